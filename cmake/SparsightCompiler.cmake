@@ -1,0 +1,14 @@
+# Warnings, sanitizers and the compiler cache, for every target of this project.
+find_program(SPARSIGHT_CCACHE ccache)
+if(SPARSIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${SPARSIGHT_CCACHE}")
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+endif()
+
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>)
+if(SPARSIGHT_SANITIZE)
+  add_compile_options(-fsanitize=${SPARSIGHT_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${SPARSIGHT_SANITIZE})
+endif()

@@ -1,0 +1,17 @@
+# Finds libtorch: the one inside a Python environment, unless Torch_DIR or CMAKE_PREFIX_PATH already leads to one.
+set(SPARSIGHT_PYTHON "" CACHE FILEPATH "Python interpreter whose torch package is used")
+if(NOT Torch_DIR)
+  set(_python "${SPARSIGHT_PYTHON}")
+  if(NOT _python AND EXISTS "${CMAKE_SOURCE_DIR}/.venv/bin/python")
+    set(_python "${CMAKE_SOURCE_DIR}/.venv/bin/python")
+  endif()
+  if(NOT _python)
+    find_program(_python NAMES python3 REQUIRED)
+  endif()
+  execute_process(COMMAND "${_python}" -c "import torch.utils; print(torch.utils.cmake_prefix_path)"
+    OUTPUT_VARIABLE _prefix OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE _status ERROR_QUIET)
+  if(_status EQUAL 0)
+    list(APPEND CMAKE_PREFIX_PATH "${_prefix}")
+  endif()
+endif()
+find_package(Torch REQUIRED)

@@ -1,0 +1,94 @@
+// A configuration: settings in sections, from a TOML file and --set overrides, checked against the declared options.
+//
+// A section is either plain (one set of options, such as [train]) or names a registered component, whose options then
+// live in the same section ([router] name = "softmax_topk", k = 2).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/core/registry.h"
+
+namespace sparsight {
+
+// One component that a section can name, or the only one of a plain section (its name is then "").
+struct SectionVariant {
+  std::string name;
+  std::string summary;
+  std::function<void(const std::function<void(OptionSet&)>& visit)> describe;
+};
+
+struct Section {
+  std::string name;
+  std::string help;
+  std::string default_variant;  // "" for a plain section
+  std::vector<SectionVariant> variants;
+};
+
+// A plain section of the options struct `Options`.
+template <class Options>
+Section plain_section(const std::string& name, const std::string& help) {
+  return {name, help, "", {{"", help, [](const std::function<void(OptionSet&)>& visit) {
+                              Options options;
+                              OptionSet set;
+                              options.declare(set);
+                              visit(set);
+                            }}}};
+}
+
+// A section whose `name` key picks an entry of `registry`.
+template <class Product, class... Context>
+Section named_section(const std::string& name, const std::string& help, const std::string& default_variant,
+                      const Registry<Product, Context...>& registry) {
+  Section section{name, help, default_variant, {}};
+  for (const auto& entry : registry.entries()) section.variants.push_back({entry.name, entry.summary, entry.describe});
+  return section;
+}
+
+class Config {
+ public:
+  // Raises Error if the file cannot be read, UsageError if it is not TOML.
+  static Config from_file(const std::string& path);
+  static Config from_text(const std::string& text, const std::string& origin);
+
+  // An override "section.key=value", as after --set. The value is TOML; a bare word is text.
+  void set(const std::string& assignment);
+  void set(const std::string& section, const std::string& key, Json value, const std::string& origin);
+
+  const Json& tree() const { return tree_; }
+  // Where "section.key" got its value: "vit.toml:12", "--set" or "default".
+  std::string origin(const std::string& key) const;
+
+ private:
+  Json tree_;
+  std::map<std::string, std::string> origins_;
+};
+
+// Checks `config` against `sections` and returns every setting of every section with its value, in declaration order
+// ({section: {name?, key: value}}). Unknown sections, components and keys raise UsageError naming the nearest one.
+Json resolve(const Config& config, const std::vector<Section>& sections);
+
+// One section of a resolved configuration, bound to an options struct.
+template <class Options>
+Options read_section(const Json& resolved, const std::string& section) {
+  Options options;
+  OptionSet set;
+  options.declare(set);
+  assign(set, resolved.at(section), section);
+  return options;
+}
+
+// The component that a named section of a resolved configuration chooses.
+template <class Product, class... Context>
+Product make_component(const Registry<Product, Context...>& registry, const Json& resolved, const std::string& section,
+                       Context... context) {
+  Json settings = resolved.at(section);
+  const std::string name = settings.at("name").template get<std::string>();
+  settings.erase("name");
+  return registry.make(name, settings, section, context...);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,174 @@
+#include "sparsight/core/options.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+
+namespace sparsight {
+namespace {
+
+std::string kind_of(const Json& value) {
+  if (value.is_boolean()) return "a bool";
+  if (value.is_number_integer()) return "an integer";
+  if (value.is_number()) return "a number";
+  if (value.is_string()) return "a text";
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "a table";
+  return "nothing";
+}
+
+[[noreturn]] void wrong_type(const Json& value, const std::string& wanted) {
+  fail_usage("must be ", wanted, ", got ", kind_of(value), ": ", value.dump());
+}
+
+template <class T>
+std::string range_text(const Bounds<T>& bounds) {
+  const bool low = bounds.low != Bounds<T>{}.low, high = bounds.high != Bounds<T>{}.high;
+  if (low && high) return cat(bounds.low, " to ", bounds.high);
+  if (low) return cat("at least ", bounds.low);
+  if (high) return cat("at most ", bounds.high);
+  return "";
+}
+
+template <class T>
+T in_bounds(T value, const Bounds<T>& bounds) {
+  if (!(value >= bounds.low && value <= bounds.high)) fail_usage("must be ", range_text(bounds), ", got ", value);
+  return value;
+}
+
+int64_t to_integer(const Json& value, const Bounds<int64_t>& bounds) {
+  if (!value.is_number_integer()) wrong_type(value, "an integer");
+  return in_bounds(value.get<int64_t>(), bounds);
+}
+
+double to_real(const Json& value, const Bounds<double>& bounds) {
+  if (!value.is_number()) wrong_type(value, "a number");
+  const double number = value.get<double>();
+  if (!std::isfinite(number)) fail_usage("must be finite, got ", number);
+  return in_bounds(number, bounds);
+}
+
+std::string to_text(const Json& value) {
+  if (!value.is_string()) wrong_type(value, "a text");
+  return value.get<std::string>();
+}
+
+template <class Convert>
+auto to_list(const Json& value, Convert convert) {
+  if (!value.is_array()) wrong_type(value, "a list");
+  std::vector<decltype(convert(value))> list;
+  for (const Json& entry : value) list.push_back(convert(entry));
+  return list;
+}
+
+}  // namespace
+
+void OptionSet::add(Option option) {
+  SPARSIGHT_CHECK(find(option.name) == nullptr);
+  options_.push_back(std::move(option));
+}
+
+const Option* OptionSet::find(const std::string& name) const {
+  for (const Option& option : options_)
+    if (option.name == name) return &option;
+  return nullptr;
+}
+
+void OptionSet::flag(const std::string& name, bool* value, const std::string& help) {
+  add({name, "bool", "", help,
+       [value](const Json& json) {
+         if (!json.is_boolean()) wrong_type(json, "true or false");
+         *value = json.get<bool>();
+       },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::integer(const std::string& name, int64_t* value, Bounds<int64_t> bounds, const std::string& help) {
+  add({name, "integer", range_text(bounds), help, [=](const Json& json) { *value = to_integer(json, bounds); },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help) {
+  add({name, "number", range_text(bounds), help, [=](const Json& json) { *value = to_real(json, bounds); },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::text(const std::string& name, std::string* value, const std::string& help) {
+  add({name, "text", "", help, [=](const Json& json) { *value = to_text(json); }, [value] { return Json(*value); }});
+}
+
+void OptionSet::choice(const std::string& name, std::string* value, const std::vector<std::string>& allowed,
+                       const std::string& help) {
+  add({name, "text", join(allowed, " | "), help,
+       [=](const Json& json) {
+         const std::string got = to_text(json);
+         for (const std::string& name : allowed)
+           if (name == got) {
+             *value = got;
+             return;
+           }
+         fail_usage("must be one of ", join(allowed), ", got \"", got, "\"; did you mean \"",
+                    nearest_name(got, allowed), "\"?");
+       },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::integers(const std::string& name, std::vector<int64_t>* value, Bounds<int64_t> bounds,
+                         const std::string& help) {
+  add({name, "list of integers", range_text(bounds), help,
+       [=](const Json& json) { *value = to_list(json, [&](const Json& entry) { return to_integer(entry, bounds); }); },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::reals(const std::string& name, std::vector<double>* value, Bounds<double> bounds,
+                      const std::string& help) {
+  add({name, "list of numbers", range_text(bounds), help,
+       [=](const Json& json) { *value = to_list(json, [&](const Json& entry) { return to_real(entry, bounds); }); },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::texts(const std::string& name, std::vector<std::string>* value, const std::string& help) {
+  add({name, "list of texts", "", help, [=](const Json& json) { *value = to_list(json, to_text); },
+       [value] { return Json(*value); }});
+}
+
+void OptionSet::tables(const std::string& name, Json* value, const std::string& help) {
+  if (value->is_null()) *value = Json::array();
+  add({name, "list of tables", "", help,
+       [value](const Json& json) {
+         if (!json.is_array()) wrong_type(json, "a list of tables");
+         for (const Json& entry : json)
+           if (!entry.is_object()) wrong_type(entry, "a list of tables");
+         *value = json;
+       },
+       [value] { return *value; }});
+}
+
+void assign(OptionSet& set, const Json& table, const std::string& where) {
+  if (!table.is_object()) fail_usage(where, " must be a table, got ", kind_of(table), ": ", table.dump());
+  for (const auto& [key, value] : table.items()) {
+    const std::string full = where.empty() ? key : where + "." + key;
+    const Option* option = set.find(key);
+    if (!option) {
+      std::vector<std::string> names;
+      for (const Option& known : set.options()) names.push_back(known.name);
+      fail_usage("unknown setting ", full, "; did you mean ", nearest_name(key, names), "? (known: ", join(names), ")");
+    }
+    try {
+      option->set(value);
+    } catch (const UsageError& error) {
+      fail_usage(full, " ", error.what());
+    }
+  }
+}
+
+Json values(const OptionSet& set) {
+  Json table = Json::object();
+  for (const Option& option : set.options()) table[option.name] = option.get();
+  return table;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,49 @@
+// Randomness with names. A stream is (seed, purpose, step): every draw is a pure function of these and of the position in
+// the stream, so adding a stream disturbs no other, nothing has to be saved to resume a run, and results do not depend
+// on threads. The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace sparsight {
+
+// One block of four 32-bit words for a 64-bit key and a 128-bit counter (high, low).
+std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint64_t counter_low);
+
+// Mixes 64-bit words into one key (splitmix64 chaining).
+uint64_t mix(uint64_t a, uint64_t b);
+uint64_t hash_name(std::string_view name);
+
+class RandomStream {
+ public:
+  RandomStream(uint64_t seed, std::string_view purpose, uint64_t step = 0)
+      : key_(mix(seed, hash_name(purpose))), step_(step) {}
+
+  // Sequential draws.
+  uint32_t bits();
+  double uniform();                          // [0, 1)
+  double uniform(double low, double high);   // [low, high)
+  int64_t below(int64_t n);                  // 0 .. n-1, n >= 1, without modulo bias
+  double normal();                           // N(0, 1)
+
+  // Draws at a position, for parallel filling: the same value whatever was drawn before.
+  uint32_t bits_at(uint64_t index) const;
+
+  // A seed for a foreign generator (at::Generator), derived from this stream.
+  uint64_t seed() const { return mix(key_, step_); }
+
+ private:
+  uint64_t key_, step_, next_ = 0;
+};
+
+// The randomness of one training or evaluation step, handed down explicitly: stream("blocks.3.moe.noise") is the same
+// whoever asks and whenever.
+struct StepRandom {
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  RandomStream stream(std::string_view purpose) const { return RandomStream(seed, purpose, step); }
+};
+
+}  // namespace sparsight

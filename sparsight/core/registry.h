@@ -1,0 +1,80 @@
+// A registry is a list of named things that someone can read, filled by explicit calls (never static initialisers).
+// An unknown name answers with the closest name and the full list.
+//
+//   Registry<Router, int64_t /*width*/> routers("router");
+//   routers.add<TopKRouterOptions>("softmax_topk", "softmax, then top-k (V-MoE)", make_topk_router);
+//   auto router = routers.make("softmax_topk", Json{{"k", 2}}, "router", width);
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+template <class Product, class... Context>
+class Registry {
+ public:
+  struct Entry {
+    std::string name;
+    std::string summary;
+    // Calls `visit` with the options at their defaults, for documentation and `config show`.
+    std::function<void(const std::function<void(OptionSet&)>& visit)> describe;
+    std::function<Product(const Json& settings, const std::string& where, Context... context)> make;
+  };
+
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+  template <class Options, class Factory>
+  void add(const std::string& name, const std::string& summary, Factory factory) {
+    Entry entry;
+    entry.name = name;
+    entry.summary = summary;
+    entry.describe = [](const std::function<void(OptionSet&)>& visit) {
+      Options options;
+      OptionSet set;
+      options.declare(set);
+      visit(set);
+    };
+    entry.make = [factory](const Json& settings, const std::string& where, Context... context) {
+      Options options;
+      OptionSet set;
+      options.declare(set);
+      assign(set, settings, where);
+      return Product(factory(options, context...));
+    };
+    entries_.push_back(std::move(entry));
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Entry& entry : entries_) names.push_back(entry.name);
+    return names;
+  }
+
+  const Entry& get(const std::string& name) const {
+    for (const Entry& entry : entries_)
+      if (entry.name == name) return entry;
+    fail_usage("unknown ", kind_, " \"", name, "\"; did you mean \"", nearest_name(name, names()), "\"? (known: ",
+               join(names()), ")");
+  }
+
+  // `settings`: the component's own settings, without its name. `where`: the configuration section, for errors.
+  Product make(const std::string& name, const Json& settings, const std::string& where, Context... context) const {
+    return get(name).make(settings, where, context...);
+  }
+
+ private:
+  std::string kind_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace sparsight

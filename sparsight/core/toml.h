@@ -1,0 +1,28 @@
+// TOML text to JSON values and back. The only place that knows the TOML library.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct TomlDocument {
+  Json tree;                         // tables, lists, texts, integers, numbers, bools
+  std::map<std::string, int> lines;  // "train.epochs" -> line, for every key outside lists
+};
+
+// `origin` (a file name) appears in errors. Syntax errors, dates and non-UTF-8 text raise UsageError with the line.
+TomlDocument parse_toml(const std::string& text, const std::string& origin);
+
+// Parses one value as in `key = value`; a bare word that is no TOML value is taken as text.
+Json parse_toml_value(const std::string& text);
+
+// Two-level trees ({section: {key: value}}) as TOML that parse_toml reads back unchanged. Floats keep every digit.
+std::string to_toml(const Json& tree);
+std::string to_toml_value(const Json& value);
+
+}  // namespace sparsight

@@ -1,0 +1,39 @@
+// The interface of every data set. get() is called from several loader threads at once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sparsight/data/sample.h"
+
+namespace sparsight {
+
+struct DataInfo {
+  std::string name;                        // "glyphs"
+  std::vector<std::string> classes;        // K names, in label order
+  std::vector<std::string> domains;        // names, in domain order; at least one
+  std::vector<std::string> super_classes;  // names, or empty
+  std::vector<int64_t> super_class_of;     // [K] index into super_classes, or empty
+  int64_t channels = 3;                    // of every image
+  int64_t height = 0, width = 0;           // of every image, or 0 where they vary
+};
+
+class DataSet {
+ public:
+  virtual ~DataSet() = default;
+  virtual const DataInfo& info() const = 0;
+  virtual int64_t size() const = 0;
+  virtual Sample get(int64_t index) const = 0;     // 0 <= index < size(); raises Error for an unreadable image
+  virtual int64_t label(int64_t index) const = 0;  // without decoding the image
+  virtual int64_t domain(int64_t) const { return 0; }
+};
+
+using DataSetPtr = std::shared_ptr<const DataSet>;
+
+// The named parts of a data set. A set without a test part uses its validation part for both.
+struct DataSplits {
+  DataSetPtr train, validation, test;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,28 @@
+// One labelled image and a batch of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+struct Sample {
+  at::Tensor image;  // [C,H,W] uint8
+  int64_t label = 0;
+  int64_t domain = 0;
+  std::vector<float> attributes;
+  std::string id;  // a path, or "train/123": what a person can find the image by
+};
+
+struct Batch {
+  at::Tensor images;   // [B,C,H,W] fp32, after the transforms
+  at::Tensor labels;   // [B] int64
+  at::Tensor targets;  // [B,K] fp32 soft targets (label smoothing, mixup, cutmix); undefined where labels say it all
+  at::Tensor domains;  // [B] int64
+  at::Tensor indices;  // [B] int64, positions in the data set
+};
+
+}  // namespace sparsight

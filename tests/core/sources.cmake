@@ -1,0 +1,2 @@
+light_tests(
+  core/random_test.cpp)
