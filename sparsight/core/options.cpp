@@ -148,6 +148,7 @@ void OptionSet::tables(const std::string& name, Json* value, const std::string& 
 }
 
 void assign(OptionSet& set, const Json& table, const std::string& where) {
+  if (table.is_null()) return;  // no settings
   if (!table.is_object()) fail_usage(where, " must be a table, got ", kind_of(table), ": ", table.dump());
   for (const auto& [key, value] : table.items()) {
     const std::string full = where.empty() ? key : where + "." + key;

@@ -1,0 +1,66 @@
+// The interface of an optimiser: it updates parameters from their gradients and hands out its whole state by name, so
+// that a checkpoint can hold it as plain tensors.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/core/registry.h"
+
+namespace sparsight {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// A trainable parameter as the optimiser sees it.
+struct OptimizedParameter {
+  std::string name;
+  at::Tensor value;
+  bool decay = true;  // false: excluded from weight decay
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(std::vector<OptimizedParameter> parameters);
+  virtual ~Optimizer() = default;
+
+  // One update with learning rate `lr`. Parameters without a gradient stay as they are.
+  void step(double lr);
+  void zero_grad();
+
+  // State tensors as "<parameter name>/<state name>", such as "head.weight/exp_avg".
+  NamedTensors state() const;
+  // Copies every tensor of state() from `tensors`; raises Error for a missing one or a wrong shape.
+  void load_state(const NamedTensors& tensors);
+
+  const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
+
+ protected:
+  // Adds one state tensor per parameter, zero at the start, of the parameter's shape (or a scalar).
+  size_t add_state(const std::string& name, bool scalar = false);
+
+  // Updates the parameters at `which`, all of which have a gradient and the same decay flag.
+  virtual void update(const std::vector<size_t>& which, bool decay, double lr) = 0;
+
+  std::vector<at::Tensor> values(const std::vector<size_t>& which) const;
+  std::vector<at::Tensor> gradients(const std::vector<size_t>& which) const;
+  std::vector<at::Tensor> states(size_t slot, const std::vector<size_t>& which) const;
+
+ private:
+  struct StateSlot {
+    std::string name;
+    std::vector<at::Tensor> tensors;  // one per parameter
+  };
+  std::vector<OptimizedParameter> parameters_;
+  std::vector<StateSlot> slots_;
+};
+
+using OptimizerRegistry = Registry<std::shared_ptr<Optimizer>, std::vector<OptimizedParameter>>;
+
+// "sgd", "adam", "adamw"
+const OptimizerRegistry& optimizers();
+
+}  // namespace sparsight

@@ -1,0 +1,46 @@
+// Learning-rate schedules: the factor by which the optimiser's base rate is multiplied at each step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sparsight/core/registry.h"
+
+namespace sparsight {
+
+// step 0 .. total_steps-1 -> factor in [0, 1]
+using Schedule = std::function<double(int64_t step)>;
+
+struct TrainingLength {
+  int64_t steps_per_epoch = 1;
+  int64_t total_steps = 1;
+};
+
+// Linear warm-up from 0, shared by all schedules; the schedule proper starts where the warm-up ends.
+struct WarmupOptions {
+  double warmup_epochs = 0;
+  void declare(OptionSet& set);
+};
+
+struct ConstantOptions : WarmupOptions {};
+
+// Ends at `final_factor` after the last step, along half a cosine or a straight line.
+struct DecayOptions : WarmupOptions {
+  double final_factor = 0;
+  void declare(OptionSet& set);
+};
+
+// Multiplies by `gamma` at each milestone.
+struct StepOptions : WarmupOptions {
+  std::vector<double> milestones;  // epochs
+  double gamma = 0.1;
+  void declare(OptionSet& set);
+};
+
+using ScheduleRegistry = Registry<Schedule, TrainingLength>;
+
+// "constant", "cosine", "linear", "step"
+const ScheduleRegistry& schedules();
+
+}  // namespace sparsight

@@ -1,0 +1,3 @@
+light_tests(
+  train/optim/optimizer_test.cpp
+  train/schedule_test.cpp)
