@@ -1,0 +1,54 @@
+// Sums up what the routers did over an evaluation: how often each expert was used, by which class, and how evenly.
+// Letters: moe/axes.md; K here is classes.
+//
+// Reported for each MoE layer, in forward order:
+//   load        [E] assignments chosen by the router, before capacity
+//   kept        [E] assignments left after capacity; only where some were dropped
+//   importance  [E] sum over tokens of the router's dense scores
+//   cv_load, cv_importance  standard deviation over experts divided by the mean (0: balanced; square it for the
+//               coefficient of V-MoE's losses, Riquelme et al. 2021, appendix A); 0 where nothing was routed
+//   max_over_mean  the busiest expert's load over the mean load (1: balanced, E: everything on one expert)
+//   dropped     fraction of the chosen assignments that capacity dropped
+//   mean_top_gate  mean gate of the first choices (rank 0)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json_fwd.hpp>
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/routing.h"
+
+namespace sparsight {
+
+class RoutingAccumulator {
+ public:
+  // Adds one batch: its routings and labels ([B] int64, 0..classes-1; a label outside is counted for the load but for no
+  // class). Tokens belong to images in order: N is a multiple of B. Raises Error where the number of experts or classes
+  // of a layer changes between calls.
+  void add(const std::vector<Routing>& routings, const at::Tensor& labels, int64_t classes);
+
+  bool empty() const { return layers_.empty(); }
+
+  // [{"layer", "experts", "load": [E], "importance": [E], "cv_load", ...}]: see above.
+  Json layers() const;
+  // {layer: [K][E] counts of chosen assignments}
+  Json class_expert() const;
+
+ private:
+  struct Layer {
+    std::string name;
+    int64_t experts = 0, classes = 0, first_choices = 0;
+    std::vector<int64_t> load, kept;  // [E]
+    std::vector<double> importance;   // [E]
+    double top_gate = 0;
+    std::vector<int64_t> by_class;  // [K,E]
+  };
+  Layer& layer(const Routing& routing, int64_t classes);
+  std::vector<Layer> layers_;
+};
+
+}  // namespace sparsight

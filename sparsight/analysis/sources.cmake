@@ -1,0 +1,2 @@
+light_sources(
+  analysis/routing_accumulator.cpp)

@@ -1,0 +1,2 @@
+light_tests(
+  analysis/routing_accumulator_test.cpp)
