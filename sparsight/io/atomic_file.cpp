@@ -1,0 +1,141 @@
+#include "sparsight/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+// Two files being written for one path, by two threads or two processes, must not meet.
+std::string temporary_name(const std::string& path) {
+  static std::atomic<unsigned> count{0};
+  return cat(path, ".", getpid(), "-", count++, kTemporaryEnding);
+}
+
+// The rename itself must survive a power cut. Some file systems cannot sync a folder; the rename is still atomic there.
+void sync_folder_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const Descriptor folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) fsync(folder.get());
+}
+
+}  // namespace
+
+void fail_system(const std::string& action, const std::string& path, int error_number) {
+  std::string advice;
+  switch (error_number) {
+    case ENOENT:
+      advice = "; check the path";
+      break;
+    case EACCES:
+    case EPERM:
+      advice = "; change the permissions or choose another place";
+      break;
+    case EROFS:
+      advice = "; choose a place on a disk that can be written";
+      break;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      advice = "; free some space or choose another place";
+      break;
+    default:
+      break;
+  }
+  fail("cannot ", action, " ", path, ": ", std::strerror(error_number), advice);
+}
+
+Descriptor::~Descriptor() {
+  if (value_ >= 0) close(value_);
+}
+
+void write_all(int descriptor, const void* data, size_t bytes, const std::string& path) {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor, next, std::min<size_t>(bytes, 1 << 30));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_system("write", path, errno);
+    next += written;
+    bytes -= static_cast<size_t>(written);
+  }
+}
+
+void read_all_at(int descriptor, void* data, size_t bytes, size_t offset, const std::string& path) {
+  char* next = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = pread(descriptor, next, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_system("read", path, errno);
+    if (got == 0) fail("cannot read ", path, ": it ends ", bytes, " bytes early; it was cut while being read");
+    next += got;
+    offset += static_cast<size_t>(got);
+    bytes -= static_cast<size_t>(got);
+  }
+}
+
+Descriptor open_for_reading(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail_system("read", path, errno);
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) fail_system("read", path, errno);
+  if (S_ISDIR(status.st_mode)) fail("cannot read ", path, ": it is a folder; name a file in it");
+  return file;
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(temporary_name(path)) {
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0 && errno == EEXIST) {  // left by a killed process that had the same number
+    unlink(temporary_.c_str());
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  if (descriptor_ < 0) fail_system("write", path_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* data, size_t bytes) { write_all(descriptor_, data, bytes, path_); }
+
+void AtomicFile::commit() {
+  if (fsync(descriptor_) != 0 && errno != EINVAL) fail_system("write", path_, errno);
+  const int closed = close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail_system("write", path_, errno);  // network disks report a full disk here
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("write", path_, errno);
+  temporary_.clear();
+  sync_folder_of(path_);
+}
+
+void write_file_atomically(const std::string& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+std::string read_file(const std::string& path, size_t max_bytes) {
+  const Descriptor file = open_for_reading(path);
+  std::string bytes;
+  char chunk[1 << 16];
+  while (true) {
+    const ssize_t got = read(file.get(), chunk, sizeof chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_system("read", path, errno);
+    if (got == 0) return bytes;
+    bytes.append(chunk, static_cast<size_t>(got));
+    if (bytes.size() > max_bytes) fail("cannot read ", path, ": it is larger than the ", max_bytes, " bytes allowed");
+  }
+}
+
+}  // namespace sparsight

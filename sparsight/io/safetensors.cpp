@@ -1,0 +1,118 @@
+#include "sparsight/io/safetensors.h"
+
+#include <ATen/ops/empty.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/options.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/safetensors_header.h"
+
+namespace sparsight {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors stores little-endian numbers");
+
+constexpr size_t kLengthBytes = 8;
+
+struct OpenedFile {
+  Descriptor file;
+  SafetensorsHeader header;
+  size_t data_start;
+};
+
+OpenedFile open_safetensors(const std::string& path) {
+  Descriptor file = open_for_reading(path);
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) fail_system("read", path, errno);
+  const uint64_t file_bytes = static_cast<uint64_t>(status.st_size);
+  uint64_t length = 0;
+  if (file_bytes < kLengthBytes) fail(path, " is no safetensors file: it has only ", file_bytes, " bytes");
+  read_all_at(file.get(), &length, kLengthBytes, 0, path);
+  if (length > kMaxSafetensorsHeader)
+    fail(path, " is no safetensors file: it claims a header of ", length, " bytes, at most ", kMaxSafetensorsHeader,
+         " are allowed");
+  if (length > file_bytes - kLengthBytes)
+    fail(path, ": the header of ", length, " bytes reaches beyond the file of ", file_bytes,
+         " bytes; it is cut or no safetensors file");
+  std::string json(length, '\0');
+  read_all_at(file.get(), json.data(), length, kLengthBytes, path);
+  const size_t start = kLengthBytes + length;
+  SafetensorsHeader header = parse_safetensors_header(json, file_bytes - start, path);
+  return {std::move(file), std::move(header), start};
+}
+
+// Wide types first, so that every tensor lies at a multiple of its item size although the format allows no gaps.
+void lay_out(std::vector<TensorEntry>& tensors, const std::vector<size_t>& bytes, std::vector<size_t>& write_order) {
+  write_order.resize(tensors.size());
+  std::iota(write_order.begin(), write_order.end(), size_t{0});
+  std::stable_sort(write_order.begin(), write_order.end(), [&](size_t a, size_t b) {
+    return at::elementSize(tensors[a].type) > at::elementSize(tensors[b].type);
+  });
+  uint64_t position = 0;
+  for (const size_t i : write_order) {
+    tensors[i].begin = position;
+    tensors[i].end = position += bytes[i];
+  }
+}
+
+}  // namespace
+
+TensorFile read_safetensors(const std::string& path) {
+  OpenedFile opened = open_safetensors(path);
+  TensorFile result;
+  result.metadata = std::move(opened.header.metadata);
+  for (const TensorEntry& entry : opened.header.tensors) {
+    at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
+    read_all_at(opened.file.get(), tensor.data_ptr(), entry.end - entry.begin, opened.data_start + entry.begin, path);
+    result.tensors.emplace_back(entry.name, std::move(tensor));
+  }
+  return result;
+}
+
+std::map<std::string, std::string> read_safetensors_metadata(const std::string& path) {
+  return open_safetensors(path).header.metadata;
+}
+
+void write_safetensors(const std::string& path, const TensorFile& file) {
+  SafetensorsHeader header;
+  header.metadata = file.metadata;
+  std::vector<size_t> bytes, write_order;
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : file.tensors) {
+    if (!tensor.defined()) fail("cannot write ", path, ": tensor ", name, " is empty of data");
+    if (name == "__metadata__" || !names.insert(name).second)
+      fail("cannot write ", path, ": the tensor name \"", name, "\" is reserved or used twice");
+    header.tensors.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0});
+    bytes.push_back(static_cast<size_t>(tensor.nbytes()));
+  }
+  lay_out(header.tensors, bytes, write_order);
+  std::string text;
+  try {
+    text = safetensors_header_text(header);
+  } catch (const Json::exception&) {
+    fail("cannot write ", path, ": a tensor name or metadata text is not UTF-8");
+  }
+  const uint64_t length = text.size();
+  if (length > kMaxSafetensorsHeader)
+    fail("cannot write ", path, ": its header would have ", length, " bytes, at most ", kMaxSafetensorsHeader,
+         " are allowed");
+  AtomicFile out(path);
+  out.write(&length, sizeof length);
+  out.write(text);
+  for (const size_t i : write_order) {
+    const at::Tensor plain = file.tensors[i].second.detach().cpu().contiguous().resolve_conj().resolve_neg();
+    out.write(plain.const_data_ptr(), bytes[i]);
+  }
+  out.commit();
+}
+
+}  // namespace sparsight

@@ -1,0 +1,32 @@
+// Reads and writes safetensors, the plain file format of named tensors
+// (https://huggingface.co/docs/safetensors: 8 bytes header length, JSON header, tensor bytes).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sparsight {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+struct TensorFile {
+  NamedTensors tensors;                         // in the order of the file's header
+  std::map<std::string, std::string> metadata;  // free texts
+};
+
+// Reads the whole file onto the CPU. A file that is not exactly what the format says (header beyond the file or over
+// 100 MB, unknown type, offsets that overlap, leave gaps or do not fit the shape, duplicate names) raises Error before
+// memory for its tensors is taken.
+TensorFile read_safetensors(const std::string& path);
+
+// Only the metadata, without reading tensors.
+std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);
+
+// Written aside and renamed; at most one tensor at a time is copied (one on a device or not contiguous).
+void write_safetensors(const std::string& path, const TensorFile& file);
+
+}  // namespace sparsight

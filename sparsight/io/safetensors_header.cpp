@@ -1,0 +1,156 @@
+#include "sparsight/io/safetensors_header.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+namespace {
+
+struct TypeName {
+  const char* name;
+  at::ScalarType type;
+};
+constexpr TypeName kTypes[] = {
+    {"F64", at::kDouble},          {"F32", at::kFloat},        {"F16", at::kHalf},
+    {"BF16", at::kBFloat16},       {"I64", at::kLong},         {"I32", at::kInt},
+    {"I16", at::kShort},           {"I8", at::kChar},          {"U8", at::kByte},
+    {"BOOL", at::kBool},           {"U16", at::kUInt16},       {"U32", at::kUInt32},
+    {"U64", at::kUInt64},          {"C64", at::kComplexFloat}, {"F8_E4M3", at::kFloat8_e4m3fn},
+    {"F8_E5M2", at::kFloat8_e5m2},
+};
+constexpr size_t kMaxDimensions = 64;  // what torch's kernels take
+constexpr int kMaxDepth = 3;           // {name: {key: [number]}}
+
+// The JSON library keeps the last of two equal keys, which would let two readers of one file see different tensors.
+Json parse_strictly(std::string_view text, const std::string& path) {
+  std::vector<std::set<std::string>> keys;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (depth > kMaxDepth) fail(path, " is no safetensors file: its header nests deeper than the format allows");
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
+      fail(path, " is no safetensors file: its header has the key ", parsed.dump(), " twice");
+    return true;
+  };
+  try {
+    return Json::parse(text, watch);
+  } catch (const Json::exception&) {
+    fail(path, " is no safetensors file: its header is not JSON");
+  }
+}
+
+at::ScalarType type_of(const Json& entry, const std::string& name, const std::string& path) {
+  const Json value = entry.value("dtype", Json());
+  std::string known;
+  for (const TypeName& type : kTypes) {
+    if (value == type.name) return type.type;
+    known += (known.empty() ? "" : ", ") + std::string(type.name);
+  }
+  fail(path, ": tensor ", name, " has the unknown type ", value.dump(), " (known: ", known, ")");
+}
+
+// The list of non-negative integers at `key`.
+std::vector<uint64_t> counts_of(const Json& entry, const char* key, const std::string& name, const std::string& path) {
+  const Json list = entry.value(key, Json());
+  std::vector<uint64_t> counts;
+  bool good = list.is_array();
+  if (good)
+    for (const Json& value : list) {
+      good = good && value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
+      if (good) counts.push_back(value.get<uint64_t>());
+    }
+  if (!good) fail(path, ": tensor ", name, " must have a list of whole numbers as ", key, ", got ", list.dump());
+  return counts;
+}
+
+TensorEntry entry_of(const std::string& name, const Json& value, uint64_t data_bytes, const std::string& path) {
+  if (!value.is_object()) fail(path, ": tensor ", name, " must be described by an object, got ", value.dump());
+  TensorEntry entry{name, type_of(value, name, path), {}, 0, 0};
+  const std::vector<uint64_t> shape = counts_of(value, "shape", name, path);
+  const std::vector<uint64_t> offsets = counts_of(value, "data_offsets", name, path);
+  if (shape.size() > kMaxDimensions)
+    fail(path, ": tensor ", name, " has ", shape.size(), " dimensions, at most ", kMaxDimensions, " are allowed");
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
+    fail(path, ": tensor ", name, " lies at ", value["data_offsets"].dump(), " but the file holds ", data_bytes,
+         " bytes of tensors; it is cut or damaged");
+  // Sizes of zero count as one for the overflow check: strides are products over them too.
+  uint64_t bytes = at::elementSize(entry.type), strides = bytes;
+  for (const uint64_t size : shape) {
+    entry.shape.push_back(static_cast<int64_t>(size));
+    const uint64_t limit = INT64_MAX;
+    if (strides > limit / std::max<uint64_t>(size, 1)) fail(path, ": tensor ", name, " has an impossible shape");
+    strides *= std::max<uint64_t>(size, 1);
+    bytes *= size;
+  }
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  if (entry.end - entry.begin != bytes)
+    fail(path, ": tensor ", name, " of shape ", Json(shape).dump(), " needs ", bytes, " bytes but has ",
+         entry.end - entry.begin);
+  return entry;
+}
+
+// Every byte belongs to exactly one tensor.
+void check_cover(const std::vector<TensorEntry>& tensors, uint64_t data_bytes, const std::string& path) {
+  std::vector<const TensorEntry*> sorted;
+  for (const TensorEntry& entry : tensors) sorted.push_back(&entry);
+  std::sort(sorted.begin(), sorted.end(), [](const TensorEntry* a, const TensorEntry* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  uint64_t covered = 0;
+  for (const TensorEntry* entry : sorted) {
+    if (entry->begin != covered)
+      fail(path, ": tensor ", entry->name, entry->begin < covered ? " overlaps another one" : " leaves a gap before it",
+           " at byte ", entry->begin, "; the file is damaged");
+    covered = entry->end;
+  }
+  if (covered != data_bytes)
+    fail(path, ": ", data_bytes - covered, " bytes at the end belong to no tensor; the file is damaged");
+}
+
+}  // namespace
+
+SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path) {
+  const Json tree = parse_strictly(json, path);
+  if (!tree.is_object()) fail(path, " is no safetensors file: its header is not a JSON object");
+  SafetensorsHeader header;
+  for (const auto& [name, value] : tree.items()) {
+    if (name != "__metadata__") {
+      header.tensors.push_back(entry_of(name, value, data_bytes, path));
+      continue;
+    }
+    if (!value.is_object()) fail(path, ": __metadata__ must be an object of texts");
+    for (const auto& [key, text] : value.items()) {
+      if (!text.is_string()) fail(path, ": __metadata__ must hold texts, got ", text.dump(), " for \"", key, "\"");
+      header.metadata[key] = text.get<std::string>();
+    }
+  }
+  check_cover(header.tensors, data_bytes, path);
+  return header;
+}
+
+std::string safetensors_header_text(const SafetensorsHeader& header) {
+  Json tree = Json::object();
+  if (!header.metadata.empty()) tree["__metadata__"] = header.metadata;
+  // Written as text, entry by entry: an ordered JSON object looks every new key up among all earlier ones.
+  std::string text = tree.dump();
+  text.pop_back();
+  for (const TensorEntry& entry : header.tensors) {
+    const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const TypeName& candidate) { return candidate.type == entry.type; });
+    if (type == std::end(kTypes))
+      fail("tensor ", entry.name, " of type ", at::toString(entry.type), " cannot be stored in a safetensors file");
+    const Json value{{"dtype", type->name}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+    text += (text.size() > 1 ? "," : "") + Json(entry.name).dump() + ":" + value.dump();
+  }
+  text += "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+}  // namespace sparsight

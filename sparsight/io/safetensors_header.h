@@ -1,0 +1,34 @@
+// The JSON header of a safetensors file, checked.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sparsight {
+
+inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // bytes, as in the reference implementation
+
+struct TensorEntry {
+  std::string name;
+  at::ScalarType type;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0, end = 0;  // bytes, from the end of the header
+};
+
+struct SafetensorsHeader {
+  std::vector<TensorEntry> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+// `data_bytes`: how many bytes follow the header. `path` names the file in errors.
+SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path);
+
+// The header as JSON, padded with spaces so that tensor bytes start at a multiple of 8.
+std::string safetensors_header_text(const SafetensorsHeader& header);
+
+}  // namespace sparsight

@@ -1,0 +1,147 @@
+#include "sparsight/io/safetensors.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/atomic_file.h"
+#include "tests/io/small_disk.h"
+
+namespace sparsight {
+namespace {
+
+std::string bytes_of(uint64_t header_length, const std::string& header, size_t data) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &header_length, 8);
+  return bytes + header + std::string(data, '\1');
+}
+
+std::string bytes_of(const std::string& header, size_t data) { return bytes_of(header.size(), header, data); }
+
+}  // namespace
+
+TEST(Safetensors, RoundTripsEveryTypeInOrderWithMetadata) {
+  const TemporaryFolder folder;
+  TensorFile file;
+  for (const at::ScalarType type : {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf,
+                                    at::kBFloat16, at::kFloat, at::kDouble, at::kComplexFloat})
+    file.tensors.emplace_back(cat("t.", at::toString(type)), at::arange(6).reshape({2, 3}).to(type));
+  file.tensors.emplace_back("transposed", at::arange(6).reshape({2, 3}).t());
+  file.tensors.emplace_back("scalar", at::ones({}));
+  file.tensors.emplace_back("none", at::zeros({0, 3}));
+  file.metadata = {{"format", "pt"}, {"text", "\"quoted\"\nüñ"}};
+  write_safetensors(folder / "a.safetensors", file);
+
+  const TensorFile back = read_safetensors(folder / "a.safetensors");
+  EXPECT_EQ(back.metadata, file.metadata);
+  EXPECT_EQ(read_safetensors_metadata(folder / "a.safetensors"), file.metadata);
+  ASSERT_EQ(back.tensors.size(), file.tensors.size());
+  for (size_t i = 0; i < file.tensors.size(); ++i) {
+    EXPECT_EQ(back.tensors[i].first, file.tensors[i].first);
+    EXPECT_EQ(back.tensors[i].second.scalar_type(), file.tensors[i].second.scalar_type());
+    EXPECT_TRUE(at::equal(back.tensors[i].second, file.tensors[i].second)) << file.tensors[i].first;
+  }
+}
+
+// tests/golden/io/make_safetensors.py wrote the file with Python's safetensors package.
+TEST(Safetensors, ReadsAFileOfThePythonPackage) {
+  const TensorFile file = read_safetensors(SPARSIGHT_SOURCE_DIR "/tests/golden/io/python.safetensors");
+  EXPECT_EQ(file.metadata.at("made_by"), "python");
+  ASSERT_EQ(file.tensors.size(), 10u);
+  for (const auto& [name, tensor] : file.tensors) {
+    EXPECT_EQ(tensor.sizes(), at::IntArrayRef({2, 3})) << name;
+    EXPECT_TRUE(at::equal(tensor, at::arange(6).reshape({2, 3}).to(tensor.scalar_type()))) << name;
+  }
+}
+
+TEST(Safetensors, RefusesToWriteNonsense) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  EXPECT_THROW(write_safetensors(path, {{{"a", at::ones({1})}, {"a", at::ones({1})}}, {}}), Error);
+  EXPECT_THROW(write_safetensors(path, {{{"__metadata__", at::ones({1})}}, {}}), Error);
+  EXPECT_THROW(write_safetensors(path, {{{"a", at::Tensor()}}, {}}), Error);
+  EXPECT_THROW(write_safetensors(path, {{{"a\xff", at::ones({1})}}, {}}), Error);
+  EXPECT_THROW(write_safetensors(path, {{{"a", at::empty({1}, at::kComplexDouble)}}, {}}), Error);
+  EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(Safetensors, AFullDiskLeavesNothing) {
+  SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  EXPECT_THROW(write_safetensors(disk.folder() / "a", {{{"a", at::ones({1 << 20})}}, {}}), Error);
+  EXPECT_EQ(disk.folder().entries(), 0u);
+}
+
+struct Hostile {
+  const char* what;
+  std::string bytes;
+  const char* message;
+};
+
+class SafetensorsHostile : public testing::TestWithParam<Hostile> {};
+
+TEST_P(SafetensorsHostile, IsRefusedWithOneLine) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("a.safetensors", GetParam().bytes);
+  const std::string message = error_of<Error>([&] { read_safetensors(path); });
+  EXPECT_NE(message.find(GetParam().message), std::string::npos) << GetParam().what << ": " << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+#define F32(shape, begin, end) "{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
+
+INSTANTIATE_TEST_SUITE_P(
+    Headers, SafetensorsHostile,
+    testing::Values(
+        Hostile{"empty file", "", "only 0 bytes"}, Hostile{"7 bytes", "1234567", "only 7 bytes"},
+        Hostile{"header beyond the file", bytes_of(1000, "{}", 0), "beyond the file"},
+        Hostile{"huge header", bytes_of(UINT64_MAX, "{}", 0), "at most 100000000"},
+        Hostile{"over 100 MB", bytes_of(100'000'001, "{}", 0), "at most 100000000"},
+        Hostile{"not JSON", bytes_of("{\"a\":", 0), "not JSON"}, Hostile{"no header", bytes_of("", 0), "not JSON"},
+        Hostile{"not UTF-8", bytes_of("{\"a\xff\":1}", 0), "not JSON"},
+        Hostile{"no object", bytes_of("[1]", 0), "not a JSON object"},
+        Hostile{"deep", bytes_of(std::string(100000, '['), 0), "nests deeper"},
+        Hostile{"entry is a number", bytes_of("{\"a\":1}", 0), "described by an object"},
+        Hostile{"unknown type", bytes_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4), "F99"},
+        Hostile{"no type", bytes_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "unknown type null"},
+        Hostile{"no shape", bytes_of(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4), "as shape"},
+        Hostile{"no offsets", bytes_of(R"({"a":{"dtype":"F32","shape":[1]}})", 4), "as data_offsets"},
+        Hostile{"negative shape", bytes_of("{\"a\":" F32("[-1]", "0", "4") "}", 4), "whole numbers as shape"},
+        Hostile{"fractional shape", bytes_of("{\"a\":" F32("[1.5]", "0", "4") "}", 4), "whole numbers as shape"},
+        Hostile{"shape over int64", bytes_of("{\"a\":" F32("[18446744073709551615]", "0", "4") "}", 4),
+                "whole numbers"},
+        Hostile{"shape times size overflows to 4", bytes_of("{\"a\":" F32("[4611686018427387905,4]", "0", "4") "}", 4),
+                "impossible shape"},
+        Hostile{"zero times huge", bytes_of("{\"a\":" F32("[0,4611686018427387905,4]", "0", "0") "}", 0),
+                "impossible shape"},
+        Hostile{"shape does not fit", bytes_of("{\"a\":" F32("[2]", "0", "4") "}", 4), "needs 8 bytes but has 4"},
+        Hostile{"beyond the data", bytes_of("{\"a\":" F32("[2]", "0", "8") "}", 4), "holds 4 bytes"},
+        Hostile{"backwards", bytes_of("{\"a\":" F32("[1]", "4", "0") "}", 4), "[4,0]"},
+        Hostile{"three offsets", bytes_of("{\"a\":" F32("[1]", "0,4", "8") "}", 8), "[0,4,8]"},
+        Hostile{"overlap", bytes_of("{\"a\":" F32("[2]", "0", "8") ",\"b\":" F32("[1]", "4", "8") "}", 8), "overlaps"},
+        Hostile{"same bytes", bytes_of("{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "0", "4") "}", 4),
+                "overlaps"},
+        Hostile{"gap", bytes_of("{\"a\":" F32("[1]", "0", "4") ",\"b\":" F32("[1]", "8", "12") "}", 12), "gap"},
+        Hostile{"rest", bytes_of("{\"a\":" F32("[1]", "0", "4") "}", 9), "5 bytes at the end"},
+        Hostile{"twice", bytes_of("{\"a\":" F32("[1]", "0", "4") ",\"a\":" F32("[1]", "0", "4") "}", 4),
+                "the key \"a\" twice"},
+        Hostile{"inner key twice",
+                bytes_of(R"({"a":{"dtype":"F32","dtype":"I32","shape":[1],"data_offsets":[0,4]}})", 4),
+                "\"dtype\" twice"},
+        Hostile{"metadata of numbers", bytes_of(R"({"__metadata__":{"a":1}})", 0), "must hold texts"},
+        Hostile{"metadata list", bytes_of(R"({"__metadata__":[]})", 0), "object of texts"}),
+    [](const auto& info) {
+      std::string name = info.param.what;
+      for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+      return name;
+    });
+
+}  // namespace sparsight

@@ -1,0 +1,3 @@
+light_tests(
+  io/atomic_file_test.cpp
+  io/safetensors_test.cpp)
