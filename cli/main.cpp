@@ -2,24 +2,43 @@
 #include <exception>
 #include <iostream>
 
+#include "cli/usage.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace sparsight;
   CLI::App app("Train, evaluate, explain and deploy image models made of routed experts.", "sparsight");
   app.require_subcommand(1);
+  app.footer("Each verb explains itself with an example: sparsight <verb> --help");
+  app.set_version_flag("--version", "sparsight " SPARSIGHT_VERSION);
+  cli::add_global_flags(app);
   cli::add_version(app);
   try {
     app.parse(argc, argv);
-    return 0;
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const Error& error) {
-    std::cerr << "error: " << error.what() << "\n";
+    fail_usage(cli::describe_usage_error(app, error));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  sparsight::install_interrupt_handler();
+  try {
+    return run(argc, argv);
+  } catch (const sparsight::Error& error) {
+    sparsight::log_line("error", error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    std::cerr << "internal error: " << error.what() << "\n";
+    sparsight::log_line("internal error", error.what());
     return 1;
   }
 }

@@ -1,10 +1,16 @@
 // One function per verb: each declares its flags on a subcommand of `app` and sets the callback that runs it.
-// A verb parses, calls the library and prints; it holds no logic of its own.
+// A verb parses, calls the library and prints; it holds no logic of its own. stdout carries only results; what a verb
+// says while it works goes through core/log.h and core/progress.h (--quiet and --log-json work for every verb).
 #pragma once
+
+#include <string>
 
 #include <CLI/CLI.hpp>
 
 namespace sparsight::cli {
+
+// A subcommand whose --help ends with `examples` (one or more lines, without indentation).
+CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples);
 
 void add_version(CLI::App& app);
 

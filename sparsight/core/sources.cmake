@@ -1,6 +1,9 @@
 light_sources(
   core/config.cpp
+  core/interrupt.cpp
+  core/log.cpp
   core/nearest_name.cpp
   core/options.cpp
+  core/progress.cpp
   core/random.cpp
   core/toml.cpp)

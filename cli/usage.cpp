@@ -1,0 +1,74 @@
+#include "cli/usage.h"
+
+#include <memory>
+#include <sstream>
+
+#include "cli/verbs.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
+
+namespace sparsight::cli {
+namespace {
+
+// The innermost verb that the command line reached.
+const CLI::App& reached_verb(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : reached_verb(*parsed.back());
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() ? full_name(*app.get_parent()) + " " + app.get_name() : app.get_name();
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* level = &app; level; level = level->get_parent())
+    for (const CLI::Option* option : level->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    }
+  return names;
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  return names;
+}
+
+}  // namespace
+
+CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples) {
+  CLI::App* verb = app.add_subcommand(name, summary);
+  std::istringstream lines(examples);
+  std::string footer = "Example:", line;
+  while (std::getline(lines, line)) footer += "\n  " + line;
+  verb->footer(footer);
+  return verb;
+}
+
+void add_global_flags(CLI::App& app) {
+  const auto settings = std::make_shared<LogSettings>(default_log_settings());
+  app.add_flag("--quiet", settings->quiet, "Say only results, warnings and errors");
+  app.add_flag("--log-json", settings->json, "Progress and messages as JSON, one object a line, on stderr");
+  app.parse_complete_callback([settings] { set_log(*settings); });
+  app.fallthrough();  // inherited by the verbs, so that the flags may also follow them
+}
+
+std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& verb = reached_verb(app);
+  const std::vector<std::string> verbs = verb_names(verb), extras = app.remaining(true);
+  const std::string help = "; see " + full_name(verb) + " --help";
+  if (extras.empty() || extras.front() == "--") return cat(error.what(), help);
+  const std::string& word = extras.front();
+  if (word.size() > 1 && word.front() == '-')
+    return cat("unknown flag ", word, "; did you mean ", nearest_name(word.substr(0, word.find('=')), flag_names(verb)),
+               "?", help);
+  if (!verbs.empty())
+    return cat("unknown verb \"", word, "\" after ", full_name(verb), "; did you mean \"", nearest_name(word, verbs),
+               "\"? (known: ", join(verbs), ")");
+  return cat("unexpected argument \"", word, "\"", help);
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,87 @@
+#include "sparsight/core/log.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight {
+namespace {
+
+struct LogState {
+  std::mutex mutex;
+  LogSettings settings = default_log_settings();
+  std::string status;
+
+  std::ostream& stream() { return settings.stream ? *settings.stream : std::cerr; }
+  void erase_status() {
+    if (!status.empty()) stream() << "\r\x1b[K";
+  }
+};
+
+LogState& log_state() {
+  static LogState state;
+  return state;
+}
+
+double seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::round(std::chrono::duration<double>(now).count() * 1000) / 1000;
+}
+
+}  // namespace
+
+LogSettings default_log_settings() {
+  LogSettings settings;
+  const char* kind = std::getenv("TERM");
+  settings.terminal = isatty(STDERR_FILENO) == 1 && kind && std::string(kind) != "dumb";
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) settings.columns = size.ws_col;
+  return settings;
+}
+
+void set_log(const LogSettings& settings) {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  state.settings = settings;
+  state.status.clear();
+}
+
+LogSettings log_settings() {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  return state.settings;
+}
+
+void log_line(const std::string& level, const std::string& message, const Json& fields) {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.settings.quiet && level == "info") return;
+  if (state.settings.json) {
+    Json line{{"level", level}, {"time", seconds_since_1970()}, {"message", message}};
+    line.update(fields);
+    state.stream() << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    return;
+  }
+  state.erase_status();
+  state.stream() << (level == "info" ? "" : level + ": ") << message << "\n" << state.status << std::flush;
+}
+
+void log_line(const std::string& level, const std::string& message) { log_line(level, message, Json::object()); }
+
+void show_status(const std::string& text) {
+  LogState& state = log_state();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.settings.quiet || state.settings.json || !state.settings.terminal) return;
+  state.erase_status();
+  state.status = text;
+  state.stream() << text << std::flush;
+}
+
+}  // namespace sparsight

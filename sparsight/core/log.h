@@ -1,0 +1,47 @@
+// What the program says while it works. Everything here goes to stderr; stdout carries only results.
+//
+// Plain lines, or one JSON object a line ({"level": "info", "time": ..., "message": ...}) after --log-json. A status is
+// the one line at the bottom of a terminal that a progress bar rewrites; log lines appear above it. Thread-safe.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct LogSettings {
+  bool quiet = false;              // only warnings and errors
+  bool json = false;               // one JSON object a line
+  bool terminal = false;           // may rewrite a line in place
+  int columns = 80;                // of the terminal
+  std::ostream* stream = nullptr;  // nullptr: std::cerr
+};
+
+// The settings that fit the process: `terminal` and `columns` as stderr has them.
+LogSettings default_log_settings();
+void set_log(const LogSettings& settings);
+LogSettings log_settings();
+
+// One line of level "info", "warning" or "error". Info is silent under --quiet. `fields` are added to the JSON form.
+void log_line(const std::string& level, const std::string& message, const Json& fields);
+void log_line(const std::string& level, const std::string& message);
+
+template <class... Parts>
+void log_info(const Parts&... parts) {
+  log_line("info", cat(parts...));
+}
+
+template <class... Parts>
+void log_warning(const Parts&... parts) {
+  log_line("warning", cat(parts...));
+}
+
+// Rewrites the status line of a terminal; "" removes it. Does nothing elsewhere, when quiet and in JSON mode.
+void show_status(const std::string& text);
+
+}  // namespace sparsight

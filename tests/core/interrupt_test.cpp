@@ -1,0 +1,54 @@
+#include "sparsight/core/interrupt.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace sparsight {
+namespace {
+
+// Runs `body` in a child process and returns its exit code.
+template <class Body>
+int exit_code_of(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDERR_FILENO);
+    install_interrupt_handler();
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+TEST(Interrupt, FirstSignalOnlySetsTheFlag) {
+  EXPECT_EQ(exit_code_of([] {
+              if (interrupted()) return 1;
+              raise(SIGINT);
+              return interrupted() ? 42 : 2;
+            }),
+            42);
+}
+
+TEST(Interrupt, TerminateIsLikeInterrupt) {
+  EXPECT_EQ(exit_code_of([] {
+              raise(SIGTERM);
+              return interrupted() ? 42 : 2;
+            }),
+            42);
+}
+
+TEST(Interrupt, SecondSignalEndsAtOnce) {
+  EXPECT_EQ(exit_code_of([] {
+              raise(SIGINT);
+              raise(SIGINT);
+              return 42;
+            }),
+            130);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,159 @@
+#include "sparsight/core/progress.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/log.h"
+
+namespace sparsight {
+namespace {
+
+ProgressState forty_of_hundred() {
+  ProgressState state;
+  state.label = "train";
+  state.unit = "steps";
+  state.done = 40;
+  state.total = 100;
+  state.seconds = 4;  // 10 steps/s, 60 left: 6 s
+  return state;
+}
+
+// Sends the log to a string while it lives.
+class CapturedLog {
+ public:
+  explicit CapturedLog(LogSettings settings) {
+    settings.stream = &stream_;
+    set_log(settings);
+  }
+  ~CapturedLog() { set_log(default_log_settings()); }
+  std::string text() const { return stream_.str(); }
+
+ private:
+  std::ostringstream stream_;
+};
+
+LogSettings plain() {
+  LogSettings settings;
+  settings.terminal = false;
+  return settings;
+}
+
+}  // namespace
+
+TEST(Progress, TextHasCountsRateExtraAndTimeLeft) {
+  ProgressState state = forty_of_hundred();
+  state.extra = "loss 0.41";
+  EXPECT_EQ(progress_text(state, false, 100), "train  40/100  10.0 steps/s  loss 0.41  6 s left");
+}
+
+TEST(Progress, BarFillsInProportion) {
+  ProgressState state = forty_of_hundred();
+  state.done = 50;  // half of 24 cells
+  const std::string text = progress_text(state, true, 200);
+  std::string bar;
+  for (int i = 0; i < 12; ++i) bar += "█";
+  for (int i = 0; i < 12; ++i) bar += "░";
+  EXPECT_NE(text.find(bar + " 50/100"), std::string::npos) << text;
+}
+
+TEST(Progress, WorkDoneBeforeAResumeIsNotInTheRate) {
+  ProgressState state = forty_of_hundred();
+  state.start = 20;  // 20 steps in 4 s
+  EXPECT_DOUBLE_EQ(state.rate(), 5);
+  EXPECT_DOUBLE_EQ(state.seconds_left(), 12);
+}
+
+TEST(Progress, UnknownTotalHasNoTimeLeft) {
+  ProgressState state = forty_of_hundred();
+  state.total = 0;
+  EXPECT_EQ(progress_text(state, true, 100), "train  40  10.0 steps/s");
+}
+
+TEST(Progress, TextIsCutAtCharactersNotBytes) {
+  const std::string text = progress_text(forty_of_hundred(), true, 10);  // "train  " and three cells of three bytes
+  EXPECT_EQ(text, "train  ███");
+}
+
+TEST(Progress, Durations) {
+  EXPECT_EQ(duration_text(5.4), "5 s");
+  EXPECT_EQ(duration_text(59.6), "1 min 00 s");
+  EXPECT_EQ(duration_text(200), "3 min 20 s");
+  EXPECT_EQ(duration_text(7500), "2 h 05 min");
+}
+
+TEST(Progress, PlainOutputHasOneLineAtTheEndForAShortLoop) {
+  CapturedLog log(plain());
+  Progress progress("decode", 1000, "images");
+  for (int i = 1; i <= 1000; ++i) progress.update(i);
+  progress.finish();
+  const std::string text = log.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_EQ(text.rfind("decode  1000", 0), 0u) << text;
+}
+
+TEST(Progress, QuietSaysNothing) {
+  LogSettings settings = plain();
+  settings.quiet = true;
+  CapturedLog log(settings);
+  Progress progress("decode", 10, "images");
+  progress.update(10);
+  progress.finish();
+  EXPECT_EQ(log.text(), "");
+}
+
+TEST(Progress, JsonIsOneObjectALine) {
+  LogSettings settings = plain();
+  settings.json = true;
+  CapturedLog log(settings);
+  Progress progress("decode", 10, "images");
+  progress.update(10, "loss 1");
+  progress.finish();
+  const Json line = Json::parse(log.text());
+  EXPECT_EQ(line["level"], "progress");
+  EXPECT_EQ(line["message"], "decode");
+  EXPECT_EQ(line["done"], 10);
+  EXPECT_EQ(line["extra"], "loss 1");
+  EXPECT_EQ(line["finished"], true);
+}
+
+TEST(Progress, ABarThatEndedEarlyIsRemoved) {
+  LogSettings settings = plain();
+  settings.terminal = true;
+  CapturedLog log(settings);
+  show_status("half done");
+  { Progress progress("decode", 10, "images"); }
+  EXPECT_EQ(log.text(), "half done\r\x1b[K");
+}
+
+TEST(Log, ALineAppearsAboveTheStatus) {
+  LogSettings settings = plain();
+  settings.terminal = true;
+  CapturedLog log(settings);
+  show_status("50 %");
+  log_info("saved ", 3, " files");
+  EXPECT_EQ(log.text(), "50 %\r\x1b[Ksaved 3 files\n50 %");
+}
+
+TEST(Log, QuietKeepsWarnings) {
+  LogSettings settings = plain();
+  settings.quiet = true;
+  CapturedLog log(settings);
+  log_info("said");
+  log_warning("heard");
+  EXPECT_EQ(log.text(), "warning: heard\n");
+}
+
+TEST(Log, JsonReplacesBytesThatAreNotUtf8) {
+  LogSettings settings = plain();
+  settings.json = true;
+  CapturedLog log(settings);
+  log_info("file \xff.png");
+  const Json line = Json::parse(log.text());
+  EXPECT_EQ(line["level"], "info");
+  EXPECT_EQ(line["message"], "file \xEF\xBF\xBD.png");
+}
+
+}  // namespace sparsight

@@ -1,0 +1,48 @@
+// The command line's frame: exit codes, help, and one clear line for what is wrong.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/program.h"
+
+namespace sparsight::testing {
+namespace {
+
+// A wrong command line: exit 2, nothing on stdout, one line on stderr that contains `part`.
+void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
+  const ProgramResult result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+}
+
+}  // namespace
+
+TEST(CommandLine, VersionGoesToStdout) {
+  const ProgramResult result = run_program({"version"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.rfind("sparsight ", 0), 0u) << result.out;
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(CommandLine, HelpListsTheVerbs) {
+  const ProgramResult result = run_program({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.out.find("version"), std::string::npos);
+}
+
+TEST(CommandLine, UnknownVerbNamesTheNearest) { expect_usage_error({"versoin"}, "did you mean \"version\"?"); }
+
+TEST(CommandLine, UnknownFlagNamesTheNearest) { expect_usage_error({"version", "--quite"}, "did you mean --quiet?"); }
+
+TEST(CommandLine, UnexpectedArgumentIsNamed) { expect_usage_error({"version", "now"}, "\"now\""); }
+
+TEST(CommandLine, NoVerbIsAUsageError) { expect_usage_error({}, "--help"); }
+
+TEST(CommandLine, GlobalFlagsMayFollowTheVerb) {
+  EXPECT_EQ(run_program({"version", "--quiet"}).exit_code, 0);
+  EXPECT_EQ(run_program({"--log-json", "version"}).exit_code, 0);
+}
+
+}  // namespace sparsight::testing

@@ -1,0 +1,2 @@
+light_tests(
+  e2e/command_line_test.cpp)

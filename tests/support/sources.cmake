@@ -1,0 +1,2 @@
+light_tests(
+  support/program.cpp)
