@@ -1,0 +1,34 @@
+// metrics.jsonl: one JSON object a line, appended while a run goes on. The schema: docs/file_formats.md.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/io/atomic_file.h"
+
+namespace sparsight {
+
+class MetricsLog {
+ public:
+  // Opens the log at `path`, made where it is missing. Lines of steps after `last_step` and a last line without its end
+  // (the process was killed) are removed first: with the step of the checkpoint that a run resumes from, the log goes
+  // on as if the run had never stopped. So the lines of a step must be written before its checkpoint; 0 starts anew
+  // but for the lines of step 0.
+  MetricsLog(const std::string& path, int64_t last_step);
+
+  // Appends `line`, an object with "kind" and "step". It is in the file when this returns. NaN becomes null.
+  void write(const Json& line);
+
+ private:
+  std::string path_;
+  Descriptor file_;
+};
+
+// All whole lines. A line that is not an object raises Error with its number; an unfinished last one is left out. A
+// missing file is an empty log.
+std::vector<Json> read_metrics(const std::string& path);
+
+}  // namespace sparsight

@@ -1,0 +1,97 @@
+#include "sparsight/io/run_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "tests/io/small_disk.h"
+
+namespace sparsight {
+namespace {
+
+void begin_run(const std::string& path) {
+  const RunFolder run = RunFolder::create(path);
+  write_file_atomically(run.config(), "[train]\n");
+}
+
+void expect_error(const std::string& path, IfExists if_exists, const std::string& part) {
+  const std::string message = error_of<Error>([&] { RunFolder::create(path, if_exists); });
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+}  // namespace
+
+TEST(RunFolder, IsMadeWithItsParentsAndInAnEmptyFolder) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(std::filesystem::is_directory(RunFolder::create(folder / "a/b").path() + "/checkpoints"));
+  std::filesystem::create_directory(folder / "empty");
+  RunFolder::create(folder / "empty");
+}
+
+TEST(RunFolder, AnExistingRunIsKeptUnlessToldOtherwise) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  begin_run(path);
+  expect_error(path, IfExists::kRefuse, "exists already; go on with --resume, replace it with --overwrite");
+  {
+    const RunFolder run = RunFolder::create(path, IfExists::kResume);
+    EXPECT_EQ(read_file(run.config(), 100), "[train]\n");
+    run.mark_done();
+    EXPECT_TRUE(run.is_done());
+    write_file_atomically(run.checkpoint("last"), "x");
+    EXPECT_TRUE(run.has_checkpoint("last"));
+  }
+  folder.write("run/notes.txt", "mine");
+  const RunFolder run = RunFolder::create(path, IfExists::kOverwrite);
+  EXPECT_FALSE(run.is_done());
+  EXPECT_FALSE(run.has_checkpoint("last"));
+  EXPECT_FALSE(std::filesystem::exists(run.config()));
+  EXPECT_TRUE(std::filesystem::exists(path + "/notes.txt"));
+}
+
+TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
+  const TemporaryFolder folder;
+  expect_error(folder / "missing", IfExists::kResume, "holds no run");
+  folder.write("file", "x");
+  expect_error(folder.path(), IfExists::kResume, "holds no run");
+  expect_error(folder.path(), IfExists::kRefuse, "exists already");
+  expect_error(folder.path(), IfExists::kOverwrite, "holds files that are no run");
+  expect_error(folder / "file", IfExists::kOverwrite, "is a file");
+  expect_error(folder / "file/run", IfExists::kRefuse, "Not a directory");
+  EXPECT_NE(error_of<Error>([&] { RunFolder::open(folder.path()); }).find("is no run folder"), std::string::npos);
+}
+
+TEST(RunFolder, TwoWritersDoNotMeet) {
+  const TemporaryFolder folder;
+  begin_run(folder / "run");
+  const RunFolder first = RunFolder::create(folder / "run", IfExists::kResume);
+  expect_error(folder / "run", IfExists::kResume, "another process is writing");
+  EXPECT_EQ(RunFolder::open(folder / "run").path(), first.path());  // readers are welcome
+}
+
+TEST(RunFolder, RemainsOfHalfWrittenFilesAreRemoved) {
+  const TemporaryFolder folder;
+  begin_run(folder / "run");
+  folder.write("run/checkpoints/last.safetensors.77-0.tmp", "half");
+  folder.write("run/config.toml.77-1.tmp", "half");
+  RunFolder::create(folder / "run", IfExists::kResume);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "run/checkpoints"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/config.toml.77-1.tmp"));
+}
+
+TEST(RunFolder, AReadOnlyDiskIsAnError) {
+  SmallDisk disk;
+  if (!disk.mounted() || !disk.make_read_only()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  expect_error(disk.folder() / "run", IfExists::kRefuse, "Read-only file system");
+}
+
+TEST(Environment, SaysWhatTheRunRanOn) {
+  const Json env = describe_environment({"sparsight", "train"});
+  for (const char* key : {"sparsight", "torch", "processor", "instruction_set", "threads", "started", "command"})
+    EXPECT_TRUE(env.contains(key)) << key;
+  EXPECT_EQ(env["command"], Json({"sparsight", "train"}));
+}
+
+}  // namespace sparsight
