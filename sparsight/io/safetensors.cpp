@@ -66,11 +66,12 @@ void lay_out(std::vector<TensorEntry>& tensors, const std::vector<size_t>& bytes
 
 }  // namespace
 
-TensorFile read_safetensors(const std::string& path) {
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted) {
   OpenedFile opened = open_safetensors(path);
   TensorFile result;
   result.metadata = std::move(opened.header.metadata);
   for (const TensorEntry& entry : opened.header.tensors) {
+    if (wanted && !wanted(entry.name)) continue;
     at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
     read_all_at(opened.file.get(), tensor.data_ptr(), entry.end - entry.begin, opened.data_start + entry.begin, path);
     result.tensors.emplace_back(entry.name, std::move(tensor));

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,8 +21,8 @@ struct TensorFile {
 
 // Reads the whole file onto the CPU. A file that is not exactly what the format says (header beyond the file or over
 // 100 MB, unknown type, offsets that overlap, leave gaps or do not fit the shape, duplicate names) raises Error before
-// memory for its tensors is taken.
-TensorFile read_safetensors(const std::string& path);
+// memory for its tensors is taken. `wanted` can leave tensors out by name; the whole header is checked anyway.
+TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted = nullptr);
 
 // Only the metadata, without reading tensors.
 std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);

@@ -1,4 +1,10 @@
 light_sources(
   io/atomic_file.cpp
+  io/checkpoint.cpp
+  io/environment.cpp
+  io/metrics_log.cpp
+  io/run_folder.cpp
   io/safetensors.cpp
   io/safetensors_header.cpp)
+set_source_files_properties(io/environment.cpp TARGET_DIRECTORY sparsight PROPERTIES
+  COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

@@ -1,0 +1,71 @@
+#include "sparsight/io/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+const std::string kFormat = "sparsight-checkpoint";
+const std::string kTraining = "training/";
+
+bool is_training(const std::string& name) { return name.rfind(kTraining, 0) == 0; }
+
+// Digits only, so that nothing in a damaged text counts as an old version.
+int parse_version(const std::string& text) {
+  if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos) return 0;
+  return std::stoi(text);
+}
+
+std::string text_of(const TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
+Json object_of(const TensorFile& file, const std::string& key, const std::string& path) {
+  Json object = Json::parse(text_of(file, key), nullptr, false);
+  if (!object.is_object()) fail(path, ": the checkpoint's ", key, " is missing or damaged");
+  return object;
+}
+
+}  // namespace
+
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  TensorFile file;
+  for (const auto& [name, tensor] : checkpoint.weights) {
+    SPARSIGHT_CHECK(!is_training(name));
+    file.tensors.emplace_back(name, tensor);
+  }
+  for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
+  const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  file.metadata = {{"format", kFormat},
+                   {"version", std::to_string(kCheckpointVersion)},
+                   {"config", text(checkpoint.config)},
+                   {"state", text(checkpoint.state)}};
+  write_safetensors(path, file);
+}
+
+Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
+  TensorFile file = read_safetensors(
+      path, [&](const std::string& name) { return parts == CheckpointParts::kAll || !is_training(name); });
+  if (text_of(file, "format") != kFormat)
+    fail(path, " holds tensors but is no sparsight checkpoint; weights alone are taken by --init-from");
+  const int version = parse_version(text_of(file, "version"));
+  if (version < 1) fail(path, ": the checkpoint's version \"", text_of(file, "version"), "\" is damaged");
+  if (version > kCheckpointVersion)
+    fail(path, " is a checkpoint of version ", version, ", newer than the ", kCheckpointVersion,
+         " that this program reads; update sparsight");
+  Checkpoint checkpoint;
+  checkpoint.config = object_of(file, "config", path);
+  checkpoint.state = object_of(file, "state", path);
+  for (auto& [name, tensor] : file.tensors) {
+    if (is_training(name))
+      checkpoint.training.emplace_back(name.substr(kTraining.size()), std::move(tensor));
+    else
+      checkpoint.weights.emplace_back(name, std::move(tensor));
+  }
+  return checkpoint;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,30 @@
+// A checkpoint is one safetensors file: the model's weights under their own names, so that any program can read them,
+// the rest of the training state under "training/...", and in the metadata format, version, config and state.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sparsight/core/options.h"
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight {
+
+inline constexpr int kCheckpointVersion = 1;
+
+struct Checkpoint {
+  NamedTensors weights;   // parameters and buffers of the model
+  NamedTensors training;  // optimiser, averaged weights ...; names without the "training/" in front
+  Json config;            // resolved configuration of the run
+  Json state;             // step, epoch, description of the data, ...; NaN and infinity become null
+};
+
+// Written aside and renamed: a process killed while it writes leaves the earlier file whole.
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+
+enum class CheckpointParts { kAll, kWeights };  // kWeights leaves `training` empty
+
+// Raises Error where the file is damaged, no checkpoint, or of a newer version.
+Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts = CheckpointParts::kAll);
+
+}  // namespace sparsight
