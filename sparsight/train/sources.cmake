@@ -1,8 +1,12 @@
 light_sources(
+  train/gradients.cpp
   train/optim/adam.cpp
   train/optim/optimizer.cpp
   train/optim/register_optimizers.cpp
   train/optim/sgd.cpp
+  train/precision.cpp
   train/run_config.cpp
   train/schedule.cpp
-  train/train_options.cpp)
+  train/task_loss.cpp
+  train/train_options.cpp
+  train/weight_average.cpp)
