@@ -1,0 +1,41 @@
+#include "sparsight/data/data_info_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+
+Json to_json(const DataInfo& info) {
+  return {{"name", info.name},
+          {"classes", info.classes},
+          {"domains", info.domains},
+          {"super_classes", info.super_classes},
+          {"super_class_of", info.super_class_of},
+          {"channels", info.channels},
+          {"height", info.height},
+          {"width", info.width}};
+}
+
+DataInfo data_info_from(const Json& json) {
+  DataInfo info;
+  try {
+    json.at("name").get_to(info.name);
+    json.at("classes").get_to(info.classes);
+    json.at("domains").get_to(info.domains);
+    json.at("super_classes").get_to(info.super_classes);
+    json.at("super_class_of").get_to(info.super_class_of);
+    json.at("channels").get_to(info.channels);
+    json.at("height").get_to(info.height);
+    json.at("width").get_to(info.width);
+  } catch (const nlohmann::json::exception& error) {
+    fail("the checkpoint's description of its data set is damaged (", error.what(), "); use another checkpoint");
+  }
+  for (const int64_t super_class : info.super_class_of)
+    if (super_class < 0 || super_class >= static_cast<int64_t>(info.super_classes.size()))
+      fail("the checkpoint's description of its data set has super-class ", super_class, " of ",
+           info.super_classes.size(), "; use another checkpoint");
+  return info;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,2 @@
+light_sources(
+  data/data_info_json.cpp)

@@ -1,0 +1,2 @@
+light_tests(
+  data/data_info_json_test.cpp)
