@@ -1,2 +1,5 @@
 light_tests(
-  data/data_info_json_test.cpp)
+  data/data_info_json_test.cpp
+  data/sets/glyph_canvas_test.cpp
+  data/sets/glyph_shapes_test.cpp
+  data/sets/glyphs_test.cpp)
