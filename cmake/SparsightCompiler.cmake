@@ -1,10 +1,13 @@
 # Warnings, sanitizers and the compiler cache, for every target of this project.
 find_program(SPARSIGHT_CCACHE ccache)
 if(SPARSIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${SPARSIGHT_CCACHE}")
+  # Let ccache see through the precompiled header, and share its entries between folders.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env"
+    "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
+    "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "CCACHE_NOHASHDIR=1" "${SPARSIGHT_CCACHE}")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # -fpch-preprocess lets ccache see through a precompiled header. -Wrestrict is wrong about std::string in g++ 12.
+  # -fpch-preprocess belongs to ccache. -Wrestrict is wrong about std::string in g++ 12.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 

@@ -1,17 +1,58 @@
-# Finds libtorch: the one inside a Python environment, unless Torch_DIR or CMAKE_PREFIX_PATH already leads to one.
+# Finds libtorch as the imported target `torch`: the one in SPARSIGHT_TORCH_ROOT, or the one inside a Python environment.
+#
+# TorchConfig.cmake is not used on purpose: with a CUDA wheel it demands the whole CUDA toolkit even for a program without
+# a line of CUDA, and it warns about a static library that no wheel carries. Also used by the installed package.
 set(SPARSIGHT_PYTHON "" CACHE FILEPATH "Python interpreter whose torch package is used")
-if(NOT Torch_DIR)
+set(SPARSIGHT_TORCH_ROOT "" CACHE PATH "Folder of libtorch, with include/ and lib/ (empty: the one of SPARSIGHT_PYTHON)")
+
+set(_root "${SPARSIGHT_TORCH_ROOT}")
+if(NOT _root)
   set(_python "${SPARSIGHT_PYTHON}")
   if(NOT _python AND EXISTS "${CMAKE_SOURCE_DIR}/.venv/bin/python")
     set(_python "${CMAKE_SOURCE_DIR}/.venv/bin/python")
   endif()
   if(NOT _python)
-    find_program(_python NAMES python3 REQUIRED)
+    find_program(SPARSIGHT_PYTHON3 NAMES python3)
+    set(_python "${SPARSIGHT_PYTHON3}")
   endif()
-  execute_process(COMMAND "${_python}" -c "import torch.utils; print(torch.utils.cmake_prefix_path)"
-    OUTPUT_VARIABLE _prefix OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE _status ERROR_QUIET)
-  if(_status EQUAL 0)
-    list(APPEND CMAKE_PREFIX_PATH "${_prefix}")
+  if(_python)
+    execute_process(
+      COMMAND "${_python}" -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+      OUTPUT_VARIABLE _root OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()
 endif()
-find_package(Torch REQUIRED)
+set(_version_header "${_root}/include/torch/headeronly/version.h")
+if(NOT _root OR NOT EXISTS "${_root}/lib/libtorch_cpu.so" OR NOT EXISTS "${_version_header}")
+  message(FATAL_ERROR "libtorch was not found (looked in \"${_root}\"). Run ./dev build, which installs it, or pass "
+    "-DSPARSIGHT_PYTHON=<python that has torch> or -DSPARSIGHT_TORCH_ROOT=<folder of libtorch>.")
+endif()
+
+file(STRINGS "${_version_header}" _version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH)")
+string(REGEX MATCHALL "[0-9]+" _version_numbers "${_version_lines}")
+list(JOIN _version_numbers "." SPARSIGHT_TORCH_VERSION)
+if(SPARSIGHT_TORCH_VERSION VERSION_LESS 2.11)
+  message(FATAL_ERROR "libtorch ${SPARSIGHT_TORCH_VERSION} in ${_root} is too old: 2.11 or newer is needed")
+endif()
+set(SPARSIGHT_FOUND_TORCH_ROOT "${_root}")
+if(SPARSIGHT_CUDA AND NOT EXISTS "${_root}/lib/libtorch_cuda.so")
+  message(FATAL_ERROR "libtorch in ${_root} has no CUDA: pass -DSPARSIGHT_PYTHON=<python whose torch has CUDA>")
+endif()
+if(NOT TARGET torch)
+  message(STATUS "libtorch ${SPARSIGHT_TORCH_VERSION}: ${_root}")
+  add_library(torch INTERFACE IMPORTED)
+  target_include_directories(torch SYSTEM INTERFACE "${_root}/include" "${_root}/include/torch/csrc/api/include")
+  # As the wheels were built: some headers ask for it.
+  target_compile_definitions(torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
+  target_link_libraries(torch INTERFACE "${_root}/lib/libtorch_cpu.so" "${_root}/lib/libc10.so")
+  # at::parallel_for is a plain loop without OpenMP. The runtime is torch's own copy: two would fight for the cores, so
+  # clang, which brings its own, goes without.
+  file(GLOB _gomp "${_root}/lib/libgomp*.so*")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+    target_link_libraries(torch INTERFACE ${_gomp} $<$<NOT:$<BOOL:${_gomp}>>:-fopenmp>)
+  endif()
+  if(EXISTS "${_root}/lib/libtorch_cuda.so")  # nothing refers to it by name, it registers its kernels when loaded
+    target_link_libraries(torch INTERFACE
+      "-Wl,--push-state,--no-as-needed,${_root}/lib/libtorch_cuda.so,--pop-state" "${_root}/lib/libc10_cuda.so")
+  endif()
+endif()
