@@ -1,12 +1,15 @@
 #include <iostream>
 
 #include "cli/verbs.h"
+#include "sparsight/core/machine.h"
 
 namespace sparsight::cli {
 
 void add_version(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("version", "Print the version");
-  verb->callback([] { std::cout << "sparsight " << SPARSIGHT_VERSION << "\n"; });
+  add_verb(app, "version", "Print the version, and what it was built with", "sparsight version")->callback([] {
+    std::cout << "sparsight " << SPARSIGHT_VERSION << "\nlibtorch " << torch_version() << "\ncompiler " << compiler_name()
+              << "\ninstruction set " << instruction_set() << "\n";
+  });
 }
 
 }  // namespace sparsight::cli

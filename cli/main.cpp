@@ -17,6 +17,9 @@ int run(int argc, char** argv) {
   app.footer("Each verb explains itself with an example: sparsight <verb> --help");
   app.set_version_flag("--version", "sparsight " SPARSIGHT_VERSION);
   cli::add_global_flags(app);
+  cli::add_config(app);
+  cli::add_bench(app);
+  cli::add_doctor(app);
   cli::add_version(app);
   try {
     app.parse(argc, argv);

@@ -12,6 +12,9 @@ namespace sparsight::cli {
 // A subcommand whose --help ends with `examples` (one or more lines, without indentation).
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples);
 
+void add_bench(CLI::App& app);
+void add_config(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_version(CLI::App& app);
 
 }  // namespace sparsight::cli

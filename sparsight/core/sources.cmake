@@ -1,7 +1,9 @@
 light_sources(
   core/config.cpp
+  core/config_text.cpp
   core/interrupt.cpp
   core/log.cpp
+  core/machine.cpp
   core/nearest_name.cpp
   core/options.cpp
   core/progress.cpp

@@ -1,0 +1,77 @@
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include <ATen/Parallel.h>
+
+#include "cli/verbs.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/machine.h"
+
+namespace sparsight::cli {
+namespace {
+
+// Prints facts and counts what should be mended.
+struct Findings {
+  int problems = 0;
+
+  void fact(const std::string& text) { std::cout << "ok       " << text << "\n"; }
+  void note(const std::string& text) { std::cout << "note     " << text << "\n"; }
+  void problem(const std::string& text) {
+    std::cout << "PROBLEM  " << text << "\n";
+    ++problems;
+  }
+};
+
+void look_at_processor(Findings& findings) {
+  const std::string level = instruction_set();
+  if (level == "DEFAULT")
+    findings.note("instruction set: none of AVX2, AVX-512; it works, slowly (is ATEN_CPU_CAPABILITY set?)");
+  else
+    findings.fact("instruction set: " + level);
+  findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; keep to fp32 on this processor");
+  const int threads = at::get_num_threads();
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (threads > cores)
+    findings.problem(cat(threads, " threads on ", cores, " cores; unset OMP_NUM_THREADS or set it to ", cores));
+  else if (threads < cores)
+    findings.note(cat(threads, " threads on ", cores, " cores (OMP_NUM_THREADS or run.threads may raise it)"));
+  else
+    findings.fact(cat(threads, " threads on ", cores, " cores"));
+}
+
+void look_at_memory(Findings& findings) {
+  const double gigabytes = static_cast<double>(available_memory_bytes()) / 1e9;
+  const std::string text = cat(static_cast<int>(gigabytes * 10) / 10.0, " GB memory free");
+  if (gigabytes > 0 && gigabytes < 1)
+    findings.problem(text + "; training a small model needs 1 GB: close other programs");
+  else
+    findings.fact(text);
+}
+
+void look_at_data(Findings& findings) {
+  const char* root = std::getenv("SPARSIGHT_DATA");
+  if (!root || !*root)
+    findings.note("SPARSIGHT_DATA is not set: only the drawn data set and paths given as data.root can be used");
+  else if (!std::filesystem::is_directory(root))
+    findings.problem(cat("SPARSIGHT_DATA=", root, " is no folder; set it to the folder that holds the data sets"));
+  else
+    findings.fact(cat("data: ", root));
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  add_verb(app, "doctor", "Say what is odd on this machine, and how to mend it", "sparsight doctor")->callback([] {
+    Findings findings;
+    findings.fact(cat("sparsight ", SPARSIGHT_VERSION, ", libtorch ", torch_version(), ", ", compiler_name()));
+    look_at_processor(findings);
+    look_at_memory(findings);
+    look_at_data(findings);
+    if (findings.problems > 0) fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
+    std::cout << "ok\n";
+  });
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,74 @@
+#include "sparsight/core/config_text.h"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/toml.h"
+
+namespace sparsight {
+namespace {
+
+// Text that cannot end a table cell.
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
+  return escaped;
+}
+
+std::string settings_table(const SectionVariant& variant) {
+  std::string table;
+  variant.describe([&](OptionSet& set) {
+    if (set.options().empty()) {
+      table = "No settings.\n";
+      return;
+    }
+    table = "| setting | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
+    for (const Option& option : set.options())
+      table += cat("| `", option.name, "` | ", cell(option.type), " | `", cell(to_toml_value(option.get())), "` | ",
+                   cell(option.allowed), " | ", cell(option.help), " |\n");
+  });
+  return table;
+}
+
+}  // namespace
+
+std::string toml_with_origins(const Json& resolved, const Config& config) {
+  std::string text;
+  for (const auto& [section, table] : resolved.items()) {
+    text += (text.empty() ? "[" : "\n[") + section + "]\n";
+    std::vector<std::pair<std::string, std::string>> lines;
+    size_t width = 0;
+    for (const auto& [key, value] : table.items()) {
+      lines.emplace_back(key + " = " + to_toml_value(value), config.origin(section + "." + key));
+      if (lines.back().first.size() <= 60) width = std::max(width, lines.back().first.size());
+    }
+    for (auto& [line, origin] : lines) {
+      line.resize(std::max(width, line.size()), ' ');
+      text += line + "  # " + origin + "\n";
+    }
+  }
+  return text;
+}
+
+std::string configuration_reference(const std::vector<Section>& sections) {
+  std::string text =
+      "# Configuration reference\n\n"
+      "Written by `sparsight config docs` from the declarations in the code: do not edit it by hand.\n\n"
+      "Every setting can stand in a TOML file under its `[section]`, or be given as `--set section.setting=value`.\n"
+      "`sparsight config show FILE` prints all settings with their values and where each came from.\n";
+  for (const Section& section : sections) {
+    text += "\n## [" + section.name + "]\n\n" + section.help + "\n";
+    if (section.default_variant.empty()) {
+      text += "\n" + settings_table(section.variants.front());
+      continue;
+    }
+    text += "\n`name` chooses one of these; the default is `\"" + section.default_variant + "\"`.\n";
+    for (const SectionVariant& variant : section.variants)
+      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + variant.summary + "\n\n" +
+              settings_table(variant);
+  }
+  return text;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,43 @@
+#include "sparsight/core/machine.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <ATen/Version.h>
+#include <torch/headeronly/version.h>
+
+namespace sparsight {
+
+std::string compiler_name() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#else
+  return "g++ " __VERSION__;
+#endif
+}
+
+std::string torch_version() { return TORCH_VERSION; }
+
+std::string instruction_set() { return at::get_cpu_capability(); }
+
+bool has_fast_bfloat16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+int64_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    int64_t kilobytes = 0;
+    if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace sparsight

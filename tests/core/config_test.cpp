@@ -1,0 +1,112 @@
+#include "sparsight/core/config.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
+
+namespace sparsight {
+namespace {
+
+struct TrainSection {
+  int64_t epochs = 10;
+  double rate = 0.1;
+  void declare(OptionSet& set) {
+    set.integer("epochs", &epochs, {.low = 1}, "passes");
+    set.real("rate", &rate, {.low = 0}, "step size");
+  }
+};
+
+struct SgdOptions {
+  double momentum = 0.9;
+  void declare(OptionSet& set) { set.real("momentum", &momentum, {0, 1}, "momentum"); }
+};
+
+struct AdamOptions {
+  double epsilon = 1e-8;
+  void declare(OptionSet& set) { set.real("epsilon", &epsilon, {.low = 0}, "added to the root"); }
+};
+
+const Registry<std::string>& optimizers() {
+  static const Registry<std::string> registry = [] {
+    Registry<std::string> list("optimizer");
+    list.add<SgdOptions>("sgd", "plain", [](const SgdOptions& options) { return cat("sgd ", options.momentum); });
+    list.add<AdamOptions>("adam", "adaptive", [](const AdamOptions& options) { return cat("adam ", options.epsilon); });
+    return list;
+  }();
+  return registry;
+}
+
+std::vector<Section> sections() {
+  return {plain_section<TrainSection>("train", "the loop"),
+          named_section("optimizer", "the update", "sgd", optimizers())};
+}
+
+Json resolved(const std::string& text) { return resolve(Config::from_text(text, "a.toml"), sections()); }
+
+std::string complaint(const std::string& text) {
+  return testing::message_of<UsageError>([&] { resolved(text); });
+}
+
+}  // namespace
+
+TEST(Config, AnEmptyFileResolvesToDefaultsInDeclarationOrder) {
+  EXPECT_EQ(resolved("").dump(), R"({"train":{"epochs":10,"rate":0.1},"optimizer":{"name":"sgd","momentum":0.9}})");
+}
+
+TEST(Config, TheNameChoosesWhichSettingsASectionHas) {
+  EXPECT_EQ(resolved("[optimizer]\nname = \"adam\"\n")["optimizer"].dump(), R"({"name":"adam","epsilon":1e-08})");
+  EXPECT_NE(complaint("[optimizer]\nname = \"adam\"\nmomentum = 0.5\n").find("unknown setting optimizer.momentum"),
+            std::string::npos);
+}
+
+TEST(Config, OverridesWinOverTheFileAndSayWhereTheyCameFrom) {
+  Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
+  EXPECT_EQ(config.origin("train.epochs"), "a.toml:2");
+  EXPECT_EQ(config.origin("train.rate"), "default");
+  config.set("train.epochs=5");
+  config.set("optimizer.name=adam");
+  EXPECT_EQ(config.origin("train.epochs"), "--set");
+  const Json values = resolve(config, sections());
+  EXPECT_EQ(values["train"]["epochs"], 5);
+  EXPECT_EQ(values["optimizer"]["name"], "adam");
+}
+
+TEST(Config, AnOverrideOfAnotherFormIsRefused) {
+  for (const std::string wrong : {"epochs=3", "train.epochs", "train.=3", ".epochs=3", "=", ""}) {
+    Config config = Config::from_text("", "a");
+    EXPECT_NE(testing::message_of<UsageError>([&] { config.set(wrong); }), "") << wrong;
+  }
+}
+
+TEST(Config, UnknownSectionsKeysAndComponentsNameTheNearest) {
+  EXPECT_NE(complaint("[trian]\nepochs = 3\n").find("unknown section [trian]; did you mean [train]?"), std::string::npos);
+  EXPECT_NE(complaint("[train]\nepoch = 3\n").find("did you mean epochs?"), std::string::npos);
+  EXPECT_NE(complaint("[optimizer]\nname = \"adan\"\n").find("did you mean \"adam\"?"), std::string::npos);
+  EXPECT_NE(complaint("[optimizer]\nname = 3\n").find("optimizer.name must be a text"), std::string::npos);
+}
+
+TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {
+  EXPECT_EQ(complaint("\nepochs = 3\n").rfind("a.toml:2: \"epochs\" stands outside any [section]", 0), 0u);
+}
+
+TEST(Config, AFileThatIsNotThereIsAnErrorOfTheWork) {
+  EXPECT_NE(testing::message_of([] { Config::from_file("/nonexistent/a.toml"); }), "");
+  const testing::TemporaryFolder folder;
+  EXPECT_NE(testing::message_of([&] { Config::from_file(folder.path()); }), "");
+}
+
+TEST(Config, SectionsBindToStructsAndComponents) {
+  const Json values = resolved("[train]\nepochs = 4\n[optimizer]\nname = \"adam\"\nepsilon = 0.5\n");
+  EXPECT_EQ(read_section<TrainSection>(values, "train").epochs, 4);
+  EXPECT_EQ(make_component(optimizers(), values, "optimizer"), "adam 0.5");
+}
+
+TEST(Config, ResolvingItsOwnResultChangesNothing) {
+  const Json once = resolved("[train]\nrate = 0.3\n[optimizer]\nname = \"adam\"\n");
+  std::string text = "[train]\nepochs = 10\nrate = 0.3\n[optimizer]\nname = \"adam\"\nepsilon = 1e-08\n";
+  EXPECT_EQ(resolved(text), once);
+}
+
+}  // namespace sparsight

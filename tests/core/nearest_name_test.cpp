@@ -1,0 +1,27 @@
+#include "sparsight/core/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+namespace sparsight {
+
+TEST(NearestName, FindsTheSmallestEditDistance) {
+  const std::vector<std::string> names{"epochs", "batch_size", "seed"};
+  EXPECT_EQ(nearest_name("epoch", names), "epochs");          // one insertion
+  EXPECT_EQ(nearest_name("bacth_size", names), "batch_size");  // a swap counts as two substitutions
+  EXPECT_EQ(nearest_name("sead", names), "seed");
+}
+
+TEST(NearestName, TheFirstOfEqualsWins) { EXPECT_EQ(nearest_name("c", {"a", "b"}), "a"); }
+
+TEST(NearestName, EmptyInputs) {
+  EXPECT_EQ(nearest_name("x", {}), "");
+  EXPECT_EQ(nearest_name("", {"abc", "d"}), "d");
+}
+
+TEST(Join, PutsSeparatorsBetween) {
+  EXPECT_EQ(join({"a", "b", "c"}), "a, b, c");
+  EXPECT_EQ(join({"a", "b"}, "|"), "a|b");
+  EXPECT_EQ(join({}), "");
+}
+
+}  // namespace sparsight

@@ -1,0 +1,118 @@
+#include "sparsight/core/options.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/errors.h"
+
+namespace sparsight {
+namespace {
+
+struct EverythingOptions {
+  bool nesterov = false;
+  int64_t epochs = 10;
+  double momentum = 0.9;
+  std::string root;
+  std::string schedule = "cosine";
+  std::vector<int64_t> steps{30, 60};
+  std::vector<double> mean{0.5};
+  std::vector<std::string> frozen;
+  Json transforms;
+
+  void declare(OptionSet& set) {
+    set.flag("nesterov", &nesterov, "Nesterov's variant");
+    set.integer("epochs", &epochs, {1, 1000}, "passes over the data");
+    set.real("momentum", &momentum, {0, 1}, "momentum");
+    set.text("root", &root, "folder");
+    set.choice("schedule", &schedule, {"cosine", "step"}, "form");
+    set.integers("steps", &steps, {.low = 0}, "where the rate falls");
+    set.reals("mean", &mean, {}, "mean");
+    set.texts("frozen", &frozen, "names");
+    set.tables("transforms", &transforms, "pipeline");
+  }
+};
+
+// What assigning `table` as [train] complains about.
+std::string complaint(const Json& table) {
+  EverythingOptions options;
+  OptionSet set;
+  options.declare(set);
+  return testing::message_of<UsageError>([&] { assign(set, table, "train"); });
+}
+
+}  // namespace
+
+TEST(Options, DefaultsAreWhatTheVariablesHold) {
+  EverythingOptions options;
+  OptionSet set;
+  options.declare(set);
+  const Json expected = Json::parse(R"({"nesterov": false, "epochs": 10, "momentum": 0.9, "root": "",
+    "schedule": "cosine", "steps": [30, 60], "mean": [0.5], "frozen": [], "transforms": []})");
+  EXPECT_EQ(values(set), expected);
+}
+
+TEST(Options, AssignSetsWhatIsGivenAndLeavesTheRest) {
+  EverythingOptions options;
+  OptionSet set;
+  options.declare(set);
+  assign(set, Json::parse(R"({"epochs": 3, "nesterov": true, "steps": [], "transforms": [{"op": "flip"}]})"), "train");
+  EXPECT_EQ(options.epochs, 3);
+  EXPECT_TRUE(options.nesterov);
+  EXPECT_TRUE(options.steps.empty());
+  EXPECT_EQ(options.transforms[0]["op"], "flip");
+  EXPECT_DOUBLE_EQ(options.momentum, 0.9);
+}
+
+TEST(Options, AnIntegerIsAlsoANumber) {
+  EverythingOptions options;
+  OptionSet set;
+  options.declare(set);
+  assign(set, Json{{"momentum", 1}}, "train");
+  EXPECT_DOUBLE_EQ(options.momentum, 1.0);
+}
+
+TEST(Options, UnknownKeyNamesTheNearest) {
+  const std::string text = complaint({{"epoch", 3}});
+  EXPECT_NE(text.find("unknown setting train.epoch; did you mean epochs?"), std::string::npos) << text;
+}
+
+TEST(Options, WrongTypesSayWhatWasGot) {
+  EXPECT_EQ(complaint({{"epochs", "three"}}), "train.epochs must be an integer, got a text: \"three\"");
+  EXPECT_EQ(complaint({{"epochs", 2.5}}), "train.epochs must be an integer, got a number: 2.5");
+  EXPECT_EQ(complaint({{"momentum", true}}), "train.momentum must be a number, got a bool: true");
+  EXPECT_EQ(complaint({{"nesterov", 1}}), "train.nesterov must be true or false, got an integer: 1");
+  EXPECT_EQ(complaint({{"root", 5}}), "train.root must be a text, got an integer: 5");
+  EXPECT_EQ(complaint({{"steps", 5}}), "train.steps must be a list, got an integer: 5");
+  EXPECT_EQ(complaint({{"frozen", Json::array({1})}}), "train.frozen must be a text, got an integer: 1");
+  EXPECT_EQ(complaint({{"transforms", Json::array({1})}}), "train.transforms must be a list of tables, got an integer: 1");
+}
+
+TEST(Options, OutOfRangeSaysTheRange) {
+  EXPECT_EQ(complaint({{"epochs", 0}}), "train.epochs must be 1 to 1000, got 0");
+  EXPECT_EQ(complaint({{"momentum", 1.5}}), "train.momentum must be 0 to 1, got 1.5");
+  EXPECT_EQ(complaint({{"steps", Json::array({4, -1})}}), "train.steps must be at least 0, got -1");
+  EXPECT_NE(complaint({{"momentum", std::nan("")}}), "");
+  EXPECT_NE(complaint({{"mean", Json::array({INFINITY})}}), "");
+}
+
+TEST(Options, AnIntegerBeyond64BitsIsRefused) {
+  EXPECT_NE(complaint({{"epochs", uint64_t{1} << 63}}), "");
+}
+
+TEST(Options, UnknownChoiceNamesTheNearest) {
+  EXPECT_EQ(complaint({{"schedule", "cosin"}}),
+            "train.schedule must be one of cosine, step, got \"cosin\"; did you mean \"cosine\"?");
+}
+
+TEST(Options, ASectionThatIsNoTable) { EXPECT_EQ(complaint(Json(3)), "train must be a table, got an integer: 3"); }
+
+TEST(Options, TheSameNameTwiceIsABug) {
+  OptionSet set;
+  int64_t value = 0;
+  set.integer("a", &value, {}, "");
+  EXPECT_THROW(set.integer("a", &value, {}, ""), std::logic_error);
+}
+
+}  // namespace sparsight

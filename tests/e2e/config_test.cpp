@@ -1,0 +1,104 @@
+// Configurations as a user gives them: one clear line for each mistake, exit 2.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/program.h"
+
+namespace sparsight::testing {
+namespace {
+
+// What `config check` says about a file with this text: exit 2, nothing on stdout, one line.
+std::string complaint(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments{"config", "check", folder.write("my.toml", text)};
+  for (const std::string& assignment : overrides) arguments.insert(arguments.end(), {"--set", assignment});
+  const ProgramResult result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  return result.err;
+}
+
+#define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+}  // namespace
+
+TEST(ConfigVerb, SyntaxErrorsNameTheLine) {
+  EXPECT_SAYS(complaint("[train]\nepochs = \n"), "my.toml:2: ");
+  EXPECT_SAYS(complaint("[train\n"), "my.toml:1: ");
+  EXPECT_SAYS(complaint("[train]\nepochs = 1\nepochs = 2\n"), "my.toml:3: ");
+  EXPECT_SAYS(complaint("\x7f" "ELF\x02\x01\x01"), "my.toml:1: ");
+}
+
+TEST(ConfigVerb, WrongTypesAndNumbersOutOfRange) {
+  EXPECT_SAYS(complaint("[train]\nepochs = \"many\"\n"), "train.epochs must be an integer, got a text: \"many\"");
+  EXPECT_SAYS(complaint("[run]\nseed = 1.5\n"), "run.seed must be an integer");
+  EXPECT_SAYS(complaint("[train]\nepochs = -1\n"), "train.epochs must be 1 to ");
+  EXPECT_SAYS(complaint("", {"train.epochs=99999999999999999999"}), "train.epochs");
+  EXPECT_SAYS(complaint("[schedule]\nname = \"cosine\"\n", {"schedule.warmup_epochs=-5"}), "schedule.warmup_epochs must be");
+}
+
+TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {
+  EXPECT_SAYS(complaint("[trian]\nepochs = 1\n"), "did you mean [train]?");
+  EXPECT_SAYS(complaint("[train]\nepoch = 1\n"), "did you mean epochs?");
+  EXPECT_SAYS(complaint("", {"optimizer.name=adamv"}), "did you mean \"adam\"?");
+  EXPECT_SAYS(complaint("epochs = 1\n"), "stands outside any [section]");
+}
+
+TEST(ConfigVerb, OverridesOfAnotherForm) {
+  EXPECT_SAYS(complaint("", {"epochs=1"}), "section.key=value");
+  EXPECT_SAYS(complaint("", {"train.epochs"}), "section.key=value");
+}
+
+TEST(ConfigVerb, AMissingFileIsAnError) {
+  const ProgramResult result = run_program({"config", "check", "no/such/file.toml"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_SAYS(result.err, "no/such/file.toml");
+}
+
+TEST(ConfigVerb, ShowSaysWhereEachValueCameFrom) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("my.toml", "[train]\nepochs = 7\n");
+  const ProgramResult result = run_program({"config", "show", file, "--set", "run.seed=5"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::string line, epochs, seed, optimizer;
+  while (std::getline(lines, line)) {
+    if (line.rfind("epochs = ", 0) == 0) epochs = line;
+    if (line.rfind("seed = ", 0) == 0) seed = line;
+    if (line.rfind("name = \"adamw\"", 0) == 0) optimizer = line;
+  }
+  EXPECT_SAYS(epochs, "epochs = 7");
+  EXPECT_SAYS(epochs, "# " + file + ":2");
+  EXPECT_SAYS(seed, "seed = 5");
+  EXPECT_SAYS(seed, "# --set");
+  EXPECT_SAYS(optimizer, "# default");
+}
+
+TEST(ConfigVerb, WhatShowPrintsIsAConfigurationWithTheSameValues) {
+  const TemporaryFolder folder;
+  const ProgramResult first = run_program({"config", "show", "--set", "train.epochs=3"});
+  const ProgramResult second = run_program({"config", "show", folder.write("shown.toml", first.out)});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  const auto without_comments = [](const std::string& text) {
+    std::istringstream lines(text);
+    std::string line, all;
+    while (std::getline(lines, line)) all += line.substr(0, line.rfind("  # ")) + "\n";
+    return all;
+  };
+  EXPECT_EQ(without_comments(first.out), without_comments(second.out));
+}
+
+TEST(ConfigVerb, TheReferenceInDocsIsUpToDate) {
+  const ProgramResult result = run_program({"config", "docs"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::ifstream file(SPARSIGHT_SOURCE_DIR "/docs/configuration.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), result.out) << "run: sparsight config docs > docs/configuration.md";
+}
+
+}  // namespace sparsight::testing
