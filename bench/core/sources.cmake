@@ -1,0 +1,2 @@
+bench_sources(
+  core/random_bench.cpp)
