@@ -1,0 +1,170 @@
+#include "sparsight/data/loader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <omp.h>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/sampler.h"
+
+namespace sparsight {
+
+// Threads that prepare the batches first .. count-1 and hand them out in order, at most `prefetch` ahead.
+class Loader::Workers {
+ public:
+  Workers(const Loader& loader, int64_t first) : loader_(loader), taken_(first), handed_out_(first) {
+    for (int64_t i = 0; i < loader.options_.workers; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  ~Workers() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  Batch next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ready_.count(handed_out_) > 0; });
+    Result result = std::move(ready_.at(handed_out_));
+    ready_.erase(handed_out_++);
+    lock.unlock();
+    changed_.notify_all();
+    if (result.error) std::rethrow_exception(result.error);
+    return std::move(result.batch);
+  }
+
+ private:
+  struct Result {
+    Batch batch;
+    std::exception_ptr error;
+  };
+
+  void work() {
+    at::NoGradGuard no_grad;
+    // One compute thread here, since the cores belong to the training step. at::set_num_threads would also lower the
+    // default of threads yet to come; the first call makes torch set this thread up before it is overridden.
+    at::get_num_threads();
+    omp_set_num_threads(1);
+    while (true) {
+      int64_t batch;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stop_ || taken_ - handed_out_ < loader_.options_.prefetch; });
+        if (stop_ || taken_ >= loader_.batches_per_epoch()) return;
+        batch = taken_++;
+      }
+      Result result;
+      try {
+        result.batch = loader_.make_batch(batch);
+      } catch (...) {
+        result.error = std::current_exception();
+      }
+      {
+        std::lock_guard lock(mutex_);
+        ready_.emplace(batch, std::move(result));
+      }
+      changed_.notify_all();
+    }
+  }
+
+  const Loader& loader_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int64_t, Result> ready_;
+  int64_t taken_, handed_out_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+void LoaderOptions::declare(OptionSet& set) {
+  set.integer("batch", &batch, {1, 1000000}, "images of a training batch");
+  set.integer("eval_batch", &eval_batch, {1, 1000000}, "images of an evaluation batch");
+  set.integer("workers", &workers, {0, 256}, "threads that prepare batches; 0 prepares them in the training thread");
+  set.integer("prefetch", &prefetch, {1, 1024}, "batches prepared ahead");
+  set.choice("sampling", &sampling, sampling_names(), "order and frequency of the training images");
+  set.reals("class_weights", &class_weights, {0, 1e9}, "relative frequency of each class with sampling = \"weighted\"");
+  set.flag("drop_last", &drop_last, "leave out the last batch of a training epoch if it is not full");
+}
+
+Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform,
+               const LoaderOptions& options, uint64_t seed)
+    : data_(std::move(data)),
+      transforms_(std::move(transforms)),
+      batch_transform_(std::move(batch_transform)),
+      options_(options),
+      seed_(seed) {
+  if (data_->size() == 0) fail("the data set ", data_->info().name, " holds no images");
+  if (batches_per_epoch() == 0)
+    fail_usage("loader.batch = ", options_.batch, " is more than the ", data_->size(),
+               " training images; lower it or set loader.drop_last = false");
+}
+
+Loader::~Loader() = default;
+
+int64_t Loader::batches_per_epoch() const {
+  return options_.drop_last ? data_->size() / options_.batch : (data_->size() + options_.batch - 1) / options_.batch;
+}
+
+void Loader::start(int64_t epoch, int64_t first_batch) {
+  workers_.reset();
+  epoch_ = epoch;
+  next_batch_ = first_batch;
+  order_ = epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch);
+  if (options_.workers > 0) workers_ = std::make_unique<Workers>(*this, first_batch);
+}
+
+std::optional<Batch> Loader::next() {
+  if (next_batch_ >= batches_per_epoch()) return std::nullopt;
+  const int64_t batch = next_batch_++;
+  return workers_ ? workers_->next() : make_batch(batch);
+}
+
+Batch Loader::make_batch(int64_t number) const {
+  const int64_t first = number * options_.batch;
+  const int64_t count = std::min(options_.batch, static_cast<int64_t>(order_.size()) - first);
+  Batch batch;
+  batch.labels = at::empty({count}, at::kLong);
+  batch.domains = at::empty({count}, at::kLong);
+  batch.indices = at::empty({count}, at::kLong);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = order_[first + i];
+    const Sample sample = data_->get(index);
+    // The position keeps repeated draws of one image in an epoch apart.
+    RandomStream random(seed_, "transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(first + i)));
+    const at::Tensor image = transforms_(sample.image, random);
+    if (i == 0) batch.images = at::empty({count, image.size(0), image.size(1), image.size(2)}, at::kFloat);
+    if (image.sizes() != batch.images.sizes().slice(1))
+      fail("the images of a batch must have one shape, but ", sample.id, " has ", image.sizes(), " and another has ",
+           batch.images.sizes().slice(1), "; add {op = \"resize\", size = [height, width]} to the transforms");
+    std::memcpy(batch.images.data_ptr<float>() + i * image.numel(), image.data_ptr<float>(),
+                sizeof(float) * static_cast<size_t>(image.numel()));
+    batch.labels.data_ptr<int64_t>()[i] = sample.label;
+    batch.domains.data_ptr<int64_t>()[i] = sample.domain;
+    batch.indices.data_ptr<int64_t>()[i] = index;
+  }
+  RandomStream random(seed_, "batch transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
+  batch_transform_(batch, random);
+  return batch;
+}
+
+std::unique_ptr<Loader> evaluation_loader(DataSetPtr data, TransformPipeline transforms, LoaderOptions options) {
+  options.batch = options.eval_batch;
+  options.sampling = "sequential";
+  options.drop_last = false;
+  return std::make_unique<Loader>(std::move(data), std::move(transforms), BatchTransform(), options, 0);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,67 @@
+// Turns a data set into batches: order, transforms, worker threads and prefetch.
+//
+// What a batch holds is a function of (seed, epoch, position): neither the number of workers nor the place where a
+// resumed run starts changes it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/data_set.h"
+#include "sparsight/data/transforms/batch_transform.h"
+#include "sparsight/data/transforms/pipeline.h"
+
+namespace sparsight {
+
+struct LoaderOptions {
+  int64_t batch = 64;
+  int64_t eval_batch = 256;
+  int64_t workers = 1;
+  int64_t prefetch = 4;
+  std::string sampling = "shuffle";
+  std::vector<double> class_weights;
+  bool drop_last = true;
+  void declare(OptionSet& set);
+};
+
+class Loader {
+ public:
+  // Batches of options.batch images in the order that options.sampling says. `batch_transform` works on whole batches.
+  // Raises Error for an empty data set, UsageError where drop_last leaves no batch.
+  Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform, const LoaderOptions& options,
+         uint64_t seed);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  int64_t batches_per_epoch() const;
+  const DataSet& data() const { return *data_; }
+
+  // (Re)starts at a batch of an epoch; batches that are still being prepared are dropped.
+  void start(int64_t epoch, int64_t first_batch = 0);
+  int64_t epoch() const { return epoch_; }
+
+  // The next batch of the epoch, or nothing at its end. An error of a worker (an unreadable image) is raised here.
+  std::optional<Batch> next();
+
+ private:
+  class Workers;
+  Batch make_batch(int64_t batch) const;
+
+  DataSetPtr data_;
+  TransformPipeline transforms_;
+  BatchTransform batch_transform_;
+  LoaderOptions options_;
+  uint64_t seed_;
+  int64_t epoch_ = 0, next_batch_ = 0;
+  std::vector<int64_t> order_;
+  std::unique_ptr<Workers> workers_;
+};
+
+// The loader of an evaluation: sequential, batches of options.eval_batch, the last one smaller, no batch transform.
+std::unique_ptr<Loader> evaluation_loader(DataSetPtr data, TransformPipeline transforms, LoaderOptions options);
+
+}  // namespace sparsight

@@ -1,0 +1,89 @@
+#include "sparsight/data/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+void shuffle(std::vector<int64_t>& indices, RandomStream& random) {  // Fisher-Yates
+  for (int64_t i = static_cast<int64_t>(indices.size()) - 1; i > 0; --i)
+    std::swap(indices[i], indices[random.below(i + 1)]);
+}
+
+std::vector<int64_t> all_indices(const DataSet& data) {
+  std::vector<int64_t> indices(data.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
+}
+
+// Deals images of the groups in turn, the groups in a fresh random order each round.
+std::vector<int64_t> balanced(std::vector<std::vector<int64_t>> groups, int64_t draws, RandomStream& random) {
+  std::erase_if(groups, [](const std::vector<int64_t>& group) { return group.empty(); });
+  for (std::vector<int64_t>& group : groups) shuffle(group, random);
+  std::vector<int64_t> turn(groups.size()), next(groups.size(), 0), order;
+  std::iota(turn.begin(), turn.end(), 0);
+  while (static_cast<int64_t>(order.size()) < draws) {
+    shuffle(turn, random);
+    for (const int64_t g : turn) {
+      if (static_cast<int64_t>(order.size()) == draws) break;
+      if (next[g] == static_cast<int64_t>(groups[g].size())) {
+        shuffle(groups[g], random);
+        next[g] = 0;
+      }
+      order.push_back(groups[g][next[g]++]);
+    }
+  }
+  return order;
+}
+
+template <class KeyOf>
+std::vector<std::vector<int64_t>> grouped(const DataSet& data, size_t groups, KeyOf key_of) {
+  std::vector<std::vector<int64_t>> lists(groups);
+  for (int64_t i = 0; i < data.size(); ++i) lists.at(key_of(i)).push_back(i);
+  return lists;
+}
+
+std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& class_weights, RandomStream& random) {
+  if (class_weights.size() != data.info().classes.size())
+    fail_usage("loader.class_weights must hold one weight per class, got ", class_weights.size(), " for ",
+               data.info().classes.size(), " classes");
+  std::vector<double> cumulative;
+  double sum = 0;
+  for (int64_t i = 0; i < data.size(); ++i) cumulative.push_back(sum += class_weights[data.label(i)]);
+  if (!(sum > 0)) fail_usage("loader.class_weights must not be 0 for every class of the data set");
+  std::vector<int64_t> order(data.size());
+  for (int64_t& index : order) {
+    const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), random.uniform() * sum);
+    index = std::min<int64_t>(found - cumulative.begin(), data.size() - 1);
+  }
+  return order;
+}
+
+}  // namespace
+
+const std::vector<std::string>& sampling_names() {
+  static const std::vector<std::string> names{"shuffle", "sequential", "class_balanced", "domain_balanced", "weighted"};
+  return names;
+}
+
+std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& data,
+                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch) {
+  RandomStream random(seed, "sampler", static_cast<uint64_t>(epoch));
+  if (sampling == "sequential") return all_indices(data);
+  if (sampling == "class_balanced")
+    return balanced(grouped(data, data.info().classes.size(), [&](int64_t i) { return data.label(i); }), data.size(),
+                    random);
+  if (sampling == "domain_balanced")
+    return balanced(grouped(data, data.info().domains.size(), [&](int64_t i) { return data.domain(i); }), data.size(),
+                    random);
+  if (sampling == "weighted") return weighted(data, class_weights, random);
+  SPARSIGHT_CHECK(sampling == "shuffle");
+  std::vector<int64_t> order = all_indices(data);
+  shuffle(order, random);
+  return order;
+}
+
+}  // namespace sparsight

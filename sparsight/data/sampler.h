@@ -1,0 +1,27 @@
+// The order in which a loader visits the images of a data set in one epoch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/core/random.h"
+#include "sparsight/data/data_set.h"
+
+namespace sparsight {
+
+// One epoch's indices into `data`, a function of (seed, epoch):
+//   sequential       0, 1, 2, ...
+//   shuffle          every image once, in random order
+//   class_balanced   as many draws as images; each class equally often up to one, images of a class in random order,
+//                    again from the start when they are used up
+//   domain_balanced  the same by domain
+//   weighted         as many draws as images, with replacement, image i with probability proportional to
+//                    class_weights[label(i)]
+// Raises UsageError where class_weights does not fit the classes.
+std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& data,
+                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch);
+
+// The names that epoch_order knows.
+const std::vector<std::string>& sampling_names();
+
+}  // namespace sparsight

@@ -1,0 +1,27 @@
+// What is done to a whole training batch: mixup (Zhang et al. 2018), cutmix (Yun et al. 2019) and label smoothing
+// (Szegedy et al. 2016). With both mixup and cutmix on, each batch gets one of them at random.
+#pragma once
+
+#include "sparsight/core/random.h"
+#include "sparsight/data/sample.h"
+#include "sparsight/data/transforms/transform_options.h"
+
+namespace sparsight {
+
+class BatchTransform {
+ public:
+  BatchTransform() = default;  // leaves batches as they are
+  BatchTransform(const TransformOptions& options, int64_t classes);
+
+  // Changes batch.images and sets batch.targets ([B,K] fp32, rows sum to 1). Image i is mixed with image B-1-i.
+  void operator()(Batch& batch, RandomStream& random) const;
+
+ private:
+  double mixup_ = 0, cutmix_ = 0, label_smoothing_ = 0;
+  int64_t classes_ = 0;
+};
+
+// A draw from Beta(alpha, alpha), alpha > 0.
+double draw_beta(double alpha, RandomStream& random);
+
+}  // namespace sparsight

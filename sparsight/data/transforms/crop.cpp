@@ -1,0 +1,90 @@
+#include "sparsight/data/transforms/crop.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ops/constant_pad_nd.h>
+
+#include "sparsight/data/transforms/resize.h"
+
+namespace sparsight {
+namespace {
+
+at::Tensor crop(const at::Tensor& image, int64_t top, int64_t left, int64_t height, int64_t width) {
+  return image.slice(1, top, top + height).slice(2, left, left + width);
+}
+
+void check_fits(const char* op, const at::Tensor& image, int64_t size) {
+  if (image.size(1) < size || image.size(2) < size)
+    fail_usage(op, " needs images of at least ", size, "x", size, " pixels, got ", image.size(1), "x", image.size(2),
+               "; resize before it");
+}
+
+void check_range(const char* key, const std::vector<double>& range) {
+  if (range.size() != 2 || range[0] > range[1])
+    fail_usage("random_resized_crop needs ", key, " = [smallest, largest]");
+}
+
+}  // namespace
+
+void CenterCropOptions::declare(OptionSet& set) {
+  set.integer("size", &size, {1, 65536}, "side of the crop in pixels");
+}
+
+void RandomCropOptions::declare(OptionSet& set) {
+  set.integer("size", &size, {1, 65536}, "side of the crop in pixels");
+  set.integer("padding", &padding, {0, 65536}, "pixels added on each side before cropping");
+  set.integer("fill", &fill, {0, 255}, "value of the added pixels");
+}
+
+void RandomResizedCropOptions::declare(OptionSet& set) {
+  set.integer("size", &size, {1, 65536}, "side of the result in pixels");
+  set.reals("scale", &scale, {1e-4, 1}, "smallest and largest part of the image's area");
+  set.reals("ratio", &ratio, {1e-2, 1e2}, "smallest and largest width / height");
+  set.choice("filter", &filter, resize_filters(), "interpolation, antialiased");
+}
+
+TransformOp make_center_crop(const CenterCropOptions& options) {
+  return [=](const at::Tensor& image, RandomStream&) {
+    check_fits("center_crop", image, options.size);
+    return crop(image, (image.size(1) - options.size) / 2, (image.size(2) - options.size) / 2, options.size,
+                options.size);
+  };
+}
+
+TransformOp make_random_crop(const RandomCropOptions& options) {
+  return [=](const at::Tensor& image, RandomStream& random) {
+    const int64_t p = options.padding;
+    const at::Tensor padded =
+        p > 0 ? at::constant_pad_nd(image, {p, p, p, p}, static_cast<double>(options.fill)) : image;
+    check_fits("random_crop", padded, options.size);
+    const int64_t top = random.below(padded.size(1) - options.size + 1);
+    const int64_t left = random.below(padded.size(2) - options.size + 1);
+    return crop(padded, top, left, options.size, options.size);
+  };
+}
+
+TransformOp make_random_resized_crop(const RandomResizedCropOptions& options) {
+  check_range("scale", options.scale);
+  check_range("ratio", options.ratio);
+  return [=](const at::Tensor& image, RandomStream& random) {
+    const int64_t h = image.size(1), w = image.size(2);
+    const double area = static_cast<double>(h * w);
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const double target = area * random.uniform(options.scale[0], options.scale[1]);
+      const double ratio = std::exp(random.uniform(std::log(options.ratio[0]), std::log(options.ratio[1])));
+      const int64_t width = std::llround(std::sqrt(target * ratio)), height = std::llround(std::sqrt(target / ratio));
+      if (width < 1 || height < 1 || width > w || height > h) continue;
+      const int64_t top = random.below(h - height + 1), left = random.below(w - width + 1);
+      return resize_image(crop(image, top, left, height, width), options.size, options.size, options.filter);
+    }
+    const double aspect = static_cast<double>(w) / static_cast<double>(h);
+    const double legal = std::clamp(aspect, options.ratio[0], options.ratio[1]);
+    const int64_t width = aspect > legal ? std::llround(static_cast<double>(h) * legal) : w;
+    const int64_t height = aspect < legal ? std::llround(static_cast<double>(w) / legal) : h;
+    return resize_image(crop(image, (h - height) / 2, (w - width) / 2, height, width), options.size, options.size,
+                        options.filter);
+  };
+}
+
+}  // namespace sparsight

@@ -1,0 +1,36 @@
+// Crops: from the centre, at random with padding, and at random size and aspect.
+#pragma once
+
+#include "sparsight/data/transforms/transform_op.h"
+
+namespace sparsight {
+
+struct CenterCropOptions {
+  int64_t size = 32;
+  void declare(OptionSet& set);
+};
+
+struct RandomCropOptions {
+  int64_t size = 32;
+  int64_t padding = 0;
+  int64_t fill = 0;
+  void declare(OptionSet& set);
+};
+
+struct RandomResizedCropOptions {
+  int64_t size = 32;
+  std::vector<double> scale = {0.08, 1.0};
+  std::vector<double> ratio = {0.75, 4.0 / 3};
+  std::string filter = "bilinear";
+  void declare(OptionSet& set);
+};
+
+// The size x size square in the middle. Smaller images raise UsageError.
+TransformOp make_center_crop(const CenterCropOptions& options);
+// A random size x size square after padding each side by `padding` pixels of value `fill`.
+TransformOp make_random_crop(const RandomCropOptions& options);
+// A random part of the image with area and aspect drawn from `scale` and `ratio`, resized to size x size
+// (Szegedy et al. 2015). Falls back to the largest centre crop of a legal aspect after ten tries.
+TransformOp make_random_resized_crop(const RandomResizedCropOptions& options);
+
+}  // namespace sparsight

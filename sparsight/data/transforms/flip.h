@@ -1,0 +1,16 @@
+// Mirror images.
+#pragma once
+
+#include "sparsight/data/transforms/transform_op.h"
+
+namespace sparsight {
+
+struct FlipOptions {
+  double probability = 0.5;
+  void declare(OptionSet& set);
+};
+
+// Left becomes right with the given probability.
+TransformOp make_flip(const FlipOptions& options);
+
+}  // namespace sparsight

@@ -1,0 +1,24 @@
+// Every image transform, by name.
+#include "sparsight/data/transforms/crop.h"
+#include "sparsight/data/transforms/flip.h"
+#include "sparsight/data/transforms/normalize.h"
+#include "sparsight/data/transforms/resize.h"
+
+namespace sparsight {
+
+const Registry<TransformOp>& transform_ops() {
+  static const Registry<TransformOp> registry = [] {
+    Registry<TransformOp> list("transform");
+    list.add<ResizeOptions>("resize", "antialiased resize", make_resize);
+    list.add<CenterCropOptions>("center_crop", "the square in the middle", make_center_crop);
+    list.add<RandomCropOptions>("random_crop", "a random square, with padding", make_random_crop);
+    list.add<RandomResizedCropOptions>("random_resized_crop", "a part of random size and aspect, resized",
+                                       make_random_resized_crop);
+    list.add<FlipOptions>("flip", "left becomes right, at random", make_flip);
+    list.add<NormalizeOptions>("normalize", "subtract the mean, divide by the deviation", make_normalize);
+    return list;
+  }();
+  return registry;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,45 @@
+#include "sparsight/data/transforms/resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ops/_upsample_bicubic2d_aa.h>
+#include <ATen/ops/_upsample_bilinear2d_aa.h>
+
+namespace sparsight {
+
+const std::vector<std::string>& resize_filters() {
+  static const std::vector<std::string> names{"bilinear", "bicubic"};
+  return names;
+}
+
+void ResizeOptions::declare(OptionSet& set) {
+  set.integers("size", &size, {1, 65536}, "[height, width], or [shorter side] to keep the aspect");
+  set.choice("filter", &filter, resize_filters(), "interpolation, antialiased");
+}
+
+at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, const std::string& filter) {
+  if (image.size(1) == height && image.size(2) == width) return image;
+  // Channels last is the layout that torch's byte kernels are made for.
+  const at::Tensor batch = image.unsqueeze(0).contiguous(at::MemoryFormat::ChannelsLast);
+  const int64_t size[] = {height, width};
+  const at::Tensor resized = filter == "bicubic" ? at::_upsample_bicubic2d_aa(batch, size, /*align_corners=*/false)
+                                                 : at::_upsample_bilinear2d_aa(batch, size, /*align_corners=*/false);
+  return resized.squeeze(0).contiguous();
+}
+
+TransformOp make_resize(const ResizeOptions& options) {
+  if (options.size.empty() || options.size.size() > 2)
+    fail_usage("resize needs size = [height, width] or [shorter side], got ", options.size.size(), " numbers");
+  return [=](const at::Tensor& image, RandomStream&) {
+    int64_t height = options.size.front(), width = options.size.back();
+    if (options.size.size() == 1) {
+      const double scale = static_cast<double>(height) / static_cast<double>(std::min(image.size(1), image.size(2)));
+      height = std::max<int64_t>(1, std::llround(static_cast<double>(image.size(1)) * scale));
+      width = std::max<int64_t>(1, std::llround(static_cast<double>(image.size(2)) * scale));
+    }
+    return resize_image(image, height, width, options.filter);
+  };
+}
+
+}  // namespace sparsight

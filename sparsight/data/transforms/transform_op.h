@@ -1,0 +1,20 @@
+// One step of a transform pipeline: an image in, an image out.
+#pragma once
+
+#include <functional>
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/core/random.h"
+#include "sparsight/core/registry.h"
+
+namespace sparsight {
+
+// image: [C,H,W], uint8 until an op (or the pipeline's end) turns it into fp32. Draws come from `random` alone, so the
+// result is a function of the image and the stream. Must be callable from several threads at once.
+using TransformOp = std::function<at::Tensor(const at::Tensor& image, RandomStream& random)>;
+
+// Every op that a pipeline can name.
+const Registry<TransformOp>& transform_ops();
+
+}  // namespace sparsight
