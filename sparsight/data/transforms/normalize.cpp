@@ -53,7 +53,7 @@ TransformOp make_normalize(const NormalizeOptions& options) {
   return [=](const at::Tensor& image, RandomStream&) {
     if (values != 1 && values != image.size(0))
       fail_usage("normalize has ", values, " means, but the images have ", image.size(0), " channels");
-    return (to_float(image) - mean).mul_(factor);
+    return to_float(image).sub(mean).mul_(factor);
   };
 }
 

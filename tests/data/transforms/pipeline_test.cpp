@@ -34,7 +34,7 @@ TEST(TransformPipeline, NormalizesByHand) {
 }
 
 TEST(TransformPipeline, CropsTheMiddle) {
-  const at::Tensor image = apply(R"([{"op": "center_crop", "size": 2}])", numbered(4, 4)) * 255;
+  const at::Tensor image = apply(R"([{"op": "center_crop", "size": 2}])", numbered(4, 4)).mul(255);
   EXPECT_TRUE(at::equal(image.round().to(at::kByte), at::arange(0, 16, at::TensorOptions(at::kByte)).view({1, 4, 4}).slice(1, 1, 3).slice(2, 1, 3)));
 }
 
@@ -42,13 +42,13 @@ TEST(TransformPipeline, RandomCropsStayInsideAndVary) {
   const at::Tensor first = apply(R"([{"op": "random_crop", "size": 3}])", numbered(9, 9), 1);
   EXPECT_EQ(first.sizes(), (std::vector<int64_t>{1, 3, 3}));
   // Neighbours of a crop of the numbered image differ by 1 in a row and by 9 in a column.
-  EXPECT_NEAR((first[0][0][1] - first[0][0][0]).item<float>() * 255, 1, 1e-3);
-  EXPECT_NEAR((first[0][1][0] - first[0][0][0]).item<float>() * 255, 9, 1e-3);
+  EXPECT_NEAR(first[0][0][1].sub(first[0][0][0]).item<float>() * 255, 1, 1e-3);
+  EXPECT_NEAR(first[0][1][0].sub(first[0][0][0]).item<float>() * 255, 9, 1e-3);
   EXPECT_FALSE(at::equal(first, apply(R"([{"op": "random_crop", "size": 3}])", numbered(9, 9), 2)));
 }
 
 TEST(TransformPipeline, FlipsWithItsProbability) {
-  const at::Tensor flipped = apply(R"([{"op": "flip", "probability": 1.0}])", numbered(1, 3)) * 255;
+  const at::Tensor flipped = apply(R"([{"op": "flip", "probability": 1.0}])", numbered(1, 3)).mul(255);
   EXPECT_FLOAT_EQ(flipped[0][0][0].item<float>(), 2);
   EXPECT_FLOAT_EQ(apply(R"([{"op": "flip", "probability": 0.0}])", numbered(1, 3))[0][0][0].item<float>(), 0);
 }
@@ -66,7 +66,7 @@ TEST(TransformPipeline, HalvingAveragesPixelsByHand) {
   EXPECT_NEAR(constant[0][1][1].item<float>() * 255, 100, 1e-3);
   at::Tensor edge = at::zeros({1, 1, 8}, at::kByte);
   edge.slice(2, 4).fill_(80);
-  const at::Tensor half = apply(R"([{"op": "resize", "size": [1, 4]}])", edge) * 255;
+  const at::Tensor half = apply(R"([{"op": "resize", "size": [1, 4]}])", edge).mul(255);
   EXPECT_NEAR(half[0][0][1].item<float>(), 10, 1);  // 80 * 1/8
   EXPECT_NEAR(half[0][0][2].item<float>(), 70, 1);  // 80 * 7/8
 }
