@@ -3,8 +3,10 @@ light_sources(
   io/checkpoint.cpp
   io/environment.cpp
   io/metrics_log.cpp
+  io/pickle.cpp
   io/run_folder.cpp
   io/safetensors.cpp
-  io/safetensors_header.cpp)
+  io/safetensors_header.cpp
+  io/torch_pickle.cpp)
 set_source_files_properties(io/environment.cpp TARGET_DIRECTORY sparsight PROPERTIES
   COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

@@ -3,4 +3,5 @@ light_tests(
   io/checkpoint_test.cpp
   io/metrics_log_test.cpp
   io/run_folder_test.cpp
-  io/safetensors_test.cpp)
+  io/safetensors_test.cpp
+  io/torch_pickle_test.cpp)
