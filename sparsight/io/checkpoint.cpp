@@ -10,8 +10,6 @@ namespace {
 const std::string kFormat = "sparsight-checkpoint";
 const std::string kTraining = "training/";
 
-bool is_training(const std::string& name) { return name.rfind(kTraining, 0) == 0; }
-
 // Digits only, so that nothing in a damaged text counts as an old version.
 int parse_version(const std::string& text) {
   if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos) return 0;
@@ -31,10 +29,12 @@ Json object_of(const TensorFile& file, const std::string& key, const std::string
 
 }  // namespace
 
+bool is_training_name(const std::string& name) { return name.rfind(kTraining, 0) == 0; }
+
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   TensorFile file;
   for (const auto& [name, tensor] : checkpoint.weights) {
-    SPARSIGHT_CHECK(!is_training(name));
+    SPARSIGHT_CHECK(!is_training_name(name));
     file.tensors.emplace_back(name, tensor);
   }
   for (const auto& [name, tensor] : checkpoint.training) file.tensors.emplace_back(kTraining + name, tensor);
@@ -48,7 +48,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
   TensorFile file = read_safetensors(
-      path, [&](const std::string& name) { return parts == CheckpointParts::kAll || !is_training(name); });
+      path, [&](const std::string& name) { return parts == CheckpointParts::kAll || !is_training_name(name); });
   if (text_of(file, "format") != kFormat)
     fail(path, " holds tensors but is no sparsight checkpoint; weights alone are taken by --init-from");
   const int version = parse_version(text_of(file, "version"));
@@ -60,7 +60,7 @@ Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
   checkpoint.config = object_of(file, "config", path);
   checkpoint.state = object_of(file, "state", path);
   for (auto& [name, tensor] : file.tensors) {
-    if (is_training(name))
+    if (is_training_name(name))
       checkpoint.training.emplace_back(name.substr(kTraining.size()), std::move(tensor));
     else
       checkpoint.weights.emplace_back(name, std::move(tensor));

@@ -22,6 +22,9 @@ struct Checkpoint {
 // Written aside and renamed: a process killed while it writes leaves the earlier file whole.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
+// Whether a tensor of a checkpoint file belongs to the training state and not to the model.
+bool is_training_name(const std::string& name);
+
 enum class CheckpointParts { kAll, kWeights };  // kWeights leaves `training` empty
 
 // Raises Error where the file is damaged, no checkpoint, or of a newer version.

@@ -7,6 +7,8 @@ light_sources(
   io/run_folder.cpp
   io/safetensors.cpp
   io/safetensors_header.cpp
-  io/torch_pickle.cpp)
+  io/torch_pickle.cpp
+  io/weight_names.cpp)
+torch_sources(io/weights.cpp)
 set_source_files_properties(io/environment.cpp TARGET_DIRECTORY sparsight PROPERTIES
   COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

@@ -4,4 +4,6 @@ light_tests(
   io/metrics_log_test.cpp
   io/run_folder_test.cpp
   io/safetensors_test.cpp
-  io/torch_pickle_test.cpp)
+  io/torch_pickle_test.cpp
+  io/weight_names_test.cpp)
+torch_tests(io/weights_test.cpp)

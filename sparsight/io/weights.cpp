@@ -1,0 +1,93 @@
+#include "sparsight/io/weights.h"
+
+#include <map>
+#include <sstream>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+
+namespace sparsight {
+namespace {
+
+constexpr size_t kShownNames = 8;
+
+std::string shape_text(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << tensor.sizes();
+  return text.str();
+}
+
+void check_finite(const std::string& name, const at::Tensor& tensor) {
+  if (!tensor.is_floating_point() || tensor.isfinite().all().item<bool>()) return;
+  fail("tensor ", name, " holds NaN or infinite values; it comes from a training that failed");
+}
+
+std::string first_of(const std::vector<std::string>& names) {
+  std::vector<std::string> shown(names.begin(), names.begin() + std::min(names.size(), kShownNames));
+  if (names.size() > kShownNames) shown.push_back(cat("and ", names.size() - kShownNames, " more"));
+  return join(shown);
+}
+
+void check_strict(const LoadReport& report) {
+  if (!report.fresh.empty()) fail("the file has no fitting weights for ", first_of(report.fresh));
+  if (!report.unused.empty()) fail("the file has weights that the model does not: ", first_of(report.unused));
+}
+
+}  // namespace
+
+NamedTensors named_weights(const torch::nn::Module& module) {
+  NamedTensors weights;
+  for (const auto& entry : module.named_parameters()) weights.emplace_back(entry.key(), entry.value());
+  for (const auto& entry : module.named_buffers()) weights.emplace_back(entry.key(), entry.value());
+  return weights;
+}
+
+LoadReport load_weights(torch::nn::Module& module, const NamedTensors& tensors, const LoadOptions& options) {
+  std::map<std::string, at::Tensor> sources(tensors.begin(), tensors.end());
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // target, source; done last, when nothing can fail any more
+  LoadReport report;
+  for (const auto& [name, target] : named_weights(module)) {
+    const auto found = sources.find(name);
+    if (found == sources.end()) {
+      report.fresh.push_back(name);
+      continue;
+    }
+    at::Tensor source = found->second;
+    sources.erase(found);
+    if (source.sizes() != target.sizes() || source.is_complex() != target.is_complex()) {
+      const auto adapted = options.adapt ? options.adapt(name, source, target) : std::nullopt;
+      if (!adapted) {
+        report.fresh.push_back(
+            cat(name, " (", shape_text(source), " in the file, ", shape_text(target), " in the model)"));
+        continue;
+      }
+      source = adapted->tensor;
+      report.adapted.push_back(name + " (" + adapted->how + ")");
+    } else {
+      report.loaded.push_back(name);
+    }
+    if (!options.allow_non_finite) check_finite(name, source);
+    copies.emplace_back(target, source);
+  }
+  for (const auto& [name, tensor] : tensors)
+    if (sources.count(name)) report.unused.push_back(name);
+  if (options.strict) check_strict(report);
+  if (copies.empty()) fail("not one tensor of the file fits the model; the file has ", first_of(report.unused));
+  const torch::NoGradGuard no_grad;
+  for (auto& [target, source] : copies) target.copy_(source);
+  return report;
+}
+
+std::string describe(const LoadReport& report) {
+  std::string text = cat(report.loaded.size(), " tensors loaded, ", report.adapted.size(), " adapted, ",
+                         report.fresh.size(), " kept fresh, ", report.unused.size(), " unused");
+  const auto add = [&](const char* title, const std::vector<std::string>& names) {
+    if (!names.empty()) text += cat("\n  ", title, ": ", first_of(names));
+  };
+  add("adapted", report.adapted);
+  add("kept fresh", report.fresh);
+  add("unused", report.unused);
+  return text;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,47 @@
+// Puts the tensors of a file into a model, by name, and says what became of each.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight {
+
+// Each entry is a name, with an explanation in brackets where there is something to say.
+struct LoadReport {
+  std::vector<std::string> loaded;   // as they are, or converted to the model's number type
+  std::vector<std::string> adapted;  // changed to fit the model
+  std::vector<std::string> fresh;    // of the model, kept as they were: not in the file, or of another shape there
+  std::vector<std::string> unused;   // of the file
+};
+
+// A tensor changed to fit `target`, with what was done; nothing where it cannot.
+struct AdaptedTensor {
+  at::Tensor tensor;
+  std::string how;
+};
+using WeightAdapter = std::function<std::optional<AdaptedTensor>(const std::string& name, const at::Tensor& source,
+                                                                 const at::Tensor& target)>;
+
+struct LoadOptions {
+  bool strict = false;            // anything but loaded and adapted is an Error
+  bool allow_non_finite = false;  // else NaN or infinity in a used tensor is an Error
+  WeightAdapter adapt;            // tried where shapes differ
+};
+
+// Parameters and buffers of `module` take the tensors of the same name. Raises Error, with the module unchanged, where
+// `options` says so or where not one tensor fits.
+LoadReport load_weights(torch::nn::Module& module, const NamedTensors& tensors, const LoadOptions& options = {});
+
+// Parameters and buffers of `module`, sharing its memory.
+NamedTensors named_weights(const torch::nn::Module& module);
+
+// "62 tensors loaded, 1 adapted, 2 kept fresh, 0 unused", then a line for each group but the first.
+std::string describe(const LoadReport& report);
+
+}  // namespace sparsight

@@ -1,0 +1,56 @@
+#include "sparsight/io/weight_names.h"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/checkpoint.h"
+#include "tests/io/temporary_folder.h"
+
+namespace sparsight {
+
+// Left: torchvision.models.vit_b_16().state_dict(); right: timm.create_model("vit_base_patch16_224").state_dict().
+TEST(WeightNames, TorchvisionNamesBecomeTimmNames) {
+  const std::pair<const char*, const char*> names[] = {
+      {"class_token", "cls_token"},
+      {"conv_proj.weight", "patch_embed.proj.weight"},
+      {"conv_proj.bias", "patch_embed.proj.bias"},
+      {"encoder.pos_embedding", "pos_embed"},
+      {"encoder.layers.encoder_layer_0.ln_1.weight", "blocks.0.norm1.weight"},
+      {"encoder.layers.encoder_layer_0.self_attention.in_proj_weight", "blocks.0.attn.qkv.weight"},
+      {"encoder.layers.encoder_layer_0.self_attention.in_proj_bias", "blocks.0.attn.qkv.bias"},
+      {"encoder.layers.encoder_layer_0.self_attention.out_proj.weight", "blocks.0.attn.proj.weight"},
+      {"encoder.layers.encoder_layer_0.self_attention.out_proj.bias", "blocks.0.attn.proj.bias"},
+      {"encoder.layers.encoder_layer_11.ln_2.bias", "blocks.11.norm2.bias"},
+      {"encoder.layers.encoder_layer_11.mlp.0.weight", "blocks.11.mlp.fc1.weight"},
+      {"encoder.layers.encoder_layer_11.mlp.3.bias", "blocks.11.mlp.fc2.bias"},
+      {"encoder.layers.encoder_layer_11.mlp.linear_1.weight", "blocks.11.mlp.fc1.weight"},
+      {"encoder.layers.encoder_layer_11.mlp.linear_2.bias", "blocks.11.mlp.fc2.bias"},
+      {"encoder.ln.weight", "norm.weight"},
+      {"heads.head.weight", "head.weight"},
+      {"blocks.0.norm1.weight", "blocks.0.norm1.weight"},
+  };
+  for (const auto& [torchvision, timm] : names) EXPECT_EQ(timm_name_of_torchvision(torchvision), timm);
+}
+
+TEST(WeightNames, OnlyTorchvisionFilesAreRenamed) {
+  const at::Tensor one = at::ones({1});
+  EXPECT_EQ(with_timm_names({{"heads.head.weight", one}})[0].first, "heads.head.weight");
+  EXPECT_EQ(with_timm_names({{"heads.head.weight", one}, {"encoder.pos_embedding", one}})[0].first, "head.weight");
+}
+
+TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
+  const TemporaryFolder folder;
+  write_checkpoint(folder / "a", {{{"w", at::ones({2})}}, {{"step", at::ones({1})}}, Json::object(), Json::object()});
+  ASSERT_EQ(read_weights(folder / "a").size(), 1u);
+  EXPECT_EQ(read_weights(SPARSIGHT_SOURCE_DIR "/tests/golden/io/python.safetensors").size(), 10u);
+  EXPECT_EQ(read_weights(SPARSIGHT_SOURCE_DIR "/tests/golden/io/plain.pt").size(), 2u);
+  EXPECT_NE(error_of<Error>([&] {
+              read_weights(folder.write("b", "hello, this is no weights file"));
+            }).find("no safetensors file"),
+            std::string::npos);
+  EXPECT_THROW(read_weights(folder.write("empty", "")), Error);
+}
+
+}  // namespace sparsight
