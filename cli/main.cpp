@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   cli::add_config(app);
   cli::add_bench(app);
   cli::add_doctor(app);
+  cli::add_report(app);
   cli::add_version(app);
   try {
     app.parse(argc, argv);

@@ -15,6 +15,7 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
 void add_bench(CLI::App& app);
 void add_config(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_report(CLI::App& app);
 void add_version(CLI::App& app);
 
 }  // namespace sparsight::cli

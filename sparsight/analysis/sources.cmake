@@ -1,2 +1,3 @@
 light_sources(
+  analysis/expert_colours.cpp
   analysis/routing_accumulator.cpp)

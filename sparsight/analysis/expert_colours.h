@@ -1,0 +1,18 @@
+// One colour per expert, the same in pictures, charts and legends.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace sparsight {
+
+using Rgb = std::array<uint8_t, 3>;
+
+// The first eight can be told apart by colour-blind readers (after Okabe and Ito, "Color universal design", 2008);
+// the following ones walk around the hue circle by the golden angle.
+Rgb expert_colour(int64_t expert);
+
+std::string hex(Rgb colour);  // "#0072b2"
+
+}  // namespace sparsight

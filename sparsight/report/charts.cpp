@@ -1,0 +1,268 @@
+#include "sparsight/report/charts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sparsight/analysis/expert_colours.h"
+#include "sparsight/report/format.h"
+#include "sparsight/report/line_chart.h"
+
+namespace sparsight {
+
+namespace {
+
+constexpr size_t kAreaExperts = 16;  // up to here the load over time is stacked areas, beyond a heat map
+constexpr size_t kMostLoadRows = 6000;
+
+std::string eval_name(const Json& eval) {
+  const std::string split = text(eval, "split"), weights = text(eval, "weights");
+  const std::string shown = split == "val" ? "validation" : split;
+  return weights.empty() || weights == "model" ? shown : shown + " (" + weights + ")";
+}
+
+// One series per (split, weights) of the evaluations.
+std::vector<Series> eval_series(const RunMetrics& log, const std::string& key) {
+  std::vector<Series> all;
+  for (const Json& eval : log.evals) {
+    const std::string name = eval_name(eval);
+    auto found = std::find_if(all.begin(), all.end(), [&](const Series& series) { return series.name == name; });
+    if (found == all.end()) found = all.insert(all.end(), {name, true, {}});
+    found->add(number(eval, "step").value_or(0), number(eval, key));
+  }
+  return all;
+}
+
+Series train_series(const RunMetrics& log, const std::string& key, const std::string& name) {
+  Series series{name, false, {}};
+  for (const Json& record : log.train) series.add(*number(record, "step"), number(record, key));
+  return series;
+}
+
+std::vector<Series> with_train(Series train, std::vector<Series> evals) {
+  evals.insert(evals.begin(), std::move(train));
+  return evals;
+}
+
+std::vector<Series> auxiliary_losses(const RunMetrics& log) {
+  std::vector<Series> all;
+  for (const Json& record : log.train) {
+    const Json& losses = member(record, "losses");
+    if (!losses.is_object()) continue;
+    for (const auto& [name, value] : losses.items()) {
+      auto found = std::find_if(all.begin(), all.end(), [&, &name = name](const Series& s) { return s.name == name; });
+      if (found == all.end()) found = all.insert(all.end(), {name, false, {}});
+      found->add(*number(record, "step"), number(losses, name));
+    }
+  }
+  return all;
+}
+
+void add_chart(std::vector<Chart>& charts, const std::string& title, const std::string& note, Json spec) {
+  if (!spec.is_null()) charts.push_back({title, note, std::move(spec)});
+}
+
+// Evaluations with expert statistics of one split and kind of weights: the one with most records, so that a lone test
+// evaluation does not stand for the course of training.
+std::vector<Json> evals_over_time(const RunMetrics& log) {
+  std::vector<Json> longest;
+  for (const Json& last : last_evals(log)) {
+    std::vector<Json> same;
+    for (const Json& eval : log.evals)
+      if (eval_name(eval) == eval_name(last) && member(eval, "layers").is_array() && !member(eval, "layers").empty())
+        same.push_back(eval);
+    if (same.size() > longest.size()) longest = same;
+  }
+  return longest;
+}
+
+std::vector<std::string> layer_names(const std::vector<Json>& evals) {
+  std::vector<std::string> names;
+  for (const Json& eval : evals)
+    for (const Json& layer : eval["layers"])
+      if (const std::string name = text(layer, "layer"); std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  return names;
+}
+
+const Json& layer_of(const Json& eval, const std::string& name) {
+  static const Json nothing;
+  for (const Json& layer : eval["layers"])
+    if (text(layer, "layer") == name) return layer;
+  return nothing;
+}
+
+std::vector<Series> layer_series(const std::vector<Json>& evals, const std::string& key) {
+  std::vector<Series> all;
+  for (const std::string& name : layer_names(evals)) {
+    Series series{name, true, {}};
+    for (const Json& eval : evals) series.add(*number(eval, "step"), number(layer_of(eval, name), key));
+    all.push_back(std::move(series));
+  }
+  return all;
+}
+
+// [{step, expert, share}] for at most kMostLoadRows values, evaluations left out evenly, the last one always in.
+Json load_rows(const std::vector<Json>& evals, const std::string& layer, size_t* experts) {
+  *experts = 0;
+  for (const Json& eval : evals) *experts = std::max(*experts, numbers(member(layer_of(eval, layer), "load")).size());
+  Json rows = Json::array();
+  const size_t stride = 1 + evals.size() * *experts / kMostLoadRows;
+  for (size_t i = (evals.size() - 1) % stride; i < evals.size(); i += stride) {
+    const std::vector<double> load = numbers(member(layer_of(evals[i], layer), "load"));
+    double sum = 0;
+    for (double value : load) sum += value;
+    for (size_t e = 0; e < load.size() && sum > 0; ++e)
+      rows.push_back({{"step", *number(evals[i], "step")}, {"expert", e}, {"share", load[e] / sum}});
+  }
+  return rows;
+}
+
+Json expert_scale(size_t experts) {
+  Json domain = Json::array(), range = Json::array();
+  for (size_t e = 0; e < experts; ++e) {
+    domain.push_back(e);
+    range.push_back(hex(expert_colour(static_cast<int64_t>(e))));
+  }
+  return {{"domain", domain}, {"range", range}};
+}
+
+Json share_tooltip(const Json& first) {
+  return Json::array(
+      {first,
+       {{"field", "expert"}, {"title", "expert"}},
+       {{"field", "share"}, {"type", "quantitative"}, {"title", "share of the load"}, {"format", ".1%"}}});
+}
+
+// Few experts: stacked shares of the load in the experts' colours (bars where there is one evaluation only).
+// Many: a heat map, one row per expert.
+Json load_over_time(const std::vector<Json>& evals, const std::string& layer) {
+  size_t experts = 0;
+  const Json rows = load_rows(evals, layer, &experts);
+  if (rows.empty()) return Json();
+  const bool once = rows.front()["step"] == rows.back()["step"];
+  const Json step_tip = {{"field", "step"}, {"type", "quantitative"}, {"format", ","}};
+  Json spec = {{"width", "container"}, {"data", {{"values", rows}}}};
+  const Json colour = {{"field", "expert"}, {"type", "ordinal"}, {"scale", expert_scale(experts)}};
+  if (once) {
+    Json bars = colour;
+    bars["legend"] = nullptr;
+    spec["height"] = 200;
+    spec["mark"] = {{"type", "bar"}, {"cornerRadiusEnd", 2}};
+    spec["encoding"] = {
+        {"x", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelAngle", 0}, {"labelOverlap", true}}}}},
+        {"y",
+         {{"field", "share"}, {"type", "quantitative"}, {"title", "share of the load"}, {"axis", {{"format", ".0%"}}}}},
+        {"color", bars},
+        {"tooltip", share_tooltip(step_tip)}};
+  } else if (experts <= kAreaExperts) {
+    Json areas = colour;
+    areas["legend"] = {{"orient", "right"}, {"title", "expert"}};
+    spec["height"] = 200;
+    spec["mark"] = {{"type", "area"}, {"line", false}, {"opacity", 0.9}};
+    spec["encoding"] = {
+        {"x", {{"field", "step"}, {"type", "quantitative"}, {"scale", {{"zero", false}, {"nice", false}}}}},
+        {"y",
+         {{"field", "share"},
+          {"type", "quantitative"},
+          {"stack", "normalize"},
+          {"title", "share of the load"},
+          {"axis", {{"format", ".0%"}}}}},
+        {"color", areas},
+        {"order", {{"field", "expert"}, {"type", "quantitative"}}},
+        {"tooltip", share_tooltip(step_tip)}};
+  } else {
+    spec["height"] = experts * (experts > 32 ? 8 : 12);
+    spec["mark"] = {{"type", "rect"}};
+    spec["encoding"] = {
+        {"x", {{"field", "step"}, {"type", "ordinal"}, {"axis", {{"labelOverlap", true}, {"labelAngle", 0}}}}},
+        {"y", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelOverlap", true}}}}},
+        {"color",
+         {{"field", "share"},
+          {"type", "quantitative"},
+          {"title", nullptr},
+          {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
+          {"legend", {{"format", ".0%"}}}}},
+        {"tooltip", share_tooltip(step_tip)}};
+  }
+  return spec;
+}
+
+}  // namespace
+
+std::vector<Chart> training_charts(const RunMetrics& log) {
+  std::vector<Chart> charts;
+  std::vector<Series> losses = with_train(train_series(log, "loss", "train"), eval_series(log, "loss"));
+  Series task = train_series(log, "task_loss", "train, task only");
+  if (task.points != losses[0].points) losses.push_back(std::move(task));
+  add_chart(charts, "Loss", "Logarithmic. Train: auxiliary losses included.",
+            line_chart(losses, {"loss", ".4~g", false, true}));
+  add_chart(charts, "Accuracy", "",
+            line_chart(with_train(train_series(log, "accuracy", "train"), eval_series(log, "accuracy")),
+                       {"accuracy", ".1%"}));
+  add_chart(charts, "Auxiliary losses", "Before their weights.",
+            line_chart(auxiliary_losses(log), {"loss", ".3~g", true}));
+  add_chart(charts, "Learning rate", "", line_chart({train_series(log, "lr", "lr")}, {"learning rate", ".3~g", true}));
+  add_chart(charts, "Speed", "",
+            line_chart({train_series(log, "images_per_s", "images/s")}, {"images / s", ",.0f", true}));
+  return charts;
+}
+
+std::vector<Chart> expert_charts(const RunMetrics& log) {
+  std::vector<Chart> charts;
+  const std::vector<Json> evals = evals_over_time(log);
+  if (evals.empty()) return charts;
+  add_chart(charts, "Balance of load", "Standard deviation of the experts' load over its mean: 0 is even.",
+            line_chart(layer_series(evals, "cv_load"), {"CV of load", ".2f", true}));
+  add_chart(charts, "Balance of importance", "The same for the sums of the router's scores.",
+            line_chart(layer_series(evals, "cv_importance"), {"CV of importance", ".2f", true}));
+  for (const std::string& layer : layer_names(evals))
+    add_chart(charts, "Expert load: " + layer,
+              "Share of the chosen assignments, in evaluations on " + eval_name(evals[0]) + " images.",
+              load_over_time(evals, layer));
+  return charts;
+}
+
+Chart class_expert_chart(const std::string& layer, const Json& counts, const std::vector<std::string>& classes) {
+  Json rows = Json::array(), order = Json::array();
+  for (size_t k = 0; counts.is_array() && k < counts.size(); ++k) {
+    const std::vector<double> row = numbers(counts[k]);
+    double sum = 0;
+    for (double value : row) sum += value;
+    if (sum <= 0) continue;
+    // Two classes may bear one name: the number keeps their rows apart.
+    const std::string name = k < classes.size() ? std::to_string(k) + " " + classes[k] : std::to_string(k);
+    order.push_back(name);
+    for (size_t e = 0; e < row.size(); ++e)
+      rows.push_back({{"class", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
+  }
+  Chart chart{"Class by expert: " + layer, "Share of a class's tokens that each expert got.", Json()};
+  if (rows.empty()) return chart;
+  const Json tooltip =
+      Json::array({{{"field", "class"}, {"title", "class"}},
+                   {{"field", "expert"}, {"title", "expert"}},
+                   {{"field", "share"}, {"type", "quantitative"}, {"format", ".1%"}},
+                   {{"field", "count"}, {"type", "quantitative"}, {"title", "assignments"}, {"format", ",d"}}});
+  chart.spec = {
+      {"width", "container"},
+      {"height", order.size() * (order.size() > 40 ? 9 : 18)},
+      {"data", {{"values", rows}}},
+      {"mark", {{"type", "rect"}}},
+      {"encoding",
+       {{"x", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelAngle", 0}, {"labelOverlap", true}}}}},
+        {"y",
+         {{"field", "class"},
+          {"type", "nominal"},
+          {"sort", order},
+          {"title", nullptr},
+          {"axis", {{"labelOverlap", true}, {"labelLimit", 110}}}}},
+        {"color",
+         {{"field", "share"},
+          {"type", "quantitative"},
+          {"title", nullptr},
+          {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
+          {"legend", {{"format", ".0%"}}}}},
+        {"tooltip", tooltip}}}};
+  return chart;
+}
+
+}  // namespace sparsight

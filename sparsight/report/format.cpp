@@ -1,0 +1,40 @@
+#include "sparsight/report/format.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace sparsight {
+
+std::string fixed(double value, int decimals) {
+  char text[400];  // the longest double has 309 digits before the point
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string percent(std::optional<double> fraction, int decimals) {
+  return fraction ? fixed(100 * *fraction, decimals) + " %" : "-";
+}
+
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(value);
+  const size_t first = digits[0] == '-' ? 1 : 0;
+  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string duration(double seconds) {
+  if (!(seconds >= 0) || seconds > 1e12) return "-";
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  char text[64];
+  if (seconds < 9.95) return fixed(seconds, 1) + " s";
+  if (whole < 60) return std::to_string(whole) + " s";
+  if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%d min %02d s", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
+  } else {
+    std::snprintf(text, sizeof text, "%lld h %02d min", static_cast<long long>(whole / 3600),
+                  static_cast<int>(whole / 60 % 60));
+  }
+  return text;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,15 @@
+// Numbers as people read them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sparsight {
+
+std::string fixed(double value, int decimals);                          // "0.046"
+std::string percent(std::optional<double> fraction, int decimals = 2);  // "98.31 %", "-" without a value
+std::string grouped(int64_t value);                                     // "1,234,567"
+std::string duration(double seconds);                                   // "42 s", "2 min 33 s", "3 h 07 min"
+
+}  // namespace sparsight

@@ -1,0 +1,76 @@
+#include "sparsight/report/line_chart.h"
+
+#include <algorithm>
+
+namespace sparsight {
+
+namespace {
+
+// After Okabe and Ito, without the colours that fade on white.
+constexpr const char* kLineColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a"};
+
+std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
+  const size_t run = (points.size() + kMostPoints - 1) / kMostPoints;
+  if (run <= 1) return points;
+  std::vector<std::pair<double, double>> means;
+  for (size_t begin = 0; begin < points.size(); begin += run) {
+    const size_t end = std::min(begin + run, points.size());
+    double sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += points[i].second;
+    means.emplace_back(points[end - 1].first, sum / static_cast<double>(end - begin));
+  }
+  return means;
+}
+
+}  // namespace
+
+Json line_chart(const std::vector<Series>& series, const Axis& axis) {
+  Json rows = Json::array(), names = Json::array(), colours = Json::array();
+  bool positive = true, any_measured = false;
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (series[i].points.empty()) continue;
+    names.push_back(series[i].name);
+    colours.push_back(kLineColours[i % std::size(kLineColours)]);
+    any_measured = any_measured || series[i].measured;
+    for (const auto& [step, value] : thinned(series[i].points)) {
+      positive = positive && value > 0;
+      rows.push_back({{"step", step}, {"value", value}, {"series", series[i].name}, {"measured", series[i].measured}});
+    }
+  }
+  if (rows.empty()) return Json();
+
+  const Json scale =
+      axis.logarithmic && positive ? Json{{"type", "log"}, {"nice", false}} : Json{{"zero", axis.from_zero}};
+  Json y = {{"field", "value"}, {"type", "quantitative"}, {"title", axis.title}, {"scale", scale}};
+  y["axis"] = Json{{"format", axis.format}};
+  const Json x = {
+      {"field", "step"}, {"type", "quantitative"}, {"title", "step"}, {"scale", {{"zero", false}, {"nice", false}}}};
+  const Json legend = names.size() > 1 ? Json{{"orient", "top"}, {"title", nullptr}, {"columns", 4}} : Json();
+  const Json colour = {
+      {"field", "series"}, {"type", "nominal"}, {"legend", legend}, {"scale", {{"domain", names}, {"range", colours}}}};
+  const Json tooltip = Json::array({{{"field", "series"}, {"title", "series"}},
+                                    {{"field", "step"}, {"type", "quantitative"}, {"format", ","}},
+                                    {{"field", "value"}, {"type", "quantitative"}, {"format", axis.format}}});
+  const Json hover = {{"name", "hover"},
+                      {"select",
+                       {{"type", "point"},
+                        {"nearest", true},
+                        {"on", "pointerover"},
+                        {"clear", "pointerout"},
+                        {"fields", {"step", "series"}}}}};
+  const Json opacity = {{"condition", {{"param", "hover"}, {"empty", false}, {"value", 1}}}, {"value", 0}};
+  Json layers = Json::array({{{"mark", {{"type", "line"}, {"strokeWidth", 1.8}}}}});
+  if (any_measured)
+    layers.push_back({{"transform", Json::array({{{"filter", "datum.measured"}}})},
+                      {"mark", {{"type", "point"}, {"filled", true}, {"size", 28}}}});
+  layers.push_back({{"params", Json::array({hover})},
+                    {"mark", {{"type", "point"}, {"filled", true}, {"size", 80}}},
+                    {"encoding", {{"opacity", opacity}, {"tooltip", tooltip}}}});
+  return {{"width", "container"},
+          {"height", 220},
+          {"data", {{"values", rows}}},
+          {"encoding", {{"x", x}, {"y", y}, {"color", colour}}},
+          {"layer", layers}};
+}
+
+}  // namespace sparsight

@@ -1,0 +1,36 @@
+// A line chart over training steps: named series of points, with a value shown under the pointer.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct Series {
+  std::string name;
+  bool measured = false;                          // few points worth a mark each (evaluations) rather than a dense line
+  std::vector<std::pair<double, double>> points;  // step, value
+
+  void add(double step, std::optional<double> value) {
+    if (value) points.emplace_back(step, *value);
+  }
+};
+
+struct Axis {
+  std::string title;
+  std::string format;  // of d3-format, such as ".1%"
+  bool from_zero = false;
+  bool logarithmic = false;  // only where all values are above zero
+};
+
+// Long series are averaged down to about `kMostPoints` points each. Series without points are left out; the
+// specification is null where none is left.
+Json line_chart(const std::vector<Series>& series, const Axis& axis);
+
+inline constexpr size_t kMostPoints = 600;
+
+}  // namespace sparsight

@@ -1,0 +1,16 @@
+#include "sparsight/report/report.h"
+
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/run_folder.h"
+#include "sparsight/report/report_page.h"
+
+namespace sparsight {
+
+std::string write_report(const std::string& run, const std::string& out) {
+  const RunSummary summary = read_run_summary(run);
+  const std::string path = out.empty() ? RunFolder::open(run).report() : out;
+  write_file_atomically(path, report_page(summary));
+  return path;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,283 @@
+#include "sparsight/report/report_page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/analysis/expert_colours.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/report/assets.h"
+#include "sparsight/report/charts.h"
+#include "sparsight/report/format.h"
+#include "sparsight/report/html.h"
+#include "sparsight/report/table.h"
+
+namespace sparsight {
+
+namespace {
+
+// Pieces of the page in order, and the specifications of its charts, which follow in one script.
+struct Page {
+  std::string body, contents;
+  Json specs = Json::array();
+
+  void open_section(const std::string& id, const std::string& title, const std::string& detail, bool open) {
+    contents += "<a href=\"#" + id + "\">" + title + "</a>";
+    body += "<details id=\"" + id + "\"" + (open ? " open" : "") + "><summary>" + title +
+            (detail.empty() ? "" : "<small>" + escape_html(detail) + "</small>") + "</summary>\n";
+  }
+  void close_section() { body += "</details>\n"; }
+
+  void charts(const std::vector<Chart>& charts) {
+    if (charts.empty()) return;
+    body += "<div class=\"charts\">\n";
+    for (const Chart& chart : charts) {
+      body += "<figure><figcaption>" + escape_html(chart.title) + "<small>" + escape_html(chart.note) +
+              "</small></figcaption><div class=\"chart\" data-chart=\"" + std::to_string(specs.size()) +
+              "\"></div></figure>\n";
+      specs.push_back(chart.spec);
+    }
+    body += "</div>\n";
+  }
+};
+
+std::string shown(const std::string& text) { return text.empty() ? "-" : escape_html(text); }
+
+std::string whole(std::optional<double> value) {
+  return value && std::abs(*value) < 1e15 ? grouped(static_cast<int64_t>(*value)) : "-";
+}
+
+std::string decimal(std::optional<double> value, int decimals) { return value ? fixed(*value, decimals) : "-"; }
+
+std::string cell(const std::string& html, const char* kind = "") {
+  return std::string("<td") + (*kind ? std::string(" class=\"") + kind + "\"" : "") + ">" + html + "</td>";
+}
+
+std::string table(const std::string& header, const std::string& rows) {
+  return "<div class=\"scroll\"><table><thead><tr>" + header + "</tr></thead><tbody>\n" + rows +
+         "</tbody></table></div>\n";
+}
+
+std::string tile(const std::string& value, const std::string& what, const std::string& detail, bool first = false) {
+  return std::string("<div class=\"tile") + (first ? " first" : "") + "\"><span>" + escape_html(what) + "</span><b>" +
+         escape_html(value) + "</b><span>" + escape_html(detail) + "</span></div>\n";
+}
+
+std::string split_name(const std::string& split) { return split == "val" ? "validation" : split; }
+
+// "vit on glyphs, router softmax_topk"
+std::string subtitle(const Json& config) {
+  const auto named = [&](const char* section) { return text(member(config, section), "name"); };
+  std::string line = named("model");
+  if (const std::string data = named("data"); !data.empty()) line += (line.empty() ? "" : " on ") + data;
+  if (const std::string router = named("router"); !router.empty()) line += ", router " + router;
+  return line;
+}
+
+std::optional<double> largest(const std::vector<Json>& records, const char* key, const char* split = nullptr) {
+  std::optional<double> most;
+  for (const Json& record : records)
+    if (!split || text(record, "split") == split)
+      if (const auto value = number(record, key); value && (!most || *value > *most)) most = value;
+  return most;
+}
+
+std::string median_speed(const std::vector<Json>& train) {
+  std::vector<double> speeds;
+  for (const Json& record : train)
+    if (const auto speed = number(record, "images_per_s")) speeds.push_back(*speed);
+  if (speeds.empty()) return "";
+  std::nth_element(speeds.begin(), speeds.begin() + speeds.size() / 2, speeds.end());
+  return whole(speeds[speeds.size() / 2]) + " images/s (median)";
+}
+
+std::string tiles(const RunSummary& run) {
+  const RunMetrics& log = run.log;
+  std::string html = "<div class=\"tiles\">\n";
+  if (const Json last = final_eval(log, false); last.is_object()) {
+    html += tile(percent(number(last, "accuracy")), split_name(text(last, "split")) + " accuracy",
+                 whole(number(last, "images")) + " images, step " + whole(number(last, "step")), true);
+    html += tile(decimal(number(last, "loss"), 4), split_name(text(last, "split")) + " loss", "cross entropy");
+  }
+  if (const auto best = largest(log.evals, "accuracy", "val"))
+    html += tile(percent(*best), "best validation accuracy", std::to_string(log.evals.size()) + " evaluations");
+  if (!log.train.empty()) {
+    const Json& last = log.train.back();
+    const auto epoch = number(last, "epoch");
+    html += tile(whole(number(last, "step")), "steps trained", epoch ? "in epoch " + whole(*epoch + 1) : "");
+    if (const auto seconds = largest(log.train, "seconds"))
+      html += tile(duration(*seconds), "training time", median_speed(log.train));
+  }
+  return html + "</div>\n";
+}
+
+std::string list(const std::vector<std::string>& lines) {
+  std::string html = "<ul>";
+  for (const std::string& line : lines) html += "<li>" + escape_html(line) + "</li>";
+  return html + "</ul>";
+}
+
+void add_results(Page& page, const RunMetrics& log) {
+  if (log.evals.empty()) return;
+  page.open_section("results", "Results", "last evaluation of each split", true);
+  std::string rows;
+  for (const Json& eval : last_evals(log))
+    rows += "<tr>" + cell(shown(split_name(text(eval, "split")))) + cell(shown(text(eval, "weights"))) +
+            cell(whole(number(eval, "step")), "n") + cell(whole(number(eval, "images")), "n") +
+            cell(percent(number(eval, "accuracy")), "n") + cell(decimal(number(eval, "loss"), 4), "n") +
+            cell(duration(number(eval, "seconds").value_or(-1)), "n") + "</tr>\n";
+  page.body += table(
+      "<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"
+      "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
+      rows);
+  page.close_section();
+}
+
+std::string layer_rows(const Json& eval) {
+  std::string rows;
+  for (const Json& layer : eval["layers"]) {
+    const std::vector<double> load = numbers(member(layer, "load"));
+    rows += "<tr>" + cell(shown(text(layer, "layer"))) + cell(std::to_string(load.size()), "n") +
+            cell(load_bars(load), "bars") + cell(decimal(number(layer, "cv_load"), 2), "n") +
+            cell(decimal(number(layer, "cv_importance"), 2), "n") +
+            cell(decimal(number(layer, "max_over_mean"), 2), "n") + cell(percent(number(layer, "dropped"), 1), "n") +
+            cell(decimal(number(layer, "mean_top_gate"), 2), "n") + "</tr>\n";
+  }
+  return rows;
+}
+
+void add_experts(Page& page, const RunSummary& run) {
+  const Json eval = final_eval(run.log, true);
+  if (!eval.is_object()) return;
+  page.open_section("experts", "Experts", split_name(text(eval, "split")) + ", step " + whole(number(eval, "step")),
+                    true);
+  page.body += table(
+      "<th>MoE layer</th><th class=\"n\">Experts</th><th>Load, expert 0 first</th><th class=\"n\">CV of load</th>"
+      "<th class=\"n\">CV of importance</th><th class=\"n\">Busiest / mean</th><th class=\"n\">Dropped</th>"
+      "<th class=\"n\">Mean top gate</th>",
+      layer_rows(eval));
+  page.charts(expert_charts(run.log));
+  page.close_section();
+
+  const bool explained = run.explain_class_expert.is_object() && !run.explain_class_expert.empty();
+  const Json& maps = explained ? run.explain_class_expert : member(eval, "class_expert");
+  if (!maps.is_object() || maps.empty()) return;
+  std::vector<Chart> charts;
+  for (const auto& [layer, counts] : maps.items()) {
+    Chart chart = class_expert_chart(layer, counts, run.classes);
+    if (!chart.spec.is_null()) charts.push_back(std::move(chart));
+  }
+  if (charts.empty()) return;
+  page.open_section("classes", "Classes and experts", explained ? run.explain_caption : split_name(text(eval, "split")),
+                    true);
+  page.charts(charts);
+  page.close_section();
+}
+
+std::string image_tag(const std::string& png, const std::string& description) {
+  return png.empty() ? "" : "<img alt=\"" + escape_html(description) + "\" src=\"" + data_uri("image/png", png) + "\">";
+}
+
+void add_examples(Page& page, const RunSummary& run) {
+  if (run.examples.empty()) return;
+  page.open_section("examples", "Example predictions", run.explain_caption, true);
+  page.body += "<div class=\"examples\">\n";
+  for (const ExplainedImage& image : run.examples) {
+    const char* verdict = image.truth.empty() ? "" : image.truth == image.predicted ? "right" : "wrong";
+    const double probability = std::clamp(image.probability, 0.0, 1.0);
+    page.body += std::string("<div class=\"example\">") + image_tag(image.picture_png, image.id) + "<b class=\"" +
+                 verdict + "\">" + shown(image.predicted) + "</b> " + percent(probability, 1) + "<div class=\"bar " +
+                 verdict + "\"><i style=\"width:" + fixed(100 * probability, 1) + "%\"></i></div>" +
+                 (image.truth.empty() ? "" : "<small>true: " + escape_html(image.truth) + "</small>") + "<small>" +
+                 escape_html(image.id) + "</small></div>\n";
+  }
+  page.body += "</div>\n";
+  page.close_section();
+
+  if (std::none_of(run.examples.begin(), run.examples.end(), [](const auto& e) { return !e.experts_png.empty(); }))
+    return;
+  page.open_section("patches", "Which expert got which patch", "first choice of every patch", true);
+  for (const ExplainedImage& image : run.examples)
+    if (!image.experts_png.empty())
+      page.body += "<figure class=\"routed\">" + image_tag(image.experts_png, "experts of " + image.id) +
+                   "<figcaption>" + shown(image.predicted) + "<small>" + escape_html(image.id) + "</small><small>" +
+                   escape_html(image.caption) + "</small></figcaption></figure>\n";
+  page.close_section();
+}
+
+void add_settings(Page& page, const std::string& id, const std::string& title, const Json& sections) {
+  if (!sections.is_object() || sections.empty()) return;
+  page.open_section(id, title, "", false);
+  page.body += "<div class=\"settings\">\n";
+  const auto value_text = [](const Json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  for (const auto& [section, settings] : sections.items()) {
+    page.body += "<section><h3>" + escape_html(section) + "</h3><table>";
+    if (!settings.is_object()) {
+      page.body += "<tr>" + cell(escape_html(value_text(settings))) + "</tr>";
+    } else {
+      for (const auto& [key, value] : settings.items())
+        page.body += "<tr>" + cell(escape_html(key)) + cell(escape_html(value_text(value))) + "</tr>";
+    }
+    page.body += "</table></section>\n";
+  }
+  page.body += "</div>\n";
+  page.close_section();
+}
+
+void add_notes(Page& page, const RunMetrics& log) {
+  if (log.notes.empty()) return;
+  page.open_section("notes", "Notes", std::to_string(log.notes.size()), true);
+  page.body += "<ul class=\"notes\">";
+  for (const Json& note : log.notes)
+    page.body += "<li>step " + whole(number(note, "step")) + ": " + shown(text(note, "text")) + "</li>";
+  page.body += "</ul>\n";
+  page.close_section();
+}
+
+// Without the line that points developer tools at a source map, which is not there.
+std::string script(std::string_view source) {
+  return "<script>" + std::string(source.substr(0, source.rfind("//# sourceMappingURL="))) + "</script>\n";
+}
+
+}  // namespace
+
+std::string report_page(const RunSummary& run) {
+  Page page;
+  add_results(page, run.log);
+  if (const auto charts = training_charts(run.log); !charts.empty()) {
+    page.open_section("training", "Training", "", true);
+    page.charts(charts);
+    page.close_section();
+  }
+  add_experts(page, run);
+  add_examples(page, run);
+  add_notes(page, run.log);
+  add_settings(page, "configuration", "Configuration", run.config);
+  add_settings(page, "environment", "Environment", run.env.is_object() ? Json{{"env.json", run.env}} : Json());
+
+  std::string html =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
+      "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
+  html += escape_html(run.name) + " - Sparsight report</title>\n<style>" + std::string(assets::page_style()) +
+          "</style>\n" + script(assets::page_watch()) + "</head>\n<body>\n<main>\n<header><h1>" +
+          escape_html(run.name) + "</h1><p>" + escape_html(subtitle(run.config)) + "</p></header>\n<nav>" +
+          page.contents + "</nav>\n";
+  html +=
+      "<noscript><div class=\"notice\">The charts need JavaScript; tables and pictures do not.</div></noscript>\n"
+      "<div class=\"notice\" id=\"problems\" hidden>Something on this page went wrong:<pre></pre></div>\n";
+  if (!run.warnings.empty())
+    html +=
+        "<div class=\"notice\" id=\"warnings\">Not all of this run could be read:" + list(run.warnings) + "</div>\n";
+  html += tiles(run) + page.body;
+  html +=
+      "<footer>Made by <code>sparsight report</code>. The numbers: <code>metrics.jsonl</code> of the run "
+      "folder.</footer>\n";
+  html += "</main>\n<script type=\"application/json\" id=\"chart-specs\">" + script_json(page.specs) + "</script>\n";
+  return html + script(assets::vega()) + script(assets::vega_lite()) + script(assets::vega_embed()) +
+         script(assets::page_charts()) + "</body>\n</html>\n";
+}
+
+}  // namespace sparsight

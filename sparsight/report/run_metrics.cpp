@@ -1,0 +1,111 @@
+#include "sparsight/report/run_metrics.h"
+
+#include <cmath>
+#include <sstream>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+
+namespace {
+
+double step_of(const Json& record) { return number(record, "step").value_or(0); }
+
+std::string series_of(const Json& eval) { return text(eval, "split") + "/" + text(eval, "weights"); }
+
+}  // namespace
+
+const Json& member(const Json& record, const std::string& key) {
+  static const Json nothing;
+  if (!record.is_object()) return nothing;
+  const auto found = record.find(key);
+  return found == record.end() ? nothing : *found;
+}
+
+std::optional<double> number(const Json& record, const std::string& key) {
+  const Json& value = member(record, key);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
+  return value.get<double>();
+}
+
+std::string text(const Json& record, const std::string& key) {
+  const Json& value = member(record, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::vector<double> numbers(const Json& list) {
+  std::vector<double> values;
+  if (!list.is_array()) return values;
+  for (const Json& entry : list) {
+    const double value = entry.is_number() ? entry.get<double>() : 0;
+    values.push_back(std::isfinite(value) ? value : 0);
+  }
+  return values;
+}
+
+void RunMetrics::add(const Json& record) {
+  const std::string kind = text(record, "kind");
+  if (kind == "note") {
+    notes.push_back(record);
+  } else if (!number(record, "step") || (kind != "train" && kind != "eval")) {
+    warnings.push_back("a record without a step or of an unknown kind was left out");
+  } else if (kind == "train") {
+    while (!train.empty() && step_of(train.back()) >= step_of(record)) train.pop_back();
+    train.push_back(record);
+  } else {
+    std::erase_if(evals, [&](const Json& earlier) {
+      return series_of(earlier) == series_of(record) && step_of(earlier) >= step_of(record);
+    });
+    evals.push_back(record);
+  }
+}
+
+RunMetrics parse_metrics(const std::string& jsonl) {
+  RunMetrics log;
+  std::istringstream lines(jsonl);
+  std::string line;
+  int unreadable = 0, first_unreadable = 0;
+  for (int at = 1; std::getline(lines, line); ++at) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_object()) {
+      log.add(record);
+    } else if (unreadable++ == 0) {
+      first_unreadable = at;
+    }
+  }
+  if (unreadable > 0)
+    log.warnings.push_back(cat(unreadable, unreadable == 1 ? " line" : " lines",
+                               " of metrics.jsonl could not be read and were left out; the first is line ",
+                               first_unreadable));
+  return log;
+}
+
+RunMetrics sort_metrics(const std::vector<Json>& records) {
+  RunMetrics log;
+  for (const Json& record : records) log.add(record);
+  return log;
+}
+
+std::vector<Json> last_evals(const RunMetrics& log) {
+  std::vector<Json> last;
+  for (const Json& eval : log.evals) {
+    bool known = false;
+    for (Json& entry : last)
+      if (series_of(entry) == series_of(eval)) entry = eval, known = true;
+    if (!known) last.push_back(eval);
+  }
+  return last;
+}
+
+Json final_eval(const RunMetrics& log, bool with_layers) {
+  Json best;
+  for (const Json& eval : log.evals) {
+    if (with_layers && (!member(eval, "layers").is_array() || member(eval, "layers").empty())) continue;
+    if (text(best, "split") == "test" && text(eval, "split") != "test") continue;
+    best = eval;
+  }
+  return best;
+}
+
+}  // namespace sparsight

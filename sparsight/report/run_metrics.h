@@ -1,0 +1,40 @@
+// The records of a run's metrics.jsonl, sorted by kind. Schema: docs/training.md.
+//
+// A run that was killed may leave a torn line, and one that was resumed may have written some steps twice: neither is
+// an error here. Records come back in order of step, each (kind, split, weights, step) once, the later line winning.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct RunMetrics {
+  std::vector<Json> train, evals, notes;
+  std::vector<std::string> warnings;  // what could not be used, one line each
+
+  bool empty() const { return train.empty() && evals.empty(); }
+  void add(const Json& record);
+};
+
+RunMetrics parse_metrics(const std::string& jsonl);
+RunMetrics sort_metrics(const std::vector<Json>& records);
+
+// The fields of a record, wherever the record comes from. A missing key, another type or a number that is not finite
+// gives nothing (number, text) or an empty list.
+std::optional<double> number(const Json& record, const std::string& key);
+std::string text(const Json& record, const std::string& key);
+std::vector<double> numbers(const Json& list);                   // entries that are no finite number become 0
+const Json& member(const Json& record, const std::string& key);  // null where absent
+
+// For each (split, weights) the record with the largest step, in order of first appearance.
+std::vector<Json> last_evals(const RunMetrics& log);
+// The last record of the test split, of the validation split otherwise; of those with expert statistics where
+// `with_layers`. Null where there is none.
+Json final_eval(const RunMetrics& log, bool with_layers);
+
+}  // namespace sparsight

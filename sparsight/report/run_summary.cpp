@@ -1,0 +1,102 @@
+#include "sparsight/report/run_summary.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/io/run_folder.h"
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostMetrics = size_t{1} << 30, kMostText = size_t{1} << 26, kMostPicture = size_t{1} << 24;
+constexpr size_t kMostExamples = 64;
+
+std::vector<std::string> texts(const Json& list) {
+  std::vector<std::string> values;
+  if (list.is_array())
+    for (const Json& entry : list) values.push_back(entry.is_string() ? entry.get<std::string>() : "");
+  return values;
+}
+
+// Calls `read`; a failure becomes a warning instead of the end of the report.
+template <class Read>
+void attempt(std::vector<std::string>& warnings, Read read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    warnings.push_back(error.what());
+  }
+}
+
+Json read_object(const std::string& path) {
+  Json object = Json::parse(read_file(path, kMostText), nullptr, false);
+  if (!object.is_object()) fail(path, " is not a JSON object and was left out");
+  return object;
+}
+
+// The class names that the run's checkpoints keep.
+std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
+  for (const char* name : {"best", "last"}) {
+    if (!folder.has_checkpoint(name)) continue;
+    const auto metadata = read_safetensors_metadata(folder.checkpoint(name));
+    const auto state = metadata.find("state");
+    if (state == metadata.end()) continue;
+    return texts(member(member(Json::parse(state->second, nullptr, false), "data"), "classes"));
+  }
+  return {};
+}
+
+// A file beside explain.json. Names come from a file that anybody can write: only plain ones are taken.
+std::string read_picture(const std::string& folder, const std::string& name) {
+  if (name.empty()) return "";
+  if (name != fs::path(name).filename() || name == "..") fail("explain.json names a file outside its folder: ", name);
+  return read_file(folder + "/" + name, kMostPicture);
+}
+
+void read_explain(const std::string& folder, RunSummary& run) {
+  if (!fs::exists(folder + "/explain.json")) return;
+  const Json explain = read_object(folder + "/explain.json");
+  if (const auto classes = texts(member(explain, "classes")); !classes.empty()) run.classes = classes;
+  run.explain_class_expert = member(explain, "class_expert");
+  run.explain_caption = text(explain, "caption");
+  const Json& examples = member(explain, "examples");
+  for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMostExamples); ++i) {
+    const Json& example = examples[i];
+    ExplainedImage image{text(example, "id"),
+                         text(example, "true"),
+                         text(example, "predicted"),
+                         number(example, "probability").value_or(0),
+                         "",
+                         "",
+                         text(example, "caption")};
+    attempt(run.warnings, [&] { image.picture_png = read_picture(folder, text(example, "picture")); });
+    attempt(run.warnings, [&] { image.experts_png = read_picture(folder, text(example, "experts")); });
+    run.examples.push_back(std::move(image));
+  }
+}
+
+}  // namespace
+
+RunSummary read_run_summary(const std::string& path) {
+  const RunFolder folder = RunFolder::open(path);
+  RunSummary run;
+  run.name = fs::weakly_canonical(path).filename().string();
+  if (!fs::exists(folder.metrics())) fail(path, " has no metrics.jsonl yet; train the run first");
+  run.log = parse_metrics(read_file(folder.metrics(), kMostMetrics));
+  run.warnings = run.log.warnings;
+  if (run.log.empty())
+    fail(folder.metrics(), " holds no record of training or evaluation; there is nothing to report yet");
+  attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMostText), folder.config()).tree; });
+  attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
+  attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
+  attempt(run.warnings, [&] { read_explain(path + "/explain", run); });
+  return run;
+}
+
+}  // namespace sparsight

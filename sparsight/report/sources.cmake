@@ -1,0 +1,19 @@
+light_sources(
+  report/assets.cpp
+  report/charts.cpp
+  report/format.cpp
+  report/html.cpp
+  report/line_chart.cpp
+  report/run_metrics.cpp
+  report/report.cpp
+  report/report_page.cpp
+  report/run_summary.cpp
+  report/table.cpp)
+
+# The scripts and styles of the report are built into the program: it needs no files beside it and no network.
+enable_language(ASM)
+file(GLOB _report_assets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/third_party/vega/*.js
+  ${PROJECT_SOURCE_DIR}/sparsight/report/page/*)
+target_sources(sparsight PRIVATE report/assets.S)
+set_source_files_properties(report/assets.S PROPERTIES
+  COMPILE_OPTIONS "-I${PROJECT_SOURCE_DIR}" OBJECT_DEPENDS "${_report_assets}")

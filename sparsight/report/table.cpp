@@ -1,0 +1,150 @@
+#include "sparsight/report/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/report/format.h"
+#include "sparsight/report/run_metrics.h"
+
+namespace sparsight {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;  // the first row is the header
+
+constexpr size_t kListedExperts = 16;  // beyond, only the bars: the shares would not fit a line
+
+std::string whole(const Json& record, const std::string& key) {
+  const auto value = number(record, key);
+  return value && std::abs(*value) < 1e15 ? grouped(static_cast<int64_t>(*value)) : "-";
+}
+
+std::string decimal(const Json& record, const std::string& key, int decimals) {
+  const auto value = number(record, key);
+  return value ? fixed(*value, decimals) : "-";
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+Rows result_rows(const RunMetrics& log) {
+  Rows rows = {{"split", "weights", "step", "images", "accuracy", "loss"}};
+  for (const Json& eval : last_evals(log))
+    rows.push_back({or_dash(text(eval, "split")), or_dash(text(eval, "weights")), whole(eval, "step"),
+                    whole(eval, "images"), percent(number(eval, "accuracy")), decimal(eval, "loss", 4)});
+  return rows;
+}
+
+// "15 8 12": the share of every expert in percent, or the range where they are many.
+std::string shares(const std::vector<double>& load) {
+  double sum = 0;
+  for (double value : load) sum += value;
+  if (load.empty() || sum <= 0) return "nothing routed";
+  if (load.size() > kListedExperts) {
+    const auto [least, most] = std::minmax_element(load.begin(), load.end());
+    return fixed(100 * *least / sum, 1) + " to " + fixed(100 * *most / sum, 1);
+  }
+  std::vector<std::string> parts;
+  for (double value : load) parts.push_back(fixed(100 * value / sum, 0));
+  return join(parts, " ");
+}
+
+Rows expert_rows(const RunMetrics& log) {
+  Rows rows = {{"MoE layer", "experts", "load of each expert, %", "CV", "busiest / mean", "dropped"}};
+  const Json eval = final_eval(log, true);
+  if (!eval.is_object()) return rows;
+  for (const Json& layer : eval["layers"]) {
+    const std::vector<double> load = numbers(member(layer, "load"));
+    rows.push_back({or_dash(text(layer, "layer")), std::to_string(load.size()), load_bars(load) + "  " + shares(load),
+                    decimal(layer, "cv_load", 2), decimal(layer, "max_over_mean", 2),
+                    percent(number(layer, "dropped"), 1)});
+  }
+  return rows;
+}
+
+// Columns of a terminal: code points, which is right for all that these tables hold.
+size_t columns(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+std::string aligned(const Rows& rows) {
+  std::vector<size_t> width(rows[0].size());
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], columns(row[i]));
+  std::string lines;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += "  " + row[i] + std::string(width[i] - columns(row[i]), ' ');
+    lines += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return lines;
+}
+
+std::string markdown(const Rows& rows) {
+  std::string lines;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (std::string cell : rows[i]) {
+      for (size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+      lines += "| " + cell + " ";
+    }
+    lines += "|\n";
+    if (i == 0) {
+      for (size_t c = 0; c < rows[0].size(); ++c) lines += "|---";
+      lines += "|\n";
+    }
+  }
+  return lines;
+}
+
+std::string csv_cell(const Json& value) {
+  if (value.is_null()) return "";
+  std::string cell = value.is_string() ? value.get<std::string>() : value.dump();
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  for (size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) cell.insert(at, "\"");
+  return "\"" + cell + "\"";
+}
+
+}  // namespace
+
+std::string load_bars(const std::vector<double>& load) {
+  static const char* const kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const double most = load.empty() ? 0 : *std::max_element(load.begin(), load.end());
+  std::string bars;
+  for (double value : load) {
+    const double height = most > 0 ? std::clamp(value / most, 0.0, 1.0) : 0;
+    bars += value <= 0 ? "·" : kBars[std::min(7, static_cast<int>(height * 8))];
+  }
+  return bars;
+}
+
+std::string result_table(const std::vector<Json>& metrics) {
+  const RunMetrics log = sort_metrics(metrics);
+  if (log.evals.empty()) return "";
+  std::string table = aligned(result_rows(log));
+  const Rows experts = expert_rows(log);
+  if (experts.size() > 1) table += "\n" + aligned(experts);
+  return table;
+}
+
+std::string result_csv(const std::vector<Json>& metrics) {
+  static const char* const kColumns[] = {"split", "weights", "step", "epoch", "images", "accuracy", "loss", "seconds"};
+  std::string csv;
+  for (const char* column : kColumns) csv += (csv.empty() ? "" : ",") + std::string(column);
+  csv += "\n";
+  for (const Json& eval : last_evals(sort_metrics(metrics))) {
+    std::string line;
+    for (const char* column : kColumns) line += (column == kColumns[0] ? "" : ",") + csv_cell(member(eval, column));
+    csv += line + "\n";
+  }
+  return csv;
+}
+
+std::string result_markdown(const std::vector<Json>& metrics) {
+  const RunMetrics log = sort_metrics(metrics);
+  std::string text = markdown(result_rows(log));
+  const Rows experts = expert_rows(log);
+  if (experts.size() > 1) text += "\n" + markdown(experts);
+  return text;
+}
+
+}  // namespace sparsight

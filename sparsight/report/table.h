@@ -1,0 +1,24 @@
+// The results of a run as text: pure functions of the records of metrics.jsonl (schema: docs/training.md).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+// What a terminal shows at the end of a run: one line per (split, weights) with accuracy and loss of the last
+// evaluation, then one line per MoE layer with the load of its experts. Ends with a newline; "" without evaluations.
+std::string result_table(const std::vector<Json>& metrics);
+
+// The last evaluation of every (split, weights): split, weights, step, epoch, images, accuracy (0 to 1), loss, seconds.
+std::string result_csv(const std::vector<Json>& metrics);
+// The same with the load of the experts in a second table.
+std::string result_markdown(const std::vector<Json>& metrics);
+
+// The entries of `load` as eighth-height blocks, relative to the largest: "▃▅█".
+std::string load_bars(const std::vector<double>& load);
+
+}  // namespace sparsight

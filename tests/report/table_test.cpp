@@ -1,0 +1,62 @@
+#include "sparsight/report/table.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/report/format.h"
+#include "tests/report/run_fixture.h"
+
+namespace sparsight {
+namespace {
+
+using testing::eval_record;
+
+TEST(Table, Terminal) {
+  // Load 30, 10, 0: shares 75 25 0 %; heights of 8 eighths: 8, 8 / 3 = 2.7 (the third block), none.
+  EXPECT_EQ(result_table(testing::usual_records()),
+            "  split  weights  step  images  accuracy  loss\n"
+            "  val    model    100   1,000   90.00 %   0.1000\n"
+            "  test   model    100   1,000   87.50 %   0.1250\n"
+            "\n"
+            "  MoE layer     experts  load of each expert, %  CV    busiest / mean  dropped\n"
+            "  blocks.1.mlp  3        █▃·  75 25 0            0.94  2.25            0.0 %\n");
+  EXPECT_EQ(result_table({}), "");
+}
+
+TEST(Table, ManyExpertsShowTheRange) {
+  std::vector<int> load(64, 10);
+  load[5] = 70;  // of 63 x 10 + 70 = 700
+  EXPECT_NE(result_table({eval_record("test", 1, 0.5, load)}).find("  1.4 to 10.0  "), std::string::npos);
+}
+
+TEST(Table, MissingNumbersAreDashes) {
+  const std::string table = result_table({Json{{"kind", "eval"}, {"step", 3}, {"loss", nullptr}}});
+  EXPECT_NE(table.find("  -      -        3     -       -         -\n"), std::string::npos) << table;
+}
+
+TEST(Table, CsvQuotes) {
+  Json record = eval_record("a,\"b\"", 7, 0.5);
+  record.erase("seconds");
+  EXPECT_EQ(result_csv({record}),
+            "split,weights,step,epoch,images,accuracy,loss,seconds\n\"a,\"\"b\"\"\",model,7,0,1000,0.5,0.5,\n");
+}
+
+TEST(Table, MarkdownEscapesBars) {
+  const std::string text = result_markdown({eval_record("a|b", 7, 0.5)});
+  EXPECT_NE(text.find("| a\\|b | model | 7 | 1,000 | 50.00 % | 0.5000 |\n"), std::string::npos) << text;
+}
+
+TEST(Format, Numbers) {
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(-1234), "-1,234");
+  EXPECT_EQ(grouped(123), "123");
+  EXPECT_EQ(duration(4.25), "4.2 s");
+  EXPECT_EQ(duration(59.4), "59 s");
+  EXPECT_EQ(duration(153), "2 min 33 s");
+  EXPECT_EQ(duration(3 * 3600 + 7 * 60), "3 h 07 min");
+  EXPECT_EQ(duration(-1), "-");
+  EXPECT_EQ(percent(0.98312), "98.31 %");
+  EXPECT_EQ(percent(std::nullopt), "-");
+}
+
+}  // namespace
+}  // namespace sparsight
