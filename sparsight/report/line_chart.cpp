@@ -6,8 +6,8 @@ namespace sparsight {
 
 namespace {
 
-// After Okabe and Ito, without the colours that fade on white.
-constexpr const char* kLineColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a"};
+// After Okabe and Ito, shifted to stand out from white and from a dark page alike.
+constexpr const char* kLineColours[] = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f", "#d99a00", "#56b4e9", "#8a8a8a"};
 
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
   const size_t run = (points.size() + kMostPoints - 1) / kMostPoints;

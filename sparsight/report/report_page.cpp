@@ -103,9 +103,12 @@ std::string tiles(const RunSummary& run) {
   if (!log.train.empty()) {
     const Json& last = log.train.back();
     const auto epoch = number(last, "epoch");
-    html += tile(whole(number(last, "step")), "steps trained", epoch ? "in epoch " + whole(*epoch + 1) : "");
-    if (const auto seconds = largest(log.train, "seconds"))
-      html += tile(duration(*seconds), "training time", median_speed(log.train));
+    html += tile(whole(number(last, "step")), "steps trained", epoch ? whole(epoch) + " epochs done" : "");
+    auto seconds = number(log.done, "seconds");
+    if (!seconds) seconds = largest(log.train, "seconds");
+    if (seconds) html += tile(duration(*seconds), "training time", median_speed(log.train));
+    if (const auto memory = number(log.done, "peak_memory_mb"))
+      html += tile(fixed(*memory / 1024, 2) + " GB", "peak memory", "of the process");
   }
   return html + "</div>\n";
 }

@@ -47,6 +47,8 @@ void RunMetrics::add(const Json& record) {
   const std::string kind = text(record, "kind");
   if (kind == "note") {
     notes.push_back(record);
+  } else if (kind == "done") {
+    done = record;
   } else if (!number(record, "step") || (kind != "train" && kind != "eval")) {
     warnings.push_back("a record without a step or of an unknown kind was left out");
   } else if (kind == "train") {

@@ -15,6 +15,7 @@ namespace sparsight {
 
 struct RunMetrics {
   std::vector<Json> train, evals, notes;
+  Json done;                          // the record that a finished run ends with, or null
   std::vector<std::string> warnings;  // what could not be used, one line each
 
   bool empty() const { return train.empty() && evals.empty(); }

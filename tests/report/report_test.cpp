@@ -23,7 +23,7 @@ TEST(Report, HoldsTheRun) {
   EXPECT_EQ(path, folder.path("my run") + "/report.html");
   const std::string page = read_file(path, size_t{1} << 24);
   for (const char* part : {"<h1>my run</h1>", "87.50 %", "best validation accuracy", "blocks.1.mlp", "vit on glyphs",
-                           "step 50: resumed", "default-src 'none'"})
+                           "step 50: resumed", "1 min 23 s", "1.50 GB", "default-src 'none'"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   EXPECT_LT(page.size(), 1'200'000u);
 }

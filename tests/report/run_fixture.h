@@ -1,9 +1,8 @@
 // A run folder made by hand, with the files that train writes, for the tests of the report.
 #pragma once
 
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "sparsight/core/options.h"
 #include "tests/support/program.h"
@@ -11,18 +10,28 @@
 namespace sparsight::testing {
 
 inline Json train_record(int step, double loss) {
-  return {{"kind", "train"}, {"step", step}, {"epoch", step / 50}, {"loss", loss}, {"task_loss", loss - 0.01},
-          {"losses", {{"importance", 0.1}, {"load", 0.2}}}, {"accuracy", 1 - loss / 3}, {"lr", 0.001},
-          {"images_per_s", 900}, {"seconds", step * 0.1}};
+  return {{"kind", "train"},          {"step", step},
+          {"epoch", step / 50},       {"loss", loss},
+          {"task_loss", loss - 0.01}, {"losses", {{"importance", 0.1}, {"load", 0.2}}},
+          {"accuracy", 1 - loss / 3}, {"lr", 0.001},
+          {"images_per_s", 900},      {"seconds", step * 0.1}};
 }
 
 // Layer "blocks.1.mlp" with the given load.
-inline Json eval_record(const std::string& split, int step, double accuracy, const std::vector<int>& load = {30, 10, 0}) {
-  Json record = {{"kind", "eval"}, {"split", split}, {"step", step}, {"epoch", step / 50}, {"loss", 1 - accuracy},
-                 {"accuracy", accuracy}, {"images", 1000}, {"seconds", 0.5}, {"weights", "model"}};
-  record["layers"] = Json::array({{{"layer", "blocks.1.mlp"}, {"experts", load.size()}, {"load", load},
-                                   {"importance", load}, {"cv_load", 0.94}, {"cv_importance", 0.9},
-                                   {"max_over_mean", 2.25}, {"dropped", 0.0}, {"mean_top_gate", 0.6}}});
+inline Json eval_record(const std::string& split, int step, double accuracy,
+                        const std::vector<int>& load = {30, 10, 0}) {
+  Json record = {{"kind", "eval"},     {"split", split},       {"step", step},
+                 {"epoch", step / 50}, {"loss", 1 - accuracy}, {"accuracy", accuracy},
+                 {"images", 1000},     {"seconds", 0.5},       {"weights", "model"}};
+  record["layers"] = Json::array({{{"layer", "blocks.1.mlp"},
+                                   {"experts", load.size()},
+                                   {"load", load},
+                                   {"importance", load},
+                                   {"cv_load", 0.94},
+                                   {"cv_importance", 0.9},
+                                   {"max_over_mean", 2.25},
+                                   {"dropped", 0.0},
+                                   {"mean_top_gate", 0.6}}});
   record["class_expert"] = {{"blocks.1.mlp", {load, load}}};
   return record;
 }
@@ -41,6 +50,7 @@ inline std::vector<Json> usual_records() {
   }
   records.push_back(eval_record("test", 100, 0.875));
   records.push_back({{"kind", "note"}, {"step", 50}, {"text", "resumed"}});
+  records.push_back({{"kind", "done"}, {"step", 100}, {"best_step", 100}, {"seconds", 83}, {"peak_memory_mb", 1536}});
   return records;
 }
 
