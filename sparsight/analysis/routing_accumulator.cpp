@@ -1,9 +1,9 @@
 #include "sparsight/analysis/routing_accumulator.h"
 
+#include <ATen/ops/sum.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <ATen/ops/sum.h>
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"

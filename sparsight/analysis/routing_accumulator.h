@@ -12,12 +12,12 @@
 //   mean_top_gate  mean gate of the first choices (rank 0)
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
-
-#include <ATen/core/Tensor.h>
-#include <nlohmann/json_fwd.hpp>
 
 #include "sparsight/core/options.h"
 #include "sparsight/moe/routing.h"
@@ -26,9 +26,9 @@ namespace sparsight {
 
 class RoutingAccumulator {
  public:
-  // Adds one batch: its routings and labels ([B] int64, 0..classes-1; a label outside is counted for the load but for no
-  // class). Tokens belong to images in order: N is a multiple of B. Raises Error where the number of experts or classes
-  // of a layer changes between calls.
+  // Adds one batch: its routings and labels ([B] int64, 0..classes-1; a label outside is counted for the load but for
+  // no class). Tokens belong to images in order: N is a multiple of B. Raises Error where the number of experts or
+  // classes of a layer changes between calls.
   void add(const std::vector<Routing>& routings, const at::Tensor& labels, int64_t classes);
 
   bool empty() const { return layers_.empty(); }

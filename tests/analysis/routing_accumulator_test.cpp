@@ -1,8 +1,8 @@
 #include "sparsight/analysis/routing_accumulator.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"

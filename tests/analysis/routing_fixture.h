@@ -1,9 +1,9 @@
 // A small routing made by hand for the tests of analysis/ and report/.
 #pragma once
 
-#include <vector>
-
 #include <ATen/ops/from_blob.h>
+
+#include <vector>
 
 #include "sparsight/moe/routing.h"
 

@@ -1,0 +1,72 @@
+#include "sparsight/analysis/heat_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/analysis/canvas.h"
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+
+namespace {
+
+constexpr Rgb kPaper = {255, 255, 255}, kInk = {32, 40, 52};
+constexpr int64_t kCell = 22, kMargin = 12, kLongestName = 20;
+
+// Seven colours of viridis (van der Walt and Smith, 2015), interpolated.
+Rgb viridis(double share) {
+  static constexpr Rgb kStops[] = {{68, 1, 84},    {68, 57, 131},  {49, 104, 142}, {33, 145, 140},
+                                   {53, 183, 121}, {144, 215, 67}, {253, 231, 37}};
+  const double at = std::clamp(share, 0.0, 1.0) * (std::size(kStops) - 1);
+  const size_t below = std::min<size_t>(static_cast<size_t>(at), std::size(kStops) - 2);
+  Rgb colour;
+  for (int c = 0; c < 3; ++c)
+    colour[c] = static_cast<uint8_t>(
+        std::lround(kStops[below][c] + (at - static_cast<double>(below)) * (kStops[below + 1][c] - kStops[below][c])));
+  return colour;
+}
+
+// Each row divided by its sum; a row without counts stays empty.
+std::vector<std::vector<double>> shares_of(const Json& counts) {
+  std::vector<std::vector<double>> table;
+  for (const Json& row : counts) {
+    table.push_back(row.get<std::vector<double>>());
+    double sum = 0;
+    for (double value : table.back()) sum += value;
+    for (double& value : table.back()) value = sum > 0 ? value / sum : 0;
+  }
+  return table;
+}
+
+}  // namespace
+
+at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows) {
+  const std::vector<std::vector<double>> table = shares_of(counts);
+  SPARSIGHT_CHECK(!table.empty() && !table[0].empty());
+  const int64_t height = static_cast<int64_t>(table.size()), width = static_cast<int64_t>(table[0].size());
+  std::vector<std::string> names;
+  size_t longest = 1;
+  double most = 0;
+  for (size_t k = 0; k < table.size(); ++k) {
+    names.push_back(rows.size() == table.size() ? rows[k].substr(0, kLongestName) : std::to_string(k));
+    longest = std::max(longest, names.back().size());
+    most = std::max(most, *std::max_element(table[k].begin(), table[k].end()));
+  }
+  const int64_t left = kMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMargin + 24;
+  const std::string legend = cat("0 to ", std::lround(100 * most), " % of a class's assignments");
+  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size() + 12));
+  Canvas canvas(std::max(left + width * kCell, kMargin + text_width) + kMargin, top + height * kCell + 44, kPaper);
+  canvas.text(kMargin, kMargin, title + ": class by expert", kInk);
+  for (int64_t k = 0; k < height; ++k) {
+    canvas.text(kMargin, top + k * kCell + 7, names[k], kInk);
+    for (int64_t e = 0; e < static_cast<int64_t>(table[k].size()) && e < width; ++e)
+      canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1, viridis(most > 0 ? table[k][e] / most : 0));
+  }
+  for (int64_t e = 0; e < width; ++e)
+    canvas.text(left + e * kCell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);
+  canvas.text(kMargin, top + height * kCell + 24, legend, kInk);
+  return canvas.tensor();
+}
+
+}  // namespace sparsight
