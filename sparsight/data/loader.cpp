@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include <omp.h>
@@ -15,6 +16,7 @@
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 #include "sparsight/data/sampler.h"
 
 namespace sparsight {
@@ -23,7 +25,14 @@ namespace sparsight {
 class Loader::Workers {
  public:
   Workers(const Loader& loader, int64_t first) : loader_(loader), taken_(first), handed_out_(first) {
-    for (int64_t i = 0; i < loader.options_.workers; ++i) threads_.emplace_back([this] { work(); });
+    for (int64_t i = 0; i < loader.options_.workers; ++i) {
+      try {
+        threads_.emplace_back([this] { work(); });
+      } catch (const std::system_error& error) {  // fewer threads make the same batches
+        if (threads_.empty()) fail("cannot start a loader thread (", error.what(), "); set loader.workers = 0");
+        break;
+      }
+    }
   }
 
   ~Workers() {
@@ -96,6 +105,8 @@ void LoaderOptions::declare(OptionSet& set) {
   set.integer("prefetch", &prefetch, {1, 1024}, "batches prepared ahead");
   set.choice("sampling", &sampling, sampling_names(), "order and frequency of the training images");
   set.reals("class_weights", &class_weights, {0, 1e9}, "relative frequency of each class with sampling = \"weighted\"");
+  set.choice("on_bad_image", &on_bad_image, {"error", "skip"},
+             "an image that cannot be read ends the run, or is left out of its batch with a warning");
   set.flag("drop_last", &drop_last, "leave out the last batch of a training epoch if it is not full");
 }
 
@@ -139,25 +150,50 @@ Batch Loader::make_batch(int64_t number) const {
   batch.labels = at::empty({count}, at::kLong);
   batch.domains = at::empty({count}, at::kLong);
   batch.indices = at::empty({count}, at::kLong);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = order_[first + i];
-    const Sample sample = data_->get(index);
-    // The position keeps repeated draws of one image in an epoch apart.
-    RandomStream random(seed_, "transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(first + i)));
-    const at::Tensor image = transforms_(sample.image, random);
-    if (i == 0) batch.images = at::empty({count, image.size(0), image.size(1), image.size(2)}, at::kFloat);
+  int64_t row = 0;
+  for (int64_t position = first; position < first + count; ++position) {
+    const std::optional<Sample> sample = read(order_[position]);
+    if (!sample) continue;
+    const at::Tensor image = transformed(*sample, position);
+    if (row == 0) batch.images = at::empty({count, image.size(0), image.size(1), image.size(2)}, at::kFloat);
     if (image.sizes() != batch.images.sizes().slice(1))
-      fail("the images of a batch must have one shape, but ", sample.id, " has ", image.sizes(), " and another has ",
+      fail("the images of a batch must have one shape, but ", sample->id, " has ", image.sizes(), " and another has ",
            batch.images.sizes().slice(1), "; add {op = \"resize\", size = [height, width]} to the transforms");
-    std::memcpy(batch.images.data_ptr<float>() + i * image.numel(), image.data_ptr<float>(),
+    std::memcpy(batch.images.data_ptr<float>() + row * image.numel(), image.const_data_ptr<float>(),
                 sizeof(float) * static_cast<size_t>(image.numel()));
-    batch.labels.data_ptr<int64_t>()[i] = sample.label;
-    batch.domains.data_ptr<int64_t>()[i] = sample.domain;
-    batch.indices.data_ptr<int64_t>()[i] = index;
+    batch.labels.data_ptr<int64_t>()[row] = sample->label;
+    batch.domains.data_ptr<int64_t>()[row] = sample->domain;
+    batch.indices.data_ptr<int64_t>()[row] = order_[position];
+    ++row;
   }
+  if (row == 0) fail("none of the ", count, " images of a batch can be read");
+  if (row < count)
+    for (at::Tensor* part : {&batch.images, &batch.labels, &batch.domains, &batch.indices}) *part = part->narrow(0, 0, row);
   RandomStream random(seed_, "batch transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
   batch_transform_(batch, random);
   return batch;
+}
+
+std::optional<Sample> Loader::read(int64_t index) const {
+  try {
+    return data_->get(index);
+  } catch (const Error& error) {
+    if (options_.on_bad_image != "skip") throw;
+    log_warning("skipped an image: ", error.what());
+    return std::nullopt;
+  }
+}
+
+at::Tensor Loader::transformed(const Sample& sample, int64_t position) const {
+  // The position keeps repeated draws of one image in an epoch apart.
+  RandomStream random(seed_, "transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
+  try {
+    return transforms_(sample.image, random);
+  } catch (const UsageError& error) {
+    throw UsageError(cat(error.what(), " (image ", sample.id, ")"));
+  } catch (const Error& error) {
+    throw Error(cat(error.what(), " (image ", sample.id, ")"));
+  }
 }
 
 std::unique_ptr<Loader> evaluation_loader(DataSetPtr data, TransformPipeline transforms, LoaderOptions options) {

@@ -23,6 +23,7 @@ struct LoaderOptions {
   int64_t prefetch = 4;
   std::string sampling = "shuffle";
   std::vector<double> class_weights;
+  std::string on_bad_image = "error";
   bool drop_last = true;
   void declare(OptionSet& set);
 };
@@ -50,6 +51,8 @@ class Loader {
  private:
   class Workers;
   Batch make_batch(int64_t batch) const;
+  std::optional<Sample> read(int64_t index) const;  // nothing for an image to be skipped
+  at::Tensor transformed(const Sample& sample, int64_t position) const;
 
   DataSetPtr data_;
   TransformPipeline transforms_;

@@ -121,6 +121,40 @@ TEST(Loader, RaisesAWorkersErrorWhereItsBatchIsDue) {
   EXPECT_THROW(loader.next(), Error);
 }
 
+TEST(Loader, SkipsAnUnreadableImageWhenAsked) {
+  LoaderOptions skip = options(4, 2);
+  skip.sampling = "sequential";
+  skip.on_bad_image = "skip";
+  Loader loader(std::make_shared<Numbers>(20, /*unreadable=*/6), {}, {}, skip, 1);
+  const std::vector<Batch> batches = all_batches(loader, 0);
+  ASSERT_EQ(batches.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(batches[i].images.size(0), i == 1 ? 3 : 4);
+    EXPECT_EQ(batches[i].labels.size(0), batches[i].images.size(0));
+  }
+  EXPECT_EQ(batches[1].indices[2].item<int64_t>(), 7);  // 4, 5, 7
+  EXPECT_FLOAT_EQ(batches[1].images[2][0][0][0].item<float>(), 7.f / 255);
+
+  LoaderOptions one = skip;
+  one.batch = 1;
+  Loader alone(std::make_shared<Numbers>(8, /*unreadable=*/0), {}, {}, one, 1);
+  alone.start(0);
+  EXPECT_THROW(alone.next(), Error);  // nothing is left of the batch
+}
+
+TEST(Loader, NamesTheImageThatATransformRefuses) {
+  Loader loader(std::make_shared<Numbers>(8),
+                TransformPipeline(Json::parse(R"([{"op": "center_crop", "size": 9}])"), "transforms.train"), {},
+                options(4, 2), 1);
+  loader.start(0);
+  try {
+    loader.next();
+    FAIL() << "expected an error";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("(image number "), std::string::npos) << error.what();
+  }
+}
+
 TEST(Loader, CanBeDroppedAndRestartedWithBatchesUnderWay) {
   Loader loader(std::make_shared<Numbers>(64), {}, {}, options(4, 3), 1);
   for (int64_t i = 0; i < 20; ++i) {
