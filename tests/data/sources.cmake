@@ -5,4 +5,10 @@ light_tests(
   data/sets/glyph_shapes_test.cpp
   data/sets/glyphs_test.cpp
   data/transforms/batch_transform_test.cpp
-  data/transforms/pipeline_test.cpp)
+  data/transforms/color_test.cpp
+  data/transforms/erase_test.cpp
+  data/transforms/pillow_test.cpp
+  data/transforms/pipeline_test.cpp
+  data/transforms/pixel_ops_test.cpp
+  data/transforms/rand_augment_test.cpp
+  data/transforms/transform_ops_test.cpp)

@@ -45,15 +45,19 @@ TransformOp make_normalize(const NormalizeOptions& options) {
   if (statistics.mean.empty() || statistics.mean.size() != statistics.std.size())
     fail_usage("normalize needs mean and std of equal length, got ", statistics.mean.size(), " and ",
                statistics.std.size(), " values");
-  std::vector<double> scale;
-  for (const double std : statistics.std) scale.push_back(1 / std);
-  const int64_t values = static_cast<int64_t>(scale.size());
+  const int64_t values = std::ssize(statistics.mean);
   const at::Tensor mean = at::tensor(statistics.mean, at::kFloat).view({values, 1, 1});
-  const at::Tensor factor = at::tensor(scale, at::kFloat).view({values, 1, 1});
+  const at::Tensor std = at::tensor(statistics.std, at::kFloat).view({values, 1, 1});
+  std::vector<float> scale, shift;
+  for (size_t i = 0; i < statistics.mean.size(); ++i) {
+    scale.push_back(static_cast<float>(1 / (255 * statistics.std[i])));
+    shift.push_back(static_cast<float>(-statistics.mean[i] / statistics.std[i]));
+  }
   return [=](const at::Tensor& image, RandomStream&) {
     if (values != 1 && values != image.size(0))
       fail_usage("normalize has ", values, " means, but the images have ", image.size(0), " channels");
-    return to_float(image).sub(mean).mul_(factor);
+    if (image.scalar_type() != at::kByte) return image.sub(mean).div_(std);
+    return scale_bytes(image, scale, shift);
   };
 }
 

@@ -1,7 +1,10 @@
 // Every image transform, by name.
+#include "sparsight/data/transforms/color.h"
 #include "sparsight/data/transforms/crop.h"
+#include "sparsight/data/transforms/erase.h"
 #include "sparsight/data/transforms/flip.h"
 #include "sparsight/data/transforms/normalize.h"
+#include "sparsight/data/transforms/rand_augment.h"
 #include "sparsight/data/transforms/resize.h"
 
 namespace sparsight {
@@ -15,6 +18,11 @@ const Registry<TransformOp>& transform_ops() {
     list.add<RandomResizedCropOptions>("random_resized_crop", "a part of random size and aspect, resized",
                                        make_random_resized_crop);
     list.add<FlipOptions>("flip", "left becomes right, at random", make_flip);
+    list.add<ColorJitterOptions>("color_jitter", "random brightness, contrast, saturation and hue", make_color_jitter);
+    list.add<GrayscaleOptions>("grayscale", "no colour, at random", make_grayscale);
+    list.add<RandAugmentOptions>("rand_augment", "random operations of one strength", make_rand_augment);
+    list.add<RandomErasingOptions>("random_erasing", "a random box filled with one value or noise",
+                                   make_random_erasing);
     list.add<NormalizeOptions>("normalize", "subtract the mean, divide by the deviation", make_normalize);
     return list;
   }();

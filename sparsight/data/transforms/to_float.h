@@ -1,9 +1,14 @@
 // From bytes to numbers.
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 namespace sparsight {
+
+// image: [C,H,W] uint8 -> x * scale[c] + shift[c], [C,H,W] fp32, contiguous. One value stands for all channels.
+at::Tensor scale_bytes(const at::Tensor& image, const std::vector<float>& scale, const std::vector<float>& shift);
 
 // uint8 0..255 -> fp32 0..1; an fp32 image comes back as it is.
 at::Tensor to_float(const at::Tensor& image);

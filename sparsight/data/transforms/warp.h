@@ -1,0 +1,17 @@
+// Shear, shift and rotation of byte images.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+// Where an output pixel comes from, as offsets from the image's centre: source = (a x + b y + c, d x + e y + f).
+using WarpMatrix = std::array<double, 6>;
+
+// image: [C,H,W] uint8 -> the same shape; each pixel is the nearest source pixel, or `fill` outside of the image.
+at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, uint8_t fill);
+
+}  // namespace sparsight
