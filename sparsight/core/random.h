@@ -30,6 +30,8 @@ class RandomStream {
 
   // Draws at a position, for parallel filling: the same value whatever was drawn before.
   uint32_t bits_at(uint64_t index) const;
+  // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the price of one.
+  std::array<uint32_t, 4> block_at(uint64_t block) const { return philox(key_, step_, block); }
 
   // A seed for a foreign generator (at::Generator), derived from this stream.
   uint64_t seed() const { return mix(key_, step_); }

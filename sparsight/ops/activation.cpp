@@ -1,0 +1,45 @@
+#include "sparsight/ops/activation.h"
+
+#include <algorithm>
+
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
+#include <ATen/ops/threshold_backward.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+
+namespace sparsight {
+
+const std::vector<std::string>& activation_names() {
+  static const std::vector<std::string> names{"gelu", "relu", "silu"};  // in the order of the enumeration
+  return names;
+}
+
+Activation parse_activation(const std::string& name) {
+  const auto& names = activation_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) fail_usage("unknown activation \"", name, "\" (known: ", join(names), ")");
+  return static_cast<Activation>(found - names.begin());
+}
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::relu: return at::relu(x);
+    case Activation::silu: return at::silu(x);
+    default: return at::gelu(x);
+  }
+}
+
+at::Tensor activate_backward(const at::Tensor& grad, const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::relu: return at::threshold_backward(grad, x, 0);
+    case Activation::silu: return at::silu_backward(grad, x);
+    default: return at::gelu_backward(grad, x);
+  }
+}
+
+}  // namespace sparsight

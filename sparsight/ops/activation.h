@@ -1,0 +1,21 @@
+// Elementwise activations of MLPs and experts, with their derivatives for hand-written backward passes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+enum class Activation { gelu, relu, silu };
+
+// The names that parse_activation knows: "gelu" (exact, by erf), "relu", "silu".
+const std::vector<std::string>& activation_names();
+Activation parse_activation(const std::string& name);  // raises UsageError for an unknown name
+
+at::Tensor activate(const at::Tensor& x, Activation activation);
+// d(loss)/dx from d(loss)/d(activate(x)); `grad` and `x` of one shape.
+at::Tensor activate_backward(const at::Tensor& grad, const at::Tensor& x, Activation activation);
+
+}  // namespace sparsight

@@ -1,0 +1,20 @@
+// Tensors of random numbers. Element i is a pure function of the stream and of i, whatever the number of threads; numbers
+// carry 32 random bits.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/core/random.h"
+
+namespace sparsight {
+
+// Overwrites a contiguous fp32 or fp64 CPU tensor.
+void fill_normal(at::Tensor& out, const RandomStream& stream, double mean = 0, double std = 1);
+void fill_uniform(at::Tensor& out, const RandomStream& stream, double low = 0, double high = 1);
+
+// N(0,1) of `sizes`, fp32 or fp64 as `like`, on the device of `like`.
+at::Tensor normal_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream);
+// 1/keep with probability `keep`, else 0: what dropout multiplies by. Of the type and device of `like`.
+at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream);
+
+}  // namespace sparsight

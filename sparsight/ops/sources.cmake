@@ -1,0 +1,9 @@
+light_sources(
+  ops/activation.cpp
+  ops/random_fill.cpp
+  ops/rows.cpp
+  ops/sort_by_expert.cpp
+  ops/top_experts.cpp
+  ops/ref/rows.cpp
+  ops/ref/sort_by_expert.cpp
+  ops/ref/top_experts.cpp)
