@@ -1,0 +1,25 @@
+// Multi-head self-attention, named as in timm: qkv, proj.
+#pragma once
+
+#include "sparsight/nn/linear.h"
+
+namespace sparsight {
+
+struct AttentionOptions {
+  int64_t width = 0;  // D, a multiple of heads
+  int64_t heads = 0;
+  bool qkv_bias = true;
+};
+
+class AttentionImpl : public torch::nn::Module {
+ public:
+  explicit AttentionImpl(const AttentionOptions& options);
+  at::Tensor forward(const at::Tensor& x);  // [B,S,D] -> [B,S,D]
+
+ private:
+  Linear qkv_, proj_;
+  int64_t heads_;
+};
+TORCH_MODULE(Attention);
+
+}  // namespace sparsight

@@ -1,0 +1,37 @@
+// Starting values of parameters: drawn from named streams, so that a parameter's values depend on the seed, its path and
+// its shape, and on nothing else.
+#pragma once
+
+#include <string>
+
+#include <torch/nn/module.h>
+
+#include "sparsight/core/random.h"
+
+namespace sparsight {
+
+// Where a module's initial values come from. `path` is the module's place in the model, "blocks.0.mlp.fc1".
+struct InitRandom {
+  uint64_t seed = 0;
+  std::string path;
+  RandomStream stream(const std::string& parameter) const;
+};
+
+// A module that owns parameters (not only through submodules).
+class Initialized {
+ public:
+  virtual ~Initialized() = default;
+  virtual void initialize(const InitRandom& random) = 0;
+};
+
+// Draws all parameters of `model`. A module just constructed holds zeros or ones until this is called.
+void initialize(torch::nn::Module& model, uint64_t seed);
+
+// N(0, std²) in place. Vision transformers use std 0.02 throughout (timm's truncation at ±2 is at 100 standard
+// deviations, so it never acts).
+inline constexpr double kVitStd = 0.02;
+void init_normal(at::Tensor& parameter, double std, const RandomStream& stream);
+// U(-bound, bound) in place.
+void init_uniform(at::Tensor& parameter, double bound, const RandomStream& stream);
+
+}  // namespace sparsight

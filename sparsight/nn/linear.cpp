@@ -1,0 +1,18 @@
+#include "sparsight/nn/linear.h"
+
+namespace sparsight {
+
+LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, bool with_bias)
+    : weight(register_parameter("weight", torch::zeros({outputs, inputs}))) {
+  if (with_bias) bias = register_parameter("bias", torch::zeros({outputs}));
+}
+
+at::Tensor LinearImpl::forward(const at::Tensor& x) { return at::linear(x, weight, bias); }
+
+void LinearImpl::initialize(const InitRandom& random) {
+  init_normal(weight, kVitStd, random.stream("weight"));
+  const torch::NoGradGuard no_grad;
+  if (bias.defined()) bias.zero_();
+}
+
+}  // namespace sparsight

@@ -1,0 +1,21 @@
+// A fully connected layer, named and shaped as torch.nn.Linear.
+#pragma once
+
+#include <torch/nn/pimpl.h>
+
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+class LinearImpl : public torch::nn::Module, public Initialized {
+ public:
+  LinearImpl(int64_t inputs, int64_t outputs, bool with_bias = true);
+  at::Tensor forward(const at::Tensor& x);  // [...,inputs] -> [...,outputs]
+  void initialize(const InitRandom& random) override;  // weight N(0, 0.02²), bias 0
+
+  at::Tensor weight;  // [outputs,inputs]
+  at::Tensor bias;    // [outputs] or undefined
+};
+TORCH_MODULE(Linear);
+
+}  // namespace sparsight

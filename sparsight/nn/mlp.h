@@ -1,0 +1,26 @@
+// The two-layer perceptron of a transformer block, named as in timm: fc1, activation, fc2.
+#pragma once
+
+#include "sparsight/nn/linear.h"
+#include "sparsight/ops/activation.h"
+
+namespace sparsight {
+
+struct MlpOptions {
+  int64_t width = 0;   // D
+  int64_t hidden = 0;  // F
+  Activation activation = Activation::gelu;
+};
+
+class MlpImpl : public torch::nn::Module {
+ public:
+  explicit MlpImpl(const MlpOptions& options);
+  at::Tensor forward(const at::Tensor& x);  // [...,D] -> [...,D]
+
+ private:
+  Linear fc1_, fc2_;
+  Activation activation_;
+};
+TORCH_MODULE(Mlp);
+
+}  // namespace sparsight

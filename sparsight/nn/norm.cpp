@@ -1,0 +1,33 @@
+#include "sparsight/nn/norm.h"
+
+namespace sparsight {
+namespace {
+
+void norm_identity(at::Tensor& weight, at::Tensor& bias) {
+  const torch::NoGradGuard no_grad;
+  weight.fill_(1);
+  bias.zero_();
+}
+
+}  // namespace
+
+LayerNormImpl::LayerNormImpl(int64_t width)
+    : weight(register_parameter("weight", torch::ones({width}))),
+      bias(register_parameter("bias", torch::zeros({width}))) {}
+
+at::Tensor LayerNormImpl::forward(const at::Tensor& x) {
+  return at::layer_norm(x, {weight.size(0)}, weight, bias, 1e-6);
+}
+
+void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
+
+GroupNormImpl::GroupNormImpl(int64_t groups, int64_t channels)
+    : weight(register_parameter("weight", torch::ones({channels}))),
+      bias(register_parameter("bias", torch::zeros({channels}))),
+      groups_(groups) {}
+
+at::Tensor GroupNormImpl::forward(const at::Tensor& x) { return at::group_norm(x, groups_, weight, bias, 1e-5); }
+
+void GroupNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
+
+}  // namespace sparsight

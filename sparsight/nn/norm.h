@@ -1,0 +1,35 @@
+// Normalisation that does not look at other images: layer and group norm, so that a result never depends on the batch.
+#pragma once
+
+#include <torch/nn/pimpl.h>
+
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+// Over the last axis, epsilon 1e-6 as in timm's vision transformers.
+class LayerNormImpl : public torch::nn::Module, public Initialized {
+ public:
+  explicit LayerNormImpl(int64_t width);
+  at::Tensor forward(const at::Tensor& x);             // [...,D] -> [...,D]
+  void initialize(const InitRandom& random) override;  // ones and zeros
+
+  at::Tensor weight, bias;  // [D]
+};
+TORCH_MODULE(LayerNorm);
+
+// Over groups of channels, epsilon 1e-5. channels must be a multiple of groups.
+class GroupNormImpl : public torch::nn::Module, public Initialized {
+ public:
+  GroupNormImpl(int64_t groups, int64_t channels);
+  at::Tensor forward(const at::Tensor& x);             // [B,C,H,W] -> [B,C,H,W]
+  void initialize(const InitRandom& random) override;  // ones and zeros
+
+  at::Tensor weight, bias;  // [C]
+
+ private:
+  int64_t groups_;
+};
+TORCH_MODULE(GroupNorm);
+
+}  // namespace sparsight

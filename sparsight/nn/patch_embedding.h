@@ -1,0 +1,39 @@
+// Cuts images into square patches and maps each to a token, named as in timm: proj (a strided convolution there).
+#pragma once
+
+#include <torch/nn/pimpl.h>
+
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct PatchEmbeddingOptions {
+  int64_t channels = 3;  // C
+  int64_t patch = 16;    // side in pixels
+  int64_t width = 0;     // D
+};
+
+// The convolution's parameters. Its stride equals its kernel, so it is a matrix product over cut-out patches, which is
+// what PatchEmbeddingImpl computes: faster than a convolution on small images.
+class PatchProjectionImpl : public torch::nn::Module, public Initialized {
+ public:
+  explicit PatchProjectionImpl(const PatchEmbeddingOptions& options);
+  void initialize(const InitRandom& random) override;  // U(±1/sqrt(fan_in)), as timm
+
+  at::Tensor weight;  // [D,C,patch,patch]
+  at::Tensor bias;    // [D]
+};
+TORCH_MODULE(PatchProjection);
+
+class PatchEmbeddingImpl : public torch::nn::Module {
+ public:
+  explicit PatchEmbeddingImpl(const PatchEmbeddingOptions& options);
+  // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
+  at::Tensor forward(const at::Tensor& images);
+
+ private:
+  PatchProjection proj_;
+};
+TORCH_MODULE(PatchEmbedding);
+
+}  // namespace sparsight

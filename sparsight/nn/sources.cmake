@@ -1,0 +1,11 @@
+light_sources(
+  nn/dropout.cpp
+  nn/position_embedding.cpp)
+torch_sources(
+  nn/attention.cpp
+  nn/conv.cpp
+  nn/init.cpp
+  nn/linear.cpp
+  nn/mlp.cpp
+  nn/norm.cpp
+  nn/patch_embedding.cpp)
