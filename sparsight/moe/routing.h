@@ -42,7 +42,7 @@ struct Routing {
 
   // Kept: after capacity. Assignments dropped by capacity contribute nothing.
   at::Tensor kept;        // [A] bool
-  at::Tensor order;       // [A_kept] int64: kept assignments grouped by expert, ties by token then rank
+  at::Tensor order;       // [A_kept] int64: kept assignments grouped by expert, ties in assignment order
   at::Tensor offsets;     // [E+1] int64: expert e owns order[offsets[e] .. offsets[e+1])
 };
 

@@ -1,0 +1,78 @@
+#include "sparsight/moe/dispatch.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+void no_second_derivative() {
+  if (at::GradMode::is_enabled())
+    fail("MoE layers have no second derivative; do not create a graph of the backward pass");
+}
+
+void save_map(AutogradContext* context, const RowMap& map) {
+  context->saved_data["tokens"] = map.tokens;
+  context->saved_data["row_token"] = map.row_token;
+  context->saved_data["token_rows"] = map.token_rows;
+  context->saved_data["token_offsets"] = map.token_offsets;
+}
+
+RowMap saved_map(AutogradContext* context) {
+  auto& saved = context->saved_data;
+  return {saved["tokens"].toInt(), saved["row_token"].toTensor(), saved["token_rows"].toTensor(),
+          saved["token_offsets"].toTensor()};
+}
+
+class GatherRows : public torch::autograd::Function<GatherRows> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& tokens, const RowMap& map) {
+    save_map(context, map);
+    return spread_rows(tokens, {}, map);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative();
+    return {sum_rows(grads[0], {}, saved_map(context)), {}};
+  }
+};
+
+class CombineRows : public torch::autograd::Function<CombineRows> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& rows, const at::Tensor& gate,
+                            const RowMap& map) {
+    save_map(context, map);
+    context->save_for_backward({rows, gate});
+    return sum_rows(rows, gate, map);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative();
+    const RowMap map = saved_map(context);
+    const auto saved = context->get_saved_variables();
+    at::Tensor rows_grad, gate_grad;
+    if (context->needs_input_grad(0)) rows_grad = spread_rows(grads[0], saved[1], map);
+    if (context->needs_input_grad(1)) gate_grad = dot_rows(saved[0], grads[0], map).to(saved[1].scalar_type());
+    return {rows_grad, gate_grad, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor gather_rows(const at::Tensor& tokens, const RowMap& map) { return GatherRows::apply(tokens, map); }
+
+at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, const RowMap& map) {
+  return CombineRows::apply(rows, row_gate, map);
+}
+
+at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts) {
+  const RowMap map = map_rows(routing.token, routing.order, routing.tokens);
+  const at::Tensor rows = experts.forward(gather_rows(tokens, map), routing.offsets);
+  return combine_rows(rows, routing.gate.index_select(0, routing.order), map);
+}
+
+}  // namespace sparsight

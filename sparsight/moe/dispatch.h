@@ -1,0 +1,20 @@
+// Sends token rows to their experts and combines what comes back. Letters: moe/axes.md; R kept assignments.
+#pragma once
+
+#include "sparsight/moe/experts.h"
+#include "sparsight/moe/routing.h"
+#include "sparsight/ops/rows.h"
+
+namespace sparsight {
+
+// [N,D] -> [R,D]: each row's token, grouped by expert. Differentiable.
+at::Tensor gather_rows(const at::Tensor& tokens, const RowMap& map);
+
+// [R,D] -> [N,D]: the gate-weighted sum of each token's rows, by increasing rank; 0 for a token without rows.
+// row_gate: [R]. Differentiable in both.
+at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, const RowMap& map);
+
+// tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j.
+at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts);
+
+}  // namespace sparsight

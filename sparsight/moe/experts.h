@@ -1,0 +1,27 @@
+// The interface of a layer's experts. Letters: moe/axes.md; R rows, grouped by expert.
+#pragma once
+
+#include <string>
+
+#include <torch/nn/module.h>
+
+#include "sparsight/ops/activation.h"
+
+namespace sparsight {
+
+// What a layer's experts are made for.
+struct ExpertShape {
+  int64_t experts = 0;  // E
+  int64_t width = 0;    // D
+  int64_t hidden = 0;   // F
+  Activation activation = Activation::gelu;
+};
+
+class Experts : public torch::nn::Module {
+ public:
+  // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D]. Experts without
+  // rows are not computed and receive a gradient of exactly 0.
+  virtual at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) = 0;
+};
+
+}  // namespace sparsight

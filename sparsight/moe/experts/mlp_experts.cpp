@@ -1,0 +1,38 @@
+#include "sparsight/moe/experts/mlp_experts.h"
+
+#include <ATen/autocast_mode.h>
+
+namespace sparsight {
+namespace {
+
+// What a linear layer would compute in: the autocast type where autocast is on, else the type of the rows.
+at::ScalarType expert_type(const at::Tensor& rows) {
+  const auto device = rows.device().type();
+  const bool lowered = rows.scalar_type() != torch::kDouble && at::autocast::is_autocast_enabled(device);
+  return lowered ? at::autocast::get_autocast_dtype(device) : rows.scalar_type();
+}
+
+}  // namespace
+
+MlpExperts::MlpExperts(const MlpExpertsOptions&, const ExpertShape& shape)
+    : weights{register_parameter("w1", torch::zeros({shape.experts, shape.width, shape.hidden})),
+              register_parameter("b1", torch::zeros({shape.experts, shape.hidden})),
+              register_parameter("w2", torch::zeros({shape.experts, shape.hidden, shape.width})),
+              register_parameter("b2", torch::zeros({shape.experts, shape.width}))},
+      activation_(shape.activation) {}
+
+at::Tensor MlpExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+  const auto type = expert_type(rows);
+  return moe_mlp(rows.to(type), offsets,
+                 {weights.w1.to(type), weights.b1.to(type), weights.w2.to(type), weights.b2.to(type)}, activation_);
+}
+
+void MlpExperts::initialize(const InitRandom& random) {
+  init_normal(weights.w1, kVitStd, random.stream("w1"));
+  init_normal(weights.w2, kVitStd, random.stream("w2"));
+  const torch::NoGradGuard no_grad;
+  weights.b1.zero_();
+  weights.b2.zero_();
+}
+
+}  // namespace sparsight

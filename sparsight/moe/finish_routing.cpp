@@ -1,0 +1,32 @@
+#include "sparsight/moe/finish_routing.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/sort_by_expert.h"
+
+namespace sparsight {
+
+void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate) {
+  SPARSIGHT_CHECK(expert.dim() == 2 && expert.size(0) == routing.tokens && gate.sizes() == expert.sizes());
+  const int64_t tokens = expert.size(0), k = expert.size(1);
+  routing.per_token = k;
+  routing.token = at::arange(tokens, expert.options()).unsqueeze(1).expand({tokens, k}).reshape({-1});
+  routing.rank = at::arange(k, expert.options()).unsqueeze(0).expand({tokens, k}).reshape({-1});
+  routing.expert = expert.reshape({-1});
+  routing.gate = gate.reshape({-1});
+}
+
+void finish_routing(Routing& routing) {
+  const int64_t assignments = routing.expert.size(0);
+  SPARSIGHT_CHECK(routing.token.size(0) == assignments && routing.rank.size(0) == assignments &&
+                  routing.gate.size(0) == assignments);
+  if (!routing.kept.defined()) routing.kept = at::ones({assignments}, routing.expert.options().dtype(at::kBool));
+  routing.chosen_count = count_by_expert(routing.expert, routing.experts);
+  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
+  routing.order = groups.order;
+  routing.offsets = groups.offsets;
+}
+
+}  // namespace sparsight

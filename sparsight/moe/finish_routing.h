@@ -1,0 +1,15 @@
+// Turns a router's choices into a complete Routing. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/routing.h"
+
+namespace sparsight {
+
+// For token-choice routers: sets token, expert, rank, gate and per_token from expert [N,K] int64 (by rank) and gate [N,K].
+void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate);
+
+// Derives chosen_count, order and offsets from token, expert, rank, gate and kept (everything is kept where it is
+// undefined). A router calls this last.
+void finish_routing(Routing& routing);
+
+}  // namespace sparsight

@@ -1,0 +1,43 @@
+// What the configuration says about a model's MoE layers: sections [moe], [router] and [losses].
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/experts.h"
+#include "sparsight/moe/losses/routing_loss.h"
+#include "sparsight/moe/router.h"
+
+namespace sparsight {
+
+struct MoeOptions {
+  std::vector<int64_t> blocks;
+  int64_t experts = 8;
+  int64_t hidden = 0;
+  std::string expert = "mlp";
+  std::string activation = "gelu";
+  void declare(OptionSet& set);
+};
+
+struct MoeSpec {
+  MoeOptions options;
+  LossOptions losses;
+  std::function<std::shared_ptr<Router>(RouterShape)> make_router;
+
+  // The layer's experts for tokens of `width`; [moe] hidden = 0 stands for `mlp_hidden`.
+  std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden) const;
+
+  // Which of `depth` blocks hold an MoE layer. Raises UsageError for a block that does not exist.
+  std::vector<bool> places(int64_t depth) const;
+};
+
+// From a resolved configuration with the sections [moe], [router] and [losses].
+MoeSpec read_moe_spec(const Json& resolved);
+
+// No MoE layers, or those of the default router in `blocks`: for programs without a configuration file.
+MoeSpec default_moe_spec(const std::vector<int64_t>& blocks = {});
+
+}  // namespace sparsight

@@ -1,0 +1,38 @@
+// The router of V-MoE: softmax over all experts, then top-k; the gate is the probability itself.
+// Riquelme et al. 2021, "Scaling Vision with Sparse Mixture of Experts", section 2.2 and appendix A.
+// Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct SoftmaxTopKOptions {
+  int64_t k = 2;
+  int64_t eval_k = 0;
+  double noise = 1;
+  bool renormalize = false;
+  void declare(OptionSet& set);
+};
+
+// The router's decision for given logits. clean: [N,E] differentiable. epsilon: [N,E] draws of N(0,1), or undefined for
+// no noise. noise_std: what the draws are multiplied by. Layer and layout are left to the caller.
+Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, double noise_std, int64_t k,
+                           bool renormalize);
+
+class SoftmaxTopKRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterShape shape);
+  Routing route(const RouterInput& input) override;
+  void initialize(const InitRandom& random) override;  // N(0, 0.02²)
+
+  at::Tensor weight;  // [E,D]
+
+ private:
+  SoftmaxTopKOptions options_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,16 @@
+light_sources(
+  moe/finish_routing.cpp
+  moe/losses/cv_squared.cpp
+  moe/losses/importance.cpp
+  moe/losses/load.cpp
+  moe/routing_stats.cpp)
+torch_sources(
+  moe/dispatch.cpp
+  moe/experts/mlp_experts.cpp
+  moe/experts/moe_mlp.cpp
+  moe/losses/routing_loss.cpp
+  moe/moe_layer.cpp
+  moe/moe_spec.cpp
+  moe/register_moe.cpp
+  moe/routers/router_logits.cpp
+  moe/routers/softmax_topk.cpp)
