@@ -8,6 +8,7 @@
 #include "sparsight/core/random.h"
 #include "sparsight/core/registry.h"
 #include "sparsight/models/model_output.h"
+#include "sparsight/moe/moe_spec.h"
 
 namespace sparsight {
 
@@ -19,11 +20,23 @@ struct ImageShape {
   int64_t classes = 10;
 };
 
+// What a model is made from, beside its own options.
+struct ModelContext {
+  ImageShape image;
+  MoeSpec moe;
+};
+
+// A model just constructed holds no useful values: call initialize(model, seed) of nn/init.h, or load weights.
 class ImageModel : public torch::nn::Module {
  public:
   // images: [B,C,H,W] fp32, normalised as in training. `random` feeds dropout, drop path and router noise, which are
   // active while is_training(). Parameter names follow timm where timm has the model.
   virtual ModelOutput forward(const at::Tensor& images, const StepRandom& random) = 0;
 };
+
+// Raises Error unless images are [B,C,H,W] of the shape the model was made for.
+void check_images(const at::Tensor& images, const ImageShape& shape);
+// The head's result in fp32 (fp64 for fp64), as losses want it under autocast.
+at::Tensor as_logits(const at::Tensor& head);
 
 }  // namespace sparsight

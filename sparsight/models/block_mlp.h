@@ -1,0 +1,25 @@
+// The place in a block where an MLP or an MoE layer stands. Letters: moe/axes.md.
+#pragma once
+
+#include <memory>
+
+#include "sparsight/models/model_output.h"
+#include "sparsight/moe/moe_layer.h"
+#include "sparsight/nn/mlp.h"
+
+namespace sparsight {
+
+class BlockMlp {
+ public:
+  // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer, whose place is `place`.
+  BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe);
+
+  // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`.
+  at::Tensor forward(const at::Tensor& x, TokenLayout layout, const StepRandom& random, ModelOutput& out);
+
+ private:
+  Mlp mlp_{nullptr};
+  std::shared_ptr<MoeLayer> moe_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,72 @@
+#include "sparsight/models/cnn.h"
+
+#include <numeric>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+// Eight channels a group where that fits.
+GroupNorm cnn_norm(int64_t channels) { return GroupNorm(std::gcd(channels, std::max<int64_t>(1, channels / 8)), channels); }
+
+}  // namespace
+
+void CnnOptions::declare(OptionSet& set) {
+  set.integers("widths", &widths, {1, 16384}, "channels of each stage; each stage but the first halves the sides");
+  set.integer("blocks", &blocks, {1, 100}, "residual blocks of each stage");
+}
+
+CnnBlock::CnnBlock(const CnnBlockOptions& options)
+    : conv1_(register_module("conv1", Conv(ConvOptions{options.in, options.out, 3, options.stride}))),
+      norm1_(register_module("norm1", cnn_norm(options.out))),
+      conv2_(register_module("conv2", Conv(ConvOptions{options.out, options.out}))),
+      norm2_(register_module("norm2", cnn_norm(options.out))) {
+  if (options.in != options.out || options.stride != 1)
+    shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
+}
+
+at::Tensor CnnBlock::forward(const at::Tensor& x) {
+  const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
+  return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
+}
+
+CnnMoe::CnnMoe(const MoePlace& place, const MoeSpec& moe)
+    : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, &moe) {}
+
+at::Tensor CnnMoe::forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out) {
+  TokenLayout layout;
+  layout.grid_height = x.size(2);
+  layout.grid_width = x.size(3);
+  const at::Tensor tokens = x.flatten(2).transpose(1, 2);  // [B,S,D]
+  return x + mlp_.forward(norm_->forward(tokens), layout, random, out).transpose(1, 2).reshape(x.sizes());
+}
+
+Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : image_(context.image) {
+  if (options.widths.empty()) fail_usage("[model] widths is empty; name the channels of at least one stage");
+  stem_ = register_module("stem", Conv(ConvOptions{image_.channels, options.widths[0]}));
+  stem_norm_ = register_module("stem_norm", cnn_norm(options.widths[0]));
+  const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
+  int64_t channels = options.widths[0];
+  for (size_t stage = 0; stage < options.widths.size(); ++stage)
+    for (int64_t i = 0; i < options.blocks; ++i) {
+      const CnnBlockOptions block{channels, options.widths[stage], stage > 0 && i == 0 ? 2 : 1};
+      blocks_.push_back(blocks->register_module(cat(blocks_.size()), std::make_shared<CnnBlock>(block)));
+      channels = block.out;
+    }
+  if (context.moe.places(1)[0])
+    moe_ = register_module("moe", std::make_shared<CnnMoe>(MoePlace{"moe.mlp", channels, 2 * channels}, context.moe));
+  head_ = register_module("head", Linear(channels, image_.classes));
+}
+
+ModelOutput Cnn::forward(const at::Tensor& images, const StepRandom& random) {
+  check_images(images, image_);
+  ModelOutput out;
+  at::Tensor x = at::relu(stem_norm_->forward(stem_->forward(images)));
+  for (const auto& block : blocks_) x = block->forward(x);
+  if (moe_) x = moe_->forward(x, random, out);
+  out.logits = as_logits(head_->forward(x.mean({2, 3})));
+  return out;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,65 @@
+// A small residual CNN: stem, stages of 3x3 blocks with group norm, an optional MoE layer over the last feature map, mean,
+// head. Group norm keeps an image's result independent of the rest of its batch.
+#pragma once
+
+#include <vector>
+
+#include "sparsight/models/block_mlp.h"
+#include "sparsight/models/image_model.h"
+#include "sparsight/nn/conv.h"
+#include "sparsight/nn/norm.h"
+
+namespace sparsight {
+
+struct CnnOptions {
+  std::vector<int64_t> widths = {32, 64, 128};
+  int64_t blocks = 1;
+  void declare(OptionSet& set);
+};
+
+struct CnnBlockOptions {
+  int64_t in = 0, out = 0;  // channels
+  int64_t stride = 1;
+};
+
+// relu(shortcut(x) + norm2(conv2(relu(norm1(conv1(x))))))
+class CnnBlock : public torch::nn::Module {
+ public:
+  explicit CnnBlock(const CnnBlockOptions& options);
+  at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
+
+ private:
+  Conv conv1_;
+  GroupNorm norm1_;
+  Conv conv2_;
+  GroupNorm norm2_;
+  Conv shortcut_{nullptr};  // 1x1, where the shape changes
+};
+
+// The MoE layer of a CNN: its tokens are the places of the feature map, x + moe(norm(x)).
+class CnnMoe : public torch::nn::Module {
+ public:
+  CnnMoe(const MoePlace& place, const MoeSpec& moe);
+  at::Tensor forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
+
+ private:
+  LayerNorm norm_;
+  BlockMlp mlp_;
+};
+
+class Cnn : public ImageModel {
+ public:
+  // [moe] blocks = [0] or [-1] adds the MoE layer; there is one place for it.
+  Cnn(const CnnOptions& options, const ModelContext& context);
+  ModelOutput forward(const at::Tensor& images, const StepRandom& random) override;
+
+ private:
+  ImageShape image_;
+  Conv stem_{nullptr};
+  GroupNorm stem_norm_{nullptr};
+  std::vector<std::shared_ptr<CnnBlock>> blocks_;
+  std::shared_ptr<CnnMoe> moe_;
+  Linear head_{nullptr};
+};
+
+}  // namespace sparsight

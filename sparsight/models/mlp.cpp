@@ -1,0 +1,44 @@
+#include "sparsight/models/mlp.h"
+
+#include <cmath>
+
+namespace sparsight {
+
+void MlpModelOptions::declare(OptionSet& set) {
+  set.integer("width", &width, {1, 65536}, "width of the residual stream");
+  set.integer("depth", &depth, {0, 1000}, "number of blocks");
+  set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
+}
+
+MlpBlock::MlpBlock(const MoePlace& place, const MoeSpec* moe)
+    : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, moe) {}
+
+at::Tensor MlpBlock::forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out) {
+  return x + mlp_.forward(norm_->forward(x), TokenLayout{}, random, out);
+}
+
+MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
+    : image_(context.image),
+      embed_(register_module("embed", Linear(image_.channels * image_.height * image_.width, options.width))),
+      norm_(register_module("norm", LayerNorm(options.width))),
+      head_(register_module("head", Linear(options.width, image_.classes))) {
+  const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
+  const std::vector<bool> is_moe = context.moe.places(options.depth);
+  for (int64_t i = 0; i < options.depth; ++i) {
+    const MoePlace place{cat("blocks.", i, ".mlp"), options.width,
+                         std::llround(static_cast<double>(options.width) * options.mlp_ratio)};
+    blocks_.push_back(blocks->register_module(
+        cat(i), std::make_shared<MlpBlock>(place, is_moe[static_cast<size_t>(i)] ? &context.moe : nullptr)));
+  }
+}
+
+ModelOutput MlpModel::forward(const at::Tensor& images, const StepRandom& random) {
+  check_images(images, image_);
+  ModelOutput out;
+  at::Tensor x = embed_->forward(images.flatten(1)).unsqueeze(1);
+  for (const auto& block : blocks_) x = block->forward(x, random, out);
+  out.logits = as_logits(head_->forward(norm_->forward(x.squeeze(1))));
+  return out;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,44 @@
+// A residual MLP on flattened images: embed, blocks of norm and MLP, norm, head. A block's MLP may be an MoE layer, which
+// then routes whole images. Letters: moe/axes.md.
+#pragma once
+
+#include <vector>
+
+#include "sparsight/models/block_mlp.h"
+#include "sparsight/models/image_model.h"
+#include "sparsight/nn/norm.h"
+
+namespace sparsight {
+
+struct MlpModelOptions {
+  int64_t width = 256;
+  int64_t depth = 2;
+  double mlp_ratio = 2;
+  void declare(OptionSet& set);
+};
+
+class MlpBlock : public torch::nn::Module {
+ public:
+  // `moe`: of a block whose MLP is an MoE layer, else null.
+  MlpBlock(const MoePlace& place, const MoeSpec* moe);
+  at::Tensor forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out);  // [B,1,D] -> [B,1,D]
+
+ private:
+  LayerNorm norm_;
+  BlockMlp mlp_;
+};
+
+class MlpModel : public ImageModel {
+ public:
+  MlpModel(const MlpModelOptions& options, const ModelContext& context);
+  ModelOutput forward(const at::Tensor& images, const StepRandom& random) override;
+
+ private:
+  ImageShape image_;
+  Linear embed_;
+  std::vector<std::shared_ptr<MlpBlock>> blocks_;
+  LayerNorm norm_;
+  Linear head_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,30 @@
+#include "sparsight/models/register_models.h"
+
+#include "sparsight/models/cnn.h"
+#include "sparsight/models/mlp.h"
+#include "sparsight/models/vit.h"
+
+namespace sparsight {
+namespace {
+
+template <class Model, class Options>
+std::shared_ptr<ImageModel> make_model(const Options& options, const ModelContext& context) {
+  return std::make_shared<Model>(options, context);
+}
+
+}  // namespace
+
+Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
+  static auto registry = [] {
+    Registry<std::shared_ptr<ImageModel>, ModelContext> r("model");
+    r.add<VitOptions>("vit", "vision transformer; V-MoE where [moe] blocks are given", make_model<Vit, VitOptions>);
+    r.add<CnnOptions>("cnn", "small residual CNN; one place for an MoE layer, after the last stage",
+                      make_model<Cnn, CnnOptions>);
+    r.add<MlpModelOptions>("mlp", "residual MLP on flattened images; MoE blocks route whole images",
+                           make_model<MlpModel, MlpModelOptions>);
+    return r;
+  }();
+  return registry;
+}
+
+}  // namespace sparsight

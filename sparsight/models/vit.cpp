@@ -1,0 +1,92 @@
+#include "sparsight/models/vit.h"
+
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/nn/dropout.h"
+
+namespace sparsight {
+namespace {
+
+// timm's vit_tiny, vit_small and vit_base.
+VitOptions apply_size(VitOptions options) {
+  if (options.size == "tiny") options.width = 192, options.depth = 12, options.heads = 3;
+  if (options.size == "small") options.width = 384, options.depth = 12, options.heads = 6;
+  if (options.size == "base") options.width = 768, options.depth = 12, options.heads = 12;
+  return options;
+}
+
+void check_vit(const VitOptions& options, const ImageShape& image) {
+  if (image.height % options.patch != 0 || image.width % options.patch != 0)
+    fail_usage("[model] patch ", options.patch, " does not divide images of ", image.height, "x", image.width,
+               "; choose a divisor of both sides, or resize with the [transforms] section");
+  if (options.width % options.heads != 0)
+    fail_usage("[model] heads ", options.heads, " does not divide width ", options.width);
+}
+
+}  // namespace
+
+void VitOptions::declare(OptionSet& set) {
+  set.choice("size", &size, {"custom", "tiny", "small", "base"},
+             "timm's ViT sizes, which set width, depth and heads; custom: as given below");
+  set.integer("width", &width, {1, 16384}, "width of a token");
+  set.integer("depth", &depth, {1, 1000}, "number of blocks");
+  set.integer("heads", &heads, {1, 1024}, "attention heads");
+  set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
+  set.integer("patch", &patch, {1, 1024}, "side of a patch in pixels");
+  set.choice("pool", &pool, {"class", "mean"}, "classify from a class token or from the mean of the patches");
+  set.flag("qkv_bias", &qkv_bias, "bias in the attention's input map");
+  set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and after each branch");
+  set.real("drop_path", &drop_path, {0, 0.99}, "probability of skipping a branch of the last block, growing from 0");
+}
+
+Vit::Vit(VitOptions options, const ModelContext& context) : options_(apply_size(options)), image_(context.image) {
+  check_vit(options_, image_);
+  const int64_t width = options_.width;
+  const PatchGrid patches = grid();
+  if (prefix_tokens()) cls_token_ = register_parameter("cls_token", torch::zeros({1, 1, width}));
+  pos_embed_ = register_parameter("pos_embed",
+                                  torch::zeros({1, prefix_tokens() + patches.height * patches.width, width}));
+  patch_embed_ = register_module("patch_embed",
+                                 PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width}));
+
+  const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
+  const std::vector<bool> is_moe = context.moe.places(options_.depth);
+  for (int64_t i = 0; i < options_.depth; ++i) {
+    VitBlockOptions block;
+    block.attention = {width, options_.heads, options_.qkv_bias};
+    block.mlp_hidden = std::llround(static_cast<double>(width) * options_.mlp_ratio);
+    block.dropout = options_.dropout;
+    block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
+    block.path = cat("blocks.", i);
+    blocks_.push_back(blocks->register_module(
+        cat(i), std::make_shared<VitBlock>(block, is_moe[static_cast<size_t>(i)] ? &context.moe : nullptr)));
+  }
+  norm_ = register_module(prefix_tokens() ? "norm" : "fc_norm", LayerNorm(width));
+  head_ = register_module("head", Linear(width, image_.classes));
+}
+
+PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.width / options_.patch}; }
+
+ModelOutput Vit::forward(const at::Tensor& images, const StepRandom& random) {
+  check_images(images, image_);
+  const TokenLayout layout{images.size(0), pos_embed_.size(1), prefix_tokens(), grid().height, grid().width};
+  at::Tensor x = patch_embed_->forward(images);
+  if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
+  x = x + pos_embed_;
+  if (is_training()) x = dropout(x, options_.dropout, random.stream("pos_embed.dropout"));
+
+  ModelOutput out;
+  for (const auto& block : blocks_) x = block->forward(x, layout, random, out);
+  // Normalising only what the head sees gives timm's result: layer norm works on each token alone.
+  x = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
+  out.logits = as_logits(head_->forward(x));
+  return out;
+}
+
+void Vit::initialize(const InitRandom& random) {
+  if (cls_token_.defined()) init_normal(cls_token_, 1e-6, random.stream("cls_token"));
+  init_normal(pos_embed_, kVitStd, random.stream("pos_embed"));
+}
+
+}  // namespace sparsight

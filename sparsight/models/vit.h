@@ -1,0 +1,51 @@
+// The vision transformer (Dosovitskiy et al. 2021), dense or with MoE layers in chosen blocks (V-MoE, Riquelme et al.
+// 2021). Parameters are named and shaped as in timm's VisionTransformer; an MoE layer's are blocks.N.mlp.router.* and
+// blocks.N.mlp.experts.*. Letters: moe/axes.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/models/image_model.h"
+#include "sparsight/models/vit_block.h"
+#include "sparsight/nn/patch_embedding.h"
+#include "sparsight/nn/position_embedding.h"
+
+namespace sparsight {
+
+struct VitOptions {
+  std::string size = "custom";
+  int64_t width = 128;
+  int64_t depth = 6;
+  int64_t heads = 4;
+  double mlp_ratio = 4;
+  int64_t patch = 4;
+  std::string pool = "class";
+  bool qkv_bias = true;
+  double dropout = 0;
+  double drop_path = 0;
+  void declare(OptionSet& set);
+};
+
+class Vit : public ImageModel, public Initialized {
+ public:
+  // Raises UsageError where the patch does not divide the image, or the heads the width.
+  Vit(VitOptions options, const ModelContext& context);
+  ModelOutput forward(const at::Tensor& images, const StepRandom& random) override;
+  void initialize(const InitRandom& random) override;  // class token N(0, 1e-6²), position embedding N(0, 0.02²)
+
+  int64_t prefix_tokens() const { return options_.pool == "class" ? 1 : 0; }
+  PatchGrid grid() const;
+
+ private:
+  VitOptions options_;
+  ImageShape image_;
+  at::Tensor cls_token_;  // [1,1,D]; undefined with mean pooling
+  at::Tensor pos_embed_;  // [1,S,D]
+  PatchEmbedding patch_embed_{nullptr};
+  std::vector<std::shared_ptr<VitBlock>> blocks_;
+  LayerNorm norm_{nullptr};  // "norm" before the class token is taken, or "fc_norm" after mean pooling
+  Linear head_{nullptr};
+};
+
+}  // namespace sparsight

@@ -1,0 +1,35 @@
+// A pre-norm transformer block, named as in timm: norm1, attn, norm2, mlp. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/models/block_mlp.h"
+#include "sparsight/nn/attention.h"
+#include "sparsight/nn/norm.h"
+
+namespace sparsight {
+
+struct VitBlockOptions {
+  AttentionOptions attention;
+  int64_t mlp_hidden = 0;  // F of the dense MLP
+  double dropout = 0;      // after the attention's projection and after the MLP
+  double drop_path = 0;
+  std::string path;        // "blocks.3"
+};
+
+class VitBlock : public torch::nn::Module {
+ public:
+  // `moe`: of a block whose MLP is an MoE layer, else null.
+  VitBlock(const VitBlockOptions& options, const MoeSpec* moe);
+  // x: [B,S,D] -> [B,S,D]
+  at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const StepRandom& random, ModelOutput& out);
+
+ private:
+  at::Tensor regularize(const at::Tensor& branch, const StepRandom& random, const std::string& name) const;
+
+  VitBlockOptions options_;
+  LayerNorm norm1_;
+  Attention attn_;
+  LayerNorm norm2_;
+  BlockMlp mlp_;
+};
+
+}  // namespace sparsight
