@@ -1,32 +1,13 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/config_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/config_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/train/run_config.h"
 
 namespace sparsight::cli {
-namespace {
-
-struct ConfigArguments {
-  std::string file;
-  std::vector<std::string> overrides;
-
-  void declare(CLI::App* verb) {
-    verb->add_option("file", file, "TOML configuration (left out: only defaults)")->type_name("FILE");
-    verb->add_option("--set", overrides, "Override a setting; may be repeated")->type_name("SECTION.KEY=VALUE")->expected(1);
-  }
-
-  Config read() const {
-    Config config = file.empty() ? Config::from_text("", "") : Config::from_file(file);
-    for (const std::string& assignment : overrides) config.set(assignment);
-    return config;
-  }
-};
-
-}  // namespace
-
 void add_config(CLI::App& app) {
   CLI::App* verb = add_verb(app, "config", "Look at configurations",
                             "sparsight config show configs/demo.toml --set train.epochs=2\n"
@@ -47,7 +28,7 @@ void add_config(CLI::App& app) {
                              "sparsight config check my.toml");
   check_arguments->declare(check);
   check->callback([check_arguments] {
-    resolve(check_arguments->read(), config_sections());
+    check_arguments->resolved();
     log_info("the configuration is right");
   });
 

@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   cli::add_bench(app);
   cli::add_doctor(app);
   cli::add_report(app);
+  cli::add_train(app);
   cli::add_version(app);
   try {
     app.parse(argc, argv);

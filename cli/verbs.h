@@ -16,6 +16,7 @@ void add_bench(CLI::App& app);
 void add_config(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_report(CLI::App& app);
+void add_train(CLI::App& app);
 void add_version(CLI::App& app);
 
 }  // namespace sparsight::cli

@@ -28,13 +28,21 @@ std::string utc_now() {
   return text;
 }
 
+// Of this process, as the kernel keeps it.
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
 }  // namespace
 
-Json describe_environment(const std::vector<std::string>& command_line) {
+Json describe_environment() {
   return {{"sparsight", SPARSIGHT_VERSION},   {"torch", TORCH_VERSION},
           {"processor", processor_name()},    {"instruction_set", at::get_cpu_capability()},
           {"threads", at::get_num_threads()}, {"started", utc_now()},
-          {"command", command_line}};
+          {"command", command_line()}};
 }
 
 }  // namespace sparsight

@@ -43,6 +43,6 @@ class RunFolder {
 };
 
 // What env.json holds: versions of sparsight and torch, processor, threads, instruction set, time and command line.
-Json describe_environment(const std::vector<std::string>& command_line);
+Json describe_environment();
 
 }  // namespace sparsight

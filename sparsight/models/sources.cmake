@@ -1,4 +1,5 @@
 torch_sources(
+  models/adapt_weights.cpp
   models/block_mlp.cpp
   models/cnn.cpp
   models/image_model.cpp

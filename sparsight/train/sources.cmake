@@ -5,8 +5,15 @@ light_sources(
   train/optim/register_optimizers.cpp
   train/optim/sgd.cpp
   train/precision.cpp
-  train/run_config.cpp
   train/schedule.cpp
   train/task_loss.cpp
   train/train_options.cpp
+  train/training_progress.cpp
   train/weight_average.cpp)
+torch_sources(
+  train/evaluate.cpp
+  train/initial_weights.cpp
+  train/run_config.cpp
+  train/train_run.cpp
+  train/trainer.cpp
+  train/training_setup.cpp)

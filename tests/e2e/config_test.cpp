@@ -68,7 +68,7 @@ TEST(ConfigVerb, ShowSaysWhereEachValueCameFrom) {
   std::string line, epochs, seed, optimizer;
   while (std::getline(lines, line)) {
     if (line.rfind("epochs = ", 0) == 0) epochs = line;
-    if (line.rfind("seed = ", 0) == 0) seed = line;
+    if (seed.empty() && line.rfind("seed = ", 0) == 0) seed = line;  // of [run], the first section
     if (line.rfind("name = \"adamw\"", 0) == 0) optimizer = line;
   }
   EXPECT_SAYS(epochs, "epochs = 7");

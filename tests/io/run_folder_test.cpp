@@ -88,10 +88,11 @@ TEST(RunFolder, AReadOnlyDiskIsAnError) {
 }
 
 TEST(Environment, SaysWhatTheRunRanOn) {
-  const Json env = describe_environment({"sparsight", "train"});
+  const Json env = describe_environment();
   for (const char* key : {"sparsight", "torch", "processor", "instruction_set", "threads", "started", "command"})
     EXPECT_TRUE(env.contains(key)) << key;
-  EXPECT_EQ(env["command"], Json({"sparsight", "train"}));
+  ASSERT_FALSE(env["command"].empty());  // of the test program
+  EXPECT_NE(env["command"][0].get<std::string>().find("sparsight_tests"), std::string::npos);
 }
 
 }  // namespace sparsight

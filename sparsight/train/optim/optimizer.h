@@ -4,16 +4,12 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include "sparsight/core/registry.h"
+#include "sparsight/io/safetensors.h"
 
 namespace sparsight {
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 // A trainable parameter as the optimiser sees it.
 struct OptimizedParameter {

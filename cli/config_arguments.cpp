@@ -1,0 +1,20 @@
+#include "cli/config_arguments.h"
+
+#include "sparsight/train/run_config.h"
+
+namespace sparsight::cli {
+
+void ConfigArguments::declare(CLI::App* verb) {
+  verb->add_option("config", file, "TOML configuration (left out: only defaults)")->type_name("FILE");
+  verb->add_option("--set", overrides, "Override a setting; may be repeated")->type_name("SECTION.KEY=VALUE")->allow_extra_args(false);
+}
+
+Config ConfigArguments::read() const {
+  Config config = file.empty() ? Config::from_text("", "") : Config::from_file(file);
+  for (const std::string& assignment : overrides) config.set(assignment);
+  return config;
+}
+
+Json ConfigArguments::resolved() const { return resolve(read(), config_sections()); }
+
+}  // namespace sparsight::cli

@@ -1,0 +1,65 @@
+#include "sparsight/train/evaluate.h"
+
+#include <chrono>
+
+#include "sparsight/analysis/routing_accumulator.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/train/precision.h"
+#include "sparsight/train/task_loss.h"
+
+namespace sparsight {
+
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
+  const auto start = std::chrono::steady_clock::now();
+  torch::NoGradGuard no_grad;
+  const bool was_training = model.is_training();
+  model.eval();
+  Evaluation result;
+  RoutingAccumulator routing;
+  int64_t correct = 0;
+  double loss = 0;
+  Progress progress(title, loader.data().size(), "images");
+  loader.start(0);
+  while (std::optional<Batch> batch = loader.next()) {
+    ModelOutput output;
+    {
+      AutocastScope autocast(bf16);
+      output = model.forward(batch->images, StepRandom{});
+    }
+    const int64_t count = batch->labels.size(0);
+    loss += task_loss(output.logits, *batch).item<double>() * static_cast<double>(count);
+    correct += count_correct(output.logits, batch->labels);
+    result.images += count;
+    routing.add(output.routings, batch->labels, classes);
+    progress.add(count);
+    if (interrupted()) break;
+  }
+  if (!interrupted()) progress.finish();
+  model.train(was_training);
+  if (result.images > 0) {
+    result.loss = loss / static_cast<double>(result.images);
+    result.accuracy = static_cast<double>(correct) / static_cast<double>(result.images);
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.layers = routing.layers();
+  result.class_expert = routing.class_expert();
+  return result;
+}
+
+Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
+                  int64_t epoch) {
+  return {{"kind", "eval"},
+          {"split", split},
+          {"step", step},
+          {"epoch", epoch},
+          {"loss", evaluation.loss},
+          {"accuracy", evaluation.accuracy},
+          {"images", evaluation.images},
+          {"seconds", evaluation.seconds},
+          {"weights", weights},
+          {"layers", evaluation.layers},
+          {"class_expert", evaluation.class_expert}};
+}
+
+}  // namespace sparsight

@@ -1,0 +1,27 @@
+// Runs a model over a data set and counts: accuracy, loss, and what its routers did.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/loader.h"
+#include "sparsight/models/image_model.h"
+
+namespace sparsight {
+
+struct Evaluation {
+  int64_t images = 0;
+  double loss = 0;      // mean cross entropy, auxiliary losses excluded
+  double accuracy = 0;  // 0 to 1
+  double seconds = 0;
+  Json layers;        // expert statistics, one entry per MoE layer
+  Json class_expert;  // {layer: [K][E] token counts}
+};
+
+// One pass in evaluation mode and without gradients; the model's training mode is restored. `title` labels the progress
+// bar. After an interrupt it returns early with what was counted so far.
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+
+// The "eval" line of metrics.jsonl. weights: "model" or "ema".
+Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
+                  int64_t epoch);
+
+}  // namespace sparsight

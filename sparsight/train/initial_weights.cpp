@@ -1,0 +1,15 @@
+#include "sparsight/train/initial_weights.h"
+
+#include "sparsight/core/log.h"
+#include "sparsight/io/weight_names.h"
+#include "sparsight/models/adapt_weights.h"
+
+namespace sparsight {
+
+void load_initial_weights(ImageModel& model, const std::string& path) {
+  LoadOptions options;
+  options.adapt = weight_adapter(model);
+  log_info(path, ": ", describe(load_weights(model, read_weights(path), options)));
+}
+
+}  // namespace sparsight

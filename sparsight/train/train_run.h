@@ -1,0 +1,19 @@
+// A training run from beginning to end: folder, set-up, training, result table and report.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+// Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the folder
+// holds a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
+void start_training(const Json& config, const std::string& folder, bool overwrite,
+                    std::ostream& out);
+
+// Continues a run from its last checkpoint, or from the start if it has none. A finished run raises Error.
+void resume_training(const std::string& folder, std::ostream& out);
+
+}  // namespace sparsight

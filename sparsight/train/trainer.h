@@ -1,0 +1,64 @@
+// The training loop: steps, evaluations, checkpoints. Everything that a step draws at random is a function of its
+// number, so a run that was killed and resumed from its last checkpoint ends with the same bits as an unbroken one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/metrics_log.h"
+#include "sparsight/io/run_folder.h"
+#include "sparsight/train/evaluate.h"
+#include "sparsight/train/training_progress.h"
+#include "sparsight/train/training_setup.h"
+#include "sparsight/train/weight_average.h"
+
+namespace sparsight {
+
+enum class TrainingEnd { finished, stopped_early, interrupted };
+
+class Trainer {
+ public:
+  Trainer(TrainingSetup setup, RunFolder folder);
+
+  // Continues from the run's last checkpoint, or from the start if there is none yet. Raises Error if the checkpoint
+  // does not fit the configuration.
+  void resume();
+
+  // Trains to the end, evaluates the best weights on the test part and marks the run as done. After an interrupt the
+  // last checkpoint is written and the function returns early. Raises Error for a loss or gradient that is not finite
+  // (on_nan = "stop"); the last checkpoint then stays as it was.
+  TrainingEnd run();
+
+  int64_t step() const { return progress_.step; }
+  const RunFolder& folder() const { return folder_; }
+
+ private:
+  LogWindow forward_backward(const Batch& batch, uint64_t draw);
+  void train_step();
+  void log_step(double lr);
+  bool evaluation_due() const;
+  bool checkpoint_due() const;
+  void evaluate_and_keep_best();
+  bool out_of_patience() const;
+  void final_evaluation();
+  void save_last();
+  Checkpoint weights_checkpoint() const;
+  Batch next_batch();
+  int64_t epoch() const;
+  double seconds() const;
+  std::string status() const;
+
+  TrainingSetup setup_;
+  RunFolder folder_;
+  std::optional<MetricsLog> metrics_;  // while running
+  std::vector<at::Tensor> trainable_;  // parameters that are not frozen
+  std::optional<WeightAverage> average_;
+  bool bf16_;
+  TrainingProgress progress_;
+  std::chrono::steady_clock::time_point session_start_, last_checkpoint_, last_log_;
+  double last_loss_ = 0;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,33 @@
+// Everything that a training run is made of, built from its resolved configuration.
+#pragma once
+
+#include <memory>
+
+#include "sparsight/data/data_set.h"
+#include "sparsight/data/loader.h"
+#include "sparsight/models/image_model.h"
+#include "sparsight/train/optim/optimizer.h"
+#include "sparsight/train/schedule.h"
+#include "sparsight/train/train_options.h"
+
+namespace sparsight {
+
+struct TrainingSetup {
+  Json config;  // resolved
+  RunOptions run;
+  TrainOptions train;
+  DataInfo data;
+  ImageShape shape;
+  std::unique_ptr<Loader> train_loader, validation_loader, test_loader;  // the last two are null where there is no data
+  std::shared_ptr<ImageModel> model;
+  std::shared_ptr<Optimizer> optimizer;
+  TrainingLength length;
+  Schedule schedule;  // step -> factor
+  double base_lr = 0;
+};
+
+// `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the number
+// of compute threads as a side effect. Raises UsageError for settings that do not fit each other.
+TrainingSetup make_training_setup(const Json& resolved, bool fresh);
+
+}  // namespace sparsight

@@ -1,0 +1,220 @@
+// Training through the program: the whole run, Ctrl-C, SIGKILL at any moment, and losses that are not finite.
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/metrics_log.h"
+#include "tests/e2e/train_fixture.h"
+
+namespace sparsight::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string last(const std::string& run) { return run + "/checkpoints/last.safetensors"; }
+
+ProgramResult train(const TemporaryFolder& folder, const std::string& run, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"train", tiny_config(folder), "--out", run};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_program(arguments);
+}
+
+void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].first, b[i].first);
+    EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
+  }
+}
+
+// Weights, optimiser state, averaged weights and validation results of two runs.
+void expect_same_run(const std::string& a, const std::string& b) {
+  const Checkpoint left = read_checkpoint(last(a)), right = read_checkpoint(last(b));
+  EXPECT_EQ(left.state["progress"]["step"], right.state["progress"]["step"]);
+  expect_equal_tensors(left.weights, right.weights);
+  expect_equal_tensors(left.training, right.training);
+  const auto results = [](const std::string& run) {
+    std::vector<std::string> lines;
+    for (const Json& line : read_metrics(run + "/metrics.jsonl"))
+      if (line["kind"] == "train" || line["kind"] == "eval")
+        lines.push_back(cat(line["kind"], line["step"], line["loss"], line["accuracy"]));
+    return lines;
+  };
+  EXPECT_EQ(results(a), results(b));
+}
+
+template <class Condition>
+bool wait_until(Condition condition, double seconds = 30) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return false;
+}
+
+int64_t saved_step(const std::string& run) {
+  if (!fs::exists(last(run))) return 0;
+  return read_checkpoint(last(run), CheckpointParts::kWeights).state["progress"]["step"].get<int64_t>();
+}
+
+bool writes_a_checkpoint(const std::string& run) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run + "/checkpoints", ignored))
+    if (entry.path().extension() == kTemporaryEnding) return true;
+  return false;
+}
+
+TEST(Train, WritesAWholeRunFolder) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const ProgramResult result = train(folder, run);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "checkpoints/last.safetensors",
+                           "checkpoints/best.safetensors", "report.html", "done"})
+    EXPECT_TRUE(fs::exists(run + "/" + name)) << name;
+  EXPECT_NE(result.out.find("blocks.1.mlp"), std::string::npos) << result.out;  // per-expert load
+  const std::vector<Json> metrics = read_metrics(run + "/metrics.jsonl");
+  EXPECT_EQ(metrics.back()["kind"], "done");
+  EXPECT_EQ(metrics.back()["step"], 32);  // 256 / 32 * 4
+  double first = 0, final = 0;
+  for (const Json& line : metrics)
+    if (line["kind"] == "train") (first == 0 ? first : final) = line["task_loss"].get<double>();
+  EXPECT_LT(final, first);
+}
+
+TEST(Train, TwiceTheSameConfigurationGivesTheSameBits) {
+  TemporaryFolder folder;
+  ASSERT_EQ(train(folder, folder.path("a")).exit_code, 0);
+  ASSERT_EQ(train(folder, folder.path("b"), {"--set", "loader.workers=0"}).exit_code, 0);
+  expect_same_run(folder.path("a"), folder.path("b"));
+}
+
+TEST(Train, KilledAtSeveralMomentsAndResumedEqualsAnUnbrokenRun) {
+  TemporaryFolder folder;
+  const std::string unbroken = folder.path("unbroken"), killed = folder.path("killed");
+  ASSERT_EQ(train(folder, unbroken).exit_code, 0);
+
+  {  // in the middle of steps
+    Program program({"train", tiny_config(folder), "--out", killed});
+    ASSERT_TRUE(wait_until([&] { return saved_step(killed) >= 4; }));
+    program.send(SIGKILL);
+    EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+  }
+  {  // while a checkpoint is written
+    Program program({"train", "--resume", killed});
+    const int64_t before = saved_step(killed);
+    ASSERT_TRUE(wait_until([&] { return saved_step(killed) > before; }));
+    ASSERT_TRUE(wait_until([&] { return writes_a_checkpoint(killed); }));
+    program.send(SIGKILL);
+    EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+  }
+  {  // near the end
+    Program program({"train", "--resume", killed});
+    ASSERT_TRUE(wait_until([&] { return saved_step(killed) >= 24; }));
+    program.send(SIGKILL);
+    EXPECT_EQ(program.wait().exit_code, 128 + SIGKILL);
+  }
+  const ProgramResult resumed = run_program({"train", "--resume", killed});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  expect_same_run(unbroken, killed);
+}
+
+TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
+  TemporaryFolder folder;
+  const std::string unbroken = folder.path("unbroken"), run = folder.path("run");
+  ASSERT_EQ(train(folder, unbroken).exit_code, 0);
+  Program program({"train", tiny_config(folder), "--out", run});
+  ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 2; }));
+  program.send(SIGINT);
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("sparsight train --resume " + run), std::string::npos) << result.err;
+  EXPECT_FALSE(fs::exists(run + "/done"));
+  ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
+  expect_same_run(unbroken, run);
+}
+
+TEST(Train, AccumulatedBatchesAreResumable) {
+  TemporaryFolder folder;
+  const std::string unbroken = folder.path("unbroken"), run = folder.path("run");
+  const std::vector<std::string> more{"--set", "train.accumulate=3", "--set", "train.checkpoint_every=1"};
+  ASSERT_EQ(train(folder, unbroken, more).exit_code, 0);
+  std::vector<std::string> arguments{"train", tiny_config(folder), "--out", run};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  {
+    Program program(arguments);
+    ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 3; }));
+    program.send(SIGKILL);
+    program.wait();
+  }
+  ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
+  expect_same_run(unbroken, run);
+}
+
+TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const ProgramResult result = train(folder, run, {"--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set",
+                                                   "train.clip_norm=0", "--set", "train.checkpoint_every=1"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("not finite at step"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("--on-nan skip"), std::string::npos) << result.err;
+  for (const auto& [name, tensor] : read_checkpoint(last(run)).weights)
+    EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << name;
+}
+
+TEST(Train, SkipsStepsThatAreNotFiniteWhenAsked) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const ProgramResult result = train(folder, run, {"--on-nan", "skip", "--set", "optimizer.lr=1e6", "--set",
+                                                   "optimizer.name=sgd", "--set", "train.clip_norm=0"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("the step is skipped"), std::string::npos) << result.err;
+}
+
+TEST(Train, RefusesAFolderThatHoldsARunAndAFinishedRunToResume) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=2"}).exit_code, 0);
+  const ProgramResult again = train(folder, run);
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_NE(again.err.find("--overwrite"), std::string::npos) << again.err;
+  EXPECT_EQ(saved_step(run), 2);
+  EXPECT_EQ(run_program({"train", "--resume", run}).exit_code, 1);
+  EXPECT_EQ(train(folder, run, {"--overwrite", "--set", "train.max_steps=3"}).exit_code, 0);
+  EXPECT_EQ(saved_step(run), 3);
+}
+
+TEST(Train, FrozenLayersKeepTheirWeights) {
+  TemporaryFolder folder;
+  ASSERT_EQ(train(folder, folder.path("one"), {"--set", "train.max_steps=1"}).exit_code, 0);
+  ASSERT_EQ(train(folder, folder.path("two"), {"--set", "train.freeze=[\"blocks.0\"]", "--set", "train.max_steps=8",
+                                               "--init-from", last(folder.path("one"))})
+                .exit_code,
+            0);
+  const Checkpoint before = read_checkpoint(last(folder.path("one"))), after = read_checkpoint(last(folder.path("two")));
+  for (size_t i = 0; i < before.weights.size(); ++i) {
+    const auto& [name, tensor] = before.weights[i];
+    EXPECT_EQ(at::equal(tensor, after.weights[i].second), name.starts_with("blocks.0.")) << name;
+  }
+}
+
+TEST(Train, StopsEarlyWhenPatienceIsUsedUp) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  // A rate of 0 never improves on the first evaluation.
+  ASSERT_EQ(train(folder, run, {"--set", "optimizer.lr=0", "--set", "train.patience=2"}).exit_code, 0);
+  EXPECT_EQ(saved_step(run), 8 * 3);
+}
+
+}  // namespace
+}  // namespace sparsight::testing

@@ -1,0 +1,54 @@
+#include "sparsight/models/adapt_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+namespace {
+
+std::shared_ptr<ImageModel> small_vit(int64_t channels, int64_t side, int64_t classes) {
+  auto model = models().make("vit", {{"width", 8}, {"depth", 1}, {"heads", 2}, {"patch", 4}}, "model",
+                             ModelContext{{channels, side, side, classes}, default_moe_spec()});
+  initialize(*model, 1);
+  model->eval();
+  return model;
+}
+
+LoadReport load_into(ImageModel& target, const ImageModel& source) {
+  NamedTensors tensors;
+  for (const auto& [name, tensor] : named_weights(source)) tensors.emplace_back(name, tensor.detach().clone());
+  LoadOptions options;
+  options.adapt = weight_adapter(target);
+  return load_weights(target, tensors, options);
+}
+
+TEST(AdaptWeights, FitsAnotherGridAndAnotherNumberOfChannels) {
+  const auto source = small_vit(3, 16, 10), target = small_vit(1, 24, 5);
+  const LoadReport report = load_into(*target, *source);
+  EXPECT_EQ(report.adapted.size(), 2u) << describe(report);  // pos_embed, patch_embed.proj.weight
+  EXPECT_EQ(report.fresh.size(), 2u) << describe(report);    // head.weight, head.bias
+  // The class token's entry is kept as it is.
+  EXPECT_TRUE(source->named_parameters()["pos_embed"].slice(1, 0, 1).equal(
+      target->named_parameters()["pos_embed"].slice(1, 0, 1)));
+}
+
+TEST(AdaptWeights, AGreyImageGivesTheSameLogitsAfterSummingChannels) {
+  const auto colour = small_vit(3, 16, 10), grey = small_vit(1, 16, 10);
+  load_into(*grey, *colour);
+  const at::Tensor image = torch::rand({2, 1, 16, 16});
+  EXPECT_TRUE(colour->forward(image.expand({2, 3, 16, 16}), {})
+                  .logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
+}
+
+TEST(AdaptWeights, AColourModelSpreadsTheWeightsOfAGreyOne) {
+  const auto colour = small_vit(3, 16, 10), grey = small_vit(1, 16, 10);
+  load_into(*colour, *grey);
+  const at::Tensor image = torch::rand({2, 1, 16, 16});
+  EXPECT_TRUE(colour->forward(image.expand({2, 3, 16, 16}), {})
+                  .logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
+}
+
+}  // namespace
+}  // namespace sparsight

@@ -1,0 +1,2 @@
+torch_tests(
+  models/adapt_weights_test.cpp)
