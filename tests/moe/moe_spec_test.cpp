@@ -1,0 +1,46 @@
+#include "sparsight/moe/moe_spec.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
+#include "sparsight/moe/register_moe.h"
+
+namespace sparsight {
+namespace {
+
+Json resolve_text(const std::string& text) {
+  return resolve(Config::from_text(text, "test.toml"),
+                 {plain_section<MoeOptions>("moe", ""), named_section("router", "", "softmax_topk", routers()),
+                  plain_section<LossOptions>("losses", "")});
+}
+
+}  // namespace
+
+TEST(MoeSpec, ReadsItsThreeSections) {
+  const MoeSpec spec = read_moe_spec(resolve_text(
+      "[moe]\nblocks = [-1, 1]\nexperts = 4\n[router]\nname = \"softmax_topk\"\nk = 1\n[losses]\nload = 0.25\n"));
+  EXPECT_EQ(spec.places(4), (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(spec.losses.weights, (std::vector<double>{0.005, 0.25}));
+  const auto router = spec.make_router({3, 4});
+  const Routing routing = router->route({torch::ones({2, 3}), {1, 2, 0, 0, 0}, "moe", {}});
+  EXPECT_EQ(routing.per_token, 1);
+  EXPECT_EQ(routing.experts, 4);
+}
+
+TEST(MoeSpec, HasNoMoeLayersByDefault) {
+  EXPECT_EQ(read_moe_spec(resolve_text("")).places(2), (std::vector<bool>{false, false}));
+}
+
+TEST(MoeSpec, ABlockThatDoesNotExistIsAnErrorThatSaysWhatIsAllowed) {
+  for (const int64_t block : {4, -5}) {
+    try {
+      default_moe_spec({block}).places(4);
+      FAIL();
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("-4 to 3"), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace sparsight

@@ -1,0 +1,128 @@
+#include "sparsight/moe/routers/softmax_topk.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "tests/moe/vmoe_example.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+RouterInput pool(const at::Tensor& tokens, uint64_t step = 0) {
+  return {tokens, {1, tokens.size(0), 0, 0, 0}, "blocks.1.mlp", {7, step}};
+}
+
+std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, SoftmaxTopKOptions options = {}) {
+  auto router = std::make_shared<SoftmaxTopKRouter>(options, RouterShape{width, experts});
+  router->initialize({3, "router"});
+  return router;
+}
+
+}  // namespace
+
+class SoftmaxTopKExample : public testing::TestWithParam<at::ScalarType> {};
+
+// Noisy logits, probabilities, choices and gates of the worked example (tests/moe/vmoe_example.h).
+TEST_P(SoftmaxTopKExample, Reproduces) {
+  const auto type = GetParam();
+  const double tol = test::example_tolerance(type);
+  const Routing r = route_softmax_topk(test::example_logits().to(type), test::example_epsilon().to(type), 0.25, 2, false);
+  const auto near = [&](const at::Tensor& got, const at::Tensor& expected) {
+    EXPECT_TRUE(torch::allclose(got.to(torch::kDouble), expected, 0, tol)) << got;
+  };
+  near(r.noisy_logits, torch::tensor({{1.075, -0.925, -0.2, 0.5}, {-1.125, 0.55, 1.925, -0.7}, {-0.2, 0.775, 0.075, -0.3}},
+                                     torch::kDouble));
+  near(r.scores, torch::tensor({{0.505696, 0.068439, 0.141307, 0.284558},
+                                {0.034502, 0.184200, 0.728524, 0.052774},
+                                {0.170284, 0.451452, 0.224184, 0.154080}}, torch::kDouble));
+  near(r.gate, torch::tensor({0.505696, 0.284558, 0.728524, 0.184200, 0.451452, 0.224184}, torch::kDouble));
+  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(r.token, torch::tensor({0, 0, 1, 1, 2, 2}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(r.rank, torch::tensor({0, 1, 0, 1, 0, 1}, torch::kLong)));
+  // Expert 0 has assignment 0; expert 1 has 3 and 4; expert 2 has 2 and 5; expert 3 has 1.
+  EXPECT_TRUE(torch::equal(r.chosen_count, torch::tensor({1, 2, 2, 1}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(r.order, torch::tensor({0, 3, 4, 2, 5, 1}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(r.offsets, torch::tensor({0, 1, 3, 5, 6}, torch::kLong)));
+  EXPECT_EQ(r.per_token, 2);
+  EXPECT_TRUE(r.kept.all().item<bool>());
+  EXPECT_EQ(r.gate.scalar_type(), type);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, testing::Values(torch::kFloat, torch::kDouble));
+
+TEST(SoftmaxTopK, RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) {
+  const at::Tensor logits = test::random_tensor({50, 6}, 1);
+  for (int64_t k = 1; k <= 6; ++k) {
+    const Routing r = route_softmax_topk(logits, {}, 0, k, true), plain = route_softmax_topk(logits, {}, 0, k, false);
+    const at::Tensor gate = r.gate.view({50, k}), p = plain.gate.view({50, k});
+    EXPECT_TRUE(torch::allclose(gate, p / p.sum(1, true), 1e-12, 1e-12));
+    EXPECT_TRUE(torch::allclose(gate.sum(1), torch::ones({50}, torch::kDouble)));
+  }
+}
+
+TEST(SoftmaxTopK, GatesHaveTheRightGradients) {
+  const at::Tensor epsilon = test::random_tensor({5, 4}, 2), pull = test::random_tensor({10}, 3);
+  for (const bool renormalize : {false, true}) {
+    at::Tensor logits = test::random_tensor({5, 4}, 1);
+    const auto loss = [&] { return (route_softmax_topk(logits, epsilon, 0.3, 2, renormalize).gate * pull).sum(); };
+    EXPECT_LT(test::gradient_error(loss, {logits}), 1e-8);
+  }
+}
+
+TEST(SoftmaxTopK, HugeLogitsStillChooseTheRightExperts) {
+  // All but one probability underflow to 0; the second choice is still the second largest logit.
+  const Routing r = route_softmax_topk(torch::tensor({{-1e4, 0., 1e4, -5e3}}), {}, 0, 2, true);
+  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({2, 1}, torch::kLong)));
+  EXPECT_TRUE(torch::isfinite(r.gate).all().item<bool>());
+}
+
+TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
+  auto router = router_of(16, 8);
+  const at::Tensor tokens = test::random_tensor({4000, 16}, 4, torch::kFloat);
+  const Routing a = router->route(pool(tokens)), again = router->route(pool(tokens)), next = router->route(pool(tokens, 1));
+  EXPECT_DOUBLE_EQ(a.noise_std, 1.0 / 8);
+  EXPECT_TRUE(torch::equal(a.noisy_logits, again.noisy_logits));
+  EXPECT_FALSE(torch::equal(a.noisy_logits, next.noisy_logits));
+  const at::Tensor noise = a.noisy_logits - a.clean_logits;  // 32000 draws of N(0, 1/64)
+  EXPECT_NEAR(noise.mean().item<double>(), 0, 4 * 0.125 / std::sqrt(32000));
+  EXPECT_NEAR(noise.std().item<double>(), 0.125, 4 * 0.125 / std::sqrt(64000));
+  router->eval();
+  const Routing quiet = router->route(pool(tokens));
+  EXPECT_EQ(quiet.noise_std, 0);
+  EXPECT_TRUE(torch::equal(quiet.noisy_logits, quiet.clean_logits));
+}
+
+TEST(SoftmaxTopK, ATokensNoiseDoesNotDependOnTheTokensAfterIt) {
+  auto router = router_of(16, 8);
+  const at::Tensor tokens = test::random_tensor({100, 16}, 4, torch::kFloat);
+  const Routing whole = router->route(pool(tokens)), part = router->route(pool(tokens.slice(0, 0, 37)));
+  const auto noise = [](const Routing& r) { return r.noisy_logits - r.clean_logits; };
+  EXPECT_TRUE(torch::allclose(noise(whole).slice(0, 0, 37), noise(part), 0, 1e-6));
+}
+
+TEST(SoftmaxTopK, ChoicesAreMadeInFp32ForLowerPrecisionTokens) {
+  auto router = router_of(32, 8);
+  router->eval();
+  const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);
+  const Routing low = router->route(pool(tokens)), high = router->route(pool(tokens.to(torch::kFloat)));
+  EXPECT_TRUE(torch::equal(low.expert, high.expert));
+  EXPECT_EQ(low.gate.scalar_type(), torch::kFloat);
+}
+
+TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {
+  SoftmaxTopKOptions options;
+  options.eval_k = 1;
+  auto router = router_of(4, 3, options);
+  const at::Tensor tokens = test::random_tensor({5, 4}, 6, torch::kFloat);
+  EXPECT_EQ(router->route(pool(tokens)).per_token, 2);
+  router->eval();
+  EXPECT_EQ(router->route(pool(tokens)).per_token, 1);
+}
+
+TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) {
+  EXPECT_THROW(router_of(4, 1), UsageError);
+}
+
+}  // namespace sparsight

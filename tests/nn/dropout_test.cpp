@@ -1,0 +1,29 @@
+#include "sparsight/nn/dropout.h"
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+namespace sparsight {
+
+TEST(Dropout, KeepsTheMeanAndTheStreamsPattern) {
+  const at::Tensor x = torch::ones({300, 1000});
+  const at::Tensor a = dropout(x, 0.25, RandomStream(1, "a")), again = dropout(x, 0.25, RandomStream(1, "a"));
+  EXPECT_TRUE(torch::equal(a, again));
+  EXPECT_FALSE(torch::equal(a, dropout(x, 0.25, RandomStream(1, "b"))));
+  EXPECT_NEAR(a.mean().item<double>(), 1, 4 * std::sqrt(0.25 / 0.75 / 300000));
+  EXPECT_NEAR((a == 0).to(torch::kFloat).mean().item<double>(), 0.25, 4 * std::sqrt(0.25 * 0.75 / 300000));
+}
+
+TEST(Dropout, OfRateZeroIsTheIdentity) {
+  const at::Tensor x = torch::ones({3});
+  EXPECT_TRUE(dropout(x, 0, RandomStream(1, "a")).is_same(x));
+}
+
+TEST(DropPath, DropsWholeImages) {
+  const at::Tensor y = drop_path(torch::ones({2000, 3, 5}), 0.5, RandomStream(1, "a"));
+  const at::Tensor sums = y.sum({1, 2});
+  EXPECT_TRUE(((sums == 0) | (sums == 30)).all().item<bool>());  // 15 ones, scaled by 2
+  EXPECT_NEAR((sums == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
+}
+
+}  // namespace sparsight

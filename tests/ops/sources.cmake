@@ -1,0 +1,5 @@
+torch_tests(
+  ops/random_fill_test.cpp
+  ops/rows_test.cpp
+  ops/sort_by_expert_test.cpp
+  ops/top_experts_test.cpp)
