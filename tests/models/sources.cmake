@@ -1,2 +1,3 @@
 torch_tests(
-  models/adapt_weights_test.cpp)
+  models/adapt_weights_test.cpp
+  models/vit_test.cpp)

@@ -1,0 +1,138 @@
+#include "sparsight/models/vit.h"
+
+#include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+constexpr ImageShape kImage{1, 8, 8, 3};
+
+VitOptions tiny_options() {
+  VitOptions options;
+  options.width = 8;
+  options.depth = 3;
+  options.heads = 2;
+  return options;
+}
+
+std::shared_ptr<Vit> tiny_vit(const VitOptions& options, const std::vector<int64_t>& moe_blocks = {}) {
+  auto vit = std::make_shared<Vit>(options, ModelContext{kImage, default_moe_spec(moe_blocks)});
+  initialize(*vit, 1);
+  return vit;
+}
+
+at::Tensor images(int64_t count) { return test::random_tensor({count, 1, 8, 8}, 2, torch::kFloat); }
+
+}  // namespace
+
+TEST(Vit, PutsMoeLayersInTheChosenBlocksUnderTheirNames) {
+  const auto vit = tiny_vit(tiny_options(), {-1, 0});
+  const auto parameters = vit->named_parameters();
+  for (const std::string block : {"0", "2"}) {
+    for (const std::string name : {"router.weight", "experts.w1", "experts.b1", "experts.w2", "experts.b2"})
+      EXPECT_TRUE(parameters.contains("blocks." + block + ".mlp." + name)) << name;
+    EXPECT_FALSE(parameters.contains("blocks." + block + ".mlp.fc1.weight"));
+  }
+  EXPECT_TRUE(parameters.contains("blocks.1.mlp.fc1.weight"));
+  EXPECT_EQ(parameters["blocks.0.mlp.experts.w1"].sizes(), (std::vector<int64_t>{8, 8, 32}));  // E, D, 4 D
+
+  const ModelOutput out = vit->forward(images(2), {1, 0});
+  ASSERT_EQ(out.routings.size(), 2u);
+  EXPECT_EQ(out.routings[0].layer, "blocks.0.mlp");
+  EXPECT_EQ(out.routings[1].layer, "blocks.2.mlp");
+  EXPECT_EQ(out.losses.size(), 4u);
+  const TokenLayout& layout = out.routings[0].layout;  // a class token and 2 x 2 patches
+  EXPECT_EQ(layout.images, 2);
+  EXPECT_EQ(layout.per_image, 5);
+  EXPECT_EQ(layout.prefix, 1);
+  EXPECT_EQ(layout.grid_height, 2);
+  EXPECT_EQ(layout.grid_width, 2);
+}
+
+TEST(Vit, LayersDrawDifferentNoise) {
+  const auto vit = tiny_vit(tiny_options(), {0, 1});
+  const ModelOutput out = vit->forward(images(2), {1, 0});
+  const auto noise = [&](size_t i) { return out.routings[i].noisy_logits - out.routings[i].clean_logits; };
+  EXPECT_GT((noise(0) - noise(1)).abs().max().item<double>(), 0.01);
+}
+
+TEST(Vit, WholeModelGradientAgreesWithCentralDifferences) {
+  VitOptions options = tiny_options();
+  options.depth = 2;
+  options.dropout = 0.1;
+  options.drop_path = 0.1;
+  auto vit = tiny_vit(options, {1});
+  vit->to(torch::kDouble);
+  {
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& p : vit->parameters()) p.mul_(5);
+  }
+  at::Tensor x = images(2).to(torch::kDouble);
+  const at::Tensor labels = torch::tensor({0, 2}, torch::kLong);
+  const auto loss = [&] {
+    const ModelOutput out = vit->forward(x, {1, 4});
+    at::Tensor total = at::cross_entropy_loss(out.logits, labels);
+    for (const NamedLoss& aux : out.losses) total = total + aux.value;
+    return total;
+  };
+  EXPECT_LT(test::gradient_error(loss, {x}, 1e-6), 1e-6);
+}
+
+TEST(Vit, DropoutAndDropPathFollowTheStepAndStopInEvaluation) {
+  VitOptions options = tiny_options();
+  options.dropout = 0.2;
+  options.drop_path = 0.5;
+  const auto vit = tiny_vit(options);
+  const at::Tensor x = images(4);
+  const auto logits = [&](uint64_t step) { return vit->forward(x, {1, step}).logits; };
+  EXPECT_TRUE(torch::equal(logits(0), logits(0)));
+  EXPECT_FALSE(torch::equal(logits(0), logits(1)));
+  vit->eval();
+  EXPECT_TRUE(torch::equal(logits(0), logits(1)));
+}
+
+TEST(Vit, SizesAreTimms) {
+  // Parameters of timm's vit_tiny_patch16_224, vit_small_patch16_224, vit_base_patch16_224 with 1000 classes.
+  const std::vector<std::pair<std::string, int64_t>> known{{"tiny", 5717416}, {"small", 22050664}, {"base", 86567656}};
+  for (const auto& [size, expected] : known) {
+    VitOptions options;
+    options.size = size;
+    options.patch = 16;
+    const Vit vit(options, {{3, 224, 224, 1000}, default_moe_spec()});
+    int64_t count = 0;
+    for (const at::Tensor& p : vit.parameters()) count += p.numel();
+    EXPECT_EQ(count, expected) << size;
+  }
+}
+
+TEST(Vit, RefusesWhatDoesNotFit) {
+  VitOptions patch = tiny_options(), heads = tiny_options();
+  patch.patch = 3;
+  heads.heads = 3;
+  EXPECT_THROW(tiny_vit(patch), UsageError);
+  EXPECT_THROW(tiny_vit(heads), UsageError);
+  EXPECT_THROW(tiny_vit(tiny_options(), {3}), UsageError);
+}
+
+TEST(Vit, RunsUnderAutocastWithRoutersInFp32) {
+  const auto vit = tiny_vit(tiny_options(), {-1});
+  vit->eval();
+  const at::Tensor x = images(4), full = vit->forward(x, {}).logits;
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const ModelOutput low = vit->forward(x, {});
+  low.logits.sum().backward();
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  EXPECT_EQ(low.logits.scalar_type(), at::kFloat);
+  EXPECT_EQ(low.routings[0].gate.scalar_type(), at::kFloat);
+  EXPECT_TRUE(torch::allclose(low.logits, full, 0, 0.02 * std::max(1.0, full.abs().max().item<double>())));
+  for (const auto& p : vit->named_parameters()) EXPECT_EQ(p.value().grad().scalar_type(), at::kFloat) << p.key();
+}
+
+}  // namespace sparsight

@@ -1,0 +1,107 @@
+// Every registered model, dense and with an MoE layer: forward, backward, save, load, same answer.
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/init.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kClasses = 5;
+
+struct ModelCase {
+  std::string name;
+  bool with_moe;
+};
+
+std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed) {
+  const ModelContext context{{3, 16, 16, kClasses}, default_moe_spec(c.with_moe ? std::vector<int64_t>{-1} : std::vector<int64_t>{})};
+  auto model = models().make(c.name, Json::object(), "model", context);
+  initialize(*model, seed);
+  return model;
+}
+
+at::Tensor images(int64_t count) { return test::random_tensor({count, 3, 16, 16}, 9, torch::kFloat); }
+
+std::vector<ModelCase> all_cases() {
+  std::vector<ModelCase> cases;
+  for (const std::string& name : models().names())
+    for (const bool with_moe : {false, true}) cases.push_back({name, with_moe});
+  return cases;
+}
+
+}  // namespace
+
+class EveryModel : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(EveryModel, GivesEveryParameterAFiniteGradient) {
+  auto model = make(GetParam(), 1);
+  const ModelOutput out = model->forward(images(8), {1, 0});
+  ASSERT_EQ(out.logits.sizes(), (std::vector<int64_t>{8, kClasses}));
+  EXPECT_EQ(out.losses.size(), GetParam().with_moe ? 2u : 0u);
+  at::Tensor loss = at::cross_entropy_loss(out.logits, torch::arange(8, torch::kLong) % kClasses);
+  for (const NamedLoss& aux : out.losses) loss = loss + aux.weight * aux.value;
+  loss.backward();
+  for (const auto& p : model->named_parameters()) {
+    ASSERT_TRUE(p.value().grad().defined()) << p.key();
+    EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
+    EXPECT_GT(p.value().grad().abs().max().item<double>(), 0) << p.key();
+  }
+}
+
+TEST_P(EveryModel, DescribesItsRoutings) {
+  auto model = make(GetParam(), 1);
+  const ModelOutput out = model->forward(images(3), {1, 0});
+  ASSERT_EQ(out.routings.size(), GetParam().with_moe ? 1u : 0u);
+  for (const Routing& r : out.routings) {
+    EXPECT_NE(model->named_modules().find(r.layer), nullptr) << r.layer;
+    EXPECT_EQ(r.layout.images, 3);
+    EXPECT_EQ(r.layout.images * r.layout.per_image, r.tokens);
+    if (r.layout.grid_height > 0) {
+      EXPECT_EQ(r.layout.prefix + r.layout.grid_height * r.layout.grid_width, r.layout.per_image);
+    }
+  }
+}
+
+TEST_P(EveryModel, AnswersTheSameAfterItsParametersAreCopiedByName) {
+  auto model = make(GetParam(), 1), other = make(GetParam(), 2);
+  model->eval();
+  other->eval();
+  const at::Tensor x = images(4), expected = model->forward(x, {}).logits;
+  EXPECT_FALSE(torch::equal(other->forward(x, {}).logits, expected));
+  {
+    const torch::NoGradGuard no_grad;
+    for (const auto& p : model->named_parameters()) other->named_parameters()[p.key()].copy_(p.value());
+    for (const auto& b : model->named_buffers()) other->named_buffers()[b.key()].copy_(b.value());
+  }
+  EXPECT_TRUE(torch::equal(other->forward(x, {}).logits, expected));
+}
+
+TEST_P(EveryModel, EvaluatesAnImageAloneAsInABatch) {
+  auto model = make(GetParam(), 1);
+  model->eval();
+  const at::Tensor x = images(6), together = model->forward(x, {}).logits;
+  EXPECT_TRUE(torch::allclose(model->forward(x.slice(0, 2, 3), {}).logits[0], together[2], 1e-4, 1e-5));
+}
+
+TEST_P(EveryModel, TrainsWithTheSameBitsFromTheSameSeedAndStep) {
+  const auto gradient = [&] {
+    auto model = make(GetParam(), 1);
+    model->forward(images(8), {1, 3}).logits.square().sum().backward();
+    return model->parameters()[0].grad();
+  };
+  EXPECT_TRUE(torch::equal(gradient(), gradient()));
+}
+
+TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
+  EXPECT_THROW(make(GetParam(), 1)->forward(torch::zeros({2, 1, 16, 16}), {}), Error);
+  EXPECT_THROW(make(GetParam(), 1)->forward(torch::zeros({3, 16, 16}), {}), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(all_cases()), [](const auto& info) {
+  return info.param.name + (info.param.with_moe ? "_moe" : "_dense");
+});
+
+}  // namespace sparsight

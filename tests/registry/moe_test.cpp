@@ -1,0 +1,139 @@
+// Every registered router, kind of expert and routing loss.
+#include <gtest/gtest.h>
+
+#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/register_moe.h"
+#include "sparsight/nn/init.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kImages = 4, kPerImage = 10, kTokens = kImages * kPerImage, kWidth = 8, kExperts = 4;
+
+std::shared_ptr<Router> make_router(const std::string& name, uint64_t seed) {
+  auto router = routers().make(name, Json::object(), "router", RouterShape{kWidth, kExperts});
+  initialize(*router, seed);
+  return router;
+}
+
+std::shared_ptr<Experts> make_experts(const std::string& name, uint64_t seed) {
+  auto experts = expert_kinds().make(name, Json::object(), "moe", ExpertShape{kExperts, kWidth, 12});
+  initialize(*experts, seed);
+  return experts;
+}
+
+RouterInput input_of(const at::Tensor& tokens) {
+  return {tokens, {kImages, kPerImage, 1, 3, 3}, "moe", {1, 2}};
+}
+
+at::Tensor tokens() { return test::random_tensor({kTokens, kWidth}, 3, torch::kFloat); }
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const RoutingLoss& loss : routing_losses()) names.push_back(loss.name);
+  return names;
+}
+
+void copy_parameters(const torch::nn::Module& from, torch::nn::Module& to) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& p : from.named_parameters()) to.named_parameters()[p.key()].copy_(p.value());
+  for (const auto& b : from.named_buffers()) to.named_buffers()[b.key()].copy_(b.value());
+}
+
+const auto test_name = [](const auto& info) { return info.param; };
+
+}  // namespace
+
+class EveryRouter : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryRouter, MakesAConsistentRouting) {
+  auto router = make_router(GetParam(), 1);
+  const Routing r = router->route(input_of(tokens()));
+  EXPECT_EQ(r.tokens, kTokens);
+  EXPECT_EQ(r.experts, kExperts);
+  const int64_t assignments = r.token.size(0);
+  for (const at::Tensor& t : {r.expert, r.rank, r.gate, r.kept}) EXPECT_EQ(t.sizes(), (std::vector<int64_t>{assignments}));
+  EXPECT_TRUE(((r.token >= 0) & (r.token < kTokens)).all().item<bool>());
+  EXPECT_TRUE(((r.expert >= 0) & (r.expert < kExperts)).all().item<bool>());
+  EXPECT_TRUE(torch::equal(r.chosen_count, torch::bincount(r.expert, {}, kExperts)));
+  // No (token, expert) pair twice.
+  EXPECT_EQ(std::get<0>(at::_unique(r.token * kExperts + r.expert)).size(0), assignments);
+  // `order` holds each kept assignment once, grouped as `offsets` says.
+  EXPECT_TRUE(torch::equal(std::get<0>(r.order.sort()), torch::nonzero(r.kept).squeeze(1)));
+  const at::Tensor by_group = torch::repeat_interleave(torch::arange(kExperts, torch::kLong), r.offsets.diff());
+  EXPECT_TRUE(torch::equal(r.expert.index_select(0, r.order), by_group));
+  if (r.per_token > 0) {
+    EXPECT_EQ(assignments, kTokens * r.per_token);
+  }
+}
+
+TEST_P(EveryRouter, TrainsThroughItsGates) {
+  auto router = make_router(GetParam(), 1);
+  const at::Tensor x = tokens().requires_grad_(true);
+  const at::Tensor gate = router->route(input_of(x)).gate;
+  (gate * test::random_tensor(gate.sizes(), 5, torch::kFloat)).sum().backward();
+  for (const auto& p : router->named_parameters()) {
+    ASSERT_TRUE(p.value().grad().defined()) << p.key();
+    EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
+  }
+  EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
+}
+
+TEST_P(EveryRouter, DecidesTheSameAfterItsParametersAreCopiedByName) {
+  auto router = make_router(GetParam(), 1), other = make_router(GetParam(), 2);
+  copy_parameters(*router, *other);
+  router->eval();
+  other->eval();
+  const Routing a = router->route(input_of(tokens())), b = other->route(input_of(tokens()));
+  EXPECT_TRUE(torch::equal(a.expert, b.expert));
+  EXPECT_TRUE(torch::equal(a.gate, b.gate));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, testing::ValuesIn(routers().names()), test_name);
+
+class EveryExpert : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryExpert, TrainsOnRaggedGroupsAndAnswersTheSameAfterACopy) {
+  auto experts = make_experts(GetParam(), 1), other = make_experts(GetParam(), 2);
+  const at::Tensor rows = tokens().requires_grad_(true), offsets = torch::tensor(std::vector<int64_t>{0, 7, 7, 8, kTokens}, torch::kLong);
+  const at::Tensor out = experts->forward(rows, offsets);
+  ASSERT_EQ(out.sizes(), rows.sizes());
+  out.square().sum().backward();
+  for (const auto& p : experts->named_parameters()) {
+    EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
+    EXPECT_GT(p.value().grad().abs().max().item<double>(), 0) << p.key();
+    if (p.value().size(0) == kExperts) {  // expert 1 has no rows
+      EXPECT_EQ(p.value().grad()[1].abs().max().item<double>(), 0) << p.key();
+    }
+  }
+  copy_parameters(*experts, *other);
+  EXPECT_TRUE(torch::equal(other->forward(rows, offsets), out));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryExpert, testing::ValuesIn(expert_kinds().names()), test_name);
+
+class EveryLoss : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
+  for (const RoutingLoss& loss : routing_losses()) {
+    if (loss.name != GetParam()) continue;
+    bool defined_somewhere = false;
+    for (const std::string& name : routers().names()) {
+      auto router = make_router(name, 1);
+      const at::Tensor x = tokens().requires_grad_(true);
+      const at::Tensor value = loss.value(router->route(input_of(x)));
+      if (!value.defined()) continue;
+      defined_somewhere = true;
+      EXPECT_EQ(value.dim(), 0);
+      EXPECT_GE(value.item<double>(), 0);
+      value.backward();
+      EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>()) << name;
+    }
+    EXPECT_TRUE(defined_somewhere);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryLoss, testing::ValuesIn(loss_names()), test_name);
+
+}  // namespace sparsight

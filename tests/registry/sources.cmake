@@ -1,0 +1,3 @@
+torch_tests(
+  registry/models_test.cpp
+  registry/moe_test.cpp)
