@@ -1,0 +1,2 @@
+torch_tests(
+  golden/vit_golden_test.cpp)
