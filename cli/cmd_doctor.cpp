@@ -69,7 +69,8 @@ void add_doctor(CLI::App& app) {
     look_at_processor(findings);
     look_at_memory(findings);
     look_at_data(findings);
-    if (findings.problems > 0) fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
+    if (findings.problems > 0)
+      fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
     std::cout << "ok\n";
   });
 }

@@ -49,7 +49,12 @@ if(NOT TARGET torch)
   file(GLOB _gomp "${_root}/lib/libgomp*.so*")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
-    target_link_libraries(torch INTERFACE ${_gomp} $<$<NOT:$<BOOL:${_gomp}>>:-fopenmp>)
+    if(_gomp)  # behind -Wl, so that CMake does not warn of the compiler's own copy, which the loader never reaches
+      list(GET _gomp 0 _gomp)
+      target_link_libraries(torch INTERFACE "-Wl,${_gomp}")
+    else()
+      target_link_libraries(torch INTERFACE -fopenmp)
+    endif()
   endif()
   if(EXISTS "${_root}/lib/libtorch_cuda.so")  # nothing refers to it by name, it registers its kernels when loaded
     target_link_libraries(torch INTERFACE

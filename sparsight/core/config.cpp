@@ -29,7 +29,8 @@ Config Config::from_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // an empty file is all defaults
-  if (!file.is_open() || file.bad()) fail("cannot read the configuration ", path, "; check that it is a file that you may read");
+  if (!file.is_open() || file.bad())
+    fail("cannot read the configuration ", path, "; check that it is a file that you may read");
   return from_text(text.str(), path);
 }
 

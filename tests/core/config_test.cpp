@@ -81,7 +81,8 @@ TEST(Config, AnOverrideOfAnotherFormIsRefused) {
 }
 
 TEST(Config, UnknownSectionsKeysAndComponentsNameTheNearest) {
-  EXPECT_NE(complaint("[trian]\nepochs = 3\n").find("unknown section [trian]; did you mean [train]?"), std::string::npos);
+  EXPECT_NE(complaint("[trian]\nepochs = 3\n").find("unknown section [trian]; did you mean [train]?"),
+            std::string::npos);
   EXPECT_NE(complaint("[train]\nepoch = 3\n").find("did you mean epochs?"), std::string::npos);
   EXPECT_NE(complaint("[optimizer]\nname = \"adan\"\n").find("did you mean \"adam\"?"), std::string::npos);
   EXPECT_NE(complaint("[optimizer]\nname = 3\n").find("optimizer.name must be a text"), std::string::npos);

@@ -30,7 +30,8 @@ TEST(ConfigText, EachLineSaysWhereItsValueCameFrom) {
 TEST(ConfigText, TheReferenceHasEverySettingAndKeepsTablesWhole) {
   const std::string text = configuration_reference(sections());
   EXPECT_NE(text.find("## [train]\n\nthe loop\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("| `epochs` | integer | `10` | at least 1 | passes over the data |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("| `epochs` | integer | `10` | at least 1 | passes over the data |\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("| `form` | text | `\"a\"` | a \\| b | which form |\n"), std::string::npos) << text;
 }
 

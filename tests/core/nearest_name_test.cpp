@@ -6,7 +6,7 @@ namespace sparsight {
 
 TEST(NearestName, FindsTheSmallestEditDistance) {
   const std::vector<std::string> names{"epochs", "batch_size", "seed"};
-  EXPECT_EQ(nearest_name("epoch", names), "epochs");          // one insertion
+  EXPECT_EQ(nearest_name("epoch", names), "epochs");           // one insertion
   EXPECT_EQ(nearest_name("bacth_size", names), "batch_size");  // a swap counts as two substitutions
   EXPECT_EQ(nearest_name("sead", names), "seed");
 }

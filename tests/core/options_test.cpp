@@ -86,7 +86,8 @@ TEST(Options, WrongTypesSayWhatWasGot) {
   EXPECT_EQ(complaint({{"root", 5}}), "train.root must be a text, got an integer: 5");
   EXPECT_EQ(complaint({{"steps", 5}}), "train.steps must be a list, got an integer: 5");
   EXPECT_EQ(complaint({{"frozen", Json::array({1})}}), "train.frozen must be a text, got an integer: 1");
-  EXPECT_EQ(complaint({{"transforms", Json::array({1})}}), "train.transforms must be a list of tables, got an integer: 1");
+  EXPECT_EQ(complaint({{"transforms", Json::array({1})}}),
+            "train.transforms must be a list of tables, got an integer: 1");
 }
 
 TEST(Options, OutOfRangeSaysTheRange) {
@@ -97,9 +98,7 @@ TEST(Options, OutOfRangeSaysTheRange) {
   EXPECT_NE(complaint({{"mean", Json::array({INFINITY})}}), "");
 }
 
-TEST(Options, AnIntegerBeyond64BitsIsRefused) {
-  EXPECT_NE(complaint({{"epochs", uint64_t{1} << 63}}), "");
-}
+TEST(Options, AnIntegerBeyond64BitsIsRefused) { EXPECT_NE(complaint({{"epochs", uint64_t{1} << 63}}), ""); }
 
 TEST(Options, UnknownChoiceNamesTheNearest) {
   EXPECT_EQ(complaint({{"schedule", "cosin"}}),

@@ -35,7 +35,7 @@ TEST(RandomStream, NormalHasMeanZeroAndVarianceOne) {
     sum += x;
     squares += x * x;
   }
-  EXPECT_NEAR(sum / n, 0, 4 / std::sqrt(n));        // 4 standard errors
+  EXPECT_NEAR(sum / n, 0, 4 / std::sqrt(n));  // 4 standard errors
   EXPECT_NEAR(squares / n, 1, 4 * std::sqrt(2.0 / n));
 }
 

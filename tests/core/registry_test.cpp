@@ -49,7 +49,9 @@ TEST(Registry, UnknownNameAnswersWithTheNearestAndTheList) {
 }
 
 TEST(Registry, SettingsOfAnotherEntryAreUnknown) {
-  const std::string text = testing::message_of<UsageError>([] { operations().make("shift", {{"factor", 3}}, "op", 0); });
+  const std::string text = testing::message_of<UsageError>([] {
+    operations().make("shift", {{"factor", 3}}, "op", 0);
+  });
   EXPECT_NE(text.find("unknown setting op.factor"), std::string::npos) << text;
 }
 

@@ -16,7 +16,8 @@ std::string complaint(const std::string& text) {
 }  // namespace
 
 TEST(Toml, ReadsEveryKindOfValueAndTheirLines) {
-  const TomlDocument document = parse_toml("[train]\nepochs = 3\nrate = 1e-3\non = true\nname = \"x\"\n\nlist = [1, 2]\n", "a");
+  const TomlDocument document =
+      parse_toml("[train]\nepochs = 3\nrate = 1e-3\non = true\nname = \"x\"\n\nlist = [1, 2]\n", "a");
   const Json expected = Json::parse(R"({"epochs": 3, "rate": 0.001, "on": true, "name": "x", "list": [1, 2]})");
   EXPECT_EQ(Json(document.tree["train"]).size(), expected.size());
   for (const auto& [key, value] : expected.items()) EXPECT_EQ(document.tree["train"][key], value) << key;
@@ -37,9 +38,7 @@ TEST(Toml, DatesAndBadUtf8AreRefused) {
   EXPECT_NE(complaint(std::string("[a]\nx = 1\0\n", 11)), "");
 }
 
-TEST(Toml, DeepNestingIsAnErrorAndNoCrash) {
-  EXPECT_NE(complaint("x = " + std::string(100000, '[')), "");
-}
+TEST(Toml, DeepNestingIsAnErrorAndNoCrash) { EXPECT_NE(complaint("x = " + std::string(100000, '[')), ""); }
 
 TEST(Toml, ValuesOfTheCommandLine) {
   EXPECT_EQ(parse_toml_value("3"), Json(3));
