@@ -14,7 +14,8 @@ Json to_json(const DataInfo& info) {
           {"super_class_of", info.super_class_of},
           {"channels", info.channels},
           {"height", info.height},
-          {"width", info.width}};
+          {"width", info.width},
+          {"attributes", info.attributes}};
 }
 
 DataInfo data_info_from(const Json& json) {
@@ -28,6 +29,7 @@ DataInfo data_info_from(const Json& json) {
     json.at("channels").get_to(info.channels);
     json.at("height").get_to(info.height);
     json.at("width").get_to(info.width);
+    if (json.contains("attributes")) json.at("attributes").get_to(info.attributes);
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's description of its data set is damaged (", error.what(), "); use another checkpoint");
   }

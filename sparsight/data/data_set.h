@@ -1,6 +1,7 @@
 // The interface of every data set. get() is called from several loader threads at once.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct DataInfo {
   std::vector<int64_t> super_class_of;     // [K] index into super_classes, or empty
   int64_t channels = 3;                    // of every image
   int64_t height = 0, width = 0;           // of every image, or 0 where they vary
+  std::vector<std::string> attributes = {};  // names of Sample::attributes, or empty
 };
 
 class DataSet {
@@ -30,6 +32,11 @@ class DataSet {
 };
 
 using DataSetPtr = std::shared_ptr<const DataSet>;
+
+// What every data set is built with besides its own options.
+struct DataContext {
+  uint64_t seed = 0;  // of the run; splits off a validation part
+};
 
 // The named parts of a data set. A set without a test part uses its validation part for both.
 struct DataSplits {

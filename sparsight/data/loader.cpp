@@ -9,7 +9,9 @@
 #include <system_error>
 #include <thread>
 
+#ifdef _OPENMP
 #include <omp.h>
+#endif
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -20,6 +22,27 @@
 #include "sparsight/data/sampler.h"
 
 namespace sparsight {
+namespace {
+
+// One compute thread for the work on single images, which is too small to share. at::set_num_threads would also change the
+// default of threads yet to come; asking torch first makes it set this thread up before it is overridden.
+class OneComputeThread {
+ public:
+  OneComputeThread() : before_(at::get_num_threads()) { set(1); }
+  ~OneComputeThread() { set(before_); }
+  OneComputeThread(const OneComputeThread&) = delete;
+  OneComputeThread& operator=(const OneComputeThread&) = delete;
+
+ private:
+  static void set([[maybe_unused]] int threads) {
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#endif
+  }
+  int before_;
+};
+
+}  // namespace
 
 // Threads that prepare the batches first .. count-1 and hand them out in order, at most `prefetch` ahead.
 class Loader::Workers {
@@ -63,10 +86,7 @@ class Loader::Workers {
 
   void work() {
     at::NoGradGuard no_grad;
-    // One compute thread here, since the cores belong to the training step. at::set_num_threads would also lower the
-    // default of threads yet to come; the first call makes torch set this thread up before it is overridden.
-    at::get_num_threads();
-    omp_set_num_threads(1);
+    const OneComputeThread one_thread;
     while (true) {
       int64_t batch;
       {
@@ -140,7 +160,9 @@ void Loader::start(int64_t epoch, int64_t first_batch) {
 std::optional<Batch> Loader::next() {
   if (next_batch_ >= batches_per_epoch()) return std::nullopt;
   const int64_t batch = next_batch_++;
-  return workers_ ? workers_->next() : make_batch(batch);
+  if (workers_) return workers_->next();
+  const OneComputeThread one_thread;
+  return make_batch(batch);
 }
 
 Batch Loader::make_batch(int64_t number) const {

@@ -1,6 +1,11 @@
 #include "sparsight/data/register_data.h"
 
+#include "sparsight/data/sets/cifar.h"
+#include "sparsight/data/sets/folder.h"
 #include "sparsight/data/sets/glyphs.h"
+#include "sparsight/data/sets/manifest.h"
+#include "sparsight/data/sets/mnist.h"
+#include "sparsight/data/sets/npy.h"
 
 namespace sparsight {
 
@@ -8,6 +13,13 @@ const Registry<DataSplits, DataContext>& data_sets() {
   static const auto registry = [] {
     Registry<DataSplits, DataContext> sets("data set");
     sets.add<GlyphsOptions>("glyphs", "embedded: procedurally drawn glyphs in frames, in four manners", make_glyphs);
+    sets.add<MnistOptions>("mnist", "MNIST, Fashion-MNIST, KMNIST: idx files", make_mnist);
+    sets.add<Cifar10Options>("cifar10", "CIFAR-10, binary version", make_cifar10);
+    sets.add<Cifar100Options>("cifar100", "CIFAR-100, binary version, fine or coarse labels", make_cifar100);
+    sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
+    sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
+    sets.add<ManifestOptions>("manifest", "image files that a CSV file lists", make_manifest);
+    sets.add<NpyOptions>("npy", "arrays in .npy files", make_npy);
     return sets;
   }();
   return registry;

@@ -26,3 +26,40 @@ light_sources(
 # Glyphs have the same bits on every machine: no fused multiply-add where the target has one.
 set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp TARGET_DIRECTORY sparsight
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+
+# Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
+light_sources(
+  data/download.cpp
+  data/export_images.cpp
+  data/fetch.cpp
+  data/hash.cpp
+  data/locate.cpp
+  data/remote_sets.cpp
+  data/summary.cpp
+  data/untar.cpp
+  data/verify.cpp
+  data/decorators/concat.cpp
+  data/decorators/stratified.cpp
+  data/decorators/subset.cpp
+  data/readers/bytes.cpp
+  data/readers/cifar.cpp
+  data/readers/csv.cpp
+  data/readers/exif.cpp
+  data/readers/folder.cpp
+  data/readers/idx.cpp
+  data/readers/image.cpp
+  data/readers/jpeg.cpp
+  data/readers/manifest.cpp
+  data/readers/npy.cpp
+  data/readers/png.cpp
+  data/readers/png_write.cpp
+  data/sets/array_set.cpp
+  data/sets/cifar.cpp
+  data/sets/cifar_names.cpp
+  data/sets/data_root.cpp
+  data/sets/folder.cpp
+  data/sets/image_files.cpp
+  data/sets/manifest.cpp
+  data/sets/mnist.cpp
+  data/sets/npy.cpp
+  data/sets/splits.cpp)

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <map>
 #include <set>
+#include <thread>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -119,6 +121,33 @@ TEST(Loader, RaisesAWorkersErrorWhereItsBatchIsDue) {
   loader.start(0);
   EXPECT_TRUE(loader.next().has_value());
   EXPECT_THROW(loader.next(), Error);
+}
+
+// Counts the compute threads that get() sees.
+class ThreadCounter : public Numbers {
+ public:
+  using Numbers::Numbers;
+  Sample get(int64_t i) const override {
+    most = std::max(most.load(), at::get_num_threads());
+    return Numbers::get(i);
+  }
+  mutable std::atomic<int> most = 0;
+};
+
+TEST(Loader, ReadsWithOneComputeThreadAndLeavesThoseOfTheCaller) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(3);
+  for (const int64_t workers : {0, 2}) {
+    const auto data = std::make_shared<ThreadCounter>(16);
+    Loader loader(data, {}, {}, options(4, workers), 1);
+    EXPECT_EQ(all_batches(loader, 0).size(), 4u);
+    EXPECT_EQ(data->most, 1) << workers;
+    EXPECT_EQ(at::get_num_threads(), 3);
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = at::get_num_threads(); }).join();
+    EXPECT_EQ(elsewhere, 3);  // of a thread that starts later
+  }
+  at::set_num_threads(before);
 }
 
 TEST(Loader, SkipsAnUnreadableImageWhenAsked) {

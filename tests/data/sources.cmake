@@ -12,3 +12,16 @@ light_tests(
   data/transforms/pixel_ops_test.cpp
   data/transforms/rand_augment_test.cpp
   data/transforms/transform_ops_test.cpp)
+
+light_tests(
+  data/decorators/stratified_test.cpp
+  data/download_test.cpp
+  data/fetch_test.cpp
+  data/readers/bytes_test.cpp
+  data/readers/cifar_test.cpp
+  data/readers/idx_test.cpp
+  data/readers/image_test.cpp
+  data/readers/manifest_test.cpp
+  data/readers/npy_test.cpp
+  data/sets/array_sets_test.cpp
+  data/sets/file_sets_test.cpp)

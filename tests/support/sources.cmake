@@ -1,2 +1,3 @@
 light_tests(
+  support/http_server.cpp
   support/program.cpp)

@@ -18,13 +18,33 @@ int luma(int red, int green, int blue) { return (red * 19595 + green * 38470 + b
 at::Tensor blend(const at::Tensor& from, const at::Tensor& to, double factor) {
   at::Tensor result = at::empty_like(to);
   const uint8_t *a = from.const_data_ptr<uint8_t>(), *b = to.const_data_ptr<uint8_t>();
-  uint8_t* out = result.data_ptr<uint8_t>();
+  uint8_t* __restrict out = result.data_ptr<uint8_t>();
   const float f = static_cast<float>(factor);
-  for (int64_t i = 0; i < to.numel(); ++i) {
+  const int64_t values = to.numel();
+  for (int64_t i = 0; i < values; ++i) {
     const float mixed = static_cast<float>(a[i]) + f * static_cast<float>(static_cast<int>(b[i]) - static_cast<int>(a[i]));
-    out[i] = static_cast<uint8_t>(std::min(std::max(mixed, 0.f), 255.f));
+    out[i] = static_cast<uint8_t>(static_cast<int>(std::min(std::max(mixed, 0.f), 255.f)));
   }
   return result;
+}
+
+// in, out: [3,pixels]; turn: 0..6 sixths of the circle. Without branches, so that the compiler can use vectors.
+void turn_hue(const uint8_t* __restrict in, uint8_t* __restrict out, int64_t pixels, float turn) {
+  for (int64_t i = 0; i < pixels; ++i) {
+    const float r = in[i], g = in[i + pixels], b = in[i + 2 * pixels];
+    const float high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b)), chroma = high - low;
+    const float inverse = 1 / std::max(chroma, 1.f);
+    // Which channel is highest, as 0 and 1.
+    const float red = r == high ? 1.f : 0.f, green = (1 - red) * (g == high ? 1.f : 0.f), blue = 1 - red - green;
+    float hue = turn + red * (g - b) * inverse + green * (2 + (b - r) * inverse) + blue * (4 + (r - g) * inverse);
+    hue -= hue >= 6 ? 6.f : 0.f;  // now -1 .. 6
+    // Channel c is high within one sixth of its own hue (0, 2, 4), low beyond two, linear between (Smith 1978).
+    for (int c = 0; c < 3; ++c) {
+      const float away = std::fabs(hue - static_cast<float>(2 * c)), distance = std::min(away, 6 - away);
+      const float share = std::min(std::max(2 - distance, 0.f), 1.f);
+      out[i + c * pixels] = static_cast<uint8_t>(static_cast<int>(low + chroma * share + 0.5f));
+    }
+  }
 }
 
 }  // namespace
@@ -42,10 +62,11 @@ at::Tensor grayscale(const at::Tensor& image) {
   at::Tensor result = at::empty_like(planes);
   const int64_t pixels = planes.size(1) * planes.size(2);
   const uint8_t* in = planes.const_data_ptr<uint8_t>();
-  uint8_t* out = result.data_ptr<uint8_t>();
+  uint8_t* __restrict out = result.data_ptr<uint8_t>();
   for (int64_t i = 0; i < pixels; ++i)
-    out[i] = out[i + pixels] = out[i + 2 * pixels] =
-        static_cast<uint8_t>(luma(in[i], in[i + pixels], in[i + 2 * pixels]));
+    out[i] = static_cast<uint8_t>(luma(in[i], in[i + pixels], in[i + 2 * pixels]));
+  std::copy_n(out, pixels, out + pixels);
+  std::copy_n(out, pixels, out + 2 * pixels);
   return result;
 }
 
@@ -92,25 +113,8 @@ at::Tensor adjust_hue(const at::Tensor& image, double shift) {
   const at::Tensor planes = byte_planes(image, "hue");
   if (planes.size(0) == 1) return planes;
   at::Tensor result = at::empty_like(planes);
-  const int64_t pixels = planes.size(1) * planes.size(2);
-  const uint8_t* in = planes.const_data_ptr<uint8_t>();
-  uint8_t* out = result.data_ptr<uint8_t>();
-  const float turn = static_cast<float>((shift - std::floor(shift)) * 6);  // in sixths of the circle
-  for (int64_t i = 0; i < pixels; ++i) {
-    const float r = in[i], g = in[i + pixels], b = in[i + 2 * pixels];
-    const float high = std::max({r, g, b}), low = std::min({r, g, b}), chroma = high - low;
-    float hue = 0;
-    if (chroma > 0)
-      hue = high == r ? (g - b) / chroma : high == g ? 2 + (b - r) / chroma : 4 + (r - g) / chroma;
-    hue += turn;  // -1 .. 11
-    // Channel c is high within one sixth of its own hue (0, 2, 4), low beyond two, linear between (Smith 1978).
-    for (int c = 0; c < 3; ++c) {
-      float distance = std::fabs(hue - static_cast<float>(2 * c));
-      while (distance > 3) distance = std::fabs(distance - 6);
-      const float share = std::min(std::max(2 - distance, 0.f), 1.f);
-      out[i + c * pixels] = static_cast<uint8_t>(low + chroma * share + 0.5f);
-    }
-  }
+  turn_hue(planes.const_data_ptr<uint8_t>(), result.data_ptr<uint8_t>(), planes.size(1) * planes.size(2),
+           static_cast<float>((shift - std::floor(shift)) * 6));
   return result;
 }
 

@@ -1,7 +1,5 @@
 #include "sparsight/data/transforms/warp.h"
 
-#include <cmath>
-
 #include <ATen/ops/empty_like.h>
 
 #include "sparsight/data/transforms/pixel_ops.h"
@@ -20,7 +18,7 @@ at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, uint8_t fill)
     const double y = static_cast<double>(row) + 0.5 - middle_y;
     for (int64_t column = 0; column < width; ++column) {
       const double x = static_cast<double>(column) + 0.5 - middle_x;
-      const double from_x = std::floor(a * x + b * y + c + middle_x), from_y = std::floor(d * x + e * y + f + middle_y);
+      const double from_x = a * x + b * y + c + middle_x, from_y = d * x + e * y + f + middle_y;
       const bool inside = from_x >= 0 && from_y >= 0 && from_x < static_cast<double>(width) &&
                           from_y < static_cast<double>(height);
       const int64_t to = row * width + column;

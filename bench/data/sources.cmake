@@ -1,0 +1,2 @@
+bench_sources(
+  data/data_bench.cpp)

@@ -1,0 +1,198 @@
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <mutex>
+
+#include "cli/verbs.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/data/export_images.h"
+#include "sparsight/data/fetch.h"
+#include "sparsight/data/locate.h"
+#include "sparsight/data/readers/bytes.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/data/sets/data_root.h"
+#include "sparsight/data/summary.h"
+#include "sparsight/data/verify.h"
+
+namespace sparsight::cli {
+namespace {
+
+// A data set on the command line: a name or a path, and settings of the [data] section.
+struct SetArguments {
+  std::string what;
+  std::vector<std::string> overrides;
+
+  void declare(CLI::App* verb, const std::string& help) {
+    verb->add_option("set", what, help)->type_name("SET|PATH")->required();
+    verb->add_option("--set", overrides, "A setting of the data set, as in [data]; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+  }
+
+  LocatedSet locate() const {
+    LocatedSet set = locate_set(what);
+    for (const std::string& assignment : overrides) {
+      const size_t equals = assignment.find('=');
+      if (equals == std::string::npos || equals == 0)
+        fail_usage("--set takes key=value (for example side=64), got \"", assignment, "\"");
+      set.settings[assignment.substr(0, equals)] = parse_toml_value(assignment.substr(equals + 1));
+    }
+    return set;
+  }
+
+  // A single file that is no set.
+  bool is_file() const {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(what, ignored) && !what.ends_with(".csv");
+  }
+};
+
+DataSplits open_set(const LocatedSet& set) { return data_sets().make(set.name, set.settings, "data", DataContext{}); }
+
+// Progress of a loop whose length is known only when it runs.
+class LateProgress {
+ public:
+  LateProgress(std::string label, std::string unit) : label_(std::move(label)), unit_(std::move(unit)) {}
+  void update(int64_t done, int64_t total) {
+    const std::lock_guard lock(mutex_);
+    if (!progress_) progress_ = std::make_unique<Progress>(label_, total, unit_);
+    progress_->update(done);
+    if (done == total) progress_.reset();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string label_, unit_;
+  std::unique_ptr<Progress> progress_;
+};
+
+void list_sets() {
+  std::cout << "data sets ([data] name = ...):\n";
+  for (const auto& entry : data_sets().entries())
+    std::cout << "  " << std::left << std::setw(15) << entry.name << entry.summary << "\n";
+  std::cout << "\nto fetch (sparsight data fetch NAME):\n";
+  for (const RemoteSet& set : remote_sets())
+    std::cout << "  " << std::left << std::setw(15) << set.name << set.title << "\n"
+              << std::string(17, ' ') << "licence: " << set.licence << "\n";
+  std::cout << "\nfiles are looked for below " << printable(data_home())
+            << "/ (environment variable SPARSIGHT_DATA), or where data.root says\n";
+}
+
+void add_inspect(CLI::App& app) {
+  const auto arguments = std::make_shared<SetArguments>();
+  CLI::App* verb = add_verb(app, "inspect", "Show counts, classes, domains and image sizes",
+                            "sparsight data inspect mnist\n"
+                            "sparsight data inspect my/photos\n"
+                            "sparsight data inspect cifar100 --set labels=coarse\n"
+                            "sparsight data inspect picture.png");
+  arguments->declare(verb, "Name of a data set, or a folder, manifest or single file");
+  verb->callback([arguments] {
+    if (arguments->is_file())
+      std::cout << describe_file(arguments->what) << "\n";
+    else
+      std::cout << summary_text(summarise(open_set(arguments->locate())));
+  });
+}
+
+void add_verify(CLI::App& app) {
+  const auto arguments = std::make_shared<SetArguments>();
+  CLI::App* verb = add_verb(app, "verify", "Check every file and every image; list all that is wrong",
+                            "sparsight data verify mnist\n"
+                            "sparsight data verify my/photos");
+  arguments->declare(verb, "Name of a data set, or a folder, manifest or single file");
+  verb->callback([arguments] {
+    if (arguments->is_file()) {
+      std::cout << describe_file(arguments->what) << "\n";
+      return;
+    }
+    LateProgress progress("verify", "images");
+    const Verification result =
+        verify_set(arguments->locate(), [&](int64_t done, int64_t total) { progress.update(done, total); });
+    for (const std::string& problem : result.problems) std::cout << problem << "\n";
+    if (!result.problems.empty())
+      fail(printable(arguments->what), ": ", result.problems.size(),
+           result.problems.size() == 1 ? " problem" : " problems", ", ", result.images, " images are right");
+    std::cout << printable(arguments->what) << ": " << result.images << " images are right";
+    if (result.files > 0) std::cout << ", " << result.files << " files have the right checksum";
+    std::cout << "\n";
+  });
+}
+
+void add_make(CLI::App& app) {
+  struct Arguments {
+    std::string folder, layout = "class", name = "glyphs";
+    std::vector<std::string> overrides;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_verb(app, "make", "Write a data set (glyphs, unless told otherwise) as PNG files",
+                            "sparsight data make my/glyphs --set side=64 --set train=1000\n"
+                            "sparsight data make my/glyph_domains --layout domain");
+  verb->add_option("folder", arguments->folder, "Folder to make; must not exist")->type_name("FOLDER")->required();
+  verb->add_option("--from", arguments->name, "Name or path of the data set")
+      ->type_name("SET|PATH")
+      ->capture_default_str();
+  verb->add_option("--layout", arguments->layout, "class: train/class/image ...; domain: domain/class/image")
+      ->check(CLI::IsMember({"class", "domain"}))
+      ->capture_default_str();
+  verb->add_option("--set", arguments->overrides, "A setting of the data set, as in [data]; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  verb->callback([arguments] {
+    SetArguments set{arguments->name, arguments->overrides};
+    LateProgress progress("make", "images");
+    const int64_t images = export_images(open_set(set.locate()), arguments->folder, arguments->layout,
+                                         [&](int64_t done, int64_t total) { progress.update(done, total); });
+    log_info("wrote ", images, " images to ", printable(arguments->folder));
+  });
+}
+
+void add_fetch(CLI::App& app) {
+  struct Arguments {
+    std::string name, to, mirror, from;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_verb(app, "fetch", "Download a published data set from its owner's addresses and check it",
+                            "sparsight data fetch mnist\n"
+                            "sparsight data fetch cifar10 --to /big/disk/cifar10\n"
+                            "sparsight data fetch mnist --from ~/Downloads/mnist");
+  verb->add_option("name", arguments->name, "Data set (sparsight data list shows them)")->type_name("NAME")->required();
+  verb->add_option("--to", arguments->to, "Folder for the files; else NAME below SPARSIGHT_DATA or data/")
+      ->type_name("FOLDER");
+  verb->add_option("--mirror", arguments->mirror, "Address of a folder that has the files, instead of the owner's")
+      ->type_name("URL");
+  verb->add_option("--from", arguments->from, "Take the files from this folder, not from the web")->type_name("FOLDER");
+  verb->callback([arguments] {
+    const RemoteSet& set = find_remote_set(arguments->name);
+    FetchOptions options{arguments->to, arguments->mirror, arguments->from, {}};
+    if (options.to.empty()) options.to = data_home() + "/" + set.name;
+    log_info(set.title, " (", set.home, ")");
+    log_info("licence: ", set.licence);
+    LateProgress progress("fetch", "bytes");
+    options.download.progress = [&](int64_t done, int64_t total) {
+      if (total > 0) progress.update(done, total);
+    };
+    fetch_set(set, options);
+    std::cout << printable(options.to) << "\n";
+  });
+}
+
+}  // namespace
+
+void add_data(CLI::App& app) {
+  CLI::App* verb = add_verb(app, "data", "Look at, check, make and fetch data sets",
+                            "sparsight data list\n"
+                            "sparsight data inspect glyphs\n"
+                            "sparsight data fetch mnist");
+  verb->require_subcommand(1);
+  add_verb(*verb, "list", "List the data sets, their licences and what they need", "sparsight data list")
+      ->callback(list_sets);
+  add_inspect(*verb);
+  add_verify(*verb);
+  add_make(*verb);
+  add_fetch(*verb);
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,187 @@
+#include "sparsight/data/download.h"
+
+#include <curl/curl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/data/readers/bytes.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Transfer {
+  std::FILE* file = nullptr;
+  int64_t start = 0;  // bytes that were there before
+  const DownloadOptions* options = nullptr;
+  bool disk_failed = false, too_long = false;
+  int64_t written = 0;
+};
+
+size_t write_chunk(char* data, size_t, size_t bytes, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  transfer.written += static_cast<int64_t>(bytes);
+  transfer.too_long = transfer.start + transfer.written > transfer.options->max_bytes;
+  if (transfer.too_long) return 0;
+  const size_t done = std::fwrite(data, 1, bytes, transfer.file);
+  transfer.disk_failed = done != bytes;
+  return done;
+}
+
+int report_progress(void* context, curl_off_t total, curl_off_t now, curl_off_t, curl_off_t) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  if (transfer.options->progress)
+    transfer.options->progress(transfer.start + now, total > 0 ? transfer.start + total : 0);
+  return interrupted() ? 1 : 0;
+}
+
+int64_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+void remove_file(const std::string& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+enum class Outcome { kDone, kAgain, kAgainFromStart, kGiveUp };
+
+struct Answer {
+  Outcome outcome;
+  std::string text;  // what went wrong
+};
+
+Answer judge(CURLcode code, long status, const std::string& message) {
+  if (code == CURLE_OK) return {Outcome::kDone, ""};
+  // The address cannot continue a file in the middle, or there is nothing after the part that is there.
+  if (code == CURLE_RANGE_ERROR || status == 416) return {Outcome::kAgainFromStart, "it cannot continue in the middle"};
+  if (code == CURLE_HTTP_RETURNED_ERROR) {
+    const bool passing = status == 408 || status == 429 || status >= 500;
+    return {passing ? Outcome::kAgain : Outcome::kGiveUp, cat("HTTP status ", status)};
+  }
+  switch (code) {
+    case CURLE_PARTIAL_FILE:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SEND_ERROR:
+      return {Outcome::kAgain, message};
+    default:
+      return {Outcome::kGiveUp, message};
+  }
+}
+
+void limit_to_http(CURL* curl) {
+#if LIBCURL_VERSION_NUM >= 0x075500
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+}
+
+// Adds what one request delivers to `part`.
+Answer request(const std::string& url, const std::string& part, const DownloadOptions& options) {
+  const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(part.c_str(), "ab"), std::fclose);
+  if (!file) fail("cannot write ", printable(part), ": ", std::strerror(errno));
+  if (!curl) fail("not enough memory to download");
+  Transfer transfer{file.get(), size_of(part), &options};
+  char message[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
+  limit_to_http(curl.get());
+  curl_easy_setopt(curl.get(), CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.start));
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, write_chunk);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &transfer);
+  curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, report_progress);
+  curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, &transfer);
+  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, message);
+  curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 10L);
+  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 20L);
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 100L);  // less than this many bytes a second
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, 30L);    // for so many seconds is a stall
+  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "sparsight");
+  const CURLcode code = curl_easy_perform(curl.get());
+  long status = 0;
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  if (std::fflush(file.get()) != 0) transfer.disk_failed = true;
+  if (transfer.disk_failed)
+    fail("cannot write ", printable(part), ": ", std::strerror(errno),
+         "; free some space and fetch again, it continues");
+  if (interrupted()) fail("stopped; ", printable(part), " is kept, fetch again to continue");
+  if (transfer.too_long) return {Outcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
+  return judge(code, status, message[0] ? message : curl_easy_strerror(code));
+}
+
+// "" when `part` is whole, else what went wrong.
+std::string fetch_from(const std::string& url, const std::string& part, const DownloadOptions& options) {
+  double pause = options.first_pause;
+  std::string problem;
+  for (int attempt = 1; attempt <= options.tries; ++attempt) {
+    const Answer answer = request(url, part, options);
+    if (answer.outcome == Outcome::kDone) return "";
+    problem = answer.text;
+    if (answer.outcome == Outcome::kGiveUp) break;
+    if (answer.outcome == Outcome::kAgainFromStart) {
+      remove_file(part);
+      continue;
+    }
+    if (attempt == options.tries) break;
+    log_info(url, ": ", problem, "; trying again, from byte ", size_of(part));
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    pause *= 2;
+  }
+  return problem;
+}
+
+}  // namespace
+
+void download(const std::vector<std::string>& urls, const FileCheck& check, const std::string& path,
+              const DownloadOptions& options) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  const std::string part = path + ".part";
+  std::vector<std::string> problems;
+  for (const std::string& url : urls) {
+    // A second time from the start, where the part that was continued is to blame and not the address.
+    for (bool continued = size_of(part) > 0, again = true; again; continued = false) {
+      again = false;
+      std::string problem = fetch_from(url, part, options);
+      if (problem.empty()) {
+        problem = check(part);
+        if (problem.empty()) {
+          std::error_code error;
+          fs::rename(part, path, error);
+          if (error) fail("cannot rename ", printable(part), ": ", error.message());
+          return;
+        }
+        remove_file(part);
+        again = continued;
+      }
+      if (!again) problems.push_back(cat(url, ": ", printable(problem)));
+    }
+  }
+  fail("cannot download ", fs::path(path).filename().native(), " (", join(problems, "; "),
+       "); try again later, or give another address with --mirror or a folder with --from");
+}
+
+}  // namespace sparsight

@@ -1,0 +1,30 @@
+// Checksums of files.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sparsight/data/readers/bytes.h"
+
+namespace sparsight {
+
+// SHA-256 (64 hexadecimal digits) or, for old publications that give nothing else, MD5 (32).
+class Hasher {
+ public:
+  explicit Hasher(const std::string& algorithm = "sha256");  // or "md5"
+  ~Hasher();
+  void add(const void* data, size_t bytes);
+  std::string hex();  // ends it
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+// The algorithm that a hexadecimal digest is of, by its length.
+std::string algorithm_of(const std::string& hex);
+
+std::string hash_bytes(ByteView bytes, const std::string& algorithm = "sha256");
+std::string hash_file(const std::string& path, const std::string& algorithm = "sha256");
+
+}  // namespace sparsight

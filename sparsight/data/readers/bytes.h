@@ -1,0 +1,41 @@
+// Whole files as bytes, gzip, and the names of files as text that is safe to print.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sparsight {
+
+using Bytes = std::vector<uint8_t>;
+using ByteView = std::span<const uint8_t>;
+
+// Larger files are refused: they are no data set that fits into memory.
+inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
+
+// The whole of a regular file. Raises Error where it cannot be read or is larger than `max_bytes`.
+Bytes read_bytes(const std::string& path, int64_t max_bytes = kMaxFileBytes);
+
+bool is_gzip(ByteView bytes);
+
+// The first `limit` bytes (or all, where there are fewer) of a gzip stream, all members. Memory grows with what really
+// arrives, so a bomb costs no more than `limit`. `name` appears in errors. Raises Error for a damaged stream, and for
+// one that ends early before `limit` is reached.
+Bytes inflate(ByteView compressed, size_t limit, const std::string& name);
+
+// Whether a tensor of `sizes` (none negative) has at most `limit` values. An axis of size 0 counts as 1: torch multiplies
+// the sizes after it, and must not overflow either.
+bool fits(at::IntArrayRef sizes, int64_t limit);
+
+// A uint8 tensor of `sizes` that owns `bytes`; its first element is bytes[offset].
+at::Tensor adopt(Bytes bytes, size_t offset, at::IntArrayRef sizes);
+
+// `name` as one line of valid UTF-8: control characters and bytes that are not UTF-8 become \xNN. For names of files
+// and classes, which may be any bytes but end up in messages, JSON and HTML.
+std::string printable(std::string_view name);
+
+}  // namespace sparsight

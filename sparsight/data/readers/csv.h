@@ -1,0 +1,21 @@
+// Comma-separated values as RFC 4180 has them: fields may stand in quotes and then hold commas, doubled quotes and line
+// ends.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sparsight {
+
+struct CsvRow {
+  int64_t line = 0;  // where it starts, from 1
+  std::vector<std::string> fields;
+};
+
+// Without empty lines and a byte order mark. Raises Error for a quote that is not closed or stands inside a plain
+// field.
+std::vector<CsvRow> parse_csv(std::string_view text, const std::string& name);
+
+}  // namespace sparsight

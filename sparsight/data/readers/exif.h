@@ -1,0 +1,16 @@
+// The two things that pixels need to know from a JPEG file's markers.
+#pragma once
+
+#include "sparsight/data/readers/bytes.h"
+
+namespace sparsight {
+
+struct JpegMarkers {
+  int orientation = 1;  // EXIF tag 0x0112, 1 to 8; 1 where it is absent or nonsense
+  bool adobe = false;   // an Adobe marker: CMYK values are stored inverted
+};
+
+// Never fails: what is damaged is passed over.
+JpegMarkers scan_jpeg_markers(ByteView jpeg);
+
+}  // namespace sparsight

@@ -1,0 +1,110 @@
+#include "sparsight/data/readers/folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/readers/bytes.h"
+#include "sparsight/data/readers/image.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxDepth = 16;
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// Appends the images below `path`. Links to folders are followed only where they are a class or a domain, so that there
+// are no loops.
+void scan_images(const std::string& path, const std::string& id, int depth, FolderImage image, FolderScan& scan) {
+  for (const std::string& name : list_folder(path)) {
+    image.path = path + "/" + name;
+    image.id = id + "/" + name;
+    std::error_code ignored;
+    if (is_folder(image.path)) {
+      if (depth < kMaxDepth && !fs::is_symlink(image.path, ignored))
+        scan_images(image.path, image.id, depth + 1, image, scan);
+    } else if (has_image_ending(name)) {
+      scan.images.push_back(image);
+    } else {
+      ++scan.passed_over;
+    }
+  }
+}
+
+void scan_class(const std::string& path, const std::string& id, FolderImage image, FolderScan& scan) {
+  const size_t before = scan.images.size();
+  scan_images(path, id, 0, std::move(image), scan);
+  if (scan.images.size() == before)
+    scan.problems.push_back(
+        cat("the class folder ", printable(path), " holds no images (.jpg, .jpeg, .png); fill or remove it"));
+}
+
+int64_t index_of(const std::vector<std::string>& sorted, const std::string& name) {
+  return std::lower_bound(sorted.begin(), sorted.end(), name) - sorted.begin();
+}
+
+}  // namespace
+
+std::vector<std::string> list_folder(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    if (std::string name = entry->path().filename().native(); name[0] != '.') names.push_back(std::move(name));
+  if (error) fail("cannot list the folder ", printable(path), ": ", error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> list_sub_folders(const std::string& path) {
+  std::vector<std::string> names;
+  for (std::string& name : list_folder(path))
+    if (is_folder(path + "/" + name)) names.push_back(std::move(name));
+  return names;
+}
+
+FolderScan scan_class_folders(const std::string& root) {
+  FolderScan scan;
+  scan.classes = list_sub_folders(root);
+  if (scan.classes.empty())
+    scan.problems.push_back(cat(printable(root), " has no class folders; images must lie in class/image"));
+  for (size_t i = 0; i < scan.classes.size(); ++i)
+    scan_class(root + "/" + scan.classes[i], scan.classes[i], {"", "", static_cast<int64_t>(i), 0}, scan);
+  return scan;
+}
+
+FolderScan scan_domain_folders(const std::string& root) {
+  FolderScan scan;
+  scan.domains = list_sub_folders(root);
+  if (scan.domains.empty())
+    scan.problems.push_back(cat(printable(root), " has no domain folders; images must lie in domain/class/image"));
+  std::vector<std::vector<std::string>> classes;
+  for (const std::string& domain : scan.domains) {
+    classes.push_back(list_sub_folders(root + "/" + domain));
+    if (classes.back().empty())
+      scan.problems.push_back(
+          cat("the domain folder ", printable(root + "/" + domain), " has no class folders; fill or remove it"));
+    scan.classes.insert(scan.classes.end(), classes.back().begin(), classes.back().end());
+  }
+  std::sort(scan.classes.begin(), scan.classes.end());
+  scan.classes.erase(std::unique(scan.classes.begin(), scan.classes.end()), scan.classes.end());
+  for (size_t d = 0; d < scan.domains.size(); ++d)
+    for (const std::string& name : classes[d]) {
+      const std::string id = scan.domains[d] + "/" + name;
+      scan_class(root + "/" + id, id, {"", "", index_of(scan.classes, name), static_cast<int64_t>(d)}, scan);
+    }
+  return scan;
+}
+
+void check_scan(const FolderScan& scan) {
+  if (scan.problems.empty()) return;
+  const size_t more = scan.problems.size() - 1;
+  fail(scan.problems.front(), more == 0 ? "" : cat(" (and ", more, " more; see `sparsight data verify`)"));
+}
+
+}  // namespace sparsight

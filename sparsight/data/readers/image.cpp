@@ -1,0 +1,94 @@
+#include "sparsight/data/readers/image.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/readers/pixels.h"
+
+namespace sparsight {
+namespace {
+
+bool starts_with(ByteView bytes, std::string_view text, size_t at = 0) {
+  return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
+}
+
+// What a file that is neither JPEG nor PNG seems to be.
+const char* other_kind(ByteView bytes) {
+  if (starts_with(bytes, "GIF8")) return "a GIF file";
+  if (starts_with(bytes, "RIFF") && starts_with(bytes, "WEBP", 8)) return "a WebP file";
+  if (starts_with(bytes, "BM")) return "a BMP file";
+  if (starts_with(bytes, "II*") || starts_with(bytes, "MM")) return "a TIFF file";
+  if (starts_with(bytes, "ftyp", 4)) return "an AVIF or HEIF file";
+  if (starts_with(bytes, "<")) return "a text file (perhaps a web page)";
+  return "of an unknown kind";
+}
+
+// Weights of Pillow's convert("L"), ITU-R 601-2 in 16 bits.
+uint8_t luma(const uint8_t* rgb) {
+  return static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
+}
+
+void to_grey(Pixels& pixels) {
+  const size_t count = pixels.values.size() / 3;
+  for (size_t i = 0; i < count; ++i) pixels.values[i] = luma(pixels.values.data() + 3 * i);
+  pixels.values.resize(count);
+  pixels.channels = 1;
+}
+
+// Separates the channels and turns the picture upright: from `start`, a column of the upright picture goes `step_x` and
+// a row `step_y` pixels of the stored one (EXIF 2.3, tag 0x0112).
+at::Tensor upright_planes(const Pixels& pixels, int64_t channels) {
+  const int turn = pixels.orientation;
+  const bool swapped = turn >= 5;
+  const bool flip_x = turn == 2 || turn == 3 || turn == 6 || turn == 7;
+  const bool flip_y = turn == 3 || turn == 4 || turn == 7 || turn == 8;
+  const int64_t height = swapped ? pixels.width : pixels.height, width = swapped ? pixels.height : pixels.width;
+  int64_t step_y = swapped ? 1 : pixels.width, step_x = swapped ? pixels.width : 1, start = 0;
+  if (flip_y) start += (height - 1) * step_y, step_y = -step_y;
+  if (flip_x) start += (width - 1) * step_x, step_x = -step_x;
+  Bytes planes(static_cast<size_t>(channels * height * width));
+  uint8_t* to = planes.data();
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t y = 0; y < height; ++y) {
+      const int64_t row = (start + y * step_y) * pixels.channels + (pixels.channels == 1 ? 0 : c);
+      const uint8_t* from = pixels.values.data() + row;
+      for (int64_t x = 0; x < width; ++x) *to++ = from[x * step_x * pixels.channels];
+    }
+  }
+  return adopt(std::move(planes), 0, {channels, height, width});
+}
+
+}  // namespace
+
+void check_image_size(int64_t height, int64_t width, int64_t max_pixels, const std::string& name) {
+  if (height < 1 || width < 1) fail(name, ": the image is ", width, " x ", height, " pixels; at least 1 x 1 is needed");
+  if (height > max_pixels / width)
+    fail(name, ": the image is ", width, " x ", height, " pixels; at most ", max_pixels,
+         " pixels are read, make it smaller");
+}
+
+at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding) {
+  SPARSIGHT_CHECK(decoding.channels == 0 || decoding.channels == 1 || decoding.channels == 3);
+  if (bytes.empty()) fail(name, " is empty (0 bytes); get the file again or remove it");
+  const bool jpeg = starts_with(bytes, "\xFF\xD8\xFF"), png = starts_with(bytes, "\x89PNG\r\n\x1A\n");
+  if (!jpeg && !png) fail(name, " is ", other_kind(bytes), "; JPEG and PNG images are read, convert it");
+  Pixels pixels = jpeg ? decode_jpeg(bytes, name, decoding.max_pixels) : decode_png(bytes, name, decoding.max_pixels);
+  if (decoding.channels == 1 && pixels.channels == 3) to_grey(pixels);
+  return upright_planes(pixels, decoding.channels == 0 ? pixels.channels : decoding.channels);
+}
+
+at::Tensor read_image(const std::string& path, const ImageDecoding& decoding) {
+  return decode_image(read_bytes(path, kMaxImageFileBytes), printable(path), decoding);
+}
+
+bool has_image_ending(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos) return false;
+  std::string ending = path.substr(dot + 1);
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == "jpg" || ending == "jpeg" || ending == "png";
+}
+
+}  // namespace sparsight

@@ -1,0 +1,31 @@
+// JPEG and PNG files as pixels. The kind is told by the first bytes, not by the file's ending.
+//
+// JPEG: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK (converted as Pillow does); the EXIF orientation is
+// applied. PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not; alpha is dropped, not
+// composited; colour profiles and gamma are ignored. A file that is cut off or damaged so that pixels are missing is an
+// Error.
+#pragma once
+
+#include <string>
+
+#include "sparsight/data/readers/bytes.h"
+
+namespace sparsight {
+
+// Images of more pixels are refused before memory is taken for them (8192 x 8192; about 400 MB while it is read).
+inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
+inline constexpr int64_t kMaxImageFileBytes = int64_t{1} << 30;
+
+struct ImageDecoding {
+  int channels = 0;  // 1: grey (ITU-R 601 luma of colours), 3: RGB, 0: 1 for grey files, else 3
+  int64_t max_pixels = kMaxImagePixels;
+};
+
+// uint8 [C,H,W]. `name` appears in errors, which are one line.
+at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding = {});
+at::Tensor read_image(const std::string& path, const ImageDecoding& decoding = {});
+
+// Whether the ending of `path` is .jpg, .jpeg or .png, in any case.
+bool has_image_ending(const std::string& path);
+
+}  // namespace sparsight

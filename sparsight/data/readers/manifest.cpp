@@ -1,0 +1,111 @@
+#include "sparsight/data/readers/manifest.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/data/readers/bytes.h"
+#include "sparsight/data/readers/csv.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kMaxClasses = 1 << 20;
+
+template <class T>
+bool to_number(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+std::string canonical_split(const std::string& text, const std::string& where) {
+  if (text == "train" || text == "test" || text == "validation") return text;
+  if (text == "val" || text == "valid") return "validation";
+  fail(where, ": split must be train, validation or test, got \"", printable(text), "\"");
+}
+
+std::vector<std::string> distinct(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// Indices of `column` in a list of names; the names are returned.
+std::vector<std::string> index_names(const std::vector<CsvRow>& rows, size_t column, std::vector<ManifestRow>& out,
+                                     int64_t ManifestRow::*index) {
+  std::vector<std::string> names;
+  for (size_t i = 1; i < rows.size(); ++i) names.push_back(rows[i].fields[column]);
+  names = distinct(std::move(names));
+  for (size_t i = 1; i < rows.size(); ++i)
+    out[i - 1].*index = std::lower_bound(names.begin(), names.end(), rows[i].fields[column]) - names.begin();
+  for (std::string& name : names) name = printable(name);
+  return names;
+}
+
+// Labels that are all whole numbers are the indices themselves.
+bool index_numbers(const std::vector<CsvRow>& rows, size_t column, Manifest& manifest, const std::string& name) {
+  int64_t largest = 0;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    int64_t& label = manifest.rows[i - 1].label;
+    if (!to_number(rows[i].fields[column], label)) return false;
+    if (label < 0 || label >= kMaxClasses)
+      fail(name, ":", rows[i].line, ": label ", label, " is out of range; labels are 0 to ", kMaxClasses - 1,
+           ", or names");
+    largest = std::max(largest, label);
+  }
+  for (int64_t i = 0; i <= largest; ++i) manifest.classes.push_back(std::to_string(i));
+  return true;
+}
+
+}  // namespace
+
+Manifest parse_manifest(std::string_view text, const std::string& name) {
+  const std::vector<CsvRow> rows = parse_csv(text, name);
+  if (rows.empty())
+    fail(name, " is empty; its first line must name the columns: path,label[,domain][,split][,attributes...]");
+  const std::vector<std::string>& header = rows[0].fields;
+  const auto column = [&](const std::string& wanted) {
+    return static_cast<size_t>(std::find(header.begin(), header.end(), wanted) - header.begin());
+  };
+  const size_t path = column("path"), label = column("label"), domain = column("domain"), split = column("split");
+  if (path == header.size() || label == header.size())
+    fail(name,
+         ": the first line must name the columns path and label (path,label[,domain][,split][,attributes...]), got \"",
+         printable(join(header, ",")), "\"");
+  if (distinct(header).size() != header.size()) fail(name, ": two columns have the same name");
+  if (rows.size() == 1) fail(name, " has a header and no images");
+
+  Manifest manifest;
+  std::vector<size_t> attributes;
+  for (size_t i = 0; i < header.size(); ++i)
+    if (i != path && i != label && i != domain && i != split) attributes.push_back(i);
+  for (const size_t i : attributes) manifest.attributes.push_back(printable(header[i]));
+  manifest.rows.resize(rows.size() - 1);
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const std::vector<std::string>& fields = rows[i].fields;
+    const std::string where = cat(name, ":", rows[i].line);
+    if (fields.size() != header.size())
+      fail(where, ": ", fields.size(), " fields, the first line names ", header.size());
+    ManifestRow& row = manifest.rows[i - 1];
+    row.path = fields[path];
+    if (row.path.empty() || row.path.find('\0') != std::string::npos) fail(where, ": the path is empty or not a path");
+    if (fields[label].empty()) fail(where, ": the label is empty");
+    if (split < header.size()) row.split = canonical_split(fields[split], where);
+    for (const size_t attribute : attributes) {
+      float value = 0;
+      if (!to_number(fields[attribute], value) || !std::isfinite(value))
+        fail(where, ": attribute ", printable(header[attribute]), " must be a number, got \"",
+             printable(fields[attribute]), "\"");
+      row.attributes.push_back(value);
+    }
+  }
+  if (!index_numbers(rows, label, manifest, name))
+    manifest.classes = index_names(rows, label, manifest.rows, &ManifestRow::label);
+  if (domain < header.size()) manifest.domains = index_names(rows, domain, manifest.rows, &ManifestRow::domain);
+  return manifest;
+}
+
+}  // namespace sparsight

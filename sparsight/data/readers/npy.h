@@ -1,0 +1,15 @@
+// NumPy's .npy format, versions 1 to 3 (numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+#pragma once
+
+#include <string>
+
+#include "sparsight/data/readers/bytes.h"
+
+namespace sparsight {
+
+// A contiguous tensor of the stored shape. Little-endian u1, i1, i4, i8, f4 and f8 in C or Fortran order. Raises Error
+// where the header is damaged, the type is another, or the file holds fewer or more values than the header says.
+at::Tensor parse_npy(Bytes bytes, const std::string& name);
+at::Tensor read_npy(const std::string& path);
+
+}  // namespace sparsight

@@ -1,0 +1,13 @@
+// Pixels as PNG files.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace sparsight {
+
+// A PNG file of `image`, uint8 [C,H,W] with C 1 (grey) or 3 (RGB). The same bytes for the same pixels and libraries.
+std::string encode_png(const at::Tensor& image);
+
+}  // namespace sparsight

@@ -1,0 +1,133 @@
+#include "sparsight/data/sets/folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/data/decorators/subset.h"
+#include "sparsight/data/readers/bytes.h"
+#include "sparsight/data/readers/folder.h"
+#include "sparsight/data/sets/data_root.h"
+#include "sparsight/data/sets/image_files.h"
+
+namespace sparsight {
+namespace {
+
+std::vector<std::string> printable_names(const std::vector<std::string>& names) {
+  std::vector<std::string> text;
+  for (const std::string& name : names) text.push_back(printable(name));
+  return text;
+}
+
+std::string folder_name(const std::string& root) {
+  const auto path = std::filesystem::path(root).lexically_normal();
+  const std::string name = (path.has_filename() ? path.filename() : path.parent_path().filename()).native();
+  return name.empty() || name[0] == '.' ? "folder" : printable(name);
+}
+
+DataSetPtr files_set(const DataInfo& info, FolderScan scan, const std::string& prefix = "") {
+  std::vector<ImageFile> files;
+  for (FolderImage& image : scan.images)
+    files.push_back({std::move(image.path), prefix + printable(image.id), image.label, image.domain, {}});
+  return std::make_shared<ImageFilesSet>(info, std::move(files));
+}
+
+// A part beside train/: its classes must be among those of train.
+DataSetPtr part_set(const DataInfo& info, const std::vector<std::string>& classes, const std::string& root,
+                    const std::string& part) {
+  FolderScan scan = scan_class_folders(root + "/" + part);
+  check_scan(scan);
+  std::vector<int64_t> label_of;
+  for (const std::string& name : scan.classes) {
+    const auto found = std::lower_bound(classes.begin(), classes.end(), name);
+    if (found == classes.end() || *found != name)
+      fail(printable(root + "/" + part + "/" + name),
+           " is a class that train/ does not have; the classes of the parts must agree");
+    label_of.push_back(found - classes.begin());
+  }
+  for (FolderImage& image : scan.images) image.label = label_of[image.label];
+  return files_set(info, std::move(scan), part + "/");
+}
+
+bool has_parts(const std::string& root) {
+  const std::vector<std::string> names = list_sub_folders(root);
+  return std::find(names.begin(), names.end(), "train") != names.end() && !list_sub_folders(root + "/train").empty();
+}
+
+}  // namespace
+
+void declare_channels(OptionSet& set, int64_t* channels) {
+  set.integer("channels", channels, {1, 3}, "how every image is read: 1 grey, 3 RGB");
+}
+
+int64_t checked_channels(int64_t channels) {
+  if (channels == 2) fail_usage("data.channels must be 1 or 3, got 2");
+  return channels;
+}
+
+void FolderOptions::declare(OptionSet& set) {
+  set.text("root", &root, "folder with class/image, or with train/class/image, val/... and test/...");
+  declare_channels(set, &channels);
+  splits.declare(set);
+}
+
+void DomainFolderOptions::declare(OptionSet& set) {
+  set.text("root", &root, "folder with domain/class/image");
+  set.texts("test_domains", &test_domains, "domains kept for testing; the others train and validate");
+  declare_channels(set, &channels);
+  splits.declare(set);
+}
+
+DataSplits make_folder(const FolderOptions& options, const DataContext& context) {
+  const std::string root = data_root(options.root, "");
+  const bool parted = has_parts(root);
+  FolderScan scan = scan_class_folders(parted ? root + "/train" : root);
+  check_scan(scan);
+  DataInfo info;
+  info.name = folder_name(root);
+  info.classes = printable_names(scan.classes);
+  info.domains = {info.name};
+  info.channels = checked_channels(options.channels);
+  const std::vector<std::string> classes = scan.classes;
+  DataSplits parts;
+  parts.train = files_set(info, std::move(scan), parted ? "train/" : "");
+  if (parted) {
+    for (const std::string& name : list_sub_folders(root)) {
+      if (name == "val" || name == "valid" || name == "validation")
+        parts.validation = part_set(info, classes, root, name);
+      if (name == "test") parts.test = part_set(info, classes, root, name);
+    }
+  }
+  return make_splits(std::move(parts), options.splits, context);
+}
+
+DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context) {
+  const std::string root = data_root(options.root, "");
+  FolderScan scan = scan_domain_folders(root);
+  check_scan(scan);
+  DataInfo info;
+  info.name = folder_name(root);
+  info.classes = printable_names(scan.classes);
+  info.domains = printable_names(scan.domains);
+  info.channels = checked_channels(options.channels);
+  std::vector<bool> held_out(info.domains.size());
+  for (const std::string& name : options.test_domains) {
+    const auto found = std::find(info.domains.begin(), info.domains.end(), name);
+    if (found == info.domains.end())
+      fail_usage("data.test_domains: ", info.name, " has no domain \"", name, "\"; did you mean \"",
+                 nearest_name(name, info.domains), "\"? (it has: ", join(info.domains), ")");
+    held_out[found - info.domains.begin()] = true;
+  }
+  if (std::find(held_out.begin(), held_out.end(), false) == held_out.end())
+    fail_usage("data.test_domains names every domain of ", info.name, "; leave at least one to train on");
+  const DataSetPtr all = files_set(info, std::move(scan));
+  std::vector<int64_t> train, test;
+  for (int64_t i = 0; i < all->size(); ++i) (held_out[all->domain(i)] ? test : train).push_back(i);
+  DataSplits parts;
+  parts.train = std::make_shared<SubsetDataSet>(all, std::move(train));
+  if (!test.empty()) parts.test = std::make_shared<SubsetDataSet>(all, std::move(test));
+  return make_splits(std::move(parts), options.splits, context);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,33 @@
+// Sets of image files in folders.
+#pragma once
+
+#include "sparsight/data/sets/splits.h"
+
+namespace sparsight {
+
+// class/image. Where `root` has a sub-folder train that itself holds class folders, its parts are train, val (or
+// validation, valid) and test.
+struct FolderOptions {
+  std::string root;
+  int64_t channels = 3;
+  SplitOptions splits;
+  void declare(OptionSet& set);
+};
+
+// domain/class/image. The test part is every image of `test_domains`; training and validation share the other domains.
+struct DomainFolderOptions {
+  std::string root;
+  std::vector<std::string> test_domains;
+  int64_t channels = 3;
+  SplitOptions splits;
+  void declare(OptionSet& set);
+};
+
+DataSplits make_folder(const FolderOptions& options, const DataContext& context);
+DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context);
+
+// "1" for grey, "3" for RGB: how every image is read.
+void declare_channels(OptionSet& set, int64_t* channels);
+int64_t checked_channels(int64_t channels);
+
+}  // namespace sparsight

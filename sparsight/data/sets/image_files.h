@@ -1,0 +1,33 @@
+// A data set of image files, decoded when they are asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/data/data_set.h"
+
+namespace sparsight {
+
+struct ImageFile {
+  std::string path;  // the file's own bytes, whatever their encoding
+  std::string id;    // printable, relative to the set's root
+  int64_t label = 0, domain = 0;
+  std::vector<float> attributes;
+};
+
+class ImageFilesSet : public DataSet {
+ public:
+  ImageFilesSet(DataInfo info, std::vector<ImageFile> files);  // every image is read with info.channels
+
+  const DataInfo& info() const override { return info_; }
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  Sample get(int64_t index) const override;
+  int64_t label(int64_t index) const override { return files_.at(index).label; }
+  int64_t domain(int64_t index) const override { return files_.at(index).domain; }
+
+ private:
+  DataInfo info_;
+  std::vector<ImageFile> files_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,85 @@
+#include "sparsight/data/sets/mnist.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/readers/idx.h"
+#include "sparsight/data/sets/array_set.h"
+#include "sparsight/data/sets/data_root.h"
+
+namespace sparsight {
+namespace {
+
+std::vector<std::string> class_names(const std::string& variant) {
+  if (variant == "fashion-mnist")
+    return {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"};
+  if (variant == "kmnist") return {"o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"};
+  return variant == "mnist" ? number_names(10) : std::vector<std::string>{};
+}
+
+// The path of a file such as "train-images-idx3-ubyte", however it is spelt; "" where there is none.
+std::string find_idx(const std::string& root, const std::string& part, const std::string& kind) {
+  for (const char* folder : {"", "raw/"})
+    for (const char* mark : {"-", "."})
+      for (const char* ending : {"", ".gz"}) {
+        const std::string path =
+            cat(root, "/", folder, part, "-", kind.substr(0, 6), mark, kind.substr(7), "-ubyte", ending);
+        std::error_code ignored;
+        if (std::filesystem::exists(path, ignored)) return path;
+      }
+  return "";
+}
+
+LabelledArray read_part(const std::string& root, const std::string& stem, const std::string& part) {
+  const std::string images = find_idx(root, stem, "images-idx3"), labels = find_idx(root, stem, "labels-idx1");
+  if (images.empty() && labels.empty()) return {};
+  if (images.empty() || labels.empty())
+    fail(printable(root), ": there is no ", stem, images.empty() ? "-images-idx3" : "-labels-idx1",
+         "-ubyte (nor with .gz), only its partner");
+  LabelledArray array;
+  array.images = read_idx(images);
+  if (array.images.dim() != 3)
+    fail(printable(images), ": images must have 3 axes (count, rows, columns), got ", array.images.dim());
+  array.images = array.images.unsqueeze(1);
+  const at::Tensor values = read_idx(labels);
+  if (values.dim() != 1) fail(printable(labels), ": labels must have 1 axis, got ", values.dim());
+  const uint8_t* at = values.const_data_ptr<uint8_t>();
+  array.labels.assign(at, at + values.numel());
+  array.part = part;
+  array.file = printable(labels);
+  return array;
+}
+
+}  // namespace
+
+void MnistOptions::declare(OptionSet& set) {
+  set.text("root", &root, "folder of the idx files; empty: the variant's name below SPARSIGHT_DATA or data/");
+  set.choice("variant", &variant, {"mnist", "fashion-mnist", "kmnist", "other"},
+             "which set of the family: where it lies and how its classes are called");
+  splits.declare(set);
+}
+
+DataSplits make_mnist(const MnistOptions& options, const DataContext& context) {
+  const std::string root = data_root(options.root, options.variant == "other" ? "" : options.variant);
+  LabelledArray train = read_part(root, "train", "train"), test = read_part(root, "t10k", "test");
+  if (!train.images.defined())
+    fail(printable(root),
+         " has no train-images-idx3-ubyte or train-images-idx3-ubyte.gz; see `sparsight data fetch --help`");
+  DataInfo info;
+  info.name = options.variant == "other" ? "idx" : options.variant;
+  info.domains = {info.name};
+  info.classes = class_names(options.variant);
+  if (info.classes.empty()) {
+    int64_t largest = 0;
+    for (const auto* part : {&train, &test})
+      for (const int64_t label : part->labels) largest = std::max(largest, label);
+    info.classes = number_names(largest + 1);
+  }
+  DataSplits parts;
+  if (test.images.defined()) parts.test = std::make_shared<ArraySet>(info, std::move(test));
+  parts.train = std::make_shared<ArraySet>(info, std::move(train));
+  return make_splits(std::move(parts), options.splits, context);
+}
+
+}  // namespace sparsight

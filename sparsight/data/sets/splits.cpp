@@ -1,0 +1,49 @@
+#include "sparsight/data/sets/splits.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/decorators/stratified.h"
+#include "sparsight/data/decorators/subset.h"
+
+namespace sparsight {
+namespace {
+
+DataSetPtr limited(const DataSetPtr& set, int64_t limit, uint64_t seed) {
+  if (limit == 0 || limit >= set->size()) return set;
+  return std::make_shared<SubsetDataSet>(set, balanced_subset(*set, limit, seed));
+}
+
+}  // namespace
+
+void SplitOptions::declare(OptionSet& set) {
+  set.real(
+      "validation", &validation, {0, 0.9},
+      "fraction of the training images that is kept for validation (where the set has no validation part); with 0 the "
+      "test part is used");
+  set.integer("train_limit", &train_limit, {0}, "train on this many images, balanced over the classes; 0 for all");
+  set.integer("test_limit", &test_limit, {0}, "validate and test on this many images each, balanced; 0 for all");
+}
+
+DataSplits make_splits(DataSplits parts, const SplitOptions& options, const DataContext& context) {
+  const std::string& name = parts.train->info().name;
+  if (parts.train->size() == 0) fail(name, " has no training images");
+  if (!parts.validation && options.validation > 0) {
+    auto [rest, kept] = stratified_split(*parts.train, options.validation, context.seed);
+    if (rest.empty() || kept.empty())
+      fail(name, ": data.validation = ", options.validation, " of ", parts.train->size(),
+           " images leaves none for training or none for validation; use another fraction or more images");
+    const DataSetPtr all = parts.train;
+    parts.train = std::make_shared<SubsetDataSet>(all, std::move(rest));
+    parts.validation = std::make_shared<SubsetDataSet>(all, std::move(kept));
+  }
+  if (!parts.validation && !parts.test) fail_usage(name, " has no test part; set data.validation above 0");
+  if (!parts.validation) parts.validation = parts.test;
+  if (!parts.test) parts.test = parts.validation;
+  if (parts.validation->size() == 0 || parts.test->size() == 0) fail(name, " has no images to test with");
+  const bool same = parts.test == parts.validation;
+  parts.train = limited(parts.train, options.train_limit, context.seed);
+  parts.validation = limited(parts.validation, options.test_limit, context.seed);
+  parts.test = same ? parts.validation : limited(parts.test, options.test_limit, context.seed);
+  return parts;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,131 @@
+#include "sparsight/data/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/data/hash.h"
+#include "sparsight/data/readers/folder.h"
+#include "sparsight/data/readers/image.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/data/sets/data_root.h"
+
+namespace sparsight {
+namespace {
+
+using VerifyProgress = std::function<void(int64_t, int64_t)>;
+
+// Calls `look` for 0 to count - 1 on every core; what it complains about is listed in order.
+void look_at_all(int64_t count, const std::function<void(int64_t)>& look, const VerifyProgress& progress,
+                 Verification& result) {
+  std::atomic<int64_t> next = 0, done = 0;
+  std::mutex mutex;
+  std::map<int64_t, std::string> problems;
+  const auto work = [&] {
+    for (int64_t i = next++; i < count && !interrupted(); i = next++) {
+      try {
+        look(i);
+      } catch (const Error& error) {
+        const std::lock_guard lock(mutex);
+        problems[i] = error.what();
+      }
+      progress(++done, count);
+    }
+  };
+  std::vector<std::thread> threads;
+  const int64_t cores = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 16);
+  for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (interrupted()) fail("stopped after ", done, " of ", count, " images");
+  result.images += count - static_cast<int64_t>(problems.size());
+  for (auto& [index, problem] : problems) result.problems.push_back(std::move(problem));
+}
+
+// Lines of sha256sum(1): a digest, two spaces (or a space and a star) and a name.
+void verify_checksums(const std::string& folder, Verification& result) {
+  const std::string list = folder + "/SHA256SUMS";
+  std::error_code ignored;
+  if (!std::filesystem::exists(list, ignored)) return;
+  const Bytes bytes = read_bytes(list, 1 << 20);
+  std::istringstream text(std::string(bytes.begin(), bytes.end()));
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty()) continue;
+    if (line.size() < 67 || line.find('/') != std::string::npos) {
+      result.problems.push_back(
+          cat(printable(list), ": this line is no checksum of a file beside it: ", printable(line)));
+      continue;
+    }
+    const std::string path = folder + "/" + line.substr(66);
+    try {
+      const std::string digest = hash_file(path);
+      if (digest == line.substr(0, 64)) {
+        ++result.files;
+      } else {
+        result.problems.push_back(cat(printable(path), " has sha256 ", digest, ", SHA256SUMS says ",
+                                      printable(line.substr(0, 64)), "; get it again"));
+      }
+    } catch (const Error& error) {
+      result.problems.push_back(error.what());
+    }
+  }
+}
+
+void verify_folders(const std::string& name, const std::string& root, const VerifyProgress& progress,
+                    Verification& result) {
+  const auto scan_and_look = [&](const FolderScan& scan) {
+    result.problems.insert(result.problems.end(), scan.problems.begin(), scan.problems.end());
+    look_at_all(
+        static_cast<int64_t>(scan.images.size()), [&](int64_t i) { read_image(scan.images[i].path); }, progress,
+        result);
+  };
+  if (name == "domain_folder") return scan_and_look(scan_domain_folders(root));
+  const std::vector<std::string> names = list_sub_folders(root);
+  const bool parted =
+      std::find(names.begin(), names.end(), "train") != names.end() && !list_sub_folders(root + "/train").empty();
+  if (!parted) return scan_and_look(scan_class_folders(root));
+  for (const std::string& part : names) scan_and_look(scan_class_folders(root + "/" + part));
+}
+
+}  // namespace
+
+Verification verify_set(const LocatedSet& set, const std::function<void(int64_t, int64_t)>& progress) {
+  Verification result;
+  const std::string root = set.settings.value("root", "");
+  try {
+    if (set.name == "folder" || set.name == "domain_folder") {
+      const std::string folder = data_root(root, "");
+      verify_checksums(folder, result);
+      verify_folders(set.name, folder, progress, result);
+      // Where every file is well, what is left can still be wrong: classes of parts that disagree, and the like.
+      if (result.problems.empty()) data_sets().make(set.name, set.settings, "data", DataContext{});
+      return result;
+    }
+    std::error_code ignored;
+    std::string home = set.settings.value("variant", set.name);
+    if (set.name == "manifest" || set.name == "npy" || home == "other") home = "";
+    if (set.name != "glyphs")
+      if (const std::string folder = data_root(root, home); std::filesystem::is_directory(folder, ignored))
+        verify_checksums(folder, result);
+    const DataSplits splits = data_sets().make(set.name, set.settings, "data", DataContext{});
+    std::vector<DataSetPtr> parts{splits.train};
+    for (const DataSetPtr& part : {splits.validation, splits.test})
+      if (part && std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+    for (const DataSetPtr& part : parts)
+      look_at_all(
+          part->size(), [&](int64_t i) { part->get(i); }, progress, result);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    result.problems.push_back(error.what());
+  }
+  return result;
+}
+
+}  // namespace sparsight

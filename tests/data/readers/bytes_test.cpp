@@ -1,0 +1,56 @@
+#include "sparsight/data/readers/bytes.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/data/readers/fixtures.h"
+#include "tests/support/program.h"
+
+namespace sparsight {
+
+using testing::bytes_of;
+using testing::complaint;
+using testing::gzip;
+using testing::says;
+
+TEST(Inflate, ReadsOneMemberAndSeveral) {
+  EXPECT_EQ(inflate(bytes_of(gzip("hello")), 100, "x"), bytes_of("hello"));
+  EXPECT_EQ(inflate(bytes_of(gzip("hel") + gzip("") + gzip("lo")), 100, "x"), bytes_of("hello"));
+  EXPECT_EQ(inflate(bytes_of(gzip("hello")), 3, "x"), bytes_of("hel"));
+}
+
+TEST(Inflate, TakesNoMoreMemoryThanItsLimit) {
+  const std::string bomb = gzip(std::string(50 << 20, 'a'));
+  const Bytes some = inflate(bytes_of(bomb), 1000, "bomb.gz");
+  EXPECT_EQ(some.size(), 1000u);
+  EXPECT_LE(some.capacity(), 4096u);
+}
+
+TEST(Inflate, RefusesCutOffAndDamagedStreams) {
+  std::string packed = gzip(std::string(1000, 'x') + "the end");
+  for (size_t length = 2; length < packed.size(); ++length)
+    EXPECT_TRUE(says(complaint([&] { inflate(bytes_of(packed.substr(0, length)), 5000, "x.gz"); }), "x.gz: "))
+        << length;
+  packed[packed.size() - 6] ^= 1;  // the checksum
+  EXPECT_TRUE(says(complaint([&] { inflate(bytes_of(packed), 5000, "x.gz"); }), "damaged"));
+}
+
+TEST(ReadBytes, SaysWhatIsWrongWithAPath) {
+  const testing::TemporaryFolder folder;
+  EXPECT_TRUE(says(complaint([&] { read_bytes(folder.path("no")); }), "No such file"));
+  EXPECT_TRUE(says(complaint([&] { read_bytes(folder.path()); }), "it is a folder"));
+  EXPECT_TRUE(says(complaint([&] { read_bytes("/dev/zero"); }), "not a regular file"));
+  EXPECT_TRUE(says(complaint([&] { read_bytes(folder.write("big", "12345"), 4); }), "5 bytes; at most 4"));
+  EXPECT_EQ(read_bytes(folder.write("empty", "")), Bytes{});
+}
+
+TEST(Printable, EscapesWhatIsNotOneLineOfUtf8) {
+  EXPECT_EQ(printable("plain name.jpg"), "plain name.jpg");
+  EXPECT_EQ(printable("caf\xC3\xA9 \xF0\x9F\x98\x80"), "caf\xC3\xA9 \xF0\x9F\x98\x80");
+  EXPECT_EQ(printable("caf\xE9"), "caf\\xe9");               // Latin-1
+  EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");  // control characters
+  EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");            // overlong
+  EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");   // a surrogate
+  EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");            // cut off
+}
+
+}  // namespace sparsight

@@ -1,0 +1,11 @@
+#include "sparsight/data/readers/manifest.h"
+
+#include "tests/fuzz/fuzz.h"
+
+using namespace sparsight;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  return try_reader([&] {
+    parse_manifest(text_of(data, size), "x");
+  });
+}

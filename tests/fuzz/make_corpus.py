@@ -1,0 +1,58 @@
+"""Makes tests/fuzz/corpus: a few small, right files of each kind, for the fuzzer to start from.
+
+    python tests/fuzz/make_corpus.py       (needs NumPy and torch)
+"""
+import gzip
+import io
+import pathlib
+import shutil
+import tarfile
+import zipfile
+
+import numpy as np
+import torch
+
+FOLDER = pathlib.Path(__file__).parent / "corpus"
+GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
+
+
+def write(kind, name, data):
+    (FOLDER / kind).mkdir(parents=True, exist_ok=True)
+    (FOLDER / kind / name).write_bytes(data)
+
+
+def main():
+    idx = b"\0\0\x08\3" + b"".join(n.to_bytes(4, "big") for n in (2, 2, 3)) + bytes(range(12))
+    write("idx", "plain", idx)
+    write("idx", "packed", gzip.compress(idx, mtime=0))
+    write("cifar", "ten", bytes([3]) + bytes(3072))
+    write("cifar", "hundred", bytes([4, 0]) + bytes(3072))
+    for name, array in {"u1": np.arange(6, dtype="u1").reshape(2, 3), "f4": np.asfortranarray(np.ones((2, 3), "f4")), "i8": np.array(7)}.items():
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        write("npy", name, buffer.getvalue())
+    for path in GOLDEN.glob("images/*"):
+        if path.suffix in (".jpg", ".png") and path.name not in {f"exif{i}.jpg" for i in (2, 3, 4, 5, 7, 8)}:
+            (FOLDER / "image").mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, FOLDER / "image" / path.name)
+    write("manifest", "names", b'path,label,domain,split,size\n"a, ""b"".png",cat,indoor,train,1.5\nc.png,dog,outdoor,test,-2e3\n')
+    write("manifest", "numbers", b"\xef\xbb\xbfpath,label\r\na.png,0\r\nb.png,2\r\n")
+    write("config", "toml", b'[train]\nepochs = 3 # x\n[data]\nname = "glyphs"\nlist = [1, 2.5, "a"]\n[transforms]\ntrain = [{op = "flip"}]\n')
+    shutil.copy(GOLDEN / "io" / "python.safetensors", FOLDER / "safetensors" / "python")
+    buffer = io.BytesIO()
+    torch.save({"layer.weight": torch.ones(2, 3), "nested": {"step": 4, "name": "x"}, "list": [1.5, None, True]}, buffer)
+    with zipfile.ZipFile(buffer) as archive:
+        pickled = [name for name in archive.namelist() if name.endswith("data.pkl")]
+        write("pickle", "state_dict", archive.read(pickled[0]))
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, body in {"d/b": b"x" * 600, "a": b"hello"}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(body)
+            archive.addfile(entry, io.BytesIO(body))
+    write("untar", "plain", buffer.getvalue())
+    write("untar", "packed", gzip.compress(buffer.getvalue(), mtime=0))
+
+
+if __name__ == "__main__":
+    main()

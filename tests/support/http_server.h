@@ -1,0 +1,48 @@
+// A small web server on localhost that misbehaves as tests ask for.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sparsight::testing {
+
+// How the server answers one request.
+struct HttpAnswer {
+  std::string body;
+  int status = 200;
+  long cut_after = -1;   // closes the connection after so many bytes of what it promised; -1: never
+  bool ranges = true;    // honours Range (206, 416)
+  std::string location = {};  // of a redirection
+};
+
+class HttpServer {
+ public:
+  HttpServer();
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // The answers to requests for `path`, one after the other; the last one is repeated. Other paths get 404.
+  void answer(const std::string& path, std::vector<HttpAnswer> answers);
+  std::string address(const std::string& path) const;  // "http://127.0.0.1:PORT" + path
+
+  // What was asked for so far: "/file" or "/file 100-" with its range.
+  std::vector<std::string> requests() const;
+
+ private:
+  void serve();
+  void serve_one(int connection);
+
+  int socket_ = -1, port_ = 0;
+  std::atomic<bool> stop_ = false;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<HttpAnswer>> answers_;
+  std::vector<std::string> requests_;
+  std::thread thread_;
+};
+
+}  // namespace sparsight::testing
