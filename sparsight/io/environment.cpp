@@ -1,11 +1,10 @@
 #include <ATen/Parallel.h>
-#include <ATen/Version.h>
-#include <torch/version.h>
 
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/machine.h"
 #include "sparsight/io/run_folder.h"
 
 namespace sparsight {
@@ -39,8 +38,8 @@ std::vector<std::string> command_line() {
 }  // namespace
 
 Json describe_environment() {
-  return {{"sparsight", SPARSIGHT_VERSION},   {"torch", TORCH_VERSION},
-          {"processor", processor_name()},    {"instruction_set", at::get_cpu_capability()},
+  return {{"sparsight", SPARSIGHT_VERSION},   {"torch", torch_version()},
+          {"processor", processor_name()},    {"instruction_set", instruction_set()},
           {"threads", at::get_num_threads()}, {"started", utc_now()},
           {"command", command_line()}};
 }

@@ -2,18 +2,12 @@
 
 #include <ATen/autocast_mode.h>
 
+#include "sparsight/core/machine.h"
+
 namespace sparsight {
 
-bool cpu_has_native_bf16() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16");
-#else
-  return false;
-#endif
-}
-
 bool use_bf16(const std::string& precision) {
-  return precision == "bf16" || (precision == "auto" && cpu_has_native_bf16());
+  return precision == "bf16" || (precision == "auto" && has_fast_bfloat16());
 }
 
 AutocastScope::AutocastScope(bool enabled) : enabled_(enabled) {

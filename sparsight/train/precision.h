@@ -5,10 +5,7 @@
 
 namespace sparsight {
 
-// True where bf16 products run natively (AVX-512 BF16 or AMX); elsewhere they are emulated, several times slower.
-bool cpu_has_native_bf16();
-
-// "fp32", "bf16" or "auto" -> whether to use bf16 here.
+// "fp32", "bf16" or "auto" (where the CPU has bf16 products; elsewhere they are emulated, several times slower).
 bool use_bf16(const std::string& precision);
 
 // Switches torch's CPU autocast on while it lives (if `enabled`).

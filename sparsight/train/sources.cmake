@@ -12,6 +12,7 @@ light_sources(
   train/weight_average.cpp)
 torch_sources(
   train/evaluate.cpp
+  train/evaluate_run.cpp
   train/initial_weights.cpp
   train/run_config.cpp
   train/train_run.cpp

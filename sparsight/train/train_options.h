@@ -14,6 +14,9 @@ struct RunOptions {
   void declare(OptionSet& set);
 };
 
+// Sets the number of compute threads of the process.
+void apply_threads(const RunOptions& options);
+
 struct TrainOptions {
   int64_t epochs = 10;
   int64_t max_steps = 0;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/Parallel.h>
-
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/register_data.h"
@@ -71,7 +69,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.config = resolved;
   setup.run = read_section<RunOptions>(resolved, "run");
   setup.train = read_section<TrainOptions>(resolved, "train");
-  if (setup.run.threads > 0) at::set_num_threads(static_cast<int>(setup.run.threads));
+  apply_threads(setup.run);
   const uint64_t seed = static_cast<uint64_t>(setup.run.seed);
 
   const DataSplits splits = make_component(data_sets(), resolved, "data", DataContext{seed});

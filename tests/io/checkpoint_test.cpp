@@ -15,7 +15,8 @@
 #include <thread>
 
 #include "sparsight/core/error.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/small_disk.h"
 
 namespace sparsight {
 namespace {
@@ -32,21 +33,21 @@ Checkpoint example(int64_t step, int64_t size = 3) {
   return checkpoint;
 }
 
-std::string write_with(const TemporaryFolder& folder, const std::string& key, const std::string& value) {
-  write_checkpoint(folder / "a", example(1));
-  TensorFile file = read_safetensors(folder / "a");
+std::string write_with(const testing::TemporaryFolder& folder, const std::string& key, const std::string& value) {
+  write_checkpoint(folder.path("a"), example(1));
+  TensorFile file = read_safetensors(folder.path("a"));
   file.metadata[key] = value;
-  write_safetensors(folder / "a", file);
-  return error_of<Error>([&] { read_checkpoint(folder / "a"); });
+  write_safetensors(folder.path("a"), file);
+  return testing::message_of([&] { read_checkpoint(folder.path("a")); });
 }
 
 }  // namespace
 
 TEST(Checkpoint, RoundTrips) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const Checkpoint written = example(7);
-  write_checkpoint(folder / "a", written);
-  const Checkpoint read = read_checkpoint(folder / "a");
+  write_checkpoint(folder.path("a"), written);
+  const Checkpoint read = read_checkpoint(folder.path("a"));
   EXPECT_EQ(read.config, written.config);
   EXPECT_EQ(read.state, written.state);  // bit-equal doubles
   ASSERT_EQ(read.weights.size(), 1u);
@@ -54,11 +55,11 @@ TEST(Checkpoint, RoundTrips) {
   EXPECT_EQ(read.weights[0].first, "head.weight");
   EXPECT_EQ(read.training[0].first, "optimizer/head.weight/exp_avg");
   EXPECT_TRUE(at::equal(read.training[0].second, written.training[0].second));
-  EXPECT_TRUE(read_checkpoint(folder / "a", CheckpointParts::kWeights).training.empty());
+  EXPECT_TRUE(read_checkpoint(folder.path("a"), CheckpointParts::kWeights).training.empty());
 }
 
 TEST(Checkpoint, OtherVersionsAndFilesAreRefused) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   EXPECT_NE(write_with(folder, "version", "2").find("version 2, newer than the 1"), std::string::npos);
   for (const char* version : {"", "0", "one", "-1", "1.5", "99999999999999"})
     EXPECT_NE(write_with(folder, "version", version).find("is damaged"), std::string::npos) << version;
@@ -69,8 +70,8 @@ TEST(Checkpoint, OtherVersionsAndFilesAreRefused) {
 
 // The child writes checkpoints of 4 MB without pause, so that it is killed in the middle of one nearly every time.
 TEST(Checkpoint, AKilledWriterLeavesTheEarlierOneWhole) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "last.safetensors";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("last.safetensors");
   write_checkpoint(path, example(0, 1 << 20));
   int interrupted = 0;
   int64_t last_step = 0;
@@ -86,7 +87,7 @@ TEST(Checkpoint, AKilledWriterLeavesTheEarlierOneWhole) {
     const at::Tensor& weights = checkpoint.weights[0].second;
     EXPECT_TRUE(at::equal(weights, at::full({1 << 20}, checkpoint.state["step"].get<double>())));
     last_step = std::max(last_step, checkpoint.state["step"].get<int64_t>());
-    if (folder.entries() > 1) ++interrupted;
+    if (testing::count_entries(folder) > 1) ++interrupted;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
       if (entry.path().extension() == ".tmp") std::filesystem::remove(entry.path());
   }

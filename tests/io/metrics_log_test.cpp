@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
 
 namespace sparsight {
 namespace {
@@ -16,43 +17,43 @@ Json line(int64_t step) { return {{"kind", "train"}, {"step", step}, {"loss", 1.
 }  // namespace
 
 TEST(MetricsLog, AResumedLogEqualsAnUnbrokenOne) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   {
-    MetricsLog log(folder / "unbroken", 0);
+    MetricsLog log(folder.path("unbroken"), 0);
     for (int64_t step = 0; step < 9; ++step) log.write(line(step));
   }
   {
-    MetricsLog log(folder / "killed", 0);
+    MetricsLog log(folder.path("killed"), 0);
     for (int64_t step = 0; step < 7; ++step) log.write(line(step));
   }
-  const std::string whole = read_file(folder / "killed", 10000);
+  const std::string whole = read_file(folder.path("killed"), 10000);
   folder.write("killed", whole + R"({"kind":"tr)");  // killed in the middle of a line, after the checkpoint of step 4
-  EXPECT_EQ(read_metrics(folder / "killed").size(), 7u);
+  EXPECT_EQ(read_metrics(folder.path("killed")).size(), 7u);
   {
-    MetricsLog log(folder / "killed", 4);
+    MetricsLog log(folder.path("killed"), 4);
     for (int64_t step = 5; step < 9; ++step) log.write(line(step));
   }
-  EXPECT_EQ(read_file(folder / "killed", 10000), read_file(folder / "unbroken", 10000));
+  EXPECT_EQ(read_file(folder.path("killed"), 10000), read_file(folder.path("unbroken"), 10000));
 }
 
 TEST(MetricsLog, ReadsBackWhatWasWritten) {
-  const TemporaryFolder folder;
-  MetricsLog log(folder / "log", 0);
+  const testing::TemporaryFolder folder;
+  MetricsLog log(folder.path("log"), 0);
   log.write({{"kind", "note"}, {"step", 3}, {"text", "a\nb\xff"}, {"loss", std::numeric_limits<double>::quiet_NaN()}});
-  const auto lines = read_metrics(folder / "log");
+  const auto lines = read_metrics(folder.path("log"));
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["text"], "a\nb\ufffd");
   EXPECT_TRUE(lines[0]["loss"].is_null());
-  EXPECT_TRUE(read_metrics(folder / "missing").empty());
+  EXPECT_TRUE(read_metrics(folder.path("missing")).empty());
 }
 
 TEST(MetricsLog, ADamagedLineIsNamed) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const std::string path = folder.write("log", "{\"step\":1}\nnot JSON\n");
-  EXPECT_NE(error_of<Error>([&] { read_metrics(path); }).find("log:2 is not a JSON object"), std::string::npos);
-  EXPECT_NE(error_of<Error>([&] { MetricsLog(path, 5); }).find("log:2 is not a JSON object"), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find("log:2 is not a JSON object"), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { MetricsLog(path, 5); }).find("log:2 is not a JSON object"), std::string::npos);
   const std::string other = folder.write("other", "{\"kind\":\"train\"}\n");
-  EXPECT_NE(error_of<Error>([&] { MetricsLog(other, 5); }).find("no integer \"step\""), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { MetricsLog(other, 5); }).find("no integer \"step\""), std::string::npos);
 }
 
 }  // namespace sparsight

@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
-#include "tests/io/small_disk.h"
+#include "tests/support/errors.h"
+#include "tests/support/small_disk.h"
 
 namespace sparsight {
 namespace {
@@ -17,22 +18,22 @@ void begin_run(const std::string& path) {
 }
 
 void expect_error(const std::string& path, IfExists if_exists, const std::string& part) {
-  const std::string message = error_of<Error>([&] { RunFolder::create(path, if_exists); });
+  const std::string message = testing::message_of([&] { RunFolder::create(path, if_exists); });
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
 }  // namespace
 
 TEST(RunFolder, IsMadeWithItsParentsAndInAnEmptyFolder) {
-  const TemporaryFolder folder;
-  EXPECT_TRUE(std::filesystem::is_directory(RunFolder::create(folder / "a/b").path() + "/checkpoints"));
-  std::filesystem::create_directory(folder / "empty");
-  RunFolder::create(folder / "empty");
+  const testing::TemporaryFolder folder;
+  EXPECT_TRUE(std::filesystem::is_directory(RunFolder::create(folder.path("a/b")).path() + "/checkpoints"));
+  std::filesystem::create_directory(folder.path("empty"));
+  RunFolder::create(folder.path("empty"));
 }
 
 TEST(RunFolder, AnExistingRunIsKeptUnlessToldOtherwise) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "run";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("run");
   begin_run(path);
   expect_error(path, IfExists::kRefuse, "exists already; go on with --resume, replace it with --overwrite");
   {
@@ -52,39 +53,39 @@ TEST(RunFolder, AnExistingRunIsKeptUnlessToldOtherwise) {
 }
 
 TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
-  const TemporaryFolder folder;
-  expect_error(folder / "missing", IfExists::kResume, "holds no run");
+  const testing::TemporaryFolder folder;
+  expect_error(folder.path("missing"), IfExists::kResume, "holds no run");
   folder.write("file", "x");
   expect_error(folder.path(), IfExists::kResume, "holds no run");
   expect_error(folder.path(), IfExists::kRefuse, "exists already");
   expect_error(folder.path(), IfExists::kOverwrite, "holds files that are no run");
-  expect_error(folder / "file", IfExists::kOverwrite, "is a file");
-  expect_error(folder / "file/run", IfExists::kRefuse, "Not a directory");
-  EXPECT_NE(error_of<Error>([&] { RunFolder::open(folder.path()); }).find("is no run folder"), std::string::npos);
+  expect_error(folder.path("file"), IfExists::kOverwrite, "is a file");
+  expect_error(folder.path("file/run"), IfExists::kRefuse, "Not a directory");
+  EXPECT_NE(testing::message_of([&] { RunFolder::open(folder.path()); }).find("is no run folder"), std::string::npos);
 }
 
 TEST(RunFolder, TwoWritersDoNotMeet) {
-  const TemporaryFolder folder;
-  begin_run(folder / "run");
-  const RunFolder first = RunFolder::create(folder / "run", IfExists::kResume);
-  expect_error(folder / "run", IfExists::kResume, "another process is writing");
-  EXPECT_EQ(RunFolder::open(folder / "run").path(), first.path());  // readers are welcome
+  const testing::TemporaryFolder folder;
+  begin_run(folder.path("run"));
+  const RunFolder first = RunFolder::create(folder.path("run"), IfExists::kResume);
+  expect_error(folder.path("run"), IfExists::kResume, "another process is writing");
+  EXPECT_EQ(RunFolder::open(folder.path("run")).path(), first.path());  // readers are welcome
 }
 
 TEST(RunFolder, RemainsOfHalfWrittenFilesAreRemoved) {
-  const TemporaryFolder folder;
-  begin_run(folder / "run");
+  const testing::TemporaryFolder folder;
+  begin_run(folder.path("run"));
   folder.write("run/checkpoints/last.safetensors.77-0.tmp", "half");
   folder.write("run/config.toml.77-1.tmp", "half");
-  RunFolder::create(folder / "run", IfExists::kResume);
-  EXPECT_TRUE(std::filesystem::is_empty(folder / "run/checkpoints"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "run/config.toml.77-1.tmp"));
+  RunFolder::create(folder.path("run"), IfExists::kResume);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path("run/checkpoints")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run/config.toml.77-1.tmp")));
 }
 
 TEST(RunFolder, AReadOnlyDiskIsAnError) {
-  SmallDisk disk;
+  testing::SmallDisk disk;
   if (!disk.mounted() || !disk.make_read_only()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
-  expect_error(disk.folder() / "run", IfExists::kRefuse, "Read-only file system");
+  expect_error(disk.folder().path("run"), IfExists::kRefuse, "Read-only file system");
 }
 
 TEST(Environment, SaysWhatTheRunRanOn) {

@@ -12,7 +12,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
-#include "tests/io/small_disk.h"
+#include "tests/support/errors.h"
+#include "tests/support/small_disk.h"
 
 namespace sparsight {
 namespace {
@@ -28,7 +29,7 @@ std::string bytes_of(const std::string& header, size_t data) { return bytes_of(h
 }  // namespace
 
 TEST(Safetensors, RoundTripsEveryTypeInOrderWithMetadata) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   TensorFile file;
   for (const at::ScalarType type : {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf,
                                     at::kBFloat16, at::kFloat, at::kDouble, at::kComplexFloat})
@@ -37,11 +38,11 @@ TEST(Safetensors, RoundTripsEveryTypeInOrderWithMetadata) {
   file.tensors.emplace_back("scalar", at::ones({}));
   file.tensors.emplace_back("none", at::zeros({0, 3}));
   file.metadata = {{"format", "pt"}, {"text", "\"quoted\"\nüñ"}};
-  write_safetensors(folder / "a.safetensors", file);
+  write_safetensors(folder.path("a.safetensors"), file);
 
-  const TensorFile back = read_safetensors(folder / "a.safetensors");
+  const TensorFile back = read_safetensors(folder.path("a.safetensors"));
   EXPECT_EQ(back.metadata, file.metadata);
-  EXPECT_EQ(read_safetensors_metadata(folder / "a.safetensors"), file.metadata);
+  EXPECT_EQ(read_safetensors_metadata(folder.path("a.safetensors")), file.metadata);
   ASSERT_EQ(back.tensors.size(), file.tensors.size());
   for (size_t i = 0; i < file.tensors.size(); ++i) {
     EXPECT_EQ(back.tensors[i].first, file.tensors[i].first);
@@ -62,21 +63,21 @@ TEST(Safetensors, ReadsAFileOfThePythonPackage) {
 }
 
 TEST(Safetensors, RefusesToWriteNonsense) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "a";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("a");
   EXPECT_THROW(write_safetensors(path, {{{"a", at::ones({1})}, {"a", at::ones({1})}}, {}}), Error);
   EXPECT_THROW(write_safetensors(path, {{{"__metadata__", at::ones({1})}}, {}}), Error);
   EXPECT_THROW(write_safetensors(path, {{{"a", at::Tensor()}}, {}}), Error);
   EXPECT_THROW(write_safetensors(path, {{{"a\xff", at::ones({1})}}, {}}), Error);
   EXPECT_THROW(write_safetensors(path, {{{"a", at::empty({1}, at::kComplexDouble)}}, {}}), Error);
-  EXPECT_EQ(folder.entries(), 0u);
+  EXPECT_EQ(testing::count_entries(folder), 0u);
 }
 
 TEST(Safetensors, AFullDiskLeavesNothing) {
-  SmallDisk disk;
+  testing::SmallDisk disk;
   if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
-  EXPECT_THROW(write_safetensors(disk.folder() / "a", {{{"a", at::ones({1 << 20})}}, {}}), Error);
-  EXPECT_EQ(disk.folder().entries(), 0u);
+  EXPECT_THROW(write_safetensors(disk.folder().path("a"), {{{"a", at::ones({1 << 20})}}, {}}), Error);
+  EXPECT_EQ(testing::count_entries(disk.folder()), 0u);
 }
 
 struct Hostile {
@@ -85,12 +86,12 @@ struct Hostile {
   const char* message;
 };
 
-class SafetensorsHostile : public testing::TestWithParam<Hostile> {};
+class SafetensorsHostile : public ::testing::TestWithParam<Hostile> {};
 
 TEST_P(SafetensorsHostile, IsRefusedWithOneLine) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const std::string path = folder.write("a.safetensors", GetParam().bytes);
-  const std::string message = error_of<Error>([&] { read_safetensors(path); });
+  const std::string message = testing::message_of([&] { read_safetensors(path); });
   EXPECT_NE(message.find(GetParam().message), std::string::npos) << GetParam().what << ": " << message;
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
@@ -99,7 +100,7 @@ TEST_P(SafetensorsHostile, IsRefusedWithOneLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     Headers, SafetensorsHostile,
-    testing::Values(
+    ::testing::Values(
         Hostile{"empty file", "", "only 0 bytes"}, Hostile{"7 bytes", "1234567", "only 7 bytes"},
         Hostile{"header beyond the file", bytes_of(1000, "{}", 0), "beyond the file"},
         Hostile{"huge header", bytes_of(UINT64_MAX, "{}", 0), "at most 100000000"},

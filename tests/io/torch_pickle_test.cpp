@@ -8,7 +8,8 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/pickle.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
 
 namespace sparsight {
 namespace {
@@ -25,7 +26,7 @@ void expect_linear(const NamedTensors& tensors) {
 }
 
 void expect_refused(const std::string& file, const std::string& part) {
-  const std::string message = error_of<Error>([&] { read_torch_pickle(golden(file)); });
+  const std::string message = testing::message_of([&] { read_torch_pickle(golden(file)); });
   EXPECT_NE(message.find(part), std::string::npos) << file << ": " << message;
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
@@ -75,7 +76,7 @@ TEST(TorchPickle, HostileFilesAreRefused) {
 
 // Every cut and every flipped byte: an Error or, where the byte does not matter, tensors.
 TEST(TorchPickle, CutAndChangedFilesNeverCrash) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const std::string whole = read_file(golden("plain.pt"), 1 << 20);
   for (size_t size = 0; size < whole.size(); size += 41)
     EXPECT_THROW(read_torch_pickle(folder.write("cut.pt", whole.substr(0, size))), Error) << size;
@@ -84,7 +85,7 @@ TEST(TorchPickle, CutAndChangedFilesNeverCrash) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 0xff);
     folder.write("changed.pt", changed);
-    if (!error_of<Error>([&] { read_torch_pickle(folder / "changed.pt"); }).empty()) ++refused;
+    if (!testing::message_of([&] { read_torch_pickle(folder.path("changed.pt")); }).empty()) ++refused;
   }
   EXPECT_GT(refused, 10u);
 }
@@ -108,7 +109,7 @@ TEST(Pickle, DamagedPicklesAreRefused) {
                                                        {"}(Nu.", "wrong container"},
                                                        {"i.", "unknown instruction 105"}};
   for (const auto& [bytes, part] : cases) {
-    const std::string message = error_of<Error>([&] { parse_pickle(bytes, "file.pt"); });
+    const std::string message = testing::message_of([&] { parse_pickle(bytes, "file.pt"); });
     EXPECT_NE(message.find(part), std::string::npos) << bytes << ": " << message;
   }
 }
@@ -120,7 +121,7 @@ TEST(Pickle, RepeatedCopiesAreRefused) {
   bytes += "tq";
   bytes.push_back('\0');
   for (int i = 0; i < 100000; ++i) bytes += std::string("h\0Q", 3);
-  EXPECT_NE(error_of<Error>([&] { parse_pickle(bytes, "file.pt"); }).find("repeats itself"), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { parse_pickle(bytes, "file.pt"); }).find("repeats itself"), std::string::npos);
 }
 
 TEST(Pickle, AListInItselfIsOnlyData) {

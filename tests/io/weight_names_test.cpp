@@ -6,7 +6,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/checkpoint.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
 
 namespace sparsight {
 
@@ -41,12 +42,13 @@ TEST(WeightNames, OnlyTorchvisionFilesAreRenamed) {
 }
 
 TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
-  const TemporaryFolder folder;
-  write_checkpoint(folder / "a", {{{"w", at::ones({2})}}, {{"step", at::ones({1})}}, Json::object(), Json::object()});
-  ASSERT_EQ(read_weights(folder / "a").size(), 1u);
+  const testing::TemporaryFolder folder;
+  write_checkpoint(folder.path("a"),
+                   {{{"w", at::ones({2})}}, {{"step", at::ones({1})}}, Json::object(), Json::object()});
+  ASSERT_EQ(read_weights(folder.path("a")).size(), 1u);
   EXPECT_EQ(read_weights(SPARSIGHT_SOURCE_DIR "/tests/golden/io/python.safetensors").size(), 10u);
   EXPECT_EQ(read_weights(SPARSIGHT_SOURCE_DIR "/tests/golden/io/plain.pt").size(), 2u);
-  EXPECT_NE(error_of<Error>([&] {
+  EXPECT_NE(testing::message_of([&] {
               read_weights(folder.write("b", "hello, this is no weights file"));
             }).find("no safetensors file"),
             std::string::npos);

@@ -5,7 +5,8 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
-#include "tests/io/temporary_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
 
 namespace sparsight {
 namespace {
@@ -53,7 +54,7 @@ TEST(LoadWeights, AFailureLeavesTheModuleUnchanged) {
   const auto message = [&](const NamedTensors& tensors, bool strict) {
     LoadOptions options;
     options.strict = strict;
-    return error_of<Error>([&] { load_weights(module, tensors, options); });
+    return testing::message_of([&] { load_weights(module, tensors, options); });
   };
   EXPECT_NE(message({{"body", ones}}, true).find("no fitting weights for head, count"), std::string::npos);
   EXPECT_NE(

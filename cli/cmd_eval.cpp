@@ -1,0 +1,41 @@
+#include <iostream>
+#include <memory>
+
+#include "cli/verbs.h"
+#include "sparsight/report/table.h"
+#include "sparsight/train/evaluate_run.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight::cli {
+
+void add_eval(CLI::App& app) {
+  struct Arguments {
+    EvaluateRunOptions options;
+    bool json = false;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_verb(app, "eval", "Evaluate a trained model: accuracy, loss and expert load",
+                            "sparsight eval runs/demo\n"
+                            "sparsight eval runs/demo --split val --weights last --json\n"
+                            "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
+  verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
+  verb->add_option("--split", arguments->options.split, "Part of the data set: train, val or test")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  verb->add_option("--weights", arguments->options.weights, "Checkpoint of a run folder: best (default) or last")
+      ->check(CLI::IsMember({"best", "last"}));
+  verb->add_option("--set", arguments->options.overrides, "Override a setting of the run; may be repeated")
+      ->type_name("SECTION.KEY=VALUE")
+      ->allow_extra_args(false);
+  verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  verb->callback([arguments] {
+    const Json result = evaluate_run(arguments->options);
+    if (arguments->json) {
+      std::cout << result.dump() << "\n";
+    } else {
+      std::cout << result_table({result});
+    }
+  });
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,61 @@
+#include <iostream>
+#include <memory>
+
+#include "cli/verbs.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
+#include "sparsight/data/readers/bytes.h"
+#include "sparsight/data/readers/image.h"
+#include "sparsight/infer/image_list.h"
+#include "sparsight/infer/predict.h"
+
+namespace sparsight::cli {
+namespace {
+
+struct PredictArguments {
+  std::string run, checkpoint;
+  std::vector<std::string> images;
+  int64_t top = 3;
+  bool json = false;
+};
+
+// Every image gets its answer or its error line; one that cannot be read does not stop the others.
+void predict_images(const PredictArguments& arguments) {
+  const std::vector<std::string> files = image_list(arguments.images, std::cin);
+  const LoadedModel model = load_model(arguments.run, arguments.checkpoint);
+  const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
+  size_t failed = 0;
+  for (const std::string& file : files) {
+    try {
+      const Prediction prediction = predict(model, read_image(file, decoding), printable(file), arguments.top);
+      std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
+    } catch (const Error& error) {
+      log_line("error", error.what());
+      ++failed;
+    }
+  }
+  if (failed > 0) fail(failed, " of ", files.size(), " images could not be used");
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  auto arguments = std::make_shared<PredictArguments>();
+  CLI::App* verb = add_verb(app, "predict", "Classify images and say which experts they used",
+                            "sparsight predict runs/demo cat.png photos/\n"
+                            "sparsight predict runs/demo --json --top 1 photos/ > answers.jsonl\n"
+                            "find photos -name '*.jpg' | sparsight predict runs/demo -");
+  verb->add_option("run", arguments->run, "run folder or checkpoint file")->required()->type_name("RUN");
+  verb->add_option("images", arguments->images, "image files, folders of them, or - for a list on standard input")
+      ->required()
+      ->type_name("IMAGES");
+  verb->add_option("--top", arguments->top, "classes to name for each image")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
+      ->capture_default_str();
+  verb->add_option("--checkpoint", arguments->checkpoint, "best or last (default: the best there is)")
+      ->check(CLI::IsMember({"best", "last"}));
+  verb->add_flag("--json", arguments->json, "one JSON object a line");
+  verb->callback([arguments] { predict_images(*arguments); });
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,87 @@
+#include "sparsight/infer/loaded_model.h"
+
+#include <filesystem>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/data/data_info_json.h"
+#include "sparsight/data/transforms/transform_options.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/run_folder.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/moe/moe_spec.h"
+#include "sparsight/train/run_config.h"
+
+namespace sparsight {
+namespace {
+
+// For sets whose images vary in size; their transforms bring any image to one.
+constexpr int64_t kProbeSide = 256;
+
+std::string checkpoint_path(const std::string& path, const std::string& which) {
+  if (!std::filesystem::is_directory(path)) {
+    if (!which.empty()) fail_usage(path, " is no run folder, so there is no ", which, " checkpoint to choose in it");
+    return path;
+  }
+  const RunFolder run = RunFolder::open(path);
+  for (const std::string& name : which.empty() ? std::vector<std::string>{"best", "last"} : std::vector{which})
+    if (run.has_checkpoint(name)) return run.checkpoint(name);
+  fail("the run ", path, " has no ", which.empty() ? "" : which + " ", "checkpoint yet; train it longer");
+}
+
+// The configuration of the checkpoint with the defaults of settings that are newer than it.
+Json resolved_config(const Checkpoint& checkpoint, const std::string& path) {
+  return resolve(Config::from_text(to_toml(checkpoint.config), path), config_sections());
+}
+
+// The average of the weights is what training evaluates; the best checkpoint holds nothing else, the last one both.
+NamedTensors weights_for_use(const Checkpoint& checkpoint) {
+  const std::string prefix = "ema/";
+  NamedTensors average;
+  for (const auto& [name, tensor] : checkpoint.training)
+    if (name.starts_with(prefix)) average.emplace_back(name.substr(prefix.size()), tensor);
+  return average.empty() ? checkpoint.weights : average;
+}
+
+LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path) {
+  LoadedModel loaded;
+  loaded.path = path;
+  loaded.step = checkpoint.state.at("step").get<int64_t>();
+  loaded.config = resolved_config(checkpoint, path);
+  loaded.data = data_info_from(checkpoint.state.at("data"));
+  loaded.eval_transforms =
+      TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");
+  loaded.shape = shape_after(loaded.eval_transforms, loaded.data);
+  loaded.model =
+      make_component(models(), loaded.config, "model", ModelContext{loaded.shape, read_moe_spec(loaded.config)});
+  LoadOptions options;
+  options.strict = true;
+  load_weights(*loaded.model, weights_for_use(checkpoint), options);
+  loaded.model->eval();
+  return loaded;
+}
+
+}  // namespace
+
+ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data) {
+  const at::Tensor blank = at::zeros(
+      {data.channels, data.height > 0 ? data.height : kProbeSide, data.width > 0 ? data.width : kProbeSide}, at::kByte);
+  RandomStream unused(0, "shape");
+  const at::Tensor image = transforms(blank, unused);
+  return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.classes.size())};
+}
+
+LoadedModel load_model(const std::string& path, const std::string& which) {
+  const std::string file = checkpoint_path(path, which);
+  const Checkpoint checkpoint = read_checkpoint(file);
+  try {
+    return model_of(checkpoint, file);
+  } catch (const Error& error) {  // a wrong configuration in a checkpoint is no wrong usage
+    fail("cannot use the checkpoint ", file, ": ", error.what());
+  } catch (const Json::exception&) {
+    fail("cannot use the checkpoint ", file, ": its state is damaged");
+  }
+}
+
+}  // namespace sparsight

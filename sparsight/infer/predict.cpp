@@ -1,0 +1,97 @@
+#include "sparsight/infer/predict.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+constexpr size_t kShownExperts = 3;
+
+std::string percent(double fraction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
+  return text;
+}
+
+LayerExperts experts_of(const Routing& routing) {
+  const at::Tensor counts = at::bincount(routing.expert.masked_select(routing.kept), {}, routing.experts).cpu();
+  const double total = std::max<double>(1, counts.sum().item<double>());
+  LayerExperts layer{routing.layer, {}};
+  for (int64_t e = 0; e < routing.experts; ++e)
+    if (const int64_t count = counts[e].item<int64_t>(); count > 0)
+      layer.shares.push_back({e, static_cast<double>(count) / total});
+  std::stable_sort(layer.shares.begin(), layer.shares.end(),
+                   [](const ExpertShare& a, const ExpertShare& b) { return a.share > b.share; });
+  return layer;
+}
+
+at::Tensor apply_transforms(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
+  RandomStream unused(0, "predict");  // evaluation transforms draw nothing
+  try {
+    return loaded.eval_transforms(image, unused);
+  } catch (const Error& error) {
+    fail(name, ": ", error.what());
+  }
+}
+
+at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
+  const at::Tensor input = apply_transforms(loaded, image, name);
+  const ImageShape& shape = loaded.shape;
+  if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
+    fail(name, ": the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),
+         " channels does not become the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
+         " channels that the model takes; resize it, or train with a resize in [transforms] eval");
+  return input;
+}
+
+}  // namespace
+
+Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top) {
+  const torch::NoGradGuard no_grad;
+  const ModelOutput output = loaded.model->forward(transformed(loaded, image, name).unsqueeze(0), StepRandom{});
+  const at::Tensor probabilities = output.logits[0].to(at::kDouble).softmax(0);
+  if (!probabilities.isfinite().all().item<bool>())
+    fail(name, ": the model's answer is not finite; its training failed or the image's values are out of all range");
+  const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(0)));
+  Prediction prediction{name, {}, {}};
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    const int64_t label = labels[i].item<int64_t>();
+    prediction.classes.push_back({label, loaded.data.classes.at(static_cast<size_t>(label)), values[i].item<double>()});
+  }
+  for (const Routing& routing : output.routings) prediction.layers.push_back(experts_of(routing));
+  return prediction;
+}
+
+std::string to_text(const Prediction& prediction) {
+  std::string text = prediction.image + ": ";
+  for (size_t i = 0; i < prediction.classes.size(); ++i)
+    text += cat(i > 0 ? ", " : "", prediction.classes[i].name, " ", percent(prediction.classes[i].probability));
+  for (const LayerExperts& layer : prediction.layers) {
+    text += cat("\n  ", layer.layer, ":");
+    for (size_t i = 0; i < std::min(kShownExperts, layer.shares.size()); ++i)
+      text += cat(i > 0 ? "," : "", " expert ", layer.shares[i].expert, " ", percent(layer.shares[i].share));
+    if (layer.shares.size() > kShownExperts) text += cat(", ", layer.shares.size() - kShownExperts, " more");
+  }
+  return text;
+}
+
+Json to_json(const Prediction& prediction) {
+  const ClassProbability& best = prediction.classes.front();
+  Json json{
+      {"image", prediction.image}, {"class", best.name}, {"label", best.label}, {"probability", best.probability}};
+  json["classes"] = Json::array();
+  for (const ClassProbability& entry : prediction.classes)
+    json["classes"].push_back({{"class", entry.name}, {"label", entry.label}, {"probability", entry.probability}});
+  json["experts"] = Json::object();
+  for (const LayerExperts& layer : prediction.layers) {
+    Json shares = Json::array();
+    for (const ExpertShare& entry : layer.shares) shares.push_back({{"expert", entry.expert}, {"share", entry.share}});
+    json["experts"][layer.layer] = std::move(shares);
+  }
+  return json;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,43 @@
+// What a model says about one image, and which experts said it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/infer/loaded_model.h"
+
+namespace sparsight {
+
+struct ClassProbability {
+  int64_t label = 0;
+  std::string name;
+  double probability = 0;  // 0 to 1
+};
+
+struct ExpertShare {
+  int64_t expert = 0;
+  double share = 0;  // of the image's kept assignments, 0 to 1
+};
+
+struct LayerExperts {
+  std::string layer;                // "blocks.3.mlp"
+  std::vector<ExpertShare> shares;  // experts that took part, the busiest first
+};
+
+struct Prediction {
+  std::string image;                      // its name
+  std::vector<ClassProbability> classes;  // the `top` most probable, descending
+  std::vector<LayerExperts> layers;       // one per MoE layer
+};
+
+// image: [C,H,W] uint8 with the channels of loaded.data; any height and width that the transforms take. One image at a
+// time, so that what is said of an image does not depend on its neighbours. Raises Error naming the image for another
+// shape and where the model's answer is not finite.
+Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top);
+
+// The text of stdout, and a JSON object: {"image", "class", "label", "probability", "classes": [...], "experts":
+// {...}}.
+std::string to_text(const Prediction& prediction);
+Json to_json(const Prediction& prediction);
+
+}  // namespace sparsight

@@ -1,0 +1,50 @@
+#include "sparsight/train/evaluate_run.h"
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/infer/loaded_model.h"
+#include "sparsight/train/evaluate.h"
+#include "sparsight/train/precision.h"
+#include "sparsight/train/run_config.h"
+#include "sparsight/train/train_options.h"
+
+namespace sparsight {
+namespace {
+
+Json with_overrides(const Json& resolved, const std::string& origin, const std::vector<std::string>& overrides) {
+  Config config = Config::from_text(to_toml(resolved), origin);
+  for (const std::string& assignment : overrides) config.set(assignment);
+  return resolve(config, config_sections());
+}
+
+DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
+  if (name == "train") return splits.train;
+  return name == "val" ? splits.validation : splits.test;
+}
+
+}  // namespace
+
+Json evaluate_run(const EvaluateRunOptions& options) {
+  const LoadedModel loaded = load_model(options.path, options.weights);
+  const Json config = with_overrides(loaded.config, loaded.path, options.overrides);
+  const RunOptions run = read_section<RunOptions>(config, "run");
+  apply_threads(run);
+  const DataSplits splits =
+      make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
+  const DataSetPtr data = part_of(splits, options.split);
+  if (!data || data->size() == 0) fail("the data set has no ", options.split, " part; choose another with --split");
+  if (data->info().classes.size() != loaded.data.classes.size())
+    fail("the data set has ", data->info().classes.size(), " classes, but the model was trained on ",
+         loaded.data.classes.size());
+  const auto loader =
+      evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
+  const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
+  const Evaluation evaluation = evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate");
+  if (interrupted()) fail("interrupted after ", evaluation.images, " images");
+  const std::string averaged = read_section<TrainOptions>(config, "train").ema_decay > 0 ? "ema" : "model";
+  return metrics_line(evaluation, options.split, averaged, loaded.step, 0);
+}
+
+}  // namespace sparsight

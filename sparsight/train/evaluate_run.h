@@ -1,0 +1,22 @@
+// Evaluates a trained model on a part of a data set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct EvaluateRunOptions {
+  std::string path;                    // a run folder or a checkpoint file
+  std::string weights;                 // "best", "last" or "" for the best there is; only for a run folder
+  std::string split = "test";          // "train", "val" or "test"
+  std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere"
+};
+
+// The "eval" record of metrics.jsonl (docs/file_formats.md). Raises Error where the split is empty or its classes are not
+// those of the model.
+Json evaluate_run(const EvaluateRunOptions& options);
+
+}  // namespace sparsight

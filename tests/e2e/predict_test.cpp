@@ -1,0 +1,144 @@
+// The predict verb on a trained run, and weights files that it and train must refuse.
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/readers/png_write.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/safetensors.h"
+#include "tests/e2e/train_fixture.h"
+
+namespace sparsight::testing {
+namespace {
+
+std::vector<Json> json_lines(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+// One line "error: ..." with `part` in it, nothing on stdout, exit code 1.
+void expect_failure(const ProgramResult& result, const std::string& part) {
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.rfind("error: ", 0), 0u) << result.err;
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+}
+
+class PredictVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult trained =
+        run_program({"train", tiny_config(*folder_), "--set", "train.epochs=1", "--out", run()});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    folder_->write("images/a.png", encode_png(at::full({3, 16, 16}, 200, at::kByte)));
+    folder_->write("images/b.png", encode_png(at::full({1, 16, 16}, 30, at::kByte)));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string run() { return folder_->path("run"); }
+  static std::string image() { return folder_->path("images/a.png"); }
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* PredictVerb::folder_ = nullptr;
+
+TEST_F(PredictVerb, SaysClassProbabilityAndExperts) {
+  const ProgramResult result = run_program({"predict", run(), image()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.rfind(image() + ": ", 0), 0u) << result.out;
+  EXPECT_NE(result.out.find(" %"), std::string::npos);
+  EXPECT_NE(result.out.find("\n  blocks.1.mlp: expert "), std::string::npos) << result.out;
+}
+
+TEST_F(PredictVerb, WritesJsonForFoldersAndLists) {
+  const ProgramResult result = run_program({"predict", run(), "--json", "--top", "2", folder_->path("images"), "-"},
+                                           {.input = image() + "\n", .environment = {}, .folder = ""});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<Json> lines = json_lines(result.out);
+  ASSERT_EQ(lines.size(), 3u);
+  for (const Json& line : lines) {
+    ASSERT_EQ(line["classes"].size(), 2u);
+    EXPECT_EQ(line["classes"][0]["class"], line["class"]);
+    EXPECT_GE(line["probability"], line["classes"][1]["probability"]);
+    double total = 0;
+    for (const Json& entry : line["experts"]["blocks.1.mlp"]) total += entry["share"].get<double>();
+    EXPECT_NEAR(total, 1, 1e-9);
+  }
+  EXPECT_EQ(lines[0], lines[2]);  // the same image in the folder and in the list
+}
+
+TEST_F(PredictVerb, ABadImageDoesNotStopTheOthers) {
+  const std::string cut = folder_->write("cut.png", read_file(image(), 1 << 20).substr(0, 40));
+  const std::string large = folder_->write("large.png", encode_png(at::full({1, 40, 16}, 1, at::kByte)));
+  const ProgramResult result = run_program({"predict", run(), cut, folder_->path("missing.png"), large, image()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out.rfind(image() + ": ", 0), 0u) << result.out;
+  for (const char* part : {"cut.png", "missing.png", "large.png", "3 of 4 images could not be used"})
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 4) << result.err;
+}
+
+TEST_F(PredictVerb, RefusesWhatIsNoRun) {
+  expect_failure(run_program({"predict", folder_->path("nothing"), image()}), "nothing");
+  expect_failure(run_program({"predict", folder_->path("images"), image()}), "is no run folder");
+  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), "holds no .jpg");
+  EXPECT_EQ(run_program({"predict", run(), image(), "--top", "0"}).exit_code, 2);
+  EXPECT_EQ(run_program({"predict", run()}).exit_code, 2);
+}
+
+TEST_F(PredictVerb, RefusesDamagedCheckpoints) {
+  const std::string good = folder_->path("run/checkpoints/best.safetensors"), bad = folder_->path("bad.safetensors");
+  TensorFile file = read_safetensors(good);
+  file.metadata["version"] = "99";
+  write_safetensors(bad, file);
+  expect_failure(run_program({"predict", bad, image()}), "of version 99, newer than");
+  const std::string bytes = read_file(good, 100 << 20);
+  folder_->write("bad.safetensors", bytes.substr(0, bytes.size() - 1));
+  expect_failure(run_program({"predict", bad, image()}), "it is cut or damaged");
+  folder_->write("bad.safetensors", bytes.substr(0, 100));
+  expect_failure(run_program({"predict", bad, image()}), "beyond the file");
+}
+
+// A safetensors file with this header and four bytes of data.
+std::string with_header(const std::string& header) {
+  uint64_t length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + "abcd";
+}
+
+TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
+  const std::string entry = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  const std::string golden = SPARSIGHT_SOURCE_DIR "/tests/golden/io/";
+  const auto refuse = [&](const std::string& path, const std::string& part) {
+    const std::string out = folder_->path("never");
+    expect_failure(run_program({"train", tiny_config(*folder_), "--init-from", path, "--out", out}), part);
+    EXPECT_FALSE(std::filesystem::exists(out));
+  };
+  const std::string bad = folder_->path("weights");
+  const auto refuse_header = [&](const std::string& header, const std::string& part) {
+    folder_->write("weights", with_header(header));
+    refuse(bad, part);
+  };
+  refuse_header("{\"a\":" + entry + ",\"a\":" + entry + "}", "the key \"a\" twice");
+  refuse_header("{\"a\":" + entry + ",\"b\":" + entry + "}", "overlaps");
+  refuse_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "holds 4 bytes");
+  refuse_header(R"({"a":{"dtype":"X32","shape":[1],"data_offsets":[0,4]}})", "unknown type \"X32\"");
+  folder_->write("weights", with_header("{}").replace(0, 4, "\xff\xff\xff\x02"));
+  refuse(bad, "beyond the file");
+  folder_->write("weights", read_file(golden + "plain.pt", 1 << 20).substr(0, 900));
+  refuse(bad, "is no PyTorch file or is damaged");
+  refuse(golden + "evil.pt", "posix.system");
+  refuse(golden + "plain.pt", "not one tensor of the file fits");
+}
+
+}  // namespace
+}  // namespace sparsight::testing

@@ -1,0 +1,32 @@
+#include "sparsight/infer/image_list.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
+
+namespace sparsight {
+
+TEST(ImageList, TakesFilesFoldersAndLinesOfInput) {
+  const testing::TemporaryFolder folder;
+  folder.write("b/2.PNG", "");
+  folder.write("b/1.jpeg", "");
+  folder.write("b/deep/0.jpg", "");
+  folder.write("b/notes.txt", "");
+  std::istringstream input("x.png\r\n\ny z.png\n");
+  EXPECT_EQ(image_list({"a.bmp", folder.path("b"), "-"}, input),
+            (std::vector<std::string>{"a.bmp", folder.path("b/1.jpeg"), folder.path("b/2.PNG"),
+                                      folder.path("b/deep/0.jpg"), "x.png", "y z.png"}));
+}
+
+TEST(ImageList, SaysWhereThereIsNothing) {
+  const testing::TemporaryFolder folder;
+  std::istringstream empty;
+  EXPECT_NE(testing::message_of([&] { image_list({folder.path()}, empty); }).find("holds no .jpg"), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { image_list({"-"}, empty); }).find("no image is named"), std::string::npos);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,133 @@
+#include "sparsight/infer/loaded_model.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/data/data_info_json.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/run_folder.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/moe/moe_spec.h"
+#include "sparsight/nn/init.h"
+#include "sparsight/train/run_config.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
+
+namespace sparsight {
+namespace {
+
+// A ViT of one MoE block for grey 8x8 images of two classes, never trained.
+Checkpoint untrained_checkpoint(uint64_t seed = 1) {
+  Config config;
+  for (const char* assignment : {"model.width=8", "model.depth=1", "model.heads=2", "model.patch=4", "moe.blocks=[0]",
+                                 "moe.experts=2", "transforms.eval=[{op=\"resize\",size=[8,8]}]"})
+    config.set(assignment);
+  Checkpoint checkpoint;
+  checkpoint.config = resolve(config, config_sections());
+  DataInfo data;
+  data.name = "glyphs";
+  data.classes = {"a", "b"};
+  data.domains = {"clean"};
+  data.channels = 1;
+  checkpoint.state = {{"step", 5}, {"data", to_json(data)}};
+  const auto model = make_component(models(), checkpoint.config, "model",
+                                    ModelContext{{1, 8, 8, 2}, read_moe_spec(checkpoint.config)});
+  initialize(*model, seed);
+  checkpoint.weights = named_weights(*model);
+  return checkpoint;
+}
+
+std::string error_of_checkpoint(const testing::TemporaryFolder& folder, const Checkpoint& checkpoint) {
+  write_checkpoint(folder.path("a"), checkpoint);
+  return testing::message_of([&] { load_model(folder.path("a")); });
+}
+
+at::Tensor answer(const LoadedModel& loaded) {
+  return loaded.model->forward(at::ones({1, 1, 8, 8}), StepRandom{}).logits;
+}
+
+}  // namespace
+
+TEST(LoadModel, GivesTheModelWithItsClassesAndTransforms) {
+  const testing::TemporaryFolder folder;
+  write_checkpoint(folder.path("a"), untrained_checkpoint());
+  const LoadedModel loaded = load_model(folder.path("a"));
+  EXPECT_EQ(loaded.step, 5);
+  EXPECT_EQ(loaded.data.classes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(loaded.shape.channels, 1);
+  EXPECT_EQ(loaded.shape.height, 8);
+  EXPECT_FALSE(loaded.model->is_training());
+  RandomStream unused(0, "test");
+  EXPECT_EQ(loaded.eval_transforms(at::zeros({1, 20, 30}, at::kByte), unused).size(1), 8);
+  EXPECT_EQ(answer(loaded).sizes(), at::IntArrayRef({1, 2}));
+}
+
+TEST(LoadModel, PrefersTheBestCheckpointAndAveragedWeights) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("run");
+  const RunFolder run = RunFolder::create(path);
+  const Checkpoint plain = untrained_checkpoint(1), other = untrained_checkpoint(2);
+  write_file_atomically(run.config(), to_toml(plain.config));
+  EXPECT_NE(testing::message_of([&] { load_model(path); }).find("has no checkpoint yet"), std::string::npos);
+
+  Checkpoint last = plain;
+  for (const auto& [name, tensor] : other.weights) last.training.emplace_back("ema/" + name, tensor);
+  write_checkpoint(run.checkpoint("last"), last);
+  const at::Tensor averaged = answer(load_model(path));
+  EXPECT_NE(testing::message_of([&] { load_model(path, "best"); }).find("has no best checkpoint"), std::string::npos);
+
+  write_checkpoint(run.checkpoint("best"), plain);
+  const at::Tensor best = answer(load_model(path));
+  EXPECT_FALSE(at::equal(best, averaged));
+  EXPECT_TRUE(at::equal(answer(load_model(path, "last")), averaged));
+
+  write_checkpoint(run.checkpoint("best"), other);
+  EXPECT_TRUE(at::equal(answer(load_model(path)), averaged));  // the average was `other`
+}
+
+TEST(LoadModel, DamagedCheckpointsAreRefused) {
+  const testing::TemporaryFolder folder;
+  const Checkpoint good = untrained_checkpoint();
+  EXPECT_EQ(error_of_checkpoint(folder, good), "");
+  const auto expect = [&](const Checkpoint& checkpoint, const std::string& part) {
+    const std::string message = error_of_checkpoint(folder, checkpoint);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  };
+  Checkpoint bad = good;
+  bad.state.erase("data");
+  expect(bad, "its state is damaged");
+  bad = good;
+  bad.state["step"] = "five";
+  expect(bad, "its state is damaged");
+  bad = good;
+  bad.config["model"]["width"] = 16;
+  expect(bad, "no fitting weights for");
+  bad = good;
+  bad.config["model"]["wdth"] = 16;
+  expect(bad, "unknown setting model.wdth");
+  bad = good;
+  bad.weights.pop_back();
+  expect(bad, "no fitting weights for");
+  bad = good;
+  bad.weights[0].second = at::full_like(bad.weights[0].second, std::numeric_limits<double>::quiet_NaN());
+  expect(bad, "holds NaN");
+}
+
+TEST(ShapeAfter, IsWhatTheTransformsMakeOfAnImage) {
+  DataInfo data;
+  data.classes = {"a", "b", "c"};
+  data.channels = 3;
+  data.height = 10;
+  data.width = 12;
+  const ImageShape plain = shape_after(TransformPipeline(), data);
+  EXPECT_EQ(plain.height, 10);
+  EXPECT_EQ(plain.width, 12);
+  EXPECT_EQ(plain.classes, 3);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,75 @@
+#include "sparsight/infer/predict.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/errors.h"
+
+namespace sparsight {
+namespace {
+
+// Answers with the same logits and routing whatever the image.
+struct PredictTestModel : ImageModel {
+  std::vector<double> logits;
+  ModelOutput forward(const at::Tensor&, const StepRandom&) override {
+    Routing routing;
+    routing.layer = "blocks.1.mlp";
+    routing.experts = 4;
+    routing.expert = at::tensor({0, 2, 2, 1}, at::kLong);
+    routing.kept = at::tensor({1, 1, 1, 0}, at::kLong).to(at::kBool);
+    return {at::tensor(logits).unsqueeze(0), {}, {routing}};
+  }
+};
+
+LoadedModel model_with(std::vector<double> logits) {
+  LoadedModel loaded;
+  loaded.data.classes = {"cat", "dog", "owl"};
+  loaded.shape = {3, 4, 5, 3};
+  auto model = std::make_shared<PredictTestModel>();
+  model->logits = std::move(logits);
+  loaded.model = model;
+  return loaded;
+}
+
+const at::Tensor kPredictTestImage = at::zeros({3, 4, 5}, at::kByte);
+
+}  // namespace
+
+// exp(logits) = 1, 6, 3: probabilities 0.1, 0.6, 0.3. Kept assignments go to experts 0, 2, 2: shares 1/3 and 2/3.
+TEST(Predict, NamesClassesAndExperts) {
+  const LoadedModel model = model_with({0, std::log(6.0), std::log(3.0)});
+  const Prediction prediction = predict(model, kPredictTestImage, "a.png", 2);
+  ASSERT_EQ(prediction.classes.size(), 2u);
+  EXPECT_EQ(prediction.classes[0].name, "dog");
+  EXPECT_NEAR(prediction.classes[0].probability, 0.6, 1e-6);
+  EXPECT_EQ(prediction.classes[1].label, 2);
+  ASSERT_EQ(prediction.layers.size(), 1u);
+  ASSERT_EQ(prediction.layers[0].shares.size(), 2u);
+  EXPECT_EQ(prediction.layers[0].shares[0].expert, 2);
+  EXPECT_NEAR(prediction.layers[0].shares[0].share, 2.0 / 3, 1e-12);
+  EXPECT_EQ(to_text(prediction), "a.png: dog 60.0 %, owl 30.0 %\n  blocks.1.mlp: expert 2 66.7 %, expert 0 33.3 %");
+  const Json json = to_json(prediction);
+  EXPECT_EQ(json["class"], "dog");
+  EXPECT_EQ(json["classes"][1]["class"], "owl");
+  EXPECT_EQ(json["experts"]["blocks.1.mlp"][1]["expert"], 0);
+}
+
+TEST(Predict, NeverNamesMoreClassesThanThereAre) {
+  EXPECT_EQ(predict(model_with({0, 1, 2}), kPredictTestImage, "a.png", 100).classes.size(), 3u);
+}
+
+TEST(Predict, RefusesOtherShapesAndAnswersThatAreNotFinite) {
+  const auto message = [](const LoadedModel& model, const at::Tensor& image) {
+    return testing::message_of([&] { predict(model, image, "a.png", 1); });
+  };
+  EXPECT_NE(message(model_with({0, 1, 2}), at::zeros({3, 9, 5}, at::kByte))
+                .find("a.png: the image of 5x9 pixels and 3 channels does not become the 5x4 pixels"),
+            std::string::npos);
+  EXPECT_NE(message(model_with({0, std::numeric_limits<double>::quiet_NaN(), 2}), kPredictTestImage)
+                .find("a.png: the model's answer is not finite"),
+            std::string::npos);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,4 @@
+light_tests(infer/image_list_test.cpp)
+torch_tests(
+  infer/loaded_model_test.cpp
+  infer/predict_test.cpp)
