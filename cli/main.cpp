@@ -1,4 +1,5 @@
 // The sparsight program: `sparsight <verb> ...`. Exit codes: 0 done, 1 the work failed, 2 wrong usage.
+#include <csignal>
 #include <exception>
 #include <iostream>
 
@@ -17,11 +18,15 @@ int run(int argc, char** argv) {
   app.footer("Each verb explains itself with an example: sparsight <verb> --help");
   app.set_version_flag("--version", "sparsight " SPARSIGHT_VERSION);
   cli::add_global_flags(app);
+  cli::add_train(app);
+  cli::add_eval(app);
+  cli::add_predict(app);
+  cli::add_explain(app);
+  cli::add_report(app);
+  cli::add_data(app);
   cli::add_config(app);
   cli::add_bench(app);
   cli::add_doctor(app);
-  cli::add_report(app);
-  cli::add_train(app);
   cli::add_version(app);
   try {
     app.parse(argc, argv);
@@ -37,6 +42,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   sparsight::install_interrupt_handler();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   try {
     return run(argc, argv);
   } catch (const sparsight::Error& error) {

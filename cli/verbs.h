@@ -3,9 +3,8 @@
 // says while it works goes through core/log.h and core/progress.h (--quiet and --log-json work for every verb).
 #pragma once
 
-#include <string>
-
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace sparsight::cli {
 
@@ -14,7 +13,11 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
 
 void add_bench(CLI::App& app);
 void add_config(CLI::App& app);
+void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_predict(CLI::App& app);
 void add_report(CLI::App& app);
 void add_train(CLI::App& app);
 void add_version(CLI::App& app);

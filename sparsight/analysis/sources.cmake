@@ -4,3 +4,5 @@ light_sources(
   analysis/heat_map.cpp
   analysis/patch_tint.cpp
   analysis/routing_accumulator.cpp)
+torch_sources(
+  analysis/explain.cpp)

@@ -1,6 +1,7 @@
 light_sources(
   report/assets.cpp
   report/charts.cpp
+  report/explain_folder.cpp
   report/format.cpp
   report/html.cpp
   report/line_chart.cpp
@@ -9,6 +10,9 @@ light_sources(
   report/report_page.cpp
   report/run_summary.cpp
   report/table.cpp)
+torch_sources(
+  report/explain_items.cpp
+  report/explain_run.cpp)
 
 # The scripts and styles of the report are built into the program: it needs no files beside it and no network.
 enable_language(ASM)

@@ -49,11 +49,9 @@ std::string shares(const std::vector<double>& load) {
   return join(parts, " ");
 }
 
-Rows expert_rows(const RunMetrics& log) {
+Rows expert_rows(const Json& layers) {
   Rows rows = {{"MoE layer", "experts", "load of each expert, %", "CV", "busiest / mean", "dropped"}};
-  const Json eval = final_eval(log, true);
-  if (!eval.is_object()) return rows;
-  for (const Json& layer : eval["layers"]) {
+  for (const Json& layer : layers) {
     const std::vector<double> load = numbers(member(layer, "load"));
     rows.push_back({or_dash(text(layer, "layer")), std::to_string(load.size()), load_bars(load) + "  " + shares(load),
                     decimal(layer, "cv_load", 2), decimal(layer, "max_over_mean", 2),
@@ -121,9 +119,14 @@ std::string result_table(const std::vector<Json>& metrics) {
   const RunMetrics log = sort_metrics(metrics);
   if (log.evals.empty()) return "";
   std::string table = aligned(result_rows(log));
-  const Rows experts = expert_rows(log);
+  const Rows experts = expert_rows(member(final_eval(log, true), "layers"));
   if (experts.size() > 1) table += "\n" + aligned(experts);
   return table;
+}
+
+std::string layer_table(const Json& layers) {
+  const Rows rows = expert_rows(layers);
+  return rows.size() > 1 ? aligned(rows) : "";
 }
 
 std::string result_csv(const std::vector<Json>& metrics) {
@@ -142,7 +145,7 @@ std::string result_csv(const std::vector<Json>& metrics) {
 std::string result_markdown(const std::vector<Json>& metrics) {
   const RunMetrics log = sort_metrics(metrics);
   std::string text = markdown(result_rows(log));
-  const Rows experts = expert_rows(log);
+  const Rows experts = expert_rows(member(final_eval(log, true), "layers"));
   if (experts.size() > 1) text += "\n" + markdown(experts);
   return text;
 }

@@ -13,6 +13,9 @@ namespace sparsight {
 // evaluation, then one line per MoE layer with the load of its experts. Ends with a newline; "" without evaluations.
 std::string result_table(const std::vector<Json>& metrics);
 
+// The lines of result_table on MoE layers, from the "layers" of a record. "" without layers.
+std::string layer_table(const Json& layers);
+
 // The last evaluation of every (split, weights): split, weights, step, epoch, images, accuracy (0 to 1), loss, seconds.
 std::string result_csv(const std::vector<Json>& metrics);
 // The same with the load of the experts in a second table.

@@ -3,3 +3,5 @@ light_tests(
   analysis/heat_map_test.cpp
   analysis/patch_tint_test.cpp
   analysis/routing_accumulator_test.cpp)
+torch_tests(
+  analysis/explain_test.cpp)

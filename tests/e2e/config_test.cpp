@@ -30,7 +30,9 @@ TEST(ConfigVerb, SyntaxErrorsNameTheLine) {
   EXPECT_SAYS(complaint("[train]\nepochs = \n"), "my.toml:2: ");
   EXPECT_SAYS(complaint("[train\n"), "my.toml:1: ");
   EXPECT_SAYS(complaint("[train]\nepochs = 1\nepochs = 2\n"), "my.toml:3: ");
-  EXPECT_SAYS(complaint("\x7f" "ELF\x02\x01\x01"), "my.toml:1: ");
+  EXPECT_SAYS(complaint("\x7f"
+                        "ELF\x02\x01\x01"),
+              "my.toml:1: ");
 }
 
 TEST(ConfigVerb, WrongTypesAndNumbersOutOfRange) {
@@ -38,7 +40,8 @@ TEST(ConfigVerb, WrongTypesAndNumbersOutOfRange) {
   EXPECT_SAYS(complaint("[run]\nseed = 1.5\n"), "run.seed must be an integer");
   EXPECT_SAYS(complaint("[train]\nepochs = -1\n"), "train.epochs must be 1 to ");
   EXPECT_SAYS(complaint("", {"train.epochs=99999999999999999999"}), "train.epochs");
-  EXPECT_SAYS(complaint("[schedule]\nname = \"cosine\"\n", {"schedule.warmup_epochs=-5"}), "schedule.warmup_epochs must be");
+  EXPECT_SAYS(complaint("[schedule]\nname = \"cosine\"\n", {"schedule.warmup_epochs=-5"}),
+              "schedule.warmup_epochs must be");
 }
 
 TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {

@@ -1,7 +1,11 @@
 light_tests(
   report/browser.cpp
+  report/explain_folder_test.cpp
+  report/explain_run_test.cpp
   report/html_test.cpp
   report/report_browser_test.cpp
   report/report_test.cpp
   report/run_metrics_test.cpp
   report/table_test.cpp)
+torch_tests(
+  report/explain_items_test.cpp)

@@ -1,0 +1,63 @@
+#include <iostream>
+#include <memory>
+
+#include "cli/verbs.h"
+#include "sparsight/core/log.h"
+#include "sparsight/report/explain_folder.h"
+#include "sparsight/report/explain_run.h"
+#include "sparsight/report/format.h"
+#include "sparsight/report/report.h"
+#include "sparsight/report/table.h"
+
+namespace sparsight::cli {
+namespace {
+
+struct ExplainArguments {
+  ExplainRequest request;
+  bool json = false;
+};
+
+void explain(const ExplainArguments& arguments) {
+  const std::string& run = arguments.request.run;
+  const Explanation explanation = explain_run(arguments.request);
+  const Json json = write_explanation(run, explanation);
+  const std::string report = write_report(run);
+  if (arguments.json) {
+    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    return;
+  }
+  std::cout << explanation.source << "\n";
+  if (const auto accuracy = explanation.accuracy())
+    std::cout << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
+  if (const std::string table = layer_table(explanation.layers); !table.empty()) std::cout << "\n" << table << "\n";
+  std::cout << "pictures: " << run << "/explain\nreport:   " << report << "\n";
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  ExplainRequest& request = arguments->request;
+  CLI::App* verb = add_verb(app, "explain", "Show which expert works on what: expert load, classes, tinted patches",
+                            "sparsight explain runs/demo\n"
+                            "sparsight explain runs/demo photo.jpg more_photos/\n"
+                            "sparsight explain runs/demo --json");
+  verb->add_option("run", request.run, "run folder")->required()->type_name("RUN");
+  verb->add_option("images", request.paths, "image files and folders (default: test images of the run's own data)")
+      ->type_name("IMAGES");
+  verb->add_option("--images", request.images, "how many images of the run's own data to look at")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option("--examples", request.examples, "how many of them to show as pictures")
+      ->check(CLI::Range(int64_t{0}, int64_t{64}))
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option("--checkpoint", request.checkpoint, "best or last (default: best, if there is one)")
+      ->check(CLI::IsMember({"best", "last"}))
+      ->type_name("NAME");
+  verb->add_flag("--json", arguments->json, "print explain.json instead of the summary");
+  verb->callback([arguments] { explain(*arguments); });
+}
+
+}  // namespace sparsight::cli

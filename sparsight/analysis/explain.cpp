@@ -1,0 +1,118 @@
+#include "sparsight/analysis/explain.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sparsight/analysis/patch_tint.h"
+#include "sparsight/analysis/routing_accumulator.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/progress.h"
+
+namespace sparsight {
+
+namespace {
+
+// [C,H,W] fp32 of 0..1 -> [3,H,W] uint8
+at::Tensor picture_of(const at::Tensor& shown) {
+  const at::Tensor bytes = (shown.detach().to(at::kCPU) * 255).round().clamp(0, 255).to(at::kByte);
+  return (bytes.size(0) == 3 ? bytes : bytes.narrow(0, 0, 1).expand({3, bytes.size(1), bytes.size(2)})).contiguous();
+}
+
+// "blocks.1.mlp, blocks.3.mlp (class token: experts 3, 0)"
+std::string caption_of(const std::vector<Routing>& routings, int64_t index) {
+  std::string layers, tokens;
+  for (const Routing& routing : routings) {
+    if (!can_tint(routing)) continue;
+    layers += (layers.empty() ? "" : ", ") + routing.layer;
+    const std::vector<int64_t> experts = first_experts(routing, index);
+    for (int64_t s = 0; s < routing.layout.prefix; ++s)
+      tokens += (tokens.empty() ? "" : ", ") + (experts[s] < 0 ? std::string("none") : std::to_string(experts[s]));
+  }
+  return layers + (tokens.empty() ? "" : " (class token: expert " + tokens + ")");
+}
+
+std::string class_name(const std::vector<std::string>& classes, int64_t k) {
+  if (k < 0) return "";
+  return k < static_cast<int64_t>(classes.size()) ? classes[k] : std::to_string(k);
+}
+
+}  // namespace
+
+std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count) {
+  std::map<int64_t, std::vector<size_t>> by_class;
+  for (size_t i = 0; i < items.size(); ++i) by_class[items[i].label].push_back(i);
+  std::vector<size_t> chosen;
+  for (size_t turn = 0; chosen.size() < std::min(count, items.size()); ++turn)
+    for (const auto& [label, members] : by_class)
+      if (turn < members.size() && chosen.size() < count) chosen.push_back(members[turn]);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImageViews& views,
+                           const std::vector<std::string>& classes, const ExplainOptions& options) {
+  if (items.empty()) fail("there is no image to explain");
+  const auto spread = spread_over_classes(items, static_cast<size_t>(std::max<int64_t>(0, options.examples)));
+  const std::set<size_t> pictured(spread.begin(), spread.end());
+  const int64_t total = static_cast<int64_t>(items.size());
+
+  at::NoGradGuard no_grad;
+  const bool was_training = model.is_training();
+  model.eval();
+  Explanation result;
+  result.classes = classes;
+  RoutingAccumulator routing;
+  Progress progress("explain", total, "image");
+  for (int64_t begin = 0; begin < total; begin += options.batch) {
+    if (interrupted()) fail("interrupted after ", begin, " of ", total, " images; nothing was written");
+    const int64_t end = std::min(total, begin + options.batch);
+    std::vector<at::Tensor> images, shown;
+    std::vector<std::string> ids;
+    for (int64_t i = begin; i < end; ++i) {
+      const Sample sample = items[i].read();
+      try {
+        images.push_back(views.model(sample.image));
+        shown.push_back(pictured.count(i) ? picture_of(views.shown(sample.image)) : at::Tensor());
+      } catch (const Error& error) {
+        fail("image ", sample.id, ": ", error.what());
+      }
+      ids.push_back(sample.id);
+      if (images.back().sizes() != images.front().sizes())
+        fail("image ", sample.id, " is ", images.back().size(1), " x ", images.back().size(2),
+             " after the transforms, others are ", images.front().size(1), " x ", images.front().size(2),
+             "; a resize to [height, width] in transforms.eval makes them equal");
+    }
+    const ModelOutput output = model.forward(at::stack(images), StepRandom{});
+    const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
+    if (!at::isfinite(probabilities).all().item<bool>()) fail("the model's answers are not finite; try --checkpoint best");
+    const at::Tensor predicted = probabilities.argmax(1);
+    at::Tensor by_class = predicted.clone();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t guess = predicted[i - begin].item<int64_t>(), label = items[i].label;
+      if (label >= 0) {
+        by_class[i - begin] = label;
+        ++result.labelled;
+        result.correct += label == guess;
+      }
+      if (!pictured.count(i)) continue;
+      Example example{ids[i - begin], class_name(classes, label), class_name(classes, guess),
+                      probabilities[i - begin][guess].item<double>(), shown[i - begin], {}, ""};
+      if (std::any_of(output.routings.begin(), output.routings.end(), can_tint)) {
+        example.panels = routing_panels(example.picture, output.routings, i - begin);
+        example.caption = caption_of(output.routings, i - begin);
+      }
+      result.examples.push_back(std::move(example));
+    }
+    routing.add(output.routings, by_class, output.logits.size(1));
+    result.images += end - begin;
+    progress.add(end - begin);
+  }
+  model.train(was_training);
+  result.layers = routing.layers();
+  result.class_expert = routing.class_expert();
+  return result;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,39 @@
+// Runs a model over images and gathers who did what: predictions, expert load, classes by expert, routed patches.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sparsight/analysis/explanation.h"
+#include "sparsight/data/sample.h"
+#include "sparsight/models/image_model.h"
+
+namespace sparsight {
+
+// An image to look at, read when its turn comes.
+struct ExplainItem {
+  int64_t label = -1;            // -1 where unknown
+  std::function<Sample()> read;  // its label does not count
+};
+
+struct ExplainOptions {
+  int64_t examples = 12;  // how many images become pictures
+  int64_t batch = 64;
+};
+
+// The two views of an image: as the model takes it ([C,H,W] fp32, normalised) and as people see the same pixels
+// ([C,H,W] fp32, 0 to 1).
+struct ImageViews {
+  std::function<at::Tensor(const at::Tensor&)> model, shown;
+};
+
+// The model runs in evaluation mode, without gradients; its training mode is restored. Examples are spread over the
+// classes. An image that cannot be read raises Error.
+Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImageViews& views,
+                           const std::vector<std::string>& classes, const ExplainOptions& options = {});
+
+// The positions of up to `count` items, taking classes in turn (all items without label count as one class), ascending.
+std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count);
+
+}  // namespace sparsight

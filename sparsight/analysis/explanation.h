@@ -1,0 +1,39 @@
+// What `sparsight explain` finds out about a model and some images, as a plain value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct Example {
+  std::string id;         // a path, or "test/123"
+  std::string truth;      // the class's name, "" where unknown
+  std::string predicted;  // the class's name
+  double probability = 0;
+  at::Tensor picture;   // [3,H,W] uint8, what the model saw
+  at::Tensor panels;    // [3,*,*] uint8, its patches in the colours of their experts; undefined without MoE layers
+  std::string caption;  // the same in words: layers and experts of the class token
+};
+
+struct Explanation {
+  std::string source;                // what was looked at, for people: "best checkpoint, 500 test images"
+  std::vector<std::string> classes;  // K names
+  int64_t images = 0, labelled = 0, correct = 0;
+  Json layers = Json::array();         // as in metrics.jsonl: load, importance, cv_load ... of each MoE layer
+  Json class_expert = Json::object();  // {layer: [K][E]}, by true class where known, else by predicted class
+  std::vector<Example> examples;
+
+  std::optional<double> accuracy() const {
+    return labelled > 0 ? std::optional(static_cast<double>(correct) / static_cast<double>(labelled)) : std::nullopt;
+  }
+};
+
+}  // namespace sparsight

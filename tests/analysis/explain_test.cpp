@@ -1,0 +1,107 @@
+#include "sparsight/analysis/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+// Calls an image class 1 where it is bright on average, and routes each of its 2 x 2 patches of one pixel to expert 1
+// where the pixel is bright, else to expert 0.
+class BrightnessModel : public ImageModel {
+ public:
+  ModelOutput forward(const at::Tensor& images, const StepRandom&) override {
+    EXPECT_FALSE(is_training());
+    EXPECT_FALSE(at::GradMode::is_enabled());
+    const at::Tensor pixels = images.mean(1).flatten(1);  // [B,4]
+    const at::Tensor mean = pixels.mean(1);
+    ModelOutput output;
+    output.logits = at::stack({1 - mean, mean}, 1) * 10;
+    const int64_t tokens = pixels.numel();
+    Routing routing;
+    routing.layer = "blocks.0.mlp";
+    routing.layout = {images.size(0), 4, 0, 2, 2};
+    routing.tokens = tokens;
+    routing.experts = 2;
+    routing.per_token = 1;
+    routing.token = at::arange(tokens, at::kLong);
+    routing.expert = (pixels.flatten() > 0.5).to(at::kLong);
+    routing.rank = at::zeros({tokens}, at::kLong);
+    routing.gate = at::ones({tokens});
+    routing.kept = at::ones({tokens}, at::kBool);
+    routing.scores = at::full({tokens, 2}, 0.5);
+    output.routings.push_back(routing);
+    return output;
+  }
+};
+
+// An image [1,2,2] of the given pixels.
+ExplainItem item(const std::string& id, int64_t label, std::vector<uint8_t> pixels) {
+  return {label, [id, pixels]() mutable {
+            Sample sample;
+            sample.image = at::from_blob(pixels.data(), {1, 2, 2}, at::kByte).clone();
+            sample.id = id;
+            return sample;
+          }};
+}
+
+ImageViews plain_views() {
+  const auto scaled = [](const at::Tensor& image) { return image.to(at::kFloat) / 255; };
+  return {scaled, scaled};
+}
+
+TEST(Explain, CountsAndPictures) {
+  BrightnessModel model;
+  model.train();
+  const std::vector<ExplainItem> items = {item("dark", 0, {0, 0, 0, 255}), item("bright", 1, {255, 255, 255, 0}),
+                                          item("wrong", 0, {255, 255, 255, 255}), item("unknown", -1, {0, 0, 0, 0})};
+  ExplainOptions options;
+  options.examples = 2;
+  options.batch = 3;
+  const Explanation result = explain_images(model, items, plain_views(), {"night", "day"}, options);
+  EXPECT_TRUE(model.is_training());
+  EXPECT_EQ(result.images, 4);
+  EXPECT_EQ(result.labelled, 3);
+  EXPECT_DOUBLE_EQ(*result.accuracy(), 2.0 / 3);
+  // Expert 0 got 3 + 1 + 0 + 4 pixels, expert 1 the other 8.
+  EXPECT_EQ(result.layers[0]["load"], Json({8, 8}));
+  // Class 0: "dark" (3, 1), "wrong" (0, 4) and "unknown" (4, 0) by its prediction; class 1: "bright" (1, 3).
+  EXPECT_EQ(result.class_expert["blocks.0.mlp"], Json::parse("[[7, 5], [1, 3]]"));
+  ASSERT_EQ(result.examples.size(), 2u);  // one of each class in turn, those without label first
+  EXPECT_EQ(result.examples[0].id, "dark");
+  EXPECT_EQ(result.examples[1].id, "unknown");
+  EXPECT_EQ(result.examples[0].truth, "night");
+  EXPECT_EQ(result.examples[0].predicted, "night");
+  // Mean 1/4: logits 7.5 and 2.5, softmax 1 / (1 + exp(-5)).
+  EXPECT_NEAR(result.examples[0].probability, 1 / (1 + std::exp(-5.0)), 1e-6);
+  EXPECT_EQ(result.examples[1].truth, "");
+  EXPECT_EQ(result.examples[0].picture.sizes(), (std::vector<int64_t>{3, 2, 2}));
+  EXPECT_EQ(result.examples[0].picture[2][1][1].item<int>(), 255);
+  EXPECT_EQ(result.examples[0].caption, "blocks.0.mlp");
+  EXPECT_EQ(result.examples[0].panels.size(0), 3);
+}
+
+TEST(Explain, ExamplesAreSpreadOverClasses) {
+  std::vector<ExplainItem> items;
+  for (int64_t i = 0; i < 30; ++i) items.push_back({i / 10, nullptr});
+  EXPECT_EQ(spread_over_classes(items, 4), (std::vector<size_t>{0, 1, 10, 20}));
+  EXPECT_EQ(spread_over_classes(items, 100).size(), 30u);
+  EXPECT_TRUE(spread_over_classes({}, 3).empty());
+}
+
+TEST(Explain, NoImagesOrImagesOfTwoSizes) {
+  BrightnessModel model;
+  const auto of_side = [](int64_t side) {
+    return ExplainItem{0, [side] {
+                         Sample sample;
+                         sample.image = at::zeros({1, side, side}, at::kByte);
+                         return sample;
+                       }};
+  };
+  EXPECT_THROW(explain_images(model, {of_side(2), of_side(3)}, plain_views(), {}), Error);
+  EXPECT_THROW(explain_images(model, {}, plain_views(), {}), Error);
+}
+
+}  // namespace
+}  // namespace sparsight

@@ -1,0 +1,74 @@
+#include "sparsight/report/explain_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/report/report_page.h"
+#include "tests/report/run_fixture.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+Explanation two_examples() {
+  Explanation explanation;
+  explanation.source = "best checkpoint, 2 images";
+  explanation.classes = {"cat", "dog"};
+  explanation.images = explanation.labelled = 2;
+  explanation.correct = 1;
+  explanation.class_expert["blocks.1/<mlp>"] = Json::parse("[[1, 2], [3, 4]]");
+  const at::Tensor picture = at::full({3, 4, 4}, 9, at::kByte);
+  explanation.examples = {{"test/0", "cat", "dog", 0.75, picture, picture, "blocks.1.mlp"},
+                          {"photo.png", "", "cat", 0.5, picture, {}, ""}};
+  return explanation;
+}
+
+TEST(ExplainFolder, TheReportTakesItUp) {
+  const testing::TemporaryFolder folder;
+  const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));
+  const Json json = write_explanation(run, two_examples());
+  EXPECT_EQ(json["accuracy"], 0.5);
+  EXPECT_EQ(json["class_expert_pictures"]["blocks.1/<mlp>"], "class_expert_0_blocks.1__mlp_.png");
+  EXPECT_TRUE(fs::exists(run + "/explain/class_expert_0_blocks.1__mlp_.png"));
+
+  const RunSummary summary = read_run_summary(run);
+  EXPECT_TRUE(summary.warnings.empty());
+  ASSERT_EQ(summary.examples.size(), 2u);
+  EXPECT_EQ(summary.examples[0].truth, "cat");
+  EXPECT_EQ(summary.examples[0].picture_png.substr(0, 4), "\x89PNG");
+  EXPECT_EQ(summary.examples[1].experts_png, "");
+  EXPECT_EQ(summary.classes, (std::vector<std::string>{"cat", "dog"}));
+  const std::string page = report_page(summary);
+  for (const char* part : {"Example predictions", "true: cat", "75.0 %", "photo.png", "Which expert got which patch"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+TEST(ExplainFolder, ReplacesAnEarlierOneAndNoOtherFile) {
+  const testing::TemporaryFolder folder;
+  folder.write("run/explain/my.png", "mine");
+  write_explanation(folder.path("run"), two_examples());
+  Explanation fewer = two_examples();
+  fewer.examples.resize(1);
+  fewer.class_expert = Json::object();
+  write_explanation(folder.path("run"), fewer);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder.path("run/explain")))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"000_experts.png", "000_image.png", "explain.json", "my.png"}));
+}
+
+TEST(ExplainFolder, AFileInTheWay) {
+  const testing::TemporaryFolder folder;
+  folder.write("run/explain", "a file");
+  EXPECT_THROW(write_explanation(folder.path("run"), two_examples()), Error);
+}
+
+}  // namespace
+}  // namespace sparsight
