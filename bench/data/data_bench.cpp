@@ -1,6 +1,7 @@
 // Images a second: glyphs, each transform, and the loader over images in memory, glyphs and JPEG files.
 #include <benchmark/benchmark.h>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include "sparsight/data/loader.h"
@@ -72,8 +73,10 @@ void loader_glyphs_crop_normalize(benchmark::State& state) {
 }
 BENCHMARK(loader_glyphs_crop_normalize)->ArgName("workers")->Arg(0)->Arg(1)->Arg(2)->UseRealTime();
 
-// One transform with its ordinary settings on a 256 x 256 colour image.
+// One transform with its ordinary settings on a 256 x 256 colour image, with one compute thread as in the loader.
 void transform(benchmark::State& state, const std::string& name, const Json& settings) {
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
   const TransformOp op = transform_ops().make(name, settings, "bench");
   const at::Tensor image = noise_image(3, 256, 256);
   uint64_t step = 0;
@@ -81,6 +84,7 @@ void transform(benchmark::State& state, const std::string& name, const Json& set
     RandomStream random(1, "bench", step++);
     benchmark::DoNotOptimize(op(image, random));
   }
+  at::set_num_threads(threads);
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK_CAPTURE(transform, resize_224, "resize", Json{{"size", {224, 224}}});

@@ -78,9 +78,15 @@ void loader_jpeg(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * options.batch);
 }
-BENCHMARK(loader_jpeg)->ArgNames({"height", "width", "workers"})
-    ->Args({256, 256, 0})->Args({256, 256, 1})->Args({256, 256, 2})
-    ->Args({375, 500, 0})->Args({375, 500, 1})->Args({375, 500, 2})->UseRealTime();
+BENCHMARK(loader_jpeg)
+    ->ArgNames({"height", "width", "workers"})
+    ->Args({256, 256, 0})
+    ->Args({256, 256, 1})
+    ->Args({256, 256, 2})
+    ->Args({375, 500, 0})
+    ->Args({375, 500, 1})
+    ->Args({375, 500, 2})
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace sparsight

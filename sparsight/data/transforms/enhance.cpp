@@ -22,13 +22,14 @@ at::Tensor blend(const at::Tensor& from, const at::Tensor& to, double factor) {
   const float f = static_cast<float>(factor);
   const int64_t values = to.numel();
   for (int64_t i = 0; i < values; ++i) {
-    const float mixed = static_cast<float>(a[i]) + f * static_cast<float>(static_cast<int>(b[i]) - static_cast<int>(a[i]));
+    const float mixed =
+        static_cast<float>(a[i]) + f * static_cast<float>(static_cast<int>(b[i]) - static_cast<int>(a[i]));
     out[i] = static_cast<uint8_t>(static_cast<int>(std::min(std::max(mixed, 0.f), 255.f)));
   }
   return result;
 }
 
-// in, out: [3,pixels]; turn: 0..6 sixths of the circle. Without branches, so that the compiler can use vectors.
+// in, out: [3,pixels]; turn: 0..6 sixths of the circle.
 void turn_hue(const uint8_t* __restrict in, uint8_t* __restrict out, int64_t pixels, float turn) {
   for (int64_t i = 0; i < pixels; ++i) {
     const float r = in[i], g = in[i + pixels], b = in[i + 2 * pixels];
@@ -63,8 +64,7 @@ at::Tensor grayscale(const at::Tensor& image) {
   const int64_t pixels = planes.size(1) * planes.size(2);
   const uint8_t* in = planes.const_data_ptr<uint8_t>();
   uint8_t* __restrict out = result.data_ptr<uint8_t>();
-  for (int64_t i = 0; i < pixels; ++i)
-    out[i] = static_cast<uint8_t>(luma(in[i], in[i + pixels], in[i + 2 * pixels]));
+  for (int64_t i = 0; i < pixels; ++i) out[i] = static_cast<uint8_t>(luma(in[i], in[i + pixels], in[i + 2 * pixels]));
   std::copy_n(out, pixels, out + pixels);
   std::copy_n(out, pixels, out + 2 * pixels);
   return result;
