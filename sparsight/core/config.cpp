@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 
 namespace sparsight {
@@ -19,7 +20,7 @@ const SectionVariant& chosen_variant(const Section& section, const Json& table) 
     if (variant.name == name) return variant;
     names.push_back(variant.name);
   }
-  fail_usage("unknown ", section.name, ".name \"", name, "\"; did you mean \"", nearest_name(name, names),
+  fail_usage("unknown ", section.name, ".name \"", printable(name), "\"; did you mean \"", nearest_name(name, names),
              "\"? (known: ", join(names), ")");
 }
 
@@ -40,7 +41,7 @@ Config Config::from_text(const std::string& text, const std::string& origin) {
   config.tree_ = Json::object();
   for (const auto& [section, table] : document.tree.items()) {
     if (!table.is_object())
-      fail_usage(origin, ":", document.lines[section], ": \"", section,
+      fail_usage(origin, ":", document.lines[section], ": \"", printable(section),
                  "\" stands outside any [section]; move it into one");
     for (const auto& [key, value] : table.items()) {
       const std::string full = section + "." + key;
@@ -76,7 +77,7 @@ Json resolve(const Config& config, const std::vector<Section>& sections) {
     bool known = false;
     for (const std::string& section : names) known = known || section == name;
     if (!known)
-      fail_usage("unknown section [", name, "]; did you mean [", nearest_name(name, names), "]? (known: ", join(names),
+      fail_usage("unknown section [", printable(name), "]; did you mean [", nearest_name(name, names), "]? (known: ", join(names),
                  ")");
   }
   Json resolved = Json::object();

@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
 namespace {
@@ -156,7 +157,7 @@ void assign(OptionSet& set, const Json& table, const std::string& where) {
     if (!option) {
       std::vector<std::string> names;
       for (const Option& known : set.options()) names.push_back(known.name);
-      fail_usage("unknown setting ", full, "; did you mean ", nearest_name(key, names), "? (known: ", join(names), ")");
+      fail_usage("unknown setting ", printable(full), "; did you mean ", nearest_name(key, names), "? (known: ", join(names), ")");
     }
     try {
       option->set(value);

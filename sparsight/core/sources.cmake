@@ -6,6 +6,7 @@ light_sources(
   core/machine.cpp
   core/nearest_name.cpp
   core/options.cpp
+  core/printable.cpp
   core/progress.cpp
   core/random.cpp
   core/toml.cpp)

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sparsight/core/printable.h"
+
 namespace sparsight {
 
 using Bytes = std::vector<uint8_t>;
@@ -33,9 +35,5 @@ bool fits(at::IntArrayRef sizes, int64_t limit);
 
 // A uint8 tensor of `sizes` that owns `bytes`; its first element is bytes[offset].
 at::Tensor adopt(Bytes bytes, size_t offset, at::IntArrayRef sizes);
-
-// `name` as one line of valid UTF-8: control characters and bytes that are not UTF-8 become \xNN. For names of files
-// and classes, which may be any bytes but end up in messages, JSON and HTML.
-std::string printable(std::string_view name);
 
 }  // namespace sparsight
