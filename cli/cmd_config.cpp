@@ -32,7 +32,8 @@ void add_config(CLI::App& app) {
     log_info("the configuration is right");
   });
 
-  add_verb(*verb, "docs", "Print the reference of all settings as Markdown", "sparsight config docs > docs/configuration.md")
+  add_verb(*verb, "docs", "Print the reference of all settings as Markdown",
+           "sparsight config docs > docs/configuration.md")
       ->callback([] { std::cout << configuration_reference(config_sections()); });
 }
 

@@ -6,7 +6,9 @@ namespace sparsight::cli {
 
 void ConfigArguments::declare(CLI::App* verb) {
   verb->add_option("config", file, "TOML configuration (left out: only defaults)")->type_name("FILE");
-  verb->add_option("--set", overrides, "Override a setting; may be repeated")->type_name("SECTION.KEY=VALUE")->allow_extra_args(false);
+  verb->add_option("--set", overrides, "Override a setting; may be repeated")
+      ->type_name("SECTION.KEY=VALUE")
+      ->allow_extra_args(false);
 }
 
 Config ConfigArguments::read() const {

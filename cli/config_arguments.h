@@ -15,8 +15,8 @@ struct ConfigArguments {
   std::vector<std::string> overrides;
 
   void declare(CLI::App* verb);
-  Config read() const;     // only defaults where there is no file
-  Json resolved() const;   // checked against config_sections()
+  Config read() const;    // only defaults where there is no file
+  Json resolved() const;  // checked against config_sections()
 };
 
 }  // namespace sparsight::cli

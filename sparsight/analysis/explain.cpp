@@ -86,7 +86,8 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     }
     const ModelOutput output = model.forward(at::stack(images), StepRandom{});
     const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
-    if (!at::isfinite(probabilities).all().item<bool>()) fail("the model's answers are not finite; try --checkpoint best");
+    if (!at::isfinite(probabilities).all().item<bool>())
+      fail("the model's answers are not finite; try --checkpoint best");
     const at::Tensor predicted = probabilities.argmax(1);
     at::Tensor by_class = predicted.clone();
     for (int64_t i = begin; i < end; ++i) {
@@ -97,8 +98,13 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
         result.correct += label == guess;
       }
       if (!pictured.count(i)) continue;
-      Example example{ids[i - begin], class_name(classes, label), class_name(classes, guess),
-                      probabilities[i - begin][guess].item<double>(), shown[i - begin], {}, ""};
+      Example example{ids[i - begin],
+                      class_name(classes, label),
+                      class_name(classes, guess),
+                      probabilities[i - begin][guess].item<double>(),
+                      shown[i - begin],
+                      {},
+                      ""};
       if (std::any_of(output.routings.begin(), output.routings.end(), can_tint)) {
         example.panels = routing_panels(example.picture, output.routings, i - begin);
         example.caption = caption_of(output.routings, i - begin);

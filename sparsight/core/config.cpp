@@ -77,8 +77,8 @@ Json resolve(const Config& config, const std::vector<Section>& sections) {
     bool known = false;
     for (const std::string& section : names) known = known || section == name;
     if (!known)
-      fail_usage("unknown section [", printable(name), "]; did you mean [", nearest_name(name, names), "]? (known: ", join(names),
-                 ")");
+      fail_usage("unknown section [", printable(name), "]; did you mean [", nearest_name(name, names),
+                 "]? (known: ", join(names), ")");
   }
   Json resolved = Json::object();
   for (const Section& section : sections) {

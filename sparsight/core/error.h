@@ -43,9 +43,9 @@ template <class... Parts>
 }  // namespace sparsight
 
 // An internal invariant: a failure is a bug in Sparsight, not a mistake of the user.
-#define SPARSIGHT_CHECK(condition)                                                        \
-  do {                                                                                    \
-    if (!(condition))                                                                     \
-      throw std::logic_error(::sparsight::cat("internal check failed: ", #condition,      \
-                                              " at ", __FILE__, ":", __LINE__));          \
+#define SPARSIGHT_CHECK(condition)                                                                   \
+  do {                                                                                               \
+    if (!(condition))                                                                                \
+      throw std::logic_error(                                                                        \
+          ::sparsight::cat("internal check failed: ", #condition, " at ", __FILE__, ":", __LINE__)); \
   } while (false)

@@ -157,7 +157,8 @@ void assign(OptionSet& set, const Json& table, const std::string& where) {
     if (!option) {
       std::vector<std::string> names;
       for (const Option& known : set.options()) names.push_back(known.name);
-      fail_usage("unknown setting ", printable(full), "; did you mean ", nearest_name(key, names), "? (known: ", join(names), ")");
+      fail_usage("unknown setting ", printable(full), "; did you mean ", nearest_name(key, names),
+                 "? (known: ", join(names), ")");
     }
     try {
       option->set(value);

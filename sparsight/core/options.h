@@ -61,8 +61,8 @@ class OptionSet {
   std::vector<Option> options_;
 };
 
-// Sets the options of `set` from `table` ({"momentum": 0.9}); `where` ("optimizer") names the table in errors. A key that
-// is not declared raises UsageError naming the nearest one.
+// Sets the options of `set` from `table` ({"momentum": 0.9}); `where` ("optimizer") names the table in errors. A key
+// that is not declared raises UsageError naming the nearest one.
 void assign(OptionSet& set, const Json& table, const std::string& where);
 
 // The current values of all options, in declaration order.

@@ -1,6 +1,7 @@
-// Randomness with names. A stream is (seed, purpose, step): every draw is a pure function of these and of the position in
-// the stream, so adding a stream disturbs no other, nothing has to be saved to resume a run, and results do not depend
-// on threads. The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+// Randomness with names. A stream is (seed, purpose, step): every draw is a pure function of these and of the position
+// in the stream, so adding a stream disturbs no other, nothing has to be saved to resume a run, and results do not
+// depend on threads. The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2,
+// 3").
 #pragma once
 
 #include <array>
@@ -23,10 +24,10 @@ class RandomStream {
 
   // Sequential draws.
   uint32_t bits();
-  double uniform();                          // [0, 1)
-  double uniform(double low, double high);   // [low, high)
-  int64_t below(int64_t n);                  // 0 .. n-1, n >= 1, without modulo bias
-  double normal();                           // N(0, 1)
+  double uniform();                         // [0, 1)
+  double uniform(double low, double high);  // [low, high)
+  int64_t below(int64_t n);                 // 0 .. n-1, n >= 1, without modulo bias
+  double normal();                          // N(0, 1)
 
   // Draws at a position, for parallel filling: the same value whatever was drawn before.
   uint32_t bits_at(uint64_t index) const;

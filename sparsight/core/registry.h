@@ -63,8 +63,8 @@ class Registry {
   const Entry& get(const std::string& name) const {
     for (const Entry& entry : entries_)
       if (entry.name == name) return entry;
-    fail_usage("unknown ", kind_, " \"", name, "\"; did you mean \"", nearest_name(name, names()), "\"? (known: ",
-               join(names()), ")");
+    fail_usage("unknown ", kind_, " \"", name, "\"; did you mean \"", nearest_name(name, names()),
+               "\"? (known: ", join(names()), ")");
   }
 
   // `settings`: the component's own settings, without its name. `where`: the configuration section, for errors.

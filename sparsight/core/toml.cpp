@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #define TOML_EXCEPTIONS 1
-// toml++ 3.3 runs into its own "unreachable" for the letters U+00A1 to U+0499 outside quotes, where its character classes
-// should answer no. They are included first with an answer in that place.
+// toml++ 3.3 runs into its own "unreachable" for the letters U+00A1 to U+0499 outside quotes, where its character
+// classes should answer no. They are included first with an answer in that place.
 // clang-format off
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")

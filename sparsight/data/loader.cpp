@@ -24,8 +24,8 @@
 namespace sparsight {
 namespace {
 
-// One compute thread for the work on single images, which is too small to share. at::set_num_threads would also change the
-// default of threads yet to come; asking torch first makes it set this thread up before it is overridden.
+// One compute thread for the work on single images, which is too small to share. at::set_num_threads would also change
+// the default of threads yet to come; asking torch first makes it set this thread up before it is overridden.
 class OneComputeThread {
  public:
   OneComputeThread() : before_(at::get_num_threads()) { set(1); }
@@ -190,7 +190,8 @@ Batch Loader::make_batch(int64_t number) const {
   }
   if (row == 0) fail("none of the ", count, " images of a batch can be read");
   if (row < count)
-    for (at::Tensor* part : {&batch.images, &batch.labels, &batch.domains, &batch.indices}) *part = part->narrow(0, 0, row);
+    for (at::Tensor* part : {&batch.images, &batch.labels, &batch.domains, &batch.indices})
+      *part = part->narrow(0, 0, row);
   RandomStream random(seed_, "batch transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
   batch_transform_(batch, random);
   return batch;

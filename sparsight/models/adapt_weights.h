@@ -1,5 +1,5 @@
-// Fits weights of another shape into a model: position embeddings of another grid, patch embeddings of another number of
-// channels. For load_weights of io/weights.h.
+// Fits weights of another shape into a model: position embeddings of another grid, patch embeddings of another number
+// of channels. For load_weights of io/weights.h.
 #pragma once
 
 #include "sparsight/io/weights.h"

@@ -8,7 +8,9 @@ namespace sparsight {
 namespace {
 
 // Eight channels a group where that fits.
-GroupNorm cnn_norm(int64_t channels) { return GroupNorm(std::gcd(channels, std::max<int64_t>(1, channels / 8)), channels); }
+GroupNorm cnn_norm(int64_t channels) {
+  return GroupNorm(std::gcd(channels, std::max<int64_t>(1, channels / 8)), channels);
+}
 
 }  // namespace
 

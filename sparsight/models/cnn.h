@@ -1,5 +1,5 @@
-// A small residual CNN: stem, stages of 3x3 blocks with group norm, an optional MoE layer over the last feature map, mean,
-// head. Group norm keeps an image's result independent of the rest of its batch.
+// A small residual CNN: stem, stages of 3x3 blocks with group norm, an optional MoE layer over the last feature map,
+// mean, head. Group norm keeps an image's result independent of the rest of its batch.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// A residual MLP on flattened images: embed, blocks of norm and MLP, norm, head. A block's MLP may be an MoE layer, which
-// then routes whole images. Letters: moe/axes.md.
+// A residual MLP on flattened images: embed, blocks of norm and MLP, norm, head. A block's MLP may be an MoE layer,
+// which then routes whole images. Letters: moe/axes.md.
 #pragma once
 
 #include <vector>

@@ -45,10 +45,10 @@ Vit::Vit(VitOptions options, const ModelContext& context) : options_(apply_size(
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
   if (prefix_tokens()) cls_token_ = register_parameter("cls_token", torch::zeros({1, 1, width}));
-  pos_embed_ = register_parameter("pos_embed",
-                                  torch::zeros({1, prefix_tokens() + patches.height * patches.width, width}));
-  patch_embed_ = register_module("patch_embed",
-                                 PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width}));
+  pos_embed_ =
+      register_parameter("pos_embed", torch::zeros({1, prefix_tokens() + patches.height * patches.width, width}));
+  patch_embed_ =
+      register_module("patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width}));
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<bool> is_moe = context.moe.places(options_.depth);

@@ -12,7 +12,7 @@ struct VitBlockOptions {
   int64_t mlp_hidden = 0;  // F of the dense MLP
   double dropout = 0;      // after the attention's projection and after the MLP
   double drop_path = 0;
-  std::string path;        // "blocks.3"
+  std::string path;  // "blocks.3"
 };
 
 class VitBlock : public torch::nn::Module {

@@ -5,7 +5,8 @@
 
 namespace sparsight {
 
-// For token-choice routers: sets token, expert, rank, gate and per_token from expert [N,K] int64 (by rank) and gate [N,K].
+// For token-choice routers: sets token, expert, rank, gate and per_token from expert [N,K] int64 (by rank) and gate
+// [N,K].
 void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate);
 
 // Derives chosen_count, order and offsets from token, expert, rank, gate and kept (everything is kept where it is

@@ -14,8 +14,8 @@ namespace sparsight {
 
 // Where a layer stands in a model.
 struct MoePlace {
-  std::string path;      // "blocks.3.mlp": names the layer's routings and random streams
-  int64_t width = 0;     // D
+  std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
+  int64_t width = 0;       // D
   int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
 };
 

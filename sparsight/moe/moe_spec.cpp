@@ -6,8 +6,9 @@
 namespace sparsight {
 
 void MoeOptions::declare(OptionSet& set) {
-  set.integers("blocks", &blocks, {-1000, 999},
-               "blocks whose MLP is replaced by an MoE layer; negative numbers count from the end; empty: a dense model");
+  set.integers(
+      "blocks", &blocks, {-1000, 999},
+      "blocks whose MLP is replaced by an MoE layer; negative numbers count from the end; empty: a dense model");
   set.integer("experts", &experts, {1, 65536}, "experts of each MoE layer");
   set.integer("hidden", &hidden, {0, 1 << 20}, "hidden width of an expert; 0: that of the MLP it replaces");
   set.choice("expert", &expert, expert_kinds().names(), "kind of expert");
@@ -39,7 +40,8 @@ MoeSpec read_moe_spec(const Json& resolved) {
 }
 
 MoeSpec default_moe_spec(const std::vector<int64_t>& blocks) {
-  MoeSpec spec = read_moe_spec({{"moe", Json::object()}, {"losses", Json::object()}, {"router", {{"name", "softmax_topk"}}}});
+  MoeSpec spec =
+      read_moe_spec({{"moe", Json::object()}, {"losses", Json::object()}, {"router", {{"name", "softmax_topk"}}}});
   spec.options.blocks = blocks;
   return spec;
 }

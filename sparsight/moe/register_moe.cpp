@@ -10,9 +10,8 @@ namespace {
 
 // The usual factory: Impl(options, context).
 template <class Impl>
-constexpr auto construct = [](const auto& options, const auto&... context) {
-  return std::make_shared<Impl>(options, context...);
-};
+constexpr auto construct =
+    [](const auto& options, const auto&... context) { return std::make_shared<Impl>(options, context...); };
 
 }  // namespace
 

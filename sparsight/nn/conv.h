@@ -16,7 +16,7 @@ struct ConvOptions {
 class ConvImpl : public torch::nn::Module, public Initialized {
  public:
   explicit ConvImpl(const ConvOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
+  at::Tensor forward(const at::Tensor& x);             // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
   void initialize(const InitRandom& random) override;  // N(0, 2/fan_out), He et al. 2015
 
   at::Tensor weight;  // [out,in,kernel,kernel]

@@ -1,5 +1,5 @@
-// Starting values of parameters: drawn from named streams, so that a parameter's values depend on the seed, its path and
-// its shape, and on nothing else.
+// Starting values of parameters: drawn from named streams, so that a parameter's values depend on the seed, its path
+// and its shape, and on nothing else.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@ namespace sparsight {
 class LinearImpl : public torch::nn::Module, public Initialized {
  public:
   LinearImpl(int64_t inputs, int64_t outputs, bool with_bias = true);
-  at::Tensor forward(const at::Tensor& x);  // [...,inputs] -> [...,outputs]
+  at::Tensor forward(const at::Tensor& x);             // [...,inputs] -> [...,outputs]
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²), bias 0
 
   at::Tensor weight;  // [outputs,inputs]

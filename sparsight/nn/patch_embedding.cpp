@@ -5,8 +5,8 @@
 namespace sparsight {
 
 PatchProjectionImpl::PatchProjectionImpl(const PatchEmbeddingOptions& options)
-    : weight(register_parameter("weight",
-                                torch::zeros({options.width, options.channels, options.patch, options.patch}))),
+    : weight(
+          register_parameter("weight", torch::zeros({options.width, options.channels, options.patch, options.patch}))),
       bias(register_parameter("bias", torch::zeros({options.width}))) {}
 
 void PatchProjectionImpl::initialize(const InitRandom& random) {

@@ -20,11 +20,10 @@ at::Tensor resample_position_embedding(const at::Tensor& embedding, int64_t pref
                               .to(at::kFloat)
                               .reshape({1, from.height, from.width, width})
                               .permute({0, 3, 1, 2});
-  const at::Tensor resized =
-      at::_upsample_bicubic2d_aa(grid, {to.height, to.width}, /*align_corners=*/false)
-          .permute({0, 2, 3, 1})
-          .reshape({1, to.height * to.width, width})
-          .to(embedding.scalar_type());
+  const at::Tensor resized = at::_upsample_bicubic2d_aa(grid, {to.height, to.width}, /*align_corners=*/false)
+                                 .permute({0, 2, 3, 1})
+                                 .reshape({1, to.height * to.width, width})
+                                 .to(embedding.scalar_type());
   return at::cat({embedding.narrow(1, 0, prefix), resized}, 1);
 }
 

@@ -28,17 +28,23 @@ Activation parse_activation(const std::string& name) {
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   switch (activation) {
-    case Activation::relu: return at::relu(x);
-    case Activation::silu: return at::silu(x);
-    default: return at::gelu(x);
+    case Activation::relu:
+      return at::relu(x);
+    case Activation::silu:
+      return at::silu(x);
+    default:
+      return at::gelu(x);
   }
 }
 
 at::Tensor activate_backward(const at::Tensor& grad, const at::Tensor& x, Activation activation) {
   switch (activation) {
-    case Activation::relu: return at::threshold_backward(grad, x, 0);
-    case Activation::silu: return at::silu_backward(grad, x);
-    default: return at::gelu_backward(grad, x);
+    case Activation::relu:
+      return at::threshold_backward(grad, x, 0);
+    case Activation::silu:
+      return at::silu_backward(grad, x);
+    default:
+      return at::gelu_backward(grad, x);
   }
 }
 

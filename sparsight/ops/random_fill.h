@@ -1,5 +1,5 @@
-// Tensors of random numbers. Element i is a pure function of the stream and of i, whatever the number of threads; numbers
-// carry 32 random bits.
+// Tensors of random numbers. Element i is a pure function of the stream and of i, whatever the number of threads;
+// numbers carry 32 random bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
-// Moves token rows to the experts and back. A row belongs to one assignment (token, expert); rows lie grouped by expert.
-// Sums run in a fixed order, so results have the same bits on every run and any number of threads.
-// Letters: moe/axes.md; R rows (kept assignments).
+// Moves token rows to the experts and back. A row belongs to one assignment (token, expert); rows lie grouped by
+// expert. Sums run in a fixed order, so results have the same bits on every run and any number of threads. Letters:
+// moe/axes.md; R rows (kept assignments).
 #pragma once
 
 #include <ATen/core/Tensor.h>

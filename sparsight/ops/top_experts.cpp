@@ -41,8 +41,7 @@ at::Tensor top_experts(const at::Tensor& scores, int64_t k) {
   AT_DISPATCH_FLOATING_TYPES(rows.scalar_type(), "top_experts", [&] {
     const scalar_t* in = rows.const_data_ptr<scalar_t>();
     at::parallel_for(0, tokens, 1024, [&](int64_t begin, int64_t end) {
-      for (int64_t token = begin; token < end; ++token)
-        top_of_row(in + token * experts, experts, k, out + token * k);
+      for (int64_t token = begin; token < end; ++token) top_of_row(in + token * experts, experts, k, out + token * k);
     });
   });
   return chosen;

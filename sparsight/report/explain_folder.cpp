@@ -69,8 +69,8 @@ Json write_explanation(const std::string& run, const Explanation& explanation) {
     maps[layer] = name;
   }
 
-  Json json = {{"format", "sparsight-explain"}, {"version", 1}, {"caption", explanation.source},
-               {"images", explanation.images}};
+  Json json = {
+      {"format", "sparsight-explain"}, {"version", 1}, {"caption", explanation.source}, {"images", explanation.images}};
   if (explanation.accuracy()) json["accuracy"] = *explanation.accuracy();
   json["classes"] = explanation.classes;
   json["layers"] = explanation.layers;

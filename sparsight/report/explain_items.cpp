@@ -10,8 +10,8 @@ namespace sparsight {
 namespace {
 
 int64_t label_of(const std::string& file, const std::vector<std::string>& classes) {
-  const auto found = std::find(classes.begin(), classes.end(),
-                               std::filesystem::path(file).parent_path().filename().string());
+  const auto found =
+      std::find(classes.begin(), classes.end(), std::filesystem::path(file).parent_path().filename().string());
   return found == classes.end() ? -1 : found - classes.begin();
 }
 

@@ -12,8 +12,8 @@ namespace sparsight {
 // Up to `count` images at even distances.
 std::vector<ExplainItem> data_set_items(DataSetPtr data, int64_t count);
 
-// Image files, read as `channels` (1 or 3). A file's label is the place of its folder's name in `classes`, -1 where that
-// is no class.
+// Image files, read as `channels` (1 or 3). A file's label is the place of its folder's name in `classes`, -1 where
+// that is no class.
 std::vector<ExplainItem> file_items(const std::vector<std::string>& files, const std::vector<std::string>& classes,
                                     int64_t channels);
 

@@ -53,7 +53,8 @@ Explanation explain_run(const ExplainRequest& request) {
   const Images images =
       request.paths.empty()
           ? images_of_run(loaded, request.images)
-          : Images{file_items(image_list(request.paths, std::cin), loaded.data.classes, loaded.data.channels), "image files"};
+          : Images{file_items(image_list(request.paths, std::cin), loaded.data.classes, loaded.data.channels),
+                   "image files"};
   const TransformPipeline for_people = transforms_for_people(loaded);
   ExplainOptions options;
   options.examples = request.examples;

@@ -31,15 +31,13 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const Json config = with_overrides(loaded.config, loaded.path, options.overrides);
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);
-  const DataSplits splits =
-      make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
+  const DataSplits splits = make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
   const DataSetPtr data = part_of(splits, options.split);
   if (!data || data->size() == 0) fail("the data set has no ", options.split, " part; choose another with --split");
   if (data->info().classes.size() != loaded.data.classes.size())
     fail("the data set has ", data->info().classes.size(), " classes, but the model was trained on ",
          loaded.data.classes.size());
-  const auto loader =
-      evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
+  const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
   const Evaluation evaluation = evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate");
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");

@@ -15,8 +15,8 @@ struct EvaluateRunOptions {
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere"
 };
 
-// The "eval" record of metrics.jsonl (docs/file_formats.md). Raises Error where the split is empty or its classes are not
-// those of the model.
+// The "eval" record of metrics.jsonl (docs/file_formats.md). Raises Error where the split is empty or its classes are
+// not those of the model.
 Json evaluate_run(const EvaluateRunOptions& options);
 
 }  // namespace sparsight

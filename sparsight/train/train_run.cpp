@@ -2,9 +2,9 @@
 
 #include <ostream>
 
+#include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/toml.h"
-#include "sparsight/core/config.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
@@ -24,14 +24,13 @@ void run_to_the_end(Trainer& trainer, std::ostream& out) {
   if (end == TrainingEnd::interrupted)
     fail("interrupted after step ", trainer.step(), "; resume with: sparsight train --resume ", folder.path());
   write_report(folder.path());
-  out << result_table(read_metrics(folder.metrics())) << "run folder: " << folder.path() << "\nreport: " << folder.report()
-      << "\n";
+  out << result_table(read_metrics(folder.metrics())) << "run folder: " << folder.path()
+      << "\nreport: " << folder.report() << "\n";
 }
 
 }  // namespace
 
-void start_training(const Json& config, const std::string& path, bool overwrite,
-                    std::ostream& out) {
+void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out) {
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
   RunFolder folder = RunFolder::create(path, overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
   write_file_atomically(folder.config(), to_toml(config));

@@ -8,10 +8,9 @@
 
 namespace sparsight {
 
-// Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the folder
-// holds a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
-void start_training(const Json& config, const std::string& folder, bool overwrite,
-                    std::ostream& out);
+// Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the
+// folder holds a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
+void start_training(const Json& config, const std::string& folder, bool overwrite, std::ostream& out);
 
 // Continues a run from its last checkpoint, or from the start if it has none. A finished run raises Error.
 void resume_training(const std::string& folder, std::ostream& out);

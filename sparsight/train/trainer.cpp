@@ -111,8 +111,8 @@ void Trainer::train_step() {
     if (average_) average_->update(progress_.step);
     progress_.window.add(sums);
   } else {
-    const std::string what = cat(std::isfinite(sums.loss) ? "gradient" : "loss", " is not finite at step ",
-                                 progress_.step + 1);
+    const std::string what =
+        cat(std::isfinite(sums.loss) ? "gradient" : "loss", " is not finite at step ", progress_.step + 1);
     if (setup_.train.on_nan == "stop")
       fail("the ", what, "; the last good checkpoint is kept in ", folder_.path(),
            ". Lower optimizer.lr, set train.clip_norm = 1, or go on with --on-nan skip");

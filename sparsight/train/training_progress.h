@@ -11,7 +11,7 @@ namespace sparsight {
 // Sums over the batches since the last logged line.
 struct LogWindow {
   int64_t batches = 0, images = 0, correct = 0;
-  double loss = 0;                          // task loss plus weighted auxiliary losses
+  double loss = 0;  // task loss plus weighted auxiliary losses
   double task_loss = 0;
   std::map<std::string, double> auxiliary;  // unweighted, summed over layers
 

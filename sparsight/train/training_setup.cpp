@@ -89,7 +89,8 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
     initialize(*setup.model, seed);
     if (!setup.train.init_from.empty()) load_initial_weights(*setup.model, setup.train.init_from);
   }
-  setup.optimizer = make_component(optimizers(), resolved, "optimizer", optimized_parameters(*setup.model, setup.train));
+  setup.optimizer =
+      make_component(optimizers(), resolved, "optimizer", optimized_parameters(*setup.model, setup.train));
   setup.base_lr = resolved.at("optimizer").at("lr").get<double>();
   setup.length = training_length(setup.train, setup.train_loader->batches_per_epoch());
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);

@@ -26,8 +26,8 @@ struct TrainingSetup {
   double base_lr = 0;
 };
 
-// `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the number
-// of compute threads as a side effect. Raises UsageError for settings that do not fit each other.
+// `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the
+// number of compute threads as a side effect. Raises UsageError for settings that do not fit each other.
 TrainingSetup make_training_setup(const Json& resolved, bool fresh);
 
 }  // namespace sparsight

@@ -163,8 +163,9 @@ TEST(Train, AccumulatedBatchesAreResumable) {
 TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
-  const ProgramResult result = train(folder, run, {"--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set",
-                                                   "train.clip_norm=0", "--set", "train.checkpoint_every=1"});
+  const ProgramResult result = train(folder, run,
+                                     {"--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set",
+                                      "train.clip_norm=0", "--set", "train.checkpoint_every=1"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("not finite at step"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("--on-nan skip"), std::string::npos) << result.err;
@@ -175,8 +176,9 @@ TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
 TEST(Train, SkipsStepsThatAreNotFiniteWhenAsked) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
-  const ProgramResult result = train(folder, run, {"--on-nan", "skip", "--set", "optimizer.lr=1e6", "--set",
-                                                   "optimizer.name=sgd", "--set", "train.clip_norm=0"});
+  const ProgramResult result = train(
+      folder, run,
+      {"--on-nan", "skip", "--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set", "train.clip_norm=0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("the step is skipped"), std::string::npos) << result.err;
 }
@@ -197,11 +199,13 @@ TEST(Train, RefusesAFolderThatHoldsARunAndAFinishedRunToResume) {
 TEST(Train, FrozenLayersKeepTheirWeights) {
   TemporaryFolder folder;
   ASSERT_EQ(train(folder, folder.path("one"), {"--set", "train.max_steps=1"}).exit_code, 0);
-  ASSERT_EQ(train(folder, folder.path("two"), {"--set", "train.freeze=[\"blocks.0\"]", "--set", "train.max_steps=8",
-                                               "--init-from", last(folder.path("one"))})
+  ASSERT_EQ(train(folder, folder.path("two"),
+                  {"--set", "train.freeze=[\"blocks.0\"]", "--set", "train.max_steps=8", "--init-from",
+                   last(folder.path("one"))})
                 .exit_code,
             0);
-  const Checkpoint before = read_checkpoint(last(folder.path("one"))), after = read_checkpoint(last(folder.path("two")));
+  const Checkpoint before = read_checkpoint(last(folder.path("one"))),
+                   after = read_checkpoint(last(folder.path("two")));
   for (size_t i = 0; i < before.weights.size(); ++i) {
     const auto& [name, tensor] = before.weights[i];
     EXPECT_EQ(at::equal(tensor, after.weights[i].second), name.starts_with("blocks.0.")) << name;

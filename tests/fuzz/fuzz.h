@@ -1,4 +1,5 @@
-// What every fuzz target asks of a reader: it succeeds, or it raises Error with one printable line. All else is a finding.
+// What every fuzz target asks of a reader: it succeeds, or it raises Error with one printable line. All else is a
+// finding.
 #pragma once
 
 #include <cstdint>

@@ -38,16 +38,16 @@ TEST(AdaptWeights, AGreyImageGivesTheSameLogitsAfterSummingChannels) {
   const auto colour = small_vit(3, 16, 10), grey = small_vit(1, 16, 10);
   load_into(*grey, *colour);
   const at::Tensor image = torch::rand({2, 1, 16, 16});
-  EXPECT_TRUE(colour->forward(image.expand({2, 3, 16, 16}), {})
-                  .logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
+  EXPECT_TRUE(
+      colour->forward(image.expand({2, 3, 16, 16}), {}).logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
 }
 
 TEST(AdaptWeights, AColourModelSpreadsTheWeightsOfAGreyOne) {
   const auto colour = small_vit(3, 16, 10), grey = small_vit(1, 16, 10);
   load_into(*colour, *grey);
   const at::Tensor image = torch::rand({2, 1, 16, 16});
-  EXPECT_TRUE(colour->forward(image.expand({2, 3, 16, 16}), {})
-                  .logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
+  EXPECT_TRUE(
+      colour->forward(image.expand({2, 3, 16, 16}), {}).logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
 }
 
 }  // namespace

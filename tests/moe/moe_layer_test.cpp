@@ -95,19 +95,28 @@ TEST(MoeLayer, ReproducesTheWorkedExample) {
       torch::tensor({{1.0, -0.5, 0.25}, {0.5, 1.5, -1.0}, {-1.25, 0.75, 0.5}}, torch::kDouble).requires_grad_(true);
   const at::Tensor h = torch::tensor({{1.315675, -1.316127, 0.003417, 0.760752},
                                       {-1.653845, 0.803353, 2.283533, -0.891173},
-                                      {0.240689, 0.331173, 0.121718, -0.710153}}, torch::kDouble).requires_grad_(true);
+                                      {0.240689, 0.331173, 0.121718, -0.710153}},
+                                     torch::kDouble)
+                           .requires_grad_(true);
   const Routing routing = route_softmax_topk(h, {}, 0, 2, /*renormalize=*/true);
   Scaling experts;
   const at::Tensor y = run_experts(x, routing, experts);
   const at::Tensor loss = (y * torch::tensor({1., 2., -1.}, torch::kDouble)).sum();
   loss.backward();
   EXPECT_NEAR(loss.item<double>(), 11.761506, 5e-6);  // h is rounded to six decimals
-  EXPECT_TRUE(torch::allclose(y, torch::tensor({{2.094169, -1.047084, 0.523542},
-                                                {1.407300, 4.221900, -2.814600},
-                                                {-1.903257, 1.141954, 0.761303}}, torch::kDouble), 0, 5e-6)) << y;
-  EXPECT_TRUE(torch::allclose(h.grad(), torch::tensor({{0.173775, 0.000000, 0.000000, -0.173775},
-                                                       {0.000000, -0.679621, 0.679621, 0.000000},
-                                                       {0.062372, -0.062372, 0.000000, 0.000000}}, torch::kDouble), 0, 5e-6)) << h.grad();
+  EXPECT_TRUE(torch::allclose(
+      y,
+      torch::tensor({{2.094169, -1.047084, 0.523542}, {1.407300, 4.221900, -2.814600}, {-1.903257, 1.141954, 0.761303}},
+                    torch::kDouble),
+      0, 5e-6))
+      << y;
+  EXPECT_TRUE(torch::allclose(h.grad(),
+                              torch::tensor({{0.173775, 0.000000, 0.000000, -0.173775},
+                                             {0.000000, -0.679621, 0.679621, 0.000000},
+                                             {0.062372, -0.062372, 0.000000, 0.000000}},
+                                            torch::kDouble),
+                              0, 5e-6))
+      << h.grad();
 }
 
 TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
@@ -121,7 +130,8 @@ TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
   const at::Tensor kept = (routing.order != 2).logical_and(routing.order != 3);
   const at::Tensor expert_of_row = routing.expert.index_select(0, routing.order).masked_select(kept);
   routing.order = routing.order.masked_select(kept);
-  routing.offsets = torch::cat({torch::zeros({1}, torch::kLong), torch::bincount(expert_of_row, {}, kExperts).cumsum(0)});
+  routing.offsets =
+      torch::cat({torch::zeros({1}, torch::kLong), torch::bincount(expert_of_row, {}, kExperts).cumsum(0)});
   const at::Tensor after = run_experts(x, routing, experts);
   EXPECT_TRUE(torch::equal(after[1], torch::zeros({kWidth}, torch::kDouble)));
   EXPECT_TRUE(torch::equal(after[0], before[0]));

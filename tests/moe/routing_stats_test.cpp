@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "tests/moe/vmoe_example.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "tests/moe/vmoe_example.h"
 
 namespace sparsight {
 

@@ -1,6 +1,6 @@
-// A worked example of the V-MoE router: 3 tokens, 4 experts, noise multiplier 1 (standard deviation 1/4), k = 2. The clean
-// logits are X Wg. The expected values in the tests that include this were computed in float64 and checked by central
-// differences.
+// A worked example of the V-MoE router: 3 tokens, 4 experts, noise multiplier 1 (standard deviation 1/4), k = 2. The
+// clean logits are X Wg. The expected values in the tests that include this were computed in float64 and checked by
+// central differences.
 #pragma once
 
 #include <torch/types.h>

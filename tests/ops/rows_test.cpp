@@ -31,7 +31,8 @@ double tolerance(at::ScalarType type) {
 
 TEST(Rows, MapOfAHandMadeRouting) {
   // Assignments (token): 0:0 1:0 2:1 3:1 4:2 5:2. Rows by expert hold assignments 3 0 5 1; 2 and 4 are dropped.
-  const RowMap map = map_rows(torch::tensor({0, 0, 1, 1, 2, 2}, torch::kLong), torch::tensor({3, 0, 5, 1}, torch::kLong), 3);
+  const RowMap map =
+      map_rows(torch::tensor({0, 0, 1, 1, 2, 2}, torch::kLong), torch::tensor({3, 0, 5, 1}, torch::kLong), 3);
   EXPECT_TRUE(torch::equal(map.row_token, torch::tensor({1, 0, 2, 0}, torch::kLong)));
   EXPECT_TRUE(torch::equal(map.token_rows, torch::tensor({1, 3, 0, 2}, torch::kLong)));  // token 0: rows 1, 3
   EXPECT_TRUE(torch::equal(map.token_offsets, torch::tensor({0, 2, 3, 4}, torch::kLong)));
@@ -51,10 +52,13 @@ TEST(Rows, AgreeWithTheReferenceInEveryTypeAndShape) {
         const at::Tensor row_values = test::random_tensor({rows, width}, 4, type);
         const double tol = tolerance(type);
         for (const at::Tensor& weight : {at::Tensor(), test::random_tensor({rows}, 5, torch::kFloat)}) {
-          EXPECT_TRUE(torch::allclose(spread_rows(values, weight, map), ref::spread_rows(values, weight, map), tol, tol));
-          EXPECT_TRUE(torch::allclose(sum_rows(row_values, weight, map), ref::sum_rows(row_values, weight, map), tol, tol));
+          EXPECT_TRUE(
+              torch::allclose(spread_rows(values, weight, map), ref::spread_rows(values, weight, map), tol, tol));
+          EXPECT_TRUE(
+              torch::allclose(sum_rows(row_values, weight, map), ref::sum_rows(row_values, weight, map), tol, tol));
         }
-        EXPECT_TRUE(torch::allclose(dot_rows(row_values, values, map), ref::dot_rows(row_values, values, map), tol, 10 * tol));
+        EXPECT_TRUE(
+            torch::allclose(dot_rows(row_values, values, map), ref::dot_rows(row_values, values, map), tol, 10 * tol));
       }
 }
 

@@ -32,9 +32,9 @@ TEST(SortByExpert, AgreesWithTheReferenceOnRaggedEmptyAndOneSidedInputs) {
   const at::Tensor some = test::random_tensor({1000}, 1) > -1;
   const at::Tensor ragged = (test::random_tensor({1000}, 2).abs() * 4).clamp(0, 15).to(torch::kLong);
   expect_same_groups(ragged, some, 16);
-  expect_same_groups(torch::full({1000}, 3, torch::kLong), some, 16);             // all to one
-  expect_same_groups(torch::zeros({1000}, torch::kLong), some, 1);                // one expert
-  expect_same_groups(ragged, torch::zeros({1000}, torch::kBool), 16);             // all dropped
+  expect_same_groups(torch::full({1000}, 3, torch::kLong), some, 16);  // all to one
+  expect_same_groups(torch::zeros({1000}, torch::kLong), some, 1);     // one expert
+  expect_same_groups(ragged, torch::zeros({1000}, torch::kBool), 16);  // all dropped
   expect_same_groups(torch::empty({0}, torch::kLong), torch::empty({0}, torch::kBool), 16);
 }
 

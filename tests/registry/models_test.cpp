@@ -17,7 +17,8 @@ struct ModelCase {
 };
 
 std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed) {
-  const ModelContext context{{3, 16, 16, kClasses}, default_moe_spec(c.with_moe ? std::vector<int64_t>{-1} : std::vector<int64_t>{})};
+  const ModelContext context{{3, 16, 16, kClasses},
+                             default_moe_spec(c.with_moe ? std::vector<int64_t>{-1} : std::vector<int64_t>{})};
   auto model = models().make(c.name, Json::object(), "model", context);
   initialize(*model, seed);
   return model;
@@ -100,8 +101,7 @@ TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
   EXPECT_THROW(make(GetParam(), 1)->forward(torch::zeros({3, 16, 16}), {}), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(all_cases()), [](const auto& info) {
-  return info.param.name + (info.param.with_moe ? "_moe" : "_dense");
-});
+INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(all_cases()),
+                         [](const auto& info) { return info.param.name + (info.param.with_moe ? "_moe" : "_dense"); });
 
 }  // namespace sparsight

@@ -23,9 +23,7 @@ std::shared_ptr<Experts> make_experts(const std::string& name, uint64_t seed) {
   return experts;
 }
 
-RouterInput input_of(const at::Tensor& tokens) {
-  return {tokens, {kImages, kPerImage, 1, 3, 3}, "moe", {1, 2}};
-}
+RouterInput input_of(const at::Tensor& tokens) { return {tokens, {kImages, kPerImage, 1, 3, 3}, "moe", {1, 2}}; }
 
 at::Tensor tokens() { return test::random_tensor({kTokens, kWidth}, 3, torch::kFloat); }
 
@@ -53,7 +51,8 @@ TEST_P(EveryRouter, MakesAConsistentRouting) {
   EXPECT_EQ(r.tokens, kTokens);
   EXPECT_EQ(r.experts, kExperts);
   const int64_t assignments = r.token.size(0);
-  for (const at::Tensor& t : {r.expert, r.rank, r.gate, r.kept}) EXPECT_EQ(t.sizes(), (std::vector<int64_t>{assignments}));
+  for (const at::Tensor& t : {r.expert, r.rank, r.gate, r.kept})
+    EXPECT_EQ(t.sizes(), (std::vector<int64_t>{assignments}));
   EXPECT_TRUE(((r.token >= 0) & (r.token < kTokens)).all().item<bool>());
   EXPECT_TRUE(((r.expert >= 0) & (r.expert < kExperts)).all().item<bool>());
   EXPECT_TRUE(torch::equal(r.chosen_count, torch::bincount(r.expert, {}, kExperts)));
@@ -96,7 +95,8 @@ class EveryExpert : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryExpert, TrainsOnRaggedGroupsAndAnswersTheSameAfterACopy) {
   auto experts = make_experts(GetParam(), 1), other = make_experts(GetParam(), 2);
-  const at::Tensor rows = tokens().requires_grad_(true), offsets = torch::tensor(std::vector<int64_t>{0, 7, 7, 8, kTokens}, torch::kLong);
+  const at::Tensor rows = tokens().requires_grad_(true),
+                   offsets = torch::tensor(std::vector<int64_t>{0, 7, 7, 8, kTokens}, torch::kLong);
   const at::Tensor out = experts->forward(rows, offsets);
   ASSERT_EQ(out.sizes(), rows.sizes());
   out.square().sum().backward();

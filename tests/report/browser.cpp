@@ -25,12 +25,12 @@ BrowserPage open_in_browser(const std::string& browser, const std::string& html_
   ProgramOptions options;
   options.environment["HOME"] = profile.path();
   options.timeout_seconds = 120;
-  Program program({"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                   "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                   "--disable-dev-shm-usage", "--user-data-dir=" + profile.path("profile"), "--enable-logging=stderr",
-                   "--v=0", "--window-size=1200,1000", "--virtual-time-budget=20000", "--dump-dom",
-                   "file://" + html_path},
-                  options, browser);
+  Program program(
+      {"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+       "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+       "--user-data-dir=" + profile.path("profile"), "--enable-logging=stderr", "--v=0", "--window-size=1200,1000",
+       "--virtual-time-budget=20000", "--dump-dom", "file://" + html_path},
+      options, browser);
   const ProgramResult result = program.wait();
   BrowserPage page;
   page.dom = result.out;

@@ -20,8 +20,8 @@ TEST(RunMetrics, SortsByKind) {
 }
 
 TEST(RunMetrics, TornLinesCostAWarningOnly) {
-  const RunMetrics log =
-      parse_metrics("{\"kind\":\"train\",\"step\":1,\"loss\":NaN}\n\n[1]\n" + lines({train_record(2, 1)}) + "{\"kind\":\"tr");
+  const RunMetrics log = parse_metrics("{\"kind\":\"train\",\"step\":1,\"loss\":NaN}\n\n[1]\n" +
+                                       lines({train_record(2, 1)}) + "{\"kind\":\"tr");
   EXPECT_EQ(log.train.size(), 1u);
   ASSERT_EQ(log.warnings.size(), 1u);
   EXPECT_NE(log.warnings[0].find("3 lines"), std::string::npos) << log.warnings[0];

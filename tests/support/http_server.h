@@ -14,8 +14,8 @@ namespace sparsight::testing {
 struct HttpAnswer {
   std::string body;
   int status = 200;
-  long cut_after = -1;   // closes the connection after so many bytes of what it promised; -1: never
-  bool ranges = true;    // honours Range (206, 416)
+  long cut_after = -1;        // closes the connection after so many bytes of what it promised; -1: never
+  bool ranges = true;         // honours Range (206, 416)
   std::string location = {};  // of a redirection
 };
 

@@ -19,7 +19,7 @@ TEST(Schedule, WarmsUpLinearlyFromTheFirstStep) {
 TEST(Schedule, CosineIsHalfWayAtTheMiddle) {
   const Schedule schedule = make("cosine", {{"final_factor", 0.2}}, {10, 100});
   EXPECT_DOUBLE_EQ(schedule(0), 1.0);
-  EXPECT_NEAR(schedule(50), 0.6, 1e-12);        // 0.2 + 0.8 * 0.5
+  EXPECT_NEAR(schedule(50), 0.6, 1e-12);  // 0.2 + 0.8 * 0.5
   EXPECT_NEAR(schedule(25), 0.2 + 0.8 * 0.5 * (1 + 0.7071067811865476), 1e-12);
 }
 

@@ -23,7 +23,6 @@ struct OpenFile {
   }
 };
 
-
 }  // namespace
 
 Bytes read_bytes(const std::string& path, int64_t max_bytes) {

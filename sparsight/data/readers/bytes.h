@@ -29,8 +29,8 @@ bool is_gzip(ByteView bytes);
 // one that ends early before `limit` is reached.
 Bytes inflate(ByteView compressed, size_t limit, const std::string& name);
 
-// Whether a tensor of `sizes` (none negative) has at most `limit` values. An axis of size 0 counts as 1: torch multiplies
-// the sizes after it, and must not overflow either.
+// Whether a tensor of `sizes` (none negative) has at most `limit` values. An axis of size 0 counts as 1: torch
+// multiplies the sizes after it, and must not overflow either.
 bool fits(at::IntArrayRef sizes, int64_t limit);
 
 // A uint8 tensor of `sizes` that owns `bytes`; its first element is bytes[offset].

@@ -90,7 +90,8 @@ void GlyphCanvas::write(uint8_t* out, int64_t channels) const {
     return;
   }
   for (int64_t i = 0; i < pixels; ++i) {
-    const int luma = 77 * to_byte(planes_[i]) + 150 * to_byte(planes_[pixels + i]) + 29 * to_byte(planes_[2 * pixels + i]);
+    const int luma =
+        77 * to_byte(planes_[i]) + 150 * to_byte(planes_[pixels + i]) + 29 * to_byte(planes_[2 * pixels + i]);
     out[i] = static_cast<uint8_t>(luma >> 8);
   }
 }

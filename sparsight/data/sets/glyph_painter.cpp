@@ -12,8 +12,8 @@ namespace {
 struct Style {
   Colour paper{}, paper2{}, ink{}, frame_ink{};
   float glyph_radius = 1, frame_radius = 1;  // pixels
-  int passes = 1;                    // times that each stroke is drawn
-  float wobble = 0.02f;              // shift of each stroke point, in parts of the shape
+  int passes = 1;                            // times that each stroke is drawn
+  float wobble = 0.02f;                      // shift of each stroke point, in parts of the shape
   float opacity = 1;
   float grain = 6;  // largest noise, in levels
 };

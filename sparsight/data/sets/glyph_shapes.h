@@ -23,8 +23,8 @@ struct GlyphShape {
 // The drawn signs ("arrow", "house", ...) followed by the letters A to Z.
 const std::vector<GlyphShape>& drawn_glyphs();
 
-// `count` shapes: the drawn ones, then as many generated ones ("g42", ...) as are needed. All differ; shape i is the same
-// whatever the count.
+// `count` shapes: the drawn ones, then as many generated ones ("g42", ...) as are needed. All differ; shape i is the
+// same whatever the count.
 std::vector<GlyphShape> glyph_shapes(int64_t count);
 
 // The shapes around a glyph that show its super-class ("circle", "square", ...).

@@ -17,7 +17,10 @@ class GlyphsDataSet final : public DataSet {
  public:
   GlyphsDataSet(const GlyphsOptions& options, const std::string& split, int64_t size,
                 const std::vector<std::string>& domains)
-      : options_(options), split_(split), purpose_("glyphs." + split), size_(size),
+      : options_(options),
+        split_(split),
+        purpose_("glyphs." + split),
+        size_(size),
         shapes_(glyph_shapes(options.classes)) {
     info_.name = "glyphs";
     for (const GlyphShape& shape : shapes_) info_.classes.push_back(shape.name);

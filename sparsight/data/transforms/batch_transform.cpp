@@ -43,15 +43,12 @@ double draw_beta(double alpha, RandomStream& random) {
 }
 
 BatchTransform::BatchTransform(const TransformOptions& options, int64_t classes)
-    : mixup_(options.mixup),
-      cutmix_(options.cutmix),
-      label_smoothing_(options.label_smoothing),
-      classes_(classes) {}
+    : mixup_(options.mixup), cutmix_(options.cutmix), label_smoothing_(options.label_smoothing), classes_(classes) {}
 
 void BatchTransform::operator()(Batch& batch, RandomStream& random) const {
   if (mixup_ == 0 && cutmix_ == 0 && label_smoothing_ == 0) return;
-  at::Tensor targets = at::full({batch.labels.size(0), classes_}, label_smoothing_ / static_cast<double>(classes_),
-                                at::kFloat);
+  at::Tensor targets =
+      at::full({batch.labels.size(0), classes_}, label_smoothing_ / static_cast<double>(classes_), at::kFloat);
   targets.scatter_(1, batch.labels.unsqueeze(1),
                    1 - label_smoothing_ + label_smoothing_ / static_cast<double>(classes_));
   if (mixup_ > 0 || cutmix_ > 0) {

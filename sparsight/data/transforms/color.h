@@ -18,8 +18,8 @@ struct GrayscaleOptions {
   void declare(OptionSet& set);
 };
 
-// Brightness, contrast and saturation by factors drawn from [max(0, 1 - x), 1 + x], hue by a shift from [-x, x], in random
-// order.
+// Brightness, contrast and saturation by factors drawn from [max(0, 1 - x), 1 + x], hue by a shift from [-x, x], in
+// random order.
 TransformOp make_color_jitter(const ColorJitterOptions& options);
 
 // Grey with the given probability; the number of channels stays.

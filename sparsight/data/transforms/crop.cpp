@@ -21,8 +21,7 @@ void check_fits(const char* op, const at::Tensor& image, int64_t size) {
 }
 
 void check_range(const char* key, const std::vector<double>& range) {
-  if (range.size() != 2 || range[0] > range[1])
-    fail_usage("random_resized_crop needs ", key, " = [smallest, largest]");
+  if (range.size() != 2 || range[0] > range[1]) fail_usage("random_resized_crop needs ", key, " = [smallest, largest]");
 }
 
 }  // namespace

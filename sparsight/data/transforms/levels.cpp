@@ -73,9 +73,8 @@ at::Tensor posterize(const at::Tensor& image, int bits) {
 }
 
 at::Tensor solarize(const at::Tensor& image, int threshold) {
-  return map_levels(image, "solarize", [=](const Histogram&) {
-    return table_from([=](int i) { return i < threshold ? i : 255 - i; });
-  });
+  return map_levels(image, "solarize",
+                    [=](const Histogram&) { return table_from([=](int i) { return i < threshold ? i : 255 - i; }); });
 }
 
 at::Tensor autocontrast(const at::Tensor& image) { return map_levels(image, "autocontrast", stretched); }

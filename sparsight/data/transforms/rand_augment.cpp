@@ -17,10 +17,10 @@ struct Augmentation {
 double width_of(const at::Tensor& image) { return static_cast<double>(image.size(2)); }
 double height_of(const at::Tensor& image) { return static_cast<double>(image.size(1)); }
 
-constexpr double kLargestShear = 0.3;           // tangent
-constexpr double kLargestShift = 150.0 / 331;   // of the side
-constexpr double kLargestTurn = 0.5235987756;   // 30 degrees
-constexpr double kLargestEnhancement = 0.9;     // of a factor from 1
+constexpr double kLargestShear = 0.3;          // tangent
+constexpr double kLargestShift = 150.0 / 331;  // of the side
+constexpr double kLargestTurn = 0.5235987756;  // 30 degrees
+constexpr double kLargestEnhancement = 0.9;    // of a factor from 1
 
 const std::vector<Augmentation>& list() {
   static const std::vector<Augmentation> augmentations{
@@ -46,22 +46,18 @@ const std::vector<Augmentation>& list() {
          const double cosine = std::cos(kLargestTurn * s), sine = std::sin(kLargestTurn * s);
          return warp(image, {cosine, -sine, 0, sine, cosine, 0}, fill);
        }},
-      {"brightness",
-       [](const at::Tensor& image, double s, uint8_t) { return adjust_brightness(image, 1 + kLargestEnhancement * s); }},
-      {"color",
-       [](const at::Tensor& image, double s, uint8_t) { return adjust_saturation(image, 1 + kLargestEnhancement * s); }},
+      {"brightness", [](const at::Tensor& image, double s,
+                        uint8_t) { return adjust_brightness(image, 1 + kLargestEnhancement * s); }},
+      {"color", [](const at::Tensor& image, double s,
+                   uint8_t) { return adjust_saturation(image, 1 + kLargestEnhancement * s); }},
       {"contrast",
        [](const at::Tensor& image, double s, uint8_t) { return adjust_contrast(image, 1 + kLargestEnhancement * s); }},
       {"sharpness",
        [](const at::Tensor& image, double s, uint8_t) { return adjust_sharpness(image, 1 + kLargestEnhancement * s); }},
-      {"posterize",
-       [](const at::Tensor& image, double s, uint8_t) {
-         return posterize(image, 8 - static_cast<int>(std::lround(4 * std::fabs(s))));
-       }},
-      {"solarize",
-       [](const at::Tensor& image, double s, uint8_t) {
-         return solarize(image, static_cast<int>(std::ceil(255 * (1 - std::fabs(s)))));
-       }},
+      {"posterize", [](const at::Tensor& image, double s,
+                       uint8_t) { return posterize(image, 8 - static_cast<int>(std::lround(4 * std::fabs(s)))); }},
+      {"solarize", [](const at::Tensor& image, double s,
+                      uint8_t) { return solarize(image, static_cast<int>(std::ceil(255 * (1 - std::fabs(s))))); }},
       {"autocontrast", [](const at::Tensor& image, double, uint8_t) { return autocontrast(image); }},
       {"equalize", [](const at::Tensor& image, double, uint8_t) { return equalize(image); }},
   };

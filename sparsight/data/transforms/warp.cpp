@@ -19,8 +19,8 @@ at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, uint8_t fill)
     for (int64_t column = 0; column < width; ++column) {
       const double x = static_cast<double>(column) + 0.5 - middle_x;
       const double from_x = a * x + b * y + c + middle_x, from_y = d * x + e * y + f + middle_y;
-      const bool inside = from_x >= 0 && from_y >= 0 && from_x < static_cast<double>(width) &&
-                          from_y < static_cast<double>(height);
+      const bool inside =
+          from_x >= 0 && from_y >= 0 && from_x < static_cast<double>(width) && from_y < static_cast<double>(height);
       const int64_t to = row * width + column;
       const int64_t from = inside ? static_cast<int64_t>(from_y) * width + static_cast<int64_t>(from_x) : 0;
       for (int64_t plane = 0; plane < channels; ++plane)

@@ -69,15 +69,15 @@ class MoeMlpFunction : public torch::autograd::Function<MoeMlpFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    if (at::GradMode::is_enabled()) fail("experts have no second derivative; do not create a graph of the backward pass");
+    if (at::GradMode::is_enabled())
+      fail("experts have no second derivative; do not create a graph of the backward pass");
     const auto saved = context->get_saved_variables();
     const at::Tensor &rows = saved[0], &offsets = saved[1], &w1 = saved[2], &w2 = saved[3];
     const at::Tensor &hidden = saved[4], &active = saved[5];
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     const LinearGradients second = grouped_linear_backward(grads[0].contiguous(), active, offsets, w2, true);
     const at::Tensor hidden_grad = activate_backward(second.rows, hidden, activation);
-    const LinearGradients first =
-        grouped_linear_backward(hidden_grad, rows, offsets, w1, context->needs_input_grad(0));
+    const LinearGradients first = grouped_linear_backward(hidden_grad, rows, offsets, w1, context->needs_input_grad(0));
     return {first.rows, {}, first.weight, first.bias, second.weight, second.bias, {}};
   }
 };

@@ -11,7 +11,8 @@ namespace sparsight {
 
 at::Tensor load_probability(const Routing& routing) {
   if (routing.noise_std == 0 || routing.per_token == 0) return {};
-  const at::Tensor last_choice = routing.expert.view({routing.tokens, routing.per_token}).narrow(1, routing.per_token - 1, 1);
+  const at::Tensor last_choice =
+      routing.expert.view({routing.tokens, routing.per_token}).narrow(1, routing.per_token - 1, 1);
   const at::Tensor threshold = routing.noisy_logits.gather(1, last_choice);  // [N,1]
   // 1 - Phi(z) = erfc(z / sqrt(2)) / 2 keeps its digits in the tail, where 1 - (1 + erf) / 2 loses them all.
   return 0.5 * at::erfc((threshold - routing.clean_logits) * (std::sqrt(0.5) / routing.noise_std));

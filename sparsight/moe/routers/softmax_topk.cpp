@@ -53,8 +53,6 @@ Routing SoftmaxTopKRouter::route(const RouterInput& input) {
                             options_.renormalize);
 }
 
-void SoftmaxTopKRouter::initialize(const InitRandom& random) {
-  init_normal(weight, kVitStd, random.stream("weight"));
-}
+void SoftmaxTopKRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
 }  // namespace sparsight

@@ -12,7 +12,8 @@ namespace sparsight::ref {
 ExpertGroups sort_by_expert(const at::Tensor& expert, const at::Tensor& kept, int64_t experts) {
   const at::Tensor assignments = at::nonzero(kept).squeeze(1);
   const at::Tensor of = expert.index_select(0, assignments);
-  const at::Tensor order = assignments.index_select(0, at::argsort(of, /*stable=*/true, /*dim=*/0, /*descending=*/false));
+  const at::Tensor order =
+      assignments.index_select(0, at::argsort(of, /*stable=*/true, /*dim=*/0, /*descending=*/false));
   const at::Tensor ends = at::cumsum(count_by_expert(of, experts), 0);
   return {order, at::cat({at::zeros({1}, ends.options()), ends})};
 }

@@ -16,8 +16,9 @@ Sgd::Sgd(const SgdOptions& options, std::vector<OptimizedParameter> parameters)
 
 void Sgd::update(const std::vector<size_t>& which, bool decay, double lr) {
   const bool momentum = options_.momentum > 0, nesterov = options_.nesterov && momentum;
-  at::_fused_sgd_(values(which), gradients(which), momentum ? states(momentum_, which) : std::vector<at::Tensor>{}, decay ? options_.weight_decay : 0.0,
-                  options_.momentum, lr, /*dampening=*/0.0, nesterov, /*maximize=*/false, /*is_first_step=*/false);
+  at::_fused_sgd_(values(which), gradients(which), momentum ? states(momentum_, which) : std::vector<at::Tensor>{},
+                  decay ? options_.weight_decay : 0.0, options_.momentum, lr, /*dampening=*/0.0, nesterov,
+                  /*maximize=*/false, /*is_first_step=*/false);
 }
 
 }  // namespace sparsight

@@ -48,8 +48,7 @@ TEST(GlyphShapes, CurvesLieBetweenPoints) {
     for (const GlyphStroke& stroke : shape.strokes) {
       ASSERT_GE(stroke.size(), 2u) << shape.name;
       EXPECT_FALSE(stroke.front().control || stroke.back().control) << shape.name;
-      for (size_t i = 1; i < stroke.size(); ++i)
-        EXPECT_FALSE(stroke[i].control && stroke[i - 1].control) << shape.name;
+      for (size_t i = 1; i < stroke.size(); ++i) EXPECT_FALSE(stroke[i].control && stroke[i - 1].control) << shape.name;
     }
   }
 }

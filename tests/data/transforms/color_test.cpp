@@ -29,7 +29,7 @@ TEST(ColorJitter, DrawsBrightnessFromItsRange) {
     seen.insert(got);
     sum += got;
   }
-  EXPECT_GT(seen.size(), 70u);             // of 80 levels
+  EXPECT_GT(seen.size(), 70u);              // of 80 levels
   EXPECT_NEAR(sum / 1000, 99.5, 4 * 0.73);  // uniform, fractions dropped; standard error 80 / sqrt(12 * 1000)
 }
 
@@ -40,10 +40,10 @@ TEST(ColorJitter, WithoutStrengthChangesNothing) {
 }
 
 TEST(ColorJitter, UsesEachOfItsFourChanges) {
-  const at::Tensor image = at::tensor({200, 20, 100, 50, 90, 10, 60, 255, 30, 40, 70, 80}, at::TensorOptions(at::kByte))
-                               .view({3, 2, 2});
-  for (double ColorJitterOptions::* change : {&ColorJitterOptions::brightness, &ColorJitterOptions::contrast,
-                                              &ColorJitterOptions::saturation, &ColorJitterOptions::hue}) {
+  const at::Tensor image =
+      at::tensor({200, 20, 100, 50, 90, 10, 60, 255, 30, 40, 70, 80}, at::TensorOptions(at::kByte)).view({3, 2, 2});
+  for (double ColorJitterOptions::*change : {&ColorJitterOptions::brightness, &ColorJitterOptions::contrast,
+                                             &ColorJitterOptions::saturation, &ColorJitterOptions::hue}) {
     ColorJitterOptions options;
     options.*change = 0.5;
     RandomStream random(3, "test");

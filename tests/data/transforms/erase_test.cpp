@@ -26,7 +26,7 @@ TEST(RandomErasing, ErasesOneBoxOfTheAskedArea) {
     const at::Tensor gone = erase(options, image, seed).eq(9)[0];
     const int64_t rows = gone.any(1).sum().item<int64_t>(), columns = gone.any(0).sum().item<int64_t>();
     const int64_t area = gone.sum().item<int64_t>();
-    EXPECT_EQ(area, rows * columns);  // one box
+    EXPECT_EQ(area, rows * columns);   // one box
     EXPECT_GE(area, 0.1 * 2500 - 50);  // sides are rounded: half a pixel on each of at most 50
     EXPECT_LE(area, 0.2 * 2500 + 50);
   }
@@ -36,7 +36,7 @@ TEST(RandomErasing, HappensWithItsProbability) {
   const at::Tensor image = at::full({1, 20, 20}, 100, at::kByte);
   int erased = 0;
   for (uint64_t seed = 0; seed < 1000; ++seed) erased += !at::equal(erase({}, image, seed), image);
-  EXPECT_NEAR(erased, 500, 64);  // 4 sqrt(1000 / 4) = 63
+  EXPECT_NEAR(erased, 500, 64);             // 4 sqrt(1000 / 4) = 63
   EXPECT_EQ(image.min().item<int>(), 100);  // the input is left alone
 }
 

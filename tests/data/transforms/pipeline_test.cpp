@@ -4,8 +4,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <nlohmann/json.hpp>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
 
@@ -29,13 +29,15 @@ TEST(TransformPipeline, WithoutStepsScalesBytesToOne) {
 
 TEST(TransformPipeline, NormalizesByHand) {
   // (51 / 255 - 0.5) / 0.25 = -1.2
-  const at::Tensor image = apply(R"([{"op": "normalize", "mean": [0.5], "std": [0.25]}])", at::full({3, 1, 1}, 51, at::kByte));
+  const at::Tensor image =
+      apply(R"([{"op": "normalize", "mean": [0.5], "std": [0.25]}])", at::full({3, 1, 1}, 51, at::kByte));
   EXPECT_NEAR(image[2][0][0].item<float>(), -1.2f, 1e-6);
 }
 
 TEST(TransformPipeline, CropsTheMiddle) {
   const at::Tensor image = apply(R"([{"op": "center_crop", "size": 2}])", numbered(4, 4)).mul(255);
-  EXPECT_TRUE(at::equal(image.round().to(at::kByte), at::arange(0, 16, at::TensorOptions(at::kByte)).view({1, 4, 4}).slice(1, 1, 3).slice(2, 1, 3)));
+  EXPECT_TRUE(at::equal(image.round().to(at::kByte),
+                        at::arange(0, 16, at::TensorOptions(at::kByte)).view({1, 4, 4}).slice(1, 1, 3).slice(2, 1, 3)));
 }
 
 TEST(TransformPipeline, RandomCropsStayInsideAndVary) {
@@ -56,8 +58,9 @@ TEST(TransformPipeline, FlipsWithItsProbability) {
 TEST(TransformPipeline, ResizesTheShorterSideAndKeepsTheAspect) {
   EXPECT_EQ(apply(R"([{"op": "resize", "size": [4]}])", at::zeros({3, 8, 12}, at::kByte)).sizes(),
             (std::vector<int64_t>{3, 4, 6}));
-  EXPECT_EQ(apply(R"([{"op": "resize", "size": [4, 5], "filter": "bicubic"}])", at::zeros({3, 8, 12}, at::kByte)).sizes(),
-            (std::vector<int64_t>{3, 4, 5}));
+  EXPECT_EQ(
+      apply(R"([{"op": "resize", "size": [4, 5], "filter": "bicubic"}])", at::zeros({3, 8, 12}, at::kByte)).sizes(),
+      (std::vector<int64_t>{3, 4, 5}));
 }
 
 TEST(TransformPipeline, HalvingAveragesPixelsByHand) {
@@ -83,7 +86,8 @@ TEST(TransformPipeline, RefusesWhatCannotWork) {
   EXPECT_THROW(apply(R"([{"size": 4}])", numbered(4, 4)), UsageError);
   EXPECT_THROW(apply(R"([{"op": "resize", "size": []}])", numbered(4, 4)), UsageError);
   EXPECT_THROW(apply(R"([{"op": "normalize", "mean": [0.5, 0.5], "std": [1]}])", numbered(4, 4)), UsageError);
-  EXPECT_THROW(apply(R"([{"op": "normalize", "preset": "imagenet"}])", numbered(4, 4)), UsageError);  // 3 means, 1 channel
+  EXPECT_THROW(apply(R"([{"op": "normalize", "preset": "imagenet"}])", numbered(4, 4)),
+               UsageError);  // 3 means, 1 channel
 }
 
 }  // namespace

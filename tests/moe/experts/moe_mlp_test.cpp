@@ -46,7 +46,8 @@ TEST(MoeMlp, AgreesWithRowByRowEvaluationInEveryType) {
     for (at::Tensor* t : {&w.w1, &w.b1, &w.w2, &w.b2}) *t = *t * 0.2;
     const at::Tensor rows = test::random_tensor({8, 24}, 5, type);
     const at::Tensor got = moe_mlp(rows, ragged_offsets(), w, Activation::gelu);
-    const MoeMlpWeights wide{w.w1.to(torch::kDouble), w.b1.to(torch::kDouble), w.w2.to(torch::kDouble), w.b2.to(torch::kDouble)};
+    const MoeMlpWeights wide{w.w1.to(torch::kDouble), w.b1.to(torch::kDouble), w.w2.to(torch::kDouble),
+                             w.b2.to(torch::kDouble)};
     const at::Tensor expected = by_rows(rows.to(torch::kDouble), ragged_offsets(), wide, Activation::gelu);
     const double tol = type == torch::kDouble ? 1e-12 : type == torch::kFloat ? 1e-5 : 3e-2;
     EXPECT_TRUE(torch::allclose(got.to(torch::kDouble), expected, tol, tol)) << type;
@@ -57,7 +58,8 @@ TEST(MoeMlp, AgreesWithRowByRowEvaluationInEveryType) {
 TEST(MoeMlp, NoRowsAtAllGiveAnEmptyResultAndZeroGradients) {
   const MoeMlpWeights w = random_weights(3, 4, 6);
   w.w1.requires_grad_(true);
-  const at::Tensor out = moe_mlp(torch::empty({0, 4}, torch::kDouble), torch::zeros({4}, torch::kLong), w, Activation::gelu);
+  const at::Tensor out =
+      moe_mlp(torch::empty({0, 4}, torch::kDouble), torch::zeros({4}, torch::kLong), w, Activation::gelu);
   EXPECT_EQ(out.sizes(), (std::vector<int64_t>{0, 4}));
   out.sum().backward();
   EXPECT_TRUE(torch::equal(w.w1.grad(), torch::zeros_like(w.w1)));

@@ -1,13 +1,13 @@
 // The V-MoE losses against the worked example of tests/moe/vmoe_example.h.
 #include <gtest/gtest.h>
 
-#include "tests/moe/vmoe_example.h"
 #include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "tests/moe/vmoe_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
@@ -33,7 +33,8 @@ TEST_P(VmoeLosses, Importance) {
   loss.backward();
   expect_near(clean.grad(), torch::tensor({{-0.013804, 0.010846, 0.043706, -0.040748},
                                            {-0.012148, -0.021931, 0.059306, -0.025228},
-                                           {-0.012291, 0.011950, 0.044542, -0.044200}}, torch::kDouble));
+                                           {-0.012291, 0.011950, 0.044542, -0.044200}},
+                                          torch::kDouble));
 }
 
 TEST_P(VmoeLosses, Load) {
@@ -42,14 +43,16 @@ TEST_P(VmoeLosses, Load) {
   const at::Tensor probability = load_probability(routing);
   expect_near(probability, torch::tensor({{0.964070, 0.000003, 0.000968, 0.211855},
                                           {0.000000, 0.344578, 0.999995, 0.000001},
-                                          {0.004661, 0.999663, 0.420740, 0.274253}}, torch::kDouble));
+                                          {0.004661, 0.999663, 0.420740, 0.274253}},
+                                         torch::kDouble));
   expect_near(probability.mean(0), torch::tensor({0.322910, 0.448082, 0.473901, 0.162036}, torch::kDouble));
   const at::Tensor loss = load_loss(routing);
   expect_near(loss, torch::tensor(0.123314, torch::kDouble));
   loss.backward();
   expect_near(clean.grad(), torch::tensor({{-0.030715, 0.000005, 0.001387, 0.029323},
                                            {0.000000, -0.000006, 0.000011, -0.000005},
-                                           {-0.005284, 0.000352, 0.423443, -0.418511}}, torch::kDouble));
+                                           {-0.005284, 0.000352, 0.423443, -0.418511}},
+                                          torch::kDouble));
 }
 
 TEST_P(VmoeLosses, WeightedSum) {
@@ -91,7 +94,8 @@ TEST(VmoeLoss, AWeightOfZeroSkipsTheTerm) {
 
 TEST(VmoeLoss, AnEmptyPoolHasZeroLosses) {
   const Routing routing = route_softmax_topk(torch::empty({0, 4}), torch::empty({0, 4}), 0.25, 2, false);
-  for (const NamedLoss& loss : compute_losses(routing, LossOptions())) EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
+  for (const NamedLoss& loss : compute_losses(routing, LossOptions()))
+    EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
 }
 
 }  // namespace sparsight

@@ -28,15 +28,18 @@ class SoftmaxTopKExample : public testing::TestWithParam<at::ScalarType> {};
 TEST_P(SoftmaxTopKExample, Reproduces) {
   const auto type = GetParam();
   const double tol = test::example_tolerance(type);
-  const Routing r = route_softmax_topk(test::example_logits().to(type), test::example_epsilon().to(type), 0.25, 2, false);
+  const Routing r =
+      route_softmax_topk(test::example_logits().to(type), test::example_epsilon().to(type), 0.25, 2, false);
   const auto near = [&](const at::Tensor& got, const at::Tensor& expected) {
     EXPECT_TRUE(torch::allclose(got.to(torch::kDouble), expected, 0, tol)) << got;
   };
-  near(r.noisy_logits, torch::tensor({{1.075, -0.925, -0.2, 0.5}, {-1.125, 0.55, 1.925, -0.7}, {-0.2, 0.775, 0.075, -0.3}},
-                                     torch::kDouble));
+  near(r.noisy_logits,
+       torch::tensor({{1.075, -0.925, -0.2, 0.5}, {-1.125, 0.55, 1.925, -0.7}, {-0.2, 0.775, 0.075, -0.3}},
+                     torch::kDouble));
   near(r.scores, torch::tensor({{0.505696, 0.068439, 0.141307, 0.284558},
                                 {0.034502, 0.184200, 0.728524, 0.052774},
-                                {0.170284, 0.451452, 0.224184, 0.154080}}, torch::kDouble));
+                                {0.170284, 0.451452, 0.224184, 0.154080}},
+                               torch::kDouble));
   near(r.gate, torch::tensor({0.505696, 0.284558, 0.728524, 0.184200, 0.451452, 0.224184}, torch::kDouble));
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
   EXPECT_TRUE(torch::equal(r.token, torch::tensor({0, 0, 1, 1, 2, 2}, torch::kLong)));
@@ -81,7 +84,8 @@ TEST(SoftmaxTopK, HugeLogitsStillChooseTheRightExperts) {
 TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
   auto router = router_of(16, 8);
   const at::Tensor tokens = test::random_tensor({4000, 16}, 4, torch::kFloat);
-  const Routing a = router->route(pool(tokens)), again = router->route(pool(tokens)), next = router->route(pool(tokens, 1));
+  const Routing a = router->route(pool(tokens)), again = router->route(pool(tokens)),
+                next = router->route(pool(tokens, 1));
   EXPECT_DOUBLE_EQ(a.noise_std, 1.0 / 8);
   EXPECT_TRUE(torch::equal(a.noisy_logits, again.noisy_logits));
   EXPECT_FALSE(torch::equal(a.noisy_logits, next.noisy_logits));
@@ -121,8 +125,6 @@ TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {
   EXPECT_EQ(router->route(pool(tokens)).per_token, 1);
 }
 
-TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) {
-  EXPECT_THROW(router_of(4, 1), UsageError);
-}
+TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }
 
 }  // namespace sparsight

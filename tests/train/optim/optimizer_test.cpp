@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 namespace sparsight {
