@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/support/program.h"
 
 namespace sparsight::testing {
@@ -98,7 +99,7 @@ TEST(ConfigVerb, WhatShowPrintsIsAConfigurationWithTheSameValues) {
 TEST(ConfigVerb, TheReferenceInDocsIsUpToDate) {
   const ProgramResult result = run_program({"config", "docs"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  std::ifstream file(SPARSIGHT_SOURCE_DIR "/docs/configuration.md");
+  std::ifstream file(test::source_path("docs/configuration.md"));
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_EQ(text.str(), result.out) << "run: sparsight config docs > docs/configuration.md";

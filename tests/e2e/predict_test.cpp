@@ -11,6 +11,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/safetensors.h"
 #include "tests/e2e/train_fixture.h"
+#include "tests/support/paths.h"
 
 namespace sparsight::testing {
 namespace {
@@ -117,7 +118,7 @@ std::string with_header(const std::string& header) {
 
 TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
   const std::string entry = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
-  const std::string golden = SPARSIGHT_SOURCE_DIR "/tests/golden/io/";
+  const std::string golden = test::source_path("tests/golden/io/");
   const auto refuse = [&](const std::string& path, const std::string& part) {
     const std::string out = folder_->path("never");
     expect_failure(run_program({"train", tiny_config(*folder_), "--init-from", path, "--out", out}), part);

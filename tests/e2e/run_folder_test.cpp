@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/e2e/train_fixture.h"
+#include "tests/support/paths.h"
 #include "tests/support/small_disk.h"
 
 namespace sparsight::testing {
@@ -45,7 +46,7 @@ TEST(RunFolderProgram, ALimitOnFileSizesEndsTheRun) {
   const TemporaryFolder folder;
   const std::string run = folder.path("run");
   Program program(
-      {"-c", "ulimit -f 40; exec \"$0\" \"$@\"", SPARSIGHT_PROGRAM, "train", tiny_config(folder), "--out", run}, {},
+      {"-c", "ulimit -f 40; exec \"$0\" \"$@\"", test::program_path(), "train", tiny_config(folder), "--out", run}, {},
       "/bin/sh");
   expect_failure(program.wait(), "File too large; free some space");
   expect_nothing_half_written(run);

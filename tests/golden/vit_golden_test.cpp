@@ -5,12 +5,13 @@
 
 #include "sparsight/io/safetensors.h"
 #include "sparsight/models/vit.h"
+#include "tests/support/paths.h"
 
 namespace sparsight {
 namespace {
 
 std::map<std::string, at::Tensor> golden_tensors() {
-  const TensorFile file = read_safetensors(SPARSIGHT_SOURCE_DIR "/tests/golden/vit_golden.safetensors");
+  const TensorFile file = read_safetensors(test::source_path("tests/golden/vit_golden.safetensors"));
   return {file.tensors.begin(), file.tensors.end()};
 }
 

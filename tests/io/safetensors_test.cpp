@@ -13,6 +13,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/paths.h"
 #include "tests/support/small_disk.h"
 
 namespace sparsight {
@@ -53,7 +54,7 @@ TEST(Safetensors, RoundTripsEveryTypeInOrderWithMetadata) {
 
 // tests/golden/io/make_safetensors.py wrote the file with Python's safetensors package.
 TEST(Safetensors, ReadsAFileOfThePythonPackage) {
-  const TensorFile file = read_safetensors(SPARSIGHT_SOURCE_DIR "/tests/golden/io/python.safetensors");
+  const TensorFile file = read_safetensors(test::source_path("tests/golden/io/python.safetensors"));
   EXPECT_EQ(file.metadata.at("made_by"), "python");
   ASSERT_EQ(file.tensors.size(), 10u);
   for (const auto& [name, tensor] : file.tensors) {

@@ -9,13 +9,14 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/pickle.h"
 #include "tests/support/errors.h"
+#include "tests/support/paths.h"
 #include "tests/support/program.h"
 
 namespace sparsight {
 namespace {
 
 // tests/golden/io/make_torch_files.py wrote these with PyTorch.
-std::string golden(const std::string& name) { return SPARSIGHT_SOURCE_DIR "/tests/golden/io/" + name; }
+std::string golden(const std::string& name) { return test::source_path("tests/golden/io/" + name); }
 
 void expect_linear(const NamedTensors& tensors) {
   ASSERT_EQ(tensors.size(), 2u);

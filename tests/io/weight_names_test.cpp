@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/checkpoint.h"
 #include "tests/support/errors.h"
+#include "tests/support/paths.h"
 #include "tests/support/program.h"
 
 namespace sparsight {
@@ -46,8 +47,8 @@ TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
   write_checkpoint(folder.path("a"),
                    {{{"w", at::ones({2})}}, {{"step", at::ones({1})}}, Json::object(), Json::object()});
   ASSERT_EQ(read_weights(folder.path("a")).size(), 1u);
-  EXPECT_EQ(read_weights(SPARSIGHT_SOURCE_DIR "/tests/golden/io/python.safetensors").size(), 10u);
-  EXPECT_EQ(read_weights(SPARSIGHT_SOURCE_DIR "/tests/golden/io/plain.pt").size(), 2u);
+  EXPECT_EQ(read_weights(test::source_path("tests/golden/io/python.safetensors")).size(), 10u);
+  EXPECT_EQ(read_weights(test::source_path("tests/golden/io/plain.pt")).size(), 2u);
   EXPECT_NE(testing::message_of([&] {
               read_weights(folder.write("b", "hello, this is no weights file"));
             }).find("no safetensors file"),

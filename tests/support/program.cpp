@@ -14,6 +14,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/paths.h"
+
 extern char** environ;
 
 namespace sparsight::testing {
@@ -45,7 +47,7 @@ bool drain(int fd, std::string& text) {
 Program::Program(std::vector<std::string> arguments, ProgramOptions options, const std::string& program)
     : options_(std::move(options)) {
   signal(SIGPIPE, SIG_IGN);  // a program that does not read its stdin must not end the test
-  const std::string path = program.empty() ? SPARSIGHT_PROGRAM : program;
+  const std::string path = program.empty() ? test::program_path() : program;
   arguments.insert(arguments.begin(), path);
   std::vector<std::string> environment;
   for (char** entry = environ; *entry; ++entry) {

@@ -12,13 +12,14 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/bytes.h"
+#include "tests/support/paths.h"
 
 namespace sparsight::testing {
 
 inline Bytes bytes_of(const std::string& text) { return Bytes(text.begin(), text.end()); }
 
 inline std::string golden_image(const std::string& name) {
-  std::ifstream file(std::string(SPARSIGHT_SOURCE_DIR) + "/tests/golden/images/" + name, std::ios::binary);
+  std::ifstream file(test::source_path("tests/golden/images/" + name), std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

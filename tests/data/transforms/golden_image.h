@@ -9,11 +9,13 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
+#include "tests/support/paths.h"
+
 namespace sparsight {
 
 // A binary PPM or PGM -> [C,H,W] uint8.
 inline at::Tensor golden_image(const std::string& name) {
-  std::ifstream file(std::string(SPARSIGHT_SOURCE_DIR "/tests/golden/transforms/") + name, std::ios::binary);
+  std::ifstream file(test::source_path("tests/golden/transforms/" + name), std::ios::binary);
   std::string magic;
   int64_t width = 0, height = 0, levels = 0;
   file >> magic >> width >> height >> levels;

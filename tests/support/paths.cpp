@@ -1,0 +1,8 @@
+#include "tests/support/paths.h"
+
+namespace sparsight::test {
+
+std::string program_path() { return SPARSIGHT_PROGRAM; }
+std::string source_path(const std::string& relative) { return std::string(SPARSIGHT_SOURCE_DIR "/") + relative; }
+
+}  // namespace sparsight::test

@@ -1,0 +1,12 @@
+// Where the program under test and the sources lie.
+#pragma once
+
+#include <string>
+
+namespace sparsight::test {
+
+std::string program_path();  // the sparsight program
+std::string source_path(
+    const std::string& relative);  // a file of the repository: "tests/golden/vit_golden.safetensors"
+
+}  // namespace sparsight::test
