@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
 namespace {
@@ -34,7 +35,7 @@ Json parse_strictly(std::string_view text, const std::string& path) {
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
-      fail(path, " is no safetensors file: its header has the key ", parsed.dump(), " twice");
+      fail(path, " is no safetensors file: its header has the key ", printable(parsed.dump()), " twice");
     return true;
   };
   try {
@@ -51,7 +52,7 @@ at::ScalarType type_of(const Json& entry, const std::string& name, const std::st
     if (value == type.name) return type.type;
     known += (known.empty() ? "" : ", ") + std::string(type.name);
   }
-  fail(path, ": tensor ", name, " has the unknown type ", value.dump(), " (known: ", known, ")");
+  fail(path, ": tensor ", printable(name), " has the unknown type ", printable(value.dump()), " (known: ", known, ")");
 }
 
 // The list of non-negative integers at `key`.
@@ -64,33 +65,38 @@ std::vector<uint64_t> counts_of(const Json& entry, const char* key, const std::s
       good = good && value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
       if (good) counts.push_back(value.get<uint64_t>());
     }
-  if (!good) fail(path, ": tensor ", name, " must have a list of whole numbers as ", key, ", got ", list.dump());
+  if (!good)
+    fail(path, ": tensor ", printable(name), " must have a list of whole numbers as ", key, ", got ",
+         printable(list.dump()));
   return counts;
 }
 
 TensorEntry entry_of(const std::string& name, const Json& value, uint64_t data_bytes, const std::string& path) {
-  if (!value.is_object()) fail(path, ": tensor ", name, " must be described by an object, got ", value.dump());
+  if (!value.is_object())
+    fail(path, ": tensor ", printable(name), " must be described by an object, got ", printable(value.dump()));
   TensorEntry entry{name, type_of(value, name, path), {}, 0, 0};
   const std::vector<uint64_t> shape = counts_of(value, "shape", name, path);
   const std::vector<uint64_t> offsets = counts_of(value, "data_offsets", name, path);
   if (shape.size() > kMaxDimensions)
-    fail(path, ": tensor ", name, " has ", shape.size(), " dimensions, at most ", kMaxDimensions, " are allowed");
+    fail(path, ": tensor ", printable(name), " has ", shape.size(), " dimensions, at most ", kMaxDimensions,
+         " are allowed");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
-    fail(path, ": tensor ", name, " lies at ", value["data_offsets"].dump(), " but the file holds ", data_bytes,
-         " bytes of tensors; it is cut or damaged");
+    fail(path, ": tensor ", printable(name), " lies at ", value["data_offsets"].dump(), " but the file holds ",
+         data_bytes, " bytes of tensors; it is cut or damaged");
   // Sizes of zero count as one for the overflow check: strides are products over them too.
   uint64_t bytes = at::elementSize(entry.type), strides = bytes;
   for (const uint64_t size : shape) {
     entry.shape.push_back(static_cast<int64_t>(size));
     const uint64_t limit = INT64_MAX;
-    if (strides > limit / std::max<uint64_t>(size, 1)) fail(path, ": tensor ", name, " has an impossible shape");
+    if (strides > limit / std::max<uint64_t>(size, 1))
+      fail(path, ": tensor ", printable(name), " has an impossible shape");
     strides *= std::max<uint64_t>(size, 1);
     bytes *= size;
   }
   entry.begin = offsets[0];
   entry.end = offsets[1];
   if (entry.end - entry.begin != bytes)
-    fail(path, ": tensor ", name, " of shape ", Json(shape).dump(), " needs ", bytes, " bytes but has ",
+    fail(path, ": tensor ", printable(name), " of shape ", Json(shape).dump(), " needs ", bytes, " bytes but has ",
          entry.end - entry.begin);
   return entry;
 }
@@ -105,8 +111,9 @@ void check_cover(const std::vector<TensorEntry>& tensors, uint64_t data_bytes, c
   uint64_t covered = 0;
   for (const TensorEntry* entry : sorted) {
     if (entry->begin != covered)
-      fail(path, ": tensor ", entry->name, entry->begin < covered ? " overlaps another one" : " leaves a gap before it",
-           " at byte ", entry->begin, "; the file is damaged");
+      fail(path, ": tensor ", printable(entry->name),
+           entry->begin < covered ? " overlaps another one" : " leaves a gap before it", " at byte ", entry->begin,
+           "; the file is damaged");
     covered = entry->end;
   }
   if (covered != data_bytes)
@@ -126,7 +133,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     }
     if (!value.is_object()) fail(path, ": __metadata__ must be an object of texts");
     for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) fail(path, ": __metadata__ must hold texts, got ", text.dump(), " for \"", key, "\"");
+      if (!text.is_string())
+        fail(path, ": __metadata__ must hold texts, got ", printable(text.dump()), " for \"", printable(key), "\"");
       header.metadata[key] = text.get<std::string>();
     }
   }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/pickle.h"
 
@@ -75,19 +76,21 @@ class TorchFile {
       const PickleValue& value = pickle_.at(index);
       if (value.kind == Kind::kTensor) tensors.emplace_back(name, tensor(name, value));
       if (is_foreign_tensor(value))
-        fail(path_, ": ", name, " is made by ", value.text, ", which is not supported; save plain dense tensors");
+        fail(path_, ": ", printable(name), " is made by ", printable(value.text),
+             ", which is not supported; save plain dense tensors");
     }
     return tensors;
   }
 
  private:
   [[noreturn]] void bad_tensor(const std::string& name, const std::string& why) const {
-    fail(path_, ": tensor ", name, " ", why, "; the file is damaged");
+    fail(path_, ": tensor ", printable(name), " ", why, "; the file is damaged");
   }
 
   size_t checked_size(const std::string& record, size_t limit) {
     const size_t bytes = reader_.getRecordSize(record);
-    if (bytes > limit) fail(path_, ": its part ", record, " claims ", bytes, " bytes, at most ", limit, " are allowed");
+    if (bytes > limit)
+      fail(path_, ": its part ", printable(record), " claims ", bytes, " bytes, at most ", limit, " are allowed");
     return bytes;
   }
 
@@ -115,7 +118,7 @@ class TorchFile {
     for (int depth = 0; depth < 4; ++depth) {
       const PickleValue& value = pickle_.at(at);
       if (value.kind == Kind::kObject)
-        fail(path_, " holds a Python object of ", value.text,
+        fail(path_, " holds a Python object of ", printable(value.text),
              "; in Python, save its weights: torch.save(model.state_dict(), \"weights.pt\")");
       if (value.kind != Kind::kDict) break;
       const Entries found = entries(value);
@@ -184,7 +187,7 @@ class TorchFile {
     if (id.items.size() < 5 || pickle_.at(id.items[2]).kind != Kind::kText) bad_tensor(name, "has no storage");
     const std::string& type_name = pickle_.at(id.items[1]).text;
     const auto type = type_of_storage(type_name);
-    if (!type) fail(path_, ": tensor ", name, " has the unsupported type ", type_name);
+    if (!type) fail(path_, ": tensor ", printable(name), " has the unsupported type ", printable(type_name));
     const std::string& key = pickle_.at(id.items[2]).text;
     const std::string record = "data/" + key;
     at::Tensor& flat = storages_[{key, *type}];
