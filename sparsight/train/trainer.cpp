@@ -53,8 +53,7 @@ Trainer::Trainer(TrainingSetup setup, RunFolder folder)
       folder_(std::move(folder)),
       bf16_(use_bf16(setup_.train.precision)),
       session_start_(std::chrono::steady_clock::now()),
-      last_checkpoint_(session_start_),
-      last_log_(session_start_) {
+      last_checkpoint_(session_start_) {
   for (const OptimizedParameter& parameter : setup_.optimizer->parameters()) trainable_.push_back(parameter.value);
   if (setup_.train.ema_decay > 0) average_.emplace(named_weights(*setup_.model), setup_.train.ema_decay);
 }
@@ -99,6 +98,7 @@ LogWindow Trainer::forward_backward(const Batch& batch, uint64_t draw) {
 }
 
 void Trainer::train_step() {
+  const auto start = std::chrono::steady_clock::now();
   const double lr = setup_.base_lr * setup_.schedule(progress_.step);
   setup_.optimizer->zero_grad();
   LogWindow sums;
@@ -109,6 +109,7 @@ void Trainer::train_step() {
     if (setup_.train.clip_norm > 0) clip_gradients(trainable_, norm, setup_.train.clip_norm);
     setup_.optimizer->step(lr);
     if (average_) average_->update(progress_.step);
+    sums.seconds = seconds_since(start);
     progress_.window.add(sums);
   } else {
     const std::string what =
@@ -138,10 +139,9 @@ void Trainer::log_step(double lr) {
                    {"losses", losses},
                    {"accuracy", static_cast<double>(window.correct) / images},
                    {"lr", lr},
-                   {"images_per_s", images / std::max(1e-9, seconds_since(last_log_))},
+                   {"images_per_s", images / std::max(1e-9, window.seconds)},
                    {"seconds", seconds()}});
   window = {};
-  last_log_ = std::chrono::steady_clock::now();
 }
 
 bool Trainer::evaluation_due() const {
@@ -175,7 +175,6 @@ void Trainer::evaluate_and_keep_best() {
   metrics_->write(metrics_line(evaluation, "val", average_ ? "ema" : "model", progress_.step, epoch()));
   log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation accuracy ",
            percent(evaluation.accuracy), ", loss ", evaluation.loss);
-  last_log_ = std::chrono::steady_clock::now();
 }
 
 Checkpoint Trainer::weights_checkpoint() const {

@@ -57,7 +57,7 @@ class Trainer {
   std::optional<WeightAverage> average_;
   bool bf16_;
   TrainingProgress progress_;
-  std::chrono::steady_clock::time_point session_start_, last_checkpoint_, last_log_;
+  std::chrono::steady_clock::time_point session_start_, last_checkpoint_;
   double last_loss_ = 0;
 };
 

@@ -12,6 +12,7 @@ void LogWindow::add(const LogWindow& batch) {
   correct += batch.correct;
   loss += batch.loss;
   task_loss += batch.task_loss;
+  seconds += batch.seconds;
   for (const auto& [name, value] : batch.auxiliary) auxiliary[name] += value;
 }
 
@@ -29,6 +30,7 @@ Json to_json(const TrainingProgress& progress) {
             {"correct", window.correct},
             {"loss", window.loss},
             {"task_loss", window.task_loss},
+            {"seconds", window.seconds},
             {"auxiliary", window.auxiliary}}}};
 }
 
@@ -47,6 +49,7 @@ TrainingProgress training_progress_from(const Json& json) {
     window.at("correct").get_to(progress.window.correct);
     window.at("loss").get_to(progress.window.loss);
     window.at("task_loss").get_to(progress.window.task_loss);
+    window.at("seconds").get_to(progress.window.seconds);
     window.at("auxiliary").get_to(progress.window.auxiliary);
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's training state is damaged (", error.what(), "); start anew or use another checkpoint");

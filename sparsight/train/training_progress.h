@@ -13,6 +13,7 @@ struct LogWindow {
   int64_t batches = 0, images = 0, correct = 0;
   double loss = 0;  // task loss plus weighted auxiliary losses
   double task_loss = 0;
+  double seconds = 0;                       // of the steps alone: evaluations and checkpoints do not count
   std::map<std::string, double> auxiliary;  // unweighted, summed over layers
 
   void add(const LogWindow& batch);
