@@ -26,6 +26,10 @@ void for_each_line(const std::string& text, const std::string& path,
   }
 }
 
+bool of_the_end(const Json& line) {
+  return line.value("kind", Json()) == "done" || line.value("split", Json()) == "test";
+}
+
 // Removes what a resumed run will write again.
 void trim(const std::string& path, int64_t last_step) {
   if (!std::filesystem::exists(path)) return;
@@ -35,7 +39,7 @@ void trim(const std::string& path, int64_t last_step) {
     const auto step = object.find("step");
     if (step == object.end() || !step->is_number_integer())
       fail(path, ": a line has no integer \"step\": ", line.substr(0, 80));
-    if (step->get<int64_t>() <= last_step) kept += line;
+    if (step->get<int64_t>() <= last_step && !of_the_end(object)) kept += line;
   });
   if (kept != text) write_file_atomically(path, kept);
 }

@@ -36,6 +36,18 @@ TEST(MetricsLog, AResumedLogEqualsAnUnbrokenOne) {
   EXPECT_EQ(read_file(folder.path("killed"), 10000), read_file(folder.path("unbroken"), 10000));
 }
 
+TEST(MetricsLog, TheLinesOfARunsEndAreWrittenAgain) {
+  const testing::TemporaryFolder folder;
+  MetricsLog(folder.path("log"), 0).write(line(5));
+  MetricsLog(folder.path("log"), 5).write({{"kind", "eval"}, {"split", "test"}, {"step", 4}});
+  MetricsLog(folder.path("log"), 5).write({{"kind", "done"}, {"step", 5}});
+  MetricsLog(folder.path("log"), 5).write({{"kind", "eval"}, {"split", "val"}, {"step", 5}});
+  const auto lines = read_metrics(folder.path("log"));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0]["kind"], "train");
+  EXPECT_EQ(lines[1]["split"], "val");
+}
+
 TEST(MetricsLog, ReadsBackWhatWasWritten) {
   const testing::TemporaryFolder folder;
   MetricsLog log(folder.path("log"), 0);
