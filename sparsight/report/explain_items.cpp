@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
+#include "sparsight/core/random.h"
 #include "sparsight/data/readers/image.h"
 
 namespace sparsight {
@@ -24,15 +26,25 @@ Sample read_sample(const std::string& file, int64_t channels) {
   return sample;
 }
 
+// `count` of 0..size-1, ascending; the same ones each time. Not at even distances: labels may repeat at such a
+// distance.
+std::vector<int64_t> random_sample(int64_t size, int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  RandomStream random(0, "explain.sample");
+  const int64_t taken = std::min(count, size);
+  for (int64_t i = 0; i < taken; ++i) std::swap(order[i], order[i + random.below(size - i)]);
+  order.resize(static_cast<size_t>(taken));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
 }  // namespace
 
 std::vector<ExplainItem> data_set_items(DataSetPtr data, int64_t count) {
   std::vector<ExplainItem> items;
-  const int64_t size = data->size(), taken = std::min(count, size);
-  for (int64_t i = 0; i < taken; ++i) {
-    const int64_t index = i * size / taken;
+  for (const int64_t index : random_sample(data->size(), count))
     items.push_back({data->label(index), [data, index] { return data->get(index); }});
-  }
   return items;
 }
 

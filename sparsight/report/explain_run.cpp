@@ -20,14 +20,14 @@ namespace {
 
 struct Images {
   std::vector<ExplainItem> items;
-  std::string what;  // "test images of glyphs"
+  std::string what;  // one of them: "glyphs test image"
 };
 
 Images images_of_run(const LoadedModel& loaded, int64_t count) {
   const uint64_t seed = static_cast<uint64_t>(read_section<RunOptions>(loaded.config, "run").seed);
   const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{seed});
   for (const auto& [data, name] : {std::pair{splits.test, "test"}, {splits.validation, "validation"}})
-    if (data && data->size() > 0) return {data_set_items(data, count), cat(name, " images of ", data->info().name)};
+    if (data && data->size() > 0) return {data_set_items(data, count), cat(data->info().name, " ", name, " image")};
   fail("the run's data has no test and no validation images; name image files or folders");
 }
 
@@ -54,7 +54,7 @@ Explanation explain_run(const ExplainRequest& request) {
       request.paths.empty()
           ? images_of_run(loaded, request.images)
           : Images{file_items(image_list(request.paths, std::cin), loaded.data.classes, loaded.data.channels),
-                   "image files"};
+                   "image file"};
   const TransformPipeline for_people = transforms_for_people(loaded);
   ExplainOptions options;
   options.examples = request.examples;
@@ -62,7 +62,7 @@ Explanation explain_run(const ExplainRequest& request) {
       explain_images(*loaded.model, images.items, {view_through(loaded.eval_transforms), view_through(for_people)},
                      loaded.data.classes, options);
   explanation.source = cat(std::filesystem::path(loaded.path).stem().string(), " checkpoint (step ", loaded.step, "), ",
-                           explanation.images, " ", images.what);
+                           explanation.images, " ", images.what, images.items.size() == 1 ? "" : "s");
   return explanation;
 }
 

@@ -3,6 +3,9 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/png_write.h"
 #include "tests/support/program.h"
@@ -27,12 +30,19 @@ class TenImages : public DataSet {
   DataInfo info_;
 };
 
-TEST(ExplainItems, OfADataSetAtEvenDistances) {
-  const auto items = data_set_items(std::make_shared<TenImages>(), 4);
-  ASSERT_EQ(items.size(), 4u);  // i * 10 / 4: 0, 2, 5, 7
-  EXPECT_EQ(items[2].label, 5);
-  EXPECT_EQ(items[2].read().id, "test/5");
-  EXPECT_EQ(data_set_items(std::make_shared<TenImages>(), 99).size(), 10u);
+TEST(ExplainItems, OfADataSetAreARandomSampleThatStaysTheSame) {
+  const auto labels = [](int64_t count) {
+    std::vector<int64_t> labels;
+    for (const ExplainItem& item : data_set_items(std::make_shared<TenImages>(), count)) labels.push_back(item.label);
+    return labels;
+  };
+  const std::vector<int64_t> four = labels(4);
+  ASSERT_EQ(four.size(), 4u);
+  EXPECT_EQ(labels(4), four);
+  EXPECT_TRUE(std::is_sorted(four.begin(), four.end()));
+  EXPECT_EQ(std::set<int64_t>(four.begin(), four.end()).size(), 4u);
+  EXPECT_EQ(labels(99), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(data_set_items(std::make_shared<TenImages>(), 99)[5].read().id, "test/5");
 }
 
 TEST(ExplainItems, OfFiles) {
