@@ -58,6 +58,7 @@ def main():
         exif = Image.Exif()
         exif[0x0112] = orientation
         save(f"exif{orientation}.jpg", rgb, quality=95, subsampling=0, exif=exif.tobytes())
+    save("exif8.png", rgb, exif=exif.tobytes())
 
     save("grey.png", grey, "L")
     save("rgb.png", rgb)

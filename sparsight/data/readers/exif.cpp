@@ -22,9 +22,11 @@ bool starts_with(ByteView bytes, std::string_view text) {
          std::string_view(reinterpret_cast<const char*>(bytes.data()), text.size()) == text;
 }
 
+}  // namespace
+
 // EXIF 2.3, section 4.5: byte order, 42, the place of the first directory; directories hold 12-byte entries of tag,
 // type, count and value.
-int tiff_orientation(ByteView bytes) {
+int exif_orientation(ByteView bytes) {
   constexpr uint32_t kOrientation = 0x0112, kShort = 3;
   const bool big = starts_with(bytes, "MM");
   if (!big && !starts_with(bytes, "II")) return 1;
@@ -41,8 +43,6 @@ int tiff_orientation(ByteView bytes) {
   }
   return 1;
 }
-
-}  // namespace
 
 JpegMarkers scan_jpeg_markers(ByteView jpeg) {
   constexpr uint8_t kApp1 = 0xE1, kApp14 = 0xEE, kStartOfScan = 0xDA;
@@ -61,7 +61,7 @@ JpegMarkers scan_jpeg_markers(ByteView jpeg) {
     const ByteView body = jpeg.subspan(at + 4, length - 2);
     if (marker == kApp1 && !exif_seen && starts_with(body, kExif)) {
       exif_seen = true;
-      markers.orientation = tiff_orientation(body.subspan(kExif.size()));
+      markers.orientation = exif_orientation(body.subspan(kExif.size()));
     }
     if (marker == kApp14 && starts_with(body, "Adobe")) markers.adobe = true;
     at += 2 + length;

@@ -1,7 +1,7 @@
 // JPEG and PNG files as pixels. The kind is told by the first bytes, not by the file's ending.
 //
-// JPEG: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK (converted as Pillow does); the EXIF orientation is
-// applied. PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not; alpha is dropped, not
+// The EXIF orientation is applied. JPEG: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK (converted as Pillow
+// does). PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not; alpha is dropped, not
 // composited; colour profiles and gamma are ignored. A file that is cut off or damaged so that pixels are missing is an
 // Error.
 #pragma once

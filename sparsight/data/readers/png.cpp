@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/readers/exif.h"
 #include "sparsight/data/readers/pixels.h"
 
 namespace sparsight {
@@ -68,7 +69,7 @@ bool prepare_png(PngState& state) {
 bool read_png_rows(PngState& state, png_bytepp rows) {
   if (setjmp(png_jmpbuf(state.png))) return false;
   png_read_image(state.png, rows);
-  png_read_end(state.png, nullptr);
+  png_read_end(state.png, state.info);
   return true;
 }
 
@@ -93,6 +94,9 @@ Pixels decode_png(ByteView bytes, const std::string& name, int64_t max_pixels) {
   for (size_t y = 0; y < rows.size(); ++y) rows[y] = pixels.values.data() + y * row_bytes;
   if (!read_png_rows(state, rows.data()))
     fail(name, " is a damaged or cut-off PNG file (", printable(state.message), ")");
+  png_uint_32 length = 0;
+  png_bytep exif = nullptr;
+  if (png_get_eXIf_1(state.png, state.info, &length, &exif)) pixels.orientation = exif_orientation({exif, length});
   return pixels;
 }
 

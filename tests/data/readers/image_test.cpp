@@ -37,7 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Readers, GoldenImage,
                                            "exif1.jpg", "exif2.jpg", "exif3.jpg", "exif4.jpg", "exif5.jpg", "exif6.jpg",
                                            "exif7.jpg", "exif8.jpg", "grey.png", "rgb.png", "rgba.png",
                                            "grey_alpha.png", "palette.png", "palette_transparent.png", "one_bit.png",
-                                           "rgb16.png", "grey16.png"));
+                                           "rgb16.png", "grey16.png", "exif8.png"));
 
 TEST(Image, GivesTheChannelsAskedFor) {
   const at::Tensor grey = decode_image(bytes_of(golden_image("rgb.png")), "x", {1});
