@@ -15,8 +15,7 @@ constexpr size_t kAreaExperts = 16;  // up to here the load over time is stacked
 constexpr size_t kMostLoadRows = 6000;
 
 std::string eval_name(const Json& eval) {
-  const std::string split = text(eval, "split"), weights = text(eval, "weights");
-  const std::string shown = split == "val" ? "validation" : split;
+  const std::string shown = split_name(text(eval, "split")), weights = text(eval, "weights");
   return weights.empty() || weights == "model" ? shown : shown + " (" + weights + ")";
 }
 

@@ -37,4 +37,6 @@ std::string duration(double seconds) {
   return text;
 }
 
+std::string split_name(const std::string& split) { return split == "val" ? "validation" : split; }
+
 }  // namespace sparsight

@@ -62,8 +62,6 @@ std::string tile(const std::string& value, const std::string& what, const std::s
          escape_html(value) + "</b><span>" + escape_html(detail) + "</span></div>\n";
 }
 
-std::string split_name(const std::string& split) { return split == "val" ? "validation" : split; }
-
 // "vit on glyphs, router softmax_topk"
 std::string subtitle(const Json& config) {
   const auto named = [&](const char* section) { return text(member(config, section), "name"); };

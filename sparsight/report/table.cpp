@@ -30,7 +30,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 Rows result_rows(const RunMetrics& log) {
   Rows rows = {{"split", "weights", "step", "images", "accuracy", "loss"}};
   for (const Json& eval : last_evals(log))
-    rows.push_back({or_dash(text(eval, "split")), or_dash(text(eval, "weights")), whole(eval, "step"),
+    rows.push_back({or_dash(split_name(text(eval, "split"))), or_dash(text(eval, "weights")), whole(eval, "step"),
                     whole(eval, "images"), percent(number(eval, "accuracy")), decimal(eval, "loss", 4)});
   return rows;
 }
