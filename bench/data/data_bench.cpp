@@ -1,10 +1,8 @@
 // Images a second: glyphs, each transform, and the loader over images in memory, glyphs and JPEG files.
-#include <benchmark/benchmark.h>
-
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
-#include "sparsight/data/loader.h"
+#include "bench/data/drain.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_op.h"
 
@@ -40,17 +38,7 @@ void run_loader(benchmark::State& state, const DataSetPtr& data, const char* ste
   options.batch = batch;
   options.workers = state.range(0);
   Loader loader(data, TransformPipeline(Json::parse(steps), "transforms.train"), {}, options, 1);
-  int64_t epoch = 0;
-  loader.start(epoch);
-  for (auto _ : state) {
-    std::optional<Batch> next = loader.next();
-    if (!next) {
-      loader.start(++epoch);
-      next = loader.next();
-    }
-    benchmark::DoNotOptimize(next);
-  }
-  state.SetItemsProcessed(state.iterations() * batch);
+  drain(state, loader, batch);
 }
 
 void glyphs_picture(benchmark::State& state) {

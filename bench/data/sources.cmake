@@ -1,7 +1,8 @@
 bench_sources(
   data/data_bench.cpp
-  data/jpeg_bench.cpp)
-# The JPEG files that jpeg_bench reads are encoded by itself.
+  data/jpeg_bench.cpp
+  data/photograph.cpp)
+# The JPEG files of photograph.cpp are encoded by itself.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(bench_turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
 target_link_libraries(sparsight_bench PRIVATE PkgConfig::bench_turbojpeg)

@@ -1,0 +1,1 @@
+bench_sources(train/loader_starvation_bench.cpp)
