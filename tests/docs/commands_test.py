@@ -1,0 +1,84 @@
+"""Runs what the documentation tells people to type: every ```bash block of README.md and docs/, and checks every ```toml block.
+
+The blocks run in one scratch folder, page after page, with the built program on the PATH and stand-ins for the reader's
+own files. Configurations are cut to a few steps. Blocks with ./dev are left out: one of them runs this test.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ["SPARSIGHT_PROGRAM"]).resolve()
+SMALLER = {"train": 320, "validation": 64, "test": 64, "epochs": 1}  # what the demo's settings become
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M)
+
+
+def pages():
+    """README.md, then training.md, which makes the run that other pages look at, then the rest."""
+    rest = sorted((ROOT / "docs").glob("*.md"), key=lambda page: (page.name != "training.md", page.name))
+    return [ROOT / "README.md", *rest]
+
+
+def smaller(config):
+    for key, value in SMALLER.items():
+        config = re.sub(rf"^{key} = \d+$", f"{key} = {value}", config, flags=re.M)
+    return config
+
+
+def run(command, folder):
+    environment = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+    environment.pop("SPARSIGHT_DATA", None)
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=folder, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def prepare(folder):
+    """The files that the pages assume: configs/, and a reader's own images and configuration."""
+    (folder / "configs").mkdir()
+    demo = smaller((ROOT / "configs/demo.toml").read_text())
+    (folder / "configs/demo.toml").write_text(demo)
+    (folder / "my.toml").write_text(demo)
+    made = run("sparsight data make pictures --layout class --set side=32 --set classes=12 --set train=48 "
+               "--set validation=12 --set test=12 --quiet", folder)
+    assert made.returncode == 0, made.stdout
+    picture = next((folder / "pictures/test").rglob("*.png"))
+    for name in ("photo.png", "cat.png", "picture.png"):
+        shutil.copy(picture, folder / name)
+    for name in ("photos", "path/to/images"):
+        shutil.copytree(folder / "pictures", folder / name)
+
+
+def main():
+    failures, counted = [], 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        prepare(folder)
+        for page in pages():
+            name = page.relative_to(ROOT)
+            for block in blocks(page, "bash"):
+                if "./dev" in block:
+                    continue
+                result = run(re.sub(r"^alias .*$", "", block, flags=re.M), folder)
+                counted += 1
+                if result.returncode != 0:
+                    failures.append(f"{name}:\n{block}ends with {result.returncode}:\n{result.stdout[-2000:]}")
+            for block in blocks(page, "toml"):
+                (folder / "page.toml").write_text(block)
+                result = run("sparsight config check page.toml", folder)
+                counted += 1
+                if result.returncode != 0:
+                    failures.append(f"{name}:\n{block}is refused:\n{result.stdout}")
+    assert counted > 5, f"only {counted} blocks were found"
+    print("\n".join(failures) if failures else f"{counted} blocks run")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

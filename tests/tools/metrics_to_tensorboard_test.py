@@ -1,0 +1,47 @@
+"""The converter's event files, read back with TensorBoard's own reader."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+except ImportError:
+    print("tensorboard is not installed")
+    sys.exit(77)
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/metrics_to_tensorboard.py"
+LINES = [
+    {"kind": "train", "step": 20, "epoch": 0, "loss": 2.5, "losses": {"load": 0.25}, "lr": 0.001},
+    {"kind": "train", "step": 40, "epoch": 1, "loss": 1.5, "losses": {"load": None}, "lr": 0.002},
+    {"kind": "eval", "split": "val", "step": 40, "accuracy": 0.75, "layers": [{"layer": "blocks.1.mlp", "load": [30, 10], "cv_load": 0.5}]},
+    {"kind": "note", "step": 40, "text": "resumed"},
+]
+
+
+def convert(folder, text):
+    (folder / "run").mkdir(exist_ok=True)
+    (folder / "run/metrics.jsonl").write_text(text)
+    return subprocess.run([sys.executable, TOOL, folder / "run", "--out", folder / "board"], text=True, capture_output=True)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        whole = "".join(json.dumps(line) + "\n" for line in LINES)
+        for _ in range(2):  # the second time replaces the first
+            result = convert(folder, whole + '{"kind": "train", "st')
+            assert result.returncode == 0, result.stderr
+        events = EventAccumulator(str(folder / "board/run")).Reload()
+        values = {tag: [(e.step, round(e.value, 6)) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+        assert values["train/loss"] == [(20, 2.5), (40, 1.5)], values
+        assert values["train/losses/load"] == [(20, 0.25)], values
+        assert values["val/accuracy"] == [(40, 0.75)], values
+        assert values["val/load/blocks.1.mlp/0"] == [(40, 0.75)], values  # 30 of 40
+        assert values["val/cv_load/blocks.1.mlp"] == [(40, 0.5)], values
+        damaged = convert(folder, "no JSON\n")
+        assert damaged.returncode == 1 and "metrics.jsonl:1 is not JSON" in damaged.stderr, damaged.stderr
+
+
+main()
