@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -39,6 +40,10 @@ void look_at_processor(Findings& findings) {
     findings.note(cat(threads, " threads on ", cores, " cores (OMP_NUM_THREADS or run.threads may raise it)"));
   else
     findings.fact(cat(threads, " threads on ", cores, " cores"));
+  double busy = 0;  // processes that ran or wanted to in the last minute, on average
+  if (getloadavg(&busy, 1) == 1 && busy > 0.5 && !std::getenv("GOMP_SPINCOUNT"))
+    findings.note(cat("other processes keep about ", std::lround(std::ceil(busy)),
+                      " cores busy: GOMP_SPINCOUNT=2000 in the environment lets training live beside them"));
 }
 
 void look_at_memory(Findings& findings) {
