@@ -18,14 +18,18 @@ namespace {
 
 constexpr size_t kMaxConfigBytes = 16 << 20;
 
+void print_result(const RunFolder& folder, std::ostream& out) {
+  out << result_table(read_metrics(folder.metrics())) << "run folder: " << folder.path()
+      << "\nreport: " << folder.report() << "\n";
+}
+
 void run_to_the_end(Trainer& trainer, std::ostream& out) {
   const RunFolder& folder = trainer.folder();
   const TrainingEnd end = trainer.run();
   if (end == TrainingEnd::interrupted)
     fail("interrupted after step ", trainer.step(), "; resume with: sparsight train --resume ", folder.path());
   write_report(folder.path());
-  out << result_table(read_metrics(folder.metrics())) << "run folder: " << folder.path()
-      << "\nreport: " << folder.report() << "\n";
+  print_result(folder, out);
 }
 
 }  // namespace
@@ -41,8 +45,12 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
 
 void resume_training(const std::string& path, std::ostream& out) {
   RunFolder folder = RunFolder::create(path, IfExists::kResume);
-  if (folder.is_done())
-    fail("the run ", path, " is finished; train longer with a new run: --init-from ", folder.checkpoint("last"));
+  if (folder.is_done()) {  // no error: a job that is started again and again must come to an end
+    log_info("the run ", path, " is finished; train longer with a new run: --init-from ", folder.checkpoint("last"));
+    write_report(folder.path());
+    print_result(folder, out);
+    return;
+  }
   const Json config =
       resolve(Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config()), config_sections());
   Trainer trainer(make_training_setup(config, /*fresh=*/!folder.has_checkpoint("last")), std::move(folder));

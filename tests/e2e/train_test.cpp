@@ -183,7 +183,7 @@ TEST(Train, SkipsStepsThatAreNotFiniteWhenAsked) {
   EXPECT_NE(result.err.find("the step is skipped"), std::string::npos) << result.err;
 }
 
-TEST(Train, RefusesAFolderThatHoldsARunAndAFinishedRunToResume) {
+TEST(Train, RefusesAFolderThatHoldsARunAndLeavesAFinishedOneAsItIs) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
   ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=2"}).exit_code, 0);
@@ -191,7 +191,11 @@ TEST(Train, RefusesAFolderThatHoldsARunAndAFinishedRunToResume) {
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_NE(again.err.find("--overwrite"), std::string::npos) << again.err;
   EXPECT_EQ(saved_step(run), 2);
-  EXPECT_EQ(run_program({"train", "--resume", run}).exit_code, 1);
+  const ProgramResult finished = run_program({"train", "--resume", run});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_NE(finished.err.find("is finished"), std::string::npos) << finished.err;
+  EXPECT_NE(finished.out.find("run folder: " + run), std::string::npos) << finished.out;
+  EXPECT_EQ(saved_step(run), 2);
   EXPECT_EQ(train(folder, run, {"--overwrite", "--set", "train.max_steps=3"}).exit_code, 0);
   EXPECT_EQ(saved_step(run), 3);
 }
