@@ -40,11 +40,10 @@ def run(command, folder):
 
 
 def prepare(folder):
-    """The files that the pages assume: configs/, and a reader's own images and configuration."""
+    """The files that the pages assume: configs/, and a reader's own images."""
     (folder / "configs").mkdir()
-    demo = smaller((ROOT / "configs/demo.toml").read_text())
-    (folder / "configs/demo.toml").write_text(demo)
-    (folder / "my.toml").write_text(demo)
+    for config in (ROOT / "configs").glob("*.toml"):
+        (folder / "configs" / config.name).write_text(smaller(config.read_text()))
     made = run("sparsight data make pictures --layout class --set side=32 --set classes=12 --set train=48 "
                "--set validation=12 --set test=12 --quiet", folder)
     assert made.returncode == 0, made.stdout
