@@ -99,9 +99,10 @@ std::string tiles(const RunSummary& run) {
   if (const auto best = largest(log.evals, "accuracy", "val"))
     html += tile(percent(*best), "best validation accuracy", std::to_string(log.evals.size()) + " evaluations");
   if (!log.train.empty()) {
-    const Json& last = log.train.back();
-    const auto epoch = number(last, "epoch");
-    html += tile(whole(number(last, "step")), "steps trained", epoch ? whole(epoch) + " epochs done" : "");
+    // Evaluations may stand behind the last train line.
+    const auto latest = [&](const char* key) { return std::max(largest(log.train, key), largest(log.evals, key)); };
+    const auto epoch = latest("epoch");
+    html += tile(whole(latest("step")), "steps trained", epoch ? whole(epoch) + " epochs done" : "");
     auto seconds = number(log.done, "seconds");
     if (!seconds) seconds = largest(log.train, "seconds");
     if (seconds) html += tile(duration(*seconds), "training time", median_speed(log.train));
@@ -197,11 +198,13 @@ void add_examples(Page& page, const RunSummary& run) {
   if (std::none_of(run.examples.begin(), run.examples.end(), [](const auto& e) { return !e.experts_png.empty(); }))
     return;
   page.open_section("patches", "Which expert got which patch", "first choice of every patch", true);
+  page.body += "<div class=\"routings\">\n";
   for (const ExplainedImage& image : run.examples)
     if (!image.experts_png.empty())
       page.body += "<figure class=\"routed\">" + image_tag(image.experts_png, "experts of " + image.id) +
                    "<figcaption>" + shown(image.predicted) + "<small>" + escape_html(image.id) + "</small><small>" +
                    escape_html(image.caption) + "</small></figcaption></figure>\n";
+  page.body += "</div>\n";
   page.close_section();
 }
 
