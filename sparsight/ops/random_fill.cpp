@@ -12,14 +12,17 @@
 namespace sparsight {
 namespace {
 
-// Calls `convert(words, values)` for each block of the stream; one block of four words makes four elements.
+// Calls `convert(words, values)` for each block of the stream; one block of four words makes four elements. Element
+// `first` of the stream goes to out[0]; where that is no multiple of four, the first block loses its first elements.
 template <class T, class Convert>
-void fill_blocks(T* out, int64_t count, const RandomStream& stream, const Convert& convert) {
-  at::parallel_for(0, (count + 3) / 4, 1024, [&](int64_t begin, int64_t end) {
+void fill_blocks(T* out, int64_t count, const RandomStream& stream, uint64_t first, const Convert& convert) {
+  const auto skip = static_cast<int64_t>(first % 4);
+  at::parallel_for(0, (skip + count + 3) / 4, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       T values[4];
-      convert(stream.block_at(static_cast<uint64_t>(block)), values);
-      std::copy_n(values, std::min<int64_t>(4, count - 4 * block), out + 4 * block);
+      convert(stream.block_at(first / 4 + static_cast<uint64_t>(block)), values);
+      const int64_t from = std::max<int64_t>(0, 4 * block - skip), to = std::min(count, 4 * block - skip + 4);
+      std::copy_n(values + (from + skip - 4 * block), to - from, out + from);
     }
   });
 }
@@ -35,32 +38,37 @@ void normal_pair(uint32_t a, uint32_t b, T* out) {
 }
 
 template <class Convert>
-void fill(at::Tensor& out, const RandomStream& stream, const Convert& convert) {
+void fill(at::Tensor& out, const RandomStream& stream, uint64_t first, const Convert& convert) {
   SPARSIGHT_CHECK(out.is_contiguous() && out.is_cpu());
   AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "fill",
-                             [&] { fill_blocks(out.data_ptr<scalar_t>(), out.numel(), stream, convert); });
+                             [&] { fill_blocks(out.data_ptr<scalar_t>(), out.numel(), stream, first, convert); });
 }
 
 }  // namespace
 
-void fill_normal(at::Tensor& out, const RandomStream& stream, double mean, double std) {
-  fill(out, stream, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
+void fill_normal(at::Tensor& out, const RandomStream& stream, double mean, double std, uint64_t first) {
+  fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
     normal_pair(words[0], words[1], values);
     normal_pair(words[2], words[3], values + 2);
     for (int i = 0; i < 4; ++i) values[i] = static_cast<T>(mean) + static_cast<T>(std) * values[i];
   });
 }
 
-void fill_uniform(at::Tensor& out, const RandomStream& stream, double low, double high) {
-  fill(out, stream, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
+void fill_uniform(at::Tensor& out, const RandomStream& stream, double low, double high, uint64_t first) {
+  fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
     for (int i = 0; i < 4; ++i) values[i] = static_cast<T>(low + (high - low) * (words[i] * 0x1p-32));
   });
 }
 
-at::Tensor normal_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream) {
-  const auto type = like.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  at::Tensor out = at::empty(sizes, type);
-  fill_normal(out, stream);
+at::Tensor normal_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream, uint64_t first) {
+  at::Tensor out = at::empty(sizes, like.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  fill_normal(out, stream, 0, 1, first);
+  return out.to(like.device());
+}
+
+at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream, uint64_t first) {
+  at::Tensor out = at::empty(sizes, like.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  fill_uniform(out, stream, 0, 1, first);
   return out.to(like.device());
 }
 
@@ -68,7 +76,7 @@ at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double 
   at::Tensor out = at::empty(sizes, at::kFloat);
   const double limit = keep * 0x1p32;
   const float scale = static_cast<float>(1 / keep);
-  fill(out, stream, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
+  fill(out, stream, 0, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
     for (int i = 0; i < 4; ++i) values[i] = words[i] < limit ? static_cast<T>(scale) : T{0};
   });
   return out.to(like.options());

@@ -8,12 +8,14 @@
 
 namespace sparsight {
 
-// Overwrites a contiguous fp32 or fp64 CPU tensor.
-void fill_normal(at::Tensor& out, const RandomStream& stream, double mean = 0, double std = 1);
-void fill_uniform(at::Tensor& out, const RandomStream& stream, double low = 0, double high = 1);
+// Overwrites a contiguous fp32 or fp64 CPU tensor. Its first element is element `first` of the stream.
+void fill_normal(at::Tensor& out, const RandomStream& stream, double mean = 0, double std = 1, uint64_t first = 0);
+void fill_uniform(at::Tensor& out, const RandomStream& stream, double low = 0, double high = 1, uint64_t first = 0);
 
-// N(0,1) of `sizes`, fp32 or fp64 as `like`, on the device of `like`.
-at::Tensor normal_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream);
+// N(0,1) of `sizes`, fp32 or fp64 as `like`, on the device of `like`, from element `first` of the stream on.
+at::Tensor normal_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream, uint64_t first = 0);
+// U[0,1), likewise.
+at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream, uint64_t first = 0);
 // 1/keep with probability `keep`, else 0: what dropout multiplies by. Of the type and device of `like`.
 at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream);
 
