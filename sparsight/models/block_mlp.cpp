@@ -14,7 +14,10 @@ at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const Step
   layout.images = x.size(0);
   layout.per_image = x.size(1);
   MoeOutput moe = moe_->forward(x.reshape({-1, x.size(2)}), layout, random);
-  out.routings.push_back(std::move(moe.routing));
+  if (moe.soft)
+    out.soft_routings.push_back(std::move(*moe.soft));
+  else
+    out.routings.push_back(std::move(moe.routing));
   for (NamedLoss& loss : moe.losses) out.losses.push_back(std::move(loss));
   return moe.tokens.view_as(x);
 }

@@ -7,13 +7,15 @@
 
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/routing.h"
+#include "sparsight/moe/soft_routing.h"
 
 namespace sparsight {
 
 struct ModelOutput {
   at::Tensor logits;  // [B,K] fp32
   std::vector<NamedLoss> losses;
-  std::vector<Routing> routings;  // one per MoE layer, in forward order
+  std::vector<Routing> routings;           // one per MoE layer that chooses experts, in forward order
+  std::vector<SoftRouting> soft_routings;  // one per MoE layer that mixes tokens, in forward order
 };
 
 }  // namespace sparsight

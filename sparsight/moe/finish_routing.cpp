@@ -1,6 +1,7 @@
 #include "sparsight/moe/finish_routing.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
 
 #include "sparsight/core/error.h"
@@ -27,6 +28,19 @@ void finish_routing(Routing& routing) {
   const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
   routing.order = groups.order;
   routing.offsets = groups.offsets;
+}
+
+void select_assignments(Routing& routing, const at::Tensor& wanted) {
+  for (at::Tensor* tensor :
+       {&routing.token, &routing.expert, &routing.rank, &routing.gate, &routing.kept, &routing.position})
+    if (tensor->defined()) *tensor = tensor->index_select(0, wanted);
+  finish_routing(routing);
+}
+
+void drop_padding(Routing& routing, const at::Tensor& valid) {
+  SPARSIGHT_CHECK(valid.scalar_type() == at::kBool && valid.dim() == 1 && valid.size(0) == routing.tokens);
+  routing.valid = valid;
+  select_assignments(routing, at::nonzero(valid.index_select(0, routing.token)).squeeze(1));
 }
 
 }  // namespace sparsight

@@ -2,6 +2,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/soft_dispatch.h"
 
 namespace sparsight {
 
@@ -9,17 +10,53 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
     : path_(place.path),
       router_(register_module("router", spec.make_router({place.width, spec.options.experts}))),
       experts_(register_module("experts", spec.make_experts(place.width, place.mlp_hidden))),
-      losses_(spec.losses) {}
+      capacity_(spec.capacity),
+      losses_(with_paper_weights(spec.losses, router_->paper_losses())) {}
 
-MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random) {
+MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
+                            const PoolInfo& pool) {
   SPARSIGHT_CHECK(tokens.dim() == 2 && tokens.size(0) == layout.images * layout.per_image);
+  const RouterInput input{tokens, layout, path_, random, pool, group_tokens(capacity_, layout)};
   MoeOutput out;
-  out.routing = router_->route({tokens, layout, path_, random});
-  out.routing.layer = path_;
-  out.routing.layout = layout;
+  if (auto* soft = dynamic_cast<SoftRouter*>(router_.get())) {
+    out.soft = soft->mix(input);
+    out.tokens = run_soft_experts(tokens, *out.soft, *experts_);
+    return out;
+  }
+  out.routing = router_->route(input);
+  apply_capacity(out.routing, capacity_, capacity_factor(capacity_, is_training()));
   out.tokens = run_experts(tokens, out.routing, *experts_);
   if (is_training()) out.losses = compute_losses(out.routing, losses_);
   return out;
+}
+
+namespace {
+
+template <class Visit>
+void for_each_layer(const torch::nn::Module& model, const Visit& visit) {
+  // The root apart: listing it among the modules would need it in a shared pointer.
+  if (auto* layer = dynamic_cast<const MoeLayer*>(&model)) visit(const_cast<MoeLayer&>(*layer));
+  for (const auto& module : model.modules(/*include_self=*/false))
+    if (auto* layer = dynamic_cast<MoeLayer*>(module.get())) visit(*layer);
+}
+
+}  // namespace
+
+bool learns_from_routings(const torch::nn::Module& model) {
+  bool learns = false;
+  for_each_layer(model, [&](MoeLayer& layer) { learns = learns || layer.router().learns_from_routings(); });
+  return learns;
+}
+
+void after_step(torch::nn::Module& model, const std::vector<Routing>& routings) {
+  const torch::NoGradGuard no_grad;
+  for_each_layer(model, [&](MoeLayer& layer) {
+    if (!layer.router().learns_from_routings()) return;
+    std::vector<Routing> of_layer;
+    for (const Routing& routing : routings)
+      if (routing.layer == layer.path()) of_layer.push_back(routing);
+    layer.router().after_step(of_layer);
+  });
 }
 
 }  // namespace sparsight

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct MoePlace {
 };
 
 struct MoeOutput {
-  at::Tensor tokens;  // [N,D]
-  Routing routing;
-  std::vector<NamedLoss> losses;  // while training
+  at::Tensor tokens;                // [N,D]
+  Routing routing;                  // of a router that chooses
+  std::optional<SoftRouting> soft;  // of a router that mixes; `routing` then has no tokens
+  std::vector<NamedLoss> losses;    // while training
 };
 
 class MoeLayer : public torch::nn::Module {
@@ -30,13 +32,26 @@ class MoeLayer : public torch::nn::Module {
   MoeLayer(const MoeSpec& spec, const MoePlace& place);
 
   // tokens: [N,D], N = layout.images * layout.per_image. Tokens of an empty pool give an empty output.
-  MoeOutput forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random);
+  // Padding (pool.valid) gives 0 and takes part in nothing.
+  MoeOutput forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
+                    const PoolInfo& pool = {});
+
+  const std::string& path() const { return path_; }
+  Router& router() { return *router_; }
+  Experts& experts() { return *experts_; }
 
  private:
   std::string path_;
   std::shared_ptr<Router> router_;
   std::shared_ptr<Experts> experts_;
+  CapacityOptions capacity_;
   LossOptions losses_;
 };
+
+// Whether some router of the model learns from routings; else nobody need keep them until the step ends.
+bool learns_from_routings(const torch::nn::Module& model);
+
+// After an optimiser step: hands each MoE layer's router its layer's routings of all batches of the step.
+void after_step(torch::nn::Module& model, const std::vector<Routing>& routings);
 
 }  // namespace sparsight

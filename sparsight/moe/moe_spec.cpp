@@ -34,14 +34,20 @@ std::vector<bool> MoeSpec::places(int64_t depth) const {
 }
 
 MoeSpec read_moe_spec(const Json& resolved) {
-  MoeSpec spec{read_section<MoeOptions>(resolved, "moe"), read_section<LossOptions>(resolved, "losses"), {}};
+  MoeSpec spec{read_section<MoeOptions>(resolved, "moe"),
+               // Checkpoints from before the section existed have no limit.
+               resolved.contains("capacity") ? read_section<CapacityOptions>(resolved, "capacity") : CapacityOptions(),
+               read_section<LossOptions>(resolved, "losses"),
+               {}};
   spec.make_router = [resolved](RouterShape shape) { return make_component(routers(), resolved, "router", shape); };
   return spec;
 }
 
 MoeSpec default_moe_spec(const std::vector<int64_t>& blocks) {
-  MoeSpec spec =
-      read_moe_spec({{"moe", Json::object()}, {"losses", Json::object()}, {"router", {{"name", "softmax_topk"}}}});
+  MoeSpec spec = read_moe_spec({{"moe", Json::object()},
+                                {"capacity", Json::object()},
+                                {"losses", Json::object()},
+                                {"router", {{"name", "softmax_topk"}}}});
   spec.options.blocks = blocks;
   return spec;
 }

@@ -1,4 +1,4 @@
-// What the configuration says about a model's MoE layers: sections [moe], [router] and [losses].
+// What the configuration says about a model's MoE layers: sections [moe], [router], [capacity] and [losses].
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sparsight/core/options.h"
+#include "sparsight/moe/capacity.h"
 #include "sparsight/moe/experts.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/router.h"
@@ -24,6 +25,7 @@ struct MoeOptions {
 
 struct MoeSpec {
   MoeOptions options;
+  CapacityOptions capacity;
   LossOptions losses;
   std::function<std::shared_ptr<Router>(RouterShape)> make_router;
 
@@ -34,7 +36,7 @@ struct MoeSpec {
   std::vector<bool> places(int64_t depth) const;
 };
 
-// From a resolved configuration with the sections [moe], [router] and [losses].
+// From a resolved configuration with the sections [moe], [router], [capacity] and [losses].
 MoeSpec read_moe_spec(const Json& resolved);
 
 // No MoE layers, or those of the default router in `blocks`: for programs without a configuration file.

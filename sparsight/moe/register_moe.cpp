@@ -1,9 +1,26 @@
 #include "sparsight/moe/register_moe.h"
 
 #include "sparsight/moe/experts/mlp_experts.h"
+#include "sparsight/moe/losses/entropy.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
+#include "sparsight/moe/losses/router_z.h"
+#include "sparsight/moe/losses/sequence_balance.h"
+#include "sparsight/moe/losses/superclass.h"
+#include "sparsight/moe/losses/switch_loss.h"
+#include "sparsight/moe/losses/threshold.h"
+#include "sparsight/moe/losses/vmoe_importance.h"
+#include "sparsight/moe/losses/vmoe_load.h"
+#include "sparsight/moe/routers/cosine.h"
+#include "sparsight/moe/routers/dense_softmax.h"
+#include "sparsight/moe/routers/gshard_top2.h"
+#include "sparsight/moe/routers/hash.h"
+#include "sparsight/moe/routers/noisy_topk.h"
+#include "sparsight/moe/routers/random.h"
+#include "sparsight/moe/routers/round_robin.h"
+#include "sparsight/moe/routers/sigmoid_bias.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "sparsight/moe/routers/switch_top1.h"
 
 namespace sparsight {
 namespace {
@@ -20,6 +37,19 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
     Registry<std::shared_ptr<Router>, RouterShape> r("router");
     r.add<SoftmaxTopKOptions>("softmax_topk", "softmax over all experts, then top-k (V-MoE)",
                               construct<SoftmaxTopKRouter>);
+    r.add<NoisyTopKOptions>("noisy_topk", "noise of learned size, top-k, then softmax over the chosen (Shazeer et al.)",
+                            construct<NoisyTopKRouter>);
+    r.add<GshardTop2Options>("gshard_top2", "the two best experts, the second one at random (GShard)",
+                             construct<GshardTop2Router>);
+    r.add<SwitchTop1Options>("switch_top1", "the best expert, with jitter on the tokens (Switch)",
+                             construct<SwitchTop1Router>);
+    r.add<CosineOptions>("cosine", "cosines of projected tokens and expert directions (GMoE)", construct<CosineRouter>);
+    r.add<SigmoidBiasOptions>("sigmoid_bias", "sigmoid scores, balanced by a bias instead of a loss (DeepSeek-V3)",
+                              construct<SigmoidBiasRouter>);
+    r.add<DenseSoftmaxOptions>("dense_softmax", "every expert, weighted by the softmax", construct<DenseSoftmaxRouter>);
+    r.add<HashOptions>("hash", "a fixed hash of the token's id or place (hash layers)", construct<HashRouter>);
+    r.add<RandomOptions>("random", "experts drawn at random, anew for each step", construct<RandomRouter>);
+    r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token", construct<RoundRobinRouter>);
     return r;
   }();
   return registry;
@@ -35,9 +65,31 @@ Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
 }
 
 const std::vector<RoutingLoss>& routing_losses() {
+  using R = const Routing&;
+  using V = const LossVariants&;
   static const std::vector<RoutingLoss> losses{
-      {"importance", "the importance loss: squared variation of summed router probabilities", 0.005, importance_loss},
-      {"load", "the load loss: squared variation of smooth token counts (only with router noise)", 0.005, load_loss},
+      {"importance", "the importance loss (Shazeer): squared variation of the sums of chosen gates",
+       [](R r, V v) { return importance_loss(r, v.unbiased_variance); }},
+      {"load", "the load loss (Shazeer): squared variation of smooth token counts; needs router noise",
+       [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }},
+      {"vmoe_importance", "the importance loss of V-MoE: squared variation of summed dense router probabilities",
+       [](R r, V v) { return vmoe_importance_loss(r, v.unbiased_variance); }},
+      {"vmoe_load", "the load loss of V-MoE: squared variation of smooth token counts; needs router noise",
+       [](R r, V v) { return vmoe_load_loss(r, v.unbiased_variance, v.vmoe_load_of == "scores"); }},
+      {"switch", "the load-balancing loss of GShard and Switch: shares of tokens times mean probabilities",
+       [](R r, V v) { return switch_loss(r, v.switch_counts, v.switch_form); }},
+      {"router_z", "the router z-loss (ST-MoE): squared logsumexp of the logits",
+       [](R r, V) { return router_z_loss(r); }},
+      {"threshold", "the threshold loss of strictly balanced gating", [](R r, V) { return threshold_loss(r); }},
+      {"sequence_balance", "the balance loss of DeepSeek-V3 within each image",
+       [](R r, V) { return sequence_balance_loss(r); }},
+      {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
+       [](R r, V) { return superclass_loss(r); }},
+      {"entropy", "the mean entropy of a token's router probabilities", [](R r, V) { return entropy_loss(r); }},
+      {"marginal_entropy", "the shortfall of the entropy of the mean router probabilities",
+       [](R r, V) { return marginal_entropy_loss(r); }},
+      {"mutual_information", "the shortfall of the mutual information of tokens and experts",
+       [](R r, V) { return mutual_information_loss(r); }},
   };
   return losses;
 }

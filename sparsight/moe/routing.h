@@ -20,17 +20,22 @@ struct TokenLayout {
 };
 
 // Any router's decision in one form: a list of A assignments (token, expert), in order of token and then of rank for
-// token-choice routers, in order of expert and then of rank for expert-choice ones.
+// token-choice routers, in order of expert and then of rank for expert-choice ones. Padding has no assignments.
 struct Routing {
   std::string layer;  // module path of the MoE layer, "blocks.3.mlp"
   TokenLayout layout;
-  int64_t tokens = 0;   // N
-  int64_t experts = 0;  // E
+  int64_t tokens = 0;        // N, padding included
+  int64_t experts = 0;       // E
+  int64_t group_tokens = 0;  // consecutive tokens that capacity and losses per group treat as one pool; 0: all N
+  at::Tensor valid;          // [N] bool: false for padding, which nothing counts; undefined: no padding
+  at::Tensor target;         // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
 
-  at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable
+  at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable. Undefined for routers without scores (hash)
   at::Tensor noisy_logits;  // [N,E] fp32, what selection saw; the same tensor as clean_logits without noise
+  at::Tensor noise_scale;   // [N,E], or [] where constant: standard deviation of the noise; differentiable where it is
+                            // learned; undefined without noise
   at::Tensor scores;        // [N,E] fp32, the router's dense scores (softmax, sigmoid, cosine); differentiable
-  double noise_std = 0;     // of a fixed-noise router; 0 without noise
+  at::Tensor threshold;     // [E] that a score must exceed in evaluation; only of strictly balanced gating
 
   // Chosen: before capacity.
   at::Tensor token;         // [A] int64, 0..N-1
@@ -38,12 +43,27 @@ struct Routing {
   at::Tensor rank;          // [A] int64, 0 for a token's (or an expert's) first choice
   at::Tensor gate;          // [A] fp32, weight of the expert's output; differentiable
   at::Tensor chosen_count;  // [E] int64
-  int64_t per_token = 0;    // K where every token has exactly K assignments in token order, else 0
+  int64_t per_token = 0;    // K of token-choice routers (a token has fewer where the router skips a choice), else 0
+  at::Tensor smooth_load;   // [E] expected assignments where the router itself estimates them (hierarchical);
+                            // differentiable; undefined: losses/load.h derives them from logits and noise
 
   // Kept: after capacity. Assignments dropped by capacity contribute nothing.
-  at::Tensor kept;     // [A] bool
-  at::Tensor order;    // [A_kept] int64: kept assignments grouped by expert, ties in assignment order
-  at::Tensor offsets;  // [E+1] int64: expert e owns order[offsets[e] .. offsets[e+1])
+  at::Tensor kept;      // [A] bool
+  at::Tensor capacity;  // [G] int64, rows that an expert takes from each group; undefined: no limit
+  at::Tensor position;  // [A] int64, place in the expert's buffer of the group, counted past the limit for what was
+                        // dropped; undefined without a limit
+  at::Tensor order;     // [A_kept] int64: kept assignments grouped by expert, ties in assignment order
+  at::Tensor offsets;   // [E+1] int64: expert e owns order[offsets[e] .. offsets[e+1])
 };
+
+// The same decision without its graph, for what outlives the step.
+Routing detached(Routing routing);
+
+// Groups of consecutive tokens: G = ceil(N / group_tokens), or 1; the last one may be shorter.
+int64_t group_count(const Routing& routing);
+// [N] int64: the group of each token.
+at::Tensor group_of_token(const Routing& routing);
+// [G] int64: tokens of each group, without padding.
+at::Tensor group_sizes(const Routing& routing);
 
 }  // namespace sparsight

@@ -1,8 +1,22 @@
 light_sources(
+  moe/capacity.cpp
   moe/finish_routing.cpp
   moe/losses/cv_squared.cpp
+  moe/losses/entropy.cpp
   moe/losses/importance.cpp
   moe/losses/load.cpp
+  moe/losses/normal_cdf.cpp
+  moe/losses/pool_sums.cpp
+  moe/losses/router_z.cpp
+  moe/losses/sequence_balance.cpp
+  moe/losses/superclass.cpp
+  moe/losses/switch_loss.cpp
+  moe/losses/threshold.cpp
+  moe/losses/vmoe_importance.cpp
+  moe/losses/vmoe_load.cpp
+  moe/routers/choices.cpp
+  moe/routers/fixed_choice.cpp
+  moe/routing.cpp
   moe/routing_stats.cpp)
 torch_sources(
   moe/dispatch.cpp
@@ -14,3 +28,18 @@ torch_sources(
   moe/register_moe.cpp
   moe/routers/router_logits.cpp
   moe/routers/softmax_topk.cpp)
+# One by one: in unity batches, adding a file would regroup, and so recompile, everything listed after it.
+set(moe_alone
+  moe/router.cpp
+  moe/routers/cosine.cpp
+  moe/routers/dense_softmax.cpp
+  moe/routers/gshard_top2.cpp
+  moe/routers/hash.cpp
+  moe/routers/noisy_topk.cpp
+  moe/routers/random.cpp
+  moe/routers/round_robin.cpp
+  moe/routers/sigmoid_bias.cpp
+  moe/routers/switch_top1.cpp
+  moe/soft_dispatch.cpp)
+torch_sources(${moe_alone})
+set_source_files_properties(${moe_alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -20,6 +20,7 @@ const std::vector<Section>& config_sections() {
       named_section("model", "the model", "vit", models()),
       plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
       named_section("router", "how tokens choose experts", "softmax_topk", routers()),
+      plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
       plain_section<TrainOptions>("train", "length, evaluation, checkpoints and safety of training"),
       named_section("optimizer", "how parameters follow their gradients", "adamw", optimizers()),

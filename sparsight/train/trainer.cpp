@@ -4,11 +4,13 @@
 
 #include <cmath>
 
+#include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/train/gradients.h"
 #include "sparsight/train/precision.h"
 #include "sparsight/train/task_loss.h"
@@ -51,6 +53,7 @@ std::string percent(double fraction) {
 Trainer::Trainer(TrainingSetup setup, RunFolder folder)
     : setup_(std::move(setup)),
       folder_(std::move(folder)),
+      keeps_routings_(learns_from_routings(*setup_.model)),
       bf16_(use_bf16(setup_.train.precision)),
       session_start_(std::chrono::steady_clock::now()),
       last_checkpoint_(session_start_) {
@@ -88,6 +91,9 @@ LogWindow Trainer::forward_backward(const Batch& batch, uint64_t draw) {
     total = total + loss.weight * loss.value;
     sums.auxiliary[loss.name] += loss.value.item<double>();
   }
+  if ((progress_.step + 1) % setup_.train.log_every == 0) balance_ = routing_balance(output.routings);
+  if (keeps_routings_)
+    for (Routing& routing : output.routings) routings_.push_back(detached(std::move(routing)));
   sums.batches = 1;
   sums.images = batch.labels.size(0);
   sums.correct = count_correct(output.logits.detach(), batch.labels);
@@ -101,6 +107,7 @@ void Trainer::train_step() {
   const auto start = std::chrono::steady_clock::now();
   const double lr = setup_.base_lr * setup_.schedule(progress_.step);
   setup_.optimizer->zero_grad();
+  routings_.clear();
   LogWindow sums;
   for (int64_t part = 0; part < setup_.train.accumulate; ++part)
     sums.add(forward_backward(next_batch(), static_cast<uint64_t>(progress_.step * setup_.train.accumulate + part)));
@@ -108,6 +115,7 @@ void Trainer::train_step() {
   if (std::isfinite(sums.loss) && std::isfinite(norm)) {
     if (setup_.train.clip_norm > 0) clip_gradients(trainable_, norm, setup_.train.clip_norm);
     setup_.optimizer->step(lr);
+    after_step(*setup_.model, routings_);
     if (average_) average_->update(progress_.step);
     sums.seconds = seconds_since(start);
     progress_.window.add(sums);
@@ -139,6 +147,7 @@ void Trainer::log_step(double lr) {
                    {"losses", losses},
                    {"accuracy", static_cast<double>(window.correct) / images},
                    {"lr", lr},
+                   {"layers", balance_},
                    {"images_per_s", images / std::max(1e-9, window.seconds)},
                    {"seconds", seconds()}});
   window = {};

@@ -55,6 +55,9 @@ class Trainer {
   std::optional<MetricsLog> metrics_;  // while running
   std::vector<at::Tensor> trainable_;  // parameters that are not frozen
   std::optional<WeightAverage> average_;
+  bool keeps_routings_;            // some router learns from the routings of a step
+  std::vector<Routing> routings_;  // of the current step, if so
+  Json balance_;                   // of the routings of the last batch before a log line
   bool bf16_;
   TrainingProgress progress_;
   std::chrono::steady_clock::time_point session_start_, last_checkpoint_;

@@ -5,7 +5,8 @@
 
 namespace sparsight {
 
-// values: [E]. Returns []: population variance / mean²; 0 with zero gradient where the mean is 0.
-at::Tensor cv_squared(const at::Tensor& values);
+// values: [...,E]. Returns [...]: variance / mean² over the last axis; 0 with zero gradient where the mean is 0 or
+// E = 1. Variance of the population (divided by E), or `unbiased` (by E - 1: E / (E - 1) times the value).
+at::Tensor cv_squared(const at::Tensor& values, bool unbiased = false);
 
 }  // namespace sparsight

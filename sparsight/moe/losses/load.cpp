@@ -1,27 +1,53 @@
 #include "sparsight/moe/losses/load.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/erfc.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/normal_cdf.h"
+#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
+namespace {
 
-at::Tensor load_probability(const Routing& routing) {
-  if (routing.noise_std == 0 || routing.per_token == 0) return {};
-  const at::Tensor last_choice =
-      routing.expert.view({routing.tokens, routing.per_token}).narrow(1, routing.per_token - 1, 1);
-  const at::Tensor threshold = routing.noisy_logits.gather(1, last_choice);  // [N,1]
-  // 1 - Phi(z) = erfc(z / sqrt(2)) / 2 keeps its digits in the tail, where 1 - (1 + erf) / 2 loses them all.
-  return 0.5 * at::erfc((threshold - routing.clean_logits) * (std::sqrt(0.5) / routing.noise_std));
+constexpr double kLeastScale = 1e-6;  // a learned scale may underflow to 0; the clamp passes no gradient there
+
+// [N,E]: the k-th largest noisy logit of the other experts, k < E. That is v[k] for an expert among the top k and
+// v[k-1] for the rest, where v[0] >= ... >= v[k] are the k+1 largest of the row.
+at::Tensor kth_excluding(const at::Tensor& noisy, int64_t k) {
+  const at::Tensor best = top_experts(noisy, k + 1);
+  const at::Tensor chosen = at::zeros_like(noisy, noisy.options().dtype(at::kBool)).scatter(1, best.narrow(1, 0, k), 1);
+  const at::Tensor values = noisy.gather(1, best);
+  return at::where(chosen, values.narrow(1, k, 1), values.narrow(1, k - 1, 1));
 }
 
-at::Tensor load_loss(const Routing& routing) {
-  const at::Tensor probability = load_probability(routing);
-  // The sum, not the mean: CV² does not depend on the scale, and an empty pool gives 0, not NaN.
-  return probability.defined() ? cv_squared(probability.sum(0)) : probability;
+}  // namespace
+
+at::Tensor load_probability(const Routing& routing, bool threshold_gradient) {
+  if (!routing.noise_scale.defined() || !routing.clean_logits.defined() || routing.per_token == 0) return {};
+  if (routing.per_token == routing.experts) return at::ones_like(routing.clean_logits);
+  at::Tensor threshold = kth_excluding(routing.noisy_logits, routing.per_token);
+  if (!threshold_gradient) threshold = threshold.detach();
+  return normal_cdf((routing.clean_logits - threshold) / routing.noise_scale.clamp_min(kLeastScale));
+}
+
+at::Tensor smooth_load(const Routing& routing, bool threshold_gradient) {
+  if (routing.smooth_load.defined()) return routing.smooth_load;
+  const at::Tensor probability = load_probability(routing, threshold_gradient);
+  if (!probability.defined()) return routing.chosen_count.to(routing.gate.scalar_type());
+  return without_padding(routing, probability).sum(0);
+}
+
+at::Tensor load_loss(const Routing& routing, bool threshold_gradient, bool unbiased) {
+  if (!routing.noise_scale.defined() && !routing.smooth_load.defined()) return {};
+  if (routing.per_token == 0) return {};
+  return cv_squared(smooth_load(routing, threshold_gradient), unbiased);
 }
 
 }  // namespace sparsight

@@ -1,18 +1,23 @@
-// The load loss of V-MoE (Riquelme et al. 2021, appendix A.2): a smooth count of each expert's tokens. Letters:
-// moe/axes.md.
+// The load loss of Shazeer et al. 2017 (appendix A, equations 8 to 11): a smooth count of each expert's tokens that has
+// a gradient. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/routing.h"
 
 namespace sparsight {
 
-// [N,E]: the probability that the expert's logit, with its noise drawn anew, reaches the token's k-th largest noisy
-// logit. Differentiable, also through that threshold. Undefined where the routing has no noise of fixed size or does
-// not choose a fixed number of experts per token.
-at::Tensor load_probability(const Routing& routing);
+// [N,E]: the probability that the token chooses the expert if only this expert's noise is drawn anew: the normal
+// distribution function of (clean - t) / noise_scale, where t is the k-th largest noisy logit of the other experts.
+// Differentiable; through t too unless `threshold_gradient` is off (automatic differentiation of the public codes has
+// it on, the paper is silent). k = E: ones. Undefined where the routing has no noise or does not choose per token.
+at::Tensor load_probability(const Routing& routing, bool threshold_gradient = true);
 
-// []: CV² of the mean of load_probability over tokens; undefined where that is. Differs from the paper: the batch is
-// one group.
-at::Tensor load_loss(const Routing& routing);
+// [E]: sums of load_probability, or what the router itself estimated; the counts of what was chosen where there is no
+// noise (without gradient).
+at::Tensor smooth_load(const Routing& routing, bool threshold_gradient = true);
+
+// []: CV²(smooth_load) over the whole pool; undefined without noise. 0 at balance; E/k - 1 with all tokens on the same
+// k experts.
+at::Tensor load_loss(const Routing& routing, bool threshold_gradient = true, bool unbiased = false);
 
 }  // namespace sparsight

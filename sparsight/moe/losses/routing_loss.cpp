@@ -1,24 +1,50 @@
 #include "sparsight/moe/losses/routing_loss.h"
 
+#include "sparsight/core/error.h"
 #include "sparsight/moe/register_moe.h"
 
 namespace sparsight {
 
-LossOptions::LossOptions() {
-  for (const RoutingLoss& loss : routing_losses()) weights.push_back(loss.default_weight);
+void LossVariants::declare(OptionSet& set) {
+  set.flag("threshold_gradient", &threshold_gradient, "load: let the gradient flow through the threshold too");
+  set.flag("unbiased_variance", &unbiased_variance, "squared variations: divide by experts - 1 instead of experts");
+  set.choice("vmoe_load_of", &vmoe_load_of, {"logits", "scores"},
+             "vmoe_load: what is compared with the threshold; scores: as the library behind GMoE does");
+  set.choice("switch_counts", &switch_counts, {"first", "mean", "sum"},
+             "switch: the share of an expert counts first choices, all choices divided by k, or all choices");
+  set.choice("switch_form", &switch_form, {"switch", "gshard"},
+             "switch: experts * sum (Switch, 1 when uniform) or sum / experts (as printed in GShard)");
 }
+
+LossOptions::LossOptions() : weights(routing_losses().size(), -1) {}
 
 void LossOptions::declare(OptionSet& set) {
   for (size_t i = 0; i < weights.size(); ++i)
-    set.real(routing_losses()[i].name, &weights[i], {0, 1e6}, "weight of " + routing_losses()[i].help);
+    set.real(routing_losses()[i].name, &weights[i], {-1, 1e6},
+             "weight of " + routing_losses()[i].help + "; -1: as in the router's paper");
+  variants.declare(set);
+}
+
+LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight>& paper) {
+  for (size_t i = 0; i < options.weights.size(); ++i) {
+    double& weight = options.weights[i];
+    const std::string& name = routing_losses()[i].name;
+    if (weight < 0 && weight != -1)
+      fail_usage("[losses] ", name, " = ", weight, ": a weight is 0 or above, or -1 for that of the router's paper");
+    if (weight != -1) continue;
+    weight = 0;
+    for (const LossWeight& loss : paper)
+      if (loss.name == name) weight = loss.weight;
+  }
+  return options;
 }
 
 std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options) {
   std::vector<NamedLoss> losses;
   for (size_t i = 0; i < options.weights.size(); ++i) {
-    if (options.weights[i] == 0) continue;
+    if (options.weights[i] <= 0) continue;
     const RoutingLoss& loss = routing_losses()[i];
-    if (const at::Tensor value = loss.value(routing); value.defined())
+    if (const at::Tensor value = loss.value(routing, options.variants); value.defined())
       losses.push_back({loss.name, value, options.weights[i]});
   }
   return losses;

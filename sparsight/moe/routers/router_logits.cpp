@@ -1,14 +1,15 @@
 #include "sparsight/moe/routers/router_logits.h"
 
 #include <ATen/autocast_mode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace sparsight {
 
-at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight) {
-  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+NoAutocast::NoAutocast() : guard_(c10::autocast_dispatch_keyset) {}
+
+at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias) {
+  const NoAutocast fp32;
   const auto type = weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  return at::linear(tokens.to(type), weight.to(type));
+  return at::linear(tokens.to(type), weight.to(type), bias.defined() ? bias.to(type) : bias);
 }
 
 }  // namespace sparsight

@@ -1,12 +1,22 @@
 // The linear map of most routers, kept in fp32.
 #pragma once
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/types.h>
 
 namespace sparsight {
 
-// tokens: [N,D], weight: [E,D]. Returns [N,E] in fp32 (fp64 for fp64 weights), also under autocast: choices must not
-// depend on the precision that the experts compute in.
-at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight);
+// While it lives, autocast lowers nothing: choices must not depend on the precision that the experts compute in.
+class NoAutocast {
+ public:
+  NoAutocast();
+
+ private:
+  c10::impl::ExcludeDispatchKeyGuard guard_;
+};
+
+// tokens: [N,D], weight: [E,D], bias: [E] or undefined. Returns [N,E] in fp32 (fp64 for fp64 weights), also under
+// autocast.
+at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias = {});
 
 }  // namespace sparsight

@@ -3,15 +3,13 @@
 // Letters: moe/axes.md.
 #pragma once
 
-#include "sparsight/core/options.h"
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct SoftmaxTopKOptions {
-  int64_t k = 2;
-  int64_t eval_k = 0;
+struct SoftmaxTopKOptions : ChoiceOptions {
   double noise = 1;
   bool renormalize = false;
   void declare(OptionSet& set);
@@ -26,10 +24,13 @@ class SoftmaxTopKRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k is above the number of experts.
   SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterShape shape);
-  Routing route(const RouterInput& input) override;
+  std::vector<LossWeight> paper_losses() const override;
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
 
  private:
   SoftmaxTopKOptions options_;

@@ -1,0 +1,154 @@
+#include "sparsight/moe/capacity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
+
+namespace sparsight {
+namespace {
+
+at::Tensor on_cpu(const at::Tensor& tensor, at::ScalarType type) {
+  return tensor.detach().to(at::kCPU, type).contiguous();
+}
+
+// [N]: each token's largest gate, or the sum of its gates; 0 for a token without choices.
+std::vector<double> token_scores(const Routing& routing, bool sum) {
+  const at::Tensor tokens = on_cpu(routing.token, at::kLong), gates = on_cpu(routing.gate, at::kDouble);
+  const int64_t* token = tokens.const_data_ptr<int64_t>();
+  const double* gate = gates.const_data_ptr<double>();
+  std::vector<double> score(static_cast<size_t>(routing.tokens), 0);
+  for (int64_t a = 0; a < tokens.numel(); ++a) {
+    double& s = score[static_cast<size_t>(token[a])];
+    s = sum ? s + gate[a] : (std::isnan(gate[a]) ? gate[a] : std::max(s, gate[a]));
+  }
+  return score;
+}
+
+// The order in which tokens ask for places, group after group.
+std::vector<int64_t> token_order(const Routing& routing, const std::string& priority) {
+  std::vector<int64_t> order(static_cast<size_t>(routing.tokens));
+  std::iota(order.begin(), order.end(), 0);
+  if (priority == "none") return order;
+  const std::vector<double> score = token_scores(routing, priority == "sum_gates");
+  const auto before = [&](int64_t a, int64_t b) {
+    const double x = score[static_cast<size_t>(a)], y = score[static_cast<size_t>(b)];
+    return x > y || (std::isnan(y) && !std::isnan(x));
+  };
+  const int64_t step = routing.group_tokens == 0 ? std::max<int64_t>(1, routing.tokens) : routing.group_tokens;
+  for (int64_t first = 0; first < routing.tokens; first += step)
+    std::stable_sort(order.begin() + first, order.begin() + std::min(first + step, routing.tokens), before);
+  return order;
+}
+
+// Gates divided by the sum of what their token kept; tokens that kept nothing stay at 0.
+at::Tensor renormalized(const Routing& routing) {
+  const at::Tensor gate = routing.gate * routing.kept.to(routing.gate.scalar_type());
+  const at::Tensor sum = at::zeros({routing.tokens}, gate.options()).index_add(0, routing.token, gate);
+  return gate / at::where(sum > 0, sum, at::ones_like(sum)).index_select(0, routing.token);
+}
+
+}  // namespace
+
+void CapacityOptions::declare(OptionSet& set) {
+  set.real("factor", &factor, {0, 1e6},
+           "rows an expert takes, as a multiple of its fair share of the assignments; 0: no limit");
+  set.real("eval_factor", &eval_factor, {-1, 1e6}, "the factor in evaluation; -1: as in training, 0: no limit");
+  set.choice("rounding", &rounding, {"ceil", "floor", "round", "floor_per_choice"},
+             "how the share is rounded; floor_per_choice: k * floor(factor * ceil(tokens / experts))");
+  set.integer("multiple", &multiple, {1, 65536}, "then raised to a multiple of this");
+  set.integer("minimum", &minimum, {1, 1 << 30}, "least number of rows of an expert");
+  set.flag("count_k", &count_k, "count k assignments per token in the fair share (Switch counts one)");
+  set.choice(
+      "priority", &priority, {"none", "max_gate", "sum_gates"},
+      "which tokens get their places first: in their order, or by largest gate or sum of gates (batch priority)");
+  set.integer("group", &group, {0, 1 << 30},
+              "images or tokens that share the experts' buffers, also in the losses per group; 0: the whole batch");
+  set.choice("group_unit", &group_unit, {"images", "tokens"}, "what group counts");
+  set.flag("renormalize", &renormalize, "divide a token's kept gates by their sum after drops");
+}
+
+double capacity_factor(const CapacityOptions& options, bool training) {
+  return training || options.eval_factor < 0 ? options.factor : options.eval_factor;
+}
+
+int64_t group_tokens(const CapacityOptions& options, const TokenLayout& layout) {
+  return options.group_unit == "images" ? options.group * layout.per_image : options.group;
+}
+
+int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, int64_t k) {
+  constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
+  const int64_t choices = options.count_k ? k : 1;
+  int64_t rows = 0;
+  if (options.rounding == "floor_per_choice") {
+    const int64_t share = (tokens + experts - 1) / experts;
+    rows = choices * static_cast<int64_t>(std::floor(factor * static_cast<double>(share) * (1 + kRounding)));
+  } else {
+    const double share = factor * static_cast<double>(choices * tokens) / static_cast<double>(experts);
+    if (options.rounding == "ceil") rows = static_cast<int64_t>(std::ceil(share * (1 - kRounding)));
+    if (options.rounding == "floor") rows = static_cast<int64_t>(std::floor(share * (1 + kRounding)));
+    if (options.rounding == "round") rows = std::llround(share);
+  }
+  rows = std::max(std::min(rows, tokens), options.minimum);
+  return (rows + options.multiple - 1) / options.multiple * options.multiple;
+}
+
+void apply_capacity(Routing& routing, const CapacityOptions& options, double factor) {
+  if (factor == 0 || routing.per_token == 0) return;
+  const at::Tensor sizes = on_cpu(group_sizes(routing), at::kLong);
+  at::Tensor capacity = at::empty_like(sizes);
+  for (int64_t g = 0; g < sizes.numel(); ++g)
+    capacity.data_ptr<int64_t>()[g] =
+        expert_capacity(options, factor, sizes.const_data_ptr<int64_t>()[g], routing.experts, routing.per_token);
+
+  const at::Tensor experts = on_cpu(routing.expert, at::kLong), ranks = on_cpu(routing.rank, at::kLong),
+                   tokens = on_cpu(routing.token, at::kLong);
+  const int64_t *expert = experts.const_data_ptr<int64_t>(), *rank = ranks.const_data_ptr<int64_t>(),
+                *token = tokens.const_data_ptr<int64_t>(), *limit = capacity.const_data_ptr<int64_t>();
+  const int64_t assignments = experts.numel();
+  // next[t]: the next assignment of token t that asks for a place; ends where the next token's begin.
+  std::vector<int64_t> begin(static_cast<size_t>(routing.tokens + 1), 0);
+  for (int64_t a = 0; a < assignments; ++a) {
+    SPARSIGHT_CHECK(a == 0 || token[a] > token[a - 1] || (token[a] == token[a - 1] && rank[a] > rank[a - 1]));
+    ++begin[static_cast<size_t>(token[a] + 1)];
+  }
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<int64_t> next(begin.begin(), begin.end() - 1);
+
+  at::Tensor positions = at::empty({assignments}, at::kLong), kept = at::empty({assignments}, at::kBool);
+  int64_t* position = positions.data_ptr<int64_t>();
+  bool* keep = kept.data_ptr<bool>();
+  const std::vector<int64_t> order = token_order(routing, options.priority);
+  const int64_t step = routing.group_tokens == 0 ? routing.tokens : routing.group_tokens;
+  std::vector<int64_t> fill(static_cast<size_t>(routing.experts));
+  for (int64_t g = 0, first = 0; first < routing.tokens; ++g, first += step) {
+    std::fill(fill.begin(), fill.end(), 0);
+    const int64_t last = std::min(first + step, routing.tokens);
+    for (int64_t q = 0; q < routing.per_token; ++q)
+      for (int64_t place = first; place < last; ++place) {
+        const auto t = static_cast<size_t>(order[static_cast<size_t>(place)]);
+        const int64_t a = next[t];
+        if (a == begin[t + 1] || rank[a] != q) continue;
+        ++next[t];
+        position[a] = fill[static_cast<size_t>(expert[a])]++;
+        keep[a] = position[a] < limit[g];
+      }
+  }
+  const auto device = routing.expert.device();
+  routing.capacity = capacity.to(device);
+  routing.position = positions.to(device);
+  routing.kept = kept.to(device);
+  if (options.renormalize) routing.gate = renormalized(routing);
+  finish_routing(routing);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,50 @@
+// Expert capacity: how many rows an expert takes, and who goes without when more ask. Applied to any token-choice
+// routing after the router's choice. Letters: moe/axes.md; G groups of S tokens.
+//
+// The published rules as settings (C rows per expert and group):
+//   GShard         C = 2 S / E               factor = 1, k = 2
+//   Switch         C = f S / E               count_k = false, rounding = "floor" (or "round"), minimum = 4
+//   V-MoE          C = f k S / E             factor = 1.05, multiple = 4; rounding = "round" and multiple = 1 in the
+//   paper Megatron-LM    C = ceil(f k S / E)       the default rounding GMoE           C = k floor(f ceil(S/E))  factor
+//   = 1.5, rounding = "floor_per_choice", priority = "max_gate"
+// Shazeer et al. 2017 has no limit: factor = 0.
+#pragma once
+
+#include <string>
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/routing.h"
+
+namespace sparsight {
+
+struct CapacityOptions {
+  double factor = 0;
+  double eval_factor = -1;
+  std::string rounding = "ceil";
+  int64_t multiple = 1;
+  int64_t minimum = 1;
+  bool count_k = true;
+  std::string priority = "none";
+  int64_t group = 0;
+  std::string group_unit = "images";
+  bool renormalize = false;
+  void declare(OptionSet& set);
+};
+
+// The factor of training or of evaluation; 0: no limit.
+double capacity_factor(const CapacityOptions& options, bool training);
+
+// Tokens per group: what RouterInput and Routing call group_tokens.
+int64_t group_tokens(const CapacityOptions& options, const TokenLayout& layout);
+
+// C for a group of `tokens` tokens, each with k choices. Never below `minimum` nor, before rounding up to the multiple,
+// above `tokens`.
+int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, int64_t k);
+
+// Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Places in an expert's buffer are
+// given to all first choices, then to all second choices, and so on (GShard); within a rank in token order, or by
+// decreasing priority (batch-priority routing of V-MoE, section 4.1; equal scores: the lower token first). Routings
+// that do not choose per token (per_token = 0) and a factor of 0 are left as they are.
+void apply_capacity(Routing& routing, const CapacityOptions& options, double factor);
+
+}  // namespace sparsight

@@ -1,0 +1,17 @@
+// Sums over the tokens that count: padding never does. Letters: moe/axes.md; G groups.
+#pragma once
+
+#include "sparsight/moe/routing.h"
+
+namespace sparsight {
+
+// rows: [N,...]. The same with the rows of padding set to 0; nothing flows back into those.
+at::Tensor without_padding(const Routing& routing, const at::Tensor& rows);
+
+// rows: [N,E]. Returns [G,E]: the sum of each group.
+at::Tensor group_sums(const Routing& routing, const at::Tensor& rows);
+
+// rows: [N]. Returns []: the mean over tokens; 0 for an empty pool.
+at::Tensor token_mean(const Routing& routing, const at::Tensor& rows);
+
+}  // namespace sparsight

@@ -1,0 +1,14 @@
+// The threshold loss of strictly balanced gating (Shazeer et al. 2017, appendix F, equation 20). Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/routing.h"
+
+namespace sparsight {
+
+// []: the sum over tokens and experts of (M_th - M_bw) * (score - threshold), where M_th says which scores exceed their
+// expert's threshold and M_bw what the batchwise training mask chose. Each term is at least 0; all are 0 where the
+// masks agree. Its derivative to a threshold is (rows chosen) - (rows that exceed it). Scores are constants here: only
+// thresholds follow it. Undefined for a routing without thresholds.
+at::Tensor threshold_loss(const Routing& routing);
+
+}  // namespace sparsight

@@ -1,0 +1,19 @@
+#include "sparsight/moe/losses/vmoe_importance.h"
+
+#include <ATen/ops/softmax.h>
+
+#include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/pool_sums.h"
+
+namespace sparsight {
+
+at::Tensor dense_importance(const Routing& routing) {
+  return group_sums(routing, at::softmax(routing.clean_logits, 1));
+}
+
+at::Tensor vmoe_importance_loss(const Routing& routing, bool unbiased) {
+  if (!routing.clean_logits.defined()) return {};
+  return cv_squared(dense_importance(routing), unbiased).mean();
+}
+
+}  // namespace sparsight

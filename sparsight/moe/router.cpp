@@ -1,0 +1,47 @@
+#include "sparsight/moe/router.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/ops/random_fill.h"
+
+namespace sparsight {
+
+Routing Router::route(const RouterInput& input) {
+  const at::Tensor& valid = input.pool.valid;
+  SPARSIGHT_CHECK(!valid.defined() || (valid.dim() == 1 && valid.size(0) == input.tokens.size(0)));
+  Routing routing;
+  if (valid.defined()) {
+    // What lies in padding may be NaN; its logits must not reach the gradient of the router's weights.
+    RouterInput cleared = input;
+    cleared.tokens = input.tokens.masked_fill(valid.logical_not().unsqueeze(1), 0);
+    routing = choose(cleared);
+    drop_padding(routing, valid);
+  } else {
+    routing = choose(input);
+  }
+  routing.layer = input.layer;
+  routing.layout = input.layout;
+  routing.group_tokens = input.group_tokens;
+  routing.target = input.pool.target;
+  return routing;
+}
+
+void Router::after_step(const std::vector<Routing>&) {}
+
+Routing SoftRouter::choose(const RouterInput&) {
+  SPARSIGHT_CHECK(!"a soft router makes no choices");
+  return {};
+}
+
+at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const std::string& purpose) {
+  return normal_like(like, like.sizes(), input.random.stream(input.layer + ".router." + purpose),
+                     static_cast<uint64_t>(input.pool.first_token * like.size(1)));
+}
+
+at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
+                          const std::string& purpose) {
+  return uniform_like(like, {like.size(0), columns}, input.random.stream(input.layer + ".router." + purpose),
+                      static_cast<uint64_t>(input.pool.first_token * columns));
+}
+
+}  // namespace sparsight

@@ -1,0 +1,71 @@
+#include "sparsight/moe/routers/cosine.h"
+
+#include <cmath>
+
+#include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/moe/routers/softmax_topk.h"
+
+namespace sparsight {
+namespace {
+
+const double kMostLogScale = std::log(100.0);
+
+at::Tensor normalized(const at::Tensor& x, int64_t axis) {
+  return x / at::linalg_vector_norm(x, 2, axis, /*keepdim=*/true).clamp_min(1e-12);
+}
+
+}  // namespace
+
+void CosineOptions::declare(OptionSet& set) {
+  ChoiceOptions::declare(set);
+  set.integer("width", &width, {1, 65536}, "width of the projection that cosines are taken in");
+  set.real("noise", &noise, {0, 1000},
+           "standard deviation of the noise on the logits while training, as a multiple of 1/experts");
+  set.real("temperature", &temperature, {0.01, 1000}, "what cosines are divided by, at the start");
+  set.flag("learn_temperature", &learn_temperature, "train the temperature (never below 0.01)");
+  set.choice("renormalize", &renormalize, {"auto", "on", "off"},
+             "divide the gates of a token by their sum; auto: where k is above 1");
+}
+
+at::Tensor cosine_logits(const at::Tensor& tokens, const at::Tensor& projector, const at::Tensor& bias,
+                         const at::Tensor& codebook, const at::Tensor& log_scale) {
+  const NoAutocast fp32;
+  const at::Tensor direction = normalized(router_logits(tokens, projector, bias), 1);  // [N,P]
+  const at::Tensor experts = normalized(codebook.to(direction.scalar_type()), 0);      // [P,E]
+  const at::Tensor scale = log_scale.to(direction.scalar_type()).clamp_max(kMostLogScale).exp();
+  return scale * direction.matmul(experts);
+}
+
+CosineRouter::CosineRouter(const CosineOptions& options, RouterShape shape)
+    : projector(register_parameter("projector", torch::zeros({options.width, shape.width}))),
+      projector_bias(register_parameter("projector_bias", torch::zeros({options.width}))),
+      codebook(register_parameter("codebook", torch::zeros({options.width, shape.experts}))),
+      options_(options) {
+  options_.check(shape.experts);
+  log_scale = options_.learn_temperature ? register_parameter("log_scale", torch::zeros({}))
+                                         : register_buffer("log_scale", torch::zeros({}));
+}
+
+std::vector<LossWeight> CosineRouter::paper_losses() const {
+  return {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}};
+}
+
+Routing CosineRouter::choose(const RouterInput& input) {
+  const at::Tensor clean = cosine_logits(input.tokens, projector, projector_bias, codebook, log_scale);
+  const double noise_std = is_training() ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  at::Tensor epsilon;
+  if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
+  const int64_t k = options_.of(is_training());
+  const bool renormalize = options_.renormalize == "on" || (options_.renormalize == "auto" && k > 1);
+  return route_softmax_topk(clean, epsilon, noise_std, k, renormalize);
+}
+
+void CosineRouter::initialize(const InitRandom& random) {
+  init_normal(projector, kVitStd, random.stream("projector"));
+  init_normal(codebook, 0.01, random.stream("codebook"));
+  const torch::NoGradGuard no_grad;
+  projector_bias.zero_();
+  log_scale.fill_(-std::log(options_.temperature));
+}
+
+}  // namespace sparsight

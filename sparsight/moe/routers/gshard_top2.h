@@ -1,0 +1,50 @@
+// The top-2 router of GShard: the best expert, and a second one that may be skipped.
+// Lepikhin et al. 2020, "GShard", algorithm 1; the policies are those of Mesh-TensorFlow, sampling the second expert is
+// Lingvo's. Letters: moe/axes.md.
+#pragma once
+
+#include <string>
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct GshardTop2Options {
+  std::string second = "random";
+  std::string eval_second = "all";
+  double threshold = 0.5;
+  bool sample_second = false;
+  void declare(OptionSet& set);
+};
+
+// The router's decision for given logits. clean: [N,E] differentiable, E >= 2. Gates are p1 / (p1 + p2) and
+// p2 / (p1 + p2), whether or not the second expert is used. Which second choices are used:
+//   "all", "none"
+//   "threshold"  those with a gate above `threshold`
+//   "random"     each with probability min(1, gate / threshold), by `draw`: [N] of U[0,1). GShard's 2 * gate: 0.5
+// A skipped choice is no assignment: it takes no place in the expert's buffer. (As printed in GShard it does; its code
+// does not.)
+// gumbel: [N,E] draws of the Gumbel distribution that choose the second expert from the softmax without the first, or
+// undefined for the second largest.
+Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
+                          const at::Tensor& gumbel);
+
+class GshardTop2Router : public Router, public Initialized {
+ public:
+  // Raises UsageError for a single expert.
+  GshardTop2Router(const GshardTop2Options& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  void initialize(const InitRandom& random) override;  // N(0, 0.02²)
+
+  at::Tensor weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  GshardTop2Options options_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,51 @@
+#include "sparsight/moe/routers/hash.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/routers/fixed_choice.h"
+
+namespace sparsight {
+
+void HashOptions::declare(OptionSet& set) {
+  ChoiceOptions::declare(set);
+  set.integer("seed", &seed, {0, std::numeric_limits<int64_t>::max()}, "which hash function");
+}
+
+at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64_t seed) {
+  const at::Tensor ids = id.to(torch::kCPU, torch::kLong).contiguous();
+  const int64_t tokens = ids.numel();
+  at::Tensor chosen = torch::empty({tokens, k}, torch::kLong);
+  const int64_t* in = ids.const_data_ptr<int64_t>();
+  int64_t* out = chosen.data_ptr<int64_t>();
+  std::vector<int64_t> taken;  // sorted
+  for (int64_t token = 0; token < tokens; ++token, out += k) {
+    taken.clear();
+    const uint64_t key = mix(seed, static_cast<uint64_t>(in[token]));
+    for (int64_t q = 0; q < k; ++q) {
+      // The r-th expert that is not taken.
+      auto expert = static_cast<int64_t>(mix(key, static_cast<uint64_t>(q)) % static_cast<uint64_t>(experts - q));
+      for (const int64_t t : taken) expert += expert >= t;
+      taken.insert(std::upper_bound(taken.begin(), taken.end(), expert), expert);
+      out[q] = expert;
+    }
+  }
+  return chosen;
+}
+
+HashRouter::HashRouter(const HashOptions& options, RouterShape shape) : options_(options), experts_(shape.experts) {
+  options_.check(experts_);
+}
+
+Routing HashRouter::choose(const RouterInput& input) {
+  at::Tensor id = input.pool.token_id;
+  if (!id.defined())
+    id = torch::arange(input.tokens.size(0), torch::kLong).remainder(std::max<int64_t>(1, input.layout.per_image));
+  SPARSIGHT_CHECK(id.dim() == 1 && id.size(0) == input.tokens.size(0));
+  const at::Tensor experts =
+      hash_experts(id, experts_, options_.of(is_training()), static_cast<uint64_t>(options_.seed));
+  return route_fixed(experts, experts_, input.tokens);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,33 @@
+// Hash routing: a token's experts are a fixed function of its identity, nothing is learned.
+// Roller et al. 2021, "Hash Layers For Large Sparse Models", section 3. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
+
+namespace sparsight {
+
+struct HashOptions : ChoiceOptions {
+  int64_t seed = 0;
+  HashOptions() { k = 1; }
+  void declare(OptionSet& set);
+};
+
+// id: [N] int64. Returns [N,K]: k distinct experts of each id, each equally likely over ids.
+at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64_t seed);
+
+// Goes by PoolInfo::token_id; where there is none, by the place of the token in its image.
+class HashRouter : public Router {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  HashRouter(const HashOptions& options, RouterShape shape);
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  HashOptions options_;
+  int64_t experts_;
+};
+
+}  // namespace sparsight

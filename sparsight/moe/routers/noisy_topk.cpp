@@ -1,0 +1,61 @@
+#include "sparsight/moe/routers/noisy_topk.h"
+
+#include "sparsight/core/log.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/top_experts.h"
+
+namespace sparsight {
+
+void NoisyTopKOptions::declare(OptionSet& set) {
+  ChoiceOptions::declare(set);
+  set.real("noise_floor", &noise_floor, {0, 1000}, "least standard deviation of the noise (0 in the paper)");
+  set.flag("noise", &noise, "noise on the logits while training");
+  set.flag("eval_noise", &eval_noise, "noise in evaluation too");
+}
+
+// Above `threshold` at::softplus returns its argument; the default of 20 would cost fp64 its last digits.
+at::Tensor noise_scale(const at::Tensor& raw, double floor) { return at::softplus(raw, 1, /*threshold=*/80) + floor; }
+
+Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k) {
+  Routing routing;
+  routing.tokens = clean.size(0);
+  routing.experts = clean.size(1);
+  routing.clean_logits = clean;
+  routing.noisy_logits = epsilon.defined() ? clean + epsilon * scale : clean;
+  if (epsilon.defined()) routing.noise_scale = scale;
+  routing.scores = at::softmax(routing.noisy_logits, 1);
+  const at::Tensor chosen = top_experts(routing.noisy_logits, k);
+  choose_per_token(routing, chosen, at::softmax(routing.noisy_logits.gather(1, chosen), 1));
+  finish_routing(routing);
+  return routing;
+}
+
+NoisyTopKRouter::NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape)
+    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))),
+      noise_weight(register_parameter("noise_weight", torch::zeros({shape.experts, shape.width}))),
+      options_(options) {
+  options_.check(shape.experts);
+  if (options_.k == 1)
+    log_warning(
+        "noisy top-k with k = 1 has gates of exactly 1: only the balance losses train the router; "
+        "router.name = \"softmax_topk\" learns from the task too");
+}
+
+std::vector<LossWeight> NoisyTopKRouter::paper_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }
+
+Routing NoisyTopKRouter::choose(const RouterInput& input) {
+  const int64_t k = options_.of(is_training());
+  const at::Tensor clean = router_logits(input.tokens, weight);
+  if (!(is_training() ? options_.noise : options_.eval_noise)) return route_noisy_topk(clean, {}, {}, k);
+  const at::Tensor scale = noise_scale(router_logits(input.tokens, noise_weight), options_.noise_floor);
+  return route_noisy_topk(clean, scale, router_normal(input, clean, "noise"), k);
+}
+
+void NoisyTopKRouter::initialize(const InitRandom&) {
+  const torch::NoGradGuard no_grad;
+  weight.zero_();
+  noise_weight.zero_();
+}
+
+}  // namespace sparsight

@@ -1,0 +1,44 @@
+// Noisy top-k gating: noise of learned size on the logits, top-k, then the softmax over the chosen.
+// Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", section 2.1,
+// equations 3 to 5. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct NoisyTopKOptions : ChoiceOptions {
+  double noise_floor = 0.01;
+  bool noise = true;
+  bool eval_noise = false;
+  void declare(OptionSet& set);
+};
+
+// softplus(raw) + floor, the standard deviation of the noise. raw: any shape. The paper's floor is 0; Tensor2Tensor's
+// 0.01.
+at::Tensor noise_scale(const at::Tensor& raw, double floor);
+
+// The router's decision for given logits. clean, scale: [N,E] differentiable. epsilon: [N,E] draws of N(0,1), or
+// undefined for no noise.
+Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k);
+
+class NoisyTopKRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  void initialize(const InitRandom& random) override;  // zeros: all logits equal, noise of ln 2 (appendix A)
+
+  at::Tensor weight;        // [E,D]
+  at::Tensor noise_weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  NoisyTopKOptions options_;
+};
+
+}  // namespace sparsight

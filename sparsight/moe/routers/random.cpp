@@ -1,0 +1,18 @@
+#include "sparsight/moe/routers/random.h"
+
+#include "sparsight/moe/routers/fixed_choice.h"
+#include "sparsight/ops/top_experts.h"
+
+namespace sparsight {
+
+RandomRouter::RandomRouter(const RandomOptions& options, RouterShape shape)
+    : options_(options), experts_(shape.experts) {
+  options_.check(experts_);
+}
+
+Routing RandomRouter::choose(const RouterInput& input) {
+  const at::Tensor draw = router_uniform(input, input.tokens, experts_, "draw");
+  return route_fixed(top_experts(draw, options_.of(is_training())), experts_, input.tokens);
+}
+
+}  // namespace sparsight

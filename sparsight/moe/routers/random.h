@@ -1,0 +1,26 @@
+// Random routing: k experts drawn anew for each token and step (Zuo et al. 2022, "Taming Sparsely Activated Transformer
+// with Stochastic Experts"). The control that shows what routing is worth. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
+
+namespace sparsight {
+
+struct RandomOptions : ChoiceOptions {};
+
+// A token's experts are a function of (seed, step, layer, number of the token): repeatable, in evaluation too.
+class RandomRouter : public Router {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  RandomRouter(const RandomOptions& options, RouterShape shape);
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  RandomOptions options_;
+  int64_t experts_;
+};
+
+}  // namespace sparsight

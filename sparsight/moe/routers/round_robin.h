@@ -1,0 +1,26 @@
+// Round-robin routing: token j goes to experts j k, j k + 1, ... (modulo E). Perfectly balanced and blind: the baseline
+// that shows what balance alone is worth. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
+
+namespace sparsight {
+
+struct RoundRobinOptions : ChoiceOptions {};
+
+// Counts tokens through the whole batch (PoolInfo::first_token).
+class RoundRobinRouter : public Router {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  RoundRobinRouter(const RoundRobinOptions& options, RouterShape shape);
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  RoundRobinOptions options_;
+  int64_t experts_;
+};
+
+}  // namespace sparsight

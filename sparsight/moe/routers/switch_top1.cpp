@@ -1,0 +1,37 @@
+#include "sparsight/moe/routers/switch_top1.h"
+
+#include <cmath>
+
+#include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/moe/routers/softmax_topk.h"
+
+namespace sparsight {
+
+void SwitchTop1Options::declare(OptionSet& set) {
+  set.real("jitter", &jitter, {0, 1},
+           "while training the router sees tokens times U(1 - jitter, 1 + jitter), drawn for each element");
+}
+
+at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, double jitter) {
+  return tokens * (1 - jitter + 2 * jitter * uniform);
+}
+
+Routing route_switch_top1(const at::Tensor& clean) { return route_softmax_topk(clean, {}, 0, 1, false); }
+
+SwitchTop1Router::SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape)
+    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {}
+
+std::vector<LossWeight> SwitchTop1Router::paper_losses() const { return {{"switch", 0.01}}; }
+
+Routing SwitchTop1Router::choose(const RouterInput& input) {
+  at::Tensor tokens = input.tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
+  if (is_training() && options_.jitter > 0)
+    tokens = jitter_tokens(tokens, router_uniform(input, tokens, tokens.size(1), "jitter"), options_.jitter);
+  return route_switch_top1(router_logits(tokens, weight));
+}
+
+void SwitchTop1Router::initialize(const InitRandom& random) {
+  init_normal(weight, std::sqrt(0.1 / static_cast<double>(weight.size(1))), random.stream("weight"));
+}
+
+}  // namespace sparsight

@@ -1,0 +1,37 @@
+// The router of Switch transformers: softmax over all experts, the best one, its probability as the gate.
+// Fedus et al. 2021, "Switch Transformers", sections 2.1 and 2.4. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct SwitchTop1Options {
+  double jitter = 0.01;
+  void declare(OptionSet& set);
+};
+
+// tokens * U(1 - jitter, 1 + jitter), element by element. tokens, uniform: [N,D]; uniform: draws of U[0,1).
+at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, double jitter);
+
+// The router's decision for given logits. clean: [N,E] differentiable.
+Routing route_switch_top1(const at::Tensor& clean);
+
+class SwitchTop1Router : public Router, public Initialized {
+ public:
+  SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  void initialize(const InitRandom& random) override;  // N(0, 0.1 / D), section 2.4
+
+  at::Tensor weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  SwitchTop1Options options_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,25 @@
+#include "sparsight/moe/soft_dispatch.h"
+
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+
+at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing, Experts& experts) {
+  const int64_t images = routing.layout.images, slots = routing.slots, width = tokens.size(1);
+  SPARSIGHT_CHECK(tokens.size(0) == images * routing.layout.per_image);
+  at::Tensor by_image = tokens.view({images, routing.layout.per_image, width});
+  if (routing.valid.defined())  // NaN in padding times a weight of 0 is NaN
+    by_image = by_image.masked_fill(routing.valid.view({images, -1, 1}).logical_not(), 0);
+  const auto type = tokens.scalar_type();
+  const at::Tensor mixed = at::bmm(routing.dispatch.to(type).transpose(1, 2), by_image);  // [B,P,D]
+  // Rows grouped by expert: [B,E,slots,D] -> [E,B,slots,D].
+  const at::Tensor rows = mixed.view({images, routing.experts, slots, width}).transpose(0, 1).reshape({-1, width});
+  const at::Tensor offsets = at::arange(routing.experts + 1, torch::kLong) * (images * slots);
+  const at::Tensor out = experts.forward(rows, offsets.to(rows.device()));
+  const at::Tensor by_slot = out.view({routing.experts, images, slots, -1})
+                                 .transpose(0, 1)
+                                 .reshape({images, routing.experts * slots, out.size(1)});
+  return at::bmm(routing.combine.to(out.scalar_type()), by_slot).reshape({tokens.size(0), out.size(1)});
+}
+
+}  // namespace sparsight
