@@ -4,10 +4,12 @@
 // Reported for each MoE layer, in forward order:
 //   load        [E] assignments chosen by the router, before capacity
 //   kept        [E] assignments left after capacity; only where some were dropped
-//   importance  [E] sum over tokens of the router's dense scores
-//   cv_load, cv_importance  standard deviation over experts divided by the mean (0: balanced; square it for the
-//               coefficient of V-MoE's losses, Riquelme et al. 2021, appendix A); 0 where nothing was routed
+//   importance  [E] sum of the gates of what was chosen (Shazeer et al. 2017, equation 6)
+//   cv_load, cv_importance  standard deviation over experts divided by the mean (0: balanced; square it for the value
+//   of
+//               the losses); 0 where nothing was routed. The load is the smooth one where the router has noise
 //   max_over_mean  the busiest expert's load over the mean load (1: balanced, E: everything on one expert)
+//   max_over_mean_load  the same of the smooth load
 //   dropped     fraction of the chosen assignments that capacity dropped
 //   mean_top_gate  mean gate of the first choices (rank 0)
 #pragma once
@@ -20,9 +22,12 @@
 #include <vector>
 
 #include "sparsight/core/options.h"
-#include "sparsight/moe/routing.h"
+#include "sparsight/moe/routing_stats.h"
 
 namespace sparsight {
+
+// The figures of single routings without the counts: [{"layer", "cv_load", ..., "mean_top_gate"}].
+Json routing_balance(const std::vector<Routing>& routings);
 
 class RoutingAccumulator {
  public:
@@ -41,11 +46,9 @@ class RoutingAccumulator {
  private:
   struct Layer {
     std::string name;
-    int64_t experts = 0, classes = 0, first_choices = 0;
-    std::vector<int64_t> load, kept;  // [E]
-    std::vector<double> importance;   // [E]
-    double top_gate = 0;
-    std::vector<int64_t> by_class;  // [K,E]
+    int64_t experts = 0, classes = 0;
+    RoutingTotals totals;
+    std::vector<int64_t> by_class;  // [K,E] chosen assignments
   };
   Layer& layer(const Routing& routing, int64_t classes);
   std::vector<Layer> layers_;

@@ -5,24 +5,26 @@
 #include <numeric>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include "sparsight/core/error.h"
+#include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
 
 namespace sparsight {
 namespace {
 
-std::vector<double> to_doubles(const at::Tensor& x) {
+void add_to(std::vector<double>& sums, const at::Tensor& x) {
   const at::Tensor values = x.detach().to(at::kCPU, at::kDouble).contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
+  SPARSIGHT_CHECK(static_cast<size_t>(values.numel()) == sums.size());
+  for (size_t e = 0; e < sums.size(); ++e) sums[e] += values.const_data_ptr<double>()[e];
 }
 
-double mean_of(const std::vector<double>& v) {
-  return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
-}
+double sum_of(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 
 double cv(const std::vector<double>& v) {
-  const double mean = mean_of(v);
+  const double mean = sum_of(v) / static_cast<double>(v.size());
   if (mean == 0) return 0;
   double squares = 0;
   for (const double x : v) squares += (x - mean) * (x - mean);
@@ -30,29 +32,47 @@ double cv(const std::vector<double>& v) {
 }
 
 double max_over_mean(const std::vector<double>& v) {
-  const double mean = mean_of(v);
-  return mean == 0 ? 0 : *std::max_element(v.begin(), v.end()) / mean;
+  const double sum = sum_of(v);
+  return sum == 0 ? 0 : *std::max_element(v.begin(), v.end()) * static_cast<double>(v.size()) / sum;
 }
 
 }  // namespace
 
-RoutingStats routing_stats(const Routing& routing) {
+RoutingTotals::RoutingTotals(int64_t experts)
+    : chosen(static_cast<size_t>(experts)), kept(chosen), importance(chosen), smooth_load(chosen) {}
+
+void RoutingTotals::add(const Routing& routing) {
+  const at::NoGradGuard no_grad;
+  add_to(chosen, routing.chosen_count);
+  add_to(kept, at::zeros({routing.experts}, routing.gate.options().dtype(at::kDouble))
+                   .index_add_(0, routing.expert, routing.kept.to(at::kDouble)));
+  add_to(importance, sparsight::importance(routing));
+  add_to(smooth_load, sparsight::smooth_load(routing));
+  const at::Tensor top = routing.gate.masked_select(routing.rank == 0);
+  first_choices += static_cast<double>(top.numel());
+  if (top.numel() > 0) top_gate += top.sum(at::kDouble).item<double>();
+}
+
+RoutingStats routing_stats(const RoutingTotals& totals) {
   RoutingStats stats;
-  const at::Tensor gate = routing.gate.detach().to(at::kDouble);
-  stats.count = to_doubles(routing.chosen_count);
-  stats.importance = to_doubles(at::zeros({routing.experts}, gate.options()).index_add_(0, routing.expert, gate));
-  const at::Tensor probability = load_probability(routing);
-  stats.smooth_load = probability.defined() ? to_doubles(probability.detach().sum(0)) : stats.count;
-  stats.cv_importance = cv(stats.importance);
-  stats.cv_load = cv(stats.smooth_load);
-  stats.max_over_mean_load = max_over_mean(stats.smooth_load);
-  stats.max_over_mean_count = max_over_mean(stats.count);
-  const auto chosen = static_cast<double>(routing.expert.size(0));
-  if (chosen == 0) return stats;
-  stats.dropped = 1 - static_cast<double>(routing.order.size(0)) / chosen;
-  const at::Tensor top = gate.masked_select(routing.rank == 0);
-  if (top.numel() > 0) stats.mean_top_gate = top.mean().item<double>();
+  stats.count = totals.chosen;
+  stats.kept = totals.kept;
+  stats.importance = totals.importance;
+  stats.smooth_load = totals.smooth_load;
+  stats.cv_importance = cv(totals.importance);
+  stats.cv_load = cv(totals.smooth_load);
+  stats.max_over_mean_load = max_over_mean(totals.smooth_load);
+  stats.max_over_mean_count = max_over_mean(totals.chosen);
+  const double chosen = sum_of(totals.chosen);
+  if (chosen > 0) stats.dropped = (chosen - sum_of(totals.kept)) / chosen;
+  if (totals.first_choices > 0) stats.mean_top_gate = totals.top_gate / totals.first_choices;
   return stats;
+}
+
+RoutingStats routing_stats(const Routing& routing) {
+  RoutingTotals totals(routing.experts);
+  totals.add(routing);
+  return routing_stats(totals);
 }
 
 }  // namespace sparsight

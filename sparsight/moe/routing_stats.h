@@ -1,5 +1,4 @@
-// Figures about one routing, for logs and tests. Sums over an evaluation: analysis/routing_accumulator.h.
-// Letters: moe/axes.md.
+// Figures about routings, for logs, evaluations and tests: the one place that computes them. Letters: moe/axes.md.
 #pragma once
 
 #include <vector>
@@ -8,10 +7,24 @@
 
 namespace sparsight {
 
+// Sums over any number of routings of one layer.
+struct RoutingTotals {
+  explicit RoutingTotals(int64_t experts);
+  void add(const Routing& routing);
+
+  std::vector<double> chosen;       // [E] assignments, before capacity
+  std::vector<double> kept;         // [E] assignments left after capacity
+  std::vector<double> importance;   // [E] sums of the gates of what was chosen
+  std::vector<double> smooth_load;  // [E] expected assignments (losses/load.h); the counts where there is no noise
+  double top_gate = 0;              // sum of the gates of first choices
+  double first_choices = 0;
+};
+
 struct RoutingStats {
   std::vector<double> count;        // [E] chosen assignments, before capacity
-  std::vector<double> importance;   // [E] sums of the gates of the chosen assignments
-  std::vector<double> smooth_load;  // [E] sums of load_probability, or the counts where the routing has no noise
+  std::vector<double> kept;         // [E] assignments left after capacity
+  std::vector<double> importance;   // [E]
+  std::vector<double> smooth_load;  // [E]
   double cv_importance = 0;         // standard deviation / mean over experts; 0 where the mean is 0
   double cv_load = 0;               // of smooth_load
   double max_over_mean_load = 0;    // of smooth_load: 1 balanced, E all on one expert; 0 without tokens
@@ -20,6 +33,7 @@ struct RoutingStats {
   double mean_top_gate = 0;         // mean gate of the first choices
 };
 
+RoutingStats routing_stats(const RoutingTotals& totals);
 RoutingStats routing_stats(const Routing& routing);
 
 }  // namespace sparsight

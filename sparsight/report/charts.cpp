@@ -212,7 +212,7 @@ std::vector<Chart> expert_charts(const RunMetrics& log) {
   if (evals.empty()) return charts;
   add_chart(charts, "Balance of load", "Standard deviation of the experts' load over its mean: 0 is even.",
             line_chart(layer_series(evals, "cv_load"), {"CV of load", ".2f", true}));
-  add_chart(charts, "Balance of importance", "The same for the sums of the router's scores.",
+  add_chart(charts, "Balance of importance", "The same for the sums of the experts' gates.",
             line_chart(layer_series(evals, "cv_importance"), {"CV of importance", ".2f", true}));
   for (const std::string& layer : layer_names(evals))
     add_chart(charts, "Expert load: " + layer,
