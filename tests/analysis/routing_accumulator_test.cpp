@@ -22,12 +22,15 @@ TEST(RoutingAccumulator, CountsByHand) {
   EXPECT_EQ(layer["experts"], 3);
   EXPECT_EQ(layer["load"], Json({4, 1, 3}));
   EXPECT_EQ(layer["kept"], Json({4, 1, 2}));
-  EXPECT_EQ(layer["importance"], Json({4.0, 2.0, 2.0}));  // 8 x (0.5, 0.25, 0.25)
+  // Gates by expert: 4 x 0.5; 0.5; 0.5 + 0.5 + 0.9
+  const std::vector<double> importance{2, 0.5, 1.9};
+  for (size_t e = 0; e < 3; ++e) EXPECT_NEAR(layer["importance"][e].get<double>(), importance[e], 1e-6);
   // load: mean 8/3, deviations 4/3, -5/3, 1/3; variance (16 + 25 + 1) / 27; cv = sqrt(42/27) * 3/8
   EXPECT_NEAR(layer["cv_load"].get<double>(), std::sqrt(42.0 / 27) * 3 / 8, 1e-12);
-  // importance: variance (16 + 4 + 4) / 27 = 24/27
-  EXPECT_NEAR(layer["cv_importance"].get<double>(), std::sqrt(24.0 / 27) * 3 / 8, 1e-12);
+  // importance: mean 4.4/3, deviations 1.6/3, -2.9/3, 1.3/3; variance (2.56 + 8.41 + 1.69) / 27
+  EXPECT_NEAR(layer["cv_importance"].get<double>(), std::sqrt(12.66 / 27) * 3 / 4.4, 1e-6);
   EXPECT_NEAR(layer["max_over_mean"].get<double>(), 4 / (8.0 / 3), 1e-12);
+  EXPECT_NEAR(layer["max_over_mean_load"].get<double>(), 4 / (8.0 / 3), 1e-12);
   EXPECT_NEAR(layer["dropped"].get<double>(), 1.0 / 8, 1e-12);
   EXPECT_NEAR(layer["mean_top_gate"].get<double>(), (7 * 0.5 + 0.9) / 8, 1e-6);
   // Image 0 has class 1 and used experts 0 0 0 1; image 1 has class 0 and used 2 2 0 2.

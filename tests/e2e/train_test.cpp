@@ -143,10 +143,12 @@ TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
   expect_same_run(unbroken, run);
 }
 
-TEST(Train, AccumulatedBatchesAreResumable) {
+// With a router that learns from what the accumulated batches chose: its bias is state too.
+TEST(Train, AccumulatedBatchesAndABalancingBiasAreResumable) {
   TemporaryFolder folder;
   const std::string unbroken = folder.path("unbroken"), run = folder.path("run");
-  const std::vector<std::string> more{"--set", "train.accumulate=3", "--set", "train.checkpoint_every=1"};
+  const std::vector<std::string> more{"--set", "train.accumulate=3",      "--set", "train.checkpoint_every=1",
+                                      "--set", "router.name=sigmoid_bias"};
   ASSERT_EQ(train(folder, unbroken, more).exit_code, 0);
   std::vector<std::string> arguments{"train", tiny_config(folder), "--out", run};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -158,6 +160,10 @@ TEST(Train, AccumulatedBatchesAreResumable) {
   }
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
   expect_same_run(unbroken, run);
+  bool moved = false;
+  for (const auto& [name, tensor] : read_checkpoint(last(run)).weights)
+    if (name.ends_with("router.bias")) moved = moved || tensor.abs().max().item<float>() > 0;
+  EXPECT_TRUE(moved);
 }
 
 TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {

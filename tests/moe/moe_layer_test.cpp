@@ -1,12 +1,24 @@
 #include "sparsight/moe/moe_layer.h"
 
-#include <gtest/gtest.h>
+#include <cmath>
+#include <iostream>
+#include <limits>
 
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/models/block_mlp.h"
 #include "sparsight/moe/dispatch.h"
 #include "sparsight/moe/experts/mlp_experts.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "sparsight/moe/routing_stats.h"
 #include "sparsight/nn/init.h"
+#include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight {
@@ -14,20 +26,34 @@ namespace {
 
 constexpr int64_t kTokens = 6, kWidth = 4, kExperts = 5;
 
-std::shared_ptr<MoeLayer> small_layer(at::ScalarType type) {
-  MoeSpec spec = default_moe_spec();
+std::shared_ptr<MoeLayer> small_layer(at::ScalarType type, const std::string& router = "softmax_topk",
+                                      const CapacityOptions& capacity = {}) {
+  MoeSpec spec =
+      read_moe_spec({{"moe", Json::object()}, {"losses", Json::object()}, {"router", {{"name", router}, {"k", 2}}}});
   spec.options.experts = kExperts;
+  spec.capacity = capacity;
   auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 7});
   initialize(*layer, 1);
   layer->to(type);
   const torch::NoGradGuard no_grad;
   for (at::Tensor& p : layer->parameters()) p.mul_(20);  // far from zero, so that every term of a gradient shows
+  if (router == "noisy_topk")                            // starts at zero
+    for (const auto& p : layer->router().named_parameters()) init_normal(p.value(), 0.5, RandomStream(9, p.key()));
   return layer;
 }
 
 TokenLayout one_image(int64_t tokens) { return {1, tokens, 0, 0, 0}; }
 
 at::Tensor parameter(MoeLayer& layer, const std::string& name) { return *layer.named_parameters().find(name); }
+
+// Toy experts E_i(x) = (i+1) x.
+class Scaling : public Experts {
+ public:
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
+    const at::Tensor expert = torch::repeat_interleave(torch::arange(4, torch::kLong), offsets.diff());
+    return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
+  }
+};
 
 // Every expert on every token, times a dense matrix of gates: the definition of the layer.
 at::Tensor dense_reference(MoeLayer& layer, const at::Tensor& x, const Routing& routing) {
@@ -42,29 +68,33 @@ at::Tensor dense_reference(MoeLayer& layer, const at::Tensor& x, const Routing& 
 
 }  // namespace
 
-TEST(MoeLayer, EqualsTheDenseDefinitionForwardAndBackward) {
-  for (const auto type : {torch::kFloat, torch::kDouble}) {
-    auto layer = small_layer(type);
-    const at::Tensor x = test::random_tensor({200, kWidth}, 3, type).requires_grad_(true);
-    const at::Tensor pull = test::random_tensor({200, kWidth}, 4, type);
-    const double tol = type == torch::kDouble ? 1e-12 : 1e-4;
-
-    const MoeOutput out = layer->forward(x, one_image(200), {5, 6});
-    (out.tokens * pull).sum().backward();
-    std::vector<at::Tensor> sparse{x.grad().clone()};
-    for (const at::Tensor& p : layer->parameters()) sparse.push_back(p.grad().clone());
-
-    x.mutable_grad() = at::Tensor();
-    layer->zero_grad();
-    const Routing routing = layer->forward(x, one_image(200), {5, 6}).routing;
-    const at::Tensor reference = dense_reference(*layer, x, routing);
-    EXPECT_TRUE(torch::allclose(out.tokens, reference, tol, tol));
-    (reference * pull).sum().backward();
-    std::vector<at::Tensor> dense{x.grad()};
-    for (const at::Tensor& p : layer->parameters()) dense.push_back(p.grad());
-    for (size_t i = 0; i < dense.size(); ++i)
-      EXPECT_TRUE(torch::allclose(sparse[i], dense[i], tol, tol * dense[i].abs().max().item<double>())) << i;
-  }
+TEST(MoeLayer, S27_EqualsTheDenseDefinitionForwardAndBackward) {
+  CapacityOptions limited;
+  limited.factor = 0.8;
+  for (const auto type : {torch::kFloat, torch::kDouble})
+    for (const std::string router : {"softmax_topk", "noisy_topk", "sigmoid_bias"})
+      for (const CapacityOptions& capacity : {CapacityOptions(), limited}) {
+        auto layer = small_layer(type, router, capacity);
+        const at::Tensor x = test::random_tensor({200, kWidth}, 3, type).requires_grad_(true);
+        const at::Tensor pull = test::random_tensor({200, kWidth}, 4, type);
+        const double tol = type == torch::kDouble ? 1e-12 : 1e-5;
+        const auto gradients = [&](const at::Tensor& y) {
+          x.mutable_grad() = at::Tensor();
+          layer->zero_grad();
+          (y * pull).sum().backward();
+          std::vector<at::Tensor> all{x.grad().clone()};
+          for (const at::Tensor& p : layer->parameters()) all.push_back(p.grad().clone());
+          return all;
+        };
+        const MoeOutput out = layer->forward(x, one_image(200), {5, 6});
+        const std::vector<at::Tensor> sparse = gradients(out.tokens);
+        const at::Tensor reference = dense_reference(*layer, x, layer->forward(x, one_image(200), {5, 6}).routing);
+        const std::vector<at::Tensor> dense = gradients(reference);
+        EXPECT_EQ(out.routing.kept.all().item<bool>(), capacity.factor == 0);
+        EXPECT_TRUE(test::near(out.tokens, reference, tol * reference.abs().max().item<double>())) << router;
+        for (size_t i = 0; i < dense.size(); ++i)
+          EXPECT_TRUE(test::near(sparse[i], dense[i], tol * dense[i].abs().max().item<double>())) << router << i;
+      }
 }
 
 TEST(MoeLayer, GradientsAgreeWithCentralDifferences) {
@@ -81,42 +111,247 @@ TEST(MoeLayer, GradientsAgreeWithCentralDifferences) {
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
 }
 
-// Toy experts E_i(x) = (i+1) x with the gates of noisy top-k on the shared example: the published worked example of the
-// layer's forward and backward pass (loss = sum_j <y_j, (1,2,-1)>).
-TEST(MoeLayer, ReproducesTheWorkedExample) {
-  class Scaling : public Experts {
+// Noisy top-k with toy experts E_i(x) = (i+1) x: the worked example of the layer's forward and backward pass
+// (loss = sum_j <y_j, (1,2,-1)>).
+TEST(MoeLayer, S6_ReproducesT4) {
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const double tol = type == torch::kDouble ? 1e-6 : 1e-5;
+    const test::NoisyExample e(type);
+    Scaling experts;
+    const at::Tensor y = run_experts(e.x, e.route(), experts);
+    const at::Tensor loss = (y * torch::tensor({1., 2., -1.}, type)).sum();
+    loss.backward();
+    EXPECT_NEAR(loss.item<double>(), 11.761506, 10 * tol);
+    EXPECT_TRUE(test::near(
+        y,
+        test::table(
+            {{2.094169, -1.047084, 0.523542}, {1.407300, 4.221900, -2.814600}, {-1.903257, 1.141954, 0.761303}}),
+        tol));
+    EXPECT_TRUE(test::near(
+        e.clean.grad(),
+        test::table({{0.173775, 0, 0, -0.173775}, {0, -0.679621, 0.679621, 0}, {0.062372, -0.062372, 0, 0}}), tol));
+    EXPECT_TRUE(test::near(e.wg.grad(),
+                           test::table({{0.095810, -0.261845, 0.339811, -0.173775},
+                                        {-0.040108, -1.066211, 1.019432, 0.086888},
+                                        {0.074630, 0.648435, -0.679621, -0.043444}}),
+                           tol));
+    EXPECT_TRUE(test::near(e.wn.grad(),
+                           test::table({{-0.003983, -0.109128, 0.163655, -0.060866},
+                                        {0.006897, -0.221571, 0.490964, 0.030433},
+                                        {0.030890, 0.171228, -0.327310, -0.015217}}),
+                           tol));
+    EXPECT_TRUE(test::near(
+        e.x.grad(),
+        test::table(
+            {{2.190071, 4.157207, -2.013834}, {3.336513, 5.635874, -3.221536}, {1.590475, 3.008643, -1.486015}}),
+        tol));
+  }
+}
+
+TEST(MoeLayer, S6_GradientsOfNoisyTopKAgreeWithCentralDifferences) {
+  auto layer = small_layer(torch::kDouble, "noisy_topk");
+  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
+  const auto loss = [&] {
+    const MoeOutput out = layer->forward(x, one_image(kTokens), {5, 6});
+    at::Tensor total = (out.tokens * pull).sum();
+    for (const NamedLoss& aux : out.losses) total = total + aux.value;
+    return total;
+  };
+  std::vector<at::Tensor> inputs = layer->parameters();
+  inputs.push_back(x);
+  EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
+}
+
+TEST(MoeLayer, S11_SoftmaxFirstAndRenormalizedEqualsTopKFirst) {
+  const test::NoisyExample e(torch::kDouble);
+  const at::Tensor noisy = e.route().noisy_logits;
+  const Routing plain = route_softmax_topk(noisy, {}, 0, 2, false), divided = route_softmax_topk(noisy, {}, 0, 2, true);
+  EXPECT_TRUE(test::near(plain.gate.view({3, 2}),
+                         test::table({{0.522118, 0.299756}, {0.775854, 0.176582}, {0.324939, 0.296828}}), 1e-6));
+  EXPECT_TRUE(test::near(divided.gate, e.route().gate, 1e-12));
+  EXPECT_TRUE(torch::equal(divided.expert, e.route().expert));
+}
+
+TEST(MoeLayer, S26_FullyDroppedTokensGiveExactlyZeroAndNoExpertGradient) {
+  CapacityOptions capacity;
+  capacity.factor = 0.01;  // one row per expert
+  auto layer = small_layer(torch::kFloat, "softmax_topk", capacity);
+  const at::Tensor x = test::random_tensor({100, kWidth}, 3, torch::kFloat).requires_grad_(true);
+  const MoeOutput out = layer->forward(x, one_image(100), {5, 6});
+  const at::Tensor kept_tokens =
+      torch::zeros({100}, torch::kBool).index_fill_(0, out.routing.token.masked_select(out.routing.kept), true);
+  const at::Tensor dropped = torch::nonzero(kept_tokens.logical_not()).squeeze(1);
+  ASSERT_GE(dropped.numel(), 95);
+  const at::Tensor lost = out.tokens.index_select(0, dropped);
+  EXPECT_EQ(lost.abs().max().item<double>(), 0);
+  lost.sum().backward();
+  for (const auto& p : layer->experts().named_parameters())
+    EXPECT_TRUE(!p.value().grad().defined() || p.value().grad().abs().max().item<double>() == 0) << p.key();
+  EXPECT_TRUE(!x.grad().defined() || x.grad().abs().max().item<double>() == 0);
+}
+
+TEST(MoeLayer, S28_OnlyChosenRowsAreComputed) {
+  class Counting : public Scaling {
    public:
     at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
-      const at::Tensor expert = torch::repeat_interleave(torch::arange(4, torch::kLong), offsets.diff());
-      return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
+      computed += rows.size(0);
+      return Scaling::forward(rows, offsets);
     }
+    int64_t computed = 0;
   };
-  const at::Tensor x =
-      torch::tensor({{1.0, -0.5, 0.25}, {0.5, 1.5, -1.0}, {-1.25, 0.75, 0.5}}, torch::kDouble).requires_grad_(true);
-  const at::Tensor h = torch::tensor({{1.315675, -1.316127, 0.003417, 0.760752},
-                                      {-1.653845, 0.803353, 2.283533, -0.891173},
-                                      {0.240689, 0.331173, 0.121718, -0.710153}},
-                                     torch::kDouble)
-                           .requires_grad_(true);
-  const Routing routing = route_softmax_topk(h, {}, 0, 2, /*renormalize=*/true);
-  Scaling experts;
-  const at::Tensor y = run_experts(x, routing, experts);
-  const at::Tensor loss = (y * torch::tensor({1., 2., -1.}, torch::kDouble)).sum();
-  loss.backward();
-  EXPECT_NEAR(loss.item<double>(), 11.761506, 5e-6);  // h is rounded to six decimals
-  EXPECT_TRUE(torch::allclose(
-      y,
-      torch::tensor({{2.094169, -1.047084, 0.523542}, {1.407300, 4.221900, -2.814600}, {-1.903257, 1.141954, 0.761303}},
-                    torch::kDouble),
-      0, 5e-6))
-      << y;
-  EXPECT_TRUE(torch::allclose(h.grad(),
-                              torch::tensor({{0.173775, 0.000000, 0.000000, -0.173775},
-                                             {0.000000, -0.679621, 0.679621, 0.000000},
-                                             {0.062372, -0.062372, 0.000000, 0.000000}},
-                                            torch::kDouble),
-                              0, 5e-6))
-      << h.grad();
+  const at::Tensor x = test::random_tensor({50, kWidth}, 3);
+  Routing routing = route_softmax_topk(test::random_tensor({50, 4}, 4), {}, 0, 2, false);
+  Counting all, limited;
+  run_experts(x, routing, all);
+  EXPECT_EQ(all.computed, 100);
+  apply_capacity(routing, {}, 0.5);
+  run_experts(x, routing, limited);
+  EXPECT_EQ(limited.computed, routing.kept.sum().item<int64_t>());
+  EXPECT_LT(limited.computed, 100);
+}
+
+TEST(MoeLayer, S29_ExpertsWithoutRowsHaveZeroGradientsAndStayAsTheyAre) {
+  auto layer = small_layer(torch::kFloat, "noisy_topk");
+  {
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& p : layer->router().parameters()) p.zero_();
+  }
+  layer->eval();  // all logits tie: everything goes to experts 0 and 1
+  torch::optim::Adam adam(layer->experts().parameters(), torch::optim::AdamOptions(0.1));
+  std::vector<at::Tensor> before;
+  for (const at::Tensor& p : layer->experts().parameters()) before.push_back(p.detach().clone());
+  for (int step = 0; step < 2; ++step) {
+    adam.zero_grad();
+    const at::Tensor x = test::random_tensor({20, kWidth}, 3, torch::kFloat);
+    layer->forward(x, one_image(20), {5, 6}).tokens.square().sum().backward();
+    for (const at::Tensor& p : layer->experts().parameters()) {
+      EXPECT_GT(p.grad().slice(0, 0, 2).abs().max().item<double>(), 0);
+      EXPECT_EQ(p.grad().slice(0, 2).abs().max().item<double>(), 0);
+    }
+    adam.step();
+  }
+  const auto after = layer->experts().parameters();
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(torch::equal(after[i].slice(0, 2), before[i].slice(0, 2)));
+    EXPECT_FALSE(torch::equal(after[i].slice(0, 0, 2), before[i].slice(0, 0, 2)));
+  }
+}
+
+TEST(MoeLayer, S30_ABatchOfSequencesEqualsItsFlattenedTokens) {
+  class Owner : public torch::nn::Module {};
+  MoeSpec spec = default_moe_spec({0});
+  spec.options.experts = kExperts;
+  Owner owner;
+  BlockMlp block(owner, {"mlp", kWidth, 7}, &spec);
+  initialize(owner, 1);
+  const at::Tensor x = test::random_tensor({3, 10, kWidth}, 3, torch::kFloat);
+  ModelOutput out;
+  const at::Tensor sequences = block.forward(x, {3, 10, 0, 0, 0}, {5, 6}, out);
+  auto& layer = dynamic_cast<MoeLayer&>(*owner.modules(false).front());
+  const MoeOutput flat = layer.forward(x.view({30, kWidth}), one_image(30), {5, 6});
+  EXPECT_TRUE(torch::equal(sequences.reshape({30, kWidth}), flat.tokens));
+  EXPECT_TRUE(torch::equal(out.routings[0].expert, flat.routing.expert));
+}
+
+TEST(MoeLayer, PaddingGivesZeroAndChangesNothingElse) {
+  auto layer = small_layer(torch::kDouble, "noisy_topk");
+  const at::Tensor x = test::random_tensor({30, kWidth}, 3);
+  const at::Tensor valid = torch::arange(30) < 20;
+  at::Tensor padded = x.clone();
+  padded.slice(0, 20).fill_(std::numeric_limits<double>::quiet_NaN());
+  const MoeOutput with = layer->forward(padded, one_image(30), {5, 6}, {valid}),
+                  without = layer->forward(x.slice(0, 0, 20), one_image(20), {5, 6});
+  EXPECT_TRUE(test::near(with.tokens.slice(0, 0, 20), without.tokens, 1e-12));
+  EXPECT_EQ(with.tokens.slice(0, 20).abs().max().item<double>(), 0);
+  ASSERT_EQ(with.losses.size(), without.losses.size());
+  at::Tensor total = with.tokens.sum();
+  for (size_t i = 0; i < with.losses.size(); ++i) {
+    EXPECT_NEAR(with.losses[i].value.item<double>(), without.losses[i].value.item<double>(), 1e-12);
+    total = total + with.losses[i].value;
+  }
+  total.backward();
+  for (const auto& p : layer->named_parameters())
+    EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
+}
+
+TEST(MoeLayer, S33_SplittingABatchChangesNoTokensNoise) {
+  auto layer = small_layer(torch::kFloat, "noisy_topk");
+  const at::Tensor x = test::random_tensor({40, kWidth}, 3, torch::kFloat);
+  const MoeOutput whole = layer->forward(x, one_image(40), {5, 6});
+  PoolInfo pool;
+  pool.first_token = 13;
+  const MoeOutput part = layer->forward(x.slice(0, 13), one_image(27), {5, 6}, pool);
+  EXPECT_TRUE(torch::equal(part.routing.expert, whole.routing.expert.slice(0, 26)));
+  EXPECT_TRUE(torch::allclose(part.tokens, whole.tokens.slice(0, 13), 1e-6, 1e-6));
+}
+
+TEST(MoeLayer, S46_SurvivesSavingAndLoading) {
+  const std::string file = testing::TempDir() + "/sparsight_moe_layer.safetensors";
+  for (const std::string router : {"noisy_topk", "sigmoid_bias"}) {
+    auto layer = small_layer(torch::kFloat, router), other = small_layer(torch::kFloat, router);
+    const at::Tensor x = test::random_tensor({60, kWidth}, 3, torch::kFloat);
+    after_step(*layer, {layer->forward(x, one_image(60), {5, 6}).routing});  // moves the bias
+    {
+      const torch::NoGradGuard no_grad;
+      for (at::Tensor& p : other->parameters()) p.add_(1);
+    }
+    write_safetensors(file, {named_weights(*layer), {}});
+    LoadOptions strict;
+    strict.strict = true;
+    load_weights(*other, read_safetensors(file).tensors, strict);
+    layer->eval();
+    other->eval();
+    EXPECT_TRUE(torch::equal(layer->forward(x, one_image(60), {}).tokens, other->forward(x, one_image(60), {}).tokens));
+    for (const auto& b : layer->named_buffers()) {
+      EXPECT_TRUE(torch::equal(b.value(), other->named_buffers()[b.key()])) << b.key();
+      EXPECT_NE(b.value().abs().max().item<double>(), 0) << b.key();
+    }
+  }
+}
+
+// Six Gaussian clusters, each with a linear map of its own to learn: with both losses the load stays balanced, without
+// them it does not.
+TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
+  constexpr int64_t kClusters = 6, kSide = 8, kBatch = 256, kSteps = 1500;
+  const at::Tensor centres = 2 * test::random_tensor({kClusters, kSide}, 1, torch::kFloat);
+  const at::Tensor maps = test::random_tensor({kClusters, kSide, kSide}, 2, torch::kFloat) / std::sqrt(8.f);
+  const auto cv_load = [&](double weight) {
+    MoeSpec spec = read_moe_spec({{"moe", {{"experts", 8}, {"hidden", 16}, {"activation", "relu"}}},
+                                  {"losses", {{"importance", weight}, {"load", weight}}},
+                                  {"router", {{"name", "noisy_topk"}, {"k", 2}}}});
+    MoeLayer layer(spec, {"moe", kSide, 16});
+    initialize(layer, 1);
+    {
+      const torch::NoGradGuard no_grad;  // the scale of a fan-in of 8, not of a transformer
+      for (const auto& p : layer.experts().named_parameters())
+        if (p.value().dim() == 3) p.value().mul_(15);
+    }
+    torch::optim::Adam adam(layer.parameters(), torch::optim::AdamOptions(0.005));
+    double sum = 0;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      const auto seed = static_cast<uint64_t>(1000 + step);
+      const at::Tensor cluster = (uniform_like(centres, {kBatch}, RandomStream(seed, "cluster")) * kClusters)
+                                     .floor()
+                                     .clamp_max(kClusters - 1)
+                                     .to(torch::kLong);
+      const at::Tensor x =
+          centres.index_select(0, cluster) + 0.5 * test::random_tensor({kBatch, kSide}, seed, torch::kFloat);
+      const at::Tensor target = torch::bmm(x.unsqueeze(1), maps.index_select(0, cluster)).squeeze(1);
+      const MoeOutput out = layer.forward(x, one_image(kBatch), {3, static_cast<uint64_t>(step)});
+      at::Tensor loss = (out.tokens - target).square().mean();
+      for (const NamedLoss& aux : out.losses) loss = loss + aux.weight * aux.value;
+      adam.zero_grad();
+      loss.backward();
+      adam.step();
+      if (step >= kSteps - 100) sum += routing_stats(out.routing).cv_load / 100;
+    }
+    return sum;
+  };
+  const double with = cv_load(0.1), without = cv_load(0);
+  EXPECT_LT(with, 0.2);
+  EXPECT_GT(without, 2 * with);
+  RecordProperty("cv_load", cat(with, " with the losses, ", without, " without"));
+  std::cout << "CV(Load) " << with << " with the losses, " << without << " without\n";
 }
 
 TEST(MoeLayer, DroppedAssignmentsContributeNothing) {

@@ -12,16 +12,19 @@ namespace {
 Json resolve_text(const std::string& text) {
   return resolve(Config::from_text(text, "test.toml"),
                  {plain_section<MoeOptions>("moe", ""), named_section("router", "", "softmax_topk", routers()),
-                  plain_section<LossOptions>("losses", "")});
+                  plain_section<CapacityOptions>("capacity", ""), plain_section<LossOptions>("losses", "")});
 }
 
 }  // namespace
 
-TEST(MoeSpec, ReadsItsThreeSections) {
+TEST(MoeSpec, ReadsItsFourSections) {
   const MoeSpec spec = read_moe_spec(resolve_text(
-      "[moe]\nblocks = [-1, 1]\nexperts = 4\n[router]\nname = \"softmax_topk\"\nk = 1\n[losses]\nload = 0.25\n"));
+      "[moe]\nblocks = [-1, 1]\nexperts = 4\n[router]\nname = \"softmax_topk\"\nk = 1\n[capacity]\nfactor = 1.05\n"
+      "[losses]\nload = 0.25\n"));
   EXPECT_EQ(spec.places(4), (std::vector<bool>{false, true, false, true}));
-  EXPECT_EQ(spec.losses.weights, (std::vector<double>{0.005, 0.25}));
+  EXPECT_EQ(spec.capacity.factor, 1.05);
+  for (size_t i = 0; i < routing_losses().size(); ++i)
+    EXPECT_EQ(spec.losses.weights[i], routing_losses()[i].name == "load" ? 0.25 : -1);
   const auto router = spec.make_router({3, 4});
   const Routing routing = router->route({torch::ones({2, 3}), {1, 2, 0, 0, 0}, "moe", {}});
   EXPECT_EQ(routing.per_token, 1);

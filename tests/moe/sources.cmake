@@ -1,8 +1,17 @@
 torch_tests(
+  moe/capacity_test.cpp
   moe/experts/moe_mlp_test.cpp
+  moe/losses/balance_losses_test.cpp
   moe/losses/cv_squared_test.cpp
+  moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
   moe/moe_layer_test.cpp
   moe/moe_spec_test.cpp
+  moe/routers/cosine_test.cpp
+  moe/routers/fixed_routers_test.cpp
+  moe/routers/gshard_top2_test.cpp
+  moe/routers/noisy_topk_test.cpp
+  moe/routers/sigmoid_bias_test.cpp
   moe/routers/softmax_topk_test.cpp
+  moe/routers/switch_top1_test.cpp
   moe/routing_stats_test.cpp)

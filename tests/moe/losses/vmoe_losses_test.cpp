@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/moe/losses/cv_squared.h"
-#include "sparsight/moe/losses/importance.h"
-#include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/routing_loss.h"
+#include "sparsight/moe/losses/vmoe_importance.h"
+#include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/vmoe_example.h"
@@ -12,6 +12,13 @@
 #include "tests/support/random_tensor.h"
 
 namespace sparsight {
+namespace {
+
+LossOptions vmoe_weights() {
+  return with_paper_weights(LossOptions(), {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}});
+}
+
+}  // namespace
 
 class VmoeLosses : public testing::TestWithParam<at::ScalarType> {
  protected:
@@ -24,11 +31,11 @@ class VmoeLosses : public testing::TestWithParam<at::ScalarType> {
   }
 };
 
-TEST_P(VmoeLosses, Importance) {
+TEST_P(VmoeLosses, S19_Importance) {
   const at::Tensor clean = logits();
   const Routing routing = route(clean);
-  expect_near(dense_importance(routing), torch::tensor({0.656392, 0.807041, 1.026386, 0.510181}, torch::kDouble));
-  const at::Tensor loss = importance_loss(routing);
+  expect_near(dense_importance(routing), torch::tensor({{0.656392, 0.807041, 1.026386, 0.510181}}, torch::kDouble));
+  const at::Tensor loss = vmoe_importance_loss(routing);
   expect_near(loss, torch::tensor(0.064853, torch::kDouble));
   loss.backward();
   expect_near(clean.grad(), torch::tensor({{-0.013804, 0.010846, 0.043706, -0.040748},
@@ -37,16 +44,16 @@ TEST_P(VmoeLosses, Importance) {
                                           torch::kDouble));
 }
 
-TEST_P(VmoeLosses, Load) {
+TEST_P(VmoeLosses, S19_Load) {
   const at::Tensor clean = logits();
   const Routing routing = route(clean);
-  const at::Tensor probability = load_probability(routing);
+  const at::Tensor probability = vmoe_load_probability(routing);
   expect_near(probability, torch::tensor({{0.964070, 0.000003, 0.000968, 0.211855},
                                           {0.000000, 0.344578, 0.999995, 0.000001},
                                           {0.004661, 0.999663, 0.420740, 0.274253}},
                                          torch::kDouble));
   expect_near(probability.mean(0), torch::tensor({0.322910, 0.448082, 0.473901, 0.162036}, torch::kDouble));
-  const at::Tensor loss = load_loss(routing);
+  const at::Tensor loss = vmoe_load_loss(routing);
   expect_near(loss, torch::tensor(0.123314, torch::kDouble));
   loss.backward();
   expect_near(clean.grad(), torch::tensor({{-0.030715, 0.000005, 0.001387, 0.029323},
@@ -55,10 +62,10 @@ TEST_P(VmoeLosses, Load) {
                                           torch::kDouble));
 }
 
-TEST_P(VmoeLosses, WeightedSum) {
+TEST_P(VmoeLosses, S19_WeightedSum) {
   const Routing routing = route(logits());
   at::Tensor total = torch::zeros({}, GetParam());
-  for (const NamedLoss& loss : compute_losses(routing, LossOptions())) total = total + loss.weight * loss.value;
+  for (const NamedLoss& loss : compute_losses(routing, vmoe_weights())) total = total + loss.weight * loss.value;
   EXPECT_NEAR(total.item<double>(), 0.000940835, 1e-8);  // 0.005 * (0.064853 + 0.123314)
 }
 
@@ -68,24 +75,53 @@ TEST(VmoeLoss, GradientsAgreeWithCentralDifferences) {
   at::Tensor clean = test::random_tensor({12, 5}, 1) * 0.3;
   const at::Tensor epsilon = test::random_tensor({12, 5}, 2);
   const auto route = [&] { return route_softmax_topk(clean, epsilon, 0.2, 2, false); };
-  EXPECT_LT(test::gradient_error([&] { return importance_loss(route()); }, {clean}), 1e-7);
-  EXPECT_LT(test::gradient_error([&] { return load_loss(route()); }, {clean}), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return vmoe_importance_loss(route()); }, {clean}), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return vmoe_load_loss(route()); }, {clean}), 1e-7);
 }
 
 TEST(VmoeLoss, TheTailOfTheLoadKeepsItsDigitsInFp32) {
   // threshold 0, clean logit -1.5, noise 0.25: 1 - Phi(6) = 9.865876e-10
   Routing routing = route_softmax_topk(torch::tensor({{0.f, -1.5f}}), torch::zeros({1, 2}), 0.25, 1, false);
-  EXPECT_NEAR(load_probability(routing)[0][1].item<double>(), 9.865876e-10, 1e-12);
+  EXPECT_NEAR(vmoe_load_probability(routing)[0][1].item<double>(), 9.865876e-10, 1e-12);
+}
+
+// GMoE's check of both conventions: one token, logits (1,0,-1), k = 1, a standard deviation of 1/3.
+TEST(VmoeLoss, ConventionsOfVarianceAndOfTheComparedValue) {
+  const at::Tensor logits = torch::tensor({{1., 0., -1.}}, torch::kDouble);
+  const Routing r = route_softmax_topk(logits, torch::zeros({1, 3}, torch::kDouble), 1.0 / 3, 1, false);
+  const auto row = [](std::vector<double> v) { return torch::tensor(v, torch::kDouble).unsqueeze(0); };
+  EXPECT_TRUE(torch::allclose(vmoe_load_probability(r), row({0.5, 0.00134990, 9.87e-10}), 0, 1e-6));
+  EXPECT_NEAR(vmoe_load_loss(r).item<double>(), 1.983888, 1e-6);
+  EXPECT_NEAR(vmoe_load_loss(r, /*unbiased=*/true).item<double>(), 2.975832, 1e-6);
+  EXPECT_TRUE(
+      torch::allclose(vmoe_load_probability(r, /*of_scores=*/true), row({0.157623, 0.011731, 0.003168}), 0, 1e-6));
+  EXPECT_NEAR(vmoe_load_loss(r, true, true).item<double>(), 2.278645, 1e-6);
+}
+
+TEST(VmoeLoss, IsTheMeanOverGroups) {
+  const at::Tensor clean = test::random_tensor({10, 4}, 1), epsilon = test::random_tensor({10, 4}, 2);
+  const auto route = [&](int64_t first, int64_t last) {
+    return route_softmax_topk(clean.slice(0, first, last), epsilon.slice(0, first, last), 0.25, 2, false);
+  };
+  Routing whole = route(0, 10);
+  whole.group_tokens = 4;
+  double importance = 0, load = 0;
+  for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 4}, {4, 8}, {8, 10}}) {
+    importance += vmoe_importance_loss(route(first, last)).item<double>() / 3;
+    load += vmoe_load_loss(route(first, last)).item<double>() / 3;
+  }
+  EXPECT_NEAR(vmoe_importance_loss(whole).item<double>(), importance, 1e-12);
+  EXPECT_NEAR(vmoe_load_loss(whole).item<double>(), load, 1e-12);
 }
 
 TEST(VmoeLoss, WithoutNoiseThereIsNoLoadTerm) {
   const Routing routing = route_softmax_topk(test::example_logits(), {}, 0, 2, false);
-  const std::vector<NamedLoss> losses = compute_losses(routing, LossOptions());
+  const std::vector<NamedLoss> losses = compute_losses(routing, vmoe_weights());
   ASSERT_EQ(losses.size(), 1u);
-  EXPECT_EQ(losses[0].name, "importance");
+  EXPECT_EQ(losses[0].name, "vmoe_importance");
 }
 
-TEST(VmoeLoss, AWeightOfZeroSkipsTheTerm) {
+TEST(VmoeLoss, S43_AWeightOfZeroSkipsTheTerm) {
   // A routing without logits cannot be evaluated: with weight 0 nothing may try.
   LossOptions none;
   for (double& weight : none.weights) weight = 0;
@@ -94,7 +130,7 @@ TEST(VmoeLoss, AWeightOfZeroSkipsTheTerm) {
 
 TEST(VmoeLoss, AnEmptyPoolHasZeroLosses) {
   const Routing routing = route_softmax_topk(torch::empty({0, 4}), torch::empty({0, 4}), 0.25, 2, false);
-  for (const NamedLoss& loss : compute_losses(routing, LossOptions()))
+  for (const NamedLoss& loss : compute_losses(routing, vmoe_weights()))
     EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
 }
 

@@ -25,7 +25,7 @@ std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, Sof
 class SoftmaxTopKExample : public testing::TestWithParam<at::ScalarType> {};
 
 // Noisy logits, probabilities, choices and gates of the worked example (tests/moe/vmoe_example.h).
-TEST_P(SoftmaxTopKExample, Reproduces) {
+TEST_P(SoftmaxTopKExample, S19_ReproducesT12) {
   const auto type = GetParam();
   const double tol = test::example_tolerance(type);
   const Routing r =
@@ -55,7 +55,7 @@ TEST_P(SoftmaxTopKExample, Reproduces) {
 
 INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, testing::Values(torch::kFloat, torch::kDouble));
 
-TEST(SoftmaxTopK, RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) {
+TEST(SoftmaxTopK, S11_RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) {
   const at::Tensor logits = test::random_tensor({50, 6}, 1);
   for (int64_t k = 1; k <= 6; ++k) {
     const Routing r = route_softmax_topk(logits, {}, 0, k, true), plain = route_softmax_topk(logits, {}, 0, k, false);
@@ -86,7 +86,7 @@ TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
   const at::Tensor tokens = test::random_tensor({4000, 16}, 4, torch::kFloat);
   const Routing a = router->route(pool(tokens)), again = router->route(pool(tokens)),
                 next = router->route(pool(tokens, 1));
-  EXPECT_DOUBLE_EQ(a.noise_std, 1.0 / 8);
+  EXPECT_DOUBLE_EQ(a.noise_scale.item<double>(), 1.0 / 8);
   EXPECT_TRUE(torch::equal(a.noisy_logits, again.noisy_logits));
   EXPECT_FALSE(torch::equal(a.noisy_logits, next.noisy_logits));
   const at::Tensor noise = a.noisy_logits - a.clean_logits;  // 32000 draws of N(0, 1/64)
@@ -94,7 +94,7 @@ TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
   EXPECT_NEAR(noise.std().item<double>(), 0.125, 4 * 0.125 / std::sqrt(64000));
   router->eval();
   const Routing quiet = router->route(pool(tokens));
-  EXPECT_EQ(quiet.noise_std, 0);
+  EXPECT_FALSE(quiet.noise_scale.defined());
   EXPECT_TRUE(torch::equal(quiet.noisy_logits, quiet.clean_logits));
 }
 
@@ -106,7 +106,7 @@ TEST(SoftmaxTopK, ATokensNoiseDoesNotDependOnTheTokensAfterIt) {
   EXPECT_TRUE(torch::allclose(noise(whole).slice(0, 0, 37), noise(part), 0, 1e-6));
 }
 
-TEST(SoftmaxTopK, ChoicesAreMadeInFp32ForLowerPrecisionTokens) {
+TEST(SoftmaxTopK, S35_ChoicesAreMadeInFp32ForLowerPrecisionTokens) {
   auto router = router_of(32, 8);
   router->eval();
   const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);

@@ -1,0 +1,163 @@
+#include "sparsight/moe/capacity.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/softmax_topk.h"
+#include "tests/moe/shazeer_example.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+using test::near;
+using test::table;
+
+// The worked example: gates given, k = 2; choices [[0,1],[0,2],[0,1]].
+Routing example() {
+  const at::Tensor gates = table({{.50, .30, .15, .05}, {.60, .10, .25, .05}, {.70, .20, .05, .05}});
+  return route_softmax_topk(gates.log(), {}, 0, 2, false);
+}
+
+at::Tensor by_token(const at::Tensor& values) { return values.view({3, 2}); }
+at::Tensor weights(const Routing& r) { return by_token(r.gate * r.kept); }
+
+CapacityOptions priority(const std::string& by) {
+  CapacityOptions options;
+  options.priority = by;
+  return options;
+}
+
+// Rows of each expert and group, and whether any limit is exceeded.
+void expect_no_overflow(const Routing& r) {
+  const at::Tensor key = group_of_token(r).index_select(0, r.token) * r.experts + r.expert;
+  const at::Tensor rows =
+      torch::bincount(key.masked_select(r.kept), {}, group_count(r) * r.experts).view({-1, r.experts});
+  EXPECT_TRUE((rows <= r.capacity.unsqueeze(1)).all().item<bool>()) << rows;
+}
+
+}  // namespace
+
+TEST(Capacity, S24_ReproducesT15WithTwoRows) {
+  Routing vanilla = example(), first = example();
+  apply_capacity(vanilla, {}, 1);  // ceil(1 * 2 * 3 / 4) = 2
+  EXPECT_EQ(vanilla.capacity.item<int64_t>(), 2);
+  EXPECT_TRUE(torch::equal(by_token(vanilla.position), torch::tensor({{0, 0}, {1, 0}, {2, 1}}, torch::kLong)));
+  EXPECT_TRUE(near(weights(vanilla), table({{.50, .30}, {.60, .25}, {0, .20}}), 1e-12));
+  EXPECT_TRUE(torch::equal(vanilla.order, torch::tensor({0, 2, 1, 5, 3}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(vanilla.offsets, torch::tensor({0, 2, 4, 5, 5}, torch::kLong)));
+
+  apply_capacity(first, priority("max_gate"), 1);
+  EXPECT_TRUE(torch::equal(by_token(first.position), torch::tensor({{2, 1}, {1, 0}, {0, 0}}, torch::kLong)));
+  EXPECT_TRUE(near(weights(first), table({{0, .30}, {.60, .25}, {.70, .20}}), 1e-12));
+}
+
+TEST(Capacity, S24_ReproducesT15WithOneRow) {
+  Routing vanilla = example(), first = example();
+  apply_capacity(vanilla, {}, 0.5);
+  EXPECT_EQ(vanilla.capacity.item<int64_t>(), 1);
+  EXPECT_TRUE(near(weights(vanilla), table({{.50, .30}, {0, .25}, {0, 0}}), 1e-12));
+  apply_capacity(first, priority("max_gate"), 0.5);
+  EXPECT_TRUE(near(weights(first), table({{0, 0}, {0, .25}, {.70, .20}}), 1e-12));
+  expect_no_overflow(vanilla);
+  expect_no_overflow(first);
+}
+
+TEST(Capacity, S24_PublishedFormulas) {
+  CapacityOptions options;
+  const auto rows = [&](double factor, int64_t tokens, int64_t experts, int64_t k) {
+    return expert_capacity(options, factor, tokens, experts, k);
+  };
+  EXPECT_EQ(rows(1.25, 1024, 128, 1), 10);
+  EXPECT_EQ(rows(1.05, 1024, 8, 2), 269);
+  EXPECT_EQ(rows(1.05, 392, 8, 2), 103);
+  EXPECT_EQ(rows(1.1, 10, 1, 1), 10);    // at most all tokens
+  EXPECT_EQ(rows(1.1, 100, 10, 1), 11);  // not 12: 1.1 * 10 is a little above 11 in binary
+  EXPECT_EQ(rows(0.001, 10, 8, 1), 1);
+  options.multiple = 4;  // V-MoE's code
+  EXPECT_EQ(rows(1.25, 1024, 128, 1), 12);
+  EXPECT_EQ(rows(1.05, 1024, 8, 2), 272);
+  EXPECT_EQ(rows(1.05, 392, 8, 2), 104);
+  options.multiple = 1;
+  options.rounding = "round";  // V-MoE's paper: 1.05 * 2 * 392 / 8 = 102.9
+  EXPECT_EQ(rows(1.05, 392, 8, 2), 103);
+  options = {};
+  options.count_k = false;  // Switch: 1.25 * 1000 / 64 = 19.53, whatever k
+  options.minimum = 4;
+  options.rounding = "floor";
+  EXPECT_EQ(rows(1.25, 1000, 64, 2), 19);
+  options.rounding = "round";
+  EXPECT_EQ(rows(1.25, 1000, 64, 2), 20);
+  EXPECT_EQ(rows(1.25, 64, 64, 2), 4);
+  options = {};
+  EXPECT_EQ(rows(1, 1024, 64, 2), 32);    // GShard: 2 S / E
+  options.rounding = "floor_per_choice";  // GMoE: floor(1.5 * ceil(197 / 6)) = floor(1.5 * 33) = 49; 1.5 * 3152 = 4728
+  EXPECT_EQ(rows(1.5, 197, 6, 1), 49);
+  EXPECT_EQ(rows(1.5, 18912, 6, 1), 4728);
+}
+
+TEST(Capacity, S24_NoExpertEverHoldsMoreThanItsRows) {
+  const at::Tensor logits = test::random_tensor({97, 5}, 1) + torch::tensor({2., 1., 0., 0., -3.}, torch::kDouble);
+  for (const char* by : {"none", "max_gate", "sum_gates"})
+    for (const int64_t group : {0, 10, 97, 200})
+      for (const double factor : {0.3, 1.0, 1.7}) {
+        Routing r = route_softmax_topk(logits, {}, 0, 3, false);
+        r.group_tokens = group;
+        apply_capacity(r, priority(by), factor);
+        expect_no_overflow(r);
+        EXPECT_TRUE(torch::equal(std::get<0>(r.order.sort()), torch::nonzero(r.kept).squeeze(1)));
+      }
+}
+
+TEST(Capacity, GroupsFillTheirBuffersApart) {
+  const at::Tensor logits = torch::tensor({{5., 0.}, {5., 0.}, {5., 0.}, {5., 0.}}, torch::kDouble);
+  Routing r = route_softmax_topk(logits, {}, 0, 1, false);
+  r.group_tokens = 2;
+  apply_capacity(r, {}, 1);  // one row for each expert in each group of two
+  EXPECT_TRUE(torch::equal(r.kept, torch::tensor({true, false, true, false})));
+  EXPECT_TRUE(torch::equal(r.capacity, torch::tensor({1, 1}, torch::kLong)));
+}
+
+TEST(Capacity, PaddingTakesNoPlaceAndIsNotCounted) {
+  Routing r = route_softmax_topk(torch::zeros({6, 2}, torch::kDouble), {}, 0, 1, false);
+  drop_padding(r, torch::tensor({false, true, false, true, true, true}));
+  apply_capacity(r, {}, 1);  // 4 tokens, 2 experts: 2 rows
+  EXPECT_EQ(r.capacity.item<int64_t>(), 2);
+  EXPECT_TRUE(torch::equal(r.token, torch::tensor({1, 3, 4, 5}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(r.kept, torch::tensor({true, true, false, false})));
+}
+
+TEST(Capacity, EqualPrioritiesKeepTokenOrder) {
+  Routing r = route_softmax_topk(torch::zeros({4, 2}, torch::kDouble), {}, 0, 1, false);
+  apply_capacity(r, priority("max_gate"), 1);
+  EXPECT_TRUE(torch::equal(r.kept, torch::tensor({true, true, false, false})));
+}
+
+TEST(Capacity, RenormalizedGatesSumToOneOverWhatIsKept) {
+  Routing r = example();
+  CapacityOptions options;
+  options.renormalize = true;
+  apply_capacity(r, options, 1);
+  EXPECT_TRUE(near(weights(r), table({{.50 / .80, .30 / .80}, {.60 / .85, .25 / .85}, {0, 1}}), 1e-12));
+}
+
+TEST(Capacity, S25_WithRoomForAllNothingChanges) {
+  const Routing before = example();
+  Routing after = before;
+  apply_capacity(after, {}, 4);
+  EXPECT_TRUE(after.kept.all().item<bool>());
+  EXPECT_TRUE(torch::equal(after.order, before.order) && torch::equal(after.offsets, before.offsets));
+  EXPECT_TRUE(torch::equal(after.gate, before.gate));
+}
+
+TEST(Capacity, EvaluationMayHaveItsOwnFactor) {
+  CapacityOptions options;
+  options.factor = 1.5;
+  EXPECT_EQ(capacity_factor(options, true), 1.5);
+  EXPECT_EQ(capacity_factor(options, false), 1.5);
+  options.eval_factor = 0;
+  EXPECT_EQ(capacity_factor(options, false), 0);
+}
+
+}  // namespace sparsight

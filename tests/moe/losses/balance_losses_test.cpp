@@ -1,0 +1,173 @@
+// Switch, z, sequence, threshold, super-class and entropy losses against worked examples.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/losses/entropy.h"
+#include "sparsight/moe/losses/router_z.h"
+#include "sparsight/moe/losses/sequence_balance.h"
+#include "sparsight/moe/losses/superclass.h"
+#include "sparsight/moe/losses/switch_loss.h"
+#include "sparsight/moe/losses/threshold.h"
+#include "sparsight/moe/routers/sigmoid_bias.h"
+#include "sparsight/moe/routers/softmax_topk.h"
+#include "tests/moe/shazeer_example.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+using test::near;
+using test::table;
+
+Routing route(const at::Tensor& clean, int64_t k) { return route_softmax_topk(clean, {}, 0, k, false); }
+
+}  // namespace
+
+class BalanceLosses : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  double tol() const { return test::example_tolerance(GetParam()); }
+  at::Tensor logits() const { return test::example_logits().to(GetParam()).requires_grad_(true); }
+};
+
+TEST_P(BalanceLosses, S20_SwitchReproducesT13) {
+  const at::Tensor clean = logits();
+  const at::Tensor loss = switch_loss(route(clean, 1));
+  EXPECT_TRUE(near(loss, 1.106586, tol()));
+  EXPECT_NEAR(0.01 * loss.item<double>(), 0.011065864, 0.01 * tol());
+  EXPECT_TRUE(near(switch_loss(route(clean, 1), "mean", "gshard"), 0.069161650, tol()));
+  EXPECT_TRUE(near(switch_loss(route(clean, 2), "mean"), 1.074095, tol()));
+  EXPECT_TRUE(near(switch_loss(route(clean, 2), "sum"), 2.148190, tol()));
+  EXPECT_TRUE(near(switch_loss(route(clean, 2), "first"), 1.106586, tol()));
+  loss.backward();
+  EXPECT_TRUE(near(clean.grad(),
+                   table({{0.056704, 0.011738, 0.016657, -0.085100},
+                          {0.001520, 0.006163, 0.020461, -0.028144},
+                          {0.009143, 0.040975, 0.016659, -0.066776}}),
+                   tol()));
+}
+
+TEST_P(BalanceLosses, S20_OnNoisyLogitsAsInT12) {
+  const Routing r = route_softmax_topk(logits(), test::example_epsilon().to(GetParam()), 0.25, 2, false);
+  EXPECT_TRUE(near(switch_loss(r, "first"), 1.114928, tol()));
+}
+
+TEST_P(BalanceLosses, S21_RouterZReproducesT13) {
+  const at::Tensor clean = logits();
+  const at::Tensor loss = router_z_loss(route(clean, 1));
+  EXPECT_TRUE(near(loss, 3.169983, tol()));
+  loss.backward();
+  EXPECT_TRUE(near(clean.grad(),
+                   table({{0.545277, 0.112876, 0.160179, 0.284659},
+                          {0.068421, 0.277459, 0.921196, 0.092358},
+                          {0.120408, 0.539632, 0.219398, 0.198519}}),
+                   tol()));
+}
+
+TEST_P(BalanceLosses, S22_SequenceBalanceReproducesT14) {
+  // The bias steers the choice; the loss counts by the scores alone.
+  const at::Tensor bias = torch::tensor({0.05, -0.10, 0.00, 0.30}, GetParam());
+  const Routing r = route_sigmoid_bias(logits(), bias, 2, 1, {});
+  EXPECT_TRUE(near(sequence_balance_loss(r), 1.037330, tol()));
+}
+
+TEST_P(BalanceLosses, S17_ThresholdReproducesT11) {
+  Routing r;
+  r.tokens = r.experts = 4;
+  r.scores =
+      table({{.40, .30, .20, .10}, {.55, .05, .15, .25}, {.10, .45, .15, .30}, {.34, .26, .22, .18}}).to(GetParam());
+  r.threshold = torch::tensor({.45, .28, .12, .20}, GetParam()).requires_grad_(true);
+  // M_bw, expert by expert: tokens 0 1 | 0 2 | 0 3 | 1 2
+  r.expert = torch::tensor({0, 0, 1, 1, 2, 2, 3, 3}, torch::kLong);
+  r.token = torch::tensor({0, 1, 0, 2, 0, 3, 1, 2}, torch::kLong);
+  const at::Tensor loss = threshold_loss(r);
+  EXPECT_TRUE(near(loss, 0.11, tol()));
+  loss.backward();
+  EXPECT_TRUE(near(r.threshold.grad(), torch::tensor({1., 0., -2., 0.}, torch::kDouble), tol()));
+  // Between the second and third largest score of each expert the masks agree.
+  for (const auto& theta : {std::vector<double>{.34, .26, .15, .18}, {.3999, .2999, .1999, .2499}}) {
+    r.threshold = torch::tensor(theta, torch::kDouble).to(GetParam());
+    EXPECT_NEAR(threshold_loss(r).item<double>(), 0, 1e-7);
+  }
+}
+
+TEST_P(BalanceLosses, SuperclassReproducesTheWorkedExample) {
+  // logits (1,2,0), target expert 0: loss 1.407606, gradient p - target
+  const at::Tensor clean = torch::tensor({{1., 2., 0.}}, GetParam()).requires_grad_(true);
+  Routing r = route(clean, 1);
+  EXPECT_FALSE(superclass_loss(r).defined());
+  r.target = torch::tensor({{1., 0., 0.}}, GetParam());
+  const at::Tensor loss = superclass_loss(r);
+  EXPECT_TRUE(near(loss, 1.407606, tol()));
+  loss.backward();
+  EXPECT_TRUE(near(clean.grad(), table({{-0.755272, 0.665241, 0.090031}}), tol()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, BalanceLosses, testing::Values(torch::kFloat, torch::kDouble));
+
+TEST(BalanceLoss, S20_UniformRoutingGivesOne) {
+  // Four tokens, each with its own expert, and equal mean probabilities.
+  const Routing r = route(torch::eye(4) * 3, 1);
+  EXPECT_NEAR(switch_loss(r).item<double>(), 1, 1e-6);
+  EXPECT_NEAR(switch_loss(r, "mean", "gshard").item<double>(), 1.0 / 16, 1e-7);
+}
+
+TEST(BalanceLoss, S20_IsTheMeanOverGroups) {
+  const at::Tensor logits = test::random_tensor({10, 3}, 1);
+  Routing whole = route(logits, 2);
+  whole.group_tokens = 4;  // groups of 4, 4 and 2 tokens
+  double sum = 0;
+  for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 4}, {4, 8}, {8, 10}})
+    sum += switch_loss(route(logits.slice(0, first, last), 2)).item<double>();
+  EXPECT_NEAR(switch_loss(whole).item<double>(), sum / 3, 1e-12);
+}
+
+TEST(BalanceLoss, PaddingDoesNotCount) {
+  const at::Tensor logits = test::random_tensor({10, 4}, 1);
+  const at::Tensor valid = torch::arange(10) < 7;
+  Routing padded = route(logits, 2), without = route(logits.slice(0, 0, 7), 2);
+  drop_padding(padded, valid);
+  for (const auto loss : {router_z_loss, entropy_loss, marginal_entropy_loss, sequence_balance_loss})
+    EXPECT_NEAR(loss(padded).item<double>(), loss(without).item<double>(), 1e-12);
+  EXPECT_NEAR(switch_loss(padded).item<double>(), switch_loss(without).item<double>(), 1e-12);
+}
+
+TEST(BalanceLoss, S21_RouterZStaysFiniteForHugeLogits) {
+  const at::Tensor clean = torch::tensor({{1e4f, -1e4f}, {-1e4f, -1e4f}}).requires_grad_(true);
+  const at::Tensor loss = router_z_loss(route(clean, 1));
+  loss.backward();
+  EXPECT_NEAR(loss.item<double>() / 1e8, 1, 1e-3);
+  EXPECT_TRUE(torch::isfinite(clean.grad()).all().item<bool>());
+}
+
+TEST(BalanceLoss, EntropiesAtTheirEnds) {
+  const double most = std::log(4.0);
+  const Routing indifferent = route(torch::zeros({8, 4}, torch::kDouble), 1);
+  EXPECT_NEAR(entropy_loss(indifferent).item<double>(), most, 1e-12);
+  EXPECT_NEAR(marginal_entropy_loss(indifferent).item<double>(), 0, 1e-12);
+  EXPECT_NEAR(mutual_information_loss(indifferent).item<double>(), most, 1e-12);
+  const Routing sure = route(torch::eye(4, torch::kDouble) * 100, 1);  // every token surely on an expert of its own
+  EXPECT_NEAR(entropy_loss(sure).item<double>(), 0, 1e-12);
+  EXPECT_NEAR(mutual_information_loss(sure).item<double>(), 0, 1e-12);
+  const Routing one = route(torch::tensor({{100., 0., 0., 0.}}, torch::kDouble).repeat({5, 1}), 1);
+  EXPECT_NEAR(marginal_entropy_loss(one).item<double>(), most, 1e-12);
+}
+
+TEST(BalanceLoss, GradientsAgreeWithCentralDifferences) {
+  at::Tensor clean = test::random_tensor({12, 5}, 1);
+  const auto with_target = [&] {
+    Routing r = route(clean, 2);
+    r.target = at::softmax(test::random_tensor({3, 5}, 2), 1);  // 3 images of 4 tokens
+    return superclass_loss(r);
+  };
+  EXPECT_LT(test::gradient_error(with_target, {clean}), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return switch_loss(route(clean, 2)); }, {clean}), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return router_z_loss(route(clean, 2)); }, {clean}), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return sequence_balance_loss(route(clean, 2)); }, {clean}), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return mutual_information_loss(route(clean, 2)); }, {clean}), 1e-7);
+}
+
+}  // namespace sparsight

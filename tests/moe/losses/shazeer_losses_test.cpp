@@ -1,0 +1,251 @@
+// The importance and load losses against the worked example of tests/moe/shazeer_example.h.
+#include <gtest/gtest.h>
+
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/load.h"
+#include "sparsight/moe/losses/normal_cdf.h"
+#include "sparsight/moe/losses/routing_loss.h"
+#include "sparsight/moe/register_moe.h"
+#include "tests/moe/shazeer_example.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+using test::near;
+using test::NoisyExample;
+using test::table;
+
+at::Tensor row(const std::vector<double>& values) { return torch::tensor(values, torch::kDouble); }
+
+}  // namespace
+
+class ShazeerLosses : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  double tol() const { return test::example_tolerance(GetParam()); }
+};
+
+TEST_P(ShazeerLosses, S3_ImportanceReproducesT2) {
+  const NoisyExample e(GetParam());
+  const Routing r = e.route();
+  const at::Tensor imp = importance(r);
+  EXPECT_TRUE(near(imp, row({1.112672, 0.708006, 0.814600, 0.364723}), tol()));
+  EXPECT_NEAR(imp.sum().item<double>(), 3, 1e-6);  // N
+  EXPECT_TRUE(near(importance_loss(r), 0.127069, tol()));
+  EXPECT_NEAR(std::sqrt(importance_loss(r).item<double>()), 0.356468, tol());
+  EXPECT_TRUE(near(importance_loss(r, /*unbiased=*/true), 0.169426, tol()));
+
+  at::Tensor leaf = imp.detach().requires_grad_(true);
+  cv_squared(leaf).backward();
+  EXPECT_TRUE(near(leaf.grad(), row({0.237662, -0.122041, -0.027291, -0.427181}), tol()));
+
+  importance_loss(r).backward();
+  // Without noise in the clean logits' place: dh = dc.
+  EXPECT_TRUE(near(e.clean.grad(),
+                   table({{0.154044, 0, 0, -0.154044}, {0, -0.014310, 0.014310, 0}, {0.089742, -0.089742, 0, 0}}),
+                   tol()));
+  EXPECT_TRUE(near(e.wg.grad(),
+                   table({{0.041867, 0.105022, 0.007155, -0.154044},
+                          {-0.009716, -0.088771, 0.021465, 0.077022},
+                          {0.083382, -0.030561, -0.014310, -0.038511}}),
+                   tol()));
+  EXPECT_TRUE(near(e.wn.grad(),
+                   table({{-0.030626, -0.043969, 0.003446, -0.053955},
+                          {0.022371, 0.020337, 0.010338, 0.026978},
+                          {0.038221, 0.020274, -0.006892, -0.013489}}),
+                   tol()));
+  EXPECT_TRUE(
+      near(e.x.grad(),
+           table({{0.085013, -0.027596, 0.071213}, {0.010989, 0.000141, -0.008568}, {0.097652, -0.052614, 0.052646}}),
+           tol()));
+}
+
+TEST_P(ShazeerLosses, S4_LoadReproducesT3) {
+  const NoisyExample e(GetParam());
+  const Routing r = e.route();
+  EXPECT_TRUE(near(load_probability(r),
+                   table({{0.902218, 0.008063, 0.132202, 0.696708},
+                          {0.040599, 0.935521, 0.999995, 0.114056},
+                          {0.100058, 0.791499, 0.327793, 0.327320}}),
+                   tol()));
+  const at::Tensor load = smooth_load(r);
+  EXPECT_TRUE(near(load, row({1.042876, 1.735082, 1.459989, 1.138084}), tol()));
+  EXPECT_NEAR(load.sum().item<double>(), 5.376031, 4 * tol());
+  EXPECT_NEAR((load.max() / load.mean()).item<double>(), 1.290976, tol());
+  EXPECT_TRUE(near(load_loss(r), 0.041448, tol()));
+  EXPECT_TRUE(near(load_loss(r, true, /*unbiased=*/true), 0.055263, tol()));
+  EXPECT_TRUE(torch::equal(r.chosen_count, torch::tensor({2, 2, 1, 1}, torch::kLong)));
+
+  load_loss(r).backward();
+  // e.clean also feeds the thresholds, e.scale the noise in them: the totals of dc and ds.
+  EXPECT_TRUE(near(e.clean.grad(),
+                   table({{-0.023316, 0.003557, 0.071098, -0.051339},
+                          {-0.008568, 0.033398, 0.000001, -0.024831},
+                          {-0.007311, 0.026918, 0.017433, -0.037041}}),
+                   tol()));
+  EXPECT_TRUE(near(e.scale.grad(),
+                   table({{0.030178, 0.008559, 0.024469, 0.016700},
+                          {-0.014941, -0.012040, -0.000003, -0.011319},
+                          {-0.003989, -0.021848, 0.006552, -0.016569}}),
+                   tol()));
+  EXPECT_TRUE(near(e.wg.grad(),
+                   table({{-0.018462, -0.013391, 0.049307, -0.017454},
+                          {-0.006677, 0.068507, -0.022473, -0.039357},
+                          {-0.000916, -0.019049, 0.026490, -0.006524}}),
+                   tol()));
+  EXPECT_TRUE(near(e.wn.grad(),
+                   table({{0.013009, 0.017375, 0.011655, 0.013832},
+                          {-0.023294, -0.022764, -0.005516, -0.021841},
+                          {0.012551, 0.001136, 0.004956, 0.005564}}),
+                   tol()));
+  EXPECT_TRUE(
+      near(e.x.grad(),
+           table({{0.000868, 0.071109, -0.079774}, {-0.022172, 0.018085, -0.008846}, {-0.013579, 0.026587, -0.025327}}),
+           tol()));
+}
+
+TEST_P(ShazeerLosses, S4_LoadWithoutTheGradientOfTheThreshold) {
+  const NoisyExample e(GetParam());
+  load_loss(e.route(), /*threshold_gradient=*/false).backward();
+  EXPECT_TRUE(near(e.wg.grad(),
+                   table({{0.012263, -0.023470, -0.011728, -0.003428},
+                          {-0.025112, 0.038272, 0.007423, -0.023196},
+                          {-0.013206, 0.001107, 0.007192, -0.017915}}),
+                   tol()));
+  EXPECT_TRUE(near(e.wn.grad(),
+                   table({{0.032341, 0.015010, -0.000068, 0.015498},
+                          {-0.034893, -0.029858, 0.000298, -0.025921},
+                          {0.004819, 0.005866, 0.001716, 0.008067}}),
+                   tol()));
+}
+
+TEST_P(ShazeerLosses, S3_S4_WithANoiseFloorAndTheWeightsOfThePaper) {
+  const Routing floor = NoisyExample(GetParam(), 0.01).route();
+  EXPECT_TRUE(near(importance(floor), row({1.117218, 0.701709, 0.815655, 0.365418}), tol()));
+  EXPECT_TRUE(near(importance_loss(floor), 0.128620, tol()));
+  EXPECT_TRUE(near(smooth_load(floor), row({1.043749, 1.730912, 1.453035, 1.129199}), tol()));
+  EXPECT_TRUE(near(load_loss(floor), 0.041509, tol()));
+
+  const NoisyTopKRouter router({}, {3, 4});
+  double total = 0;
+  for (const NamedLoss& loss :
+       compute_losses(NoisyExample(GetParam()).route(), with_paper_weights(LossOptions(), router.paper_losses())))
+    total += loss.weight * loss.value.item<double>();
+  EXPECT_NEAR(total, 0.016852, tol());  // 0.1 * 0.127069 + 0.1 * 0.041448
+}
+
+TEST_P(ShazeerLosses, S15_PaddingIsExcludedAsInT10) {
+  Routing r = NoisyExample(GetParam()).route();
+  drop_padding(r, torch::tensor({true, true, false}));
+  EXPECT_TRUE(near(importance_loss(r), 0.234546, tol()));
+  EXPECT_TRUE(near(load_loss(r), 0.014310, tol()));
+  EXPECT_TRUE(torch::equal(r.chosen_count, torch::tensor({1, 1, 1, 1}, torch::kLong)));
+}
+
+TEST_P(ShazeerLosses, S15_TheLossesAreOfTheWholePool) {
+  const Routing r = NoisyExample(GetParam()).route();
+  Routing grouped = r;
+  grouped.group_tokens = 2;  // groups are for capacity and the losses that are defined per group
+  EXPECT_TRUE(near(importance_loss(grouped), 0.127069, tol()));
+  // What the mean over shards {0,1} and {2} would be: another number, which must not be used.
+  Routing first = r, second = r;
+  drop_padding(first, torch::tensor({true, true, false}));
+  drop_padding(second, torch::tensor({false, false, true}));
+  EXPECT_TRUE(near(importance_loss(first), 0.234546, tol()));
+  EXPECT_TRUE(near(importance_loss(second), 1.004088, tol()));
+  // Shards add up: sums of importance over shards give the loss of the pool.
+  EXPECT_TRUE(near(cv_squared(importance(first) + importance(second)), 0.127069, tol()));
+  EXPECT_TRUE(near(cv_squared(smooth_load(first) + smooth_load(second)), 0.041448, tol()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ShazeerLosses, testing::Values(torch::kFloat, torch::kDouble));
+
+TEST(ShazeerLoss, GradientsAgreeWithCentralDifferences) {
+  at::Tensor clean = test::random_tensor({12, 5}, 1) * 0.5, raw = test::random_tensor({12, 5}, 2);
+  const at::Tensor epsilon = test::random_tensor({12, 5}, 3);
+  for (const int64_t k : {1, 2, 4}) {
+    const auto route = [&] { return route_noisy_topk(clean, noise_scale(raw, 0.01), epsilon, k); };
+    EXPECT_LT(test::gradient_error([&] { return importance_loss(route()); }, {clean, raw}), 1e-6) << k;
+    EXPECT_LT(test::gradient_error([&] { return load_loss(route()); }, {clean, raw}), 1e-6) << k;
+  }
+}
+
+TEST(ShazeerLoss, S5_TheProbabilityIsThatOfRedrawingOneExpertsNoise) {
+  const NoisyExample e(torch::kDouble);
+  const Routing r = e.route();
+  const at::Tensor probability = load_probability(r);
+  constexpr int64_t kDraws = 400000;
+  const at::Tensor draws = test::random_tensor({kDraws}, 11);
+  for (int64_t j = 0; j < 3; ++j)
+    for (int64_t i = 0; i < 4; ++i) {
+      // Expert i is chosen where its new value exceeds the second largest of the others.
+      at::Tensor others = r.noisy_logits[j].detach().clone();
+      others[i] = -1e30;
+      const double threshold = std::get<0>(others.sort(-1, true))[1].item<double>();
+      const at::Tensor redrawn = r.clean_logits[j][i].detach() + r.noise_scale[j][i].detach() * draws;
+      const double share = (redrawn > threshold).to(torch::kDouble).mean().item<double>();
+      EXPECT_NEAR(probability[j][i].item<double>(), share, 0.003) << j << " " << i;
+    }
+}
+
+TEST(ShazeerLoss, ANoiseScaleThatUnderflowsGivesFiniteLosses) {
+  at::Tensor clean = test::random_tensor({6, 4}, 1, torch::kFloat).requires_grad_(true);
+  at::Tensor raw = torch::full({6, 4}, -200.f).requires_grad_(true);
+  const at::Tensor loss = load_loss(route_noisy_topk(clean, noise_scale(raw, 0), torch::ones({6, 4}), 2));
+  loss.backward();
+  EXPECT_TRUE(torch::isfinite(loss).item<bool>());
+  EXPECT_TRUE(torch::isfinite(clean.grad()).all().item<bool>());
+  EXPECT_EQ(raw.grad().abs().max().item<double>(), 0);
+}
+
+TEST(ShazeerLoss, S37_NormalCdf) {
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const at::Tensor z = torch::tensor({-6., -3., 1.5}, type);
+    const at::Tensor cdf = normal_cdf(z);
+    EXPECT_NEAR(cdf[0].item<double>() / 9.865876e-10, 1, type == torch::kFloat ? 1e-3 : 1e-6);
+    EXPECT_NEAR(cdf[1].item<double>(), 0.001349898, 1e-8);
+    EXPECT_NEAR(cdf[2].item<double>(), 0.933193, 1e-6);
+  }
+}
+
+TEST(ShazeerLoss, S42_IsZeroForOneExpertForAnEmptyPoolAndForZeros) {
+  for (const bool unbiased : {false, true})
+    for (at::Tensor v : {torch::tensor({5.}), torch::zeros({4})}) {
+      v.requires_grad_(true);
+      const at::Tensor loss = cv_squared(v, unbiased);
+      loss.backward();
+      EXPECT_EQ(loss.item<double>(), 0);
+      EXPECT_TRUE(torch::equal(v.grad(), torch::zeros_like(v)));
+    }
+  const at::Tensor none = torch::empty({0, 4});
+  const Routing empty = route_noisy_topk(none, none, none, 2);
+  EXPECT_EQ(importance_loss(empty).item<double>(), 0);
+  EXPECT_EQ(load_loss(empty).item<double>(), 0);
+}
+
+TEST(ShazeerLoss, S43_AWeightOfZeroSkipsTheTerm) {
+  // A routing without anything cannot be evaluated: with weight 0 nothing may try.
+  EXPECT_TRUE(compute_losses(Routing(), with_paper_weights(LossOptions(), {})).empty());
+}
+
+TEST(LossWeights, MinusOneStandsForTheRoutersPaper) {
+  const auto weight_of = [](const LossOptions& options, const std::string& name) {
+    for (size_t i = 0; i < routing_losses().size(); ++i)
+      if (routing_losses()[i].name == name) return options.weights[i];
+    return -2.0;
+  };
+  LossOptions options;
+  options.weights.back() = 0.5;
+  const LossOptions resolved = with_paper_weights(options, {{"load", 0.1}});
+  EXPECT_EQ(weight_of(resolved, "load"), 0.1);
+  EXPECT_EQ(weight_of(resolved, "importance"), 0);
+  EXPECT_EQ(resolved.weights.back(), 0.5);
+  options.weights[0] = -0.5;
+  EXPECT_ANY_THROW(with_paper_weights(options, {}));
+}
+
+}  // namespace sparsight

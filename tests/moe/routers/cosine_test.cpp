@@ -1,0 +1,86 @@
+#include "sparsight/moe/routers/cosine.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/moe/routers/router_pool.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+
+// The worked example of the router: D = P = 2, the identity as projection, temperature 1/2, token (3,4), directions
+// (1,0), (0,1), (1,1).
+TEST(Cosine, ReproducesTheWorkedExample) {
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const at::Tensor logits =
+        cosine_logits(torch::tensor({{3., 4.}}, type), torch::eye(2, type), torch::zeros({2}, type),
+                      torch::tensor({{1., 0., 1.}, {0., 1., 1.}}, type), torch::tensor(std::log(2.), type));
+    EXPECT_TRUE(test::near(logits, torch::tensor({{1.2, 1.6, 1.979899}}, torch::kDouble), 1e-6));
+    EXPECT_TRUE(
+        test::near(torch::softmax(logits, 1), torch::tensor({{0.213992, 0.319238, 0.466770}}, torch::kDouble), 1e-6));
+  }
+}
+
+TEST(Cosine, LogitsHaveTheRightGradients) {
+  at::Tensor x = test::random_tensor({6, 3}, 1), projector = test::random_tensor({4, 3}, 2),
+             bias = test::random_tensor({4}, 3), codebook = test::random_tensor({4, 5}, 4),
+             log_scale = torch::tensor(0.7, torch::kDouble);
+  const at::Tensor pull = test::random_tensor({6, 5}, 5);
+  const auto loss = [&] { return (cosine_logits(x, projector, bias, codebook, log_scale) * pull).sum(); };
+  EXPECT_LT(test::gradient_error(loss, {x, projector, bias, codebook, log_scale}), 1e-7);
+}
+
+TEST(Cosine, TheScaleIsBoundedAndGetsNoGradientAboveTheBound) {
+  const at::Tensor log_scale = torch::tensor(9.).requires_grad_(true);
+  const at::Tensor logits =
+      cosine_logits(torch::tensor({{1.f, 0.f}}), torch::eye(2), torch::zeros({2}), torch::eye(2), log_scale);
+  EXPECT_NEAR(logits[0][0].item<double>(), 100, 1e-3);
+  logits.sum().backward();
+  EXPECT_EQ(log_scale.grad().item<double>(), 0);
+}
+
+TEST(Cosine, ParametersAreThoseOfThePaper) {
+  const CosineRouter router({}, {384, 6});
+  int64_t count = 0;
+  for (const at::Tensor& p : router.parameters()) count += p.numel();
+  EXPECT_EQ(count, 100097);  // 384 * 256 + 256 + 256 * 6 + 1
+}
+
+TEST(Cosine, StartsAtItsTemperatureWhichMayBeFixed) {
+  CosineOptions options;
+  options.learn_temperature = false;
+  CosineRouter router(options, {4, 3});
+  initialize(router, 1);
+  EXPECT_EQ(router.parameters().size(), 3u);
+  EXPECT_EQ(router.buffers().size(), 1u);
+  EXPECT_NEAR(router.log_scale.item<double>(), std::log(2.), 1e-6);
+}
+
+TEST(Cosine, GatesAreRenormalizedForSeveralChoicesOnly) {
+  for (const int64_t k : {1, 2}) {
+    CosineOptions options;
+    options.k = k;
+    CosineRouter router(options, {4, 3});
+    initialize(router, 1);
+    const at::Tensor gate = router.route(test::pool(test::random_tensor({20, 4}, 2, torch::kFloat))).gate;
+    const at::Tensor sum = gate.view({20, k}).sum(1);
+    if (k == 1)
+      EXPECT_LT(sum.max().item<double>(), 0.99);
+    else
+      EXPECT_TRUE(test::near(sum, torch::ones({20}), 1e-6));
+  }
+}
+
+TEST(Cosine, S35_ChoosesInFp32ForLowerPrecisionTokens) {
+  CosineRouter router({}, {32, 6});
+  initialize(router, 1);
+  router.eval();
+  const at::Tensor x = test::random_tensor({300, 32}, 2, torch::kBFloat16);
+  const Routing low = router.route(test::pool(x)), high = router.route(test::pool(x.to(torch::kFloat)));
+  EXPECT_TRUE(torch::equal(low.expert, high.expert) && torch::equal(low.gate, high.gate));
+}
+
+}  // namespace sparsight

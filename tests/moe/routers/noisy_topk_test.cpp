@@ -1,0 +1,220 @@
+#include "sparsight/moe/routers/noisy_topk.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/load.h"
+#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/shazeer_example.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+using test::near;
+using test::NoisyExample;
+using test::pool;
+using test::table;
+
+std::shared_ptr<NoisyTopKRouter> router_of(int64_t width, int64_t experts, int64_t k = 2, double floor = 0.01) {
+  NoisyTopKOptions options;
+  options.k = k;
+  options.noise_floor = floor;
+  return std::make_shared<NoisyTopKRouter>(options, RouterShape{width, experts});
+}
+
+}  // namespace
+
+class NoisyTopK : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  double tol() const { return test::example_tolerance(GetParam()); }
+};
+
+TEST_P(NoisyTopK, S1_ReproducesT1) {
+  const NoisyExample e(GetParam());
+  const Routing r = e.route();
+  EXPECT_TRUE(near(r.clean_logits,
+                   table({{0.95, -0.625, -0.275, 0.3}, {-0.95, 0.45, 1.65, -0.65}, {-0.575, 0.925, 0.025, -0.075}}),
+                   tol()));
+  EXPECT_TRUE(near(r.noise_scale,
+                   table({{0.731350, 0.575939, 0.928057, 0.575939},
+                          {1.005492, 0.883382, 0.575939, 1.205865},
+                          {0.543793, 0.989712, 0.483589, 0.705725}}),
+                   tol()));
+  EXPECT_TRUE(near(r.noisy_logits,
+                   table({{1.315675, -1.316127, 0.003417, 0.760752},
+                          {-1.653845, 0.803353, 2.283533, -0.891173},
+                          {0.240689, 0.331173, 0.121718, -0.710153}}),
+                   tol()));
+  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 0}, torch::kLong)));
+  EXPECT_TRUE(near(test::dense_gates(r),
+                   table({{0.635277, 0, 0, 0.364723}, {0, 0.185400, 0.814600, 0}, {0.477394, 0.522606, 0, 0}}), tol()));
+  EXPECT_EQ(r.gate.scalar_type(), GetParam());
+}
+
+TEST_P(NoisyTopK, S2_RowsSumToOneWithExactlyKExperts) {
+  const at::Tensor clean = test::random_tensor({200, 6}, 1).to(GetParam()), scale = clean.abs() + 0.1,
+                   epsilon = test::random_tensor({200, 6}, 2).to(GetParam());
+  for (int64_t k = 1; k <= 6; ++k) {
+    const Routing r = route_noisy_topk(clean, scale, epsilon, k);
+    EXPECT_TRUE(near(r.gate.view({200, k}).sum(1), torch::ones({200}), 1e-6));
+    EXPECT_TRUE(torch::equal(torch::bincount(r.token, {}, 200), torch::full({200}, k, torch::kLong)));
+    EXPECT_TRUE((r.gate > 0).all().item<bool>());
+    if (k == 1) EXPECT_TRUE((r.gate == 1).all().item<bool>());
+  }
+}
+
+TEST_P(NoisyTopK, S7_ReproducesT5ForOtherK) {
+  const NoisyExample e(GetParam());
+  const auto expect = [&](int64_t k, std::vector<double> imp, double cv_imp, std::vector<double> load, double cv_load) {
+    const Routing r = e.route(k);
+    EXPECT_TRUE(near(importance(r), torch::tensor(imp, torch::kDouble), tol())) << k;
+    EXPECT_TRUE(near(importance_loss(r), cv_imp, tol())) << k;
+    EXPECT_TRUE(near(smooth_load(r), torch::tensor(load, torch::kDouble), tol())) << k;
+    EXPECT_TRUE(near(load_loss(r), cv_load, tol())) << k;
+  };
+  expect(1, {1, 1, 1, 0}, 0.333333, {0.650560, 0.774693, 1.235814, 0.328863}, 0.189646);
+  expect(3, {0.877782, 0.546332, 1.231496, 0.344390}, 0.201852, {2.073841, 2.079740, 2.804804, 2.185140}, 0.017553);
+  expect(4, {0.834075, 0.539086, 1.179948, 0.446891}, 0.145904, {3, 3, 3, 3}, 0);
+  EXPECT_TRUE(near(test::dense_gates(e.route(4)),
+                   table({{0.522118, 0.037566, 0.140560, 0.299756},
+                          {0.015129, 0.176582, 0.775854, 0.032436},
+                          {0.296828, 0.324939, 0.263534, 0.114699}}),
+                   tol()));
+  // k = E: the load does not depend on anything.
+  const at::Tensor loss = load_loss(e.route(4));
+  EXPECT_EQ(loss.item<double>(), 0);
+  EXPECT_FALSE(loss.requires_grad());
+}
+
+TEST_P(NoisyTopK, S8_EvaluationReproducesT6AndIsRepeatable) {
+  auto router = router_of(3, 4, 2, 0);
+  router->to(GetParam());
+  {
+    const torch::NoGradGuard no_grad;
+    router->weight.copy_(test::example_weight().t());
+    router->noise_weight.copy_(test::example_noise_weight().t());
+  }
+  router->eval();
+  const at::Tensor x = test::example_tokens().to(GetParam());
+  const Routing r = router->route(pool(x)), again = router->route(pool(x, 5));
+  EXPECT_FALSE(r.noise_scale.defined());
+  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
+  EXPECT_TRUE(near(test::dense_gates(r),
+                   table({{0.657010, 0, 0, 0.342990}, {0, 0.231475, 0.768525, 0}, {0, 0.710950, 0.289050, 0}}), tol()));
+  EXPECT_TRUE(near(importance(r), torch::tensor({0.657010, 0.942425, 1.057575, 0.342990}, torch::kDouble), tol()));
+  EXPECT_TRUE(near(importance_loss(r), 0.135971, tol()));
+  EXPECT_TRUE(near(smooth_load(r), torch::tensor({1., 2., 2., 1.}, torch::kDouble), 0));
+  EXPECT_TRUE(near(cv_squared(smooth_load(r)), 0.111111, tol()));
+  EXPECT_FALSE(load_loss(r).defined());
+  EXPECT_TRUE(torch::equal(r.gate, again.gate) && torch::equal(r.expert, again.expert));
+}
+
+TEST_P(NoisyTopK, S9_ZeroInitialisationReproducesT7) {
+  const at::Tensor zero = torch::zeros({3, 4}, GetParam());
+  const Routing r = route_noisy_topk(zero, noise_scale(zero, 0), test::example_epsilon().to(GetParam()), 2);
+  EXPECT_TRUE(near(r.noise_scale, torch::full({3, 4}, 0.693147), tol()));
+  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({3, 0, 2, 1, 0, 2}, torch::kLong)));
+  EXPECT_TRUE(near(test::dense_gates(r),
+                   table({{0.448200, 0, 0, 0.551800}, {0, 0.381024, 0.618976, 0}, {0.711174, 0, 0.288826, 0}}), tol()));
+  EXPECT_TRUE(near(importance_loss(r), 0.163518, tol()));
+  EXPECT_TRUE(near(smooth_load(r), torch::tensor({1.452414, 1.308538, 1.613544, 1.147407}, torch::kDouble), tol()));
+  EXPECT_TRUE(near(load_loss(r), 0.015610, tol()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, NoisyTopK, testing::Values(torch::kFloat, torch::kDouble));
+
+TEST(NoisyTopKRouter, S9_ZeroInitialisationSpreadsTokensEvenly) {
+  auto router = router_of(16, 8);
+  initialize(*router, 1);
+  const Routing r = router->route(pool(test::random_tensor({10000, 16}, 3, torch::kFloat)));
+  const at::Tensor share = r.chosen_count.to(torch::kDouble) / 10000;
+  EXPECT_TRUE(near(share, torch::full({8}, 2.0 / 8), 0.02));
+  router->eval();  // every logit ties: the lowest experts win
+  const Routing tied = router->route(pool(torch::ones({3, 16})));
+  EXPECT_TRUE(torch::equal(tied.expert, torch::tensor({0, 1, 0, 1, 0, 1}, torch::kLong)));
+}
+
+TEST(NoisyTopKRouter, S10_TheTaskTrainsTheRouterForTwoChoicesButNotForOne) {
+  for (const int64_t k : {1, 2}) {
+    auto router = router_of(4, 6, k);
+    initialize(*router, 1);
+    const Routing r = router->route(pool(test::random_tensor({50, 4}, 3, torch::kFloat)));
+    (r.gate * test::random_tensor({50 * k}, 4, torch::kFloat)).sum().backward();
+    for (const at::Tensor& weight : {router->weight, router->noise_weight}) {
+      const double largest = weight.grad().abs().max().item<double>();
+      if (k == 1)
+        EXPECT_EQ(largest, 0);
+      else
+        EXPECT_GT(largest, 1e-3);
+    }
+  }
+}
+
+TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
+  at::Tensor clean = test::random_tensor({5, 4}, 1), raw = test::random_tensor({5, 4}, 2);
+  const at::Tensor epsilon = test::random_tensor({5, 4}, 3), pull = test::random_tensor({10}, 4);
+  const auto loss = [&] { return (route_noisy_topk(clean, noise_scale(raw, 0.01), epsilon, 2).gate * pull).sum(); };
+  EXPECT_LT(test::gradient_error(loss, {clean, raw}), 1e-8);
+}
+
+TEST(NoisyTopKRouter, S33_NoiseIsKeyedByTokenNumberNotByBatchSplit) {
+  auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four draws
+  initialize(*router, 1);
+  const at::Tensor x = test::random_tensor({101, 5}, 3, torch::kFloat);
+  const Routing whole = router->route(pool(x)), again = router->route(pool(x));
+  EXPECT_TRUE(torch::equal(whole.noisy_logits, again.noisy_logits));
+  std::vector<at::Tensor> parts;
+  for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 37}, {37, 38}, {38, 101}}) {
+    RouterInput input = pool(x.slice(0, first, last));
+    input.pool.first_token = first;
+    parts.push_back(router->route(input).noisy_logits);
+  }
+  EXPECT_TRUE(torch::equal(torch::cat(parts), whole.noisy_logits));
+}
+
+TEST(NoisyTopKRouter, S35_ChoicesAreMadeInFp32ForLowerPrecisionTokens) {
+  auto router = router_of(32, 8);
+  init_normal(router->weight, 0.3, RandomStream(1, "test"));
+  init_normal(router->noise_weight, 0.3, RandomStream(2, "test"));
+  const at::Tensor x = test::random_tensor({500, 32}, 5, torch::kBFloat16);
+  const Routing low = router->route(pool(x)), high = router->route(pool(x.to(torch::kFloat)));
+  EXPECT_TRUE(torch::equal(low.expert, high.expert));
+  EXPECT_TRUE(torch::equal(low.gate, high.gate));
+}
+
+TEST(NoisyTopKRouter, S36_TiesGoToTheLowestIndexAndNanRanksLast) {
+  const at::Tensor h = torch::tensor({{1.f, 1.f, 0.f, 0.f}});
+  EXPECT_EQ(route_noisy_topk(h, {}, {}, 1).expert.item<int64_t>(), 0);
+  EXPECT_TRUE(torch::equal(route_noisy_topk(h, {}, {}, 3).expert, torch::tensor({0, 1, 2}, torch::kLong)));
+  const at::Tensor broken = torch::tensor({{NAN, 1.f, NAN, 2.f}});
+  EXPECT_TRUE(torch::equal(route_noisy_topk(broken, {}, {}, 4).expert, torch::tensor({3, 1, 0, 2}, torch::kLong)));
+}
+
+TEST(NoisyTopKRouter, S37_SoftplusAtItsEnds) {
+  const at::Tensor raw = torch::tensor({-20., -1., 0., 30.}, torch::kDouble);
+  EXPECT_TRUE(near(noise_scale(raw, 0), torch::tensor({2.061154e-09, 0.313262, 0.693147, 30.0}, torch::kDouble), 5e-7));
+  EXPECT_NEAR(noise_scale(raw, 0)[0].item<double>(), 2.061154e-09, 1e-15);
+  const at::Tensor single = noise_scale(raw.to(torch::kFloat), 0);
+  EXPECT_NEAR(single[0].item<double>() / 2.061154e-09, 1, 1e-5);
+  EXPECT_TRUE(torch::isfinite(noise_scale(torch::tensor({-1e4f, 1e4f}), 0)).all().item<bool>());
+}
+
+TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
+  NoisyTopKOptions options;
+  options.eval_k = 1;
+  options.eval_noise = true;
+  NoisyTopKRouter router(options, {4, 3});
+  router.eval();
+  const Routing r = router.route(pool(test::random_tensor({5, 4}, 6, torch::kFloat)));
+  EXPECT_EQ(r.per_token, 1);
+  EXPECT_TRUE(r.noise_scale.defined());
+}
+
+TEST(NoisyTopKRouter, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }
+
+}  // namespace sparsight
