@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
+#include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/safetensors.h"
@@ -38,7 +39,7 @@ std::shared_ptr<MoeLayer> small_layer(at::ScalarType type, const std::string& ro
   const torch::NoGradGuard no_grad;
   for (at::Tensor& p : layer->parameters()) p.mul_(20);  // far from zero, so that every term of a gradient shows
   if (router == "noisy_topk")                            // starts at zero
-    for (const auto& p : layer->router().named_parameters()) init_normal(p.value(), 0.5, RandomStream(9, p.key()));
+    for (auto& p : layer->router().named_parameters()) init_normal(p.value(), 0.5, RandomStream(9, p.key()));
   return layer;
 }
 
@@ -259,7 +260,9 @@ TEST(MoeLayer, PaddingGivesZeroAndChangesNothingElse) {
   const at::Tensor valid = torch::arange(30) < 20;
   at::Tensor padded = x.clone();
   padded.slice(0, 20).fill_(std::numeric_limits<double>::quiet_NaN());
-  const MoeOutput with = layer->forward(padded, one_image(30), {5, 6}, {valid}),
+  PoolInfo pool;
+  pool.valid = valid;
+  const MoeOutput with = layer->forward(padded, one_image(30), {5, 6}, pool),
                   without = layer->forward(x.slice(0, 0, 20), one_image(20), {5, 6});
   EXPECT_TRUE(test::near(with.tokens.slice(0, 0, 20), without.tokens, 1e-12));
   EXPECT_EQ(with.tokens.slice(0, 20).abs().max().item<double>(), 0);
