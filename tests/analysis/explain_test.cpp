@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
 
 namespace sparsight {
 namespace {
@@ -29,7 +30,7 @@ class BrightnessModel : public ImageModel {
     routing.expert = (pixels.flatten() > 0.5).to(at::kLong);
     routing.rank = at::zeros({tokens}, at::kLong);
     routing.gate = at::ones({tokens});
-    routing.kept = at::ones({tokens}, at::kBool);
+    finish_routing(routing);
     routing.scores = at::full({tokens, 2}, 0.5);
     output.routings.push_back(routing);
     return output;
