@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/nn/init.h"
 #include "tests/support/random_tensor.h"
@@ -84,6 +85,35 @@ TEST_P(EveryRouter, TrainsThroughItsGates) {
     EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
   }
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
+}
+
+// Forward and backward with the losses of the router's paper, tight buffers and a step after which routers may learn.
+TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
+  const auto make_layer = [&](uint64_t seed) {
+    MoeSpec spec = read_moe_spec({{"moe", {{"experts", kExperts}, {"hidden", 12}}},
+                                  {"capacity", {{"factor", 0.75}, {"group", 2}, {"priority", "max_gate"}}},
+                                  {"losses", Json::object()},
+                                  {"router", {{"name", GetParam()}}}});
+    auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 12});
+    initialize(*layer, seed);
+    return layer;
+  };
+  auto layer = make_layer(1), other = make_layer(2);
+  const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
+  const at::Tensor x = tokens().requires_grad_(true);
+  const MoeOutput out = layer->forward(x, layout, {1, 2});
+  EXPECT_EQ(out.losses.size(), layer->router().paper_losses().size());
+  at::Tensor total = out.tokens.square().sum();
+  for (const NamedLoss& loss : out.losses) total = total + loss.weight * loss.value;
+  total.backward();
+  EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
+  EXPECT_GT(out.tokens.abs().max().item<double>(), 0);
+  after_step(*layer, {detached(out.routing)});
+
+  copy_parameters(*layer, *other);
+  layer->eval();
+  other->eval();
+  EXPECT_TRUE(torch::equal(layer->forward(x, layout, {}).tokens, other->forward(x, layout, {}).tokens));
 }
 
 TEST_P(EveryRouter, NamesLossesThatExist) {

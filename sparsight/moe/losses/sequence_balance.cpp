@@ -14,7 +14,7 @@ at::Tensor sequence_balance_loss(const Routing& routing) {
   by_image.group_tokens = routing.layout.per_image;  // 0 where there is no layout: the pool is one sequence
   const at::Tensor best = top_experts(routing.scores, routing.per_token);
   const at::Tensor chosen = at::zeros_like(routing.scores.detach()).scatter(1, best, 1);
-  const at::Tensor share = routing.scores / routing.scores.sum(1, /*keepdim=*/true);
+  const at::Tensor share = routing.scores / routing.scores.sum(1, /*keepdim=*/true).clamp_min(1e-20);
   const at::Tensor size = group_sizes(by_image).clamp_min(1).unsqueeze(1);
   const double scale = static_cast<double>(routing.experts) / static_cast<double>(routing.per_token);
   return (group_sums(by_image, chosen) / size * scale * (group_sums(by_image, share) / size)).sum(1).mean();

@@ -35,6 +35,7 @@ class GshardTop2Router : public Router, public Initialized {
  public:
   // Raises UsageError for a single expert.
   GshardTop2Router(const GshardTop2Options& options, RouterShape shape);
+  // Differs from the paper: [losses] switch_counts counts all choices where it does not say "first".
   std::vector<LossWeight> paper_losses() const override;
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 

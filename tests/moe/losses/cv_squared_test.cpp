@@ -12,6 +12,10 @@ TEST(CvSquared, OfHandMadeVectors) {
   EXPECT_DOUBLE_EQ(cv_squared(torch::tensor({1., 3., 1., 3.}, torch::kDouble)).item<double>(), 0.25);
   // mean 1, squared differences 9 1 1 1: 3
   EXPECT_DOUBLE_EQ(cv_squared(torch::tensor({4., 0., 0., 0.}, torch::kDouble)).item<double>(), 3);
+  // mean 2, squared differences 1 1 0: 2 over 3 (or over 2), divided by 4
+  const at::Tensor three = torch::tensor({3., 1., 2.}, torch::kDouble);
+  EXPECT_NEAR(cv_squared(three).item<double>(), 1.0 / 6, 1e-12);
+  EXPECT_NEAR(cv_squared(three, /*unbiased=*/true).item<double>(), 0.25, 1e-12);
 }
 
 TEST(CvSquared, IsZeroWithZeroGradientForOneExpertAndForAnEmptyPool) {

@@ -98,6 +98,19 @@ TEST(VmoeLoss, ConventionsOfVarianceAndOfTheComparedValue) {
   EXPECT_NEAR(vmoe_load_loss(r, true, true).item<double>(), 2.278645, 1e-6);
 }
 
+// The checks of Mobile V-MoE's end-to-end baselines.
+TEST(VmoeLoss, ReproducesThePerImageExample) {
+  const at::Tensor gates = torch::tensor({{0.5, 0.5}, {0.9, 0.1}}, torch::kDouble);
+  EXPECT_NEAR(vmoe_importance_loss(route_softmax_topk(gates.log(), {}, 0, 1, false)).item<double>(), 0.16, 1e-12);
+
+  const at::Tensor clean = torch::tensor({{0.2, 0.}, {-0.1, 0.4}}, torch::kDouble);
+  const at::Tensor noisy = torch::tensor({{0.3, -0.1}, {0.25, 0.1}}, torch::kDouble);
+  const Routing r = route_softmax_topk(clean, (noisy - clean) / 0.5, 0.5, 1, false);
+  EXPECT_TRUE(torch::allclose(vmoe_load_probability(r),
+                              torch::tensor({{0.420740, 0.274253}, {0.241964, 0.617911}}, torch::kDouble), 0, 1e-6));
+  EXPECT_NEAR(vmoe_load_loss(r).item<double>(), 0.0217785, 1e-7);
+}
+
 TEST(VmoeLoss, IsTheMeanOverGroups) {
   const at::Tensor clean = test::random_tensor({10, 4}, 1), epsilon = test::random_tensor({10, 4}, 2);
   const auto route = [&](int64_t first, int64_t last) {
