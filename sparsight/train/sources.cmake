@@ -1,6 +1,7 @@
 light_sources(
   train/gradients.cpp
   train/optim/adam.cpp
+  train/optim/factored_adam.cpp
   train/optim/optimizer.cpp
   train/optim/register_optimizers.cpp
   train/optim/sgd.cpp

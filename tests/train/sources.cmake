@@ -1,5 +1,6 @@
 light_tests(
   train/gradients_test.cpp
+  train/optim/factored_adam_test.cpp
   train/optim/optimizer_test.cpp
   train/schedule_test.cpp
   train/task_loss_test.cpp

@@ -28,7 +28,7 @@ NamedTensors Optimizer::state() const {
   NamedTensors all;
   for (const StateSlot& slot : slots_)
     for (size_t i = 0; i < parameters_.size(); ++i)
-      all.emplace_back(parameters_[i].name + "/" + slot.name, slot.tensors[i]);
+      if (slot.tensors[i].defined()) all.emplace_back(parameters_[i].name + "/" + slot.name, slot.tensors[i]);
   return all;
 }
 
@@ -47,10 +47,14 @@ void Optimizer::load_state(const NamedTensors& tensors) {
 }
 
 size_t Optimizer::add_state(const std::string& name, bool scalar) {
+  return add_state(name, [&](size_t i) {
+    return scalar ? at::zeros({}, at::kFloat) : at::zeros_like(parameters_[i].value, at::MemoryFormat::Contiguous);
+  });
+}
+
+size_t Optimizer::add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start) {
   StateSlot slot{name, {}};
-  for (const OptimizedParameter& parameter : parameters_)
-    slot.tensors.push_back(scalar ? at::zeros({}, at::kFloat)
-                                  : at::zeros_like(parameter.value, at::MemoryFormat::Contiguous));
+  for (size_t i = 0; i < parameters_.size(); ++i) slot.tensors.push_back(start(i));
   slots_.push_back(std::move(slot));
   return slots_.size() - 1;
 }

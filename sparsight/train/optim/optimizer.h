@@ -2,6 +2,7 @@
 // that a checkpoint can hold it as plain tensors.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class Optimizer {
  protected:
   // Adds one state tensor per parameter, zero at the start, of the parameter's shape (or a scalar).
   size_t add_state(const std::string& name, bool scalar = false);
+  // The same with what `start` gives for each parameter's index; an undefined tensor where it has no such state.
+  size_t add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start);
 
   // Updates the parameters at `which`, all of which have a gradient and the same decay flag.
   virtual void update(const std::vector<size_t>& which, bool decay, double lr) = 0;
@@ -44,6 +47,7 @@ class Optimizer {
   std::vector<at::Tensor> values(const std::vector<size_t>& which) const;
   std::vector<at::Tensor> gradients(const std::vector<size_t>& which) const;
   std::vector<at::Tensor> states(size_t slot, const std::vector<size_t>& which) const;
+  const at::Tensor& state(size_t slot, size_t index) const { return slots_[slot].tensors[index]; }
 
  private:
   struct StateSlot {
@@ -56,7 +60,7 @@ class Optimizer {
 
 using OptimizerRegistry = Registry<std::shared_ptr<Optimizer>, std::vector<OptimizedParameter>>;
 
-// "sgd", "adam", "adamw"
+// "sgd", "adam", "adamw", "factored_adam"
 const OptimizerRegistry& optimizers();
 
 }  // namespace sparsight

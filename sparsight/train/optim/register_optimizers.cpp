@@ -1,5 +1,6 @@
 // Every optimiser, by name.
 #include "sparsight/train/optim/adam.h"
+#include "sparsight/train/optim/factored_adam.h"
 #include "sparsight/train/optim/sgd.h"
 
 namespace sparsight {
@@ -20,6 +21,10 @@ const OptimizerRegistry& optimizers() {
                            [](const AdamWOptions& options, const Parameters& parameters) {
                              return std::make_shared<Adam>(options, /*decoupled=*/true, parameters);
                            });
+    list.add<FactoredAdamOptions>("factored_adam", "Adam in p + q numbers of memory for a p x q matrix",
+                                  [](const FactoredAdamOptions& options, const Parameters& parameters) {
+                                    return std::make_shared<FactoredAdam>(options, parameters);
+                                  });
     return list;
   }();
   return registry;
