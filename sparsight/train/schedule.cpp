@@ -43,6 +43,19 @@ Schedule make_step(const StepOptions& options, TrainingLength length) {
   });
 }
 
+Schedule make_inverse_sqrt(const InverseSqrtOptions& options, TrainingLength) {
+  const int64_t constant_until = options.constant_until == 0 ? options.warmup_steps : options.constant_until;
+  if (constant_until < options.warmup_steps)
+    fail_usage("schedule.constant_until is ", constant_until,
+               ", before the end of the warm-up at schedule.warmup_steps = ", options.warmup_steps,
+               "; raise it, or set it to 0 for no constant part");
+  return [warmup = options.warmup_steps, constant_until](int64_t step) {
+    const auto t = static_cast<double>(step + 1);
+    if (step < warmup) return t / static_cast<double>(warmup);
+    return std::min(1.0, std::sqrt(static_cast<double>(constant_until) / t));
+  };
+}
+
 }  // namespace
 
 void WarmupOptions::declare(OptionSet& set) {
@@ -60,6 +73,12 @@ void StepOptions::declare(OptionSet& set) {
   set.real("gamma", &gamma, {0, 1}, "factor of each milestone");
 }
 
+void InverseSqrtOptions::declare(OptionSet& set) {
+  set.integer("warmup_steps", &warmup_steps, {1, INT64_MAX}, "steps of linear warm-up from 0");
+  set.integer("constant_until", &constant_until, {0, INT64_MAX},
+              "last step at the base rate; 0: the end of the warm-up");
+}
+
 const ScheduleRegistry& schedules() {
   static const ScheduleRegistry registry = [] {
     ScheduleRegistry list("schedule");
@@ -67,6 +86,8 @@ const ScheduleRegistry& schedules() {
     list.add<DecayOptions>("cosine", "half a cosine from the base rate to final_factor", make_cosine);
     list.add<DecayOptions>("linear", "a straight line from the base rate to final_factor", make_linear);
     list.add<StepOptions>("step", "multiplied by gamma at each milestone", make_step);
+    list.add<InverseSqrtOptions>("inverse_sqrt", "warm-up, a constant part, then falling as 1/sqrt(step)",
+                                 make_inverse_sqrt);
     return list;
   }();
   return registry;

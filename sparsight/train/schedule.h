@@ -17,7 +17,8 @@ struct TrainingLength {
   int64_t total_steps = 1;
 };
 
-// Linear warm-up from 0, shared by all schedules; the schedule proper starts where the warm-up ends.
+// Linear warm-up from 0, shared by the schedules that know their end; the schedule proper starts where the warm-up
+// ends.
 struct WarmupOptions {
   double warmup_epochs = 0;
   void declare(OptionSet& set);
@@ -38,9 +39,18 @@ struct StepOptions : WarmupOptions {
   void declare(OptionSet& set);
 };
 
+// t / warmup up to step t = warmup (counted from 1), 1 up to step `constant_until`, sqrt(constant_until / t) after it:
+// Shazeer et al. 2017, appendices C (0 constant steps) and E. Unlike the others it does not depend on the length of the
+// training. constant_until 0 stands for `warmup_steps`.
+struct InverseSqrtOptions {
+  int64_t warmup_steps = 1000;
+  int64_t constant_until = 0;
+  void declare(OptionSet& set);
+};
+
 using ScheduleRegistry = Registry<Schedule, TrainingLength>;
 
-// "constant", "cosine", "linear", "step"
+// "constant", "cosine", "linear", "step", "inverse_sqrt"
 const ScheduleRegistry& schedules();
 
 }  // namespace sparsight

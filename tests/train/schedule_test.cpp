@@ -37,5 +37,30 @@ TEST(Schedule, StepMultipliesAtEachMilestone) {
   EXPECT_NEAR(schedule(30), 0.01, 1e-15);
 }
 
+// The factors that Shazeer et al. 2017 give for step t, counted from 1.
+TEST(Schedule, InverseSqrtReproducesTheLanguageModels) {
+  const Schedule schedule = make("inverse_sqrt", {{"warmup_steps", 1000}}, {100, 27000});
+  const auto factor = [&](int64_t t) { return schedule(t - 1); };
+  EXPECT_DOUBLE_EQ(factor(1), 0.001);
+  EXPECT_DOUBLE_EQ(factor(500), 0.5);
+  EXPECT_DOUBLE_EQ(factor(1000), 1);
+  EXPECT_DOUBLE_EQ(factor(4000), 0.5);         // sqrt(1000 / 4000)
+  EXPECT_NEAR(factor(27000), 0.192450, 5e-7);  // sqrt(1 / 27)
+}
+
+TEST(Schedule, InverseSqrtReproducesTheTranslationModels) {
+  const Schedule schedule = make("inverse_sqrt", {{"warmup_steps", 2000}, {"constant_until", 10000}}, {100, 40000});
+  const auto factor = [&](int64_t t) { return schedule(t - 1); };
+  EXPECT_DOUBLE_EQ(factor(1000), 0.5);
+  EXPECT_DOUBLE_EQ(factor(2000), 1);
+  EXPECT_DOUBLE_EQ(factor(6000), 1);
+  EXPECT_DOUBLE_EQ(factor(10000), 1);
+  EXPECT_DOUBLE_EQ(factor(40000), 0.5);  // sqrt(10000 / 40000)
+}
+
+TEST(Schedule, InverseSqrtRefusesAConstantPartBeforeTheEndOfTheWarmUp) {
+  EXPECT_THROW(make("inverse_sqrt", {{"warmup_steps", 100}, {"constant_until", 50}}, {10, 100}), UsageError);
+}
+
 }  // namespace
 }  // namespace sparsight
