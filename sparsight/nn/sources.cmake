@@ -1,4 +1,5 @@
 light_sources(
+  nn/attention_scores.cpp
   nn/dropout.cpp
   nn/position_embedding.cpp)
 torch_sources(

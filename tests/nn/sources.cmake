@@ -1,4 +1,5 @@
 torch_tests(
+  nn/attention_scores_test.cpp
   nn/attention_test.cpp
   nn/dropout_test.cpp
   nn/init_test.cpp

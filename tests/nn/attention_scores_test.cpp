@@ -1,0 +1,44 @@
+#include "sparsight/nn/attention_scores.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/gradcheck.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+// The worked example of the specification.
+struct Example {
+  at::Tensor x = torch::tensor({{.5, -1.}, {1., .25}}, torch::kDouble);
+  at::Tensor y = torch::tensor({{.3, .7}, {-.6, .2}}, torch::kDouble);
+  AttentionScoreWeights weights{torch::tensor({{.4, -.2}, {.1, .5}}, torch::kDouble),
+                                torch::tensor({{.3, .6}, {-.5, .2}}, torch::kDouble),
+                                torch::tensor({1., -2.}, torch::kDouble)};
+};
+
+}  // namespace
+
+TEST(AttentionScores, ReproduceTheWorkedExample) {
+  const Example e;
+  const at::Tensor product = torch::tensor({{0.307096, -0.359641}, {-0.055667, -0.155811}}, torch::kDouble);
+  const at::Tensor additive = torch::tensor({{0.387162, 1.273714}, {-0.316907, 0.895318}}, torch::kDouble);
+  EXPECT_TRUE(torch::allclose(product_attention_scores(e.x, e.y, e.weights), product, 0, 1e-6));
+  EXPECT_TRUE(torch::allclose(additive_attention_scores(e.x, e.y, e.weights), additive, 0, 1e-6));
+}
+
+TEST(AttentionScores, WorkOnBatchesOfUnequalLengthsAndHaveRightGradients) {
+  const at::Tensor x = test::random_tensor({2, 3, 4}, 1), y = test::random_tensor({2, 5, 6}, 2);
+  const AttentionScoreWeights w{test::random_tensor({4, 7}, 3), test::random_tensor({6, 7}, 4),
+                                test::random_tensor({7}, 5)};
+  const at::Tensor pull = test::random_tensor({2, 3, 5}, 6);
+  for (const auto scores : {product_attention_scores, additive_attention_scores}) {
+    const at::Tensor all = scores(x, y, w);
+    ASSERT_EQ(all.sizes(), (std::vector<int64_t>{2, 3, 5}));
+    EXPECT_TRUE(torch::allclose(all[1], scores(x[1], y[1], w), 1e-12, 1e-12));
+    EXPECT_LT(test::gradient_error([&] { return (scores(x, y, w) * pull).sum(); }, {x, y, w.source, w.target, w.mix}),
+              1e-7);
+  }
+}
+
+}  // namespace sparsight
