@@ -2,7 +2,9 @@ light_sources(
   analysis/canvas.cpp
   analysis/expert_colours.cpp
   analysis/heat_map.cpp
+  analysis/layer_cost.cpp
   analysis/patch_tint.cpp
-  analysis/routing_accumulator.cpp)
+  analysis/routing_accumulator.cpp
+  analysis/vit_cost.cpp)
 torch_sources(
   analysis/explain.cpp)

@@ -1,0 +1,47 @@
+// What a vision transformer costs, part by part, by arithmetic alone: sparsight/models/vit.h with or without MoE
+// layers. Counted as in analysis/layer_cost.h. Letters: moe/axes.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sparsight/analysis/layer_cost.h"
+
+namespace sparsight {
+
+// An MoE layer, per token. `expert` and `shared_expert` are the costs of one of them.
+struct MoeLayerShape {
+  Cost router;
+  Cost expert;
+  int64_t experts = 0;  // E
+  int64_t chosen = 0;   // experts that a token uses: K, or on average less where capacity drops assignments
+  Cost shared_expert = {};
+  int64_t shared = 0;
+};
+Cost moe_layer_cost(const MoeLayerShape& layer);
+
+struct VitShape {
+  int64_t channels = 3, height = 224, width = 224, classes = 1000;  // C, H, W, K
+  int64_t tokens_width = 768;                                       // D
+  int64_t depth = 12;
+  int64_t mlp_hidden = 3072;  // F of the dense MLPs
+  int64_t patch = 16;
+  bool class_token = true;
+  bool qkv_bias = true;
+  std::map<int64_t, Cost> moe_blocks = {};  // by block: cost per token of what stands in place of its MLP
+
+  int64_t patches() const { return height / patch * (width / patch); }
+  int64_t tokens() const { return patches() + (class_token ? 1 : 0); }  // S
+};
+
+// One part of a model and its cost per image.
+struct PartCost {
+  std::string part;  // the name of its parameters, "blocks.3.mlp"
+  Cost cost;
+};
+std::vector<PartCost> vit_cost(const VitShape& vit);
+
+Cost total(const std::vector<PartCost>& parts);
+
+}  // namespace sparsight

@@ -1,0 +1,76 @@
+// The published columns of Shazeer et al. 2017 (tables 7 to 9): "ops/timestep" in millions and parameters without
+// embedding and softmax in millions, for every model whose layers the paper gives.
+#include "sparsight/analysis/layer_cost.h"
+
+#include <gtest/gtest.h>
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kNoisy = 2;  // Wg and Wn
+
+// LSTM, MoE, LSTM.
+struct LanguageModel {
+  int64_t width = 512;
+  int64_t units = 512, projection = 0;
+  int64_t hidden = 1024;
+  int64_t experts = 4;
+  int64_t groups = 0;  // 0: a flat MoE with 4 experts per token, else two levels with 2 of 2
+};
+
+Cost cost_of(const LanguageModel& m) {
+  const Cost lstm = lstm_cost(m.width, m.units, m.projection);
+  const Cost experts = experts_cost(mlp_cost({m.width, m.hidden}), m.experts, 4);
+  const Cost router = m.groups > 0 ? hierarchical_router_cost(m.width, m.experts, m.groups, 2, kNoisy)
+                                   : router_cost(m.width, m.experts, kNoisy);
+  return copies(lstm, 2) + experts + router;
+}
+
+void expect_millions(Cost cost, double multiply_adds, double parameters, double rounding) {
+  EXPECT_NEAR(static_cast<double>(cost.multiply_adds) / 1e6, multiply_adds, rounding);
+  EXPECT_NEAR(static_cast<double>(cost.parameters) / 1e6, parameters, rounding);
+}
+
+}  // namespace
+
+TEST(LayerCost, ReproducesThePublishedFiguresToThreeDecimals) {
+  constexpr double rounding = 0.0005;
+  expect_millions(cost_of({.experts = 256}), 8.651, 272.892, rounding);
+  expect_millions(cost_of({.experts = 4096, .groups = 16}), 8.929, 4303.372, rounding);
+  expect_millions(cost_of({.experts = 65536, .groups = 256}), 9.175, 68791.042, rounding);
+  expect_millions(cost_of({.experts = 131072, .groups = 256}), 9.699, 137577.628, rounding);
+  const Cost largest =
+      cost_of({.width = 1024, .units = 4096, .projection = 1024, .hidden = 8192, .experts = 256, .groups = 16});
+  EXPECT_NEAR(static_cast<double>(largest.multiply_adds) / 1e6, 142.705, rounding);  // MoE-143M
+}
+
+TEST(LayerCost, ReproducesTheTableOfLanguageModels) {
+  constexpr double rounding = 0.0501;
+  expect_millions(copies(lstm_cost(512, 512), 4), 8.4, 8.4, rounding);                             // 4xLSTM-512
+  expect_millions(lstm_cost(512, 2048, 512), 9.4, 9.4, rounding);                                  // LSTM-2048-512
+  expect_millions(copies(lstm_cost(512, 512), 2) + mlp_cost({512, 4096}), 8.4, 8.4, rounding);     // MoE-1-Wide
+  expect_millions(copies(lstm_cost(512, 512), 2) + mlp_cost({512, 1024, 4}), 8.4, 8.4, rounding);  // MoE-1-Deep
+  EXPECT_NEAR(static_cast<double>(cost_of({.experts = 4}).parameters) / 1e6, 8.4, rounding);       // MoE-4
+  expect_millions(cost_of({.experts = 32}), 8.4, 37.8, rounding);
+  expect_millions(cost_of({.experts = 256, .groups = 16}), 8.4, 272.9, rounding);
+  expect_millions(cost_of({.experts = 1024, .groups = 16}), 8.5, 1079.0, rounding);
+  expect_millions(cost_of({.width = 1024, .units = 1024, .hidden = 2048, .experts = 1024, .groups = 16}), 33.8, 4313.9,
+                  rounding);  // MoE-34M
+}
+
+TEST(LayerCost, SmallCasesByHand) {
+  const Cost linear = linear_cost(3, 5, true);
+  EXPECT_EQ(linear.multiply_adds, 15);
+  EXPECT_EQ(linear.parameters, 20);
+  // 3 -> 4 -> 4 -> 3 with biases: 12 + 16 + 12 products, 11 biases.
+  const Cost deep = mlp_cost({.width = 3, .hidden = 4, .depth = 2, .bias = true});
+  EXPECT_EQ(deep.multiply_adds, 40);
+  EXPECT_EQ(deep.parameters, 51);
+  EXPECT_EQ(mlp_cost({.width = 3, .hidden = 4, .gated = true}).parameters, 36);  // two maps up, one down
+  // 2 groups of 3 experts, one group chosen: 4 * 2 + 4 * 3 products, 4 * 2 + 2 * 4 * 3 parameters.
+  const Cost router = hierarchical_router_cost(4, 6, 2, 1);
+  EXPECT_EQ(router.multiply_adds, 20);
+  EXPECT_EQ(router.parameters, 32);
+}
+
+}  // namespace sparsight
