@@ -70,7 +70,22 @@ std::string Config::origin(const std::string& key) const {
   return found == origins_.end() ? "default" : found->second;
 }
 
-Json resolve(const Config& config, const std::vector<Section>& sections) {
+Config Config::with_present_names(const std::vector<Section>& sections) const {
+  Config renamed = *this;
+  for (const Section& section : sections)
+    for (const auto& [key, old_name] : section.formerly) {
+      const size_t dot = old_name.find('.');
+      const std::string old_section = old_name.substr(0, dot), old_key = old_name.substr(dot + 1);
+      if (!tree_.contains(old_section) || !tree_[old_section].contains(old_key)) continue;
+      if (!renamed.tree_.contains(section.name) || !renamed.tree_[section.name].contains(key))
+        renamed.set(section.name, key, tree_[old_section][old_key], origin(old_name));
+      renamed.tree_[old_section].erase(old_key);
+    }
+  return renamed;
+}
+
+Json resolve(const Config& given, const std::vector<Section>& sections) {
+  const Config config = given.with_present_names(sections);
   std::vector<std::string> names;
   for (const Section& section : sections) names.push_back(section.name);
   for (const auto& [name, table] : config.tree().items()) {

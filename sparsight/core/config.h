@@ -26,24 +26,31 @@ struct Section {
   std::string help;
   std::string default_variant;  // "" for a plain section
   std::vector<SectionVariant> variants;
+  // Where settings of this section stood in earlier versions: {"name": "moe.expert"}. Old files stay readable.
+  std::map<std::string, std::string> formerly = {};
 };
 
 // A plain section of the options struct `Options`.
 template <class Options>
 Section plain_section(const std::string& name, const std::string& help) {
-  return {name, help, "", {{"", help, [](const std::function<void(OptionSet&)>& visit) {
-                              Options options;
-                              OptionSet set;
-                              options.declare(set);
-                              visit(set);
-                            }}}};
+  return {name,
+          help,
+          "",
+          {{"", help,
+            [](const std::function<void(OptionSet&)>& visit) {
+              Options options;
+              OptionSet set;
+              options.declare(set);
+              visit(set);
+            }}},
+          {}};
 }
 
 // A section whose `name` key picks an entry of `registry`.
 template <class Product, class... Context>
 Section named_section(const std::string& name, const std::string& help, const std::string& default_variant,
                       const Registry<Product, Context...>& registry) {
-  Section section{name, help, default_variant, {}};
+  Section section{name, help, default_variant, {}, {}};
   for (const auto& entry : registry.entries()) section.variants.push_back({entry.name, entry.summary, entry.describe});
   return section;
 }
@@ -57,6 +64,9 @@ class Config {
   // An override "section.key=value", as after --set. The value is TOML; a bare word is text.
   void set(const std::string& assignment);
   void set(const std::string& section, const std::string& key, Json value, const std::string& origin);
+
+  // The same settings under their present names (Section::formerly). One given under both names keeps the present one.
+  Config with_present_names(const std::vector<Section>& sections) const;
 
   const Json& tree() const { return tree_; }
   // Where "section.key" got its value: "vit.toml:12", "--set" or "default".

@@ -61,6 +61,19 @@ TEST(Config, TheNameChoosesWhichSettingsASectionHas) {
             std::string::npos);
 }
 
+TEST(Config, SettingsOfEarlierVersionsAreReadAtTheirPresentPlace) {
+  std::vector<Section> present = sections();
+  present[1].formerly = {{"name", "train.method"}, {"momentum", "train.momentum"}};
+  const auto read = [&](const std::string& text) { return Config::from_text(text, "a.toml"); };
+  const Config old = read("[train]\nepochs = 3\nmethod = \"sgd\"\nmomentum = 0.5\n");
+  EXPECT_EQ(resolve(old, present).dump(),
+            R"({"train":{"epochs":3,"rate":0.1},"optimizer":{"name":"sgd","momentum":0.5}})");
+  EXPECT_EQ(old.with_present_names(present).origin("optimizer.momentum"), "a.toml:4");
+  // The present name wins.
+  EXPECT_EQ(resolve(read("[train]\nmomentum = 0.5\n[optimizer]\nmomentum = 0.7\n"), present)["optimizer"]["momentum"],
+            0.7);
+}
+
 TEST(Config, OverridesWinOverTheFileAndSayWhereTheyCameFrom) {
   Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
   EXPECT_EQ(config.origin("train.epochs"), "a.toml:2");
