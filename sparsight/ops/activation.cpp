@@ -15,7 +15,7 @@
 namespace sparsight {
 
 const std::vector<std::string>& activation_names() {
-  static const std::vector<std::string> names{"gelu", "relu", "silu"};  // in the order of the enumeration
+  static const std::vector<std::string> names{"gelu", "relu", "silu", "gelu_tanh"};  // in the order of the enumeration
   return names;
 }
 
@@ -32,6 +32,8 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
       return at::relu(x);
     case Activation::silu:
       return at::silu(x);
+    case Activation::gelu_tanh:
+      return at::gelu(x, "tanh");
     default:
       return at::gelu(x);
   }
@@ -43,6 +45,8 @@ at::Tensor activate_backward(const at::Tensor& grad, const at::Tensor& x, Activa
       return at::threshold_backward(grad, x, 0);
     case Activation::silu:
       return at::silu_backward(grad, x);
+    case Activation::gelu_tanh:
+      return at::gelu_backward(grad, x, "tanh");
     default:
       return at::gelu_backward(grad, x);
   }

@@ -8,9 +8,10 @@
 
 namespace sparsight {
 
-enum class Activation { gelu, relu, silu };
+enum class Activation { gelu, relu, silu, gelu_tanh };
 
-// The names that parse_activation knows: "gelu" (exact, by erf), "relu", "silu".
+// The names that parse_activation knows: "gelu" (exact, by erf), "relu", "silu", "gelu_tanh" (gelu's
+// approximation by tanh).
 const std::vector<std::string>& activation_names();
 Activation parse_activation(const std::string& name);  // raises UsageError for an unknown name
 
