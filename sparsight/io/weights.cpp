@@ -1,6 +1,6 @@
 #include "sparsight/io/weights.h"
 
-#include <map>
+#include <set>
 #include <sstream>
 
 #include "sparsight/core/error.h"
@@ -44,34 +44,42 @@ NamedTensors named_weights(const torch::nn::Module& module) {
 }
 
 LoadReport load_weights(torch::nn::Module& module, const NamedTensors& tensors, const LoadOptions& options) {
-  std::map<std::string, at::Tensor> sources(tensors.begin(), tensors.end());
+  const std::map<std::string, at::Tensor> file(tensors.begin(), tensors.end());
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // target, source; done last, when nothing can fail any more
+  std::set<std::string> used;
   LoadReport report;
   for (const auto& [name, target] : named_weights(module)) {
-    const auto found = sources.find(name);
-    if (found == sources.end()) {
-      report.fresh.push_back(name);
-      continue;
-    }
-    at::Tensor source = found->second;
-    sources.erase(found);
-    if (source.sizes() != target.sizes() || source.is_complex() != target.is_complex()) {
-      const auto adapted = options.adapt ? options.adapt(name, source, target) : std::nullopt;
-      if (!adapted) {
-        report.fresh.push_back(
-            cat(name, " (", shape_text(source), " in the file, ", shape_text(target), " in the model)"));
+    at::Tensor source;
+    if (const auto found = file.find(name); found == file.end()) {
+      const auto derived = options.derive ? options.derive(name, target, file) : std::nullopt;
+      if (!derived) {
+        report.fresh.push_back(name);
         continue;
       }
-      source = adapted->tensor;
-      report.adapted.push_back(name + " (" + adapted->how + ")");
+      source = derived->tensor;
+      used.insert(derived->used.begin(), derived->used.end());
+      report.adapted.push_back(name + " (" + derived->how + ")");
     } else {
-      report.loaded.push_back(name);
+      source = found->second;
+      used.insert(name);
+      if (source.sizes() != target.sizes() || source.is_complex() != target.is_complex()) {
+        const auto adapted = options.adapt ? options.adapt(name, source, target) : std::nullopt;
+        if (!adapted) {
+          report.fresh.push_back(
+              cat(name, " (", shape_text(source), " in the file, ", shape_text(target), " in the model)"));
+          continue;
+        }
+        source = adapted->tensor;
+        report.adapted.push_back(name + " (" + adapted->how + ")");
+      } else {
+        report.loaded.push_back(name);
+      }
     }
     if (!options.allow_non_finite) check_finite(name, source);
     copies.emplace_back(target, source);
   }
   for (const auto& [name, tensor] : tensors)
-    if (sources.count(name)) report.unused.push_back(name);
+    if (!used.count(name)) report.unused.push_back(name);
   if (options.strict) check_strict(report);
   if (copies.empty()) fail("not one tensor of the file fits the model; the file has ", first_of(report.unused));
   const torch::NoGradGuard no_grad;

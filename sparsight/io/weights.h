@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace sparsight {
 // Each entry is a name, with an explanation in brackets where there is something to say.
 struct LoadReport {
   std::vector<std::string> loaded;   // as they are, or converted to the model's number type
-  std::vector<std::string> adapted;  // changed to fit the model
+  std::vector<std::string> adapted;  // changed to fit the model, or made from others
   std::vector<std::string> fresh;    // of the model, kept as they were: not in the file, or of another shape there
   std::vector<std::string> unused;   // of the file
 };
@@ -28,10 +29,21 @@ struct AdaptedTensor {
 using WeightAdapter = std::function<std::optional<AdaptedTensor>(const std::string& name, const at::Tensor& source,
                                                                  const at::Tensor& target)>;
 
+// A tensor for `name` made from other tensors of the file, with what was done and which it used; nothing where it
+// cannot.
+struct DerivedTensor {
+  at::Tensor tensor;
+  std::string how;
+  std::vector<std::string> used;
+};
+using WeightDeriver = std::function<std::optional<DerivedTensor>(const std::string& name, const at::Tensor& target,
+                                                                 const std::map<std::string, at::Tensor>& file)>;
+
 struct LoadOptions {
   bool strict = false;            // anything but loaded and adapted is an Error
   bool allow_non_finite = false;  // else NaN or infinity in a used tensor is an Error
   WeightAdapter adapt;            // tried where shapes differ
+  WeightDeriver derive;           // tried where the file has no tensor of the name
 };
 
 // Parameters and buffers of `module` take the tensors of the same name. Raises Error, with the module unchanged, where

@@ -5,5 +5,6 @@ torch_sources(
   models/image_model.cpp
   models/mlp.cpp
   models/register_models.cpp
+  models/upcycle.cpp
   models/vit.cpp
   models/vit_block.cpp)

@@ -3,12 +3,13 @@
 
 #include <string>
 
-#include "sparsight/models/image_model.h"
+#include "sparsight/models/upcycle.h"
 
 namespace sparsight {
 
 // path: .safetensors (a checkpoint, too) or a PyTorch state dict (.pt, .pth). torchvision's names are understood. Logs
-// which tensors were adapted, kept fresh or unused. Raises Error where the file cannot be read or nothing fits.
-void load_initial_weights(ImageModel& model, const std::string& path);
+// which tensors were adapted, kept fresh or unused. Experts of a model with MoE layers start as copies of a dense
+// file's MLPs. Raises Error where the file cannot be read or nothing fits.
+void load_initial_weights(ImageModel& model, const std::string& path, const UpcycleOptions& upcycle = {});
 
 }  // namespace sparsight

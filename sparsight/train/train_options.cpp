@@ -30,6 +30,8 @@ void TrainOptions::declare(OptionSet& set) {
               "stop after this many evaluations without a better validation accuracy; 0 to switch off");
   set.choice("on_nan", &on_nan, {"stop", "skip"}, "what to do when the loss or gradient is not finite");
   set.text("init_from", &init_from, "weights to start from: .safetensors, .pt or .pth");
+  set.real("upcycle_noise", &upcycle_noise, {0, 1e3},
+           "noise on experts that init_from copies from a dense MLP, as a multiple of its weights' standard deviation");
   set.texts("freeze", &freeze, "name prefixes of parameters that stay as they are, such as \"blocks.0\"");
   set.texts("no_decay", &no_decay, "parts of parameter names that are excluded from weight decay");
 }

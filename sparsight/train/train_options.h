@@ -31,6 +31,7 @@ struct TrainOptions {
   int64_t patience = 0;
   std::string on_nan = "stop";
   std::string init_from;
+  double upcycle_noise = 0;
   std::vector<std::string> freeze;
   std::vector<std::string> no_decay = {"bias", "norm", "pos_embed", "cls_token"};
   void declare(OptionSet& set);

@@ -87,7 +87,8 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.model = make_component(models(), resolved, "model", ModelContext{setup.shape, read_moe_spec(resolved)});
   if (fresh) {
     initialize(*setup.model, seed);
-    if (!setup.train.init_from.empty()) load_initial_weights(*setup.model, setup.train.init_from);
+    if (!setup.train.init_from.empty())
+      load_initial_weights(*setup.model, setup.train.init_from, {setup.train.upcycle_noise, seed});
   }
   setup.optimizer =
       make_component(optimizers(), resolved, "optimizer", optimized_parameters(*setup.model, setup.train));

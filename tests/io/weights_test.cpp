@@ -48,6 +48,23 @@ TEST(LoadWeights, AnotherShapeStaysFreshUnlessItCanBeAdapted) {
   EXPECT_TRUE(at::equal(module.head, at::ones({3, 2})));
 }
 
+TEST(LoadWeights, AMissingTensorCanBeMadeFromOthers) {
+  WeightsTestModule module;
+  LoadOptions options;
+  options.derive = [](const std::string& name, const at::Tensor& target,
+                      const std::map<std::string, at::Tensor>& file) -> std::optional<DerivedTensor> {
+    if (name != "head") return std::nullopt;
+    return DerivedTensor{file.at("neck").expand_as(target), "spread", {"neck"}};
+  };
+  const LoadReport report = load_weights(
+      module, {{"body", at::ones({2, 2})}, {"neck", at::full({1, 2}, 2.0)}, {"count", at::full({}, 1, at::kLong)}},
+      options);
+  EXPECT_EQ(report.adapted, std::vector<std::string>{"head (spread)"});
+  EXPECT_TRUE(report.fresh.empty());
+  EXPECT_TRUE(report.unused.empty());
+  EXPECT_TRUE(at::equal(module.head, at::full({3, 2}, 2.0)));
+}
+
 TEST(LoadWeights, AFailureLeavesTheModuleUnchanged) {
   WeightsTestModule module;
   const at::Tensor ones = at::ones({2, 2});

@@ -1,3 +1,4 @@
 torch_tests(
   models/adapt_weights_test.cpp
+  models/upcycle_test.cpp
   models/vit_test.cpp)

@@ -1,0 +1,60 @@
+#include "sparsight/models/upcycle.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/nn/init.h"
+#include "sparsight/ops/random_fill.h"
+
+namespace sparsight {
+namespace {
+
+// Which tensor of a dense MLP an expert's parameter is a copy of.
+const std::map<std::string, std::string> kDenseName{
+    {"w1", "fc1.weight"}, {"b1", "fc1.bias"}, {"w2", "fc2.weight"}, {"b2", "fc2.bias"}};
+constexpr char kExperts[] = ".experts.";
+
+// The dense tensor laid out as one expert's: a linear layer keeps [out,in], experts [in,out].
+at::Tensor as_expert(const at::Tensor& dense) { return dense.dim() == 2 ? dense.t() : dense; }
+
+bool fits(const at::Tensor& dense, const at::Tensor& experts) {
+  return dense.is_floating_point() && dense.dim() == experts.dim() - 1 &&
+         as_expert(dense).sizes() == experts.sizes().slice(1);
+}
+
+at::Tensor with_noise(const at::Tensor& copies, double noise, const RandomStream& stream) {
+  at::Tensor draws = at::empty(copies.sizes(), copies.options().dtype(at::kFloat));
+  fill_normal(draws, stream, 0, noise * copies.std().item<double>());
+  return copies + draws;
+}
+
+}  // namespace
+
+WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& options) {
+  std::map<std::string, at::Tensor> parameters;
+  for (const auto& item : model.named_parameters()) parameters[item.key()] = item.value();
+  return [parameters, options](const std::string& name, const at::Tensor& target,
+                               const std::map<std::string, at::Tensor>& file) -> std::optional<DerivedTensor> {
+    const size_t place = name.rfind(kExperts);
+    if (place == std::string::npos) return std::nullopt;
+    const std::string layer = name.substr(0, place) + ".", experts = layer + "experts.";
+    const auto own = kDenseName.find(name.substr(experts.size()));
+    if (own == kDenseName.end()) return std::nullopt;
+    // All of the layer's experts or none: half an MLP is of no use.
+    for (const auto& [parameter, dense] : kDenseName) {
+      const auto expert = parameters.find(experts + parameter);
+      if (expert == parameters.end()) continue;
+      const auto source = file.find(layer + dense);
+      if (source == file.end() || !fits(source->second, expert->second)) return std::nullopt;
+    }
+    if (!parameters.count(experts + "w2") || parameters.count(experts + "w3")) return std::nullopt;  // another depth
+    const std::string dense = layer + own->second;
+    at::Tensor copies = as_expert(file.at(dense)).unsqueeze(0).expand_as(target);
+    std::string how = cat("upcycled: ", target.size(0), " copies of ", dense);
+    if (options.noise > 0 && target.dim() == 3) {
+      copies = with_noise(copies, options.noise, InitRandom{options.seed, name}.stream("upcycle"));
+      how += " with noise";
+    }
+    return DerivedTensor{copies, how, {dense}};
+  };
+}
+
+}  // namespace sparsight
