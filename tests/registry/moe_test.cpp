@@ -191,7 +191,9 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
       EXPECT_GE(value.item<double>(), -1e-6) << name;
       if (!value.requires_grad()) continue;
       value.backward();
-      if (x.grad().defined()) EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>()) << name;
+      if (x.grad().defined()) {
+        EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>()) << name;
+      }
     }
     EXPECT_TRUE(defined_somewhere);
   }

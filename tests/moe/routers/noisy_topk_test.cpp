@@ -64,7 +64,9 @@ TEST_P(NoisyTopK, S2_RowsSumToOneWithExactlyKExperts) {
     EXPECT_TRUE(near(r.gate.view({200, k}).sum(1), torch::ones({200}), 1e-6));
     EXPECT_TRUE(torch::equal(torch::bincount(r.token, {}, 200), torch::full({200}, k, torch::kLong)));
     EXPECT_TRUE((r.gate > 0).all().item<bool>());
-    if (k == 1) EXPECT_TRUE((r.gate == 1).all().item<bool>());
+    if (k == 1) {
+      EXPECT_TRUE((r.gate == 1).all().item<bool>());
+    }
   }
 }
 
