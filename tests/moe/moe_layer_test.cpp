@@ -312,51 +312,6 @@ TEST(MoeLayer, S46_SurvivesSavingAndLoading) {
   }
 }
 
-// Six Gaussian clusters, each with a linear map of its own to learn: with both losses the load stays balanced, without
-// them it does not.
-TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
-  constexpr int64_t kClusters = 6, kSide = 8, kBatch = 256, kSteps = 1500;
-  const at::Tensor centres = 2 * test::random_tensor({kClusters, kSide}, 1, torch::kFloat);
-  const at::Tensor maps = test::random_tensor({kClusters, kSide, kSide}, 2, torch::kFloat) / std::sqrt(8.f);
-  const auto cv_load = [&](double weight) {
-    MoeSpec spec = read_moe_spec({{"moe", {{"experts", 8}, {"hidden", 16}, {"activation", "relu"}}},
-                                  {"losses", {{"importance", weight}, {"load", weight}}},
-                                  {"router", {{"name", "noisy_topk"}, {"k", 2}}}});
-    MoeLayer layer(spec, {"moe", kSide, 16});
-    initialize(layer, 1);
-    {
-      const torch::NoGradGuard no_grad;  // the scale of a fan-in of 8, not of a transformer
-      for (const auto& p : layer.experts().named_parameters())
-        if (p.value().dim() == 3) p.value().mul_(15);
-    }
-    torch::optim::Adam adam(layer.parameters(), torch::optim::AdamOptions(0.005));
-    double sum = 0;
-    for (int64_t step = 0; step < kSteps; ++step) {
-      const auto seed = static_cast<uint64_t>(1000 + step);
-      const at::Tensor cluster = (uniform_like(centres, {kBatch}, RandomStream(seed, "cluster")) * kClusters)
-                                     .floor()
-                                     .clamp_max(kClusters - 1)
-                                     .to(torch::kLong);
-      const at::Tensor x =
-          centres.index_select(0, cluster) + 0.5 * test::random_tensor({kBatch, kSide}, seed, torch::kFloat);
-      const at::Tensor target = torch::bmm(x.unsqueeze(1), maps.index_select(0, cluster)).squeeze(1);
-      const MoeOutput out = layer.forward(x, one_image(kBatch), {3, static_cast<uint64_t>(step)});
-      at::Tensor loss = (out.tokens - target).square().mean();
-      for (const NamedLoss& aux : out.losses) loss = loss + aux.weight * aux.value;
-      adam.zero_grad();
-      loss.backward();
-      adam.step();
-      if (step >= kSteps - 100) sum += routing_stats(out.routing).cv_load / 100;
-    }
-    return sum;
-  };
-  const double with = cv_load(0.1), without = cv_load(0);
-  EXPECT_LT(with, 0.2);
-  EXPECT_GT(without, 2 * with);
-  RecordProperty("cv_load", cat(with, " with the losses, ", without, " without"));
-  std::cout << "CV(Load) " << with << " with the losses, " << without << " without\n";
-}
-
 TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
   MlpExperts experts({}, {kExperts, kWidth, 7});
   initialize(experts, 2);

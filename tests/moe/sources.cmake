@@ -14,4 +14,5 @@ torch_tests(
   moe/routers/sigmoid_bias_test.cpp
   moe/routers/softmax_topk_test.cpp
   moe/routers/switch_top1_test.cpp
-  moe/routing_stats_test.cpp)
+  moe/routing_stats_test.cpp
+  moe/toy_regression_test.cpp)
