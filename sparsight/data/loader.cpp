@@ -134,7 +134,7 @@ Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform bat
                const LoaderOptions& options, uint64_t seed)
     : data_(std::move(data)),
       transforms_(std::move(transforms)),
-      batch_transform_(std::move(batch_transform)),
+      batch_transform_(batch_transform),
       options_(options),
       seed_(seed) {
   if (data_->size() == 0) fail("the data set ", data_->info().name, " holds no images");

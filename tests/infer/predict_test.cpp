@@ -19,7 +19,7 @@ struct PredictTestModel : ImageModel {
     routing.experts = 4;
     routing.expert = at::tensor({0, 2, 2, 1}, at::kLong);
     routing.kept = at::tensor({1, 1, 1, 0}, at::kLong).to(at::kBool);
-    return {at::tensor(logits).unsqueeze(0), {}, {routing}};
+    return {at::tensor(logits).unsqueeze(0), {}, {routing}, {}};
   }
 };
 

@@ -58,7 +58,7 @@ at::Tensor byte_planes(const at::Tensor& image, const char* op) {
 }
 
 at::Tensor grayscale(const at::Tensor& image) {
-  const at::Tensor planes = byte_planes(image, "grayscale");
+  at::Tensor planes = byte_planes(image, "grayscale");
   if (planes.size(0) == 1) return planes;
   at::Tensor result = at::empty_like(planes);
   const int64_t pixels = planes.size(1) * planes.size(2);
@@ -110,7 +110,7 @@ at::Tensor adjust_sharpness(const at::Tensor& image, double factor) {
 }
 
 at::Tensor adjust_hue(const at::Tensor& image, double shift) {
-  const at::Tensor planes = byte_planes(image, "hue");
+  at::Tensor planes = byte_planes(image, "hue");
   if (planes.size(0) == 1) return planes;
   at::Tensor result = at::empty_like(planes);
   turn_hue(planes.const_data_ptr<uint8_t>(), result.data_ptr<uint8_t>(), planes.size(1) * planes.size(2),
