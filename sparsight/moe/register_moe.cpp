@@ -19,6 +19,7 @@
 #include "sparsight/moe/routers/random.h"
 #include "sparsight/moe/routers/round_robin.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
+#include "sparsight/moe/routers/soft_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "sparsight/moe/routers/switch_top1.h"
 
@@ -50,6 +51,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
     r.add<HashOptions>("hash", "a fixed hash of the token's id or place (hash layers)", construct<HashRouter>);
     r.add<RandomOptions>("random", "experts drawn at random, anew for each step", construct<RandomRouter>);
     r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token", construct<RoundRobinRouter>);
+    r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
+                          construct<SoftMoeRouter>);
     return r;
   }();
   return registry;

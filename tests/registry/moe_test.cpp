@@ -31,6 +31,24 @@ RouterInput input_of(const at::Tensor& tokens) { return {tokens, {kImages, kPerI
 
 at::Tensor tokens() { return test::random_tensor({kTokens, kWidth}, 3, torch::kFloat); }
 
+// The routers that choose experts, or those that mix tokens.
+std::vector<std::string> router_names(bool soft) {
+  std::vector<std::string> names;
+  for (const std::string& name : routers().names())
+    if ((dynamic_cast<SoftRouter*>(make_router(name, 1).get()) != nullptr) == soft) names.push_back(name);
+  return names;
+}
+
+std::shared_ptr<MoeLayer> make_layer(const std::string& router, uint64_t seed) {
+  MoeSpec spec = read_moe_spec({{"moe", {{"experts", kExperts}, {"hidden", 12}}},
+                                {"capacity", {{"factor", 0.75}, {"group", 2}, {"priority", "max_gate"}}},
+                                {"losses", Json::object()},
+                                {"router", {{"name", router}}}});
+  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 12});
+  initialize(*layer, seed);
+  return layer;
+}
+
 std::vector<std::string> loss_names() {
   std::vector<std::string> names;
   for (const RoutingLoss& loss : routing_losses()) names.push_back(loss.name);
@@ -89,19 +107,12 @@ TEST_P(EveryRouter, TrainsThroughItsGates) {
 
 // Forward and backward with the losses of the router's paper, tight buffers and a step after which routers may learn.
 TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
-  const auto make_layer = [&](uint64_t seed) {
-    MoeSpec spec = read_moe_spec({{"moe", {{"experts", kExperts}, {"hidden", 12}}},
-                                  {"capacity", {{"factor", 0.75}, {"group", 2}, {"priority", "max_gate"}}},
-                                  {"losses", Json::object()},
-                                  {"router", {{"name", GetParam()}}}});
-    auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 12});
-    initialize(*layer, seed);
-    return layer;
-  };
-  auto layer = make_layer(1), other = make_layer(2);
+  auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   const at::Tensor x = tokens().requires_grad_(true);
-  const MoeOutput out = layer->forward(x, layout, {1, 2});
+  PoolInfo guided;  // what super-class guidance goes by
+  guided.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
+  const MoeOutput out = layer->forward(x, layout, {1, 2}, guided);
   EXPECT_EQ(out.losses.size(), layer->router().paper_losses().size());
   at::Tensor total = out.tokens.square().sum();
   for (const NamedLoss& loss : out.losses) total = total + loss.weight * loss.value;
@@ -147,7 +158,36 @@ TEST_P(EveryRouter, DecidesTheSameAfterItsParametersAreCopiedByName) {
   EXPECT_TRUE(torch::equal(a.gate, b.gate));
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, testing::ValuesIn(routers().names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, testing::ValuesIn(router_names(false)), test_name);
+
+class EverySoftRouter : public testing::TestWithParam<std::string> {};
+
+TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASave) {
+  auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
+  const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
+  PoolInfo padded;
+  padded.valid = torch::arange(kTokens, torch::kLong).remainder(kPerImage) < 7;
+  const at::Tensor padding = padded.valid.logical_not().unsqueeze(1);
+  const at::Tensor x = tokens().masked_fill(padding, std::numeric_limits<float>::quiet_NaN()).requires_grad_(true);
+  const MoeOutput out = layer->forward(x, layout, {1, 2}, padded);
+  ASSERT_TRUE(out.soft.has_value());
+  EXPECT_EQ(out.tokens.sizes(), x.sizes());
+  EXPECT_TRUE(torch::isfinite(out.tokens).all().item<bool>());
+  EXPECT_EQ(out.tokens.masked_select(padding).abs().max().item<double>(), 0);
+  out.tokens.square().sum().backward();
+  EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
+  for (const auto& p : layer->named_parameters()) {
+    EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
+    EXPECT_GT(p.value().grad().abs().max().item<double>(), 0) << p.key();
+  }
+  copy_parameters(*layer, *other);
+  layer->eval();
+  other->eval();
+  const at::Tensor clean = tokens();
+  EXPECT_TRUE(torch::equal(layer->forward(clean, layout, {}).tokens, other->forward(clean, layout, {}).tokens));
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EverySoftRouter, testing::ValuesIn(router_names(true)), test_name);
 
 class EveryExpert : public testing::TestWithParam<std::string> {};
 
@@ -177,7 +217,7 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
   for (const RoutingLoss& loss : routing_losses()) {
     if (loss.name != GetParam()) continue;
     bool defined_somewhere = false;
-    for (const std::string& name : routers().names()) {
+    for (const std::string& name : router_names(false)) {
       auto router = make_router(name, 1);
       const at::Tensor x = tokens().requires_grad_(true);
       Routing routing = router->route(input_of(x));
