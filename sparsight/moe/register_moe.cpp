@@ -13,6 +13,7 @@
 #include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/routers/cosine.h"
 #include "sparsight/moe/routers/dense_softmax.h"
+#include "sparsight/moe/routers/expert_choice.h"
 #include "sparsight/moe/routers/gshard_top2.h"
 #include "sparsight/moe/routers/hash.h"
 #include "sparsight/moe/routers/noisy_topk.h"
@@ -51,6 +52,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
     r.add<HashOptions>("hash", "a fixed hash of the token's id or place (hash layers)", construct<HashRouter>);
     r.add<RandomOptions>("random", "experts drawn at random, anew for each step", construct<RandomRouter>);
     r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token", construct<RoundRobinRouter>);
+    r.add<ExpertChoiceOptions>("expert_choice", "each expert takes its best tokens of the batch or of each image",
+                               construct<ExpertChoiceRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

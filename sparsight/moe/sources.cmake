@@ -15,6 +15,7 @@ light_sources(
   moe/losses/vmoe_importance.cpp
   moe/losses/vmoe_load.cpp
   moe/routers/choices.cpp
+  moe/routers/expert_picks.cpp
   moe/routers/fixed_choice.cpp
   moe/routing.cpp
   moe/routing_stats.cpp)
@@ -33,6 +34,7 @@ set(moe_alone
   moe/router.cpp
   moe/routers/cosine.cpp
   moe/routers/dense_softmax.cpp
+  moe/routers/expert_choice.cpp
   moe/routers/gshard_top2.cpp
   moe/routers/hash.cpp
   moe/routers/noisy_topk.cpp

@@ -8,6 +8,7 @@ torch_tests(
   moe/moe_layer_test.cpp
   moe/moe_spec_test.cpp
   moe/routers/cosine_test.cpp
+  moe/routers/expert_choice_test.cpp
   moe/routers/fixed_routers_test.cpp
   moe/routers/gshard_top2_test.cpp
   moe/routers/noisy_topk_test.cpp

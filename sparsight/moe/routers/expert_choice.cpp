@@ -1,0 +1,49 @@
+#include "sparsight/moe/routers/expert_choice.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/expert_picks.h"
+#include "sparsight/moe/routers/router_logits.h"
+
+namespace sparsight {
+
+void ExpertChoiceOptions::declare(OptionSet& set) {
+  set.real("experts_per_token", &experts_per_token, {1e-6, 65536},
+           "experts per token on average: each expert takes this times tokens / experts (capacity factor)");
+  set.choice("pool", &pool, {"batch", "image"}, "what an expert chooses from at a time");
+}
+
+Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t groups,
+                            double experts_per_token) {
+  constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
+  Routing routing;
+  routing.tokens = clean.size(0);
+  routing.experts = clean.size(1);
+  routing.clean_logits = routing.noisy_logits = clean;
+  routing.scores = at::softmax(clean, 1);
+  const at::Tensor ranked = ranked_tokens(routing.scores, groups, valid);
+  const at::Tensor sizes = valid.defined() ? valid.reshape({groups, ranked.size(2)}).sum(1)
+                                           : at::full({groups}, ranked.size(2), ranked.options());
+  const double share = experts_per_token / static_cast<double>(routing.experts) * (1 - kRounding);
+  const at::Tensor rows = (sizes.to(torch::kDouble) * share).ceil().to(torch::kLong).clamp_min(1);
+  choose_per_expert(routing, ranked, at::minimum(rows, sizes));
+  routing.gate = at_assignments(routing, routing.scores);
+  finish_routing(routing);
+  return routing;
+}
+
+ExpertChoiceRouter::ExpertChoiceRouter(const ExpertChoiceOptions& options, RouterShape shape)
+    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+  if (options_.experts_per_token > static_cast<double>(shape.experts))
+    fail_usage("[router] experts_per_token = ", options_.experts_per_token, " is above [moe] experts = ", shape.experts,
+               "; lower it or add experts");
+}
+
+Routing ExpertChoiceRouter::choose(const RouterInput& input) {
+  return route_expert_choice(router_logits(input.tokens, weight), input.pool.valid,
+                             options_.pool == "image" ? input.layout.images : 1, options_.experts_per_token);
+}
+
+void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+}  // namespace sparsight

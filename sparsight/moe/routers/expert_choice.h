@@ -1,0 +1,40 @@
+// Expert choice: each expert takes the tokens with the highest scores for it, so that experts are balanced by
+// construction and a token has as many experts as want it.
+// Zhou et al. 2022, "Mixture-of-Experts with Expert Choice Routing", section 3.2. Letters: moe/axes.md; G groups.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct ExpertChoiceOptions {
+  double experts_per_token = 2;
+  std::string pool = "batch";
+  void declare(OptionSet& set);
+};
+
+// The router's decision for given logits. clean: [N,E] differentiable. valid: [N] bool, or undefined. Each expert takes
+// ceil(experts_per_token * T / E) of the T tokens (without padding) of each of `groups` groups, at least 1 and at most
+// T. Gates are the probabilities of the softmax over experts.
+Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t groups, double experts_per_token);
+
+// With pool = "batch", as published, a token's experts depend on the other images of the batch, in evaluation too; with
+// "image" on its own image only.
+class ExpertChoiceRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where experts_per_token is above the number of experts.
+  ExpertChoiceRouter(const ExpertChoiceOptions& options, RouterShape shape);
+  void initialize(const InitRandom& random) override;  // N(0, 0.02²)
+
+  at::Tensor weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  ExpertChoiceOptions options_;
+};
+
+}  // namespace sparsight
