@@ -17,6 +17,7 @@
 #include "sparsight/moe/routers/gshard_top2.h"
 #include "sparsight/moe/routers/hash.h"
 #include "sparsight/moe/routers/noisy_topk.h"
+#include "sparsight/moe/routers/patch_choice.h"
 #include "sparsight/moe/routers/random.h"
 #include "sparsight/moe/routers/round_robin.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
@@ -54,6 +55,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
     r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token", construct<RoundRobinRouter>);
     r.add<ExpertChoiceOptions>("expert_choice", "each expert takes its best tokens of the batch or of each image",
                                construct<ExpertChoiceRouter>);
+    r.add<PatchChoiceOptions>("patch_choice", "each expert takes its best patches of each image (pMoE)",
+                              construct<PatchChoiceRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

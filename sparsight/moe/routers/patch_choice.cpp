@@ -1,0 +1,70 @@
+#include "sparsight/moe/routers/patch_choice.h"
+
+#include <limits>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/expert_picks.h"
+#include "sparsight/moe/routers/router_logits.h"
+
+namespace sparsight {
+namespace {
+
+// clean: [N,E]. Returns [N,E]: the softmax over the patches of each image, padding left out.
+at::Tensor softmax_over_patches(const at::Tensor& clean, const at::Tensor& valid, int64_t images, int64_t per_image) {
+  at::Tensor logits = clean.view({images, per_image, clean.size(1)});
+  if (valid.defined())  // not -inf: an image of nothing but padding would become NaN
+    logits =
+        logits.masked_fill(valid.reshape({images, per_image, 1}).logical_not(), std::numeric_limits<float>::lowest());
+  return at::softmax(logits, 1).view_as(clean);
+}
+
+}  // namespace
+
+void PatchChoiceOptions::declare(OptionSet& set) {
+  set.integer("patches", &patches, {1, 1 << 30}, "patches that each expert takes of each image");
+  set.choice("gate", &gate, {"topl_softmax", "softmax_topl", "ones"},
+             "softmax over the patches taken, softmax over all patches of the image, or 1");
+  set.real("init_std", &init_std, {0, 1000}, "standard deviation of the router's initial weights");
+}
+
+Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
+                           const PatchChoiceOptions& options) {
+  Routing routing;
+  routing.tokens = clean.size(0);
+  routing.experts = clean.size(1);
+  routing.clean_logits = routing.noisy_logits = clean;
+  const at::Tensor ranked = ranked_tokens(clean, images, valid);
+  const int64_t per_image = ranked.size(2);
+  routing.scores = softmax_over_patches(clean, valid, images, per_image);
+  const at::Tensor count = valid.defined() ? valid.reshape({images, per_image}).sum(1).clamp_max(options.patches)
+                                           : at::full({images}, options.patches, ranked.options());
+  choose_per_expert(routing, ranked, count);
+  if (options.gate == "ones") {
+    routing.gate = at::ones(routing.token.sizes(), clean.options());
+  } else if (options.gate == "softmax_topl") {
+    routing.gate = at_assignments(routing, routing.scores);
+  } else {
+    const at::Tensor image = routing.token.floor_divide(std::max<int64_t>(1, per_image));
+    routing.gate =
+        softmax_by_group(at_assignments(routing, clean), routing.expert * images + image, routing.experts * images);
+  }
+  finish_routing(routing);
+  return routing;
+}
+
+PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterShape shape)
+    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {}
+
+Routing PatchChoiceRouter::choose(const RouterInput& input) {
+  if (options_.patches > input.layout.per_image && input.layout.images > 0)
+    fail_usage("[router] patches = ", options_.patches, " but an image has ", input.layout.per_image,
+               " tokens; lower it or use smaller patches");
+  return route_patch_choice(router_logits(input.tokens, weight), input.pool.valid, input.layout.images, options_);
+}
+
+void PatchChoiceRouter::initialize(const InitRandom& random) {
+  init_normal(weight, options_.init_std, random.stream("weight"));
+}
+
+}  // namespace sparsight

@@ -1,0 +1,45 @@
+// Patch-level routing (pMoE): each expert takes its l best patches of each image.
+// Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional
+// Neural Networks", section 3, equations 1 to 4. Letters: moe/axes.md. The paper's k, n, l are E, S and `patches`; its
+// factor 1/l belongs to the model that averages over patches, not to the gate.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct PatchChoiceOptions {
+  int64_t patches = 6;
+  std::string gate = "topl_softmax";
+  double init_std = 1e-4;
+  void declare(OptionSet& set);
+};
+
+// The router's decision for given logits of whole images. clean: [N,E] differentiable. valid: [N] bool, or undefined;
+// an image with fewer tokens than `patches` gives all it has. gate:
+//   "topl_softmax"  softmax over the patches that the expert took (equation 4), 1 in sum
+//   "softmax_topl"  softmax over all patches of the image, as it is at what the expert took (the paper's code for
+//                   networks with a WRN trunk): below 1 in sum, and patches that were not taken get gradients too
+//   "ones"          1 (separately trained routers, equation 3)
+// Scores are the softmax over all patches of the image.
+Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
+                           const PatchChoiceOptions& options);
+
+class PatchChoiceRouter : public Router, public Initialized {
+ public:
+  PatchChoiceRouter(const PatchChoiceOptions& options, RouterShape shape);
+  void initialize(const InitRandom& random) override;  // N(0, init_std²)
+
+  at::Tensor weight;  // [E,D]
+
+ protected:
+  // Raises UsageError for images with fewer tokens than `patches`.
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  PatchChoiceOptions options_;
+};
+
+}  // namespace sparsight
