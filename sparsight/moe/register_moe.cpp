@@ -11,6 +11,7 @@
 #include "sparsight/moe/losses/threshold.h"
 #include "sparsight/moe/losses/vmoe_importance.h"
 #include "sparsight/moe/losses/vmoe_load.h"
+#include "sparsight/moe/routers/balanced_batchwise.h"
 #include "sparsight/moe/routers/cosine.h"
 #include "sparsight/moe/routers/dense_softmax.h"
 #include "sparsight/moe/routers/expert_choice.h"
@@ -57,6 +58,10 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                                construct<ExpertChoiceRouter>);
     r.add<PatchChoiceOptions>("patch_choice", "each expert takes its best patches of each image (pMoE)",
                               construct<PatchChoiceRouter>);
+    r.add<BalancedBatchwiseOptions>("balanced_batchwise",
+                                    "equally many tokens for each expert, learned thresholds in evaluation (Shazeer "
+                                    "et al.)",
+                                    construct<BalancedBatchwiseRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

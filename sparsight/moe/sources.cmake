@@ -32,6 +32,7 @@ torch_sources(
 # One by one: in unity batches, adding a file would regroup, and so recompile, everything listed after it.
 set(moe_alone
   moe/router.cpp
+  moe/routers/balanced_batchwise.cpp
   moe/routers/cosine.cpp
   moe/routers/dense_softmax.cpp
   moe/routers/expert_choice.cpp

@@ -1,0 +1,57 @@
+// Strictly balanced gating: while training every expert takes the same number of tokens of the batch, in evaluation the
+// tokens above a threshold that was learned for it.
+// Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", appendix F.
+// Letters: moe/axes.md. A token may have any number of experts, also none: its output is then 0.
+#pragma once
+
+#include <limits>
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct BalancedBatchwiseOptions {
+  int64_t k = 2;
+  double rate = 0.01;
+  int64_t rate_decay_steps = 0;
+  void declare(OptionSet& set);
+};
+
+// The training decision: each expert takes its m = k * tokens / E highest scores of the batch, where scores are the
+// softmax over all experts. Gates are the softmax over the experts that took the token. clean: [N,E] differentiable.
+// threshold: [E], only handed on. valid: [N] bool, or undefined. Raises UsageError where m is not an integer.
+Routing route_balanced_batchwise(const at::Tensor& clean, const at::Tensor& threshold, int64_t k,
+                                 const at::Tensor& valid);
+
+// The decision of evaluation, which needs no batch: each expert takes the tokens whose score exceeds its threshold.
+Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& threshold, const at::Tensor& valid);
+
+// threshold, passed, rows: [E]. Returns [E]: threshold + rate * (passed - rows) / rows, a step down the threshold loss
+// (losses/threshold.h) with a rate divided by the rows that each expert should have; unmoved where that is 0.
+at::Tensor moved_threshold(const at::Tensor& threshold, const at::Tensor& passed, const at::Tensor& rows, double rate);
+
+class BalancedBatchwiseRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  bool learns_from_routings() const override { return true; }
+  // One step of moved_threshold by all batches of the step together.
+  void after_step(const std::vector<Routing>& routings) override;
+  // weight N(0, 0.01²): equal scores would give all experts the same tokens. threshold 1/E.
+  void initialize(const InitRandom& random) override;
+
+  at::Tensor weight;     // [E,D]
+  at::Tensor threshold;  // [E] buffer
+  at::Tensor steps;      // [] int64 buffer: how often the threshold moved
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  BalancedBatchwiseOptions options_;
+};
+
+}  // namespace sparsight
