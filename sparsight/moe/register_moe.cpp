@@ -17,6 +17,7 @@
 #include "sparsight/moe/routers/expert_choice.h"
 #include "sparsight/moe/routers/gshard_top2.h"
 #include "sparsight/moe/routers/hash.h"
+#include "sparsight/moe/routers/hierarchical.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/patch_choice.h"
 #include "sparsight/moe/routers/random.h"
@@ -62,6 +63,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                                     "equally many tokens for each expert, learned thresholds in evaluation (Shazeer "
                                     "et al.)",
                                     construct<BalancedBatchwiseRouter>);
+    r.add<HierarchicalOptions>("hierarchical", "noisy top-k of groups, then of their experts (Shazeer et al.)",
+                               construct<HierarchicalRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

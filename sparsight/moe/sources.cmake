@@ -38,6 +38,7 @@ set(moe_alone
   moe/routers/expert_choice.cpp
   moe/routers/gshard_top2.cpp
   moe/routers/hash.cpp
+  moe/routers/hierarchical.cpp
   moe/routers/noisy_topk.cpp
   moe/routers/patch_choice.cpp
   moe/routers/random.cpp

@@ -12,6 +12,7 @@ torch_tests(
   moe/routers/expert_choice_test.cpp
   moe/routers/fixed_routers_test.cpp
   moe/routers/gshard_top2_test.cpp
+  moe/routers/hierarchical_test.cpp
   moe/routers/noisy_topk_test.cpp
   moe/routers/patch_choice_test.cpp
   moe/routers/sigmoid_bias_test.cpp

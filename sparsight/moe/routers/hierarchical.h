@@ -1,0 +1,61 @@
+// Two levels of noisy top-k gating: a primary router chooses groups of experts, and each group's own router chooses
+// among its experts for the tokens that it was given.
+// Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", appendix B.
+// Letters: moe/axes.md; G groups of E/G experts, Kg groups per token. Expert j of group i is expert i * E/G + j.
+#pragma once
+
+#include <functional>
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct HierarchicalOptions {
+  int64_t groups = 2;
+  int64_t k_groups = 2;
+  int64_t k = 2;
+  double noise_floor = 0.01;
+  bool noise = true;
+  bool eval_noise = false;
+  void declare(OptionSet& set);
+};
+
+// What one noisy top-k router goes by, as for route_noisy_topk; without noise scale and epsilon are undefined.
+struct NoisyLogits {
+  at::Tensor clean;    // differentiable
+  at::Tensor scale;    // differentiable
+  at::Tensor epsilon;  // draws of N(0,1)
+};
+
+// The secondary router of a group, on some tokens ([X] int64): its logits [X,E/G].
+using SecondaryLogits = std::function<NoisyLogits(int64_t group, const at::Tensor& token)>;
+
+// The router's decision for given logits. primary: [N,G]. valid: [N] bool, or undefined. Each token gets k_groups * k
+// experts, gate = primary gate * secondary gate, by decreasing gate. The importance loss then is the hierarchical one;
+// smooth_load is Load_H, with rows of 0 for groups that no token chose. Scores are products of the two dense softmaxes,
+// 0 in groups that the token did not choose.
+Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& secondary, int64_t experts,
+                           int64_t k_groups, int64_t k, const at::Tensor& valid);
+
+class HierarchicalRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
+  HierarchicalRouter(const HierarchicalOptions& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  void initialize(const InitRandom& random) override;  // zeros (appendix A)
+
+  at::Tensor group_weight;        // [G,D]
+  at::Tensor group_noise_weight;  // [G,D]
+  at::Tensor weight;              // [E,D]
+  at::Tensor noise_weight;        // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  HierarchicalOptions options_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,200 @@
+#include "sparsight/moe/routers/hierarchical.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/losses/cv_squared.h"
+#include "sparsight/moe/losses/importance.h"
+#include "sparsight/moe/losses/load.h"
+#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/shazeer_example.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+using test::dense_gates;
+using test::near;
+using test::pool;
+using test::table;
+
+// The worked example: 3 tokens, 2 groups of 2 experts. Rows of a group's router that its group is not chosen for are
+// there too, and must not matter.
+struct Example {
+  NoisyLogits primary;
+  std::vector<NoisyLogits> groups;
+
+  explicit Example(at::ScalarType type) {
+    const auto leaf = [&](const std::vector<std::vector<double>>& rows) {
+      return table(rows).to(type).clone().requires_grad_(true);
+    };
+    const auto draws = [&](const std::vector<std::vector<double>>& rows) { return table(rows).to(type); };
+    primary = {leaf({{0.8, -0.2}, {-0.5, 0.4}, {0.1, 0.3}}), leaf({{0.7, 0.9}, {0.6, 1.1}, {0.8, 0.5}}),
+               draws({{0.3, -0.4}, {-1.0, 0.2}, {0.9, -0.6}})};
+    groups = {{leaf({{0.5, 0.1}, {-0.4, 0.6}, {-0.3, 0.2}}), leaf({{0.6, 0.8}, {0.9, 0.5}, {0.7, 0.4}}),
+               draws({{-0.5, 0.2}, {0.1, 0.3}, {1.2, -0.8}})},
+              {leaf({{0.2, -0.1}, {0.7, 0.3}, {-0.6, 0.4}}), leaf({{0.5, 0.5}, {0.8, 0.6}, {1.0, 0.7}}),
+               draws({{0.4, -0.3}, {-0.9, 1.0}, {0.2, 0.6}})}};
+  }
+
+  Routing route(int64_t k_groups, int64_t k, const at::Tensor& valid = {}) const {
+    const auto secondary = [&](int64_t group, const at::Tensor& token) {
+      const NoisyLogits& all = groups[static_cast<size_t>(group)];
+      return NoisyLogits{all.clean.index_select(0, token), all.scale.index_select(0, token),
+                         all.epsilon.index_select(0, token)};
+    };
+    return route_hierarchical(primary, secondary, 4, k_groups, k, valid);
+  }
+};
+
+std::shared_ptr<HierarchicalRouter> router_of(int64_t experts, int64_t groups, int64_t k_groups, int64_t k) {
+  HierarchicalOptions options;
+  options.groups = groups;
+  options.k_groups = k_groups;
+  options.k = k;
+  return std::make_shared<HierarchicalRouter>(options, RouterShape{5, experts});
+}
+
+void randomize(HierarchicalRouter& router) {
+  for (auto& p : router.named_parameters()) init_normal(p.value(), 0.7, RandomStream(3, p.key()));
+}
+
+// Toy experts E_e(x) = (e+1) x.
+class Scaling : public Experts {
+ public:
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
+    const at::Tensor expert = torch::repeat_interleave(torch::arange(offsets.size(0) - 1), offsets.diff());
+    return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
+  }
+};
+
+}  // namespace
+
+class Hierarchical : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  double tol() const { return test::example_tolerance(GetParam()); }
+};
+
+TEST_P(Hierarchical, S12_ReproducesT9aAndThePrimaryGradient) {
+  const Example e(GetParam());
+  const Routing r = e.route(1, 1);
+  EXPECT_TRUE(near(dense_gates(r), table({{0, 1, 0, 0}, {0, 0, 0, 1}, {1, 0, 0, 0}}), 0));
+  EXPECT_TRUE(near(importance(r).view({2, 2}), table({{1, 1}, {0, 1}}), tol()));
+  EXPECT_TRUE(near(importance_loss(r), 0.333333, tol()));
+  EXPECT_TRUE(near(smooth_load(r).view({2, 2}), table({{0.819290, 0.503663}, {0.462383, 0.810132}}), tol()));
+  const at::Tensor loss = load_loss(r);
+  EXPECT_TRUE(near(loss, 0.065857, tol()));
+  loss.backward();
+  EXPECT_TRUE(near(e.primary.clean.grad(), table({{0.002500, -0.002500}, {0.002355, -0.002355}, {0.008533, -0.008533}}),
+                   tol()));
+}
+
+TEST_P(Hierarchical, S12_ReproducesT9b) {
+  const Routing r = Example(GetParam()).route(2, 1);
+  EXPECT_TRUE(near(dense_gates(r),
+                   table({{0, 0.827784, 0.172216, 0}, {0, 0.151871, 0, 0.848129}, {0.694236, 0, 0, 0.305764}}), tol()));
+  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({1, 2, 3, 1, 0, 3}, torch::kLong)));  // by decreasing gate
+  EXPECT_TRUE(near(importance(r).view({2, 2}), table({{0.694236, 0.979655}, {0.172216, 1.153892}}), tol()));
+  EXPECT_TRUE(near(importance_loss(r), 0.245695, tol()));
+  EXPECT_TRUE(near(smooth_load(r).view({2, 2}), table({{1.154620, 1.613545}, {1.295037, 1.735205}}), tol()));
+  EXPECT_TRUE(near(load_loss(r), 0.026096, tol()));
+  EXPECT_EQ(r.gate.scalar_type(), GetParam());
+}
+
+TEST_P(Hierarchical, S13_AnEmptyGroupHasNoLoadAndNoNan) {
+  // Tokens 0 and 2 choose group 0; without token 1 nobody is in group 1.
+  const Example e(GetParam());
+  const at::Tensor valid = torch::tensor({true, false, true});
+  const Routing r = e.route(1, 1, valid);
+  const at::Tensor load = smooth_load(r).view({2, 2});
+  EXPECT_TRUE((load[1] == 0).all().item<bool>());
+  // Load_p[0] = 0.973983 + 0.549738 of the two tokens, times Load_0 / 2 of the example.
+  EXPECT_TRUE(
+      near(load[0], torch::tensor({1.523721 / 2 * 1.053956, 1.523721 / 2 * 0.647924}, torch::kDouble), 2 * tol()));
+  load_loss(r).backward();
+  for (const NoisyLogits& logits : {e.primary, e.groups[0]}) {
+    EXPECT_TRUE(torch::isfinite(logits.clean.grad()).all().item<bool>());
+    EXPECT_TRUE(torch::isfinite(logits.scale.grad()).all().item<bool>());
+  }
+  EXPECT_FALSE(e.groups[1].clean.grad().defined());
+  EXPECT_TRUE((e.primary.clean.grad()[1] == 0).all().item<bool>());  // padding
+}
+
+TEST_P(Hierarchical, S12_ExactlyKpTimesKsExpertsPerToken) {
+  for (int64_t k_groups = 1; k_groups <= 3; ++k_groups)
+    for (int64_t k = 1; k <= 4; ++k) {
+      auto router = router_of(12, 3, k_groups, k);
+      router->to(GetParam());
+      randomize(*router);
+      const Routing r = router->route(pool(test::random_tensor({50, 5}, 1, GetParam())));
+      EXPECT_EQ(r.per_token, k_groups * k);
+      EXPECT_TRUE(torch::equal(torch::bincount(r.token, {}, 50), torch::full({50}, k_groups * k, torch::kLong)));
+      EXPECT_EQ(std::get<0>(at::_unique(r.token * 12 + r.expert)).size(0), 50 * k_groups * k);
+      EXPECT_TRUE(near(r.gate.view({50, -1}).sum(1), torch::ones({50}), 1e-5));
+      const at::Tensor by_rank = r.gate.detach().view({50, -1});
+      EXPECT_TRUE((by_rank.diff(1, 1) <= 0).all().item<bool>());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, testing::Values(torch::kFloat, torch::kDouble));
+
+TEST(HierarchicalRouter, S14_EqualsAFlatEvaluationWithProductsOfGates) {
+  auto router = router_of(6, 3, 2, 1);
+  router->to(torch::kDouble);
+  randomize(*router);
+  router->eval();
+  const at::Tensor x = test::random_tensor({40, 5}, 1);
+  const Routing r = router->route(pool(x));
+  // Top 2 of 3 groups: the softmax without the smallest. Top 1 of 2 experts: a gate of 1 for the larger.
+  const at::Tensor primary = x.matmul(router->group_weight.t()),
+                   secondary = x.matmul(router->weight.t()).view({40, 3, 2});
+  const at::Tensor out = std::get<0>(primary.min(1, true));
+  const at::Tensor group_gate = primary.masked_fill(primary == out, -1e300).softmax(1);
+  const at::Tensor inner = (secondary == secondary.amax(2, true)).to(torch::kDouble);
+  const at::Tensor gates = (group_gate.unsqueeze(2) * inner).view({40, 6});
+  EXPECT_TRUE(near(dense_gates(r), gates, 1e-12));
+  Scaling experts;
+  const at::Tensor flat = x * gates.matmul(torch::arange(1, 7, torch::kDouble)).unsqueeze(1);
+  EXPECT_TRUE(near(run_experts(x, r, experts), flat, 1e-12));
+}
+
+TEST(HierarchicalRouter, GatesAndLossesHaveTheRightGradients) {
+  const Example e(torch::kDouble);
+  const at::Tensor pull = test::random_tensor({12}, 4);
+  const auto loss = [&] {
+    const Routing r = e.route(2, 2), one = e.route(1, 1);
+    return (r.gate * pull).sum() + importance_loss(r) + load_loss(one);
+  };
+  std::vector<at::Tensor> inputs{e.primary.clean, e.primary.scale};
+  for (const NoisyLogits& group : e.groups) inputs.insert(inputs.end(), {group.clean, group.scale});
+  EXPECT_LT(test::gradient_error(loss, inputs), 1e-8);
+}
+
+TEST(HierarchicalRouter, S10_ZeroInitialisationSpreadsTokensAndLearnsFromTheTask) {
+  auto router = router_of(8, 4, 2, 2);
+  initialize(*router, 1);
+  const Routing r = router->route(pool(test::random_tensor({10000, 5}, 3, torch::kFloat)));
+  EXPECT_TRUE(near(r.chosen_count.to(torch::kDouble) / 10000, torch::full({8}, 0.5), 0.02));
+  (r.gate * test::random_tensor({40000}, 4, torch::kFloat)).sum().backward();
+  for (const auto& p : router->named_parameters()) EXPECT_GT(p.value().grad().abs().max().item<double>(), 1e-3);
+}
+
+TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
+  auto router = router_of(8, 4, 2, 1);
+  initialize(*router, 1);
+  const at::Tensor x = test::random_tensor({60, 5}, 3, torch::kFloat);
+  RouterInput tail = pool(x.slice(0, 21));
+  tail.pool.first_token = 21;
+  EXPECT_TRUE(torch::equal(router->route(tail).expert, router->route(pool(x)).expert.slice(0, 21 * 2)));
+}
+
+TEST(HierarchicalRouter, LevelsThatDoNotFitAreErrors) {
+  EXPECT_THROW(router_of(8, 3, 1, 1), UsageError);  // 3 does not divide 8
+  EXPECT_THROW(router_of(8, 2, 3, 1), UsageError);
+  EXPECT_THROW(router_of(8, 4, 1, 3), UsageError);
+}
+
+}  // namespace sparsight
