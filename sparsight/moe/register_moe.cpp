@@ -20,6 +20,7 @@
 #include "sparsight/moe/routers/hierarchical.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/patch_choice.h"
+#include "sparsight/moe/routers/per_image.h"
 #include "sparsight/moe/routers/random.h"
 #include "sparsight/moe/routers/round_robin.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
@@ -65,6 +66,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                                     construct<BalancedBatchwiseRouter>);
     r.add<HierarchicalOptions>("hierarchical", "noisy top-k of groups, then of their experts (Shazeer et al.)",
                                construct<HierarchicalRouter>);
+    r.add<PerImageOptions>("per_image", "one choice for all tokens of an image (Mobile V-MoE)",
+                           construct<PerImageRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

@@ -41,6 +41,7 @@ set(moe_alone
   moe/routers/hierarchical.cpp
   moe/routers/noisy_topk.cpp
   moe/routers/patch_choice.cpp
+  moe/routers/per_image.cpp
   moe/routers/random.cpp
   moe/routers/round_robin.cpp
   moe/routers/sigmoid_bias.cpp

@@ -15,6 +15,7 @@ torch_tests(
   moe/routers/hierarchical_test.cpp
   moe/routers/noisy_topk_test.cpp
   moe/routers/patch_choice_test.cpp
+  moe/routers/per_image_test.cpp
   moe/routers/sigmoid_bias_test.cpp
   moe/routers/soft_moe_test.cpp
   moe/routers/softmax_topk_test.cpp

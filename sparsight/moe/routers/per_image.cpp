@@ -1,0 +1,110 @@
+#include "sparsight/moe/routers/per_image.h"
+
+#include <algorithm>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/moe/routers/softmax_topk.h"
+#include "sparsight/ops/top_experts.h"
+
+namespace sparsight {
+
+void PerImageOptions::declare(OptionSet& set) {
+  ChoiceOptions::declare(set);
+  set.choice("input", &input, {"auto", "class_token", "mean_all", "mean_patches"},
+             "what the router sees of an image; auto: the class token where there is one, else the mean of all tokens");
+  set.choice("norm", &norm, {"none", "layer_norm", "affine"},
+             "normalisation of that; affine: with a learned scale and shift");
+  set.real("noise", &noise, {0, 1000},
+           "standard deviation of the noise on the logits while training, as a multiple of 1/experts (1 for end-to-end "
+           "training without super-classes)");
+  set.flag("renormalize", &renormalize, "divide the gates of an image by their sum (the paper does not)");
+  set.flag("teacher_forced", &teacher_forced, "while training images go to the expert of their super-class");
+  set.flag("task_gradient", &task_gradient, "let the task's loss train the router through the gates");
+  set.flag("backbone_gradient", &backbone_gradient, "let the router's gradient reach the layers before it");
+}
+
+at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, const at::Tensor& valid,
+                         const std::string& input) {
+  const int64_t images = layout.images, per_image = layout.per_image;
+  const bool class_token = input == "class_token" || (input == "auto" && layout.prefix > 0);
+  if (class_token && layout.prefix == 0)
+    fail_usage("[router] input = \"class_token\" but images have none; set router.input = \"mean_all\"");
+  const auto type = tokens.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const at::Tensor by_image = tokens.view({images, per_image, tokens.size(1)});
+  if (class_token) return by_image.select(1, 0).to(type);
+  const int64_t first = input == "mean_patches" ? layout.prefix : 0;
+  const at::Tensor rows = by_image.slice(1, first).to(type);
+  if (!valid.defined()) return rows.mean(1);
+  const at::Tensor counts = valid.reshape({images, per_image, 1}).slice(1, first);
+  return rows.masked_fill(counts.logical_not(), 0).sum(1) / counts.sum(1).clamp_min(1);
+}
+
+Routing spread_over_tokens(const Routing& of_images, int64_t per_image) {
+  const auto spread = [&](const at::Tensor& rows) { return rows.repeat_interleave(per_image, 0); };
+  const int64_t images = of_images.tokens, k = of_images.per_token;
+  Routing routing;
+  routing.tokens = images * per_image;
+  routing.experts = of_images.experts;
+  routing.clean_logits = spread(of_images.clean_logits);
+  routing.noisy_logits =
+      of_images.noisy_logits.is_same(of_images.clean_logits) ? routing.clean_logits : spread(of_images.noisy_logits);
+  routing.noise_scale = of_images.noise_scale;
+  routing.scores = spread(of_images.scores);
+  choose_per_token(routing, spread(of_images.expert.view({images, k})), spread(of_images.gate.view({images, k})));
+  finish_routing(routing);
+  return routing;
+}
+
+Routing with_forced_choice(Routing of_images, const at::Tensor& expert) {
+  const at::Tensor chosen = expert.unsqueeze(1);
+  choose_per_token(of_images, chosen, of_images.scores.gather(1, chosen));
+  of_images.kept = at::Tensor();
+  finish_routing(of_images);
+  return of_images;
+}
+
+PerImageRouter::PerImageRouter(const PerImageOptions& options, RouterShape shape)
+    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+  options_.check(shape.experts);
+  if (options_.norm != "affine") return;
+  norm_weight = register_parameter("norm_weight", torch::ones({shape.width}));
+  norm_bias = register_parameter("norm_bias", torch::zeros({shape.width}));
+}
+
+std::vector<LossWeight> PerImageRouter::paper_losses() const { return {{"superclass", 0.3}}; }
+
+Routing PerImageRouter::choose(const RouterInput& input) {
+  const at::Tensor& valid = input.pool.valid;
+  at::Tensor seen = image_vectors(input.tokens, input.layout, valid, options_.input);
+  if (!options_.backbone_gradient) seen = seen.detach();
+  if (options_.norm != "none") {
+    const NoAutocast fp32;
+    constexpr double kEpsilon = 1e-6;
+    seen = at::layer_norm(seen.to(weight.scalar_type()), {seen.size(1)}, norm_weight, norm_bias, kEpsilon);
+  }
+  const at::Tensor clean = router_logits(seen, weight);
+  const double noise_std = is_training() ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  at::Tensor epsilon;
+  if (noise_std > 0) {
+    RouterInput of_images = input;  // noise is keyed by the number of the image in the batch
+    of_images.pool.first_token = input.pool.first_token / std::max<int64_t>(1, input.layout.per_image);
+    epsilon = router_normal(of_images, clean, "noise");
+  }
+  Routing routing = route_softmax_topk(clean, epsilon, noise_std, options_.of(is_training()), options_.renormalize);
+  if (options_.teacher_forced && is_training() && input.pool.target.defined())
+    routing = with_forced_choice(routing, top_experts(input.pool.target.to(torch::kFloat), 1).squeeze(1));
+  if (!options_.task_gradient) routing.gate = routing.gate.detach();
+  return spread_over_tokens(routing, input.layout.per_image);
+}
+
+void PerImageRouter::initialize(const InitRandom& random) {
+  init_normal(weight, kVitStd, random.stream("weight"));
+  if (!norm_weight.defined()) return;
+  const torch::NoGradGuard no_grad;
+  norm_weight.fill_(1);
+  norm_bias.zero_();
+}
+
+}  // namespace sparsight

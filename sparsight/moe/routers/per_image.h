@@ -1,0 +1,56 @@
+// One routing decision for a whole image: all its tokens go to the same experts with the same gates, so that only K
+// experts need be loaded for an image.
+// Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse Mixture-of-Experts", section 3.
+// Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct PerImageOptions : ChoiceOptions {
+  std::string input = "auto";
+  std::string norm = "layer_norm";
+  double noise = 0;
+  bool renormalize = false;
+  bool teacher_forced = false;
+  bool task_gradient = true;
+  bool backbone_gradient = true;
+  PerImageOptions() { k = 1; }
+  void declare(OptionSet& set);
+};
+
+// What the router sees of each image. tokens: [N,D]. Returns [B,D] in fp32 (fp64 for fp64 tokens): the first token
+// ("class_token"), the mean of all tokens ("mean_all") or of those that are no prefix ("mean_patches"); padding left
+// out. "auto": the class token where there is a prefix, else the mean. Raises UsageError for a class token that images
+// do not have.
+at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, const at::Tensor& valid,
+                         const std::string& input);
+
+// A routing of B images as a routing of their N = B * per_image tokens: everything is repeated for each token.
+Routing spread_over_tokens(const Routing& of_images, int64_t per_image);
+
+// expert: [B] int64. The routing with these choices in place of its own; the gate is their score.
+Routing with_forced_choice(Routing of_images, const at::Tensor& expert);
+
+class PerImageRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  PerImageRouter(const PerImageOptions& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  void initialize(const InitRandom& random) override;  // weight N(0, 0.02²)
+
+  at::Tensor weight;       // [E,D]
+  at::Tensor norm_weight;  // [D], undefined unless norm = "affine"
+  at::Tensor norm_bias;    // [D], likewise
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  PerImageOptions options_;
+};
+
+}  // namespace sparsight
