@@ -12,6 +12,7 @@
 #include "sparsight/moe/losses/vmoe_importance.h"
 #include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/routers/balanced_batchwise.h"
+#include "sparsight/moe/routers/base.h"
 #include "sparsight/moe/routers/cosine.h"
 #include "sparsight/moe/routers/dense_softmax.h"
 #include "sparsight/moe/routers/expert_choice.h"
@@ -68,6 +69,7 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                                construct<HierarchicalRouter>);
     r.add<PerImageOptions>("per_image", "one choice for all tokens of an image (Mobile V-MoE)",
                            construct<PerImageRouter>);
+    r.add<BaseOptions>("base", "the balanced linear assignment while training (BASE layers)", construct<BaseRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

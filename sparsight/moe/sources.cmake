@@ -14,6 +14,7 @@ light_sources(
   moe/losses/threshold.cpp
   moe/losses/vmoe_importance.cpp
   moe/losses/vmoe_load.cpp
+  moe/routers/balanced_assignment.cpp
   moe/routers/choices.cpp
   moe/routers/expert_picks.cpp
   moe/routers/fixed_choice.cpp
@@ -33,6 +34,7 @@ torch_sources(
 set(moe_alone
   moe/router.cpp
   moe/routers/balanced_batchwise.cpp
+  moe/routers/base.cpp
   moe/routers/cosine.cpp
   moe/routers/dense_softmax.cpp
   moe/routers/expert_choice.cpp

@@ -7,7 +7,9 @@ torch_tests(
   moe/losses/vmoe_losses_test.cpp
   moe/moe_layer_test.cpp
   moe/moe_spec_test.cpp
+  moe/routers/balanced_assignment_test.cpp
   moe/routers/balanced_batchwise_test.cpp
+  moe/routers/base_test.cpp
   moe/routers/cosine_test.cpp
   moe/routers/expert_choice_test.cpp
   moe/routers/fixed_routers_test.cpp

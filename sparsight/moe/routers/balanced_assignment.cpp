@@ -1,0 +1,127 @@
+// The auction algorithm of Bertsekas, with the form for groups of alike objects (Bertsekas and Castañon 1989, "The
+// auction algorithm for the transportation problem"): tokens bid for seats of experts. An expert's price is the lowest
+// price of its seats; a token bids for the expert where score - price is largest, as much more than that price as keeps
+// it at worst epsilon short of the second best expert. The owner of the cheapest seat leaves. When every seat is taken
+// no token could gain more than epsilon elsewhere, so the sum is at most N * epsilon short. Prices found with a large
+// epsilon start the next round with a smaller one.
+#include "sparsight/moe/routers/balanced_assignment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+
+namespace sparsight {
+namespace {
+
+constexpr double kFirstEpsilon = 0.5, kLastEpsilon = 1e-5, kEpsilonStep = 5;  // as multiples of the range of the scores
+
+struct Seat {
+  double price;
+  int64_t token;
+  // The top of a priority queue is the cheapest seat; of equal ones that of the highest token.
+  bool operator<(const Seat& other) const {
+    return price > other.price || (price == other.price && token < other.token);
+  }
+};
+
+// scores: rows of `experts`; as many rows as there are seats, `seats` for each expert.
+class Auction {
+ public:
+  Auction(const std::vector<double>& scores, int64_t experts, int64_t seats)
+      : scores_(scores),
+        experts_(static_cast<size_t>(experts)),
+        seats_(static_cast<size_t>(seats)),
+        start_(experts_, 0),
+        price_(experts_, 0) {}
+
+  // Leaves every token with a seat.
+  void round(double epsilon) {
+    start_ = price_;
+    taken_.assign(experts_, {});
+    std::queue<int64_t> waiting;
+    for (size_t token = 0; token < experts_ * seats_; ++token) waiting.push(static_cast<int64_t>(token));
+    while (!waiting.empty()) {
+      const int64_t token = waiting.front();
+      waiting.pop();
+      const auto [expert, price] = bid(token, epsilon);
+      auto& seats = taken_[expert];
+      if (seats.size() == seats_) {
+        waiting.push(seats.top().token);
+        seats.pop();
+      }
+      seats.push({price, token});
+      price_[expert] = seats.size() == seats_ ? seats.top().price : start_[expert];
+    }
+  }
+
+  // Empties the seats into owner[token] = expert.
+  std::vector<int64_t> owners() {
+    std::vector<int64_t> owner(experts_ * seats_);
+    for (size_t expert = 0; expert < experts_; ++expert)
+      for (; !taken_[expert].empty(); taken_[expert].pop())
+        owner[static_cast<size_t>(taken_[expert].top().token)] = static_cast<int64_t>(expert);
+    return owner;
+  }
+
+ private:
+  std::pair<size_t, double> bid(int64_t token, double epsilon) const {
+    const double* score = scores_.data() + static_cast<size_t>(token) * experts_;
+    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    double best = kNone, second = kNone;
+    size_t expert = 0;
+    for (size_t e = 0; e < experts_; ++e) {
+      const double value = score[e] - price_[e];
+      if (value > best) {
+        second = best;
+        best = value;
+        expert = e;
+      } else {
+        second = std::max(second, value);
+      }
+    }
+    return {expert, price_[expert] + (experts_ == 1 ? 0 : best - second) + epsilon};
+  }
+
+  const std::vector<double>& scores_;
+  size_t experts_, seats_;
+  std::vector<double> start_;  // [E] price of a seat that nobody has taken in this round
+  std::vector<double> price_;  // [E]
+  std::vector<std::priority_queue<Seat>> taken_;
+};
+
+}  // namespace
+
+at::Tensor balanced_assignment(const at::Tensor& scores) {
+  const int64_t tokens = scores.size(0), experts = scores.size(1);
+  const at::Tensor plain = scores.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* in = plain.const_data_ptr<double>();
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (int64_t i = 0; i < plain.numel(); ++i)
+    if (std::isfinite(in[i])) {
+      low = std::min(low, in[i]);
+      high = std::max(high, in[i]);
+    }
+  if (!(low <= high)) low = high = 0;
+  const double range = high > low ? high - low : 1;
+
+  const int64_t seats = (tokens + experts - 1) / experts;
+  // Rows past the tokens are of tokens that like all experts the same: they take the seats left over.
+  std::vector<double> values(static_cast<size_t>(seats * experts * experts), 0);
+  for (int64_t i = 0; i < plain.numel(); ++i) {
+    const bool worst = std::isnan(in[i]) || in[i] < low;
+    values[static_cast<size_t>(i)] = worst ? low - range : std::min(in[i], high + range);
+  }
+  Auction auction(values, experts, seats);
+  for (double epsilon = kFirstEpsilon; epsilon > kLastEpsilon; epsilon /= kEpsilonStep) auction.round(epsilon * range);
+  auction.round(kLastEpsilon * range);
+  const std::vector<int64_t> owner = auction.owners();
+  at::Tensor assigned = at::empty({tokens}, at::kLong);
+  std::copy(owner.begin(), owner.begin() + tokens, assigned.data_ptr<int64_t>());
+  return assigned.to(scores.device());
+}
+
+}  // namespace sparsight

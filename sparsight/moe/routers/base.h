@@ -1,0 +1,36 @@
+// Balanced assignment of experts (BASE): while training each token gets one expert by the linear assignment that gives
+// all experts equally many tokens; in evaluation its best expert.
+// Lewis et al. 2021, "BASE Layers: Simplifying Training of Large, Sparse Models", section 3. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct BaseOptions {
+  void declare(OptionSet&) {}
+};
+
+// The decision of training for given scores: no expert gets more than ceil(tokens / E) tokens, and the sum of the
+// chosen logits is the largest possible (balanced_assignment.h). The gate is the sigmoid of the chosen logit. clean:
+// [N,E] differentiable. valid: [N] bool, or undefined: padding takes no place.
+Routing route_base(const at::Tensor& clean, const at::Tensor& valid);
+
+// The decision of evaluation: the largest logit.
+Routing route_base_greedy(const at::Tensor& clean);
+
+class BaseRouter : public Router, public Initialized {
+ public:
+  BaseRouter(const BaseOptions& options, RouterShape shape);
+  // N(0, 0.1² / D). Differs from the paper: its code draws orthogonal rows of length 0.1, which these are on average.
+  void initialize(const InitRandom& random) override;
+
+  at::Tensor weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+};
+
+}  // namespace sparsight
