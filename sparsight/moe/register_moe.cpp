@@ -25,6 +25,7 @@
 #include "sparsight/moe/routers/random.h"
 #include "sparsight/moe/routers/round_robin.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
+#include "sparsight/moe/routers/sinkhorn.h"
 #include "sparsight/moe/routers/soft_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "sparsight/moe/routers/switch_top1.h"
@@ -70,6 +71,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
     r.add<PerImageOptions>("per_image", "one choice for all tokens of an image (Mobile V-MoE)",
                            construct<PerImageRouter>);
     r.add<BaseOptions>("base", "the balanced linear assignment while training (BASE layers)", construct<BaseRouter>);
+    r.add<SinkhornOptions>("sinkhorn", "logits balanced by Sinkhorn's iteration while training (S-BASE)",
+                           construct<SinkhornRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
     return r;

@@ -47,6 +47,7 @@ set(moe_alone
   moe/routers/random.cpp
   moe/routers/round_robin.cpp
   moe/routers/sigmoid_bias.cpp
+  moe/routers/sinkhorn.cpp
   moe/routers/soft_moe.cpp
   moe/routers/switch_top1.cpp
   moe/soft_dispatch.cpp)

@@ -19,6 +19,7 @@ torch_tests(
   moe/routers/patch_choice_test.cpp
   moe/routers/per_image_test.cpp
   moe/routers/sigmoid_bias_test.cpp
+  moe/routers/sinkhorn_test.cpp
   moe/routers/soft_moe_test.cpp
   moe/routers/softmax_topk_test.cpp
   moe/routers/switch_top1_test.cpp

@@ -1,0 +1,45 @@
+// Sinkhorn routing: while training, experts are chosen from the logits balanced by Sinkhorn's iteration; in evaluation
+// from the logits.
+// Clark et al. 2022, "Unified Scaling Laws for Routed Language Models", section 4.1 and appendix B (S-BASE); Cuturi
+// 2013, "Sinkhorn Distances". Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct SinkhornOptions : ChoiceOptions {
+  double temperature = 1;
+  int64_t iterations = 20;
+  std::string gate = "softmax";
+  SinkhornOptions() { k = 1; }
+  void declare(OptionSet& set);
+};
+
+// logits: [N,E]. Returns [E]: what to add to each expert's logits so that the softmax over experts, summed over tokens,
+// gives each expert N/E. Each iteration makes first the rows sum to 1, then the columns to N/E. Without gradient.
+at::Tensor sinkhorn_offsets(const at::Tensor& logits, int64_t iterations);
+
+// The router's decision for given logits. clean: [N,E] differentiable. offsets: [E], or undefined for the decision of
+// evaluation. Chosen are the k largest of clean + offsets; the gate is the softmax (over all experts) or sigmoid of
+// `clean`, without the offsets.
+Routing route_sinkhorn(const at::Tensor& clean, const at::Tensor& offsets, int64_t k, const std::string& gate);
+
+class SinkhornRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where k is above the number of experts.
+  SinkhornRouter(const SinkhornOptions& options, RouterShape shape);
+  void initialize(const InitRandom& random) override;  // N(0, 0.02²)
+
+  at::Tensor weight;  // [E,D]
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  SinkhornOptions options_;
+};
+
+}  // namespace sparsight
