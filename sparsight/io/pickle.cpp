@@ -46,7 +46,7 @@ class PickleMachine {
   std::string line() {
     const size_t end = bytes_.find('\n', position_);
     if (end == std::string_view::npos) damaged("it ends early");
-    const std::string text(take(end - position_));
+    std::string text(take(end - position_));
     take(1);
     return text;
   }

@@ -121,7 +121,7 @@ class TorchFile {
         fail(path_, " holds a Python object of ", printable(value.text),
              "; in Python, save its weights: torch.save(model.state_dict(), \"weights.pt\")");
       if (value.kind != Kind::kDict) break;
-      const Entries found = entries(value);
+      Entries found = entries(value);
       if (std::any_of(found.begin(), found.end(),
                       [&](const auto& entry) { return is_tensor(pickle_.at(entry.second)); }))
         return found;

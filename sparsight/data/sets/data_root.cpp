@@ -23,7 +23,7 @@ std::string data_home() {
 
 std::string data_root(const std::string& root, const std::string& name) {
   if (root.empty() && name.empty()) fail_usage("this data set needs a path: set data.root to its folder or file");
-  const std::string below = data_home() + "/" + (root.empty() ? name : root);
+  std::string below = data_home() + "/" + (root.empty() ? name : root);
   if (!root.empty() && is_there(root)) return root;
   if ((root.empty() || root[0] != '/') && is_there(below)) return below;
   if (!root.empty())

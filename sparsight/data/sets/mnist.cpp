@@ -23,8 +23,7 @@ std::string find_idx(const std::string& root, const std::string& part, const std
   for (const char* folder : {"", "raw/"})
     for (const char* mark : {"-", "."})
       for (const char* ending : {"", ".gz"}) {
-        const std::string path =
-            cat(root, "/", folder, part, "-", kind.substr(0, 6), mark, kind.substr(7), "-ubyte", ending);
+        std::string path = cat(root, "/", folder, part, "-", kind.substr(0, 6), mark, kind.substr(7), "-ubyte", ending);
         std::error_code ignored;
         if (std::filesystem::exists(path, ignored)) return path;
       }
