@@ -69,10 +69,17 @@ at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, cons
   return CombineRows::apply(rows, row_gate, map);
 }
 
+RowMap routing_map(const Routing& routing) { return map_rows(routing.token, routing.order, routing.tokens); }
+
+at::Tensor row_gates(const Routing& routing) { return routing.gate.index_select(0, routing.order); }
+
+at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routing) {
+  const RowMap map = routing_map(routing);
+  return combine_rows(forward(gather_rows(tokens, map), routing.offsets), row_gates(routing), map);
+}
+
 at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts) {
-  const RowMap map = map_rows(routing.token, routing.order, routing.tokens);
-  const at::Tensor rows = experts.forward(gather_rows(tokens, map), routing.offsets);
-  return combine_rows(rows, routing.gate.index_select(0, routing.order), map);
+  return experts.apply_routing(tokens, routing);
 }
 
 }  // namespace sparsight

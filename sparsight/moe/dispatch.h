@@ -14,6 +14,10 @@ at::Tensor gather_rows(const at::Tensor& tokens, const RowMap& map);
 // row_gate: [R]. Differentiable in both.
 at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, const RowMap& map);
 
+// The map of a routing's kept assignments, and their gates in its order: [R].
+RowMap routing_map(const Routing& routing);
+at::Tensor row_gates(const Routing& routing);
+
 // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j.
 at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts);
 

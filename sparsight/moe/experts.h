@@ -5,6 +5,7 @@
 
 #include <torch/nn/module.h>
 
+#include "sparsight/moe/routing.h"
 #include "sparsight/ops/activation.h"
 
 namespace sparsight {
@@ -22,6 +23,10 @@ class Experts : public torch::nn::Module {
   // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D]. Experts without
   // rows are not computed and receive a gradient of exactly 0.
   virtual at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) = 0;
+
+  // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
+  // gathers the rows, calls forward() and combines; a kind with a kernel for all three takes over here.
+  virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing);
 };
 
 }  // namespace sparsight

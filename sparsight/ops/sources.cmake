@@ -4,6 +4,9 @@ light_sources(
   ops/rows.cpp
   ops/sort_by_expert.cpp
   ops/top_experts.cpp
+  ops/ref/grouped_linear.cpp
   ops/ref/rows.cpp
   ops/ref/sort_by_expert.cpp
   ops/ref/top_experts.cpp)
+torch_sources(
+  ops/grouped_linear.cpp)

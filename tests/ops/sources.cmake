@@ -1,4 +1,5 @@
 torch_tests(
+  ops/grouped_linear_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp
   ops/sort_by_expert_test.cpp

@@ -1,0 +1,68 @@
+#include "sparsight/ops/grouped_linear.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/ref/grouped_linear.h"
+
+namespace sparsight {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+class GroupedLinear : public torch::autograd::Function<GroupedLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& rows, const at::Tensor& offsets,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& bias_in) {
+    const at::Tensor bias = bias_in.value_or(at::Tensor());
+    context->save_for_backward({rows, offsets, weight});
+    context->saved_data["bias"] = bias.defined();
+    return grouped_linear_forward(rows, offsets, weight, bias);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    if (at::GradMode::is_enabled())
+      fail("experts have no second derivative; do not create a graph of the backward pass");
+    const auto saved = context->get_saved_variables();
+    const GroupedLinearGradients out =
+        grouped_linear_backward(grads[0].contiguous(), saved[0], saved[1], saved[2], context->needs_input_grad(0),
+                                context->saved_data["bias"].toBool());
+    return {out.rows, {}, out.weight, out.bias};
+  }
+};
+
+void check(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight, const at::Tensor& bias) {
+  if (rows.dim() != 2 || weight.dim() != 3 || rows.size(1) != weight.size(1))
+    fail("a grouped linear map needs rows [R,I] and a weight [E,I,O], got ", rows.sizes(), " and ", weight.sizes());
+  if (offsets.dim() != 1 || offsets.size(0) != weight.size(0) + 1)
+    fail("a grouped linear map over ", weight.size(0), " experts needs ", weight.size(0) + 1, " offsets, got ",
+         offsets.sizes());
+  if (bias.defined() && (bias.dim() != 2 || bias.size(0) != weight.size(0) || bias.size(1) != weight.size(2)))
+    fail("the bias of a grouped linear map with weight ", weight.sizes(), " has shape ", bias.sizes());
+  if (rows.scalar_type() != weight.scalar_type() || (bias.defined() && bias.scalar_type() != weight.scalar_type()))
+    fail("a grouped linear map needs rows, weight and bias of one type, got ", rows.scalar_type(), ", ",
+         weight.scalar_type(), " and ", bias.defined() ? bias.scalar_type() : weight.scalar_type());
+}
+
+}  // namespace
+
+at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                          const at::Tensor& bias) {
+  check(rows, offsets, weight, bias);
+  return GroupedLinear::apply(rows.contiguous(), offsets.to(at::kCPU).contiguous(), weight.contiguous(),
+                              bias.defined() ? std::optional<at::Tensor>(bias.contiguous()) : std::nullopt);
+}
+
+at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                                  const at::Tensor& bias) {
+  return ref::grouped_linear_forward(rows, offsets, weight, bias);
+}
+
+GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
+                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
+                                               bool need_bias) {
+  return ref::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,28 @@
+// A linear map per expert on rows that lie grouped by expert: the matrix product that kinds of experts are built from.
+// Letters: moe/axes.md; R rows, I and O input and output width.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+// rows: [R,I]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64); weight: [E,I,O]; bias: [E,O] or
+// undefined. Floating tensors of one type. Returns [R,O]: rows[r] weight[e] + bias[e]. Differentiable once; experts
+// without rows are not computed and receive a gradient of exactly 0.
+at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                          const at::Tensor& bias = {});
+
+// The same without autograd.
+struct GroupedLinearGradients {
+  at::Tensor rows;    // [R,I]; undefined unless asked for
+  at::Tensor weight;  // [E,I,O]
+  at::Tensor bias;    // [E,O]; undefined without a bias
+};
+at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                                  const at::Tensor& bias);
+// grad: [R,O], of the result.
+GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
+                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
+                                               bool need_bias);
+
+}  // namespace sparsight

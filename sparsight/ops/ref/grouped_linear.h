@@ -1,0 +1,14 @@
+// The obvious version of ops/grouped_linear.h, on any device and in any type: one matrix product per expert.
+#pragma once
+
+#include "sparsight/ops/grouped_linear.h"
+
+namespace sparsight::ref {
+
+at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                                  const at::Tensor& bias);
+GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
+                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
+                                               bool need_bias);
+
+}  // namespace sparsight::ref
