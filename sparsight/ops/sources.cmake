@@ -1,12 +1,31 @@
 light_sources(
   ops/activation.cpp
+  ops/cpu/expert_mlp.cpp
+  ops/cpu/isa.cpp
+  ops/cpu/kernels.cpp
   ops/random_fill.cpp
   ops/rows.cpp
   ops/sort_by_expert.cpp
   ops/top_experts.cpp
+  ops/ref/expert_mlp.cpp
   ops/ref/grouped_linear.cpp
   ops/ref/rows.cpp
   ops/ref/sort_by_expert.cpp
   ops/ref/top_experts.cpp)
 torch_sources(
+  ops/expert_mlp.cpp
   ops/grouped_linear.cpp)
+
+# One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: the tiles are loops
+# over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)
+function(isa_sources file)
+  light_sources(${file})
+  set_source_files_properties(${file} TARGET_DIRECTORY sparsight PROPERTIES
+    COMPILE_OPTIONS "-O3;-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;${ARGN}")
+endfunction()
+isa_sources(ops/cpu/kernels_baseline.cpp)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  isa_sources(ops/cpu/kernels_avx2.cpp -mavx2 -mfma)
+  isa_sources(ops/cpu/kernels_avx512.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma
+    -mprefer-vector-width=512)
+endif()

@@ -1,4 +1,7 @@
+light_tests(
+  ops/cpu_kernels_test.cpp)
 torch_tests(
+  ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp

@@ -2,6 +2,8 @@
 
 #include <ATen/autocast_mode.h>
 
+#include "sparsight/moe/dispatch.h"
+
 namespace sparsight {
 namespace {
 
@@ -14,17 +16,27 @@ at::ScalarType expert_type(const at::Tensor& rows) {
 
 }  // namespace
 
-MlpExperts::MlpExperts(const MlpExpertsOptions&, const ExpertShape& shape)
+MlpExperts::MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape)
     : weights{register_parameter("w1", torch::zeros({shape.experts, shape.width, shape.hidden})),
               register_parameter("b1", torch::zeros({shape.experts, shape.hidden})),
               register_parameter("w2", torch::zeros({shape.experts, shape.hidden, shape.width})),
               register_parameter("b2", torch::zeros({shape.experts, shape.width}))},
-      activation_(shape.activation) {}
+      activation_(shape.activation),
+      recompute_(options.recompute) {}
+
+MoeMlpWeights MlpExperts::weights_as(at::ScalarType type) const {
+  return {weights.w1.to(type), weights.b1.to(type), weights.w2.to(type), weights.b2.to(type)};
+}
 
 at::Tensor MlpExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
   const auto type = expert_type(rows);
-  return moe_mlp(rows.to(type), offsets,
-                 {weights.w1.to(type), weights.b1.to(type), weights.w2.to(type), weights.b2.to(type)}, activation_);
+  return moe_mlp(rows.to(type), offsets, weights_as(type), activation_);
+}
+
+at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing) {
+  const auto type = expert_type(tokens);
+  return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, weights_as(type),
+                    {activation_, recompute_});
 }
 
 void MlpExperts::initialize(const InitRandom& random) {

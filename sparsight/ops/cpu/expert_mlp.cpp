@@ -1,0 +1,321 @@
+#include "sparsight/ops/cpu/expert_mlp.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/cpu/workspace.h"
+
+namespace sparsight::cpu {
+namespace {
+
+constexpr int64_t kRowBlock = 144;     // rows of a task: with their hidden block they stay in a 2 MB cache
+constexpr int64_t kFewTasks = 64;      // with fewer tasks than this, each is cut along the hidden layer too
+constexpr int64_t kCombineGrain = 32;  // tokens
+
+// Rows first .. first + count of one expert, and blocks chunk .. chunk_end of its hidden layer.
+struct Task {
+  int64_t expert, first, count, chunk, chunk_end;
+};
+
+struct Shape {
+  int64_t experts, width, hidden, rows;  // E, D, F, R
+  int64_t width_blocks() const { return blocks_of(width); }
+  int64_t chunks() const { return blocks_of(hidden); }
+  int64_t chunk_columns(int64_t chunk) const { return std::min(kBlock, hidden - chunk * kBlock); }
+};
+
+Shape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
+  return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
+}
+
+struct Plan {
+  std::vector<Task> tasks;
+  int64_t parts = 1;  // partial results of each row, one per chunk where tasks are cut along the hidden layer
+};
+
+Plan make_plan(const int64_t* offset, const Shape& shape) {
+  int64_t blocks = 0;
+  for (int64_t e = 0; e < shape.experts; ++e) blocks += (offset[e + 1] - offset[e] + kRowBlock - 1) / kRowBlock;
+  Plan plan;
+  const int64_t chunks = shape.chunks();
+  const bool split = blocks < kFewTasks && chunks > 1;
+  plan.parts = split ? chunks : 1;
+  plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
+  for (int64_t e = 0; e < shape.experts; ++e) {
+    const int64_t count = offset[e + 1] - offset[e], pieces = (count + kRowBlock - 1) / kRowBlock;
+    for (int64_t p = 0; p < pieces; ++p) {
+      const int64_t first = offset[e] + count * p / pieces, end = offset[e] + count * (p + 1) / pieces;
+      if (!split) plan.tasks.push_back({e, first, end - first, 0, chunks});
+      for (int64_t c = 0; split && c < chunks; ++c) plan.tasks.push_back({e, first, end - first, c, c + 1});
+    }
+  }
+  return plan;
+}
+
+// What each thread works in.
+struct Scratch {
+  Workspace rows, hidden, panel;
+};
+Scratch& scratch() {
+  thread_local Scratch mine;
+  return mine;
+}
+
+// What a call works in; belongs to the thread that calls.
+struct CallSpace {
+  Workspace out, in, grad, hidden, active, gate;
+};
+CallSpace& call_space() {
+  thread_local CallSpace mine;
+  return mine;
+}
+
+const float* data(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
+
+// Rows of tokens into blocks: `to` has room for `rows` rows.
+void gather(const float* tokens, const int64_t* row_token, const Task& task, int64_t width, float* to, int64_t rows) {
+  for (int64_t i = 0; i < task.count; ++i) {
+    const float* from = tokens + row_token[task.first + i] * width;
+    for (int64_t c = 0; c < width; c += kBlock)
+      std::copy_n(from + c, std::min(kBlock, width - c), to + c / kBlock * rows * kBlockLd + i * kBlockLd);
+  }
+}
+
+// out[j] = sum over the rows r of token j, and over parts, of gate[r] * part[r].
+void combine(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t parts,
+             int64_t width, float* out) {
+  const int64_t *row_of = map.token_rows.const_data_ptr<int64_t>(),
+                *offset = map.token_offsets.const_data_ptr<int64_t>();
+  const int64_t count = map.row_token.size(0);
+  at::parallel_for(0, map.tokens, kCombineGrain, [&](int64_t begin, int64_t end) {
+    std::vector<const float*> from;
+    std::vector<float> factor;
+    for (int64_t j = begin; j < end; ++j) {
+      from.clear();
+      factor.clear();
+      for (int64_t i = offset[j]; i < offset[j + 1]; ++i)
+        for (int64_t p = 0; p < parts; ++p) {
+          from.push_back(rows + (p * count + row_of[i]) * width);
+          factor.push_back(gate ? gate[row_of[i]] : 1.0f);
+        }
+      kernels.scaled_sum(from.data(), factor.data(), static_cast<int64_t>(from.size()), out + j * width, width);
+    }
+  });
+}
+
+at::Tensor float_gate(const ExpertRows& rows) {
+  return rows.gate.defined() ? rows.gate.to(at::kFloat).contiguous() : rows.gate;
+}
+
+}  // namespace
+
+at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
+                              Activation activation, at::Tensor* before) {
+  const Kernels& kernel = kernels();
+  const Shape shape = shape_of(rows, w);
+  const int64_t width = shape.width, hidden = shape.hidden;
+  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape);
+  const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
+  const float *x = data(tokens), *w1 = data(w.w1), *b1 = data(w.b1), *w2 = data(w.w2), *b2 = data(w.b2);
+  if (before) *before = at::empty({shape.rows, hidden}, tokens.options());
+  float* const kept = before ? before->data_ptr<float>() : nullptr;
+  float* const row_out = call_space().out.floats(plan.parts * shape.rows * width);
+
+  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto& peek) {
+    const Task& task = plan.tasks[static_cast<size_t>(number)];
+    Scratch& mine = scratch();
+    float* in = mine.rows.floats(shape.width_blocks() * task.count * kBlockLd);
+    float* middle = mine.hidden.floats(task.count * kBlockLd);
+    float* panel = mine.panel.floats(kernel.panel_floats);
+    gather(x, row_token, task, width, in, task.count);
+    const float *first = w1 + task.expert * width * hidden, *second = w2 + task.expert * hidden * width;
+    for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
+      const int64_t columns = shape.chunk_columns(c);
+      Product up;
+      up.m = task.count, up.n = columns, up.k = width;
+      up.a = in, up.a_block = task.count * kBlockLd;
+      up.b = first + c * kBlock, up.b_ld = hidden;
+      up.c = middle, up.c_ld = kBlockLd;
+      up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
+      up.activation = static_cast<int>(activation);
+      if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
+      up.next = second + c * kBlock * width;
+      up.next_rows = columns, up.next_columns = width, up.next_ld = width;
+      kernel.product(up, panel);
+
+      Product down;
+      down.m = task.count, down.n = width, down.k = columns;
+      down.a = middle, down.a_block = task.count * kBlockLd;
+      down.b = second + c * kBlock * width, down.b_ld = width;
+      const int64_t part = plan.parts > 1 ? c : 0;
+      down.c = row_out + (part * shape.rows + task.first) * width, down.c_ld = width;
+      down.accumulate = c > task.chunk;
+      down.bias = c == 0 && b2 ? b2 + task.expert * width : nullptr;
+      down.next_rows = width, down.next_columns = columns, down.next_ld = hidden;
+      if (c + 1 < task.chunk_end) {
+        down.next = first + (c + 1) * kBlock;
+      } else if (const int64_t then = peek(); then < static_cast<int64_t>(plan.tasks.size())) {
+        const Task& soon = plan.tasks[static_cast<size_t>(then)];
+        down.next = w1 + soon.expert * width * hidden + soon.chunk * kBlock;
+      }
+      kernel.product(down, panel);
+    }
+  });
+
+  at::Tensor out = at::empty({rows.map.tokens, width}, tokens.options());
+  const at::Tensor gate = float_gate(rows);
+  combine(kernel, rows.map, data(gate), row_out, plan.parts, width, out.data_ptr<float>());
+  return out;
+}
+
+ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
+                                       const ExpertMlpWeights& w, Activation activation, const at::Tensor& before,
+                                       ExpertMlpNeeds needs) {
+  const Kernels& kernel = kernels();
+  const Shape shape = shape_of(rows, w);
+  const int64_t width = shape.width, hidden = shape.hidden, count = shape.rows, chunks = shape.chunks();
+  const int64_t* offset = rows.offsets.const_data_ptr<int64_t>();
+  const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
+  const Plan plan = make_plan(offset, shape);
+  const at::Tensor gates = float_gate(rows);
+  const float *x = data(tokens), *g = data(grad), *gate = data(gates), *kept = data(before);
+  const float *w1 = data(w.w1), *b1 = data(w.b1), *w2 = data(w.w2), *b2 = data(w.b2);
+
+  // Blocks of rows, for all rows: what goes in, the gradient of what comes out, the gradient of the hidden layer, and
+  // the active hidden layer times the gate.
+  CallSpace& space = call_space();
+  const int64_t block = count * kBlockLd;
+  float* const in = space.in.floats(shape.width_blocks() * block);
+  float* const out_grad = space.grad.floats(shape.width_blocks() * block);
+  float* const hidden_grad = space.hidden.floats(chunks * block);
+  float* const active = space.active.floats(chunks * block);
+  float* const rows_grad = needs.tokens ? space.out.floats(plan.parts * count * width) : nullptr;
+  float* const gate_grad = space.gate.floats(chunks * count);
+
+  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto&) {
+    const Task& task = plan.tasks[static_cast<size_t>(number)];
+    Scratch& mine = scratch();
+    float* panel = mine.panel.floats(kernel.panel_floats);
+    // A task that shares its rows with others gathers them for itself; one of them leaves them for the second round.
+    const bool own = task.chunk > 0;
+    float* my_grad =
+        own ? mine.rows.floats(shape.width_blocks() * task.count * kBlockLd) : out_grad + task.first * kBlockLd;
+    const int64_t my_block = own ? task.count * kBlockLd : block;
+    gather(g, row_token, task, width, my_grad, my_block / kBlockLd);
+    if (!own) gather(x, row_token, task, width, in + task.first * kBlockLd, count);
+    const float *first = w1 + task.expert * width * hidden, *second = w2 + task.expert * hidden * width;
+    for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
+      const int64_t columns = shape.chunk_columns(c);
+      float* const mid_grad = hidden_grad + c * block + task.first * kBlockLd;
+      float* const mid = active + c * block + task.first * kBlockLd;
+      const float* mid_before = kept ? kept + task.first * hidden + c * kBlock : mid;
+      const int64_t before_ld = kept ? hidden : kBlockLd;
+      if (!kept) {
+        float* my_rows =
+            own ? mine.hidden.floats(shape.width_blocks() * task.count * kBlockLd) : in + task.first * kBlockLd;
+        if (own) gather(x, row_token, task, width, my_rows, task.count);
+        Product up;
+        up.m = task.count, up.n = columns, up.k = width;
+        up.a = my_rows, up.a_block = my_block;
+        up.b = first + c * kBlock, up.b_ld = hidden;
+        up.c = mid, up.c_ld = kBlockLd;
+        up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
+        kernel.product(up, panel);
+      }
+      Product back;
+      back.m = task.count, back.n = columns, back.k = width;
+      back.a = my_grad, back.a_block = my_block;
+      back.b = second + c * kBlock * width, back.b_ld = width, back.b_transposed = true;
+      back.c = mid_grad, back.c_ld = kBlockLd;
+      back.next = first + c * kBlock;
+      back.next_rows = width, back.next_columns = columns, back.next_ld = hidden;
+      kernel.product(back, panel);
+      for (int64_t i = 0; i < task.count; ++i)
+        gate_grad[c * count + task.first + i] = kernel.activate_backward(
+            static_cast<int>(activation), mid_before + i * before_ld, gate ? gate[task.first + i] : 1.0f,
+            mid_grad + i * kBlockLd, mid + i * kBlockLd, columns);
+      if (!rows_grad) continue;
+      Product down;
+      down.m = task.count, down.n = width, down.k = columns;
+      down.a = mid_grad, down.a_block = block;
+      down.b = first + c * kBlock, down.b_ld = hidden, down.b_transposed = true;
+      const int64_t part = plan.parts > 1 ? c : 0;
+      down.c = rows_grad + (part * count + task.first) * width, down.c_ld = width;
+      down.accumulate = c > task.chunk;
+      if (c + 1 < task.chunk_end) down.next = second + (c + 1) * kBlock * width;
+      down.next_rows = columns, down.next_columns = width, down.next_ld = width;
+      kernel.product(down, panel);
+    }
+  });
+
+  ExpertMlpGradients out;
+  out.weights.w1 = at::empty_like(w.w1);
+  out.weights.w2 = at::empty_like(w.w2);
+  if (b1) out.weights.b1 = at::empty_like(w.b1);
+  if (b2) out.weights.b2 = at::empty_like(w.b2);
+  float *const w1_grad = out.weights.w1.data_ptr<float>(), *const w2_grad = out.weights.w2.data_ptr<float>();
+  float* const b1_grad = b1 ? out.weights.b1.data_ptr<float>() : nullptr;
+  float* const b2_grad = b2 ? out.weights.b2.data_ptr<float>() : nullptr;
+  // Two tasks for each expert and chunk: the gradients of W1[:, chunk] and of W2[chunk, :], over all rows of the
+  // expert.
+  run_tasks(2 * shape.experts * chunks, [&](int64_t number, const auto&) {
+    const int64_t expert = number / (2 * chunks), c = number / 2 % chunks, columns = shape.chunk_columns(c);
+    const bool second = number % 2 == 1;
+    const int64_t first_row = offset[expert], rows_here = offset[expert + 1] - first_row;
+    float* panel = scratch().panel.floats(kernel.panel_floats);
+    const float* mid_grad = hidden_grad + c * block + first_row * kBlockLd;
+    const float* mid = active + c * block + first_row * kBlockLd;
+    for (int64_t d = 0; d < shape.width_blocks(); ++d) {
+      const int64_t some = std::min(kBlock, width - d * kBlock);
+      Product p;
+      p.k = rows_here;
+      p.a_transposed = true, p.a_ld = kBlockLd, p.b_ld = kBlockLd;
+      p.stream = true;
+      if (second) {
+        p.m = columns, p.n = some;
+        p.a = mid, p.b = out_grad + d * block + first_row * kBlockLd;
+        p.c = w2_grad + (expert * hidden + c * kBlock) * width + d * kBlock, p.c_ld = width;
+      } else {
+        p.m = some, p.n = columns;
+        p.a = in + d * block + first_row * kBlockLd, p.b = mid_grad;
+        p.c = w1_grad + (expert * width + d * kBlock) * hidden + c * kBlock, p.c_ld = hidden;
+      }
+      kernel.product(p, panel);
+      if (second && c == 0 && b2_grad) {
+        float* sum = b2_grad + expert * width + d * kBlock;
+        std::fill_n(sum, some, 0.0f);
+        for (int64_t r = 0; r < rows_here; ++r)
+          kernel.add_scaled(gate ? gate[first_row + r] : 1.0f, out_grad + d * block + (first_row + r) * kBlockLd, sum,
+                            some);
+      }
+    }
+    if (!second && b1_grad) {
+      float* sum = b1_grad + expert * hidden + c * kBlock;
+      std::fill_n(sum, columns, 0.0f);
+      for (int64_t r = 0; r < rows_here; ++r) kernel.add_scaled(1.0f, mid_grad + r * kBlockLd, sum, columns);
+    }
+  });
+
+  if (needs.tokens) {
+    out.tokens = at::empty({rows.map.tokens, width}, tokens.options());
+    combine(kernel, rows.map, nullptr, rows_grad, plan.parts, width, out.tokens.data_ptr<float>());
+  }
+  if (needs.gate) {
+    at::Tensor gate_out = at::empty({count}, tokens.options());
+    float* to = gate_out.data_ptr<float>();
+    for (int64_t e = 0; e < shape.experts; ++e)
+      for (int64_t r = offset[e]; r < offset[e + 1]; ++r) {
+        to[r] = b2 ? kernel.dot(b2 + e * width, g + row_token[r] * width, width) : 0.0f;
+        for (int64_t c = 0; c < chunks; ++c) to[r] += gate_grad[c * count + r];
+      }
+    out.gate = gate_out.to(rows.gate.scalar_type());
+  }
+  return out;
+}
+
+}  // namespace sparsight::cpu

@@ -1,0 +1,15 @@
+// ops/expert_mlp.h for fp32 on a CPU. The work is cut into tasks by the numbers of rows alone, never by the number of
+// threads, and threads take tasks as they come: results have the same bits for any number of threads.
+#pragma once
+
+#include "sparsight/ops/expert_mlp.h"
+
+namespace sparsight::cpu {
+
+at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
+                              Activation activation, at::Tensor* before);
+ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
+                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
+                                       ExpertMlpNeeds needs);
+
+}  // namespace sparsight::cpu

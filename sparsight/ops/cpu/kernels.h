@@ -1,0 +1,69 @@
+// The table of kernels that each instruction-set level fills in. Plain pointers, no torch: the files that are compiled
+// with special flags must not instantiate anything that other files could share.
+#pragma once
+
+#include <cstdint>
+
+namespace sparsight::cpu {
+
+// Activations that cover columns lie in blocks of kBlock columns: element (row, column) of a buffer with `rows` rows is
+// at (column / kBlock) * rows * kBlockLd + row * kBlockLd + column % kBlock. The padding keeps the rows of one block
+// apart in the cache, and makes their distance a constant of the kernels.
+constexpr int64_t kBlock = 384;
+constexpr int64_t kBlockLd = 400;
+inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
+
+enum class WeightType { fp32, bf16 };
+
+// C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
+// whatever the sizes of blocks: the bits do not depend on how the work is cut.
+struct Product {
+  int64_t m = 0, n = 0, k = 0;
+
+  const float* a = nullptr;
+  int64_t a_ld =
+      0;  // a_transposed: A(i,l) = a[l * a_ld + i]; else blocked: A(i,l) = a[l/kBlock*a_block + i*kBlockLd + l%kBlock]
+  int64_t a_block = 0;
+  bool a_transposed = false;
+
+  const void* b = nullptr;  // B(l,j) = b[l * b_ld + j], or b[j * b_ld + l] if transposed (fp32 only)
+  int64_t b_ld = 0;
+  bool b_transposed = false;
+  WeightType b_type = WeightType::fp32;
+
+  float* c =
+      nullptr;  // C(i,j) = c[j/kBlock*c_block + i*c_ld + j%kBlock]; for rows that lie in one piece c_block = kBlock
+  int64_t c_ld = 0, c_block = kBlock;
+  bool accumulate = false;      // start from C
+  bool stream = false;          // store past the caches
+  const float* bias = nullptr;  // [n]: start from it
+
+  int activation = -1;      // of the finished elements (Activation), or none
+  float* before = nullptr;  // receives what the activation saw: before[i * before_ld + j]
+  int64_t before_ld = 0;
+
+  // The matrix in memory that the next product reads as B, to be fetched early; may be null.
+  const void* next = nullptr;
+  int64_t next_rows = 0, next_columns = 0, next_ld = 0;
+};
+
+struct Kernels {
+  void (*product)(const Product& p, float* panel);
+  int64_t panel_floats;  // size of `panel`, 64-byte aligned
+  // out[c] = act(x[c]), slope[c] = act'(x[c])
+  void (*activate)(int activation, const float* x, float* out, float* slope, int64_t count);
+  // Per row: dot = <active, grad>; grad = gate * grad * slope(before); active = gate * act(before). One row of one
+  // block.
+  float (*activate_backward)(int activation, const float* before, float gate, float* grad, float* active,
+                             int64_t count);
+  void (*scaled_sum)(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width);
+  float (*dot)(const float* a, const float* b, int64_t count);
+  void (*add_scaled)(float factor, const float* x, float* y, int64_t count);  // y += factor * x
+};
+
+const Kernels& kernels_baseline();
+const Kernels& kernels_avx2();
+const Kernels& kernels_avx512();
+const Kernels& kernels();  // of the active level
+
+}  // namespace sparsight::cpu

@@ -1,0 +1,102 @@
+// The AVX2 level (with FMA). Compiled with its own flags: see ops/sources.cmake.
+#include <immintrin.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "sparsight/ops/cpu/kernels_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+struct Vec {
+  using T = __m256;
+  static constexpr int lanes = 8;
+  static constexpr int rows = 6, narrow = 2;  // 6 x 16: 12 of the 16 registers hold sums
+  static constexpr int few = 4;               // up to so many rows B is read in longer pieces
+  static constexpr int wide(int m) {
+    constexpr int vectors[] = {12, 6, 4, 3};
+    return vectors[m - 1];
+  }
+  static constexpr int64_t ahead_bytes = 4096;
+
+  static T load(const float* p) { return _mm256_loadu_ps(p); }
+  static T load(const uint16_t* p) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+  }
+  static float value(float x) { return x; }
+  static float value(uint16_t x) {
+    const uint32_t bits = static_cast<uint32_t>(x) << 16;
+    float out;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+  }
+  static T load_part(const float* p, int n) { return _mm256_maskload_ps(p, mask(n)); }
+  static void store(float* p, T x) { _mm256_storeu_ps(p, x); }
+  static void store_part(float* p, T x, int n) { _mm256_maskstore_ps(p, mask(n), x); }
+  static void stream(float* p, T x) {
+    if ((reinterpret_cast<uintptr_t>(p) & 31) == 0)
+      _mm256_stream_ps(p, x);
+    else
+      _mm256_storeu_ps(p, x);
+  }
+  static void fence() { _mm_sfence(); }
+  static T set1(float x) { return _mm256_set1_ps(x); }
+  static T add(T a, T b) { return _mm256_add_ps(a, b); }
+  static T mul(T a, T b) { return _mm256_mul_ps(a, b); }
+  static T fma(T a, T b, T c) { return _mm256_fmadd_ps(a, b, c); }
+  // Of min and max the second operand is the result where one is NaN: NaN in it passes.
+  static T min(T a, T b) { return _mm256_min_ps(a, b); }
+  static T max(T a, T b) { return _mm256_max_ps(a, b); }
+  static T round(T x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static T power_of_two(T n) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
+  }
+  static T reciprocal(T x) { return _mm256_div_ps(_mm256_set1_ps(1.0f), x); }
+  static T step(T x) {  // 1 where x > 0, NaN where it is NaN
+    const T one = _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), _mm256_set1_ps(1.0f));
+    return _mm256_blendv_ps(one, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  }
+  static T select_negative(T x, T negative, T other) {
+    return _mm256_blendv_ps(other, negative, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ));
+  }
+  static float sum(T x) {
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T0); }
+  static void prefetch_far(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
+
+  // out[l][j] = in[j][l], 8 x 8: half rows are placed while loading, which leaves two rounds of shuffles.
+  static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
+    for (int h = 0; h < 2; ++h) {  // columns 4h .. 4h+3 of `in`
+      T r[4];
+      for (int i = 0; i < 4; ++i) {
+        const float* p = in + i * in_ld + 4 * h;
+        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * in_ld), 1);
+      }
+      const T a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
+      const T c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
+      float* to = out + 4 * h * out_ld;
+      _mm256_storeu_ps(to, _mm256_shuffle_ps(a, c, 0x44));
+      _mm256_storeu_ps(to + out_ld, _mm256_shuffle_ps(a, c, 0xee));
+      _mm256_storeu_ps(to + 2 * out_ld, _mm256_shuffle_ps(b, d, 0x44));
+      _mm256_storeu_ps(to + 3 * out_ld, _mm256_shuffle_ps(b, d, 0xee));
+    }
+  }
+
+ private:
+  static __m256i mask(int n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+};
+
+constexpr Kernels kTable = make_kernels<Vec>();
+
+}  // namespace
+
+const Kernels& kernels_avx2() { return kTable; }
+
+}  // namespace sparsight::cpu

@@ -1,0 +1,108 @@
+// The AVX-512 level. Compiled with its own flags: see ops/sources.cmake.
+#include <immintrin.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "sparsight/ops/cpu/kernels_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+struct Vec {
+  using T = __m512;
+  static constexpr int lanes = 16;
+  static constexpr int rows = 9, narrow = 3;  // 9 x 48: 27 of the 32 registers hold sums
+  static constexpr int few = 8;               // up to so many rows B is read in longer pieces
+  static constexpr int wide(int m) {
+    constexpr int vectors[] = {24, 12, 8, 6, 4, 4, 3, 3};
+    return vectors[m - 1];
+  }
+  static constexpr int64_t ahead_bytes = 6144;
+
+  static T load(const float* p) { return _mm512_loadu_ps(p); }
+  static T load(const uint16_t* p) {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+  }
+  static float value(float x) { return x; }
+  static float value(uint16_t x) {
+    const uint32_t bits = static_cast<uint32_t>(x) << 16;
+    float out;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+  }
+  static T load_part(const float* p, int n) { return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p); }
+  static void store(float* p, T x) { _mm512_storeu_ps(p, x); }
+  static void store_part(float* p, T x, int n) { _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), x); }
+  static void stream(float* p, T x) {
+    if ((reinterpret_cast<uintptr_t>(p) & 63) == 0)
+      _mm512_stream_ps(p, x);
+    else
+      _mm512_storeu_ps(p, x);
+  }
+  static void fence() { _mm_sfence(); }
+  static T set1(float x) { return _mm512_set1_ps(x); }
+  static T add(T a, T b) { return _mm512_add_ps(a, b); }
+  static T mul(T a, T b) { return _mm512_mul_ps(a, b); }
+  static T fma(T a, T b, T c) { return _mm512_fmadd_ps(a, b, c); }
+  // Of min and max the second operand is the result where one is NaN: NaN in it passes.
+  static T min(T a, T b) { return _mm512_min_ps(a, b); }
+  static T max(T a, T b) { return _mm512_max_ps(a, b); }
+  static T round(T x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static T power_of_two(T n) { return _mm512_scalef_ps(_mm512_set1_ps(1.0f), n); }
+  static T reciprocal(T x) {
+    const T r = _mm512_rcp14_ps(x);
+    return _mm512_mul_ps(r, _mm512_fnmadd_ps(x, r, _mm512_set1_ps(2.0f)));
+  }
+  static T step(T x) {  // 1 where x > 0, NaN where it is NaN
+    const T one = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), _mm512_set1_ps(1.0f));
+    return _mm512_mask_mov_ps(one, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+  }
+  static T select_negative(T x, T negative, T other) {
+    return _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), negative);
+  }
+  static float sum(T x) {
+    const __m512 eight = _mm512_add_ps(x, _mm512_shuffle_f32x4(x, x, 0x4e));
+    const __m512 four = _mm512_add_ps(eight, _mm512_shuffle_f32x4(eight, eight, 0xb1));
+    const __m128 last = _mm512_castps512_ps128(four), two = _mm_add_ps(last, _mm_movehl_ps(last, last));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T0); }
+  static void prefetch_far(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
+
+  // out[l][j] = in[j][l], 16 x 16: quarter rows are placed while loading, which leaves two rounds of shuffles.
+  static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
+    for (int q = 0; q < 4; ++q) {  // columns 4q .. 4q+3 of `in`
+      T r[4];
+      for (int i = 0; i < 4; ++i) {  // rows i, i+4, i+8, i+12, four columns each
+        const float* p = in + i * in_ld + 4 * q;
+        T x = _mm512_castps128_ps512(_mm_loadu_ps(p));
+        x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 4 * in_ld), 1);
+        x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * in_ld), 2);
+        r[i] = _mm512_insertf32x4(x, _mm_loadu_ps(p + 12 * in_ld), 3);
+      }
+      const T a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
+      const T c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
+      float* to = out + 4 * q * out_ld;
+      _mm512_storeu_ps(to, pair_low(a, c));
+      _mm512_storeu_ps(to + out_ld, pair_high(a, c));
+      _mm512_storeu_ps(to + 2 * out_ld, pair_low(b, d));
+      _mm512_storeu_ps(to + 3 * out_ld, pair_high(b, d));
+    }
+  }
+
+ private:
+  static T pair_low(T a, T b) { return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))); }
+  static T pair_high(T a, T b) {
+    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  }
+};
+
+constexpr Kernels kTable = make_kernels<Vec>();
+
+}  // namespace
+
+const Kernels& kernels_avx512() { return kTable; }
+
+}  // namespace sparsight::cpu

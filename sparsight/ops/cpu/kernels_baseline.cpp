@@ -1,0 +1,85 @@
+// The level that every CPU has: the compiler's own vectors of four floats, no flags.
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "sparsight/ops/cpu/kernels_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+struct Vec {
+  using T = float __attribute__((vector_size(16)));
+  using Ints = int __attribute__((vector_size(16)));
+  static constexpr int lanes = 4;
+  static constexpr int rows = 6, narrow = 2;
+  static constexpr int few = 4;
+  static constexpr int wide(int m) {
+    constexpr int vectors[] = {12, 6, 4, 3};
+    return vectors[m - 1];
+  }
+  static constexpr int64_t ahead_bytes = 4096;
+
+  static T load(const float* p) {
+    T x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+  }
+  static T load(const uint16_t* p) { return T{value(p[0]), value(p[1]), value(p[2]), value(p[3])}; }
+  static float value(float x) { return x; }
+  static float value(uint16_t x) {
+    const uint32_t bits = static_cast<uint32_t>(x) << 16;
+    float out;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+  }
+  static T load_part(const float* p, int n) {
+    T x = set1(0.0f);
+    for (int i = 0; i < n; ++i) x[i] = p[i];
+    return x;
+  }
+  static void store(float* p, T x) { std::memcpy(p, &x, sizeof x); }
+  static void store_part(float* p, T x, int n) {
+    for (int i = 0; i < n; ++i) p[i] = x[i];
+  }
+  static void stream(float* p, T x) { store(p, x); }
+  static void fence() {}
+  static T set1(float x) { return T{x, x, x, x}; }
+  static T add(T a, T b) { return a + b; }
+  static T mul(T a, T b) { return a * b; }
+  static T fma(T a, T b, T c) { return a * b + c; }
+  // Of min and max the second operand is the result where one is NaN: NaN in it passes.
+  static T min(T a, T b) { return a < b ? a : b; }
+  static T max(T a, T b) { return a > b ? a : b; }
+  static T round(T x) {
+    return T{std::nearbyint(x[0]), std::nearbyint(x[1]), std::nearbyint(x[2]), std::nearbyint(x[3])};
+  }
+  static T power_of_two(T n) {
+    const Ints bits = (__builtin_convertvector(n, Ints) + 127) << 23;
+    T out;
+    std::memcpy(&out, &bits, sizeof out);
+    return out;
+  }
+  static T reciprocal(T x) { return set1(1.0f) / x; }
+  static T step(T x) {  // 1 where x > 0, NaN where it is NaN
+    const T one = x > set1(0.0f) ? set1(1.0f) : set1(0.0f);
+    return x == x ? one : x;
+  }
+  static T select_negative(T x, T negative, T other) { return x < set1(0.0f) ? negative : other; }
+  static float sum(T x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+  static void prefetch(const char* p) { __builtin_prefetch(p); }
+  static void prefetch_far(const char* p) { __builtin_prefetch(p, 0, 2); }
+  static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
+    for (int l = 0; l < lanes; ++l)
+      store(out + l * out_ld, T{in[l], in[in_ld + l], in[2 * in_ld + l], in[3 * in_ld + l]});
+  }
+};
+
+constexpr Kernels kTable = make_kernels<Vec>();
+
+}  // namespace
+
+const Kernels& kernels_baseline() { return kTable; }
+
+}  // namespace sparsight::cpu

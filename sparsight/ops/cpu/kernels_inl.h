@@ -1,0 +1,455 @@
+// The body of every level's kernels, over a vector type V of that level (Vec in the level's source file, in an unnamed
+// namespace: so that no instantiation is shared between levels). Included by kernels_<level>.cpp only.
+#pragma once
+
+#include <cstring>
+
+#include "sparsight/ops/cpu/kernels.h"
+
+namespace sparsight::cpu {
+namespace {
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// ---- elementwise functions ------------------------------------------------------------------------------------------
+
+// erf(x) = x P(x²)/Q(x²) for |x| <= 3.92, beyond which it rounds to 1; coefficients fitted to the least relative error
+// (1.9e-8 in exact arithmetic, 3.3e-7 in fp32). Returns 1 + erf(x / sqrt 2), exactly 0 far down.
+template <class V>
+inline typename V::T one_plus_erf_of_half_root(typename V::T x) {
+  constexpr float kRoot = 0.70710678118654752f;
+  const auto z = V::mul(V::set1(kRoot), V::max(V::set1(-5.5437172f), V::min(V::set1(5.5437172f), x)));
+  const auto t = V::mul(z, z);
+  auto p = V::set1(2.050079607e-06f), q = V::set1(3.809170623e-05f);
+  p = V::fma(p, t, V::set1(2.848840812e-04f));
+  q = V::fma(q, t, V::set1(1.162548897e-03f));
+  p = V::fma(p, t, V::set1(3.765671197e-03f));
+  q = V::fma(q, t, V::set1(1.496932547e-02f));
+  p = V::fma(p, t, V::set1(5.274889194e-02f));
+  q = V::fma(q, t, V::set1(1.141096298e-01f));
+  p = V::fma(p, t, V::set1(1.904077109e-01f));
+  q = V::fma(q, t, V::set1(5.020771809e-01f));
+  p = V::fma(p, t, V::set1(1.128379146e+00f));
+  q = V::fma(q, t, V::set1(1.0f));
+  const auto value = V::fma(V::mul(z, p), V::reciprocal(q), V::set1(1.0f));
+  return V::select_negative(V::add(x, V::set1(5.5437172f)), V::set1(0.0f), value);
+}
+
+// exp(x) for x <= 0 and a little above, within 2 ulp; 0 below -87.
+template <class V>
+inline typename V::T exponential(typename V::T x) {
+  x = V::max(V::set1(-87.3f), V::min(V::set1(88.0f), x));
+  const auto n = V::round(V::mul(x, V::set1(1.44269504088896341f)));
+  auto r = V::fma(n, V::set1(-0.693359375f), x);
+  r = V::fma(n, V::set1(2.12194440e-4f), r);
+  auto p = V::set1(1.9841270e-4f);
+  p = V::fma(p, r, V::set1(1.3888889e-3f));
+  p = V::fma(p, r, V::set1(8.3333333e-3f));
+  p = V::fma(p, r, V::set1(4.1666667e-2f));
+  p = V::fma(p, r, V::set1(1.6666667e-1f));
+  p = V::fma(p, r, V::set1(0.5f));
+  p = V::fma(p, r, V::set1(1.0f));
+  p = V::fma(p, r, V::set1(1.0f));
+  return V::mul(p, V::power_of_two(n));
+}
+
+// Each gives act(x), and with kSlope also act'(x).
+template <class V>
+struct Gelu {
+  using T = typename V::T;
+  template <bool kSlope>
+  static T apply(T x, T* slope) {
+    const T half_cdf = one_plus_erf_of_half_root<V>(x);
+    const T half = V::mul(V::set1(0.5f), x);
+    if constexpr (kSlope) {
+      const T density = exponential<V>(V::mul(V::mul(half, x), V::set1(-1.0f)));
+      *slope = V::fma(V::mul(x, V::set1(0.3989422804014327f)), density, V::mul(V::set1(0.5f), half_cdf));
+    }
+    return V::mul(half, half_cdf);
+  }
+};
+template <class V>
+struct Relu {
+  using T = typename V::T;
+  template <bool kSlope>
+  static T apply(T x, T* slope) {
+    if constexpr (kSlope) *slope = V::step(x);
+    return V::max(V::set1(0.0f), x);
+  }
+};
+template <class V>
+struct Silu {
+  using T = typename V::T;
+  template <bool kSlope>
+  static T apply(T x, T* slope) {
+    // 1 / (1 + exp(-x)) through exp(-|x|), which cannot overflow.
+    const T small = exponential<V>(V::min(x, V::mul(V::set1(-1.0f), x)));
+    const T inverse = V::reciprocal(V::add(small, V::set1(1.0f)));
+    const T sigmoid = V::select_negative(x, V::mul(small, inverse), inverse);
+    const T y = V::mul(x, sigmoid);
+    if constexpr (kSlope) *slope = V::fma(y, V::fma(sigmoid, V::set1(-1.0f), V::set1(1.0f)), sigmoid);
+    return y;
+  }
+};
+
+// Calls body(first, count) for whole vectors and then for what is left.
+template <class V, class Body>
+inline void for_vectors(int64_t count, const Body& body) {
+  int64_t c = 0;
+  for (; c + V::lanes <= count; c += V::lanes) body(c, V::lanes);
+  if (c < count) body(c, static_cast<int>(count - c));
+}
+
+template <class V>
+inline typename V::T load_some(const float* p, int count) {
+  return count == V::lanes ? V::load(p) : V::load_part(p, count);
+}
+template <class V>
+inline void store_some(float* p, typename V::T x, int count) {
+  if (count == V::lanes)
+    V::store(p, x);
+  else
+    V::store_part(p, x, count);
+}
+
+template <class V, class F>
+void activate_as(const float* x, float* out, float* slope, int64_t count) {
+  for_vectors<V>(count, [&](int64_t c, int some) {
+    typename V::T s;
+    const auto in = load_some<V>(x + c, some);
+    if (slope) {
+      store_some<V>(out + c, F::template apply<true>(in, &s), some);
+      store_some<V>(slope + c, s, some);
+    } else {
+      store_some<V>(out + c, F::template apply<false>(in, &s), some);
+    }
+  });
+}
+
+template <class V>
+void activate_any(int activation, const float* x, float* out, float* slope, int64_t count) {
+  if (activation == 1)
+    activate_as<V, Relu<V>>(x, out, slope, count);
+  else if (activation == 2)
+    activate_as<V, Silu<V>>(x, out, slope, count);
+  else
+    activate_as<V, Gelu<V>>(x, out, slope, count);
+}
+
+template <class V, class F>
+float activate_backward_as(const float* before, float gate, float* grad, float* active, int64_t count) {
+  auto sum = V::set1(0.0f);
+  const auto factor = V::set1(gate);
+  for_vectors<V>(count, [&](int64_t c, int some) {
+    typename V::T slope;
+    const auto value = F::template apply<true>(load_some<V>(before + c, some), &slope);
+    const auto g = load_some<V>(grad + c, some);
+    sum = V::fma(value, g, sum);
+    store_some<V>(grad + c, V::mul(V::mul(factor, g), slope), some);
+    store_some<V>(active + c, V::mul(factor, value), some);
+  });
+  return V::sum(sum);
+}
+
+template <class V>
+float activate_backward_any(int activation, const float* before, float gate, float* grad, float* active,
+                            int64_t count) {
+  if (activation == 1) return activate_backward_as<V, Relu<V>>(before, gate, grad, active, count);
+  if (activation == 2) return activate_backward_as<V, Silu<V>>(before, gate, grad, active, count);
+  return activate_backward_as<V, Gelu<V>>(before, gate, grad, active, count);
+}
+
+template <class V>
+void scaled_sum(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width) {
+  for_vectors<V>(width, [&](int64_t c, int some) {
+    auto sum = V::set1(0.0f);
+    for (int64_t i = 0; i < count; ++i) sum = V::fma(V::set1(gates[i]), load_some<V>(rows[i] + c, some), sum);
+    store_some<V>(out + c, sum, some);
+  });
+}
+
+template <class V>
+float dot(const float* a, const float* b, int64_t count) {
+  auto sum = V::set1(0.0f);
+  for_vectors<V>(count,
+                 [&](int64_t c, int some) { sum = V::fma(load_some<V>(a + c, some), load_some<V>(b + c, some), sum); });
+  return V::sum(sum);
+}
+
+template <class V>
+void add_scaled(float factor, const float* x, float* y, int64_t count) {
+  const auto f = V::set1(factor);
+  for_vectors<V>(count, [&](int64_t c, int some) {
+    store_some<V>(y + c, V::fma(f, load_some<V>(x + c, some), load_some<V>(y + c, some)), some);
+  });
+}
+
+// ---- products -------------------------------------------------------------------------------------------------------
+
+enum class Start { zero, bias, c };
+
+struct Tile {
+  const float* a;
+  int64_t a_ld;  // of a transposed A
+  const void* b;
+  int64_t b_ld;
+  int64_t depth;
+  float* c;
+  int64_t c_ld;
+  int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
+  Start start;
+  const float* bias;
+  float* copy;  // receives B as it is read: [depth][columns of the tile]
+  bool stream;
+  int64_t ahead;  // fetch the elements of B so far ahead of those at work; 0: fetch what `fetch` says instead
+  struct Fetch* fetch;
+};
+
+// Fetches the matrix that is read next into the second-level cache, row by row (in this order the hardware's own
+// prefetcher helps), spread over all the steps of a product.
+struct Fetch {
+  static constexpr int64_t kBytes = 128;  // at a time
+  const char *at, *row_end;
+  int64_t row_bytes, stride;
+  int64_t every;  // steps
+
+  Fetch(const char* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t steps)
+      : at(matrix), row_end(matrix + bytes), row_bytes(bytes), stride(row_stride) {
+    const int64_t pieces = rows * ((bytes + kBytes - 1) / kBytes);
+    every = pieces > 0 && steps > pieces ? steps / pieces : 1;
+  }
+};
+
+// kMr x (kNv vectors) elements of C in registers.
+template <class V, class W, int kMr, int kNv, bool kTransposed, bool kCopy>
+void run_tile(const Tile& t) {
+  using T = typename V::T;
+  constexpr int kLines = (kNv * V::lanes * static_cast<int>(sizeof(W)) + 63) / 64;
+  T acc[kMr][kNv];
+  const bool whole = t.columns == kNv * V::lanes;
+  const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
+  const auto load_c = [&](const float* p, int v) {
+    return part(v) >= V::lanes ? V::load(p + v * V::lanes)
+           : part(v) > 0       ? V::load_part(p + v * V::lanes, part(v))
+                               : V::set1(0.0f);
+  };
+  if (t.start == Start::c) {
+    for (int i = 0; i < kMr; ++i)
+      for (int v = 0; v < kNv; ++v)
+        acc[i][v] = whole ? V::load(t.c + i * t.c_ld + v * V::lanes) : load_c(t.c + i * t.c_ld, v);
+  } else {
+    for (int v = 0; v < kNv; ++v) {
+      const T first =
+          t.start == Start::bias ? (whole ? V::load(t.bias + v * V::lanes) : load_c(t.bias, v)) : V::set1(0.0f);
+      for (int i = 0; i < kMr; ++i) acc[i][v] = first;
+    }
+  }
+
+  const float* a = t.a;
+  const W* b = static_cast<const W*>(t.b);
+  float* copy = t.copy;
+  const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = t.b_ld;
+  const auto step = [&]() __attribute__((always_inline)) {
+    T bv[kNv];
+#pragma GCC unroll 32
+    for (int v = 0; v < kNv; ++v) {
+      bv[v] = V::load(b + v * V::lanes);
+      if constexpr (kCopy) V::store(copy + v * V::lanes, bv[v]);
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i) {
+      const T av = V::set1(a[kTransposed ? i : i * kBlockLd]);
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+    }
+    a += a_step;
+    b += b_step;
+    if constexpr (kCopy) copy += kNv * V::lanes;
+  };
+  int64_t l = 0;
+  if (t.ahead > 0) {
+    for (; l < t.depth; ++l) {
+      const char* soon = reinterpret_cast<const char*>(b + t.ahead);
+#pragma GCC unroll 32
+      for (int line = 0; line < kLines; ++line) V::prefetch(soon + 64 * line);
+      step();
+    }
+  } else {
+    const char *at = t.fetch->at, *row_end = t.fetch->row_end;
+    while (l < t.depth) {
+      V::prefetch_far(at);
+      V::prefetch_far(at + 64);
+      at += Fetch::kBytes;
+      if (at >= row_end) {
+        row_end += t.fetch->stride;
+        at = row_end - t.fetch->row_bytes;
+      }
+      const int64_t end = least(t.depth, l + t.fetch->every);
+      for (; l < end; ++l) step();
+    }
+    t.fetch->at = at;
+    t.fetch->row_end = row_end;
+  }
+
+  for (int i = 0; i < kMr; ++i)
+    for (int v = 0; v < kNv; ++v) {
+      float* to = t.c + i * t.c_ld + v * V::lanes;
+      if (part(v) >= V::lanes) {
+        if (t.stream)
+          V::stream(to, acc[i][v]);
+        else
+          V::store(to, acc[i][v]);
+      } else if (part(v) > 0) {
+        V::store_part(to, acc[i][v], part(v));
+      }
+    }
+}
+
+using TileFunction = void (*)(const Tile&);
+
+// The tile functions by number of rows: narrow ones (V::narrow vectors), and for few rows wide ones.
+template <class V, class W, bool kTransposed, bool kCopy, int... kRows>
+TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
+  static constexpr TileFunction table[] = {run_tile<V, W, kRows + 1, V::narrow, kTransposed, kCopy>...};
+  return table[rows - 1];
+}
+// As wide as tiles of `most` rows are; `rows` is that or one less.
+template <class V, class W, int... kRows>
+TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
+  static constexpr TileFunction whole[] = {run_tile<V, W, kRows + 1, V::wide(kRows + 1), false, false>...};
+  static constexpr TileFunction less[] = {run_tile<V, W, (kRows > 0 ? kRows : 1), V::wide(kRows + 1), false, false>...};
+  return (rows == most ? whole : less)[most - 1];
+}
+
+// panel[l][j] = b(l, j) for depth x columns, with zeros up to `width` columns.
+template <class V, class W>
+void pack(const W* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
+  for (int64_t l = 0; l < depth; ++l) {
+    for (int64_t j = 0; j < columns; ++j) panel[l * width + j] = V::value(b[l * b_ld + j]);
+    for (int64_t j = columns; j < width; ++j) panel[l * width + j] = 0;
+  }
+}
+// The same of b(l, j) = b[j * b_ld + l].
+template <class V>
+void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
+  constexpr int kLanes = V::lanes;
+  for (int64_t j = 0; j < width; j += kLanes) {
+    const int64_t some = least(kLanes, columns - j);
+    int64_t l = 0;
+    if (some == kLanes)
+      for (; l + kLanes <= depth; l += kLanes) V::transpose(b + j * b_ld + l, b_ld, panel + l * width + j, width);
+    for (; l < depth; ++l)
+      for (int64_t i = 0; i < kLanes; ++i) panel[l * width + j + i] = i < some ? b[(j + i) * b_ld + l] : 0;
+  }
+}
+
+inline const char* bytes(const void* p) { return static_cast<const char*>(p); }
+
+template <class V, class W, bool kTransposed>
+void multiply(const Product& p, float* panel) {
+  constexpr int kNr = V::narrow * V::lanes;
+  constexpr auto kRowCounts = std::make_integer_sequence<int, V::rows>{};
+  constexpr auto kFewCounts = std::make_integer_sequence<int, V::few>{};
+  constexpr int64_t kSize = sizeof(W);
+  const W* const weights = static_cast<const W*>(p.b);
+  const int64_t groups = (p.m + V::rows - 1) / V::rows;
+  Fetch fetch(p.next ? bytes(p.next) : bytes(panel), p.next_rows, p.next ? p.next_columns * kSize : 1,
+              p.next_ld * kSize, (p.n + kNr - 1) / kNr * groups * p.k);
+  for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
+    const int64_t depth = least(kBlock, p.k - k0);
+    const bool last = k0 + kBlock >= p.k;
+    const float* a = kTransposed ? p.a + k0 * p.a_ld : p.a + k0 / kBlock * p.a_block;
+    const W* b = p.b_transposed ? weights + k0 : weights + k0 * p.b_ld;
+    const auto b_at = [&](int64_t j) { return p.b_transposed ? b + j * p.b_ld : b + j; };
+    Tile t{};
+    t.a_ld = p.a_ld;
+    t.depth = depth;
+    t.c_ld = p.c_ld;
+    t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
+    t.stream = p.stream && last;
+    const auto finish = [&](int64_t j, int64_t columns) {
+      if (!last || p.activation < 0) return;
+      for (int64_t i = 0; i < p.m; ++i) {
+        float* c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+        if (p.before) std::memcpy(p.before + i * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
+        activate_any<V>(p.activation, c, c, nullptr, columns);
+      }
+    };
+    int64_t j = 0;
+    if constexpr (!kTransposed) {
+      // Few rows: B is read where it lies, in pieces as long as the registers allow, and once by each of two halves.
+      if (p.m <= 2 * V::few && !p.b_transposed) {
+        const int64_t halves = (p.m + V::few - 1) / V::few, most = (p.m + halves - 1) / halves;
+        const int64_t width = V::wide(static_cast<int>(most)) * V::lanes;
+        t.b_ld = p.b_ld;
+        t.columns = width;
+        for (; j + width <= p.n; j += width) {
+          t.b = b_at(j);
+          t.bias = p.bias ? p.bias + j : nullptr;
+          for (int64_t half = 0; half < halves; ++half) {
+            const int64_t i = p.m * half / halves, rows = p.m * (half + 1) / halves - i;
+            t.a = a + i * kBlockLd;
+            t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+            t.ahead = half == 0 ? (V::ahead_bytes / (width * kSize) + 1) * p.b_ld : width;
+            wide_tile<V, W>(rows, most, kFewCounts)(t);
+          }
+          finish(j, width);
+        }
+      }
+    }
+    for (; j < p.n; j += kNr) {
+      const int64_t columns = least(kNr, p.n - j);
+      const bool direct = !p.b_transposed && columns == kNr;
+      if (p.b_transposed) {
+        if constexpr (std::is_same_v<W, float>) pack_transposed<V>(b_at(j), p.b_ld, depth, columns, kNr, panel);
+      } else if (!direct) {
+        pack<V, W>(b_at(j), p.b_ld, depth, columns, kNr, panel);
+      }
+      t.columns = columns;
+      t.bias = p.bias ? p.bias + j : nullptr;
+      t.ahead = 0;
+      t.fetch = &fetch;
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+        t.a = kTransposed ? a + i : a + i * kBlockLd;
+        t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+        if (direct && g == 0) {
+          t.b = b_at(j);
+          t.b_ld = p.b_ld;
+          t.copy = panel;
+          if (groups == 1)
+            narrow_tile<V, W, kTransposed, false>(rows, kRowCounts)(t);
+          else
+            narrow_tile<V, W, kTransposed, true>(rows, kRowCounts)(t);
+        } else {
+          t.b = panel;
+          t.b_ld = kNr;
+          narrow_tile<V, float, kTransposed, false>(rows, kRowCounts)(t);
+        }
+      }
+      finish(j, columns);
+    }
+  }
+}
+
+template <class V>
+void product_any(const Product& p, float* panel) {
+  if (p.m == 0 || p.n == 0) return;
+  if (p.b_type == WeightType::bf16)
+    multiply<V, uint16_t, false>(p, panel);
+  else if (p.a_transposed)
+    multiply<V, float, true>(p, panel);
+  else
+    multiply<V, float, false>(p, panel);
+  if (p.stream) V::fence();
+}
+
+template <class V>
+constexpr Kernels make_kernels() {
+  return {
+      product_any<V>, kBlock * V::narrow * V::lanes, activate_any<V>, activate_backward_any<V>, scaled_sum<V>, dot<V>,
+      add_scaled<V>};
+}
+
+}  // namespace
+}  // namespace sparsight::cpu

@@ -1,0 +1,133 @@
+#include "sparsight/ops/expert_mlp.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/expert_mlp.h"
+#include "sparsight/ops/ref/expert_mlp.h"
+
+namespace sparsight {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+bool on_kernels(const at::Tensor& tokens) { return tokens.is_cpu() && tokens.scalar_type() == at::kFloat; }
+
+// Autograd takes no undefined tensors.
+using Optional = std::optional<at::Tensor>;
+Optional contiguous(const at::Tensor& x) { return x.defined() ? Optional(x.contiguous()) : std::nullopt; }
+
+class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& tokens, const ExpertRows& rows,
+                            const Optional& gate_in, const at::Tensor& w1, const Optional& b1_in, const at::Tensor& w2,
+                            const Optional& b2_in, const ExpertMlpOptions& options, bool keep) {
+    const at::Tensor gate = gate_in.value_or(at::Tensor()), b1 = b1_in.value_or(at::Tensor());
+    const at::Tensor b2 = b2_in.value_or(at::Tensor());
+    at::Tensor before;
+    ExpertRows in = rows;
+    in.gate = gate;
+    const at::Tensor out = expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation,
+                                              keep && !options.recompute ? &before : nullptr);
+    if (!keep) return out;
+    const RowMap& map = rows.map;
+    context->save_for_backward(
+        {tokens, gate, w1, b1, w2, b2, before, rows.offsets, map.row_token, map.token_rows, map.token_offsets});
+    context->saved_data["activation"] = static_cast<int64_t>(options.activation);
+    context->saved_data["tokens"] = map.tokens;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    if (at::GradMode::is_enabled())
+      fail("experts have no second derivative; do not create a graph of the backward pass");
+    const auto saved = context->get_saved_variables();
+    const ExpertRows rows{{context->saved_data["tokens"].toInt(), saved[8], saved[9], saved[10]}, saved[7], saved[1]};
+    const bool has_gate = saved[1].defined();
+    const ExpertMlpGradients out =
+        expert_mlp_backward(grads[0].contiguous(), saved[0], rows, {saved[2], saved[3], saved[4], saved[5]},
+                            static_cast<Activation>(context->saved_data["activation"].toInt()), saved[6],
+                            {context->needs_input_grad(0), has_gate && context->needs_input_grad(1)});
+    const ExpertMlpWeights& w = out.weights;
+    return {out.tokens, {}, out.gate, w.w1, w.b1, w.w2, w.b2, {}, {}};
+  }
+};
+
+void check_bias(const at::Tensor& bias, const at::Tensor& weight, const char* name) {
+  if (bias.defined() && (bias.dim() != 2 || bias.size(0) != weight.size(0) || bias.size(1) != weight.size(2)))
+    fail("expert bias ", name, " has shape ", bias.sizes(), ", needed is [", weight.size(0), ", ", weight.size(2), "]");
+}
+
+void check(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w) {
+  if (tokens.dim() != 2) fail("experts need tokens [N,D], got ", tokens.sizes());
+  if (w.w1.dim() != 3 || w.w2.dim() != 3 || w.w1.size(0) != w.w2.size(0) || w.w1.size(1) != w.w2.size(2) ||
+      w.w1.size(2) != w.w2.size(1))
+    fail("expert weights need shapes [E,D,F] and [E,F,D], got ", w.w1.sizes(), " and ", w.w2.sizes());
+  if (tokens.size(1) != w.w1.size(1))
+    fail("tokens of width ", tokens.size(1), " do not fit experts of width ", w.w1.size(1));
+  check_bias(w.b1, w.w1, "b1");
+  check_bias(w.b2, w.w2, "b2");
+  for (const at::Tensor* t : {&w.w1, &w.b1, &w.w2, &w.b2})
+    if (t->defined() && (t->scalar_type() != tokens.scalar_type() || t->device() != tokens.device()))
+      fail("experts need tokens and weights of one type and device, got ", tokens.scalar_type(), " on ",
+           tokens.device(), " and ", t->scalar_type(), " on ", t->device());
+  const RowMap& map = rows.map;
+  if (map.tokens != tokens.size(0) || map.row_token.dim() != 1 || map.token_rows.sizes() != map.row_token.sizes())
+    fail("the rows of experts belong to ", map.tokens, " tokens, got ", tokens.size(0));
+  if (rows.offsets.dim() != 1 || rows.offsets.size(0) != w.w1.size(0) + 1 || rows.offsets.scalar_type() != at::kLong)
+    fail(w.w1.size(0), " experts need ", w.w1.size(0) + 1, " int64 offsets, got ", rows.offsets.sizes(), " of ",
+         rows.offsets.scalar_type());
+  if (rows.gate.defined() && (rows.gate.dim() != 1 || rows.gate.size(0) != map.row_token.size(0)))
+    fail("experts with ", map.row_token.size(0), " rows need as many gates, got ", rows.gate.sizes());
+}
+
+void check_offsets(const at::Tensor& offsets, int64_t rows) {
+  const int64_t* offset = offsets.const_data_ptr<int64_t>();
+  const int64_t experts = offsets.size(0) - 1;
+  bool rising = offset[0] == 0 && offset[experts] == rows;
+  for (int64_t e = 0; e < experts; ++e) rising = rising && offset[e] <= offset[e + 1];
+  if (!rising) fail("the offsets of experts must rise from 0 to the number of rows, ", rows);
+}
+
+}  // namespace
+
+at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
+                      const ExpertMlpOptions& options) {
+  check(tokens, rows, w);
+  const RowMap& map = rows.map;
+  const ExpertRows in{
+      {map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
+      rows.offsets.to(at::kCPU).contiguous(),
+      {}};
+  check_offsets(in.offsets, map.row_token.size(0));
+  bool keep = at::GradMode::is_enabled();
+  if (keep) {
+    keep = tokens.requires_grad();
+    for (const at::Tensor* t : {&rows.gate, &w.w1, &w.b1, &w.w2, &w.b2})
+      keep = keep || (t->defined() && t->requires_grad());
+  }
+  return ExpertMlp::apply(tokens.contiguous(), in, contiguous(rows.gate), w.w1.contiguous(), contiguous(w.b1),
+                          w.w2.contiguous(), contiguous(w.b2), options, keep);
+}
+
+ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
+  const at::Tensor each = at::arange(rows.size(0), rows.options().dtype(at::kLong).requires_grad(false));
+  const at::Tensor ends = at::arange(rows.size(0) + 1, each.options());
+  return {{rows.size(0), each, each, ends}, offsets, {}};
+}
+
+at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
+                              Activation activation, at::Tensor* before) {
+  return on_kernels(tokens) ? cpu::expert_mlp_forward(tokens, rows, weights, activation, before)
+                            : ref::expert_mlp_forward(tokens, rows, weights, activation, before);
+}
+
+ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
+                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
+                                       ExpertMlpNeeds needs) {
+  return on_kernels(tokens) ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs)
+                            : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
+}
+
+}  // namespace sparsight

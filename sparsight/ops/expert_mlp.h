@@ -1,0 +1,59 @@
+// The experts of an MoE layer as one operation: gathers each expert's tokens, runs a two-layer perceptron on them and
+// adds up the results by gate. Letters: moe/axes.md; R rows (kept assignments), grouped by expert.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/ops/activation.h"
+#include "sparsight/ops/rows.h"
+
+namespace sparsight {
+
+// Stacked weights; all of one type, that of the tokens.
+struct ExpertMlpWeights {
+  at::Tensor w1;  // [E,D,F]
+  at::Tensor b1;  // [E,F] or undefined
+  at::Tensor w2;  // [E,F,D]
+  at::Tensor b2;  // [E,D] or undefined
+};
+
+// Where the rows come from and go to.
+struct ExpertRows {
+  RowMap map;          // of N tokens
+  at::Tensor offsets;  // [E+1] int64: expert e owns rows offsets[e] .. offsets[e+1]
+  at::Tensor gate;     // [R] of any floating type, or undefined for ones
+};
+
+struct ExpertMlpOptions {
+  Activation activation = Activation::gelu;
+  bool recompute = false;  // compute the hidden layer again in the backward pass instead of keeping it
+};
+
+// tokens: [N,D]. Returns [N,D]: y_j = sum over the rows r of token j of gate_r * (act(x_j W1 + b1) W2 + b2), with the
+// weights of the row's expert; 0 for a token without rows. Differentiable once in tokens, gate and weights; an expert
+// without rows is not read and receives a gradient of exactly 0. fp32 on a CPU runs on the kernels of ops/cpu/, in a
+// fixed order of sums (the same bits for any number of threads); everything else on torch's operations.
+at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
+                      const ExpertMlpOptions& options);
+
+// Each row its own token, with gate 1: experts applied to rows that are gathered already.
+ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
+
+// The same below autograd, on checked and contiguous arguments. `before`, where asked for, receives the hidden layer
+// before its activation: [R,F].
+at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
+                              Activation activation, at::Tensor* before);
+
+struct ExpertMlpGradients {
+  at::Tensor tokens, gate;  // undefined unless asked for
+  ExpertMlpWeights weights;
+};
+struct ExpertMlpNeeds {
+  bool tokens = true, gate = true;
+};
+// grad: [N,D], of the result. before: from the forward pass, or undefined to compute it again.
+ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
+                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
+                                       ExpertMlpNeeds needs);
+
+}  // namespace sparsight

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/activation.h"
+#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/ops/cpu/kernels.h"
+
+namespace sparsight {
+namespace {
+
+double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+double gelu_slope(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+}
+
+}  // namespace
+
+// 1 + erf lies in 0 .. 2, where fp32 is spaced by up to 2^-23: the error of gelu is some of those times |x| / 2.
+TEST(CpuKernels, GeluIsAccurateToAFewUnitsInTheLastPlace) {
+  std::vector<float> x, y, slope;
+  for (float v = -12; v < 12; v += 0.00037f) x.push_back(v);
+  for (float v = 1e-30f; v < 1; v *= 3) x.push_back(v);
+  y.resize(x.size());
+  slope.resize(x.size());
+  for (const std::string& name : isa_names()) {
+    set_isa(name);
+    cpu::kernels().activate(static_cast<int>(Activation::gelu), x.data(), y.data(), slope.data(),
+                            static_cast<int64_t>(x.size()));
+    double worst = 0, worst_slope = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double unit = std::max(std::abs(0.5 * x[i]), 1e-30) * std::ldexp(1.0, -23);
+      worst = std::max(worst, std::abs(y[i] - gelu(x[i])) / unit);
+      worst_slope = std::max(worst_slope, std::abs(slope[i] - gelu_slope(x[i])) * std::ldexp(1.0, 23));
+    }
+    EXPECT_LT(worst, 4) << name;
+    EXPECT_LT(worst_slope, 4) << name;
+  }
+  set_isa("");
+}
+
+TEST(CpuKernels, ActivationsPassNanAndKeepTheirLimits) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x{nan, inf, -100, 100, 0};
+  for (const std::string& name : isa_names()) {
+    set_isa(name);
+    for (const Activation activation : {Activation::gelu, Activation::relu, Activation::silu}) {
+      std::vector<float> y(5), slope(5);
+      cpu::kernels().activate(static_cast<int>(activation), x.data(), y.data(), slope.data(), 5);
+      EXPECT_TRUE(std::isnan(y[0]) && std::isnan(slope[0])) << name;
+      EXPECT_EQ(y[1], inf) << name;
+      EXPECT_NEAR(y[2], 0, 1e-30) << name;
+      EXPECT_FLOAT_EQ(y[3], 100) << name;
+      EXPECT_EQ(y[4], 0) << name;
+      EXPECT_NEAR(slope[2], 0, 1e-30) << name;
+      EXPECT_FLOAT_EQ(slope[3], 1) << name;
+    }
+  }
+  set_isa("");
+}
+
+TEST(CpuKernels, AnUnknownLevelIsRefusedWithTheOnesThereAre) {
+  EXPECT_THROW(set_isa("sse9"), UsageError);
+  set_isa("baseline");
+  EXPECT_EQ(active_isa(), Isa::baseline);
+  set_isa("");
+}
+
+}  // namespace sparsight
