@@ -23,12 +23,13 @@ std::string bench_program() {
 
 void add_bench(CLI::App& app) {
   CLI::App* verb = add_verb(app, "bench", "Measure how fast the parts are on this machine",
-                            "sparsight bench\nsparsight bench random   (only those whose name matches)");
+                            "sparsight bench\nsparsight bench random   (only those whose name matches)\nsparsight "
+                            "bench moe      (experts against the machine's limits)");
   const auto filter = std::make_shared<std::string>(".");
   verb->add_option("filter", *filter, "Run only benchmarks whose name matches this expression")->type_name("REGEX");
   verb->callback([filter] {
-    const std::string program = bench_program(), argument = "--benchmark_filter=" + *filter;
-    execl(program.c_str(), program.c_str(), argument.c_str(), nullptr);
+    const std::string program = bench_program();
+    execl(program.c_str(), program.c_str(), filter->c_str(), nullptr);
     fail("cannot start ", program, "; is it executable?");
   });
 }

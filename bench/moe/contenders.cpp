@@ -1,0 +1,89 @@
+#include "bench/moe/contenders.h"
+
+#include <ATen/ATen.h>
+
+#include "sparsight/core/random.h"
+#include "sparsight/ops/random_fill.h"
+#include "sparsight/ops/sort_by_expert.h"
+#include "sparsight/ops/top_experts.h"
+
+namespace sparsight::bench {
+namespace {
+
+at::Tensor normal(at::IntArrayRef sizes, uint64_t seed, const char* purpose) {
+  return normal_like(at::empty({0}), sizes, RandomStream(seed, purpose));
+}
+
+}  // namespace
+
+Load random_load(int64_t tokens, int64_t experts, int64_t k, int64_t width, uint64_t seed) {
+  Load load;
+  load.tokens = normal({tokens, width}, seed, "tokens");
+  load.pull = normal({tokens, width}, seed, "pull");
+  const at::Tensor scores = at::softmax(normal({tokens, experts}, seed, "scores"), 1);
+  load.expert = top_experts(scores, k);
+  load.gate = scores.gather(1, load.expert);
+  const at::Tensor expert = load.expert.reshape({-1});
+  const ExpertGroups groups = sort_by_expert(expert, at::ones_like(expert, at::kBool), experts);
+  const at::Tensor token = at::arange(tokens).unsqueeze(1).expand({tokens, k}).reshape({-1});
+  load.row_gate_order = groups.order;
+  load.rows = {map_rows(token, groups.order, tokens), groups.offsets,
+               load.gate.reshape({-1}).index_select(0, groups.order)};
+  load.touched = (groups.offsets.diff() > 0).sum().item<int64_t>();
+  return load;
+}
+
+ExpertMlpWeights random_weights(int64_t experts, int64_t width, int64_t hidden) {
+  return {normal({experts, width, hidden}, 1, "w1") * 0.05, normal({experts, hidden}, 1, "b1") * 0.05,
+          normal({experts, hidden, width}, 1, "w2") * 0.05, normal({experts, width}, 1, "b2") * 0.05};
+}
+
+at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights) {
+  return expert_mlp(load.tokens, load.rows, weights, {});
+}
+
+at::Tensor run_dense(const Load& load, const ExpertMlpWeights& w) {
+  const int64_t k = load.expert.size(1);
+  at::Tensor rows = load.tokens;
+  if (k > 1) rows = rows.repeat({k, 1});
+  const at::Tensor out = at::addmm(w.b2[0], at::gelu(at::addmm(w.b1[0], rows, w.w1[0])), w.w2[0]);
+  return k > 1 ? out.narrow(0, 0, load.tokens.size(0)) : out;
+}
+
+at::Tensor run_loop(const Load& load, const ExpertMlpWeights& w) {
+  at::Tensor out = at::zeros_like(load.tokens);
+  for (int64_t e = 0; e < w.w1.size(0); ++e) {
+    const at::Tensor hits = at::nonzero(load.expert == e);
+    if (hits.size(0) == 0) continue;
+    const at::Tensor token = hits.select(1, 0), rank = hits.select(1, 1);
+    const at::Tensor hidden = at::gelu(at::addmm(w.b1[e], load.tokens.index_select(0, token), w.w1[e]));
+    const at::Tensor rows = at::addmm(w.b2[e], hidden, w.w2[e]);
+    out = out.index_add(0, token, rows * at::index(load.gate, {token, rank}).unsqueeze(1));
+  }
+  return out;
+}
+
+at::Tensor run_grouped_mm(const Load& load, const ExpertMlpWeights& w) {
+  const int64_t k = load.expert.size(1);
+  const at::Tensor flat = load.expert.reshape({-1});
+  const auto [sorted, order] = at::sort(flat, /*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const at::Tensor ends = at::cumsum(at::bincount(flat, {}, w.w1.size(0)), 0).to(at::kInt);
+  const at::Tensor token = at::floor_divide(order, k);
+  const at::Tensor rows = load.tokens.index_select(0, token);
+  const at::Tensor hidden = at::gelu(at::_grouped_mm(rows, w.w1, ends) + w.b1.index_select(0, sorted));
+  const at::Tensor out = at::_grouped_mm(hidden, w.w2, ends) + w.b2.index_select(0, sorted);
+  const at::Tensor gate = load.gate.reshape({-1}).index_select(0, order).unsqueeze(1);
+  return at::zeros_like(load.tokens).index_add(0, token, out * gate);
+}
+
+void train_step(const Forward& forward, const Load& load, const ExpertMlpWeights& weights) {
+  Load in = load;
+  in.tokens = load.tokens.detach().requires_grad_(true);
+  in.gate = load.gate.detach().requires_grad_(true);
+  in.rows.gate = in.gate.reshape({-1}).index_select(0, load.row_gate_order);
+  const at::Tensor loss = (forward(in, weights) * load.pull).sum();
+  loss.backward();
+  for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->mutable_grad().reset();
+}
+
+}  // namespace sparsight::bench

@@ -1,0 +1,41 @@
+// Ways to run the experts of one MoE layer on given routings, forward and in training. Letters: sparsight/moe/axes.md.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/ops/expert_mlp.h"
+
+namespace sparsight::bench {
+
+// One set of tokens and where they go.
+struct Load {
+  at::Tensor tokens;          // [T,D]
+  at::Tensor expert;          // [T,K] int64
+  at::Tensor gate;            // [T,K]
+  ExpertRows rows;            // the same, sorted by expert
+  at::Tensor row_gate_order;  // [R]: rows.gate = gate.flatten()[row_gate_order]
+  at::Tensor pull;            // [T,D]: gradient of the result
+  int64_t touched = 0;        // experts with rows
+};
+Load random_load(int64_t tokens, int64_t experts, int64_t k, int64_t width, uint64_t seed);
+
+ExpertMlpWeights random_weights(int64_t experts, int64_t width, int64_t hidden);
+
+// Runs the experts: [T,D].
+using Forward = std::function<at::Tensor(const Load&, const ExpertMlpWeights&)>;
+at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights);
+// The dense perceptron of expert 0 over all T*K rows: the yardstick.
+at::Tensor run_dense(const Load& load, const ExpertMlpWeights& weights);
+// For each expert: find its tokens, two linear maps, index_add.
+at::Tensor run_loop(const Load& load, const ExpertMlpWeights& weights);
+// Sort, at::_grouped_mm, index_add.
+at::Tensor run_grouped_mm(const Load& load, const ExpertMlpWeights& weights);
+
+// One forward and backward pass; gradients of tokens, gates and weights are made anew, as after zero_grad().
+void train_step(const Forward& forward, const Load& load, const ExpertMlpWeights& weights);
+
+}  // namespace sparsight::bench

@@ -1,0 +1,159 @@
+#include "bench/moe/moe_bench.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
+
+#include "bench/moe/contenders.h"
+#include "bench/moe/limits.h"
+#include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/isa.h"
+
+namespace sparsight::bench {
+namespace {
+
+constexpr int64_t kWidth = 384, kHidden = 1536;  // of ViT-S
+constexpr int kLoads = 8;  // different sets of tokens, in turn, so that few tokens touch all experts
+
+struct Settings {
+  std::vector<int64_t> tokens{1, 49, 197, 1576, 6304}, experts{8, 32, 128}, k{1, 2};
+  int64_t threads = 2, rounds = 7;
+  bool contenders = true, training = true;
+};
+
+std::vector<int64_t> numbers(const std::string& text) {
+  std::vector<int64_t> out;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) out.push_back(std::stoll(part));
+  return out;
+}
+
+Settings parse(const std::vector<std::string>& arguments) {
+  Settings settings;
+  for (size_t i = 0; i < arguments.size(); i += 2) {
+    if (i + 1 == arguments.size()) fail_usage("option ", arguments[i], " needs a value");
+    const std::string &name = arguments[i], &value = arguments[i + 1];
+    if (name == "--tokens")
+      settings.tokens = numbers(value);
+    else if (name == "--experts")
+      settings.experts = numbers(value);
+    else if (name == "--k")
+      settings.k = numbers(value);
+    else if (name == "--threads")
+      settings.threads = std::stoll(value);
+    else if (name == "--rounds")
+      settings.rounds = std::stoll(value);
+    else if (name == "--contenders")
+      settings.contenders = value == "on";
+    else if (name == "--training")
+      settings.training = value == "on";
+    else
+      fail_usage("unknown option ", name,
+                 " (known: --tokens --experts --k --threads --rounds --contenders --training)");
+  }
+  return settings;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Something to time; `load` is the number of the set of tokens.
+struct Timed {
+  std::function<void(int load)> run;
+  std::vector<double> times;
+};
+
+// Runs all in turn, round after round, each often enough to last some milliseconds. Returns the median of each in
+// seconds. The first round is not counted.
+std::vector<double> medians(std::vector<Timed> all, int64_t rounds) {
+  for (int64_t round = 0; round <= rounds; ++round)
+    for (Timed& one : all) {
+      const int passes = round == 0 || one.times.empty() || one.times[0] > 2e-3
+                             ? 1
+                             : static_cast<int>(std::min(200.0, 4e-3 / one.times[0] / kLoads)) + 1;
+      const double start = seconds_now();
+      for (int pass = 0; pass < passes; ++pass)
+        for (int load = 0; load < kLoads; ++load) one.run(load);
+      const double time = (seconds_now() - start) / passes / kLoads;
+      if (round > 0) one.times.push_back(time);
+    }
+  std::vector<double> out;
+  for (const Timed& one : all) out.push_back(median(one.times));
+  return out;
+}
+
+}  // namespace
+
+int run_moe_bench(const std::vector<std::string>& arguments) {
+  const Settings settings = parse(arguments);
+  at::set_num_threads(static_cast<int>(settings.threads));
+  const double flops = sgemm_rate(kWidth, kHidden);
+  std::printf("experts D=%ld F=%ld, GELU, bias, fp32; %ld threads, instruction set %s\n", kWidth, kHidden,
+              settings.threads, isa_name(active_isa()).c_str());
+  std::printf(
+      "sgemm, operands in cache: %.0f GFLOP/s. Times in ms: medians of %ld rounds in turn. limit: the larger of\n"
+      "arithmetic at that rate and touched weights at the rate at which E experts' weights can be read (c or m);\n"
+      "training: three times the arithmetic, weights read twice and their gradient written once.\n\n",
+      flops / 1e9, settings.rounds);
+  std::printf(
+      "   T    E k | GB/s |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
+      "  loop: fwd   train | grouped_mm: fwd   train\n");
+  for (const int64_t experts : settings.experts) {
+    ExpertMlpWeights weights = random_weights(experts, kWidth, kHidden);
+    for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->requires_grad_(true);
+    for (const int64_t k : settings.k)
+      for (const int64_t tokens : settings.tokens) {
+        const double bandwidth = read_rate({weights.w1.detach(), weights.w2.detach()});
+        std::vector<Load> loads;
+        double touched = 0;
+        for (int i = 0; i < kLoads; ++i) {
+          loads.push_back(random_load(tokens, experts, k, kWidth, static_cast<uint64_t>(i)));
+          touched += static_cast<double>(loads.back().touched) / kLoads;
+        }
+        const double arithmetic = 4.0 * static_cast<double>(tokens * k * kWidth * kHidden) / flops;
+        const double memory = touched * 8.0 * kWidth * kHidden / bandwidth;
+        std::vector<Timed> all;
+        const auto add = [&](const Forward& forward) {
+          all.push_back({[&loads, &weights, forward](int load) {
+                           const c10::AutoGradMode no_grad(false);
+                           forward(loads[static_cast<size_t>(load)], weights);
+                         },
+                         {}});
+          if (settings.training)
+            all.push_back({[&loads, &weights, forward](int load) {
+                             train_step(forward, loads[static_cast<size_t>(load)], weights);
+                           },
+                           {}});
+        };
+        add(run_ours);
+        add(run_dense);
+        if (settings.contenders) {
+          add(run_loop);
+          add(run_grouped_mm);
+        }
+        std::vector<double> t = medians(std::move(all), settings.rounds);
+        if (!settings.training) {
+          std::vector<double> spread;
+          for (const double x : t) spread.insert(spread.end(), {x, 0.0});
+          t = spread;
+        }
+        t.resize(8);
+        const double limit = std::max(arithmetic, memory), train_limit = 3 * limit;
+        std::printf(
+            "%5ld %4ld %ld | %4.0f | %8.3f %8.3f%c %5.2f %8.3f | %8.3f %8.3f  %5.2f %8.3f | %8.3f %8.3f | %12.3f "
+            "%8.3f\n",
+            tokens, experts, k, bandwidth / 1e9, 1e3 * t[0], 1e3 * limit, arithmetic > memory ? 'c' : 'm', limit / t[0],
+            1e3 * t[2], 1e3 * t[1], 1e3 * train_limit, t[1] > 0 ? train_limit / t[1] : 0, 1e3 * t[3], 1e3 * t[4],
+            1e3 * t[5], 1e3 * t[6], 1e3 * t[7]);
+        std::fflush(stdout);
+      }
+  }
+  return 0;
+}
+
+}  // namespace sparsight::bench
