@@ -16,21 +16,20 @@ bool on_kernels(const at::Tensor& tokens) { return tokens.is_cpu() && tokens.sca
 
 // Autograd takes no undefined tensors.
 using Optional = std::optional<at::Tensor>;
-Optional contiguous(const at::Tensor& x) { return x.defined() ? Optional(x.contiguous()) : std::nullopt; }
+Optional given(const at::Tensor& x) { return x.defined() ? Optional(x) : std::nullopt; }
 
 class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& tokens, const ExpertRows& rows,
                             const Optional& gate_in, const at::Tensor& w1, const Optional& b1_in, const at::Tensor& w2,
-                            const Optional& b2_in, const ExpertMlpOptions& options, bool keep) {
+                            const Optional& b2_in, const ExpertMlpOptions& options) {
     const at::Tensor gate = gate_in.value_or(at::Tensor()), b1 = b1_in.value_or(at::Tensor());
     const at::Tensor b2 = b2_in.value_or(at::Tensor());
     at::Tensor before;
     ExpertRows in = rows;
     in.gate = gate;
-    const at::Tensor out = expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation,
-                                              keep && !options.recompute ? &before : nullptr);
-    if (!keep) return out;
+    const at::Tensor out =
+        expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation, !options.recompute ? &before : nullptr);
     const RowMap& map = rows.map;
     context->save_for_backward(
         {tokens, gate, w1, b1, w2, b2, before, rows.offsets, map.row_token, map.token_rows, map.token_offsets});
@@ -96,10 +95,9 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
                       const ExpertMlpOptions& options) {
   check(tokens, rows, w);
   const RowMap& map = rows.map;
-  const ExpertRows in{
-      {map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
-      rows.offsets.to(at::kCPU).contiguous(),
-      {}};
+  ExpertRows in{{map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
+                rows.offsets.to(at::kCPU).contiguous(),
+                {}};
   check_offsets(in.offsets, map.row_token.size(0));
   bool keep = at::GradMode::is_enabled();
   if (keep) {
@@ -107,8 +105,15 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
     for (const at::Tensor* t : {&rows.gate, &w.w1, &w.b1, &w.w2, &w.b2})
       keep = keep || (t->defined() && t->requires_grad());
   }
-  return ExpertMlp::apply(tokens.contiguous(), in, contiguous(rows.gate), w.w1.contiguous(), contiguous(w.b1),
-                          w.w2.contiguous(), contiguous(w.b2), options, keep);
+  const ExpertMlpWeights dense{w.w1.contiguous(), w.b1.defined() ? w.b1.contiguous() : w.b1, w.w2.contiguous(),
+                               w.b2.defined() ? w.b2.contiguous() : w.b2};
+  in.gate = rows.gate.defined() ? rows.gate.contiguous() : rows.gate;
+  if (!keep) {  // autograd costs as much as an expert on one token
+    const c10::AutoGradMode no_grad(false);
+    return expert_mlp_forward(tokens.contiguous(), in, dense, options.activation, nullptr);
+  }
+  return ExpertMlp::apply(tokens.contiguous(), in, given(in.gate), dense.w1, given(dense.b1), dense.w2, given(dense.b2),
+                          options);
 }
 
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {

@@ -3,6 +3,7 @@ light_sources(
   ops/cpu/expert_mlp.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
+  ops/cpu/pool.cpp
   ops/random_fill.cpp
   ops/rows.cpp
   ops/sort_by_expert.cpp

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/pool.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 
@@ -14,12 +15,12 @@ namespace sparsight::cpu {
 namespace {
 
 constexpr int64_t kRowBlock = 144;     // rows of a task: with their hidden block they stay in a 2 MB cache
-constexpr int64_t kFewTasks = 64;      // with fewer tasks than this, each is cut along the hidden layer too
+constexpr int64_t kFewTasks = 32;      // with fewer tasks than this, each is cut along the hidden layer too
 constexpr int64_t kCombineGrain = 32;  // tokens
 
-// Rows first .. first + count of one expert, and blocks chunk .. chunk_end of its hidden layer.
+// Rows first .. first + count of one expert, and blocks chunk .. chunk_end of its hidden layer, the part `part` of it.
 struct Task {
-  int64_t expert, first, count, chunk, chunk_end;
+  int64_t expert, first, count, part, chunk, chunk_end;
 };
 
 struct Shape {
@@ -35,7 +36,7 @@ Shape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
 
 struct Plan {
   std::vector<Task> tasks;
-  int64_t parts = 1;  // partial results of each row, one per chunk where tasks are cut along the hidden layer
+  int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
 };
 
 Plan make_plan(const int64_t* offset, const Shape& shape) {
@@ -43,15 +44,15 @@ Plan make_plan(const int64_t* offset, const Shape& shape) {
   for (int64_t e = 0; e < shape.experts; ++e) blocks += (offset[e + 1] - offset[e] + kRowBlock - 1) / kRowBlock;
   Plan plan;
   const int64_t chunks = shape.chunks();
-  const bool split = blocks < kFewTasks && chunks > 1;
-  plan.parts = split ? chunks : 1;
+  if (blocks > 0) plan.parts = std::clamp<int64_t>((kFewTasks + blocks - 1) / blocks, 1, chunks);
   plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
   for (int64_t e = 0; e < shape.experts; ++e) {
     const int64_t count = offset[e + 1] - offset[e], pieces = (count + kRowBlock - 1) / kRowBlock;
     for (int64_t p = 0; p < pieces; ++p) {
       const int64_t first = offset[e] + count * p / pieces, end = offset[e] + count * (p + 1) / pieces;
-      if (!split) plan.tasks.push_back({e, first, end - first, 0, chunks});
-      for (int64_t c = 0; split && c < chunks; ++c) plan.tasks.push_back({e, first, end - first, c, c + 1});
+      for (int64_t part = 0; part < plan.parts; ++part)
+        plan.tasks.push_back(
+            {e, first, end - first, part, chunks * part / plan.parts, chunks * (part + 1) / plan.parts});
     }
   }
   return plan;
@@ -122,7 +123,7 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape);
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = data(tokens), *w1 = data(w.w1), *b1 = data(w.b1), *w2 = data(w.w2), *b2 = data(w.b2);
-  if (before) *before = at::empty({shape.rows, hidden}, tokens.options());
+  if (before) *before = empty_from_pool({shape.rows, hidden});
   float* const kept = before ? before->data_ptr<float>() : nullptr;
   float* const row_out = call_space().out.floats(plan.parts * shape.rows * width);
 
@@ -145,18 +146,17 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
       up.activation = static_cast<int>(activation);
       if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
       up.next = second + c * kBlock * width;
-      up.next_rows = columns, up.next_columns = width, up.next_ld = width;
+      up.next_rows = columns, up.next_ld = width;
       kernel.product(up, panel);
 
       Product down;
       down.m = task.count, down.n = width, down.k = columns;
       down.a = middle, down.a_block = task.count * kBlockLd;
       down.b = second + c * kBlock * width, down.b_ld = width;
-      const int64_t part = plan.parts > 1 ? c : 0;
-      down.c = row_out + (part * shape.rows + task.first) * width, down.c_ld = width;
+      down.c = row_out + (task.part * shape.rows + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
       down.bias = c == 0 && b2 ? b2 + task.expert * width : nullptr;
-      down.next_rows = width, down.next_columns = columns, down.next_ld = hidden;
+      down.next_rows = width, down.next_ld = hidden;
       if (c + 1 < task.chunk_end) {
         down.next = first + (c + 1) * kBlock;
       } else if (const int64_t then = peek(); then < static_cast<int64_t>(plan.tasks.size())) {
@@ -233,7 +233,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
       back.b = second + c * kBlock * width, back.b_ld = width, back.b_transposed = true;
       back.c = mid_grad, back.c_ld = kBlockLd;
       back.next = first + c * kBlock;
-      back.next_rows = width, back.next_columns = columns, back.next_ld = hidden;
+      back.next_rows = width, back.next_ld = hidden;
       kernel.product(back, panel);
       for (int64_t i = 0; i < task.count; ++i)
         gate_grad[c * count + task.first + i] = kernel.activate_backward(
@@ -244,18 +244,17 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
       down.m = task.count, down.n = width, down.k = columns;
       down.a = mid_grad, down.a_block = block;
       down.b = first + c * kBlock, down.b_ld = hidden, down.b_transposed = true;
-      const int64_t part = plan.parts > 1 ? c : 0;
-      down.c = rows_grad + (part * count + task.first) * width, down.c_ld = width;
+      down.c = rows_grad + (task.part * count + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
       if (c + 1 < task.chunk_end) down.next = second + (c + 1) * kBlock * width;
-      down.next_rows = columns, down.next_columns = width, down.next_ld = width;
+      down.next_rows = columns, down.next_ld = width;
       kernel.product(down, panel);
     }
   });
 
   ExpertMlpGradients out;
-  out.weights.w1 = at::empty_like(w.w1);
-  out.weights.w2 = at::empty_like(w.w2);
+  out.weights.w1 = empty_from_pool(w.w1.sizes());
+  out.weights.w2 = empty_from_pool(w.w2.sizes());
   if (b1) out.weights.b1 = at::empty_like(w.b1);
   if (b2) out.weights.b2 = at::empty_like(w.b2);
   float *const w1_grad = out.weights.w1.data_ptr<float>(), *const w2_grad = out.weights.w2.data_ptr<float>();

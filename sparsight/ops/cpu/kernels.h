@@ -44,7 +44,7 @@ struct Product {
 
   // The matrix in memory that the next product reads as B, to be fetched early; may be null.
   const void* next = nullptr;
-  int64_t next_rows = 0, next_columns = 0, next_ld = 0;
+  int64_t next_rows = 0, next_ld = 0;
 };
 
 struct Kernels {

@@ -18,6 +18,7 @@ struct Vec {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];
   }
+  static constexpr int64_t piece = 64;  // bytes fetched at a time
   static constexpr int64_t ahead_bytes = 4096;
 
   static T load(const float* p) { return _mm256_loadu_ps(p); }

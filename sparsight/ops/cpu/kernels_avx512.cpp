@@ -18,6 +18,7 @@ struct Vec {
     constexpr int vectors[] = {24, 12, 8, 6, 4, 4, 3, 3};
     return vectors[m - 1];
   }
+  static constexpr int64_t piece = 192;  // bytes fetched at a time
   static constexpr int64_t ahead_bytes = 6144;
 
   static T load(const float* p) { return _mm512_loadu_ps(p); }

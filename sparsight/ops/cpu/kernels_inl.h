@@ -205,17 +205,16 @@ struct Tile {
   struct Fetch* fetch;
 };
 
-// Fetches the matrix that is read next into the second-level cache, row by row (in this order the hardware's own
-// prefetcher helps), spread over all the steps of a product.
+// Fetches what is read next into the second-level cache, row by row, spread over the steps of what is computed before.
+// A piece is as long as a row of a narrow tile.
 struct Fetch {
-  static constexpr int64_t kBytes = 128;  // at a time
   const char *at, *row_end;
   int64_t row_bytes, stride;
-  int64_t every;  // steps
+  int64_t every;  // steps for each piece
 
-  Fetch(const char* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t steps)
-      : at(matrix), row_end(matrix + bytes), row_bytes(bytes), stride(row_stride) {
-    const int64_t pieces = rows * ((bytes + kBytes - 1) / kBytes);
+  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece, int64_t steps)
+      : at(static_cast<const char*>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
+    const int64_t pieces = rows * ((bytes + piece - 1) / piece);
     every = pieces > 0 && steps > pieces ? steps / pieces : 1;
   }
 };
@@ -277,9 +276,9 @@ void run_tile(const Tile& t) {
   } else {
     const char *at = t.fetch->at, *row_end = t.fetch->row_end;
     while (l < t.depth) {
-      V::prefetch_far(at);
-      V::prefetch_far(at + 64);
-      at += Fetch::kBytes;
+#pragma GCC unroll 32
+      for (int64_t byte = 0; byte < V::piece; byte += 64) V::prefetch_far(at + byte);
+      at += V::piece;
       if (at >= row_end) {
         row_end += t.fetch->stride;
         at = row_end - t.fetch->row_bytes;
@@ -353,8 +352,7 @@ void multiply(const Product& p, float* panel) {
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);
   const int64_t groups = (p.m + V::rows - 1) / V::rows;
-  Fetch fetch(p.next ? bytes(p.next) : bytes(panel), p.next_rows, p.next ? p.next_columns * kSize : 1,
-              p.next_ld * kSize, (p.n + kNr - 1) / kNr * groups * p.k);
+  // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = least(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
@@ -408,6 +406,17 @@ void multiply(const Product& p, float* panel) {
       t.columns = columns;
       t.bias = p.bias ? p.bias + j : nullptr;
       t.ahead = 0;
+      const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
+        return Fetch(from, rows, length * kSize, ld * kSize, V::piece, groups * depth);
+      };
+      Fetch fetch = soon(panel, 0, 1, 0);  // nothing
+      if (j + kNr < p.n)
+        fetch = p.b_transposed ? soon(b_at(j + kNr), least(kNr, p.n - j - kNr), depth, p.b_ld)
+                               : soon(b_at(j + kNr), depth, kNr, p.b_ld);
+      else if (!last && !p.b_transposed)
+        fetch = soon(b + kBlock * p.b_ld, least(kBlock, p.k - k0 - kBlock), kNr, p.b_ld);
+      else if (last && p.next)
+        fetch = soon(p.next, least(kBlock, p.next_rows), kNr, p.next_ld);
       t.fetch = &fetch;
       for (int64_t g = 0; g < groups; ++g) {
         const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;

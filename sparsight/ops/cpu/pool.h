@@ -1,0 +1,15 @@
+// Large tensors whose memory goes back to a pool when they are freed: the gradients of weights, which training frees
+// and asks for again in every step, would otherwise be paged in anew each time, which costs more than filling them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight::cpu {
+
+// An uninitialised contiguous fp32 tensor on the CPU.
+at::Tensor empty_from_pool(at::IntArrayRef sizes);
+
+// Gives unused memory of the pool back to the system.
+void release_pool();
+
+}  // namespace sparsight::cpu
