@@ -1,0 +1,97 @@
+"""Times the experts of one MoE layer in PyTorch: a loop over experts, torch._grouped_mm, and torch.compile of the latter.
+
+Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what is not there.
+The sizes, loads and the way of timing are those of `sparsight_bench moe`. Use: peers.py [--tokens 49,197] [--experts 32]
+"""
+
+import argparse
+import time
+
+import torch
+import torch.nn.functional as F
+
+WIDTH, HIDDEN, LOADS = 384, 1536, 8
+
+
+def loop(x, expert, gate, w1, b1, w2, b2):
+    out = torch.zeros_like(x)
+    for e in range(w1.shape[0]):
+        token, rank = torch.where(expert == e)
+        if len(token) == 0:
+            continue
+        hidden = F.gelu(torch.addmm(b1[e], x[token], w1[e]))
+        out = out.index_add(0, token, torch.addmm(b2[e], hidden, w2[e]) * gate[token, rank].unsqueeze(1))
+    return out
+
+
+def grouped_mm(x, expert, gate, w1, b1, w2, b2):
+    flat = expert.reshape(-1)
+    order = torch.argsort(flat, stable=True)
+    ends = torch.bincount(flat, minlength=w1.shape[0]).cumsum(0).to(torch.int32)
+    of, token = flat[order], order // expert.shape[1]
+    hidden = F.gelu(torch._grouped_mm(x[token], w1, offs=ends) + b1[of])
+    rows = (torch._grouped_mm(hidden, w2, offs=ends) + b2[of]) * gate.reshape(-1)[order].unsqueeze(1)
+    return torch.zeros_like(x).index_add(0, token, rows)
+
+
+def median_ms(run, loads, rounds):
+    times = []
+    for load in loads:
+        run(*load)
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for load in loads:
+            run(*load)
+        times.append((time.perf_counter() - start) / len(loads))
+    return sorted(times)[len(times) // 2] * 1e3
+
+
+def main():
+    numbers = lambda text: [int(part) for part in text.split(",")]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=numbers, default=[1, 49, 197])
+    parser.add_argument("--experts", type=numbers, default=[32])
+    parser.add_argument("--k", type=numbers, default=[1, 2])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--compile", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    ways = {"loop": loop, "grouped_mm": grouped_mm}
+    if options.compile:
+        ways["compiled"] = torch.compile(grouped_mm, dynamic=True)
+    print("T E k " + " ".join(f"{name}:forward {name}:train" for name in ways))
+    for experts in options.experts:
+        shapes = [(experts, WIDTH, HIDDEN), (experts, HIDDEN), (experts, HIDDEN, WIDTH), (experts, WIDTH)]
+        weights = [(torch.randn(shape) * 0.05).requires_grad_() for shape in shapes]
+        for k in options.k:
+            for tokens in options.tokens:
+                loads = []
+                for _ in range(LOADS):
+                    gate, expert = torch.randn(tokens, experts).softmax(1).topk(k, dim=1)
+                    loads.append((torch.randn(tokens, WIDTH), expert, gate))
+                cells = []
+                for way in ways.values():
+
+                    def forward(x, expert, gate):
+                        with torch.no_grad():
+                            way(x, expert, gate, *weights)
+
+                    def train(x, expert, gate):
+                        x, gate = x.detach().requires_grad_(), gate.detach().requires_grad_()
+                        way(x, expert, gate, *weights).sum().backward()
+                        for weight in weights:
+                            weight.grad = None
+
+                    for run in (forward, train):
+                        try:
+                            cells.append(f"{median_ms(run, loads, options.rounds):.3f}")
+                        except Exception as error:  # this way does not run here; say so and go on
+                            cells.append("-")
+                            print("#", type(error).__name__, str(error).splitlines()[0][:100])
+                print(tokens, experts, k, *cells, flush=True)
+
+
+if __name__ == "__main__":
+    main()
