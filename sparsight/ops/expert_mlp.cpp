@@ -58,7 +58,7 @@ void check_bias(const at::Tensor& bias, const at::Tensor& weight, const char* na
     fail("expert bias ", name, " has shape ", bias.sizes(), ", needed is [", weight.size(0), ", ", weight.size(2), "]");
 }
 
-void check(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w) {
+void check(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w, at::ScalarType weight_type) {
   if (tokens.dim() != 2) fail("experts need tokens [N,D], got ", tokens.sizes());
   if (w.w1.dim() != 3 || w.w2.dim() != 3 || w.w1.size(0) != w.w2.size(0) || w.w1.size(1) != w.w2.size(2) ||
       w.w1.size(2) != w.w2.size(1))
@@ -68,7 +68,8 @@ void check(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeig
   check_bias(w.b1, w.w1, "b1");
   check_bias(w.b2, w.w2, "b2");
   for (const at::Tensor* t : {&w.w1, &w.b1, &w.w2, &w.b2})
-    if (t->defined() && (t->scalar_type() != tokens.scalar_type() || t->device() != tokens.device()))
+    if (t->defined() &&
+        (t->scalar_type() != (t->dim() == 3 ? weight_type : tokens.scalar_type()) || t->device() != tokens.device()))
       fail("experts need tokens and weights of one type and device, got ", tokens.scalar_type(), " on ",
            tokens.device(), " and ", t->scalar_type(), " on ", t->device());
   const RowMap& map = rows.map;
@@ -91,14 +92,21 @@ void check_offsets(const at::Tensor& offsets, int64_t rows) {
 
 }  // namespace
 
+ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
+                        at::ScalarType weight_type) {
+  check(tokens, rows, w, weight_type);
+  const RowMap& map = rows.map;
+  const ExpertRows in{
+      {map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
+      rows.offsets.to(at::kCPU).contiguous(),
+      rows.gate.defined() ? rows.gate.contiguous() : rows.gate};
+  check_offsets(in.offsets, map.row_token.size(0));
+  return in;
+}
+
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
                       const ExpertMlpOptions& options) {
-  check(tokens, rows, w);
-  const RowMap& map = rows.map;
-  ExpertRows in{{map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
-                rows.offsets.to(at::kCPU).contiguous(),
-                {}};
-  check_offsets(in.offsets, map.row_token.size(0));
+  const ExpertRows in = checked_rows(tokens, rows, w, tokens.scalar_type());
   bool keep = at::GradMode::is_enabled();
   if (keep) {
     keep = tokens.requires_grad();
@@ -107,7 +115,6 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
   }
   const ExpertMlpWeights dense{w.w1.contiguous(), w.b1.defined() ? w.b1.contiguous() : w.b1, w.w2.contiguous(),
                                w.b2.defined() ? w.b2.contiguous() : w.b2};
-  in.gate = rows.gate.defined() ? rows.gate.contiguous() : rows.gate;
   if (!keep) {  // autograd costs as much as an expert on one token
     const c10::AutoGradMode no_grad(false);
     return expert_mlp_forward(tokens.contiguous(), in, dense, options.activation, nullptr);

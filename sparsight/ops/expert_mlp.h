@@ -36,6 +36,11 @@ struct ExpertMlpOptions {
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                       const ExpertMlpOptions& options);
 
+// What expert_mlp() checks before it runs: raises Error for shapes, types or offsets that do not fit. Returns the rows
+// with everything contiguous and the offsets on the CPU.
+ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
+                        at::ScalarType weight_type);
+
 // Each row its own token, with gate 1: experts applied to rows that are gathered already.
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 

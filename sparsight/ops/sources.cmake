@@ -15,7 +15,8 @@ light_sources(
   ops/ref/top_experts.cpp)
 torch_sources(
   ops/expert_mlp.cpp
-  ops/grouped_linear.cpp)
+  ops/grouped_linear.cpp
+  ops/held_experts.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: the tiles are loops
 # over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)

@@ -9,6 +9,7 @@
 #include "sparsight/core/random.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/isa.h"
+#include "sparsight/ops/held_experts.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "tests/support/gradcheck.h"
@@ -233,6 +234,31 @@ TEST(ExpertMlp, WrongArgumentsAreRefused) {
   EXPECT_THROW(expert_mlp(c.tokens.to(torch::kDouble), c.rows, w, {}), Error);
   EXPECT_THROW(expert_mlp(c.tokens, {c.rows.map, c.rows.offsets + 1, c.rows.gate}, w, {}), Error);
   EXPECT_THROW(expert_mlp(c.tokens, {c.rows.map, c.rows.offsets, c.rows.gate.narrow(0, 0, 3)}, w, {}), Error);
+}
+
+TEST(HeldExperts, ComputeWithTheWeightsTheyStandFor) {
+  at_each_level([](const std::string& level) {
+    uint64_t seed = 1;
+    for (const Sizes& s : odd_sizes())
+      for (const HeldType type : {HeldType::bf16, HeldType::int8}) {
+        Case c = random_case(s, seed++, torch::kFloat, seed % 3 > 0);
+        const HeldExperts held = hold_experts(c.weights, type);
+        const at::Tensor got = held_experts(c.tokens, c.rows, held, Activation::gelu);
+        c.weights = released_experts(held);
+        expect_close({got}, {expected(c, Activation::gelu)[0]}, cat(level, ", case ", seed - 1));
+      }
+  });
+}
+
+// bf16 keeps 8 bits: a relative error of 2^-9 at most. int8: half a step of max|w| / 127 at most.
+TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
+  const Case c = random_case({1, 3, 1, 40, 60}, 5);
+  const ExpertMlpWeights half = released_experts(hold_experts(c.weights, HeldType::bf16));
+  EXPECT_TRUE(((half.w1 - c.weights.w1).abs() <= c.weights.w1.abs() * std::ldexp(1.0, -9)).all().item<bool>());
+  const ExpertMlpWeights bytes = released_experts(hold_experts(c.weights, HeldType::int8));
+  for (const auto& [got, want] : {std::pair{bytes.w1, c.weights.w1}, std::pair{bytes.w2, c.weights.w2}})
+    EXPECT_TRUE(((got - want).abs() <= want.abs().amax(1, true) * (0.5001 / 127)).all().item<bool>());
+  EXPECT_THROW(held_experts(c.tokens.to(torch::kDouble), c.rows, hold_experts(c.weights, HeldType::int8), {}), Error);
 }
 
 }  // namespace sparsight

@@ -113,16 +113,28 @@ at::Tensor float_gate(const ExpertRows& rows) {
   return rows.gate.defined() ? rows.gate.to(at::kFloat).contiguous() : rows.gate;
 }
 
-}  // namespace
+// Weights as the kernels read them.
+struct StoredWeights {
+  Shape shape;
+  WeightType type;
+  const void *w1, *w2;
+  const float *b1, *b2, *scale1, *scale2;  // may be null
 
-at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                              Activation activation, at::Tensor* before) {
+  const void* at(const void* weights, int64_t element) const {
+    return static_cast<const char*>(weights) + element * (type == WeightType::fp32   ? 4
+                                                          : type == WeightType::bf16 ? 2
+                                                                                     : 1);
+  }
+};
+
+at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
+                       at::Tensor* before) {
   const Kernels& kernel = kernels();
-  const Shape shape = shape_of(rows, w);
+  const Shape shape = w.shape;
   const int64_t width = shape.width, hidden = shape.hidden;
   const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape);
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
-  const float *x = data(tokens), *w1 = data(w.w1), *b1 = data(w.b1), *w2 = data(w.w2), *b2 = data(w.b2);
+  const float *x = data(tokens), *b1 = w.b1, *b2 = w.b2;
   if (before) *before = empty_from_pool({shape.rows, hidden});
   float* const kept = before ? before->data_ptr<float>() : nullptr;
   float* const row_out = call_space().out.floats(plan.parts * shape.rows * width);
@@ -134,34 +146,36 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
     float* middle = mine.hidden.floats(task.count * kBlockLd);
     float* panel = mine.panel.floats(kernel.panel_floats);
     gather(x, row_token, task, width, in, task.count);
-    const float *first = w1 + task.expert * width * hidden, *second = w2 + task.expert * hidden * width;
+    const int64_t first = task.expert * width * hidden, second = task.expert * hidden * width;  // elements
     for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
       const int64_t columns = shape.chunk_columns(c);
       Product up;
       up.m = task.count, up.n = columns, up.k = width;
       up.a = in, up.a_block = task.count * kBlockLd;
-      up.b = first + c * kBlock, up.b_ld = hidden;
+      up.b = w.at(w.w1, first + c * kBlock), up.b_ld = hidden, up.b_type = w.type;
+      up.b_scale = w.scale1 ? w.scale1 + task.expert * hidden + c * kBlock : nullptr;
       up.c = middle, up.c_ld = kBlockLd;
       up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
       up.activation = static_cast<int>(activation);
       if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
-      up.next = second + c * kBlock * width;
+      up.next = w.at(w.w2, second + c * kBlock * width);
       up.next_rows = columns, up.next_ld = width;
       kernel.product(up, panel);
 
       Product down;
       down.m = task.count, down.n = width, down.k = columns;
       down.a = middle, down.a_block = task.count * kBlockLd;
-      down.b = second + c * kBlock * width, down.b_ld = width;
+      down.b = w.at(w.w2, second + c * kBlock * width), down.b_ld = width, down.b_type = w.type;
+      down.b_scale = w.scale2 ? w.scale2 + task.expert * width : nullptr;
       down.c = row_out + (task.part * shape.rows + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
       down.bias = c == 0 && b2 ? b2 + task.expert * width : nullptr;
       down.next_rows = width, down.next_ld = hidden;
       if (c + 1 < task.chunk_end) {
-        down.next = first + (c + 1) * kBlock;
+        down.next = w.at(w.w1, first + (c + 1) * kBlock);
       } else if (const int64_t then = peek(); then < static_cast<int64_t>(plan.tasks.size())) {
         const Task& soon = plan.tasks[static_cast<size_t>(then)];
-        down.next = w1 + soon.expert * width * hidden + soon.chunk * kBlock;
+        down.next = w.at(w.w1, soon.expert * width * hidden + soon.chunk * kBlock);
       }
       kernel.product(down, panel);
     }
@@ -171,6 +185,26 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const at::Tensor gate = float_gate(rows);
   combine(kernel, rows.map, data(gate), row_out, plan.parts, width, out.data_ptr<float>());
   return out;
+}
+
+}  // namespace
+
+at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
+                              Activation activation, at::Tensor* before) {
+  return run_forward(
+      tokens, rows,
+      {shape_of(rows, w), WeightType::fp32, data(w.w1), data(w.w2), data(w.b1), data(w.b2), nullptr, nullptr},
+      activation, before);
+}
+
+at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
+                                Activation activation) {
+  const ExpertMlpWeights& w = held.weights;
+  return run_forward(
+      tokens, rows,
+      {shape_of(rows, w), held.type == HeldType::bf16 ? WeightType::bf16 : WeightType::int8, w.w1.const_data_ptr(),
+       w.w2.const_data_ptr(), data(w.b1), data(w.b2), data(held.scale1), data(held.scale2)},
+      activation, nullptr);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,

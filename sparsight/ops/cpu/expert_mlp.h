@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/held_experts.h"
 
 namespace sparsight::cpu {
 
@@ -11,5 +12,8 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs);
+
+at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
+                                Activation activation);
 
 }  // namespace sparsight::cpu

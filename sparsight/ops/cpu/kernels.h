@@ -13,7 +13,7 @@ constexpr int64_t kBlock = 384;
 constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
-enum class WeightType { fp32, bf16 };
+enum class WeightType { fp32, bf16, int8 };
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
 // whatever the sizes of blocks: the bits do not depend on how the work is cut.
@@ -30,6 +30,7 @@ struct Product {
   int64_t b_ld = 0;
   bool b_transposed = false;
   WeightType b_type = WeightType::fp32;
+  const float* b_scale = nullptr;  // [n]: column j of B is b_scale[j] times what is stored
 
   float* c =
       nullptr;  // C(i,j) = c[j/kBlock*c_block + i*c_ld + j%kBlock]; for rows that lie in one piece c_block = kBlock

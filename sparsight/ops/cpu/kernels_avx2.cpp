@@ -26,7 +26,11 @@ struct Vec {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
   }
+  static T load(const int8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   static float value(float x) { return x; }
+  static float value(int8_t x) { return x; }
   static float value(uint16_t x) {
     const uint32_t bits = static_cast<uint32_t>(x) << 16;
     float out;

@@ -26,7 +26,11 @@ struct Vec {
     const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
   }
+  static T load(const int8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
   static float value(float x) { return x; }
+  static float value(int8_t x) { return x; }
   static float value(uint16_t x) {
     const uint32_t bits = static_cast<uint32_t>(x) << 16;
     float out;

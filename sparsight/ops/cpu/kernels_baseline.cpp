@@ -28,7 +28,9 @@ struct Vec {
     return x;
   }
   static T load(const uint16_t* p) { return T{value(p[0]), value(p[1]), value(p[2]), value(p[3])}; }
+  static T load(const int8_t* p) { return T{value(p[0]), value(p[1]), value(p[2]), value(p[3])}; }
   static float value(float x) { return x; }
+  static float value(int8_t x) { return x; }
   static float value(uint16_t x) {
     const uint32_t bits = static_cast<uint32_t>(x) << 16;
     float out;

@@ -199,7 +199,8 @@ struct Tile {
   int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  float* copy;  // receives B as it is read: [depth][columns of the tile]
+  const float* scale;  // of the columns of B; may be null
+  float* copy;         // receives B as it is read: [depth][columns of the tile]
   bool stream;
   int64_t ahead;  // fetch the elements of B so far ahead of those at work; 0: fetch what `fetch` says instead
   struct Fetch* fetch;
@@ -225,24 +226,17 @@ void run_tile(const Tile& t) {
   using T = typename V::T;
   constexpr int kLines = (kNv * V::lanes * static_cast<int>(sizeof(W)) + 63) / 64;
   T acc[kMr][kNv];
-  const bool whole = t.columns == kNv * V::lanes;
   const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
-  const auto load_c = [&](const float* p, int v) {
+  const auto load = [&](const float* p, int v) {
     return part(v) >= V::lanes ? V::load(p + v * V::lanes)
            : part(v) > 0       ? V::load_part(p + v * V::lanes, part(v))
                                : V::set1(0.0f);
   };
-  if (t.start == Start::c) {
-    for (int i = 0; i < kMr; ++i)
-      for (int v = 0; v < kNv; ++v)
-        acc[i][v] = whole ? V::load(t.c + i * t.c_ld + v * V::lanes) : load_c(t.c + i * t.c_ld, v);
-  } else {
-    for (int v = 0; v < kNv; ++v) {
-      const T first =
-          t.start == Start::bias ? (whole ? V::load(t.bias + v * V::lanes) : load_c(t.bias, v)) : V::set1(0.0f);
-      for (int i = 0; i < kMr; ++i) acc[i][v] = first;
-    }
-  }
+  const auto start = [&](int i, int v) {
+    return t.start == Start::c ? load(t.c + i * t.c_ld, v) : t.start == Start::bias ? load(t.bias, v) : V::set1(0.0f);
+  };
+  for (int i = 0; i < kMr; ++i)
+    for (int v = 0; v < kNv; ++v) acc[i][v] = t.scale ? V::set1(0.0f) : start(i, v);
 
   const float* a = t.a;
   const W* b = static_cast<const W*>(t.b);
@@ -290,6 +284,9 @@ void run_tile(const Tile& t) {
     t.fetch->row_end = row_end;
   }
 
+  if (t.scale)
+    for (int i = 0; i < kMr; ++i)
+      for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(acc[i][v], load(t.scale, v), start(i, v));
   for (int i = 0; i < kMr; ++i)
     for (int v = 0; v < kNv; ++v) {
       float* to = t.c + i * t.c_ld + v * V::lanes;
@@ -384,6 +381,7 @@ void multiply(const Product& p, float* panel) {
         for (; j + width <= p.n; j += width) {
           t.b = b_at(j);
           t.bias = p.bias ? p.bias + j : nullptr;
+          t.scale = p.b_scale ? p.b_scale + j : nullptr;
           for (int64_t half = 0; half < halves; ++half) {
             const int64_t i = p.m * half / halves, rows = p.m * (half + 1) / halves - i;
             t.a = a + i * kBlockLd;
@@ -405,6 +403,7 @@ void multiply(const Product& p, float* panel) {
       }
       t.columns = columns;
       t.bias = p.bias ? p.bias + j : nullptr;
+      t.scale = p.b_scale ? p.b_scale + j : nullptr;
       t.ahead = 0;
       const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
         return Fetch(from, rows, length * kSize, ld * kSize, V::piece, groups * depth);
@@ -446,6 +445,8 @@ void product_any(const Product& p, float* panel) {
   if (p.m == 0 || p.n == 0) return;
   if (p.b_type == WeightType::bf16)
     multiply<V, uint16_t, false>(p, panel);
+  else if (p.b_type == WeightType::int8)
+    multiply<V, int8_t, false>(p, panel);
   else if (p.a_transposed)
     multiply<V, float, true>(p, panel);
   else
