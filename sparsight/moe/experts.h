@@ -6,7 +6,6 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/moe/routing.h"
-#include "sparsight/ops/activation.h"
 
 namespace sparsight {
 
@@ -15,13 +14,14 @@ struct ExpertShape {
   int64_t experts = 0;  // E
   int64_t width = 0;    // D
   int64_t hidden = 0;   // F
-  Activation activation = Activation::gelu;
+  int64_t outputs = 0;  // numbers that an expert answers a row with; 0: D, as in every layer of a transformer
+  int64_t output_width() const { return outputs > 0 ? outputs : width; }
 };
 
 class Experts : public torch::nn::Module {
  public:
-  // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D]. Experts without
-  // rows are not computed and receive a gradient of exactly 0.
+  // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D], or
+  // [R,outputs] where the shape says so. Experts without rows are not computed and receive a gradient of exactly 0.
   virtual at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) = 0;
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default

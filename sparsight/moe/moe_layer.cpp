@@ -2,6 +2,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/shared_experts.h"
 #include "sparsight/moe/soft_dispatch.h"
 
 namespace sparsight {
@@ -10,8 +11,22 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
     : path_(place.path),
       router_(register_module("router", spec.make_router({place.width, spec.options.experts}))),
       experts_(register_module("experts", spec.make_experts(place.width, place.mlp_hidden))),
+      shared_(spec.make_shared_experts(place.width, place.mlp_hidden)),
+      shared_count_(spec.options.shared),
+      output_sigmoid_(spec.options.output_sigmoid),
       capacity_(spec.capacity),
-      losses_(with_paper_weights(spec.losses, router_->paper_losses())) {}
+      losses_(with_paper_weights(spec.losses, router_->paper_losses())) {
+  if (shared_) register_module("shared", shared_);
+}
+
+at::Tensor MoeLayer::finish(at::Tensor routed, const at::Tensor& tokens, const at::Tensor& valid) {
+  if (!shared_ && !output_sigmoid_) return routed;
+  const at::Tensor padding = valid.defined() ? valid.logical_not().unsqueeze(1) : at::Tensor();
+  // What lies in padding may be NaN, which must not reach the weights' gradients.
+  const auto cleared = [&](const at::Tensor& x) { return padding.defined() ? x.masked_fill(padding, 0) : x; };
+  if (shared_) routed = routed + run_shared_experts(cleared(tokens), *shared_, shared_count_);
+  return cleared(output_sigmoid_ ? at::sigmoid(routed) : routed);
+}
 
 MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
                             const PoolInfo& pool) {
@@ -20,12 +35,12 @@ MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout,
   MoeOutput out;
   if (auto* soft = dynamic_cast<SoftRouter*>(router_.get())) {
     out.soft = soft->mix(input);
-    out.tokens = run_soft_experts(tokens, *out.soft, *experts_);
+    out.tokens = finish(run_soft_experts(tokens, *out.soft, *experts_), tokens, pool.valid);
     return out;
   }
   out.routing = router_->route(input);
   apply_capacity(out.routing, capacity_, capacity_factor(capacity_, is_training()));
-  out.tokens = run_experts(tokens, out.routing, *experts_);
+  out.tokens = finish(run_experts(tokens, out.routing, *experts_), tokens, pool.valid);
   if (is_training()) out.losses = compute_losses(out.routing, losses_);
   return out;
 }

@@ -41,9 +41,15 @@ class MoeLayer : public torch::nn::Module {
   Experts& experts() { return *experts_; }
 
  private:
+  // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
+  at::Tensor finish(at::Tensor routed, const at::Tensor& tokens, const at::Tensor& valid);
+
   std::string path_;
   std::shared_ptr<Router> router_;
   std::shared_ptr<Experts> experts_;
+  std::shared_ptr<Experts> shared_;  // null without shared experts
+  int64_t shared_count_;
+  bool output_sigmoid_;
   CapacityOptions capacity_;
   LossOptions losses_;
 };

@@ -11,14 +11,19 @@ void MoeOptions::declare(OptionSet& set) {
       "blocks whose MLP is replaced by an MoE layer; negative numbers count from the end; empty: a dense model");
   set.integer("experts", &experts, {1, 65536}, "experts of each MoE layer");
   set.integer("hidden", &hidden, {0, 1 << 20}, "hidden width of an expert; 0: that of the MLP it replaces");
-  set.choice("expert", &expert, expert_kinds().names(), "kind of expert");
-  set.choice("activation", &activation, activation_names(), "activation of the experts");
+  set.integer("shared", &shared, {0, 4096}, "experts that see every token, added without a gate (DeepSeek)");
+  set.integer("shared_hidden", &shared_hidden, {0, 1 << 20}, "hidden width of a shared expert; 0: that of the others");
+  set.flag("output_sigmoid", &output_sigmoid, "a sigmoid on the layer's output");
 }
 
 std::shared_ptr<Experts> MoeSpec::make_experts(int64_t width, int64_t mlp_hidden) const {
-  const ExpertShape shape{options.experts, width, options.hidden ? options.hidden : mlp_hidden,
-                          parse_activation(options.activation)};
-  return expert_kinds().make(options.expert, Json::object(), "moe", shape);
+  return make_kind({options.experts, width, options.hidden > 0 ? options.hidden : mlp_hidden});
+}
+
+std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp_hidden) const {
+  if (options.shared == 0) return nullptr;
+  const int64_t hidden = options.hidden > 0 ? options.hidden : mlp_hidden;
+  return make_kind({options.shared, width, options.shared_hidden > 0 ? options.shared_hidden : hidden});
 }
 
 std::vector<bool> MoeSpec::places(int64_t depth) const {
@@ -38,13 +43,19 @@ MoeSpec read_moe_spec(const Json& resolved) {
                // Checkpoints from before the section existed have no limit.
                resolved.contains("capacity") ? read_section<CapacityOptions>(resolved, "capacity") : CapacityOptions(),
                read_section<LossOptions>(resolved, "losses"),
+               {},
                {}};
   spec.make_router = [resolved](RouterShape shape) { return make_component(routers(), resolved, "router", shape); };
+  const Json experts = resolved.value("experts", Json{{"name", "mlp"}});  // checkpoints from before had no other kind
+  spec.make_kind = [experts](ExpertShape shape) {
+    return make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);
+  };
   return spec;
 }
 
 MoeSpec default_moe_spec(const std::vector<int64_t>& blocks) {
   MoeSpec spec = read_moe_spec({{"moe", Json::object()},
+                                {"experts", {{"name", "mlp"}}},
                                 {"capacity", Json::object()},
                                 {"losses", Json::object()},
                                 {"router", {{"name", "softmax_topk"}}}});

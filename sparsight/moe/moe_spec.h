@@ -1,4 +1,5 @@
-// What the configuration says about a model's MoE layers: sections [moe], [router], [capacity] and [losses].
+// What the configuration says about a model's MoE layers: sections [moe], [experts], [router], [capacity] and
+// [losses].
 #pragma once
 
 #include <functional>
@@ -18,8 +19,9 @@ struct MoeOptions {
   std::vector<int64_t> blocks;
   int64_t experts = 8;
   int64_t hidden = 0;
-  std::string expert = "mlp";
-  std::string activation = "gelu";
+  int64_t shared = 0;
+  int64_t shared_hidden = 0;
+  bool output_sigmoid = false;
   void declare(OptionSet& set);
 };
 
@@ -28,15 +30,18 @@ struct MoeSpec {
   CapacityOptions capacity;
   LossOptions losses;
   std::function<std::shared_ptr<Router>(RouterShape)> make_router;
+  std::function<std::shared_ptr<Experts>(ExpertShape)> make_kind;  // of [experts] name
 
-  // The layer's experts for tokens of `width`; [moe] hidden = 0 stands for `mlp_hidden`.
+  // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 stands for
+  // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert.
   std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden) const;
+  std::shared_ptr<Experts> make_shared_experts(int64_t width, int64_t mlp_hidden) const;
 
   // Which of `depth` blocks hold an MoE layer. Raises UsageError for a block that does not exist.
   std::vector<bool> places(int64_t depth) const;
 };
 
-// From a resolved configuration with the sections [moe], [router], [capacity] and [losses].
+// From a resolved configuration with the sections [moe], [experts], [router], [capacity] and [losses].
 MoeSpec read_moe_spec(const Json& resolved);
 
 // No MoE layers, or those of the default router in `blocks`: for programs without a configuration file.

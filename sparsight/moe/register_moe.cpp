@@ -1,6 +1,9 @@
 #include "sparsight/moe/register_moe.h"
 
+#include "sparsight/moe/experts/conv_experts.h"
+#include "sparsight/moe/experts/linear_experts.h"
 #include "sparsight/moe/experts/mlp_experts.h"
+#include "sparsight/moe/experts/swiglu_experts.h"
 #include "sparsight/moe/losses/entropy.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
@@ -83,7 +86,12 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
 Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
   static auto registry = [] {
     Registry<std::shared_ptr<Experts>, ExpertShape> r("kind of expert");
-    r.add<MlpExpertsOptions>("mlp", "two linear maps with an activation between them", construct<MlpExperts>);
+    r.add<MlpExpertsOptions>("mlp", "linear maps with an activation between them: one hidden layer, or more",
+                             construct<MlpExperts>);
+    r.add<SwigluExpertsOptions>("swiglu", "gated perceptrons: (silu(x W) * x V) U", construct<SwigluExperts>);
+    r.add<LinearExpertsOptions>("linear", "one linear map", construct<LinearExperts>);
+    r.add<ConvExpertsOptions>("conv", "small CNNs on patches: convolution, activation, pooling, linear map",
+                              construct<ConvExperts>);
     return r;
   }();
   return registry;

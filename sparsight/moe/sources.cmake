@@ -32,6 +32,11 @@ torch_sources(
   moe/routers/softmax_topk.cpp)
 # One by one: in unity batches, adding a file would regroup, and so recompile, everything listed after it.
 set(moe_alone
+  moe/experts/conv_experts.cpp
+  moe/experts/expert_parameters.cpp
+  moe/experts/linear_experts.cpp
+  moe/experts/patch_conv.cpp
+  moe/experts/swiglu_experts.cpp
   moe/router.cpp
   moe/routers/balanced_batchwise.cpp
   moe/routers/base.cpp
@@ -50,6 +55,7 @@ set(moe_alone
   moe/routers/sinkhorn.cpp
   moe/routers/soft_moe.cpp
   moe/routers/switch_top1.cpp
+  moe/shared_experts.cpp
   moe/soft_dispatch.cpp)
 torch_sources(${moe_alone})
 set_source_files_properties(${moe_alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

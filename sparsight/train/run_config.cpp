@@ -10,6 +10,15 @@
 #include "sparsight/train/train_options.h"
 
 namespace sparsight {
+namespace {
+
+Section experts_section() {
+  Section section = named_section("experts", "what an expert of an MoE layer is", "mlp", expert_kinds());
+  section.formerly = {{"name", "moe.expert"}, {"activation", "moe.activation"}};
+  return section;
+}
+
+}  // namespace
 
 const std::vector<Section>& config_sections() {
   static const std::vector<Section> sections{
@@ -19,6 +28,7 @@ const std::vector<Section>& config_sections() {
       plain_section<LoaderOptions>("loader", "batches, their order and the threads that prepare them"),
       named_section("model", "the model", "vit", models()),
       plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
+      experts_section(),
       named_section("router", "how tokens choose experts", "softmax_topk", routers()),
       plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),

@@ -1,6 +1,7 @@
 #include "sparsight/moe/moe_spec.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
@@ -29,6 +30,19 @@ TEST(MoeSpec, ReadsItsFourSections) {
   const Routing routing = router->route({torch::ones({2, 3}), {1, 2, 0, 0, 0}, "moe", {}});
   EXPECT_EQ(routing.per_token, 1);
   EXPECT_EQ(routing.experts, 4);
+}
+
+TEST(MoeSpec, MakesTheKindOfExpertThatItsSectionNames) {
+  const Json resolved{{"moe", {{"experts", 4}, {"hidden", 6}, {"shared", 2}, {"shared_hidden", 5}}},
+                      {"experts", {{"name", "swiglu"}}},
+                      {"capacity", Json::object()},
+                      {"losses", Json::object()},
+                      {"router", {{"name", "softmax_topk"}}}};
+  const MoeSpec spec = read_moe_spec(resolved);
+  const auto experts = spec.make_experts(3, 100), shared = spec.make_shared_experts(3, 100);
+  EXPECT_EQ(experts->named_parameters()["w1"].sizes(), (std::vector<int64_t>{4, 3, 12}));
+  EXPECT_EQ(shared->named_parameters()["w1"].sizes(), (std::vector<int64_t>{2, 3, 10}));
+  EXPECT_EQ(default_moe_spec().make_shared_experts(3, 100), nullptr);
 }
 
 TEST(MoeSpec, HasNoMoeLayersByDefault) {

@@ -1,6 +1,8 @@
 torch_tests(
   moe/capacity_test.cpp
+  moe/experts/expert_kinds_test.cpp
   moe/experts/moe_mlp_test.cpp
+  moe/experts/patch_conv_test.cpp
   moe/losses/balance_losses_test.cpp
   moe/losses/cv_squared_test.cpp
   moe/losses/shazeer_losses_test.cpp
@@ -24,4 +26,5 @@ torch_tests(
   moe/routers/softmax_topk_test.cpp
   moe/routers/switch_top1_test.cpp
   moe/routing_stats_test.cpp
+  moe/shared_experts_test.cpp
   moe/toy_regression_test.cpp)

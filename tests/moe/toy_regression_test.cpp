@@ -22,7 +22,8 @@ TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
   const at::Tensor centres = 2 * test::random_tensor({kClusters, kSide}, 1, torch::kFloat);
   const at::Tensor maps = test::random_tensor({kClusters, kSide, kSide}, 2, torch::kFloat) / std::sqrt(8.f);
   const auto cv_load = [&](double weight) {
-    MoeSpec spec = read_moe_spec({{"moe", {{"experts", 8}, {"hidden", 16}, {"activation", "relu"}}},
+    MoeSpec spec = read_moe_spec({{"moe", {{"experts", 8}, {"hidden", 16}}},
+                                  {"experts", {{"name", "mlp"}, {"activation", "relu"}}},
                                   {"losses", {{"importance", weight}, {"load", weight}}},
                                   {"router", {{"name", "noisy_topk"}, {"k", 2}}}});
     MoeLayer layer(spec, {"moe", kSide, 16});

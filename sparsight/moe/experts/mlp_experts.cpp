@@ -1,50 +1,60 @@
 #include "sparsight/moe/experts/mlp_experts.h"
 
-#include <ATen/autocast_mode.h>
-
+#include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
 
 namespace sparsight {
-namespace {
 
-// What a linear layer would compute in: the autocast type where autocast is on, else the type of the rows.
-at::ScalarType expert_type(const at::Tensor& rows) {
-  const auto device = rows.device().type();
-  const bool lowered = rows.scalar_type() != torch::kDouble && at::autocast::is_autocast_enabled(device);
-  return lowered ? at::autocast::get_autocast_dtype(device) : rows.scalar_type();
+void MlpExpertsOptions::declare(OptionSet& set) {
+  set.choice("activation", &activation, activation_names(), "activation of the hidden layers");
+  set.flag("bias", &bias, "biases in the linear maps");
+  set.integer("depth", &depth, {1, 100}, "hidden layers");
+  set.flag("recompute", &recompute,
+           "compute the hidden layer again in the backward pass instead of keeping it (less memory, slower)");
 }
 
-}  // namespace
-
 MlpExperts::MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape)
-    : weights{register_parameter("w1", torch::zeros({shape.experts, shape.width, shape.hidden})),
-              register_parameter("b1", torch::zeros({shape.experts, shape.hidden})),
-              register_parameter("w2", torch::zeros({shape.experts, shape.hidden, shape.width})),
-              register_parameter("b2", torch::zeros({shape.experts, shape.width}))},
-      activation_(shape.activation),
-      recompute_(options.recompute) {}
+    : activation_(parse_activation(options.activation)), recompute_(options.recompute) {
+  if (options.recompute && options.depth > 1)
+    fail_usage("[experts] recompute works with one hidden layer, but depth is ", options.depth,
+               "; switch one of them off");
+  for (int64_t i = 0; i <= options.depth; ++i)
+    layers_.emplace_back(*this, ExpertLinearOptions{.number = i + 1,
+                                                    .experts = shape.experts,
+                                                    .in = i == 0 ? shape.width : shape.hidden,
+                                                    .out = i == options.depth ? shape.output_width() : shape.hidden,
+                                                    .bias = options.bias});
+}
 
-MoeMlpWeights MlpExperts::weights_as(at::ScalarType type) const {
-  return {weights.w1.to(type), weights.b1.to(type), weights.w2.to(type), weights.b2.to(type)};
+// The kernels know one hidden layer between equal widths.
+bool MlpExperts::is_fused() const {
+  return layers_.size() == 2 && layers_[0].weight.size(1) == layers_[1].weight.size(2);
+}
+
+MoeMlpWeights MlpExperts::fused_weights(at::ScalarType type) const {
+  const auto bias = [&](size_t i) { return layers_[i].bias.defined() ? layers_[i].bias.to(type) : at::Tensor(); };
+  return {layers_[0].weight.to(type), bias(0), layers_[1].weight.to(type), bias(1)};
 }
 
 at::Tensor MlpExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
-  const auto type = expert_type(rows);
-  return moe_mlp(rows.to(type), offsets, weights_as(type), activation_);
+  at::Tensor x = rows.to(expert_type(rows));
+  if (is_fused()) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (i > 0) x = activate(x, activation_);
+    x = layers_[i](x, offsets);
+  }
+  return x;
 }
 
 at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing) {
+  if (!is_fused()) return Experts::apply_routing(tokens, routing);
   const auto type = expert_type(tokens);
-  return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, weights_as(type),
+  return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),
                     {activation_, recompute_});
 }
 
 void MlpExperts::initialize(const InitRandom& random) {
-  init_normal(weights.w1, kVitStd, random.stream("w1"));
-  init_normal(weights.w2, kVitStd, random.stream("w2"));
-  const torch::NoGradGuard no_grad;
-  weights.b1.zero_();
-  weights.b2.zero_();
+  for (ExpertLinear& layer : layers_) layer.initialize(random);
 }
 
 }  // namespace sparsight

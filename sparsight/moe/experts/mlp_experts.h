@@ -1,32 +1,38 @@
-// Experts that are two-layer perceptrons: the usual ones. Letters: moe/axes.md.
+// Experts that are perceptrons with one hidden layer, the usual ones, or with several. Letters: moe/axes.md.
 #pragma once
+
+#include <vector>
 
 #include "sparsight/core/options.h"
 #include "sparsight/moe/experts.h"
+#include "sparsight/moe/experts/expert_parameters.h"
 #include "sparsight/moe/experts/moe_mlp.h"
-#include "sparsight/nn/init.h"
 
 namespace sparsight {
 
 struct MlpExpertsOptions {
+  std::string activation = "gelu";
+  bool bias = true;
+  int64_t depth = 1;
   bool recompute = false;
-  void declare(OptionSet& set) {  // shape and activation come from [moe]
-    set.flag("recompute", &recompute,
-             "compute the hidden layer again in the backward pass instead of keeping it (less memory, slower)");
-  }
+  void declare(OptionSet& set);
 };
 
+// x W1 + b1, activation, ..., W<depth+1> + b<depth+1>: D -> F -> ... -> F -> D. With depth 4 these are the experts of
+// MoE-1-Deep (Shazeer et al. 2017, appendix C).
 class MlpExperts : public Experts, public Initialized {
  public:
+  // Raises UsageError for recompute with several hidden layers.
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing) override;
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
 
-  MoeMlpWeights weights;  // w1 [E,D,F], b1 [E,F], w2 [E,F,D], b2 [E,D]
-
  private:
-  MoeMlpWeights weights_as(at::ScalarType type) const;
+  bool is_fused() const;
+  MoeMlpWeights fused_weights(at::ScalarType type) const;  // of one hidden layer
+
+  std::vector<ExpertLinear> layers_;
   Activation activation_;
   bool recompute_;
 };

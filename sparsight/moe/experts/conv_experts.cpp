@@ -1,0 +1,70 @@
+#include "sparsight/moe/experts/conv_experts.h"
+
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/grouped_linear.h"
+
+namespace sparsight {
+namespace {
+
+PatchShape square_patch(int64_t channels, int64_t width) {
+  if (channels == 0) channels = width;
+  const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(width / channels))) : 0;
+  if (side * side * channels != width)
+    fail_usage("[experts] channels = ", channels, ": a row of ", width,
+               " numbers is no square patch of so many channels; choose channels so that ", width,
+               " / channels is a square number, or 0 for a patch of one pixel");
+  return {channels, side, side};
+}
+
+PatchKernel kernel_for(const ConvExpertsOptions& options, const PatchShape& patch) {
+  const PatchKernel kernel{options.kernel == 0 ? patch.height : options.kernel, options.padding, options.stride};
+  if (kernel.side > patch.height + 2 * kernel.padding)
+    fail_usage("[experts] kernel = ", kernel.side, " is larger than the patch of ", patch.height, "x", patch.width,
+               " with padding = ", kernel.padding, "; lower kernel or raise padding");
+  return kernel;
+}
+
+}  // namespace
+
+void ConvExpertsOptions::declare(OptionSet& set) {
+  set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
+  set.integer("kernel", &kernel, {0, 1024}, "side of the convolution's kernel; 0: that of the patch");
+  set.integer("padding", &padding, {0, 1024}, "zeros around each patch");
+  set.integer("stride", &stride, {1, 1024}, "stride of the convolution");
+  set.choice("activation", &activation, activation_names(), "activation after the convolution");
+  set.choice("pool", &pool, {"sum", "mean"}, "what is taken over the places of the kernel");
+  set.flag("bias", &bias, "a bias for each filter");
+  set.flag("train_output", &train_output, "train the map from filters to the output; off: fixed draws of N(0,1)");
+}
+
+ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape)
+    : patch_(square_patch(options.channels, shape.width)),
+      kernel_(kernel_for(options, patch_)),
+      activation_(parse_activation(options.activation)),
+      mean_(options.pool == "mean"),
+      train_output_(options.train_output) {
+  const int64_t taps = patch_.channels * kernel_.side * kernel_.side;
+  w1 = register_parameter("w1", torch::zeros({shape.experts, taps, shape.hidden}));
+  if (options.bias) b1 = register_parameter("b1", torch::zeros({shape.experts, shape.hidden}));
+  const at::Tensor output = torch::zeros({shape.experts, shape.hidden, shape.output_width()});
+  w2 = train_output_ ? register_parameter("w2", output) : register_buffer("w2", output);
+}
+
+at::Tensor ConvExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+  const auto type = expert_type(rows);
+  const at::Tensor bias = b1.defined() ? b1.to(type) : b1;
+  const at::Tensor map = activate(patch_conv(rows.to(type), offsets, w1.to(type), bias, patch_, kernel_), activation_);
+  const at::Tensor pooled = mean_ ? map.mean(1) : map.sum(1);  // [R,F]
+  return grouped_linear(pooled, offsets, w2.to(type));
+}
+
+void ConvExperts::initialize(const InitRandom& random) {
+  init_normal(w1, kVitStd, random.stream("w1"));
+  init_normal(w2, train_output_ ? kVitStd : 1.0, random.stream("w2"));
+  const torch::NoGradGuard no_grad;
+  if (b1.defined()) b1.zero_();
+}
+
+}  // namespace sparsight

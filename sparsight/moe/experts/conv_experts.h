@@ -1,0 +1,48 @@
+// Experts that are small CNNs on patches: a convolution, an activation, pooling over the places, a linear map. With a
+// kernel of the size of the patch and fixed output weights this is the expert of pMoE (Chowdhury et al. 2023, equation
+// 1, with gates and 1/l left to the layer). Letters: moe/axes.md; F filters.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/experts.h"
+#include "sparsight/moe/experts/expert_parameters.h"
+#include "sparsight/moe/experts/patch_conv.h"
+#include "sparsight/ops/activation.h"
+
+namespace sparsight {
+
+struct ConvExpertsOptions {
+  int64_t channels = 0;
+  int64_t kernel = 0;
+  int64_t padding = 0;
+  int64_t stride = 1;
+  std::string activation = "relu";
+  std::string pool = "sum";
+  bool bias = false;
+  bool train_output = true;
+  void declare(OptionSet& set);
+};
+
+// A row is a square patch: channels x side x side, flattened channel by channel.
+class ConvExperts : public Experts, public Initialized {
+ public:
+  // Raises UsageError where the width is no square number of pixels of `channels` numbers, or the kernel does not fit.
+  ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
+  // Weights N(0, 0.02²), biases 0; output weights that are not trained N(0, 1), as in pMoE.
+  void initialize(const InitRandom& random) override;
+
+  const PatchShape& patch() const { return patch_; }
+
+  // w1 [E,P,F], b1 [E,F]: the filters, P = channels * kernel². w2 [E,F,D]: the output map, a buffer where it is not
+  // trained. b1 is undefined without a bias; the output map has none.
+  at::Tensor w1, b1, w2;
+
+ private:
+  PatchShape patch_;
+  PatchKernel kernel_;
+  Activation activation_;
+  bool mean_, train_output_;
+};
+
+}  // namespace sparsight

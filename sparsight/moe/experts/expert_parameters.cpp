@@ -1,0 +1,35 @@
+#include "sparsight/moe/experts/expert_parameters.h"
+
+#include <ATen/autocast_mode.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/grouped_linear.h"
+
+namespace sparsight {
+
+at::ScalarType expert_type(const at::Tensor& rows) {
+  const auto device = rows.device().type();
+  const bool lowered = rows.scalar_type() != torch::kDouble && at::autocast::is_autocast_enabled(device);
+  return lowered ? at::autocast::get_autocast_dtype(device) : rows.scalar_type();
+}
+
+ExpertLinear::ExpertLinear(torch::nn::Module& owner, const ExpertLinearOptions& options)
+    : weight(
+          owner.register_parameter(cat("w", options.number), torch::zeros({options.experts, options.in, options.out}))),
+      number_(options.number) {
+  if (options.bias)
+    bias = owner.register_parameter(cat("b", options.number), torch::zeros({options.experts, options.out}));
+}
+
+at::Tensor ExpertLinear::operator()(const at::Tensor& rows, const at::Tensor& offsets) const {
+  const auto type = rows.scalar_type();
+  return grouped_linear(rows, offsets, weight.to(type), bias.defined() ? bias.to(type) : at::Tensor());
+}
+
+void ExpertLinear::initialize(const InitRandom& random) {
+  init_normal(weight, kVitStd, random.stream(cat("w", number_)));
+  const torch::NoGradGuard no_grad;
+  if (bias.defined()) bias.zero_();
+}
+
+}  // namespace sparsight

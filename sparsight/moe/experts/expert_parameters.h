@@ -1,0 +1,40 @@
+// What kinds of experts have in common: a linear map for each expert, and the type that they compute in.
+// Letters: moe/axes.md.
+#pragma once
+
+#include <string>
+
+#include <torch/nn/module.h>
+
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+// What a linear layer would compute in: the autocast type where autocast is on, else the type of the rows.
+at::ScalarType expert_type(const at::Tensor& rows);
+
+// Where a linear map stands: parameters w<number> [E,in,out] and b<number> [E,out].
+struct ExpertLinearOptions {
+  int64_t number = 1;
+  int64_t experts = 0;  // E
+  int64_t in = 0, out = 0;
+  bool bias = true;
+};
+
+class ExpertLinear {
+ public:
+  // Registers the parameters in `owner`.
+  ExpertLinear(torch::nn::Module& owner, const ExpertLinearOptions& options);
+
+  // rows: [R,in] of the type to compute in; offsets: [E+1]. Returns [R,out]. Differentiable.
+  at::Tensor operator()(const at::Tensor& rows, const at::Tensor& offsets) const;
+  void initialize(const InitRandom& random);  // weight N(0, 0.02²), bias 0
+
+  at::Tensor weight;  // [E,in,out]
+  at::Tensor bias;    // [E,out], or undefined
+
+ private:
+  int64_t number_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,16 @@
+#include "sparsight/moe/experts/linear_experts.h"
+
+namespace sparsight {
+
+void LinearExpertsOptions::declare(OptionSet& set) { set.flag("bias", &bias, "add a bias"); }
+
+LinearExperts::LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape)
+    : layer_(*this, {1, shape.experts, shape.width, shape.output_width(), options.bias}) {}
+
+at::Tensor LinearExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+  return layer_(rows.to(expert_type(rows)), offsets);
+}
+
+void LinearExperts::initialize(const InitRandom& random) { layer_.initialize(random); }
+
+}  // namespace sparsight

@@ -1,0 +1,37 @@
+#include "sparsight/moe/experts/patch_conv.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/grouped_linear.h"
+
+namespace sparsight {
+namespace {
+
+int64_t places(int64_t side, const PatchKernel& kernel) {
+  return (side + 2 * kernel.padding - kernel.side) / kernel.stride + 1;
+}
+
+// [R,D] -> [R*L,P]: what the kernel sees at each place.
+at::Tensor windows(const at::Tensor& rows, const PatchShape& patch, const PatchKernel& kernel) {
+  if (kernel.side == patch.height && kernel.side == patch.width && kernel.padding == 0) return rows;
+  const at::Tensor maps = rows.view({rows.size(0), patch.channels, patch.height, patch.width});
+  const at::Tensor columns = at::im2col(maps, {kernel.side, kernel.side}, {1, 1}, {kernel.padding, kernel.padding},
+                                        {kernel.stride, kernel.stride});  // [R,P,L]
+  return columns.transpose(1, 2).reshape({-1, columns.size(1)});
+}
+
+}  // namespace
+
+int64_t kernel_places(const PatchShape& patch, const PatchKernel& kernel) {
+  return places(patch.height, kernel) * places(patch.width, kernel);
+}
+
+at::Tensor patch_conv(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                      const at::Tensor& bias, const PatchShape& patch, const PatchKernel& kernel) {
+  SPARSIGHT_CHECK(rows.dim() == 2 && rows.size(1) == patch.channels * patch.height * patch.width);
+  SPARSIGHT_CHECK(weight.dim() == 3 && weight.size(1) == patch.channels * kernel.side * kernel.side);
+  const int64_t count = kernel_places(patch, kernel);
+  const at::Tensor maps = grouped_linear(windows(rows, patch, kernel), offsets * count, weight, bias);  // [R*L,F]
+  return maps.view({rows.size(0), count, weight.size(2)});
+}
+
+}  // namespace sparsight

@@ -1,0 +1,28 @@
+// A convolution per expert on patches: each row is a whole patch, of the image or of a feature map, flattened channel
+// by channel. Letters: moe/axes.md; R rows, grouped by expert; P = channels * kernel².
+#pragma once
+
+#include <torch/types.h>
+
+namespace sparsight {
+
+struct PatchShape {
+  int64_t channels = 0, height = 0, width = 0;  // channels * height * width numbers a row
+};
+
+struct PatchKernel {
+  int64_t side = 0;     // square; at most the padded patch
+  int64_t padding = 0;  // zeros on each edge of every patch: a patch does not see its neighbours
+  int64_t stride = 1;
+};
+
+// Places where the kernel fits: L.
+int64_t kernel_places(const PatchShape& patch, const PatchKernel& kernel);
+
+// rows: [R,D], D = channels * height * width; offsets: [E+1] int64; weight: [E,P,F], P in the order (channel, row,
+// column) of torch.nn.Conv2d; bias: [E,F] or undefined. Returns [R,L,F]: the map of each row, place by place.
+// Differentiable once. A kernel of the size of the patch is one inner product with the patch for each filter (L = 1).
+at::Tensor patch_conv(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                      const at::Tensor& bias, const PatchShape& patch, const PatchKernel& kernel);
+
+}  // namespace sparsight

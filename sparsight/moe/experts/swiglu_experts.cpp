@@ -1,0 +1,21 @@
+#include "sparsight/moe/experts/swiglu_experts.h"
+
+namespace sparsight {
+
+void SwigluExpertsOptions::declare(OptionSet& set) { set.flag("bias", &bias, "biases in the linear maps"); }
+
+SwigluExperts::SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape)
+    : in_(*this, {1, shape.experts, shape.width, 2 * shape.hidden, options.bias}),
+      out_(*this, {2, shape.experts, shape.hidden, shape.output_width(), options.bias}) {}
+
+at::Tensor SwigluExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+  const std::vector<at::Tensor> halves = in_(rows.to(expert_type(rows)), offsets).chunk(2, 1);
+  return out_(at::silu(halves[0]) * halves[1], offsets);
+}
+
+void SwigluExperts::initialize(const InitRandom& random) {
+  in_.initialize(random);
+  out_.initialize(random);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,28 @@
+// Gated experts: SwiGLU (Shazeer 2020, "GLU Variants Improve Transformer"), as in DeepSeek and Mixtral.
+// Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/experts.h"
+#include "sparsight/moe/experts/expert_parameters.h"
+
+namespace sparsight {
+
+struct SwigluExpertsOptions {
+  bool bias = false;
+  void declare(OptionSet& set);
+};
+
+// [g, u] = x W1 + b1 (two halves of F);  y = (silu(g) * u) W2 + b2. One product for both halves, as timm's
+// SwiGLUPacked lays them out.
+class SwigluExperts : public Experts, public Initialized {
+ public:
+  SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape);
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
+  void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+
+ private:
+  ExpertLinear in_, out_;  // w1 [E,D,2F], b1 [E,2F]; w2 [E,F,D], b2 [E,D]
+};
+
+}  // namespace sparsight

@@ -1,0 +1,149 @@
+// Every kind of expert, in every form that its settings allow: against its definition by single rows, gradients by
+// central differences, experts without rows, no rows at all, outputs of another width.
+#include <gtest/gtest.h>
+
+#include "sparsight/moe/experts/conv_experts.h"
+#include "sparsight/moe/register_moe.h"
+#include "sparsight/nn/init.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kExperts = 4, kWidth = 8, kHidden = 5, kRows = 8;
+
+// Groups of 3, 0, 1, 4 rows.
+at::Tensor ragged_offsets() { return torch::tensor({0, 3, 3, 4, 8}, torch::kLong); }
+const std::vector<int64_t> kExpertOfRow{0, 0, 0, 2, 3, 3, 3, 3};
+
+struct Form {
+  std::string kind;
+  Json settings;
+  int64_t outputs = 0;
+};
+
+void PrintTo(const Form& form, std::ostream* out) { *out << form.kind << " " << form.settings << " " << form.outputs; }
+
+const std::vector<Form> kForms{
+    {"mlp", Json::object()},
+    {"mlp", {{"activation", "gelu_tanh"}}},
+    {"mlp", {{"bias", false}, {"activation", "relu"}}},
+    {"mlp", {{"depth", 4}}},
+    {"mlp", Json::object(), 3},
+    {"mlp", {{"depth", 2}, {"bias", false}, {"activation", "silu"}}, 3},
+    {"swiglu", Json::object()},
+    {"swiglu", {{"bias", true}}, 3},
+    {"linear", Json::object()},
+    {"linear", {{"bias", false}}, 3},
+    {"conv", Json::object()},
+    {"conv", {{"channels", 2}, {"kernel", 1}, {"activation", "silu"}, {"bias", true}}},
+    {"conv", {{"channels", 2}, {"kernel", 2}, {"padding", 1}, {"pool", "mean"}, {"activation", "gelu"}}},
+    {"conv", {{"channels", 2}, {"train_output", false}, {"activation", "gelu"}}, 3},
+};
+
+std::shared_ptr<Experts> make(const Form& form, uint64_t seed = 1) {
+  auto experts =
+      expert_kinds().make(form.kind, form.settings, "experts", ExpertShape{kExperts, kWidth, kHidden, form.outputs});
+  initialize(*experts, seed);
+  experts->to(torch::kDouble);
+  const torch::NoGradGuard no_grad;
+  for (at::Tensor& p : experts->parameters()) p.mul_(20).add_(0.1);  // far from 0, so that every term shows
+  return experts;
+}
+
+using Weights = std::map<std::string, at::Tensor>;  // of one expert
+
+Weights weights_of(const Experts& experts, int64_t expert) {
+  Weights weights;
+  for (const auto& p : experts.named_parameters()) weights[p.key()] = p.value()[expert];
+  for (const auto& b : experts.named_buffers()) weights[b.key()] = b.value()[expert];
+  return weights;
+}
+
+at::Tensor affine(const at::Tensor& x, const Weights& w, int64_t number) {
+  const at::Tensor y = x.matmul(w.at(cat("w", number)));
+  const auto bias = w.find(cat("b", number));
+  return bias == w.end() ? y : y + bias->second;
+}
+
+// One row through one expert, as the header of each kind says.
+at::Tensor by_definition(const Form& form, const at::Tensor& x, const Weights& w) {
+  const Activation activation =
+      parse_activation(form.settings.value("activation", form.kind == "conv" ? "relu" : "gelu"));
+  if (form.kind == "linear") return affine(x, w, 1);
+  if (form.kind == "swiglu") {
+    const at::Tensor both = affine(x, w, 1);
+    return affine(at::silu(both.narrow(0, 0, kHidden)) * both.narrow(0, kHidden, kHidden), w, 2);
+  }
+  if (form.kind == "mlp") {
+    at::Tensor y = affine(x, w, 1);
+    for (int64_t layer = 2; w.count(cat("w", layer)); ++layer) y = affine(activate(y, activation), w, layer);
+    return y;
+  }
+  const int64_t channels = form.settings.value("channels", kWidth), side = channels == kWidth ? 1 : 2;
+  const int64_t kernel = form.settings.value("kernel", side);
+  const at::Tensor filters = w.at("w1").t().reshape({kHidden, channels, kernel, kernel});
+  const at::Tensor map =
+      activate(at::conv2d(x.view({1, channels, side, side}), filters, w.count("b1") ? w.at("b1") : at::Tensor(), 1,
+                          form.settings.value("padding", 0)),
+               activation)
+          .flatten(2)
+          .squeeze(0);  // [F,L]
+  return (form.settings.value("pool", "sum") == "sum" ? map.sum(1) : map.mean(1)).matmul(w.at("w2"));
+}
+
+}  // namespace
+
+class ExpertForm : public ::testing::TestWithParam<Form> {};
+
+TEST_P(ExpertForm, EqualsItsDefinitionRowByRow) {
+  const auto experts = make(GetParam());
+  const at::Tensor rows = test::random_tensor({kRows, kWidth}, 2);
+  const at::Tensor out = experts->forward(rows, ragged_offsets());
+  ASSERT_EQ(out.sizes(), (std::vector<int64_t>{kRows, GetParam().outputs ? GetParam().outputs : kWidth}));
+  for (int64_t r = 0; r < kRows; ++r) {
+    const at::Tensor expected = by_definition(GetParam(), rows[r], weights_of(*experts, kExpertOfRow[r]));
+    EXPECT_TRUE(torch::allclose(out[r], expected, 1e-10, 1e-10)) << r;
+  }
+}
+
+TEST_P(ExpertForm, GradientsAgreeWithCentralDifferencesAndAreZeroWithoutRows) {
+  const auto experts = make(GetParam());
+  const at::Tensor rows = test::random_tensor({kRows, kWidth}, 2);
+  const at::Tensor pull = test::random_tensor(experts->forward(rows, ragged_offsets()).sizes(), 3) * 0.1;
+  std::vector<at::Tensor> inputs = experts->parameters();
+  inputs.push_back(rows);
+  const auto loss = [&] { return (experts->forward(rows, ragged_offsets()) * pull).sum(); };
+  EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
+  for (const at::Tensor& p : experts->parameters()) EXPECT_EQ(p.grad()[1].abs().max().item<double>(), 0);
+}
+
+TEST_P(ExpertForm, NoRowsAtAllGiveAnEmptyResultAndZeroGradients) {
+  const auto experts = make(GetParam());
+  const at::Tensor out =
+      experts->forward(torch::empty({0, kWidth}, torch::kDouble), torch::zeros({kExperts + 1}, torch::kLong));
+  EXPECT_EQ(out.size(0), 0);
+  out.sum().backward();
+  for (const at::Tensor& p : experts->parameters()) EXPECT_EQ(p.grad().abs().max().item<double>(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Experts, ExpertForm, ::testing::ValuesIn(kForms));
+
+TEST(ConvExperts, FixedOutputWeightsAreSavedButNotTrained) {
+  const auto experts = make({"conv", {{"train_output", false}}});
+  EXPECT_EQ(experts->parameters().size(), 1u);
+  const at::Tensor fixed = experts->named_buffers()["w2"];
+  EXPECT_NEAR(fixed.std().item<double>(), 1, 0.2);  // N(0,1), 160 draws
+}
+
+TEST(ConvExperts, AWidthThatIsNoPatchIsRefused) {
+  const auto message = [](const Json& settings) {
+    return testing::message_of<UsageError>([&] { make({"conv", settings}); });
+  };
+  EXPECT_NE(message({{"channels", 3}}).find("no square patch"), std::string::npos);
+  EXPECT_NE(message({{"channels", 2}, {"kernel", 5}}).find("larger than the patch"), std::string::npos);
+}
+
+}  // namespace sparsight
