@@ -33,13 +33,30 @@ Routing SoftRouter::choose(const RouterInput&) {
   return {};
 }
 
+namespace {
+
+// The draws that the caller gave for `purpose`, or undefined.
+at::Tensor given_draws(const RouterInput& input, const std::string& purpose, const at::Tensor& like,
+                       at::IntArrayRef sizes) {
+  const auto given = input.pool.draws.find(purpose);
+  if (given == input.pool.draws.end()) return {};
+  if (given->second.sizes() != sizes)
+    fail("the draws \"", purpose, "\" have the shape ", given->second.sizes(), ", expected ", sizes);
+  return given->second.to(like.options());
+}
+
+}  // namespace
+
 at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const std::string& purpose) {
+  if (const at::Tensor given = given_draws(input, purpose, like, like.sizes()); given.defined()) return given;
   return normal_like(like, like.sizes(), input.random.stream(input.layer + ".router." + purpose),
                      static_cast<uint64_t>(input.pool.first_token * like.size(1)));
 }
 
 at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
                           const std::string& purpose) {
+  if (const at::Tensor given = given_draws(input, purpose, like, {like.size(0), columns}); given.defined())
+    return given;
   return uniform_like(like, {like.size(0), columns}, input.random.stream(input.layer + ".router." + purpose),
                       static_cast<uint64_t>(input.pool.first_token * columns));
 }
