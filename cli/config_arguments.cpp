@@ -4,8 +4,8 @@
 
 namespace sparsight::cli {
 
-void ConfigArguments::declare(CLI::App* verb) {
-  verb->add_option("config", file, "TOML configuration (left out: only defaults)")->type_name("FILE");
+void ConfigArguments::declare(CLI::App* verb, const std::string& name) {
+  verb->add_option(name, file, "TOML configuration (left out: only defaults)")->type_name("FILE");
   verb->add_option("--set", overrides, "Override a setting; may be repeated")
       ->type_name("SECTION.KEY=VALUE")
       ->allow_extra_args(false);

@@ -14,7 +14,8 @@ struct ConfigArguments {
   std::string file;
   std::vector<std::string> overrides;
 
-  void declare(CLI::App* verb);
+  // `name`: "config" for a positional argument, or a flag such as "--config".
+  void declare(CLI::App* verb, const std::string& name = "config");
   Config read() const;    // only defaults where there is no file
   Json resolved() const;  // checked against config_sections()
 };

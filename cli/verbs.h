@@ -17,6 +17,7 @@ void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_moe(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_report(CLI::App& app);
 void add_train(CLI::App& app);

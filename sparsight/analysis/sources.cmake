@@ -7,4 +7,5 @@ light_sources(
   analysis/routing_accumulator.cpp
   analysis/vit_cost.cpp)
 torch_sources(
-  analysis/explain.cpp)
+  analysis/explain.cpp
+  analysis/moe_trial.cpp)

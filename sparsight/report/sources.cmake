@@ -12,7 +12,8 @@ light_sources(
   report/table.cpp)
 torch_sources(
   report/explain_items.cpp
-  report/explain_run.cpp)
+  report/explain_run.cpp
+  report/moe_trial_table.cpp)
 
 # The scripts and styles of the report are built into the program: it needs no files beside it and no network.
 enable_language(ASM)

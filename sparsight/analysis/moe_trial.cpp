@@ -1,0 +1,187 @@
+#include "sparsight/analysis/moe_trial.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/data/readers/npy.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/moe/routing_stats.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+namespace {
+
+constexpr char kPath[] = "moe";  // names the layer's random streams
+
+bool is_weight(const std::string& name) {
+  return name.starts_with("router.") || name.starts_with("experts.") || name.starts_with("shared.");
+}
+
+void take(MoeTrialInput& input, const std::string& name, const at::Tensor& tensor) {
+  if (name == "tokens")
+    input.tokens = tensor;
+  else if (name == "grad")
+    input.gradient = tensor;
+  else if (name == "noise")
+    input.pool.draws["noise"] = tensor;
+  else if (name.starts_with("noise."))
+    input.pool.draws[name.substr(6)] = tensor;
+  else if (name == "valid")
+    input.pool.valid = tensor.to(torch::kBool);
+  else if (name == "token_id")
+    input.pool.token_id = tensor.to(torch::kLong);
+  else if (name == "target")
+    input.pool.target = tensor;
+  else if (is_weight(name))
+    input.weights.emplace_back(name, tensor);
+  else
+    fail("tensor \"", printable(name),
+         "\" has no meaning here; known are tokens, grad, noise, noise.<purpose>, valid, token_id, target, router.*, "
+         "experts.* and shared.*");
+}
+
+void check_shape(const std::string& name, const at::Tensor& tensor, const std::vector<int64_t>& expected) {
+  if (tensor.defined() && tensor.sizes() != expected)
+    fail("tensor \"", name, "\" has the shape ", tensor.sizes(), ", expected ", at::IntArrayRef(expected));
+}
+
+void check_input(const MoeTrialInput& input, const TokenLayout& layout, int64_t experts) {
+  const int64_t tokens = layout.images * layout.per_image;
+  check_shape("grad", input.gradient, input.tokens.sizes().vec());
+  check_shape("valid", input.pool.valid, {tokens});
+  check_shape("token_id", input.pool.token_id, {tokens});
+  check_shape("target", input.pool.target, {layout.images, experts});
+  if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
+}
+
+TokenLayout layout_of(const at::Tensor& tokens) {
+  if (!tokens.defined()) fail("the file has no tensor \"tokens\"");
+  if (!tokens.is_floating_point() || tokens.dim() < 2 || tokens.dim() > 3 || tokens.size(-1) == 0)
+    fail("tokens must be floating-point numbers of the shape [N,D] or [B,S,D], got ", tokens.scalar_type(), " ",
+         tokens.sizes());
+  if (tokens.dim() == 2) return {1, tokens.size(0), 0, 0, 0};
+  return {tokens.size(0), tokens.size(1), 0, 0, 0};
+}
+
+// The weights of the input into the layer; returns the names of those that it did not give.
+std::vector<std::string> load_into(MoeLayer& layer, const NamedTensors& weights) {
+  std::map<std::string, at::Tensor> targets;
+  for (const auto& [name, tensor] : named_weights(layer)) targets[name] = tensor;
+  const torch::NoGradGuard no_grad;
+  for (const auto& [name, source] : weights) {
+    const auto target = targets.find(name);
+    if (target == targets.end()) {
+      std::vector<std::string> known;
+      for (const auto& entry : named_weights(layer)) known.push_back(entry.first);
+      fail("the layer has no weight \"", printable(name), "\" (it has: ", join(known), ")");
+    }
+    check_shape(name, source, target->second.sizes().vec());
+    target->second.copy_(source);
+    targets.erase(target);
+  }
+  std::vector<std::string> missing;
+  for (const auto& [name, tensor] : targets) missing.push_back(name);
+  return missing;
+}
+
+void add(NamedTensors& tensors, const std::string& name, const at::Tensor& tensor) {
+  if (tensor.defined()) tensors.emplace_back(name, tensor.detach().contiguous());
+}
+
+at::Tensor as_tensor(const std::vector<double>& values) { return torch::tensor(values, torch::kDouble); }
+
+void add_routing(NamedTensors& tensors, const Routing& routing) {
+  add(tensors, "clean_logits", routing.clean_logits);
+  add(tensors, "noisy_logits", routing.noisy_logits);
+  add(tensors, "noise_scale", routing.noise_scale);
+  add(tensors, "scores", routing.scores);
+  add(tensors, "threshold", routing.threshold);
+  for (const auto& [name, tensor] : NamedTensors{{"token", routing.token},
+                                                 {"expert", routing.expert},
+                                                 {"rank", routing.rank},
+                                                 {"gate", routing.gate},
+                                                 {"kept", routing.kept},
+                                                 {"position", routing.position},
+                                                 {"capacity", routing.capacity},
+                                                 {"chosen_count", routing.chosen_count},
+                                                 {"kept_count", routing.offsets.diff()}})
+    add(tensors, name, tensor);
+  const at::Tensor gate = (routing.gate * routing.kept).detach();
+  add(tensors, "gates",
+      torch::zeros({routing.tokens, routing.experts}, gate.options())
+          .index_put_({routing.token, routing.expert}, gate));
+  const RoutingStats stats = routing_stats(routing);
+  add(tensors, "importance", as_tensor(stats.importance));
+  add(tensors, "load", as_tensor(stats.smooth_load));
+}
+
+void add_soft_routing(NamedTensors& tensors, const SoftRouting& routing) {
+  add(tensors, "logits", routing.logits);
+  add(tensors, "dispatch", routing.dispatch);
+  add(tensors, "combine", routing.combine);
+}
+
+// d(objective) into the leaves; false where there is nothing to differentiate.
+bool backward(const MoeOutput& output, const at::Tensor& gradient) {
+  at::Tensor objective;
+  const auto plus = [&](const at::Tensor& term) { objective = objective.defined() ? objective + term : term; };
+  if (gradient.defined()) plus((output.tokens * gradient.reshape(output.tokens.sizes())).sum());
+  for (const NamedLoss& loss : output.losses) plus(loss.weight * loss.value);
+  if (!objective.defined() || !objective.requires_grad()) return false;
+  objective.backward();
+  return true;
+}
+
+}  // namespace
+
+MoeTrialInput read_moe_trial_input(const std::string& path) {
+  MoeTrialInput input;
+  if (path.ends_with(".npy")) {
+    input.tokens = read_npy(path);
+  } else {
+    for (const auto& [name, tensor] : read_safetensors(path).tensors) take(input, name, tensor);
+  }
+  layout_of(input.tokens);
+  return input;
+}
+
+MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& options) {
+  const TokenLayout layout = layout_of(input.tokens);
+  const auto type = options.float64 ? torch::kDouble : torch::kFloat;
+  const int64_t width = input.tokens.size(-1);
+  const MoeSpec spec = read_moe_spec(options.config);
+  check_input(input, layout, spec.options.experts);
+  const auto seed = options.config.at("run").at("seed").get<uint64_t>();
+
+  const auto layer = std::make_shared<MoeLayer>(spec, MoePlace{kPath, width, 4 * width});
+  initialize(*layer, seed);
+  layer->to(type);
+  MoeTrial trial;
+  trial.drawn = load_into(*layer, input.weights);
+  layer->train(options.training);
+
+  PoolInfo pool = input.pool;
+  for (auto& [purpose, draws] : pool.draws) draws = draws.to(type);
+  const at::Tensor tokens = input.tokens.to(type).reshape({-1, width}).clone().requires_grad_(true);
+  trial.output = layer->forward(tokens, layout, {seed, 0}, pool);
+  const at::Tensor gradient = input.gradient.defined() ? input.gradient.to(type) : at::Tensor();
+  const bool has_gradients = backward(trial.output, gradient);
+
+  NamedTensors& tensors = trial.tensors;
+  add(tensors, "output", trial.output.tokens.reshape(input.tokens.sizes()));
+  if (trial.output.soft)
+    add_soft_routing(tensors, *trial.output.soft);
+  else
+    add_routing(tensors, trial.output.routing);
+  for (const NamedLoss& loss : trial.output.losses) {
+    add(tensors, "loss." + loss.name, loss.value);
+    add(tensors, "loss_weight." + loss.name, torch::tensor(loss.weight, torch::kDouble));
+  }
+  if (has_gradients) {
+    add(tensors, "grad.tokens", tokens.grad().defined() ? tokens.grad().reshape(input.tokens.sizes()) : at::Tensor());
+    for (const auto& p : layer->named_parameters()) add(tensors, "grad." + p.key(), p.value().grad());
+  }
+  for (const auto& [name, tensor] : named_weights(*layer)) add(tensors, name, tensor);
+  return trial;
+}
+
+}  // namespace sparsight

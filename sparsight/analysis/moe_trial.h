@@ -1,0 +1,46 @@
+// One MoE layer run on given tokens, with everything that it computes kept as named tensors: for comparing the layer
+// with another implementation, or with arithmetic on paper. Letters: moe/axes.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/moe/moe_layer.h"
+
+namespace sparsight {
+
+// What a trial is given. Everything but the tokens is optional.
+struct MoeTrialInput {
+  at::Tensor tokens;     // [N,D], or [B,S,D]: B images of S tokens
+  at::Tensor gradient;   // of the shape of `tokens`: d(loss)/d(output)
+  PoolInfo pool;         // noise draws, padding, ...
+  NamedTensors weights;  // "router.*", "experts.*", "shared.*"; those missing are drawn from the seed
+};
+
+// From a .npy file (tokens) or a safetensors file with the tensors "tokens", "grad" (like tokens), "noise" ([N,E]; or
+// "noise.<purpose>"), "valid" ([N]), "token_id" ([N]), "target" ([B,E]) and weights. Raises Error for other names and
+// wrong shapes.
+MoeTrialInput read_moe_trial_input(const std::string& path);
+
+struct MoeTrialOptions {
+  Json config;  // resolved: [moe], [experts], [router], [capacity], [losses], run.seed; [moe] hidden = 0 stands for 4 D
+  bool training = false;
+  bool float64 = false;
+};
+
+struct MoeTrial {
+  MoeOutput output;                // its tensors of the shape [N,D]
+  std::vector<std::string> drawn;  // weights that the input did not give
+  // Everything: output, what the router decided and why, counts, losses, gradients ("grad.tokens", "grad.<weight>") and
+  // the layer's weights. docs/moe.md lists the names.
+  NamedTensors tensors;
+};
+
+// Gradients are those of <gradient, output> plus the weighted auxiliary losses; left out where neither is there. Raises
+// UsageError for settings and Error for tensors that do not fit.
+MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& options);
+
+}  // namespace sparsight

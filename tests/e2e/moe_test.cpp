@@ -1,0 +1,177 @@
+// `sparsight moe` on the published worked example of noisy top-k gating: 3 tokens, 4 toy experts E_i(x) = (i+1) x, k =
+// 2, and the loss sum_j <y_j, (1, 2, -1)>. Values of the specification, six decimals, computed in float64.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sparsight/io/safetensors.h"
+#include "tests/support/program.h"
+
+namespace sparsight::testing {
+namespace {
+
+using Rows = std::vector<double>;
+
+at::Tensor matrix(const Rows& values, int64_t rows) { return at::tensor(values, at::kDouble).view({rows, -1}); }
+
+at::Tensor tokens() { return matrix({1.0, -0.5, 0.25, 0.5, 1.5, -1.0, -1.25, 0.75, 0.5}, 3); }
+at::Tensor noise() { return matrix({0.5, -1.2, 0.3, 0.8, -0.7, 0.4, 1.1, -0.2, 1.5, -0.6, 0.2, -0.9}, 3); }
+
+// Weights are stored [E,D] for the router and [E,D,D] for the experts; the example gives Wg and Wn as [D,E].
+NamedTensors example() {
+  const at::Tensor wg = matrix({0.6, -0.4, 0.2, 0.1, -0.3, 0.5, 0.7, -0.2, 0.8, 0.1, -0.5, 0.4}, 3);
+  const at::Tensor wn = matrix({0.2, -0.1, 0.3, 0.0, 0.1, 0.4, -0.2, 0.3, -0.3, 0.2, 0.1, -0.4}, 3);
+  const at::Tensor scale = at::arange(1, 5, at::kDouble).view({4, 1, 1});
+  return {{"tokens", tokens()},
+          {"noise", noise()},
+          {"grad", at::tensor({1.0, 2.0, -1.0}, at::kDouble).repeat({3, 1})},
+          {"router.weight", wg.t().contiguous()},
+          {"router.noise_weight", wn.t().contiguous()},
+          {"experts.w1", (scale * at::eye(3, at::kDouble)).contiguous()}};
+}
+
+const std::vector<std::string> kLayer{"--set", "router.name=noisy_topk", "--set", "router.k=2",
+                                      "--set", "router.noise_floor=0",   "--set", "moe.experts=4",
+                                      "--set", "experts.name=linear",    "--set", "experts.bias=false",
+                                      "--set", "losses.importance=0",    "--set", "losses.load=0"};
+
+struct Trial {
+  ProgramResult result;
+  std::map<std::string, at::Tensor> tensors;
+};
+
+Trial run_layer(const NamedTensors& input, std::vector<std::string> more) {
+  const TemporaryFolder folder;
+  write_safetensors(folder.path("in.safetensors"), {input, {}});
+  std::vector<std::string> arguments{"moe", folder.path("in.safetensors"), "--out", folder.path("out.safetensors")};
+  arguments.insert(arguments.end(), kLayer.begin(), kLayer.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  Trial trial{run_program(arguments), {}};
+  if (trial.result.exit_code == 0)
+    for (const auto& [name, tensor] : read_safetensors(folder.path("out.safetensors")).tensors)
+      trial.tensors[name] = tensor;
+  return trial;
+}
+
+void expect_near(const Trial& trial, const std::string& name, const at::Tensor& expected, double tolerance) {
+  ASSERT_TRUE(trial.tensors.count(name)) << name;
+  const at::Tensor got = trial.tensors.at(name).to(at::kDouble);
+  EXPECT_TRUE(got.sizes() == expected.sizes() && at::allclose(got, expected, 0, tolerance)) << name << "\n" << got;
+}
+
+}  // namespace
+
+TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
+  for (const bool float64 : {true, false}) {
+    std::vector<std::string> flags{"--mode", "train"};
+    if (float64) flags.push_back("--float64");
+    const Trial trial = run_layer(example(), flags);
+    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const auto check = [&](const std::string& name, const Rows& values, int64_t rows) {
+      expect_near(trial, name, matrix(values, rows), float64 ? 1e-6 : 1e-5);
+    };
+    check("clean_logits", {0.95, -0.625, -0.275, 0.3, -0.95, 0.45, 1.65, -0.65, -0.575, 0.925, 0.025, -0.075}, 3);
+    check("noise_scale",
+          {0.731350, 0.575939, 0.928057, 0.575939, 1.005492, 0.883382, 0.575939, 1.205865, 0.543793, 0.989712, 0.483589,
+           0.705725},
+          3);
+    check("noisy_logits",
+          {1.315675, -1.316127, 0.003417, 0.760752, -1.653845, 0.803353, 2.283533, -0.891173, 0.240689, 0.331173,
+           0.121718, -0.710153},
+          3);
+    EXPECT_TRUE(at::equal(trial.tensors.at("expert"), at::tensor({0, 3, 2, 1, 1, 0}, at::kLong)));
+    EXPECT_TRUE(at::equal(trial.tensors.at("rank"), at::tensor({0, 1, 0, 1, 0, 1}, at::kLong)));
+    EXPECT_TRUE(at::equal(trial.tensors.at("chosen_count"), at::tensor({2, 2, 1, 1}, at::kLong)));
+    check("gates", {0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0.477394, 0.522606, 0, 0}, 3);
+    check("output", {2.094169, -1.047084, 0.523542, 1.4073, 4.2219, -2.8146, -1.903257, 1.141954, 0.761303}, 3);
+    check("grad.tokens", {2.190071, 4.157207, -2.013834, 3.336513, 5.635874, -3.221536, 1.590475, 3.008643, -1.486015},
+          3);
+    // dWg and dWn of the example are [D,E].
+    check("grad.router.weight",
+          {0.095810, -0.040108, 0.074630, -0.261845, -1.066211, 0.648435, 0.339811, 1.019432, -0.679621, -0.173775,
+           0.086888, -0.043444},
+          4);
+    check("grad.router.noise_weight",
+          {-0.003983, 0.006897, 0.030890, -0.109128, -0.221571, 0.171228, 0.163655, 0.490964, -0.327310, -0.060866,
+           0.030433, -0.015217},
+          4);
+  }
+}
+
+TEST(MoeVerb, GivesTheLossesOfTheExample) {
+  const Trial trial = run_layer(
+      example(), {"--mode", "train", "--float64", "--set", "losses.importance=0.1", "--set", "losses.load=0.1"});
+  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+  EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, 1e-6);
+  EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, 1e-6);
+  expect_near(trial, "importance", at::tensor({1.112672, 0.708006, 0.814600, 0.364723}, at::kDouble), 1e-6);
+  expect_near(trial, "load", at::tensor({1.042876, 1.735082, 1.459989, 1.138084}, at::kDouble), 1e-6);
+  EXPECT_NE(trial.result.out.find("CV(importance) 0.3565"), std::string::npos) << trial.result.out;
+  EXPECT_NE(trial.result.out.find("max/mean load 1.291"), std::string::npos) << trial.result.out;
+}
+
+TEST(MoeVerb, EvaluationUsesNoNoiseAndImagesAreTokensInARow) {
+  const Trial flat = run_layer(example(), {"--float64"});
+  ASSERT_EQ(flat.result.exit_code, 0) << flat.result.err;
+  expect_near(flat, "gates", matrix({0.657010, 0, 0, 0.342990, 0, 0.231475, 0.768525, 0, 0, 0.710950, 0.289050, 0}, 3),
+              1e-6);
+  NamedTensors images = example();
+  images[0].second = tokens().view({1, 3, 3});
+  images[2].second = images[2].second.view({1, 3, 3});
+  const Trial shaped = run_layer(images, {"--float64"});
+  ASSERT_EQ(shaped.result.exit_code, 0) << shaped.result.err;
+  EXPECT_TRUE(at::equal(shaped.tensors.at("output").view({3, 3}), flat.tensors.at("output")));
+}
+
+TEST(MoeVerb, TheSameSeedGivesTheSameFile) {
+  const NamedTensors only_tokens{{"tokens", tokens()}};
+  const Trial first = run_layer(only_tokens, {"--seed", "5", "--mode", "train"});
+  const Trial again = run_layer(only_tokens, {"--seed", "5", "--mode", "train"});
+  const Trial other = run_layer(only_tokens, {"--seed", "6", "--mode", "train"});
+  ASSERT_EQ(first.result.exit_code, 0) << first.result.err;
+  EXPECT_NE(first.result.err.find("drawn from the seed: experts.w1"), std::string::npos) << first.result.err;
+  EXPECT_TRUE(at::equal(first.tensors.at("output"), again.tensors.at("output")));
+  EXPECT_FALSE(at::equal(first.tensors.at("output"), other.tensors.at("output")));
+}
+
+TEST(MoeVerb, BadInputIsOneClearLine) {
+  const auto complaint = [](const NamedTensors& input, int exit_code, std::vector<std::string> more = {}) {
+    const Trial trial = run_layer(input, std::move(more));
+    EXPECT_EQ(trial.result.exit_code, exit_code) << trial.result.err;
+    EXPECT_EQ(std::count(trial.result.err.begin(), trial.result.err.end(), '\n'), 1) << trial.result.err;
+    return trial.result.err;
+  };
+  const auto with = [](const std::string& name, const at::Tensor& tensor) {
+    NamedTensors input;
+    for (const auto& [key, value] : example())
+      if (key != name) input.emplace_back(key, value);
+    input.emplace_back(name, tensor);
+    return input;
+  };
+  const auto says = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  says(complaint({{"grad", tokens()}}, 1), "no tensor \"tokens\"");
+  says(complaint(with("tokens", at::ones({3})), 1), "[N,D] or [B,S,D]");
+  says(complaint(with("tokens", tokens() / 0), 1), "NaN or infinite");
+  says(complaint(with("grad", at::ones({2, 3})), 1), "\"grad\" has the shape [2, 3], expected [3, 3]");
+  says(complaint(with("noise", at::ones({3, 5})), 1, {"--mode", "train"}), "expected [3, 4]");
+  says(complaint(with("router.weight", at::ones({5, 3})), 1),
+       "\"router.weight\" has the shape [5, 3], expected [4, 3]");
+  says(complaint(with("router.wieght", at::ones({4, 3})), 1), "no weight \"router.wieght\"");
+  says(complaint(with("tolkens", tokens()), 1), "\"tolkens\" has no meaning here");
+  says(complaint(example(), 2, {"--set", "router.k=9"}), "experts");
+  EXPECT_EQ(run_program({"moe", "no/such/file.safetensors"}).exit_code, 1);
+  EXPECT_EQ(run_program({"moe"}).exit_code, 2);
+}
+
+}  // namespace sparsight::testing
