@@ -1,0 +1,30 @@
+// A router that sends each token to the experts with the nearest centres: every expert has a learned point in the space
+// of tokens, and the gates are a softmax over -distance² / temperature of the k nearest.
+#pragma once
+
+#include <sparsight/core/options.h>
+#include <sparsight/moe/router.h>
+#include <sparsight/nn/init.h>
+
+// Every setting is declared once: from this come the TOML key, --set router.k=1, the check and the saved copy.
+struct NearestCentreOptions {
+  int64_t k = 2;
+  double temperature = 1;
+  void declare(sparsight::OptionSet& set);
+};
+
+class NearestCentreRouter : public sparsight::Router, public sparsight::Initialized {
+ public:
+  NearestCentreRouter(const NearestCentreOptions& options, sparsight::RouterShape shape);
+  void initialize(const sparsight::InitRandom& random) override;  // centres N(0, 1)
+
+  // What the router is trained with unless [losses] says otherwise.
+  std::vector<sparsight::LossWeight> paper_losses() const override { return {{"importance", 0.01}}; }
+
+ protected:
+  sparsight::Routing choose(const sparsight::RouterInput& input) override;
+
+ private:
+  at::Tensor centres_;  // [E,D]
+  NearestCentreOptions options_;
+};
