@@ -1,6 +1,7 @@
 #include "sparsight/analysis/moe_trial.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/io/weights.h"

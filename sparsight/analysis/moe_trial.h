@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/options.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/moe/moe_layer.h"
