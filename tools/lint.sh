@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Called by ./dev lint with PYTHON (has torch) and JOBS. Formatting, text that must not be there, clang-tidy.
-# A file that was clean is looked at again only after it, a header or the settings changed.
+# A file that was clean is looked at again only after it, a header that it includes or the settings changed.
 set -euo pipefail
 problems=0
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp')
@@ -22,10 +22,8 @@ folder=build/lint
 mkdir -p "$folder" .cache/lint
 cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
   -DSPARSIGHT_PYTHON="$PYTHON" >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }
-state=$({ cat .clang-tidy; git ls-files --cached --others --exclude-standard -- '*.h' | sort | xargs cat; } | cksum | tr -d ' ')
 tidy() {
-  local file=$1 mark
-  mark=.cache/lint/$(cat "$file" | cksum | tr -d ' ')-$2
+  local file=$1 mark=.cache/lint/$2
   [ ! -e "$mark" ] || exit 0
   if clang-tidy --quiet -p build/lint "$file" 2>.cache/lint/stderr-$$; then
     touch "$mark"
@@ -35,21 +33,9 @@ tidy() {
   fi
 }
 export -f tidy
-light=$("$PYTHON" - "$folder" <<'PY'
-import json, os, subprocess, sys
-# Only files that do without torch's module headers: the others cost a minute each.
-for entry in json.load(open(os.path.join(sys.argv[1], "compile_commands.json"))):
-    path = os.path.relpath(entry["file"])
-    if path.startswith(("sparsight/", "cli/", "tests/support/")):
-        text = open(path).read()
-        header = os.path.splitext(path)[0] + ".h"
-        text += open(header).read() if os.path.exists(header) else ""
-        if "torch/" not in text.replace("torch/headeronly", ""):
-            print(path)
-PY
-)
-echo "clang-tidy: $(wc -w <<<"$light") files"
-xargs -P "$JOBS" -I{} bash -c 'tidy {} '"$state" <<<"$light" || problems=1
+files=$("$PYTHON" tools/lint_files.py "$folder")
+echo "clang-tidy: $(wc -l <<<"$files") files"
+xargs -P "$JOBS" -L1 bash -c 'tidy "$0" "$1"' <<<"$files" || problems=1
 rm -f .cache/lint/stderr-*
 
 [ $problems = 0 ] && echo "lint: clean" || { echo "lint: see above"; exit 1; }
