@@ -12,6 +12,8 @@
 
 namespace sparsight {
 
+inline constexpr Rgb kPaper = {255, 255, 255}, kInk = {32, 40, 52};  // of pages and their text
+
 class Canvas {
  public:
   static constexpr int64_t kGlyphWidth = 6, kGlyphHeight = 8;  // of a character, with its spacing, at scale 1

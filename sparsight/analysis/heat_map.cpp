@@ -11,8 +11,7 @@ namespace sparsight {
 
 namespace {
 
-constexpr Rgb kPaper = {255, 255, 255}, kInk = {32, 40, 52};
-constexpr int64_t kCell = 22, kMargin = 12, kLongestName = 20;
+constexpr int64_t kCell = 22, kMapMargin = 12, kLongestName = 20;
 
 // Seven colours of viridis (van der Walt and Smith, 2015), interpolated.
 Rgb viridis(double share) {
@@ -53,19 +52,20 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
     longest = std::max(longest, names.back().size());
     most = std::max(most, *std::max_element(table[k].begin(), table[k].end()));
   }
-  const int64_t left = kMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMargin + 24;
+  const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
   const std::string legend = cat("0 to ", std::lround(100 * most), " % of a class's assignments");
   const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size() + 12));
-  Canvas canvas(std::max(left + width * kCell, kMargin + text_width) + kMargin, top + height * kCell + 44, kPaper);
-  canvas.text(kMargin, kMargin, title + ": class by expert", kInk);
+  Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44,
+                kPaper);
+  canvas.text(kMapMargin, kMapMargin, title + ": class by expert", kInk);
   for (int64_t k = 0; k < height; ++k) {
-    canvas.text(kMargin, top + k * kCell + 7, names[k], kInk);
+    canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);
     for (int64_t e = 0; e < static_cast<int64_t>(table[k].size()) && e < width; ++e)
       canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1, viridis(most > 0 ? table[k][e] / most : 0));
   }
   for (int64_t e = 0; e < width; ++e)
     canvas.text(left + e * kCell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);
-  canvas.text(kMargin, top + height * kCell + 24, legend, kInk);
+  canvas.text(kMapMargin, top + height * kCell + 24, legend, kInk);
   return canvas.tensor();
 }
 

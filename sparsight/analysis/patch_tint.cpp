@@ -10,7 +10,7 @@ namespace sparsight {
 
 namespace {
 
-constexpr Rgb kPaper = {255, 255, 255}, kInk = {32, 40, 52}, kNoExpert = {70, 70, 70};
+constexpr Rgb kNoExpert = {70, 70, 70};
 constexpr int64_t kMargin = 10, kSwatch = 18;
 
 struct Grid {

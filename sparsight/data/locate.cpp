@@ -14,10 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool holds(const std::string& folder, const std::string& name) {
-  std::error_code ignored;
-  return fs::exists(folder + "/" + name, ignored);
-}
+bool holds(const std::string& folder, const std::string& name) { return path_exists(folder + "/" + name); }
 
 // Levels of folders above the first image: 1 for class/image, 2 for domain/class/image; 0 where there is none.
 int image_depth(const std::string& folder, int depth) {
@@ -49,10 +46,9 @@ LocatedSet locate_set(const std::string& what) {
   const std::vector<std::string> names = sets.names();
   if (std::find(names.begin(), names.end(), what) != names.end()) return {what, Json::object()};
   if (what == "fashion-mnist" || what == "kmnist") return {"mnist", {{"variant", what}}};
-  std::error_code ignored;
-  if (!fs::exists(what, ignored))
+  if (!path_exists(what))
     fail("\"", printable(what), "\" is neither a data set (", join(names), ") nor a file or folder");
-  if (!fs::is_directory(what, ignored)) return {"manifest", {{"root", what}}};
+  if (std::error_code ignored; !fs::is_directory(what, ignored)) return {"manifest", {{"root", what}}};
   const std::string kind = kind_of_folder(what);
   Json settings{{"root", what}};
   if (kind == "mnist") {

@@ -24,7 +24,7 @@ light_sources(
   data/transforms/warp.cpp)
 
 # Glyphs have the same bits on every machine: no fused multiply-add where the target has one.
-set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp TARGET_DIRECTORY sparsight
+set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp TARGET_DIRECTORY sparsight_light
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.

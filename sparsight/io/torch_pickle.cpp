@@ -19,7 +19,7 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr size_t kMaxPickle = size_t{1} << 24;  // bytes; 200 describe a tensor
-constexpr size_t kMaxDimensions = 64;
+constexpr size_t kMaxPickledDimensions = 64;
 // torch.save stores without compression; a re-zipped file may be smaller than its tensors, but not by any factor.
 constexpr size_t kMaxExpansion = 8;
 const char* const kStateDictKeys[] = {"state_dict", "model_state_dict", "model_state", "model", "net", "weights"};
@@ -147,7 +147,7 @@ class TorchFile {
 
   std::vector<int64_t> integers(const std::string& name, uint32_t index) const {
     const PickleValue& list = pickle_.at(index);
-    if ((list.kind != Kind::kTuple && list.kind != Kind::kList) || list.items.size() > kMaxDimensions)
+    if ((list.kind != Kind::kTuple && list.kind != Kind::kList) || list.items.size() > kMaxPickledDimensions)
       bad_tensor(name, "has no list of sizes as shape");
     std::vector<int64_t> integers;
     for (const uint32_t item : list.items) integers.push_back(integer(name, item));

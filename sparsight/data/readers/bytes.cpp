@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "sparsight/core/error.h"
@@ -44,6 +45,15 @@ Bytes read_bytes(const std::string& path, int64_t max_bytes) {
     done += static_cast<size_t>(got);
   }
   return bytes;
+}
+
+bool path_exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+bool starts_with(ByteView bytes, std::string_view text, size_t at) {
+  return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
 }
 
 bool is_gzip(ByteView bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }

@@ -22,6 +22,12 @@ inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 // The whole of a regular file. Raises Error where it cannot be read or is larger than `max_bytes`.
 Bytes read_bytes(const std::string& path, int64_t max_bytes = kMaxFileBytes);
 
+// Whether something has this name; false where it cannot be told.
+bool path_exists(const std::string& path);
+
+// Whether `bytes` holds `text` at `at`.
+bool starts_with(ByteView bytes, std::string_view text, size_t at = 0);
+
 bool is_gzip(ByteView bytes);
 
 // The first `limit` bytes (or all, where there are fewer) of a gzip stream, all members. Memory grows with what really

@@ -17,11 +17,6 @@ struct TiffBlock {
   }
 };
 
-bool starts_with(ByteView bytes, std::string_view text) {
-  return bytes.size() >= text.size() &&
-         std::string_view(reinterpret_cast<const char*>(bytes.data()), text.size()) == text;
-}
-
 }  // namespace
 
 // EXIF 2.3, section 4.5: byte order, 42, the place of the first directory; directories hold 12-byte entries of tag,

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/pixels.h"
 
 namespace sparsight {
 namespace {
-
-bool starts_with(ByteView bytes, std::string_view text, size_t at = 0) {
-  return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
-}
 
 // What a file that is neither JPEG nor PNG seems to be.
 const char* other_kind(ByteView bytes) {

@@ -1,6 +1,5 @@
 #include "sparsight/data/sets/array_set.h"
 
-#include <filesystem>
 #include <sstream>
 
 #include "sparsight/core/error.h"
@@ -41,8 +40,7 @@ std::vector<std::string> number_names(int64_t count) {
 }
 
 std::vector<std::string> read_names(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
+  if (!path_exists(path)) return {};
   const Bytes bytes = read_bytes(path, 1 << 20);
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
   std::vector<std::string> names;

@@ -1,7 +1,5 @@
 #include "sparsight/data/sets/cifar.h"
 
-#include <filesystem>
-
 #include "sparsight/core/error.h"
 #include "sparsight/data/decorators/concat.h"
 #include "sparsight/data/readers/cifar.h"
@@ -12,15 +10,10 @@
 namespace sparsight {
 namespace {
 
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 // `root`, or the folder in it that the archive makes.
 std::string files_folder(const std::string& root, const std::string& inner, const std::string& first) {
   for (const std::string& folder : {root, root + "/" + inner})
-    if (is_there(folder + "/" + first)) return folder;
+    if (path_exists(folder + "/" + first)) return folder;
   fail(printable(root), " has no ", first,
        " (the binary version is read, not the Python or Matlab one); run `sparsight data fetch`");
 }
@@ -77,11 +70,11 @@ DataSplits make_cifar10(const Cifar10Options& options, const DataContext& contex
   };
   std::vector<DataSetPtr> batches;
   for (int i = 1; i <= 5; ++i)
-    if (const std::string name = cat("data_batch_", i); i == 1 || is_there(folder + "/" + name + ".bin"))
+    if (const std::string name = cat("data_batch_", i); i == 1 || path_exists(folder + "/" + name + ".bin"))
       batches.push_back(read(name));
   DataSplits parts;
   parts.train = std::make_shared<ConcatDataSet>(std::move(batches));
-  if (is_there(folder + "/test_batch.bin")) parts.test = read("test_batch");
+  if (path_exists(folder + "/test_batch.bin")) parts.test = read("test_batch");
   return make_splits(std::move(parts), options.splits, context);
 }
 
@@ -107,7 +100,7 @@ DataSplits make_cifar100(const Cifar100Options& options, const DataContext& cont
   };
   DataSplits parts;
   parts.train = read("train");
-  if (is_there(folder + "/test.bin")) parts.test = read("test");
+  if (path_exists(folder + "/test.bin")) parts.test = read("test");
   return make_splits(std::move(parts), options.splits, context);
 }
 

@@ -1,21 +1,11 @@
 #include "sparsight/data/sets/data_root.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
-namespace {
-
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
-}  // namespace
-
 std::string data_home() {
   const char* home = std::getenv("SPARSIGHT_DATA");
   return home && *home ? home : "data";
@@ -24,8 +14,8 @@ std::string data_home() {
 std::string data_root(const std::string& root, const std::string& name) {
   if (root.empty() && name.empty()) fail_usage("this data set needs a path: set data.root to its folder or file");
   std::string below = data_home() + "/" + (root.empty() ? name : root);
-  if (!root.empty() && is_there(root)) return root;
-  if ((root.empty() || root[0] != '/') && is_there(below)) return below;
+  if (!root.empty() && path_exists(root)) return root;
+  if ((root.empty() || root[0] != '/') && path_exists(below)) return below;
   if (!root.empty())
     fail("there is no ", printable(root), root[0] == '/' ? "" : cat(", nor ", printable(below)),
          "; set data.root to the data's folder");

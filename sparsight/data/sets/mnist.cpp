@@ -1,7 +1,6 @@
 #include "sparsight/data/sets/mnist.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/idx.h"
@@ -24,8 +23,7 @@ std::string find_idx(const std::string& root, const std::string& part, const std
     for (const char* mark : {"-", "."})
       for (const char* ending : {"", ".gz"}) {
         std::string path = cat(root, "/", folder, part, "-", kind.substr(0, 6), mark, kind.substr(7), "-ubyte", ending);
-        std::error_code ignored;
-        if (std::filesystem::exists(path, ignored)) return path;
+        if (path_exists(path)) return path;
       }
   return "";
 }

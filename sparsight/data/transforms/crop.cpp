@@ -20,10 +20,6 @@ void check_fits(const char* op, const at::Tensor& image, int64_t size) {
                "; resize before it");
 }
 
-void check_range(const char* key, const std::vector<double>& range) {
-  if (range.size() != 2 || range[0] > range[1]) fail_usage("random_resized_crop needs ", key, " = [smallest, largest]");
-}
-
 }  // namespace
 
 void CenterCropOptions::declare(OptionSet& set) {
@@ -64,8 +60,8 @@ TransformOp make_random_crop(const RandomCropOptions& options) {
 }
 
 TransformOp make_random_resized_crop(const RandomResizedCropOptions& options) {
-  check_range("scale", options.scale);
-  check_range("ratio", options.ratio);
+  check_range("random_resized_crop", "scale", options.scale);
+  check_range("random_resized_crop", "ratio", options.ratio);
   return [=](const at::Tensor& image, RandomStream& random) {
     const int64_t h = image.size(1), w = image.size(2);
     const double area = static_cast<double>(h * w);

@@ -20,10 +20,6 @@ void fill_box(at::Tensor& image, const Box& box, Value value) {
         data[(c * height + y) * width + x] = static_cast<T>(value());
 }
 
-void check_range(const char* key, const std::vector<double>& range) {
-  if (range.size() != 2 || range[0] > range[1]) fail_usage("random_erasing needs ", key, " = [smallest, largest]");
-}
-
 }  // namespace
 
 void RandomErasingOptions::declare(OptionSet& set) {
@@ -35,8 +31,8 @@ void RandomErasingOptions::declare(OptionSet& set) {
 }
 
 TransformOp make_random_erasing(const RandomErasingOptions& options) {
-  check_range("scale", options.scale);
-  check_range("ratio", options.ratio);
+  check_range("random_erasing", "scale", options.scale);
+  check_range("random_erasing", "ratio", options.ratio);
   return [=](const at::Tensor& image, RandomStream& random) {
     if (random.uniform() >= options.probability) return image;
     const int64_t h = image.size(1), w = image.size(2);

@@ -1,4 +1,5 @@
 // Every image transform, by name.
+#include "sparsight/core/error.h"
 #include "sparsight/data/transforms/color.h"
 #include "sparsight/data/transforms/crop.h"
 #include "sparsight/data/transforms/erase.h"
@@ -27,6 +28,10 @@ const Registry<TransformOp>& transform_ops() {
     return list;
   }();
   return registry;
+}
+
+void check_range(const char* op, const char* key, const std::vector<double>& range) {
+  if (range.size() != 2 || range[0] > range[1]) fail_usage(op, " needs ", key, " = [smallest, largest]");
 }
 
 }  // namespace sparsight

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -16,5 +17,8 @@ using TransformOp = std::function<at::Tensor(const at::Tensor& image, RandomStre
 
 // Every op that a pipeline can name.
 const Registry<TransformOp>& transform_ops();
+
+// Raises UsageError unless `range` is [smallest, largest]; `op` and `key` are names for the error.
+void check_range(const char* op, const char* key, const std::vector<double>& range);
 
 }  // namespace sparsight
