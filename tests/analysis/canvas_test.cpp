@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace sparsight {
+namespace sparsight::canvas_test {
 namespace {
 
 constexpr Rgb kWhite = {255, 255, 255}, kBlack = {0, 0, 0};
@@ -53,4 +53,4 @@ TEST(ExpertColours, Differ) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::canvas_test

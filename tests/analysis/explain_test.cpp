@@ -5,7 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
 
-namespace sparsight {
+namespace sparsight::explain_test {
 namespace {
 
 // Calls an image class 1 where it is bright on average, and routes each of its 2 x 2 patches of one pixel to expert 1
@@ -105,4 +105,4 @@ TEST(Explain, NoImagesOrImagesOfTwoSizes) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::explain_test

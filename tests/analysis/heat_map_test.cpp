@@ -6,7 +6,7 @@
 
 #include "sparsight/analysis/canvas.h"
 
-namespace sparsight {
+namespace sparsight::heat_map_test {
 namespace {
 
 Canvas canvas_of(const at::Tensor& image) {
@@ -42,4 +42,4 @@ TEST(HeatMap, LongNamesAndManyRows) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::heat_map_test

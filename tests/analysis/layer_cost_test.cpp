@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::layer_cost_test {
 namespace {
 
 constexpr int64_t kNoisy = 2;  // Wg and Wn
@@ -73,4 +73,4 @@ TEST(LayerCost, SmallCasesByHand) {
   EXPECT_EQ(router.parameters, 32);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::layer_cost_test

@@ -6,7 +6,7 @@
 #include "sparsight/analysis/canvas.h"
 #include "tests/analysis/routing_fixture.h"
 
-namespace sparsight {
+namespace sparsight::patch_tint_test {
 namespace {
 
 using testing::hand_made_routing;
@@ -82,4 +82,4 @@ TEST(PatchTint, PanelsWithClassToken) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::patch_tint_test

@@ -8,7 +8,7 @@
 #include "sparsight/core/error.h"
 #include "tests/analysis/routing_fixture.h"
 
-namespace sparsight {
+namespace sparsight::routing_accumulator_test {
 namespace {
 
 using testing::hand_made_routing;
@@ -75,4 +75,4 @@ TEST(RoutingAccumulator, RefusesRoutingsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::routing_accumulator_test

@@ -5,7 +5,7 @@
 #include "sparsight/io/weights.h"
 #include "sparsight/models/register_models.h"
 
-namespace sparsight {
+namespace sparsight::vit_cost_test {
 namespace {
 
 // The parameters of a real model, by the part that the name starts with.
@@ -58,4 +58,4 @@ TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
     }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::vit_cost_test

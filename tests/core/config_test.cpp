@@ -6,7 +6,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::config_test {
 namespace {
 
 struct TrainSection {
@@ -123,4 +123,4 @@ TEST(Config, ResolvingItsOwnResultChangesNothing) {
   EXPECT_EQ(resolved(text), once);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::config_test

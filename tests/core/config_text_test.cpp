@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace sparsight {
+namespace sparsight::config_text_test {
 namespace {
 
 struct LoopOptions {
@@ -35,4 +35,4 @@ TEST(ConfigText, TheReferenceHasEverySettingAndKeepsTablesWhole) {
   EXPECT_NE(text.find("| `form` | text | `\"a\"` | a \\| b | which form |\n"), std::string::npos) << text;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::config_text_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::interrupt_test {
 namespace {
 
 // Runs `body` in a child process and returns its exit code.
@@ -51,4 +51,4 @@ TEST(Interrupt, SecondSignalEndsAtOnce) {
             130);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::interrupt_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::nearest_name_test {
 
 TEST(NearestName, FindsTheSmallestEditDistance) {
   const std::vector<std::string> names{"epochs", "batch_size", "seed"};
@@ -24,4 +24,4 @@ TEST(Join, PutsSeparatorsBetween) {
   EXPECT_EQ(join({}), "");
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::nearest_name_test

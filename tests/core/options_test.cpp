@@ -7,7 +7,7 @@
 
 #include "tests/support/errors.h"
 
-namespace sparsight {
+namespace sparsight::options_test {
 namespace {
 
 struct EverythingOptions {
@@ -114,4 +114,4 @@ TEST(Options, TheSameNameTwiceIsABug) {
   EXPECT_THROW(set.integer("a", &value, {}, ""), std::logic_error);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::options_test

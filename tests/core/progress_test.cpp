@@ -8,7 +8,7 @@
 
 #include "sparsight/core/log.h"
 
-namespace sparsight {
+namespace sparsight::progress_test {
 namespace {
 
 ProgressState forty_of_hundred() {
@@ -156,4 +156,4 @@ TEST(Log, JsonReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(line["message"], "file \xEF\xBF\xBD.png");
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::progress_test

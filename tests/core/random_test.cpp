@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::random_test {
 
 // Known-answer vectors of Random123's philox4x32-10 (kat_vectors): zero, all ones, digits of pi.
 TEST(Philox, MatchesTheKnownAnswersOfRandom123) {
@@ -46,4 +46,4 @@ TEST(RandomStream, BelowCoversItsRangeEvenly) {
   for (const int count : counts) EXPECT_NEAR(count, 10000, 4 * std::sqrt(50000 * 0.2 * 0.8));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::random_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/errors.h"
 
-namespace sparsight {
+namespace sparsight::registry_test {
 namespace {
 
 struct ScaleOptions {
@@ -61,4 +61,4 @@ TEST(Registry, DescribesOptionsAtTheirDefaults) {
   EXPECT_EQ(described, (Json{{"factor", 2}}));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::registry_test

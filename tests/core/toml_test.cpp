@@ -6,7 +6,7 @@
 
 #include "tests/support/errors.h"
 
-namespace sparsight {
+namespace sparsight::toml_test {
 namespace {
 
 std::string complaint(const std::string& text) {
@@ -66,4 +66,4 @@ TEST(Toml, WritesNumbersThatJsonHasNot) {
   EXPECT_EQ(to_toml_value(Json(-INFINITY)), "-inf");
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::toml_test

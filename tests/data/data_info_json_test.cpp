@@ -5,7 +5,7 @@
 
 #include "sparsight/core/error.h"
 
-namespace sparsight {
+namespace sparsight::data_info_json_test {
 namespace {
 
 TEST(DataInfoJson, ComesBackWhole) {
@@ -31,4 +31,4 @@ TEST(DataInfoJson, RefusesWhatIsDamaged) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::data_info_json_test

@@ -10,7 +10,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::download_test {
 
 using testing::bytes_of;
 using testing::complaint;
@@ -150,4 +150,4 @@ TEST_F(Download, SaysWhereItCannotWrite) {
                    "cannot write"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::download_test

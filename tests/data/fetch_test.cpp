@@ -12,7 +12,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::fetch_test {
 
 using testing::bytes_of;
 using testing::complaint;
@@ -180,4 +180,4 @@ TEST(RemoteSets, AreWellFormed) {
   EXPECT_TRUE(says(complaint([] { find_remote_set("fashion_mnist"); }), "did you mean \"fashion-mnist\"?"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::fetch_test

@@ -14,7 +14,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/data/sampler.h"
 
-namespace sparsight {
+namespace sparsight::loader_test {
 namespace {
 
 // Image i is 6x6 and filled with i; classes 0, 1, 2 hold 60 %, 30 % and 10 % of the images, domains alternate.
@@ -240,4 +240,4 @@ TEST(Sampler, WeightedDrawsInProportion) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::loader_test

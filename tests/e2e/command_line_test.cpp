@@ -5,7 +5,7 @@
 
 #include "tests/support/program.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::command_line_test {
 namespace {
 
 // A wrong command line: exit 2, nothing on stdout, one line on stderr that contains `part`.
@@ -45,4 +45,4 @@ TEST(CommandLine, GlobalFlagsMayFollowTheVerb) {
   EXPECT_EQ(run_program({"--log-json", "version"}).exit_code, 0);
 }
 
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::command_line_test

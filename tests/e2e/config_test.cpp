@@ -8,7 +8,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::config_test {
 namespace {
 
 // What `config check` says about a file with this text: exit 2, nothing on stdout, one line.
@@ -116,4 +116,4 @@ TEST(ConfigVerb, TheReferenceInDocsIsUpToDate) {
   EXPECT_EQ(text.str(), result.out) << "run: sparsight config docs > docs/configuration.md";
 }
 
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::config_test

@@ -9,7 +9,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/program.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::data_test {
 namespace {
 
 ProgramResult data(std::vector<std::string> arguments, ProgramOptions options = {}) {
@@ -212,4 +212,4 @@ TEST(DataFetchVerb, FetchesAndVerifiesMnist) {
   EXPECT_EQ(data({"fetch", "mnist", "--to", folder.path("copy"), "--from", folder.path("mnist")}).exit_code, 0);
 }
 
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::data_test

@@ -16,7 +16,7 @@
 #include "sparsight/io/safetensors.h"
 #include "tests/support/program.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::moe_test {
 namespace {
 
 using Rows = std::vector<double>;
@@ -174,4 +174,4 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
   EXPECT_EQ(run_program({"moe"}).exit_code, 2);
 }
 
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::moe_test

@@ -13,7 +13,7 @@
 #include "tests/e2e/train_fixture.h"
 #include "tests/support/paths.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::predict_test {
 namespace {
 
 std::vector<Json> json_lines(const std::string& text) {
@@ -142,4 +142,4 @@ TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
 }
 
 }  // namespace
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::predict_test

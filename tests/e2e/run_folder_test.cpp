@@ -7,7 +7,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/small_disk.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::run_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,4 +61,4 @@ TEST(RunFolderProgram, AFileInTheWayIsNotTouched) {
 }
 
 }  // namespace
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::run_folder_test

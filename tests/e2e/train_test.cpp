@@ -14,7 +14,7 @@
 #include "sparsight/io/metrics_log.h"
 #include "tests/e2e/train_fixture.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::train_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -231,4 +231,4 @@ TEST(Train, StopsEarlyWhenPatienceIsUsedUp) {
 }
 
 }  // namespace
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::train_test

@@ -7,7 +7,7 @@
 #include "sparsight/io/metrics_log.h"
 #include "tests/e2e/train_fixture.h"
 
-namespace sparsight::testing {
+namespace sparsight::testing::upcycle_test {
 namespace {
 
 ProgramResult train(const TemporaryFolder& folder, const std::string& run, std::vector<std::string> more) {
@@ -60,4 +60,4 @@ TEST(Upcycling, NoiseLetsExpertsDiffer) {
     }
 }
 
-}  // namespace sparsight::testing
+}  // namespace sparsight::testing::upcycle_test

@@ -7,7 +7,7 @@
 #include "sparsight/models/vit.h"
 #include "tests/support/paths.h"
 
-namespace sparsight {
+namespace sparsight::vit_golden_test {
 namespace {
 
 std::map<std::string, at::Tensor> golden_tensors() {
@@ -62,4 +62,4 @@ TEST(PositionEmbeddingGolden, ResamplesAsTimm) {
   EXPECT_TRUE(torch::allclose(resampled({2, 3}), golden.at("resample/2x3"), 1e-5, 1e-5));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::vit_golden_test

@@ -8,7 +8,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::image_list_test {
 
 TEST(ImageList, TakesFilesFoldersAndLinesOfInput) {
   const testing::TemporaryFolder folder;
@@ -29,4 +29,4 @@ TEST(ImageList, SaysWhereThereIsNothing) {
   EXPECT_NE(testing::message_of([&] { image_list({"-"}, empty); }).find("no image is named"), std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::image_list_test

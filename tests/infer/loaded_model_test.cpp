@@ -17,7 +17,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::loaded_model_test {
 namespace {
 
 // A ViT of one MoE block for grey 8x8 images of two classes, never trained.
@@ -130,4 +130,4 @@ TEST(ShapeAfter, IsWhatTheTransformsMakeOfAnImage) {
   EXPECT_EQ(plain.classes, 3);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::loaded_model_test

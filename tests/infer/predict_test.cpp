@@ -7,7 +7,7 @@
 
 #include "tests/support/errors.h"
 
-namespace sparsight {
+namespace sparsight::predict_test {
 namespace {
 
 // Answers with the same logits and routing whatever the image.
@@ -72,4 +72,4 @@ TEST(Predict, RefusesOtherShapesAndAnswersThatAreNotFinite) {
             std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::predict_test

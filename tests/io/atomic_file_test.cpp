@@ -10,7 +10,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/small_disk.h"
 
-namespace sparsight {
+namespace sparsight::atomic_file_test {
 
 constexpr size_t kLimit = 1 << 20;
 
@@ -78,4 +78,4 @@ TEST(ReadFile, RefusesFoldersMissingFilesAndFilesOverTheLimit) {
   EXPECT_NE(testing::message_of([&] { read_file(folder.path("b"), 4); }).find("No such file"), std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::atomic_file_test

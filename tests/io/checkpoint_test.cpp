@@ -18,7 +18,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/small_disk.h"
 
-namespace sparsight {
+namespace sparsight::checkpoint_test {
 namespace {
 
 Checkpoint example(int64_t step, int64_t size = 3) {
@@ -95,4 +95,4 @@ TEST(Checkpoint, AKilledWriterLeavesTheEarlierOneWhole) {
   EXPECT_GT(last_step, 1);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::checkpoint_test

@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::metrics_log_test {
 namespace {
 
 Json line(int64_t step) { return {{"kind", "train"}, {"step", step}, {"loss", 1.0 / static_cast<double>(step + 1)}}; }
@@ -68,4 +68,4 @@ TEST(MetricsLog, ADamagedLineIsNamed) {
   EXPECT_NE(testing::message_of([&] { MetricsLog(other, 5); }).find("no integer \"step\""), std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::metrics_log_test

@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/small_disk.h"
 
-namespace sparsight {
+namespace sparsight::run_folder_test {
 namespace {
 
 void begin_run(const std::string& path) {
@@ -96,4 +96,4 @@ TEST(Environment, SaysWhatTheRunRanOn) {
   EXPECT_NE(env["command"][0].get<std::string>().find("sparsight_tests"), std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::run_folder_test

@@ -16,7 +16,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/small_disk.h"
 
-namespace sparsight {
+namespace sparsight::safetensors_test {
 namespace {
 
 std::string bytes_of(uint64_t header_length, const std::string& header, size_t data) {
@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-}  // namespace sparsight
+}  // namespace sparsight::safetensors_test

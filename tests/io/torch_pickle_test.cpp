@@ -12,7 +12,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::torch_pickle_test {
 namespace {
 
 // tests/golden/io/make_torch_files.py wrote these with PyTorch.
@@ -130,4 +130,4 @@ TEST(Pickle, AListInItselfIsOnlyData) {
   EXPECT_EQ(pickle.at(pickle.root).items, std::vector<uint32_t>{pickle.root});
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::torch_pickle_test

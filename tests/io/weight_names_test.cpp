@@ -10,7 +10,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::weight_names_test {
 
 // Left: torchvision.models.vit_b_16().state_dict(); right: timm.create_model("vit_base_patch16_224").state_dict().
 TEST(WeightNames, TorchvisionNamesBecomeTimmNames) {
@@ -56,4 +56,4 @@ TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
   EXPECT_THROW(read_weights(folder.write("empty", "")), Error);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::weight_names_test

@@ -8,7 +8,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::weights_test {
 namespace {
 
 struct WeightsTestModule : torch::nn::Module {
@@ -84,4 +84,4 @@ TEST(LoadWeights, AFailureLeavesTheModuleUnchanged) {
   EXPECT_TRUE(at::equal(module.body, at::zeros({2, 2})));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::weights_test

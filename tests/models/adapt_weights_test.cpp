@@ -5,7 +5,7 @@
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
 
-namespace sparsight {
+namespace sparsight::adapt_weights_test {
 namespace {
 
 std::shared_ptr<ImageModel> small_vit(int64_t channels, int64_t side, int64_t classes) {
@@ -51,4 +51,4 @@ TEST(AdaptWeights, AColourModelSpreadsTheWeightsOfAGreyOne) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::adapt_weights_test

@@ -6,7 +6,7 @@
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
 
-namespace sparsight {
+namespace sparsight::upcycle_test {
 namespace {
 
 // A ViT of two blocks; `moe` holds further settings of the configuration.
@@ -68,4 +68,4 @@ TEST(Upcycle, ExpertsOfAnotherShapeStayFreshAsAWhole) {
   EXPECT_EQ(report.unused.size(), 4u) << describe(report);  // the MLP of block 1
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::upcycle_test

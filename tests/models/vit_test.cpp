@@ -7,7 +7,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::vit_test {
 namespace {
 
 constexpr ImageShape kImage{1, 8, 8, 3};
@@ -135,4 +135,4 @@ TEST(Vit, RunsUnderAutocastWithRoutersInFp32) {
   for (const auto& p : vit->named_parameters()) EXPECT_EQ(p.value().grad().scalar_type(), at::kFloat) << p.key();
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::vit_test

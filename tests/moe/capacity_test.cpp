@@ -8,7 +8,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::capacity_test {
 namespace {
 
 using test::near;
@@ -160,4 +160,4 @@ TEST(Capacity, EvaluationMayHaveItsOwnFactor) {
   EXPECT_EQ(capacity_factor(options, false), 0);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::capacity_test

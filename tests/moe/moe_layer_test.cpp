@@ -22,7 +22,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::moe_layer_test {
 namespace {
 
 constexpr int64_t kTokens = 6, kWidth = 4, kExperts = 5;
@@ -359,4 +359,4 @@ TEST(MoeLayer, LossesAreComputedInTrainingOnly) {
   EXPECT_TRUE(layer->forward(x, one_image(10), {5, 6}).losses.empty());
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::moe_layer_test

@@ -7,7 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/moe/register_moe.h"
 
-namespace sparsight {
+namespace sparsight::moe_spec_test {
 namespace {
 
 Json resolve_text(const std::string& text) {
@@ -60,4 +60,4 @@ TEST(MoeSpec, ABlockThatDoesNotExistIsAnErrorThatSaysWhatIsAllowed) {
   }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::moe_spec_test

@@ -7,7 +7,7 @@
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
 
-namespace sparsight {
+namespace sparsight::routing_stats_test {
 
 TEST(RoutingStats, OfTheWorkedExample) {
   const RoutingStats s =
@@ -66,4 +66,4 @@ TEST(RoutingStats, OfAnEmptyPoolAreZeros) {
   EXPECT_EQ(s.mean_top_gate, 0);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::routing_stats_test

@@ -6,7 +6,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::shared_experts_test {
 namespace {
 
 constexpr int64_t kTokens = 6, kWidth = 4, kExperts = 5;
@@ -80,4 +80,4 @@ TEST(OutputSigmoid, PaddingStaysZero) {
   EXPECT_GT(out[3].abs().max().item<double>(), 0);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::shared_experts_test

@@ -13,7 +13,7 @@
 #include "sparsight/ops/random_fill.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::toy_regression_test {
 
 // Six Gaussian clusters, each with a linear map of its own to learn: with both losses the load stays balanced, without
 // them it does not.
@@ -61,4 +61,4 @@ TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
   std::cout << "CV(Load) " << with << " with the losses, " << without << " without\n";
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::toy_regression_test

@@ -5,7 +5,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::attention_scores_test {
 namespace {
 
 // The worked example of the specification.
@@ -41,4 +41,4 @@ TEST(AttentionScores, WorkOnBatchesOfUnequalLengthsAndHaveRightGradients) {
   }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::attention_scores_test

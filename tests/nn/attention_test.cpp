@@ -5,7 +5,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::attention_test {
 namespace {
 
 Attention random_attention(int64_t width, int64_t heads) {
@@ -54,4 +54,4 @@ TEST(Attention, GradientsAgreeWithCentralDifferences) {
   EXPECT_LT(test::gradient_error([&] { return (attention->forward(x) * pull).sum(); }, inputs), 1e-7);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::attention_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-namespace sparsight {
+namespace sparsight::dropout_test {
 
 TEST(Dropout, KeepsTheMeanAndTheStreamsPattern) {
   const at::Tensor x = torch::ones({300, 1000});
@@ -26,4 +26,4 @@ TEST(DropPath, DropsWholeImages) {
   EXPECT_NEAR((sums == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::dropout_test

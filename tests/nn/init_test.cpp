@@ -4,7 +4,7 @@
 
 #include "sparsight/nn/mlp.h"
 
-namespace sparsight {
+namespace sparsight::init_test {
 namespace {
 
 // Two MLPs in one module: equal shapes at different paths.
@@ -44,4 +44,4 @@ TEST(Initialize, GivesTheSameValuesInEveryType) {
   EXPECT_TRUE(torch::equal(weight(single, "b.fc2.weight").to(torch::kBFloat16), weight(half, "b.fc2.weight")));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::init_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::norm_test {
 
 TEST(LayerNorm, NormalisesEachTokenByHand) {
   // mean 2, variance 2/3 (population): (1 - 2) / sqrt(2/3) = -1.224745 (epsilon 1e-6 changes the seventh digit)
@@ -19,4 +19,4 @@ TEST(GroupNorm, NormalisesEachGroupOfChannelsOfEachImage) {
   EXPECT_LT((groups.var(2, false) - 1).abs().max().item<double>(), 1e-4);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::norm_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::patch_embedding_test {
 
 TEST(PatchEmbedding, EqualsTheStridedConvolution) {
   PatchEmbedding embed(PatchEmbeddingOptions{3, 4, 10});
@@ -16,4 +16,4 @@ TEST(PatchEmbedding, EqualsTheStridedConvolution) {
   EXPECT_TRUE(torch::allclose(embed->forward(images), expected, 1e-12, 1e-12));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::patch_embedding_test

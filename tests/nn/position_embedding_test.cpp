@@ -5,7 +5,7 @@
 
 #include "sparsight/core/error.h"
 
-namespace sparsight {
+namespace sparsight::position_embedding_test {
 
 TEST(PositionEmbedding, SameGridIsUnchangedAndPrefixIsKept) {
   const at::Tensor embedding = torch::rand({1, 2 + 6, 5});
@@ -28,4 +28,4 @@ TEST(PositionEmbedding, SizesThatDoNotFitAreErrors) {
   EXPECT_THROW(resample_position_embedding(torch::rand({1, 16, 3}), 0, {4, 4}, {0, 2}), Error);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::position_embedding_test

@@ -9,7 +9,7 @@
 #include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/cpu/kernels.h"
 
-namespace sparsight {
+namespace sparsight::cpu_kernels_test {
 namespace {
 
 double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
@@ -69,4 +69,4 @@ TEST(CpuKernels, AnUnknownLevelIsRefusedWithTheOnesThereAre) {
   set_isa("");
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::cpu_kernels_test

@@ -15,7 +15,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::expert_mlp_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -262,4 +262,4 @@ TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
   EXPECT_THROW(held_experts(c.tokens.to(torch::kDouble), c.rows, hold_experts(c.weights, HeldType::int8), {}), Error);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::expert_mlp_test

@@ -6,7 +6,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::grouped_linear_test {
 namespace {
 
 // Groups of 3, 0, 1, 4 rows: ragged, with an empty expert.
@@ -43,4 +43,4 @@ TEST(GroupedLinear, WrongShapesAndTypesAreRefused) {
   EXPECT_THROW(grouped_linear(rows.to(torch::kDouble), offsets, weight), Error);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::grouped_linear_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-namespace sparsight {
+namespace sparsight::random_fill_test {
 
 TEST(RandomFill, NormalHasTheMomentsOfTheNormalDistribution) {
   const int64_t n = 400000;
@@ -48,4 +48,4 @@ TEST(RandomFill, UniformStaysInItsRange) {
   EXPECT_NEAR(x.mean().item<double>(), -1, 4 * 4 / std::sqrt(12.0 * 100000));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::random_fill_test

@@ -8,7 +8,7 @@
 #include "sparsight/ops/sort_by_expert.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::rows_test {
 namespace {
 
 // A routing of `tokens` tokens, two assignments each, some dropped, over 5 experts of unequal load.
@@ -76,4 +76,4 @@ TEST(Rows, SumsHaveTheSameBitsForAnyNumberOfThreads) {
   EXPECT_TRUE(torch::equal(one, three));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::rows_test

@@ -6,7 +6,7 @@
 #include "sparsight/ops/ref/sort_by_expert.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::sort_by_expert_test {
 namespace {
 
 void expect_same_groups(const at::Tensor& expert, const at::Tensor& kept, int64_t experts) {
@@ -38,4 +38,4 @@ TEST(SortByExpert, AgreesWithTheReferenceOnRaggedEmptyAndOneSidedInputs) {
   expect_same_groups(torch::empty({0}, torch::kLong), torch::empty({0}, torch::kBool), 16);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::sort_by_expert_test

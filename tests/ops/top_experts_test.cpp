@@ -8,7 +8,7 @@
 #include "sparsight/ops/ref/top_experts.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::top_experts_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
@@ -47,4 +47,4 @@ TEST(TopExperts, AnEmptyPoolGivesNoRows) {
   EXPECT_EQ(top_experts(torch::empty({0, 4}), 2).sizes(), (std::vector<int64_t>{0, 2}));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::top_experts_test

@@ -6,7 +6,7 @@
 #include "sparsight/nn/init.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::models_test {
 namespace {
 
 constexpr int64_t kClasses = 5;
@@ -104,4 +104,4 @@ TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
 INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.name + (info.param.with_moe ? "_moe" : "_dense"); });
 
-}  // namespace sparsight
+}  // namespace sparsight::models_test

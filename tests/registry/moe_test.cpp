@@ -10,7 +10,7 @@
 #include "sparsight/nn/init.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::moe_test {
 namespace {
 
 constexpr int64_t kImages = 4, kPerImage = 10, kTokens = kImages * kPerImage, kWidth = 8, kExperts = 4;
@@ -241,4 +241,4 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryLoss, testing::ValuesIn(loss_names()), test_name);
 
-}  // namespace sparsight
+}  // namespace sparsight::moe_test

@@ -11,7 +11,7 @@
 #include "sparsight/report/report_page.h"
 #include "tests/report/run_fixture.h"
 
-namespace sparsight {
+namespace sparsight::explain_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,4 +71,4 @@ TEST(ExplainFolder, AFileInTheWay) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::explain_folder_test

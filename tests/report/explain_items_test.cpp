@@ -10,7 +10,7 @@
 #include "sparsight/data/readers/png_write.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::explain_items_test {
 namespace {
 
 // Ten images, image i of label i, one grey level each.
@@ -65,4 +65,4 @@ TEST(ExplainItems, UnreadableFiles) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::explain_items_test

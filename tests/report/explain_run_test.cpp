@@ -12,7 +12,7 @@
 #include "tests/e2e/train_fixture.h"
 #include "tests/report/browser.h"
 
-namespace sparsight {
+namespace sparsight::explain_run_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ TEST_F(ExplainRun, WrongInputIsOneLineAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::explain_run_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace sparsight {
+namespace sparsight::html_test {
 namespace {
 
 TEST(Html, Escapes) {
@@ -30,4 +30,4 @@ TEST(Html, Base64) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::html_test

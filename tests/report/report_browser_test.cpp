@@ -6,7 +6,7 @@
 #include "tests/report/browser.h"
 #include "tests/report/run_fixture.h"
 
-namespace sparsight {
+namespace sparsight::report_browser_test {
 namespace {
 
 using testing::BrowserPage;
@@ -76,4 +76,4 @@ TEST_F(ReportBrowser, TheTestSeesErrorsAndRequests) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::report_browser_test

@@ -11,7 +11,7 @@
 #include "sparsight/report/report_page.h"
 #include "tests/report/run_fixture.h"
 
-namespace sparsight {
+namespace sparsight::report_test {
 namespace {
 
 using testing::lines;
@@ -90,4 +90,4 @@ TEST(Report, WrongRunsAreOneClearLine) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::report_test

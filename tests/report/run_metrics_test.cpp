@@ -4,7 +4,7 @@
 
 #include "tests/report/run_fixture.h"
 
-namespace sparsight {
+namespace sparsight::run_metrics_test {
 namespace {
 
 using testing::eval_record;
@@ -57,4 +57,4 @@ TEST(RunMetrics, FieldsOfBrokenRecords) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::run_metrics_test

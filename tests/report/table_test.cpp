@@ -5,7 +5,7 @@
 #include "sparsight/report/format.h"
 #include "tests/report/run_fixture.h"
 
-namespace sparsight {
+namespace sparsight::table_test {
 namespace {
 
 using testing::eval_record;
@@ -59,4 +59,4 @@ TEST(Format, Numbers) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::table_test

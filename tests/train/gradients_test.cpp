@@ -6,7 +6,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::gradients_test {
 namespace {
 
 at::Tensor with_gradient(at::Tensor gradient) {
@@ -32,4 +32,4 @@ TEST(Gradients, NormShowsNonFiniteGradients) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::gradients_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::schedule_test {
 namespace {
 
 Schedule make(const std::string& name, const Json& settings, TrainingLength length) {
@@ -63,4 +63,4 @@ TEST(Schedule, InverseSqrtRefusesAConstantPartBeforeTheEndOfTheWarmUp) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::schedule_test

@@ -5,7 +5,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::task_loss_test {
 namespace {
 
 // softmax([0, ln 3]) = [1/4, 3/4]
@@ -28,4 +28,4 @@ TEST(TaskLoss, SoftTargetsByHand) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::task_loss_test

@@ -5,7 +5,7 @@
 
 #include "sparsight/core/error.h"
 
-namespace sparsight {
+namespace sparsight::training_progress_test {
 namespace {
 
 TEST(TrainingProgress, ComesBackWhole) {
@@ -34,4 +34,4 @@ TEST(LogWindow, AddsUp) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::training_progress_test

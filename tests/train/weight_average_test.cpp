@@ -3,7 +3,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::weight_average_test {
 namespace {
 
 TEST(WeightAverage, FollowsTheRecurrenceByHand) {
@@ -29,4 +29,4 @@ TEST(WeightAverage, SwapPutsTheAverageIntoTheModelAndBack) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::weight_average_test

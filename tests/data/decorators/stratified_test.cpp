@@ -12,7 +12,7 @@
 #include "sparsight/data/decorators/subset.h"
 #include "sparsight/data/sets/array_set.h"
 
-namespace sparsight {
+namespace sparsight::stratified_test {
 
 DataSetPtr labelled(const std::vector<int64_t>& labels, const std::string& part = "train", int64_t classes = 10) {
   DataInfo info;
@@ -90,4 +90,4 @@ TEST(Concat, PutsPartsOneAfterTheOther) {
   EXPECT_THROW(ConcatDataSet({labelled({1}), labelled({1}, "x", 11)}), Error);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::stratified_test

@@ -5,7 +5,7 @@
 #include "tests/data/readers/fixtures.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::bytes_test {
 
 using testing::bytes_of;
 using testing::complaint;
@@ -53,4 +53,4 @@ TEST(Printable, EscapesWhatIsNotOneLineOfUtf8) {
   EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");            // cut off
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::bytes_test

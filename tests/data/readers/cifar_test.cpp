@@ -4,7 +4,7 @@
 
 #include "tests/data/readers/fixtures.h"
 
-namespace sparsight {
+namespace sparsight::cifar_test {
 
 using testing::complaint;
 using testing::says;
@@ -28,4 +28,4 @@ TEST(Cifar, RefusesWhatIsNoWholeNumberOfRecords) {
   EXPECT_EQ(complaint([] { parse_cifar(Bytes(6146), 1, "x"); }), "");
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::cifar_test

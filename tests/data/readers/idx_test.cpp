@@ -4,7 +4,7 @@
 
 #include "tests/data/readers/fixtures.h"
 
-namespace sparsight {
+namespace sparsight::idx_test {
 
 using testing::bytes_of;
 using testing::complaint;
@@ -52,4 +52,4 @@ TEST(Idx, RefusesOtherFilesAndImpossibleSizes) {
   EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of(gzip(idx_file({60000, 280, 280}, ""))), "x"); }), "it has 16"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::idx_test

@@ -8,7 +8,7 @@
 #include "tests/data/readers/fixtures.h"
 #include "tests/support/program.h"
 
-namespace sparsight {
+namespace sparsight::image_test {
 
 using testing::bytes_of;
 using testing::complaint;
@@ -135,4 +135,4 @@ TEST(HasImageEnding, KnowsJpegAndPngInAnyCase) {
   for (const char* name : {"a", "jpg", "a.gif", "a.jpg.txt", ""}) EXPECT_FALSE(has_image_ending(name));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::image_test

@@ -5,7 +5,7 @@
 #include "sparsight/data/readers/csv.h"
 #include "tests/data/readers/fixtures.h"
 
-namespace sparsight {
+namespace sparsight::manifest_test {
 
 using testing::complaint;
 using testing::says;
@@ -47,4 +47,4 @@ TEST(Manifest, NamesTheLineThatIsWrong) {
   EXPECT_TRUE(says(message("path,label,size,size\na,1,1,2\n"), "two columns have the same name"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::manifest_test

@@ -6,7 +6,7 @@
 
 #include "tests/data/readers/fixtures.h"
 
-namespace sparsight {
+namespace sparsight::npy_test {
 
 using testing::bytes_of;
 using testing::complaint;
@@ -71,4 +71,4 @@ TEST(Npy, RefusesDamagedFiles) {
   EXPECT_TRUE(says(message(npy_file(npy_header("|u1", "(1,)"), "a", 4)), "version 4"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::npy_test

@@ -7,7 +7,7 @@
 #include "sparsight/data/sets/cifar_names.h"
 #include "tests/data/sets/set_files.h"
 
-namespace sparsight {
+namespace sparsight::array_sets_test {
 
 using testing::cifar_record;
 using testing::complaint;
@@ -169,4 +169,4 @@ TEST(NpySet, ScalesRealNumbersAndChecksRanges) {
   EXPECT_TRUE(says(complaint([&] { make_set("npy", {{"root", folder.path("none")}}); }), "there is no"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::array_sets_test

@@ -8,7 +8,7 @@
 #include "sparsight/data/register_data.h"
 #include "tests/data/sets/set_files.h"
 
-namespace sparsight {
+namespace sparsight::file_sets_test {
 
 using testing::complaint;
 using testing::grey_png;
@@ -151,4 +151,4 @@ TEST(Registry, KnowsTheDataSets) {
   EXPECT_TRUE(says(complaint([] { make_files("folder", {}); }), "set data.root"));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::file_sets_test

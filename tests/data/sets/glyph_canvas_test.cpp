@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::glyph_canvas_test {
 
 // A horizontal line through the centres of row 8 (y = 8.5) with radius 1 covers, by distance d of a pixel centre,
 // clamp(1.5 - d, 0, 1): rows 8 and 7, 9 (d = 1 -> 0.5), row 6 (d = 2 -> 0).
@@ -54,4 +54,4 @@ TEST(GlyphCanvas, WritesRoundedBytesAndLuma) {
   EXPECT_EQ(grey[0], 179);  // (77 * 101 + 150 * 255 + 29 * 0) / 256 = 179.8, rounded down
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::glyph_canvas_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::glyph_shapes_test {
 namespace {
 
 std::vector<float> numbers(const GlyphShape& shape) {
@@ -53,4 +53,4 @@ TEST(GlyphShapes, CurvesLieBetweenPoints) {
   }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::glyph_shapes_test

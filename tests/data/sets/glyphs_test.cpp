@@ -11,7 +11,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/glyph_painter.h"
 
-namespace sparsight {
+namespace sparsight::glyphs_test {
 namespace {
 
 DataSplits glyphs(const Json& settings) { return data_sets().make("glyphs", settings, "data", DataContext{}); }
@@ -142,4 +142,4 @@ TEST(Glyphs, RefusesImpossibleSettings) {
   EXPECT_NE(message_of({{"side", 8}}).find("16 to 512"), std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::glyphs_test

@@ -8,7 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::batch_transform_test {
 namespace {
 
 // A black image of class 0 and a white one of class 2, of three classes.
@@ -85,4 +85,4 @@ TEST(DrawBeta, HasTheMomentsOfTheDistribution) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::batch_transform_test

@@ -7,7 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::color_test {
 namespace {
 
 int level(const TransformOp& op, const at::Tensor& image, uint64_t seed) {
@@ -62,4 +62,4 @@ TEST(Grayscale, HappensWithItsProbability) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::color_test

@@ -8,7 +8,7 @@
 
 #include "sparsight/core/error.h"
 
-namespace sparsight {
+namespace sparsight::erase_test {
 namespace {
 
 at::Tensor erase(const RandomErasingOptions& options, const at::Tensor& image, uint64_t seed) {
@@ -65,4 +65,4 @@ TEST(RandomErasing, LeavesImagesThatAreTooSmall) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::erase_test

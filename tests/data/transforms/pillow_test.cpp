@@ -6,7 +6,7 @@
 #include "sparsight/data/transforms/resize.h"
 #include "tests/data/transforms/golden_image.h"
 
-namespace sparsight {
+namespace sparsight::pillow_test {
 namespace {
 
 TEST(AgainstPillow, ResizeIsWithinOneLevel) {
@@ -49,4 +49,4 @@ TEST(AgainstPillow, LevelOperationsAreEqual) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::pillow_test

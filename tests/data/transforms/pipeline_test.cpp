@@ -9,7 +9,7 @@
 
 #include "sparsight/core/error.h"
 
-namespace sparsight {
+namespace sparsight::pipeline_test {
 namespace {
 
 at::Tensor apply(const std::string& steps, const at::Tensor& image, uint64_t seed = 0) {
@@ -91,4 +91,4 @@ TEST(TransformPipeline, RefusesWhatCannotWork) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::pipeline_test

@@ -8,7 +8,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/data/transforms/warp.h"
 
-namespace sparsight {
+namespace sparsight::pixel_ops_test {
 namespace {
 
 at::Tensor colour(int red, int green, int blue) {
@@ -71,4 +71,4 @@ TEST(Warp, ShearsRowsAboutTheCentre) {  // rows at y = -1, 0, 1 take pixels from
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::pixel_ops_test

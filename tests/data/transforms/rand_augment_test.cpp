@@ -7,7 +7,7 @@
 #include "sparsight/data/transforms/pixel_ops.h"
 #include "tests/data/transforms/golden_image.h"
 
-namespace sparsight {
+namespace sparsight::rand_augment_test {
 namespace {
 
 TEST(RandAugment, EveryOperationButIdentityChangesThePicture) {
@@ -55,4 +55,4 @@ TEST(RandAugment, IsAFunctionOfItsStream) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::rand_augment_test

@@ -8,7 +8,7 @@
 #include "sparsight/data/transforms/pipeline.h"
 #include "tests/data/transforms/golden_image.h"
 
-namespace sparsight {
+namespace sparsight::transform_ops_test {
 namespace {
 
 Json settings_of(const std::string& name) {
@@ -65,4 +65,4 @@ TEST(Resize, RefusesAMonstrousResult) {  // a row of 30000 pixels whose short si
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::transform_ops_test

@@ -9,7 +9,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::expert_kinds_test {
 namespace {
 
 constexpr int64_t kExperts = 4, kWidth = 8, kHidden = 5, kRows = 8;
@@ -146,4 +146,4 @@ TEST(ConvExperts, AWidthThatIsNoPatchIsRefused) {
   EXPECT_NE(message({{"channels", 2}, {"kernel", 5}}).find("larger than the patch"), std::string::npos);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::expert_kinds_test

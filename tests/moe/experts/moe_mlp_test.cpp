@@ -6,7 +6,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::moe_mlp_test {
 namespace {
 
 // Groups of 3, 0, 1, 4 rows: ragged, with an empty expert.
@@ -65,4 +65,4 @@ TEST(MoeMlp, NoRowsAtAllGiveAnEmptyResultAndZeroGradients) {
   EXPECT_TRUE(torch::equal(w.w1.grad(), torch::zeros_like(w.w1)));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::moe_mlp_test

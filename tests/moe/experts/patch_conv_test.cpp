@@ -5,7 +5,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::patch_conv_test {
 namespace {
 
 constexpr int64_t kFilters = 5;
@@ -59,4 +59,4 @@ TEST(PatchConv, NoRowsGiveAnEmptyMap) {
   EXPECT_EQ(out.sizes(), (std::vector<int64_t>{0, 9, kFilters}));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::patch_conv_test

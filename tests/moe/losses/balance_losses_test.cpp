@@ -17,7 +17,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::balance_losses_test {
 namespace {
 
 using test::near;
@@ -170,4 +170,4 @@ TEST(BalanceLoss, GradientsAgreeWithCentralDifferences) {
   EXPECT_LT(test::gradient_error([&] { return mutual_information_loss(route(clean, 2)); }, {clean}), 1e-7);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::balance_losses_test

@@ -5,7 +5,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::cv_squared_test {
 
 TEST(CvSquared, OfHandMadeVectors) {
   // mean 2, squared differences 1 1 1 1: 1 / 4
@@ -40,4 +40,4 @@ TEST(CvSquared, HasTheRightGradientAlsoAtBalance) {
   EXPECT_LT(test::gradient_error([&] { return cv_squared(even); }, {even}), 1e-7);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::cv_squared_test

@@ -13,7 +13,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::shazeer_losses_test {
 namespace {
 
 using test::near;
@@ -248,4 +248,4 @@ TEST(LossWeights, MinusOneStandsForTheRoutersPaper) {
   EXPECT_ANY_THROW(with_paper_weights(options, {}));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::shazeer_losses_test

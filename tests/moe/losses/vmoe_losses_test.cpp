@@ -11,7 +11,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::vmoe_losses_test {
 namespace {
 
 LossOptions vmoe_weights() {
@@ -147,4 +147,4 @@ TEST(VmoeLoss, AnEmptyPoolHasZeroLosses) {
     EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::vmoe_losses_test

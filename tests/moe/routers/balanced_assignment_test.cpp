@@ -11,7 +11,7 @@
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::balanced_assignment_test {
 namespace {
 
 double value(const at::Tensor& scores, const at::Tensor& expert) {
@@ -87,4 +87,4 @@ TEST(BalancedAssignment, NanAndInfinityStayInTheirRows) {
   EXPECT_TRUE(torch::equal(balanced_assignment(torch::ones({3, 1})), torch::zeros({3}, torch::kLong)));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::balanced_assignment_test

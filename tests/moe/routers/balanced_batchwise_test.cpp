@@ -12,7 +12,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::balanced_batchwise_test {
 namespace {
 
 using test::dense_gates;
@@ -162,4 +162,4 @@ TEST(BalancedBatchwiseRouter, GatesHaveTheRightGradients) {
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::balanced_batchwise_test

@@ -8,7 +8,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::base_test {
 
 class Base : public testing::TestWithParam<at::ScalarType> {};
 
@@ -54,4 +54,4 @@ TEST(BaseRouter, GatesHaveTheRightGradients) {
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::base_test

@@ -9,7 +9,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::cosine_test {
 
 // The worked example of the router: D = P = 2, the identity as projection, temperature 1/2, token (3,4), directions
 // (1,0), (0,1), (1,1).
@@ -83,4 +83,4 @@ TEST(Cosine, S35_ChoosesInFp32ForLowerPrecisionTokens) {
   EXPECT_TRUE(torch::equal(low.expert, high.expert) && torch::equal(low.gate, high.gate));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::cosine_test

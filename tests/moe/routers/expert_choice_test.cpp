@@ -11,7 +11,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::expert_choice_test {
 namespace {
 
 using test::near;
@@ -91,4 +91,4 @@ TEST(ExpertChoiceRouter, MoreExpertsPerTokenThanExpertsIsAnError) {
   EXPECT_THROW(ExpertChoiceRouter(options, {3, 4}), UsageError);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::expert_choice_test

@@ -13,7 +13,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::fixed_routers_test {
 namespace {
 
 template <class Options>
@@ -94,4 +94,4 @@ TEST(FixedRouters, MoreChoicesThanExpertsIsAnError) {
   EXPECT_THROW(RoundRobinRouter(with_k<RoundRobinOptions>(4), {2, 3}), UsageError);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::fixed_routers_test

@@ -9,7 +9,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::gshard_top2_test {
 namespace {
 
 using test::near;
@@ -88,4 +88,4 @@ TEST(GshardTop2, GatesHaveTheRightGradients) {
 
 TEST(GshardTop2, OneExpertIsAnError) { EXPECT_THROW(GshardTop2Router({}, {4, 1}), UsageError); }
 
-}  // namespace sparsight
+}  // namespace sparsight::gshard_top2_test

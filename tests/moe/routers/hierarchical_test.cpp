@@ -13,7 +13,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::hierarchical_test {
 namespace {
 
 using test::dense_gates;
@@ -197,4 +197,4 @@ TEST(HierarchicalRouter, LevelsThatDoNotFitAreErrors) {
   EXPECT_THROW(router_of(8, 4, 1, 3), UsageError);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::hierarchical_test

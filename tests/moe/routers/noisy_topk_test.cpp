@@ -12,7 +12,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::noisy_topk_test {
 namespace {
 
 using test::near;
@@ -219,4 +219,4 @@ TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
 
 TEST(NoisyTopKRouter, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }
 
-}  // namespace sparsight
+}  // namespace sparsight::noisy_topk_test

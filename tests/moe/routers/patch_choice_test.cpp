@@ -11,7 +11,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::patch_choice_test {
 namespace {
 
 using test::dense_gates;
@@ -113,4 +113,4 @@ TEST(PatchChoiceRouter, MorePatchesThanAnImageHasIsAnError) {
   EXPECT_THROW(router.route({torch::zeros({6, 2}), {2, 3, 0, 0, 0}, "moe", {1, 2}}), UsageError);
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::patch_choice_test

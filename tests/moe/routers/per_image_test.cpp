@@ -12,7 +12,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::per_image_test {
 namespace {
 
 using test::near;
@@ -170,4 +170,4 @@ TEST(PerImageRouter, NoiseIsKeyedByTheNumberOfTheImage) {
   EXPECT_FALSE(router->route(images_of(tokens())).noise_scale.defined());
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::per_image_test

@@ -9,7 +9,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::sigmoid_bias_test {
 namespace {
 
 using test::near;
@@ -123,4 +123,4 @@ TEST(SigmoidBiasRouter, GroupsThatDoNotFitAreErrors) {
   EXPECT_THROW(make(8, 6, 4, 2), UsageError);  // only 4 experts in reach
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::sigmoid_bias_test

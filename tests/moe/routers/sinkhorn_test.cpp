@@ -10,7 +10,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::sinkhorn_test {
 
 class Sinkhorn : public testing::TestWithParam<at::ScalarType> {};
 
@@ -81,4 +81,4 @@ TEST(SinkhornRouter, GatesHaveTheRightGradients) {
   }
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::sinkhorn_test

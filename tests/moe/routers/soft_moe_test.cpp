@@ -10,7 +10,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::soft_moe_test {
 namespace {
 
 using test::near;
@@ -133,4 +133,4 @@ TEST(SoftMoeRouter, ATokenOfZerosHasFiniteGradients) {
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::soft_moe_test

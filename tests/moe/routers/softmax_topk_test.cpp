@@ -7,7 +7,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::softmax_topk_test {
 namespace {
 
 RouterInput pool(const at::Tensor& tokens, uint64_t step = 0) {
@@ -127,4 +127,4 @@ TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {
 
 TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }
 
-}  // namespace sparsight
+}  // namespace sparsight::softmax_topk_test

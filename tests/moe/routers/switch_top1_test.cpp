@@ -7,7 +7,7 @@
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
-namespace sparsight {
+namespace sparsight::switch_top1_test {
 
 TEST(SwitchTop1, TheGateIsTheProbabilityOfTheBestExpert) {
   const Routing r = route_switch_top1(test::example_logits());
@@ -40,4 +40,4 @@ TEST(SwitchTop1, JitterIsForTrainingOnlyAndKeyedByTokens) {
   EXPECT_TRUE(((whole.clean_logits - quiet.clean_logits).abs() <= bound).all().item<bool>());
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::switch_top1_test

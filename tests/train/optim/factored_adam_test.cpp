@@ -8,7 +8,7 @@
 
 #include "sparsight/train/optim/optimizer.h"
 
-namespace sparsight {
+namespace sparsight::factored_adam_test {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -123,4 +123,4 @@ TEST(FactoredAdam, ContinuesFromASavedStateWithTheSameBits) {
   EXPECT_TRUE(w.equal(other_w) && b.equal(other_b));
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::factored_adam_test

@@ -6,7 +6,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-namespace sparsight {
+namespace sparsight::optimizer_test {
 namespace {
 
 struct OneParameter {
@@ -81,4 +81,4 @@ TEST(Optimizer, RefusesAStateOfAnotherOptimizer) {
 }
 
 }  // namespace
-}  // namespace sparsight
+}  // namespace sparsight::optimizer_test
