@@ -5,6 +5,7 @@ Usage: compile_times.py PYTHON_WITH_TORCH [JOBS]     (takes as long as a clean b
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "timing"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-SLOWEST = 25
+SLOWEST = 15
 
 
 def ninja(jobs):
@@ -33,6 +34,9 @@ def seconds_per_output():
 
 
 def short_name(output):
+    group = re.search(r"/Unity/unity_(.*)_cxx\.cxx\.o$", output)
+    if group:
+        return f"group {group[1].removeprefix('sparsight_')}"
     return output.replace("CMakeFiles/", "").replace("sparsight.dir/", "").replace("sparsight_tests.dir/", "").removesuffix(".o")
 
 

@@ -10,5 +10,5 @@ light_sources(
   io/torch_pickle.cpp
   io/weight_names.cpp)
 torch_sources(io/weights.cpp)
-set_source_files_properties(io/environment.cpp TARGET_DIRECTORY sparsight PROPERTIES
+set_source_files_properties(io/environment.cpp TARGET_DIRECTORY sparsight_light PROPERTIES
   COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

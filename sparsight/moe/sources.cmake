@@ -30,8 +30,7 @@ torch_sources(
   moe/register_moe.cpp
   moe/routers/router_logits.cpp
   moe/routers/softmax_topk.cpp)
-# One by one: in unity batches, adding a file would regroup, and so recompile, everything listed after it.
-set(moe_alone
+torch_sources(
   moe/experts/conv_experts.cpp
   moe/experts/expert_parameters.cpp
   moe/experts/linear_experts.cpp
@@ -57,5 +56,3 @@ set(moe_alone
   moe/routers/switch_top1.cpp
   moe/shared_experts.cpp
   moe/soft_dispatch.cpp)
-torch_sources(${moe_alone})
-set_source_files_properties(${moe_alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

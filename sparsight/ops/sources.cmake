@@ -22,7 +22,7 @@ torch_sources(
 # over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)
 function(isa_sources file)
   light_sources(${file})
-  set_source_files_properties(${file} TARGET_DIRECTORY sparsight PROPERTIES
+  set_source_files_properties(${file} TARGET_DIRECTORY sparsight_light PROPERTIES
     COMPILE_OPTIONS "-O3;-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;${ARGN}")
 endfunction()
 isa_sources(ops/cpu/kernels_baseline.cpp)
