@@ -11,6 +11,7 @@
 #include "sparsight/io/weights.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/moe/moe_spec.h"
+#include "sparsight/nn/parameter_memory.h"
 #include "sparsight/train/run_config.h"
 
 namespace sparsight {
@@ -44,6 +45,17 @@ NamedTensors weights_for_use(const Checkpoint& checkpoint) {
   return average.empty() ? checkpoint.weights : average;
 }
 
+// The model that the checkpoint's configuration describes. One somewhat larger than the weights is made, so that
+// loading can name the parameters that do not fit.
+std::shared_ptr<ImageModel> new_model(const LoadedModel& loaded, const NamedTensors& weights) {
+  constexpr int64_t kSlack = 4, kSmall = 64 << 20;
+  int64_t values = 0;
+  for (const auto& [name, tensor] : weights) values += tensor.numel();
+  const ParameterBound bound(kSlack * values * static_cast<int64_t>(sizeof(float)) + kSmall,
+                             "its configuration describes a far larger model than it has weights for");
+  return make_component(models(), loaded.config, "model", ModelContext{loaded.shape, read_moe_spec(loaded.config)});
+}
+
 LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path) {
   LoadedModel loaded;
   loaded.path = path;
@@ -53,11 +65,11 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path) {
   loaded.eval_transforms =
       TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");
   loaded.shape = shape_after(loaded.eval_transforms, loaded.data);
-  loaded.model =
-      make_component(models(), loaded.config, "model", ModelContext{loaded.shape, read_moe_spec(loaded.config)});
+  const NamedTensors weights = weights_for_use(checkpoint);
+  loaded.model = new_model(loaded, weights);
   LoadOptions options;
   options.strict = true;
-  load_weights(*loaded.model, weights_for_use(checkpoint), options);
+  load_weights(*loaded.model, weights, options);
   loaded.model->eval();
   return loaded;
 }

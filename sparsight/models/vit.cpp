@@ -44,9 +44,9 @@ Vit::Vit(VitOptions options, const ModelContext& context) : options_(apply_size(
   check_vit(options_, image_);
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
-  if (prefix_tokens()) cls_token_ = register_parameter("cls_token", torch::zeros({1, 1, width}));
+  if (prefix_tokens()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
   pos_embed_ =
-      register_parameter("pos_embed", torch::zeros({1, prefix_tokens() + patches.height * patches.width, width}));
+      register_parameter("pos_embed", parameter_zeros({1, prefix_tokens() + patches.height * patches.width, width}));
   patch_embed_ =
       register_module("patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width}));
 

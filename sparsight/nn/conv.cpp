@@ -5,7 +5,7 @@
 namespace sparsight {
 
 ConvImpl::ConvImpl(const ConvOptions& options)
-    : weight(register_parameter("weight", torch::zeros({options.out, options.in, options.kernel, options.kernel}))),
+    : weight(register_parameter("weight", parameter_zeros({options.out, options.in, options.kernel, options.kernel}))),
       options_(options) {}
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {

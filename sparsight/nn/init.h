@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/core/random.h"
+#include "sparsight/nn/parameter_memory.h"
 
 namespace sparsight {
 

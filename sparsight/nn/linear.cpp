@@ -3,8 +3,8 @@
 namespace sparsight {
 
 LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, bool with_bias)
-    : weight(register_parameter("weight", torch::zeros({outputs, inputs}))) {
-  if (with_bias) bias = register_parameter("bias", torch::zeros({outputs}));
+    : weight(register_parameter("weight", parameter_zeros({outputs, inputs}))) {
+  if (with_bias) bias = register_parameter("bias", parameter_zeros({outputs}));
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) { return at::linear(x, weight, bias); }

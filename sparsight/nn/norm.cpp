@@ -13,7 +13,7 @@ void norm_identity(at::Tensor& weight, at::Tensor& bias) {
 
 LayerNormImpl::LayerNormImpl(int64_t width)
     : weight(register_parameter("weight", torch::ones({width}))),
-      bias(register_parameter("bias", torch::zeros({width}))) {}
+      bias(register_parameter("bias", parameter_zeros({width}))) {}
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) {
   return at::layer_norm(x, {weight.size(0)}, weight, bias, 1e-6);
@@ -23,7 +23,7 @@ void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias);
 
 GroupNormImpl::GroupNormImpl(int64_t groups, int64_t channels)
     : weight(register_parameter("weight", torch::ones({channels}))),
-      bias(register_parameter("bias", torch::zeros({channels}))),
+      bias(register_parameter("bias", parameter_zeros({channels}))),
       groups_(groups) {}
 
 at::Tensor GroupNormImpl::forward(const at::Tensor& x) { return at::group_norm(x, groups_, weight, bias, 1e-5); }

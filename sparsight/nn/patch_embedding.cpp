@@ -5,9 +5,9 @@
 namespace sparsight {
 
 PatchProjectionImpl::PatchProjectionImpl(const PatchEmbeddingOptions& options)
-    : weight(
-          register_parameter("weight", torch::zeros({options.width, options.channels, options.patch, options.patch}))),
-      bias(register_parameter("bias", torch::zeros({options.width}))) {}
+    : weight(register_parameter("weight",
+                                parameter_zeros({options.width, options.channels, options.patch, options.patch}))),
+      bias(register_parameter("bias", parameter_zeros({options.width}))) {}
 
 void PatchProjectionImpl::initialize(const InitRandom& random) {
   const double bound = 1 / std::sqrt(static_cast<double>(weight[0].numel()));

@@ -1,6 +1,7 @@
 light_sources(
   nn/attention_scores.cpp
   nn/dropout.cpp
+  nn/parameter_memory.cpp
   nn/position_embedding.cpp)
 torch_sources(
   nn/attention.cpp

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/machine.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/nn/parameter_memory.h"
 #include "sparsight/train/initial_weights.h"
 
 namespace sparsight {
@@ -62,6 +65,14 @@ std::unique_ptr<Loader> loader_or_null(const DataSetPtr& data, const TransformPi
   return data && data->size() > 0 ? evaluation_loader(data, transforms, options) : nullptr;
 }
 
+std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& shape) {
+  const int64_t memory = available_memory_bytes();
+  const ParameterBound bound(memory > 0 ? memory : std::numeric_limits<int64_t>::max(),
+                             cat("the parameters of the model take more than the ", memory >> 20,
+                                 " MB of memory that are free here; make its layers or experts smaller or fewer"));
+  return make_component(models(), resolved, "model", ModelContext{shape, read_moe_spec(resolved)});
+}
+
 }  // namespace
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
@@ -84,7 +95,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.validation_loader = loader_or_null(splits.validation, eval_transforms, loader);
   setup.test_loader = loader_or_null(splits.test, eval_transforms, loader);
 
-  setup.model = make_component(models(), resolved, "model", ModelContext{setup.shape, read_moe_spec(resolved)});
+  setup.model = new_model(resolved, setup.shape);
   if (fresh) {
     initialize(*setup.model, seed);
     if (!setup.train.init_from.empty())

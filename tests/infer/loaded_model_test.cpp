@@ -108,6 +108,9 @@ TEST(LoadModel, DamagedCheckpointsAreRefused) {
   bad.config["model"]["width"] = 16;
   expect(bad, "no fitting weights for");
   bad = good;
+  bad.config["model"]["width"] = 16384;  // 3.2 GB for one qkv matrix
+  expect(bad, "describes a far larger model than it has weights for");
+  bad = good;
   bad.config["model"]["wdth"] = 16;
   expect(bad, "unknown setting model.wdth");
   bad = good;

@@ -1,3 +1,4 @@
+light_tests(nn/parameter_memory_test.cpp)
 torch_tests(
   nn/attention_scores_test.cpp
   nn/attention_test.cpp

@@ -46,9 +46,9 @@ ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& s
       mean_(options.pool == "mean"),
       train_output_(options.train_output) {
   const int64_t taps = patch_.channels * kernel_.side * kernel_.side;
-  w1 = register_parameter("w1", torch::zeros({shape.experts, taps, shape.hidden}));
-  if (options.bias) b1 = register_parameter("b1", torch::zeros({shape.experts, shape.hidden}));
-  const at::Tensor output = torch::zeros({shape.experts, shape.hidden, shape.output_width()});
+  w1 = register_parameter("w1", parameter_zeros({shape.experts, taps, shape.hidden}));
+  if (options.bias) b1 = register_parameter("b1", parameter_zeros({shape.experts, shape.hidden}));
+  const at::Tensor output = parameter_zeros({shape.experts, shape.hidden, shape.output_width()});
   w2 = train_output_ ? register_parameter("w2", output) : register_buffer("w2", output);
 }
 

@@ -14,11 +14,11 @@ at::ScalarType expert_type(const at::Tensor& rows) {
 }
 
 ExpertLinear::ExpertLinear(torch::nn::Module& owner, const ExpertLinearOptions& options)
-    : weight(
-          owner.register_parameter(cat("w", options.number), torch::zeros({options.experts, options.in, options.out}))),
+    : weight(owner.register_parameter(cat("w", options.number),
+                                      parameter_zeros({options.experts, options.in, options.out}))),
       number_(options.number) {
   if (options.bias)
-    bias = owner.register_parameter(cat("b", options.number), torch::zeros({options.experts, options.out}));
+    bias = owner.register_parameter(cat("b", options.number), parameter_zeros({options.experts, options.out}));
 }
 
 at::Tensor ExpertLinear::operator()(const at::Tensor& rows, const at::Tensor& offsets) const {

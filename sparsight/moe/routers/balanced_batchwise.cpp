@@ -67,7 +67,7 @@ at::Tensor moved_threshold(const at::Tensor& threshold, const at::Tensor& passed
 }
 
 BalancedBatchwiseRouter::BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))),
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))),
       threshold(register_buffer("threshold", torch::zeros({shape.experts}))),
       steps(register_buffer("steps", torch::zeros({}, torch::kLong))),
       options_(options) {

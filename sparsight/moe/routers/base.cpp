@@ -35,7 +35,7 @@ Routing route_base(const at::Tensor& clean, const at::Tensor& valid) {
 Routing route_base_greedy(const at::Tensor& clean) { return with_choice(clean, top_experts(clean, 1)); }
 
 BaseRouter::BaseRouter(const BaseOptions&, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))) {}
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))) {}
 
 Routing BaseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);

@@ -37,12 +37,12 @@ at::Tensor cosine_logits(const at::Tensor& tokens, const at::Tensor& projector, 
 }
 
 CosineRouter::CosineRouter(const CosineOptions& options, RouterShape shape)
-    : projector(register_parameter("projector", torch::zeros({options.width, shape.width}))),
-      projector_bias(register_parameter("projector_bias", torch::zeros({options.width}))),
-      codebook(register_parameter("codebook", torch::zeros({options.width, shape.experts}))),
+    : projector(register_parameter("projector", parameter_zeros({options.width, shape.width}))),
+      projector_bias(register_parameter("projector_bias", parameter_zeros({options.width}))),
+      codebook(register_parameter("codebook", parameter_zeros({options.width, shape.experts}))),
       options_(options) {
   options_.check(shape.experts);
-  log_scale = options_.learn_temperature ? register_parameter("log_scale", torch::zeros({}))
+  log_scale = options_.learn_temperature ? register_parameter("log_scale", parameter_zeros({}))
                                          : register_buffer("log_scale", torch::zeros({}));
 }
 

@@ -33,7 +33,7 @@ Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, in
 }
 
 ExpertChoiceRouter::ExpertChoiceRouter(const ExpertChoiceOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
   if (options_.experts_per_token > static_cast<double>(shape.experts))
     fail_usage("[router] experts_per_token = ", options_.experts_per_token, " is above [moe] experts = ", shape.experts,
                "; lower it or add experts");

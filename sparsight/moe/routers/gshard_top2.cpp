@@ -51,7 +51,7 @@ Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, do
 }
 
 GshardTop2Router::GshardTop2Router(const GshardTop2Options& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
   if (shape.experts < 2) fail_usage("[router] gshard_top2 needs [moe] experts of at least 2, got ", shape.experts);
 }
 

@@ -85,10 +85,10 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
 }
 
 HierarchicalRouter::HierarchicalRouter(const HierarchicalOptions& options, RouterShape shape)
-    : group_weight(register_parameter("group_weight", torch::zeros({options.groups, shape.width}))),
-      group_noise_weight(register_parameter("group_noise_weight", torch::zeros({options.groups, shape.width}))),
-      weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))),
-      noise_weight(register_parameter("noise_weight", torch::zeros({shape.experts, shape.width}))),
+    : group_weight(register_parameter("group_weight", parameter_zeros({options.groups, shape.width}))),
+      group_noise_weight(register_parameter("group_noise_weight", parameter_zeros({options.groups, shape.width}))),
+      weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))),
+      noise_weight(register_parameter("noise_weight", parameter_zeros({shape.experts, shape.width}))),
       options_(options) {
   const HierarchicalOptions& o = options_;
   if (shape.experts % o.groups != 0)

@@ -32,8 +32,8 @@ Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const
 }
 
 NoisyTopKRouter::NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))),
-      noise_weight(register_parameter("noise_weight", torch::zeros({shape.experts, shape.width}))),
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))),
+      noise_weight(register_parameter("noise_weight", parameter_zeros({shape.experts, shape.width}))),
       options_(options) {
   options_.check(shape.experts);
   if (options_.k == 1)

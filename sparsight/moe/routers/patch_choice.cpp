@@ -54,7 +54,7 @@ Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int
 }
 
 PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {}
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {}
 
 Routing PatchChoiceRouter::choose(const RouterInput& input) {
   if (options_.patches > input.layout.per_image && input.layout.images > 0)

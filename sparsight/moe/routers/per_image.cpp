@@ -66,11 +66,11 @@ Routing with_forced_choice(Routing of_images, const at::Tensor& expert) {
 }
 
 PerImageRouter::PerImageRouter(const PerImageOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
   options_.check(shape.experts);
   if (options_.norm != "affine") return;
   norm_weight = register_parameter("norm_weight", torch::ones({shape.width}));
-  norm_bias = register_parameter("norm_bias", torch::zeros({shape.width}));
+  norm_bias = register_parameter("norm_bias", parameter_zeros({shape.width}));
 }
 
 std::vector<LossWeight> PerImageRouter::paper_losses() const { return {{"superclass", 0.3}}; }

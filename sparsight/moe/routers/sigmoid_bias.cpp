@@ -54,7 +54,7 @@ at::Tensor balanced_bias(const at::Tensor& bias, const at::Tensor& count, double
 }
 
 SigmoidBiasRouter::SigmoidBiasRouter(const SigmoidBiasOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))),
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))),
       bias(register_buffer("bias", torch::zeros({shape.experts}))),
       steps(register_buffer("steps", torch::zeros({}, torch::kLong))),
       options_(options) {

@@ -40,7 +40,7 @@ Routing route_sinkhorn(const at::Tensor& clean, const at::Tensor& offsets, int64
 }
 
 SinkhornRouter::SinkhornRouter(const SinkhornOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
   options_.check(shape.experts);
 }
 

@@ -43,7 +43,7 @@ SoftRouting soft_routing(const at::Tensor& logits, const at::Tensor& valid, int6
 }
 
 SoftMoeRouter::SoftMoeRouter(const SoftMoeOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts * options.slots, shape.width}))),
+    : weight(register_parameter("weight", parameter_zeros({shape.experts * options.slots, shape.width}))),
       options_(options),
       experts_(shape.experts) {
   if (options_.normalize) scale = register_parameter("scale", torch::ones({}));

@@ -33,7 +33,7 @@ Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, d
 }
 
 SoftmaxTopKRouter::SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
   options_.check(shape.experts);
 }
 

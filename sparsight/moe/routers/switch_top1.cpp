@@ -19,7 +19,7 @@ at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, do
 Routing route_switch_top1(const at::Tensor& clean) { return route_softmax_topk(clean, {}, 0, 1, false); }
 
 SwitchTop1Router::SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape)
-    : weight(register_parameter("weight", torch::zeros({shape.experts, shape.width}))), options_(options) {}
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {}
 
 std::vector<LossWeight> SwitchTop1Router::paper_losses() const { return {{"switch", 0.01}}; }
 

@@ -1,0 +1,31 @@
+// Bounds the memory that the parameters of a model under construction may take, so that a damaged checkpoint, or one
+// nought too many in a configuration, is an error and not the end of the machine's memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+// While it lives, parameters made on this thread may take `bytes` together; `complaint` is the error where they take
+// more. The innermost bound holds.
+class ParameterBound {
+ public:
+  ParameterBound(int64_t bytes, std::string complaint);
+  ~ParameterBound();
+  ParameterBound(const ParameterBound&) = delete;
+  ParameterBound& operator=(const ParameterBound&) = delete;
+
+ private:
+  friend at::Tensor parameter_zeros(at::IntArrayRef sizes);
+  double bytes_left_;
+  std::string complaint_;
+  ParameterBound* outer_;
+};
+
+// A new parameter's fp32 values, 0 until initialize(). Raises Error where the bound in force does not allow them.
+at::Tensor parameter_zeros(at::IntArrayRef sizes);
+
+}  // namespace sparsight
