@@ -1,7 +1,7 @@
 // The sparsight program: `sparsight <verb> ...`. Exit codes: 0 done, 1 the work failed, 2 wrong usage.
 #include <csignal>
 #include <exception>
-#include <iostream>
+#include <string>
 
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -9,10 +9,13 @@
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 
+namespace sparsight {
 namespace {
 
+// torch's errors go on with the places in its sources.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 int run(int argc, char** argv) {
-  using namespace sparsight;
   CLI::App app("Train, evaluate, explain and deploy image models made of routed experts.", "sparsight");
   app.require_subcommand(1);
   app.footer("Each verb explains itself with an example: sparsight <verb> --help");
@@ -40,17 +43,18 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+}  // namespace sparsight
 
 int main(int argc, char** argv) {
   sparsight::install_interrupt_handler();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   try {
-    return run(argc, argv);
+    return sparsight::run(argc, argv);
   } catch (const sparsight::Error& error) {
     sparsight::log_line("error", error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    sparsight::log_line("internal error", error.what());
+    sparsight::log_line("internal error", sparsight::first_line(error.what()));
     return 1;
   }
 }
