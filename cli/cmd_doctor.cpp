@@ -9,6 +9,8 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight::cli {
 namespace {
@@ -32,6 +34,7 @@ void look_at_processor(Findings& findings) {
   else
     findings.fact("instruction set: " + level);
   findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; keep to fp32 on this processor");
+  findings.fact(cat("kernels of experts: ", isa_name(active_isa()), " (there are ", join(isa_names()), ")"));
   const int threads = at::get_num_threads();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (threads > cores)

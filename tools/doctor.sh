@@ -16,7 +16,7 @@ case $name in
   *) note "system: ${name:-unknown}; tried on Debian 12, written for Ubuntu 22.04 or newer too" ;;
 esac
 [ "$(uname -m)" = x86_64 ] && ok "processor: x86_64" || note "processor: $(uname -m); only x86_64 is tried"
-levels=$(grep -m1 '^flags' /proc/cpuinfo | tr ' ' '\n' | grep -xE 'avx2|avx512f|avx512_bf16|amx_tile|amx_bf16' | tr '\n' ' ')
+levels=$(grep -m1 '^flags' /proc/cpuinfo | tr ' ' '\n' | grep -xE 'avx2|avx512f|avx512_bf16|amx_tile|amx_bf16|amx_int8' | tr '\n' ' ')
 [[ " $levels" == *" avx2 "* ]] && ok "instruction sets: $levels" || note "no AVX2: it works, slowly"
 cores=$(nproc)
 memory=$(awk '/MemAvailable/ { printf "%.1f", $2 / 1e6 }' /proc/meminfo)

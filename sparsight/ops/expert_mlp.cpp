@@ -58,30 +58,6 @@ void check_bias(const at::Tensor& bias, const at::Tensor& weight, const char* na
     fail("expert bias ", name, " has shape ", bias.sizes(), ", needed is [", weight.size(0), ", ", weight.size(2), "]");
 }
 
-void check(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w, at::ScalarType weight_type) {
-  if (tokens.dim() != 2) fail("experts need tokens [N,D], got ", tokens.sizes());
-  if (w.w1.dim() != 3 || w.w2.dim() != 3 || w.w1.size(0) != w.w2.size(0) || w.w1.size(1) != w.w2.size(2) ||
-      w.w1.size(2) != w.w2.size(1))
-    fail("expert weights need shapes [E,D,F] and [E,F,D], got ", w.w1.sizes(), " and ", w.w2.sizes());
-  if (tokens.size(1) != w.w1.size(1))
-    fail("tokens of width ", tokens.size(1), " do not fit experts of width ", w.w1.size(1));
-  check_bias(w.b1, w.w1, "b1");
-  check_bias(w.b2, w.w2, "b2");
-  for (const at::Tensor* t : {&w.w1, &w.b1, &w.w2, &w.b2})
-    if (t->defined() &&
-        (t->scalar_type() != (t->dim() == 3 ? weight_type : tokens.scalar_type()) || t->device() != tokens.device()))
-      fail("experts need tokens and weights of one type and device, got ", tokens.scalar_type(), " on ",
-           tokens.device(), " and ", t->scalar_type(), " on ", t->device());
-  const RowMap& map = rows.map;
-  if (map.tokens != tokens.size(0) || map.row_token.dim() != 1 || map.token_rows.sizes() != map.row_token.sizes())
-    fail("the rows of experts belong to ", map.tokens, " tokens, got ", tokens.size(0));
-  if (rows.offsets.dim() != 1 || rows.offsets.size(0) != w.w1.size(0) + 1 || rows.offsets.scalar_type() != at::kLong)
-    fail(w.w1.size(0), " experts need ", w.w1.size(0) + 1, " int64 offsets, got ", rows.offsets.sizes(), " of ",
-         rows.offsets.scalar_type());
-  if (rows.gate.defined() && (rows.gate.dim() != 1 || rows.gate.size(0) != map.row_token.size(0)))
-    fail("experts with ", map.row_token.size(0), " rows need as many gates, got ", rows.gate.sizes());
-}
-
 void check_offsets(const at::Tensor& offsets, int64_t rows) {
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   const int64_t experts = offsets.size(0) - 1;
@@ -92,10 +68,29 @@ void check_offsets(const at::Tensor& offsets, int64_t rows) {
 
 }  // namespace
 
-ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                        at::ScalarType weight_type) {
-  check(tokens, rows, w, weight_type);
+void check_weights(const ExpertMlpWeights& w, at::ScalarType type, at::Device device) {
+  if (w.w1.dim() != 3 || w.w2.dim() != 3 || w.w1.size(0) != w.w2.size(0) || w.w1.size(1) != w.w2.size(2) ||
+      w.w1.size(2) != w.w2.size(1))
+    fail("expert weights need shapes [E,D,F] and [E,F,D], got ", w.w1.sizes(), " and ", w.w2.sizes());
+  check_bias(w.b1, w.w1, "b1");
+  check_bias(w.b2, w.w2, "b2");
+  for (const at::Tensor* t : {&w.w1, &w.b1, &w.w2, &w.b2})
+    if (t->defined() && (t->scalar_type() != type || t->device() != device))
+      fail("experts need tokens and weights of one type and device, got ", type, " on ", device, " and ",
+           t->scalar_type(), " on ", t->device());
+}
+
+ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_t experts, int64_t width) {
+  if (tokens.dim() != 2) fail("experts need tokens [N,D], got ", tokens.sizes());
+  if (tokens.size(1) != width) fail("tokens of width ", tokens.size(1), " do not fit experts of width ", width);
   const RowMap& map = rows.map;
+  if (map.tokens != tokens.size(0) || map.row_token.dim() != 1 || map.token_rows.sizes() != map.row_token.sizes())
+    fail("the rows of experts belong to ", map.tokens, " tokens, got ", tokens.size(0));
+  if (rows.offsets.dim() != 1 || rows.offsets.size(0) != experts + 1 || rows.offsets.scalar_type() != at::kLong)
+    fail(experts, " experts need ", experts + 1, " int64 offsets, got ", rows.offsets.sizes(), " of ",
+         rows.offsets.scalar_type());
+  if (rows.gate.defined() && (rows.gate.dim() != 1 || rows.gate.size(0) != map.row_token.size(0)))
+    fail("experts with ", map.row_token.size(0), " rows need as many gates, got ", rows.gate.sizes());
   const ExpertRows in{
       {map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
       rows.offsets.to(at::kCPU).contiguous(),
@@ -106,7 +101,8 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, const 
 
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
                       const ExpertMlpOptions& options) {
-  const ExpertRows in = checked_rows(tokens, rows, w, tokens.scalar_type());
+  check_weights(w, tokens.scalar_type(), tokens.device());
+  const ExpertRows in = checked_rows(tokens, rows, w.w1.size(0), w.w1.size(1));
   bool keep = at::GradMode::is_enabled();
   if (keep) {
     keep = tokens.requires_grad();

@@ -38,8 +38,8 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
 
 // What expert_mlp() checks before it runs: raises Error for shapes, types or offsets that do not fit. Returns the rows
 // with everything contiguous and the offsets on the CPU.
-ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                        at::ScalarType weight_type);
+void check_weights(const ExpertMlpWeights& weights, at::ScalarType type, at::Device device);
+ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_t experts, int64_t width);
 
 // Each row its own token, with gate 1: experts applied to rows that are gathered already.
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);

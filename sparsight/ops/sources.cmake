@@ -3,6 +3,7 @@ light_sources(
   ops/cpu/expert_mlp.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
+  ops/cpu/pack_held.cpp
   ops/cpu/pool.cpp
   ops/random_fill.cpp
   ops/rows.cpp
@@ -30,4 +31,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   isa_sources(ops/cpu/kernels_avx2.cpp -mavx2 -mfma)
   isa_sources(ops/cpu/kernels_avx512.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma
     -mprefer-vector-width=512)
+  isa_sources(ops/cpu/kernels_amx.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mfma -mamx-tile -mamx-bf16
+    -mamx-int8 -mprefer-vector-width=512)
+  light_sources(ops/cpu/held_tiles.cpp)
 endif()

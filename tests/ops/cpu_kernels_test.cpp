@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -42,12 +43,32 @@ TEST(CpuKernels, GeluIsAccurateToAFewUnitsInTheLastPlace) {
   set_isa("");
 }
 
+// In fp64 from the formula; the slope by a central difference of it.
+TEST(CpuKernels, GeluTanhFollowsItsFormula) {
+  const auto formula = [](double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+  };
+  std::vector<float> x;
+  for (int i = -512; i <= 512; ++i) x.push_back(static_cast<float>(i) / 64);
+  std::vector<float> y(x.size()), slope(x.size());
+  for (const std::string& name : isa_names()) {
+    set_isa(name);
+    cpu::kernels().activate(static_cast<int>(Activation::gelu_tanh), x.data(), y.data(), slope.data(),
+                            static_cast<int64_t>(x.size()));
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(y[i], formula(x[i]), 1e-6 * std::max(1.0, std::abs(formula(x[i])))) << name << " " << x[i];
+      EXPECT_NEAR(slope[i], (formula(x[i] + 1e-5) - formula(x[i] - 1e-5)) / 2e-5, 2e-6) << name << " " << x[i];
+    }
+  }
+  set_isa("");
+}
+
 TEST(CpuKernels, ActivationsPassNanAndKeepTheirLimits) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{nan, inf, -100, 100, 0};
   for (const std::string& name : isa_names()) {
     set_isa(name);
-    for (const Activation activation : {Activation::gelu, Activation::relu, Activation::silu}) {
+    for (const Activation activation : {Activation::gelu, Activation::relu, Activation::silu, Activation::gelu_tanh}) {
       std::vector<float> y(5), slope(5);
       cpu::kernels().activate(static_cast<int>(activation), x.data(), y.data(), slope.data(), 5);
       EXPECT_TRUE(std::isnan(y[0]) && std::isnan(slope[0])) << name;

@@ -6,59 +6,23 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
-#include "sparsight/ops/cpu/isa.h"
-#include "sparsight/ops/held_experts.h"
 #include "sparsight/ops/ref/expert_mlp.h"
-#include "sparsight/ops/sort_by_expert.h"
+#include "tests/ops/expert_cases.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/random_tensor.h"
 
 namespace sparsight::expert_mlp_test {
 namespace {
 
+using test::as_double;
+using test::at_each_level;
+using test::Case;
+using test::odd_sizes;
+using test::random_case;
+using test::route;
+using test::Sizes;
+
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-struct Case {
-  at::Tensor tokens, pull;
-  ExpertRows rows;
-  ExpertMlpWeights weights;
-};
-
-ExpertRows route(const at::Tensor& expert, const at::Tensor& kept, int64_t experts, uint64_t seed,
-                 at::ScalarType type) {
-  const int64_t tokens = expert.size(0), k = expert.size(1);
-  const at::Tensor token = torch::arange(tokens, torch::kLong).unsqueeze(1).expand({tokens, k}).reshape({-1});
-  const ExpertGroups groups = sort_by_expert(expert.reshape({-1}), kept, experts);
-  return {map_rows(token, groups.order, tokens), groups.offsets,
-          test::random_tensor({groups.order.size(0)}, seed, type).abs()};
-}
-
-struct Sizes {
-  int64_t tokens, experts, k, width, hidden;
-};
-
-// Tokens choose experts at random, unevenly, and about one assignment in six is dropped. Weights of order
-// 1/sqrt(inputs).
-Case random_case(const Sizes& s, uint64_t seed, at::ScalarType type = torch::kFloat, bool bias = true) {
-  Case c;
-  const auto wide = [&](at::IntArrayRef sizes, uint64_t n, double scale) {
-    return test::random_tensor(sizes, seed * 100 + n, type) * scale;
-  };
-  c.tokens = wide({s.tokens, s.width}, 1, 1);
-  c.pull = wide({s.tokens, s.width}, 2, 1);
-  const at::Tensor draw =
-      test::random_tensor({s.tokens, s.k}, seed * 100 + 3).abs() * 0.6 * static_cast<double>(s.experts);
-  const at::Tensor expert = draw.clamp(0, static_cast<double>(s.experts - 1)).to(torch::kLong);
-  const at::Tensor kept = test::random_tensor({s.tokens * s.k}, seed * 100 + 4) > -1.0;
-  c.rows = route(expert, kept, s.experts, seed * 100 + 5, type);
-  c.weights = {wide({s.experts, s.width, s.hidden}, 6, 1 / std::sqrt(s.width)),
-               bias ? wide({s.experts, s.hidden}, 7, 1) : at::Tensor(),
-               wide({s.experts, s.hidden, s.width}, 8, 1 / std::sqrt(s.hidden)),
-               bias ? wide({s.experts, s.width}, 9, 1) : at::Tensor()};
-  return c;
-}
 
 std::vector<at::Tensor> listed(const ExpertMlpGradients& g) {
   std::vector<at::Tensor> out;
@@ -77,8 +41,6 @@ std::vector<at::Tensor> on_kernels(const Case& c, Activation activation, bool ke
     out.push_back(t);
   return out;
 }
-
-at::Tensor as_double(const at::Tensor& x) { return x.defined() ? x.to(torch::kDouble) : x; }
 
 // The same by the reference in fp64.
 std::vector<at::Tensor> expected(const Case& c, Activation activation) {
@@ -99,24 +61,6 @@ void expect_close(const std::vector<at::Tensor>& got, const std::vector<at::Tens
     ASSERT_EQ(got[i].sizes(), want[i].sizes()) << what << ", tensor " << i;
     EXPECT_TRUE(torch::allclose(got[i].to(torch::kDouble), want[i], 2e-5, 5e-5)) << what << ", tensor " << i;
   }
-}
-
-// Runs `body` at each instruction-set level of this machine.
-template <class Body>
-void at_each_level(const Body& body) {
-  for (const std::string& name : isa_names()) {
-    set_isa(name);
-    body(name);
-  }
-  set_isa("");
-}
-
-const std::vector<Sizes>& odd_sizes() {
-  static const std::vector<Sizes> sizes{
-      {1, 1, 1, 1, 1},       {5, 3, 2, 7, 33},     {40, 4, 1, 33, 7},    {64, 3, 2, 64, 96},  {9, 16, 2, 48, 500},
-      {300, 2, 2, 20, 40},   {700, 1, 1, 17, 19},  {30, 2, 1, 400, 800}, {25, 5, 3, 385, 30}, {0, 4, 2, 8, 16},
-      {17, 1, 1, 384, 1536}, {11, 1, 2, 96, 1153}, {500, 9, 2, 31, 65},  {2, 60, 2, 50, 70},  {13, 1, 1, 800, 12}};
-  return sizes;
 }
 
 }  // namespace
@@ -234,32 +178,6 @@ TEST(ExpertMlp, WrongArgumentsAreRefused) {
   EXPECT_THROW(expert_mlp(c.tokens.to(torch::kDouble), c.rows, w, {}), Error);
   EXPECT_THROW(expert_mlp(c.tokens, {c.rows.map, c.rows.offsets + 1, c.rows.gate}, w, {}), Error);
   EXPECT_THROW(expert_mlp(c.tokens, {c.rows.map, c.rows.offsets, c.rows.gate.narrow(0, 0, 3)}, w, {}), Error);
-}
-
-TEST(HeldExperts, ComputeWithTheWeightsTheyStandFor) {
-  at_each_level([](const std::string& level) {
-    uint64_t seed = 1;
-    for (const Sizes& s : odd_sizes())
-      for (const HeldType type : {HeldType::bf16, HeldType::int8}) {
-        Case c = random_case(s, seed++, torch::kFloat, seed % 3 > 0);
-        const HeldExperts held = hold_experts(c.weights, type);
-        const at::Tensor got = held_experts(c.tokens, c.rows, held, Activation::gelu);
-        c.weights = released_experts(held);
-        expect_close({got}, {expected(c, Activation::gelu)[0]}, cat(level, ", case ", seed - 1));
-      }
-  });
-}
-
-// bf16 keeps 8 bits: a relative error of 2^-9 at most. int8: half a step of max|w| / 127 at most.
-// bf16 keeps 8 significant bits: rounding to nearest errs by half a unit of the last one, 2^-8 of the value at most.
-TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
-  const Case c = random_case({1, 3, 1, 40, 60}, 5);
-  const ExpertMlpWeights half = released_experts(hold_experts(c.weights, HeldType::bf16));
-  EXPECT_TRUE(((half.w1 - c.weights.w1).abs() <= c.weights.w1.abs() * std::ldexp(1.0, -8)).all().item<bool>());
-  const ExpertMlpWeights bytes = released_experts(hold_experts(c.weights, HeldType::int8));
-  for (const auto& [got, want] : {std::pair{bytes.w1, c.weights.w1}, std::pair{bytes.w2, c.weights.w2}})
-    EXPECT_TRUE(((got - want).abs() <= want.abs().amax(1, true) * (0.5001 / 127)).all().item<bool>());
-  EXPECT_THROW(held_experts(c.tokens.to(torch::kDouble), c.rows, hold_experts(c.weights, HeldType::int8), {}), Error);
 }
 
 }  // namespace sparsight::expert_mlp_test

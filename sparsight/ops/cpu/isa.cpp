@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#if defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
@@ -10,15 +14,29 @@ namespace sparsight {
 namespace {
 
 const std::vector<std::string>& all_names() {
-  static const std::vector<std::string> names{"baseline", "avx2", "avx512"};  // in the order of the enumeration
+  static const std::vector<std::string> names{"baseline", "avx2", "avx512", "amx"};  // in the order of the enumeration
   return names;
 }
+
+#if defined(__x86_64__)
+// Linux lets a process use the tile registers once it has asked for their place in its threads' saved state.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted;
+}
+
+bool has_amx() {
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("amx-tile") &&
+         __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("amx-int8") && may_use_tiles();
+}
+#endif
 
 Isa fastest() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"))
-    return Isa::avx512;
+    return has_amx() ? Isa::amx : Isa::avx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
 #endif
   return Isa::baseline;

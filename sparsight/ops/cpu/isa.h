@@ -7,9 +7,11 @@
 
 namespace sparsight {
 
-enum class Isa { baseline, avx2, avx512 };  // avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI
+// avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; amx: avx512 with BF16 and tiles of bf16 and int8, which only the
+// products of held experts use.
+enum class Isa { baseline, avx2, avx512, amx };
 
-// "baseline", "avx2", "avx512", from the slowest to the fastest that this CPU has.
+// "baseline", "avx2", "avx512", "amx", from the slowest to the fastest that this CPU has.
 std::vector<std::string> isa_names();
 
 // The level in use: the environment variable SPARSIGHT_ISA (read once) or else the fastest of this CPU.

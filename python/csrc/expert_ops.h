@@ -1,0 +1,36 @@
+// The experts' operators: ops/expert_mlp.h with assignments as Python has them. Letters: moe/axes.md.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight::python {
+
+using OptionalTensor = std::optional<at::Tensor>;
+
+// What all of them are given.
+struct MoeMlpCall {
+  const at::Tensor& tokens;     // [N,D]
+  const at::Tensor& expert;     // [N,K], or [A] with `token`; int64, -1 for none
+  const at::Tensor& gate;       // like `expert`
+  const at::Tensor& w1;         // [E,D,F]
+  const OptionalTensor& b1;     // [E,F]
+  const at::Tensor& w2;         // [E,F,D]
+  const OptionalTensor& b2;     // [E,D]
+  std::string_view activation;  // a name of activation_names()
+  const OptionalTensor& token;  // [A] int64
+  const OptionalTensor& kept;   // like `expert`, bool
+};
+
+// Returns the sum over each token's kept assignments of gate * expert(token), [N,D], and, with `keep`, the hidden layer
+// before its activation: [A,F], grouped by expert, with rows of 0 after the last kept one; else [0].
+std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool keep);
+
+// Gradients of tokens, gate, w1, b1, w2, b2; [0] for what is not there or not needed.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> moe_mlp_backward(
+    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate);
+
+}  // namespace sparsight::python

@@ -1,0 +1,15 @@
+"""Sparsight's mixture-of-experts layer for PyTorch: routers, experts and balance losses as fast as they get on a CPU.
+
+    import sparsight
+    layer = sparsight.MoEMLP(384, 1536, experts=8, k=2)
+
+docs/python.md shows each part at work. The operators are `torch.ops.sparsight.*`; they work under torch.compile.
+"""
+from . import losses
+from ._library import ops
+from .moe_mlp import MoEMLP, moe_mlp
+from .router import Router, routers
+from .routing import Routing, SoftRouting
+
+__version__ = ops.version()
+__all__ = ["MoEMLP", "Router", "Routing", "SoftRouting", "losses", "moe_mlp", "ops", "routers"]

@@ -1,0 +1,96 @@
+"""Loads the compiled operators `torch.ops.sparsight.*` and gives them fake kernels.
+
+Fake kernels say which shapes and types an operator returns without running it; torch.compile and torch.export need them.
+Shapes follow from shapes alone but for one case: a router with no fixed number of experts per token makes as many
+assignments as it finds right, which is an unbacked size to the compiler.
+"""
+import functools
+import json
+import os
+import pathlib
+
+import torch
+
+_PATH = pathlib.Path(os.environ.get("SPARSIGHT_OPS") or pathlib.Path(__file__).with_name("_ops.so"))
+
+
+def _load():
+    if not _PATH.exists():
+        raise ImportError(f"sparsight: the compiled operators are missing ({_PATH.name}); install the package with "
+                          "`pip install .` in the clone, or build the target sparsight_python")
+    try:
+        torch.ops.load_library(str(_PATH))
+    except OSError as error:
+        raise ImportError(f"sparsight was built for another torch than {torch.__version__}; install it again "
+                          f"(`pip install --force-reinstall --no-deps .`): {error}") from None
+
+
+_load()
+ops = torch.ops.sparsight
+
+
+@functools.lru_cache(maxsize=None)
+def describe(config, dim):
+    """What the router of a configuration (JSON text) looks like for tokens of width `dim`: see csrc/router_setup.h."""
+    return json.loads(ops.describe_router(config, dim))
+
+
+def _router_type(tokens, weights):
+    return torch.float64 if (weights[0] if len(weights) else tokens).dtype == torch.float64 else torch.float32
+
+
+@torch.library.register_fake("sparsight::route")
+def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names, draws):
+    settings, info = json.loads(config), describe(config, int(tokens.shape[1]))
+    experts, dtype = settings["experts"], _router_type(tokens, weights)
+    n = tokens.shape[0]
+    a = n * info["per_token"] if info["per_token"] > 0 else torch.library.get_ctx().new_dynamic_size()
+    integers = lambda *shape: tokens.new_empty(shape, dtype=torch.int64)
+    return (tokens.new_empty((a,), dtype=dtype),
+            tokens.new_empty((len(info["losses"]) if "losses" in settings else 0,), dtype=dtype),
+            tokens.new_empty((n if info["logits"] else 0, experts), dtype=dtype),
+            tokens.new_empty((n if info["scores"] else 0, experts), dtype=dtype),
+            integers(a), integers(a), integers(a), tokens.new_empty((a,), dtype=torch.bool), integers(experts))
+
+
+@torch.library.register_fake("sparsight::mix")
+def _(config, tokens, images, weights, valid=None):
+    like = tokens.new_empty((images, tokens.shape[0] // images, weights[0].shape[0]), dtype=_router_type(tokens, weights))
+    return torch.empty_like(like), torch.empty_like(like), torch.empty_like(like)
+
+
+@torch.library.register_fake("sparsight::routing_loss")
+def _(config, images=1, logits=None, noisy_logits=None, noise_scale=None, scores=None, gate=None, expert=None, valid=None,
+      target=None, threshold=None):
+    for like in (logits, scores, gate):
+        if like is not None:
+            return like.new_empty(())
+    return torch.empty(())
+
+
+@torch.library.register_fake("sparsight::routing_backward")
+def _(kind, config, images, draw_names, inputs, grads, needs):
+    return [x.new_empty(x.shape) for x, needed in zip(inputs, needs) if needed]
+
+
+@torch.library.register_fake("sparsight::moe_mlp")
+def _(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", token=None, kept=None):
+    return tokens.new_empty(tokens.shape)
+
+
+@torch.library.register_fake("sparsight::moe_mlp_forward")
+def _(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, keep):
+    return tokens.new_empty(tokens.shape), tokens.new_empty((expert.numel(), w1.shape[2]) if keep else (0,))
+
+
+@torch.library.register_fake("sparsight::moe_mlp_backward")
+def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, before, need_tokens, need_gate):
+    def like(x, needed=True):
+        return x.new_empty(x.shape) if needed and x is not None else tokens.new_empty((0,))
+    no_gate = gate.new_empty((0,))
+    return like(tokens, need_tokens), like(gate) if need_gate else no_gate, like(w1), like(b1), like(w2), like(b2)
+
+
+@torch.library.register_fake("sparsight::router_after_step")
+def _(config, dim, weights, scores, chosen_count, valid):
+    return [w.new_empty(w.shape) for w in weights]

@@ -1,0 +1,151 @@
+"""The mixture-of-experts layer in place of a transformer's MLP."""
+import torch
+from torch import nn
+
+from ._library import ops
+from .router import Router
+
+
+def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", *, token=None, kept=None):
+    """The experts of an MoE layer as one operator: y_j = sum over j's assignments of gate * (act(x_j W1 + b1) W2 + b2).
+
+    Letters: N tokens, D width, F hidden, E experts, K experts per token, A assignments. Experts without tokens are not
+    computed and receive a gradient of exactly 0. fp32 on a CPU runs on Sparsight's own kernels, with the same bits for any
+    number of threads; other types and devices on torch's operations. Differentiable once in tokens, gate and weights.
+
+    Args:
+        tokens: [N,D].
+        expert: [N,K] int64, 0..E-1, or -1 for none; with `token`, any shape of A numbers.
+        gate: of the shape of `expert`, floating point.
+        w1, b1, w2, b2: [E,D,F], [E,F] or None, [E,F,D], [E,D] or None; of the type of the tokens.
+        activation: "gelu" (by erf), "relu", "silu" or "gelu_tanh".
+        token: [A] int64, the token of each assignment, where they are not K for each token.
+        kept: bool, of the shape of `expert`: False for assignments that are left out.
+
+    Returns:
+        [N,D].
+
+    Raises:
+        ValueError: unknown activation. RuntimeError: shapes, types or indices that do not fit.
+    """
+    return ops.moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept)
+
+
+class MoEMLP(nn.Module):
+    """A sparse mixture of two-layer perceptrons: drop-in for the MLP of a ViT block.
+
+        block.mlp = sparsight.MoEMLP(384, 1536, experts=8, k=2)
+        y = block.mlp(x)                                         # [...,S,D] -> [...,S,D]
+        y, routing = block.mlp(x, return_routing=True)
+        loss = task + routing.loss                               # keeps the experts evenly used
+
+    By default the layer of V-MoE (Riquelme et al. 2021, section 2): softmax over the experts, the two best, each with its
+    probability as gate. Nothing is hidden in the module: routing and losses are returned where they are asked for.
+
+    Args:
+        dim: width D of the tokens.
+        hidden: hidden width F of an expert.
+        experts: E.
+        k: experts per token; None: the router's default, and for routers without a k.
+        router: a name of `sparsight.routers()`, or a `sparsight.Router`.
+        activation: "gelu" (by erf), "relu", "silu" or "gelu_tanh".
+        bias: biases in the experts.
+        seed: of the router's initial weights; None: from torch's default generator.
+        prefix, capacity, losses, options: of the router, as in `sparsight.Router`.
+
+    Raises:
+        ValueError: unknown router, option or activation (the message names the nearest one); k above the experts.
+
+    Parameters: `experts.w1` [E,D,F], `experts.b1` [E,F], `experts.w2` [E,F,D], `experts.b2` [E,D], and the router's under
+    `router.`: the names of Sparsight's checkpoints, whose tensors load as they are. They start as N(0, 0.02²), biases as 0.
+    """
+
+    def __init__(self, dim, hidden, experts, k=None, *, router="softmax_topk", activation="gelu", bias=True, prefix=0,
+                 capacity=None, losses=None, seed=None, **options):
+        super().__init__()
+        if isinstance(router, Router):
+            given = [name for name, value in (("k", k), ("capacity", capacity), ("losses", losses), ("seed", seed),
+                                              ("prefix", prefix or None), *options.items()) if value is not None]
+            if given:
+                raise ValueError(f"MoEMLP got a router that is made already: give {', '.join(given)} to sparsight.Router")
+            if (router.dim, router.experts) != (dim, experts):
+                raise ValueError(f"the router is for dim={router.dim}, experts={router.experts}; the layer has "
+                                 f"dim={dim}, experts={experts}")
+        else:
+            if k is not None:
+                options["k"] = k
+            router = Router(router, dim, experts, prefix=prefix, capacity=capacity, losses=losses, seed=seed, **options)
+        self.dim, self.hidden, self.activation = dim, hidden, activation
+        self.router = router
+        self.experts = _Experts(dim, hidden, experts, bias)
+        ops.moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1), None,
+                    torch.zeros(1, 1, 1), None, activation)  # raises for an unknown activation
+
+    def extra_repr(self):
+        return f"activation={self.activation!r}"
+
+    def forward(self, x, *, return_routing=False, valid=None, token_id=None, target=None, seed=None, draws=None):
+        """Sends each token to its experts.
+
+        Args:
+            x: [...,S,D] (every leading index is an image) or [N,D], floating point. Other types than the weights' are
+                converted, and the result back.
+            return_routing: return (y, routing); only then are balance losses computed.
+            valid, token_id, target, seed, draws: as in `sparsight.Router.forward`. Padding gets an output of 0.
+
+        Returns:
+            y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, chosen by none) get 0.
+        """
+        routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, seed=seed,
+                              draws=draws)
+        weights = self.experts
+        tokens = x.reshape(-1, x.shape[-1]).to(weights.w1.dtype)
+        if self.router.soft:
+            y = self._mixed(tokens, routing, valid)
+        else:
+            if valid is not None:  # what lies in padding may be NaN
+                tokens = tokens.masked_fill(~valid.reshape(-1, 1), 0)
+            y = moe_mlp(tokens, routing.expert, routing.gate, weights.w1, weights.b1, weights.w2, weights.b2,
+                        self.activation, token=routing.token, kept=routing.kept)
+        y = y.reshape(x.shape).to(x.dtype)
+        return (y, routing) if return_routing else y
+
+    def _mixed(self, tokens, routing, valid):
+        """Soft MoE (Puigcerver et al. 2024, algorithm 1): slots take mixtures of an image's tokens."""
+        images, per_image, places = routing.dispatch.shape
+        weights, width = self.experts, tokens.shape[1]
+        by_image = tokens.view(images, per_image, width)
+        if valid is not None:
+            by_image = by_image.masked_fill(~valid.reshape(images, per_image, 1), 0)
+        slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
+        rows = slots.reshape(-1, width)
+        each = places // self.router.experts
+        expert = (torch.arange(places, device=tokens.device) // each).repeat(images).unsqueeze(1)
+        out = moe_mlp(rows, expert, torch.ones_like(expert, dtype=tokens.dtype), weights.w1, weights.b1, weights.w2,
+                      weights.b2, self.activation)
+        return routing.combine.to(tokens.dtype) @ out.view(images, places, width)
+
+    def after_step(self, *routings):
+        """After the optimiser's step, with the routings of its batches: see `sparsight.Router.after_step`."""
+        self.router.after_step(*routings)
+
+
+class _Experts(nn.Module):
+    """The stacked weights of E perceptrons."""
+
+    def __init__(self, dim, hidden, experts, bias):
+        super().__init__()
+        self.w1 = nn.Parameter(torch.empty(experts, dim, hidden))
+        self.w2 = nn.Parameter(torch.empty(experts, hidden, dim))
+        self.b1 = nn.Parameter(torch.empty(experts, hidden)) if bias else None
+        self.b2 = nn.Parameter(torch.empty(experts, dim)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """N(0, 0.02²), as in vision transformers; biases 0."""
+        for name, parameter in self.named_parameters():
+            nn.init.normal_(parameter, std=0.02) if name.startswith("w") else nn.init.zeros_(parameter)
+
+    def extra_repr(self):
+        experts, dim, hidden = self.w1.shape
+        return f"experts={experts}, dim={dim}, hidden={hidden}, bias={self.b1 is not None}"

@@ -1,0 +1,146 @@
+"""Every router of the library, as a module."""
+import json
+
+import torch
+from torch import nn
+
+from ._library import describe, ops
+from .routing import Routing, SoftRouting
+
+
+def routers():
+    """All routers: {name: {"summary": text, "options": [{"name", "type", "allowed", "default", "help"}, ...]}}."""
+    return json.loads(ops.list_routers())
+
+
+class Router(nn.Module):
+    """Chooses experts for tokens.
+
+        router = sparsight.Router("noisy_topk", dim=384, experts=8, k=2)
+        routing = router(x)                      # x: [B,S,D] or [N,D]; a sparsight.Routing
+        loss = task + routing.loss               # the balance losses of the router's paper
+
+    The decision is made by the library's C++ code in one operator, `torch.ops.sparsight.route`, in fp32 (fp64 for fp64
+    weights) whatever the type of the tokens, also under autocast. Its derivative is the operator's own: gates, scores, logits
+    and losses carry gradients to the tokens and to the router's weights. It has no second derivative.
+
+    Noise (in training, of routers that have it) is drawn from a seed that torch's default generator gives at each call, so
+    `torch.manual_seed` repeats it; `seed` and `draws` set it explicitly.
+
+    Args:
+        name: one of `sparsight.routers()`. Each entry there names the paper; docs/routing.md has them all.
+        dim: width D of the tokens.
+        experts: E.
+        prefix: leading tokens of each image that are no patch (class token); `per_image` routing looks at it.
+        capacity: rows that an expert takes, as a factor of its even share, or a dict of the settings of
+            docs/routing.md#capacity (`{"factor": 1.25, "priority": "max_gate"}`). None: no limit.
+        losses: weights of balance losses by name (docs/routing.md#losses), and their variants. Losses that it does not name
+            have the weight of the router's paper; 0 switches one off.
+        seed: of the initial weights, which are the library's; None: drawn from torch's default generator.
+        options: the router's own settings, `sparsight.routers()[name]["options"]`: k, noise, temperature, ...
+
+    Raises:
+        ValueError: unknown router, option or loss (the message names the nearest one), or a value out of its range.
+
+    The names of parameters and buffers are those of the library's checkpoints: `weight`, `noise_weight`, `bias`, ...
+    """
+
+    def __init__(self, name, dim, experts, *, prefix=0, capacity=None, losses=None, seed=None, **options):
+        super().__init__()
+        if isinstance(capacity, (int, float)):
+            capacity = {"factor": float(capacity)}
+        self.name, self.dim, self.experts = name, dim, experts
+        settings = {"router": {"name": name, **options}, "experts": experts, "prefix": prefix, "capacity": capacity or {}}
+        self._settings = json.dumps({**settings, "losses": losses or {}})
+        # The texts that the operators take, by (training, with losses).
+        self._configs = {(training, with_losses): json.dumps(
+            {**settings, "training": training, **({"losses": losses or {}} if with_losses else {})})
+            for training in (False, True) for with_losses in (False, True)}
+        info = describe(self._configs[True, True], dim)
+        #: whether the router mixes tokens (Soft MoE) instead of choosing experts
+        self.soft = info["soft"]
+        #: whether it wants `after_step` (sigmoid_bias, balanced_batchwise)
+        self.learns_from_routings = info["learns"]
+        #: weights of the losses that `routing.loss` sums up
+        self.loss_weights = info["losses"]
+        #: K while training, or 0 where the number of a token's experts is not fixed
+        self.per_token = info["per_token"]
+        self._weight_names = tuple(w["name"] for w in info["weights"])
+        for weight in info["weights"]:
+            empty = torch.empty(weight["shape"], dtype=torch.int64 if weight["integer"] else torch.float32)
+            if weight["parameter"]:
+                self.register_parameter(weight["name"], nn.Parameter(empty))
+            else:
+                self.register_buffer(weight["name"], empty)
+        self.reset_parameters(seed)
+
+    def reset_parameters(self, seed=None):
+        """Draws the weights as the library does for this seed (an integer from 0); None: a seed from torch's generator."""
+        if seed is None:
+            seed = int(torch.randint(0, 2**62, ()))
+        with torch.no_grad():
+            for old, new in zip(self._weights(), ops.init_router(self._configs[True, True], self.dim, seed, "")):
+                old.copy_(new)
+
+    def _weights(self):
+        return [getattr(self, name) for name in self._weight_names]
+
+    def extra_repr(self):
+        settings = json.loads(self._settings)
+        options = {k: v for k, v in settings["router"].items() if k != "name"}
+        return ", ".join([repr(self.name), f"dim={self.dim}", f"experts={self.experts}"] +
+                         [f"{k}={v!r}" for k, v in options.items()])
+
+    def forward(self, x, *, with_losses=True, valid=None, token_id=None, target=None, seed=None, draws=None):
+        """Routes tokens.
+
+        Args:
+            x: [...,S,D] (every leading index is an image) or [N,D] (one image), floating point.
+            with_losses: compute the balance losses; else `losses` is empty.
+            valid: bool, of x's shape without D: False for padding, which gets no expert and counts in nothing.
+            token_id: int64, likewise: what hash routing goes by; None: the place of a token in its image.
+            target: [B,E], rows that sum to 1: the experts that a guided router should give each image.
+            seed: [] int64 tensor (or int) that the router's random draws follow from.
+            draws: tensors in place of random draws, by purpose: {"noise": [N,E]}; "jitter" [N,D] (switch_top1), "second" [N,1]
+                and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E] (random).
+
+        Returns:
+            A `Routing`, or a `SoftRouting` of `soft_moe`.
+
+        Raises:
+            RuntimeError: shapes that do not fit.
+        """
+        tokens = x.reshape(-1, x.shape[-1])
+        images = 1 if x.dim() == 2 else x.shape[:-2].numel()
+        config = self._configs[self.training, with_losses]
+        flat = lambda t: None if t is None else t.reshape(-1)
+        if self.soft:
+            dispatch, combine, logits = ops.mix(config, tokens, images, self._weights(), flat(valid))
+            return SoftRouting(dispatch, combine, logits, {}, logits.new_zeros(()))
+        if seed is None:
+            seed = (torch.randint(0, 2**62, (), dtype=torch.int64) if self.training else
+                    torch.zeros((), dtype=torch.int64))
+        elif not isinstance(seed, torch.Tensor):
+            seed = torch.tensor(seed, dtype=torch.int64)
+        draws = draws or {}
+        gate, values, logits, scores, token, expert, rank, kept, count = ops.route(
+            config, tokens, images, self._weights(), seed, flat(valid), flat(token_id), target, ",".join(draws),
+            list(draws.values()))
+        losses = dict(zip(self.loss_weights, values.unbind())) if with_losses else {}
+        loss = sum((losses[name] * weight for name, weight in self.loss_weights.items() if with_losses), gate.new_zeros(()))
+        return Routing(token, expert, rank, gate, kept, logits, scores, count, flat(valid), losses, loss)
+
+    @torch.no_grad()
+    def after_step(self, *routings):
+        """Lets a router that learns from routings move its biases or thresholds; others do nothing.
+
+        Call it after the optimiser's step, with the routings of all batches of the step. DeepSeek-V3's `sigmoid_bias`
+        balances by nothing else (Wang et al. 2024, algorithm 1).
+        """
+        if not self.learns_from_routings or not routings:
+            return
+        valid = [torch.ones_like(r.scores[:, 0], dtype=torch.bool) if r.valid is None else r.valid for r in routings]
+        moved = ops.router_after_step(self._configs[True, True], self.dim, self._weights(),
+                                      [r.scores.detach() for r in routings], [r.chosen_count for r in routings], valid)
+        for old, new in zip(self._weights(), moved):
+            old.copy_(new)

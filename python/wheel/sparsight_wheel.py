@@ -1,0 +1,116 @@
+"""Builds the wheel for `pip install .` (PEP 517): CMake makes the package, this packs it.
+
+pip isolates builds: what the environment has installed is hidden from the build, torch included, and a build requirement on
+torch would fetch a second one. So torch is looked for with the environment's own interpreter, outside the isolation.
+
+Settings (`pip install . -C name=value`):
+  build-dir  folder of a CMake build to use, such as build/release after `./dev test`; default: build/python
+  jobs       compilers at once; default: as many as the cores and the memory allow
+"""
+import base64
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUMMARY = "Sparse mixture-of-experts layers for PyTorch, fast on a CPU"
+FIND_TORCH = """
+import importlib.util, pathlib
+spec = importlib.util.find_spec("torch")
+print(pathlib.Path(spec.submodule_search_locations[0]) if spec else "")
+"""
+
+
+class BuildError(Exception):
+    """What the user has to do; pip prints it at the end."""
+
+
+def version():
+    return re.search(r"project\(sparsight VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+
+
+def torch_root():
+    # -E and a clean environment: pip hides the environment by PYTHON* variables.
+    found = subprocess.run([sys.executable, "-E", "-c", FIND_TORCH], text=True, capture_output=True).stdout.strip()
+    if not found:
+        raise BuildError(f"sparsight needs torch 2.11 or newer in the environment of {sys.executable}: pip install torch")
+    return pathlib.Path(found)
+
+
+def torch_version(root):
+    return re.search(r"__version__ = '([^']+)'", (root / "version.py").read_text())[1]
+
+
+def jobs(settings):
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return int(settings.get("jobs") or max(1, min(os.cpu_count() or 1, int(memory / 2))))
+
+
+def run(command):
+    print("+", " ".join(map(str, command)), flush=True)
+    if subprocess.run([str(part) for part in command]).returncode != 0:
+        raise BuildError("the build failed: the messages above say why. Missing packages: ./dev doctor lists them")
+
+
+def build(settings):
+    """Returns the folder that holds the package, and the torch that it is built for."""
+    torch = torch_root()
+    if shutil.which("cmake") is None:
+        raise BuildError("cmake is missing: ./dev doctor lists what a build needs")
+    folder = pathlib.Path(settings.get("build-dir") or ROOT / "build/python").resolve()
+    cache = folder / "CMakeCache.txt"
+    if settings.get("build-dir"):
+        known = re.search(r"^SPARSIGHT_FOUND_TORCH_ROOT:INTERNAL=(.*)$", cache.read_text() if cache.exists() else "", re.M)
+        if not known or pathlib.Path(known[1]).resolve() != torch.resolve():
+            raise BuildError(f"{folder} is no build against {torch}: leave out build-dir")
+    else:
+        generator = ["-G", "Ninja"] if shutil.which("ninja") and not cache.exists() else []
+        run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", f"-DSPARSIGHT_TORCH_ROOT={torch}",
+             "-DSPARSIGHT_BUILD_PYTHON=ON", "-DSPARSIGHT_BUILD_CLI=OFF", "-DSPARSIGHT_BUILD_TESTS=OFF",
+             "-DSPARSIGHT_UNITY=ON", "-DSPARSIGHT_STOREYS=core;ops;moe;nn"])
+    run(["cmake", "--build", folder, "--target", "sparsight_python", "-j", jobs(settings)])
+    return folder / "python/sparsight", torch
+
+
+def metadata(torch):
+    release = ".".join(torch_version(torch).split(".")[:2])
+    return (f"Metadata-Version: 2.1\nName: sparsight\nVersion: {version()}\nSummary: {SUMMARY}\nLicense: Apache-2.0\n"
+            f"Requires-Python: >=3.10\nRequires-Dist: torch=={release}.*\nDescription-Content-Type: text/markdown\n\n"
+            + (ROOT / "docs/python.md").read_text())
+
+
+def tag():
+    return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+
+
+def pack(path, files):
+    """files: {name in the wheel: bytes}; adds the RECORD, which lists them with their hashes."""
+    info = f"sparsight-{version()}.dist-info"
+    lines = []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, content in files.items():
+            wheel.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            lines.append(f"{name},sha256={digest},{len(content)}")
+        wheel.writestr(f"{info}/RECORD", "\n".join([*lines, f"{info}/RECORD,,", ""]))
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    try:
+        package, torch = build(config_settings or {})
+    except BuildError as error:
+        sys.exit(f"error: {error}")
+    info = f"sparsight-{version()}.dist-info"
+    files = {f"sparsight/{path.name}": path.read_bytes() for path in sorted(package.iterdir()) if path.is_file()}
+    files[f"{info}/METADATA"] = metadata(torch).encode()
+    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: sparsight\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()
+    files[f"{info}/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    name = f"sparsight-{version()}-{tag()}.whl"
+    pack(pathlib.Path(wheel_directory) / name, files)
+    return name

@@ -1,0 +1,257 @@
+#include "sparsight/ops/held_experts.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/ref/expert_mlp.h"
+#include "sparsight/ops/ref/grouped_linear.h"
+#include "tests/ops/expert_cases.h"
+
+namespace sparsight::held_experts_test {
+namespace {
+
+using test::as_double;
+using test::at_each_level;
+using test::Case;
+using test::odd_sizes;
+using test::random_case;
+using test::route;
+using test::Sizes;
+
+constexpr HeldType kTypes[] = {HeldType::bf16, HeldType::int8};
+
+// `c` in fp64, with the weights that `held` stands for.
+struct Exact {
+  ExpertRows rows;
+  ExpertMlpWeights w;
+  at::Tensor tokens;
+};
+Exact exact(const Case& c, const HeldExperts& held) {
+  const ExpertMlpWeights w = released_experts(held);
+  Exact out{c.rows, {as_double(w.w1), as_double(w.b1), as_double(w.w2), as_double(w.b2)}, as_double(c.tokens)};
+  out.rows.gate = as_double(c.rows.gate);
+  return out;
+}
+
+at::Tensor expected(const Exact& e, Activation activation) {
+  return ref::expert_mlp_forward(e.tokens, e.rows, e.w, activation, nullptr);
+}
+
+at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
+
+// How far the products on tiles may be from exact ones: [N,D]. They round the rows x of tokens and the active hidden
+// layer h.
+// - bf16 has 8 significant bits, so rounding to nearest errs by up to half a unit of the last one: 2^-8 |x|.
+// - Two int8 digits count in steps of max|row| / 32639 (127 * 256 + 127), and err by up to half of one; the hidden
+//   layer's row is cut into chunks whose largest values are at most the row's.
+// An error d of x moves the hidden layer before its activation by d |W1|, and after it by up to 1.13 times as much
+// (the steepest slope of gelu; silu's is 1.10). All the rest is fp32: sums of n terms, each rounded by 2^-24 and, where
+// products are too, by as much again. 2^-22 (n + 8) of the sum of magnitudes covers these and the activation.
+// p = 1 adds magnitudes: the worst that can be. p = 2 adds squares: the error that is to be expected, for roundings are
+// independent and spread evenly over a unit, of a standard deviation of 1/sqrt 3 of the half unit.
+at::Tensor allowed_error(const Exact& e, HeldType type, Activation activation, double p) {
+  const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
+    const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
+    if (type == HeldType::bf16) return power_of(values * (even * std::ldexp(1.0, -8)), p);
+    const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 32639 : values;
+    return power_of(step * (even * 0.501), p).expand_as(values).contiguous();
+  };
+  const auto through = [&](const at::Tensor& errors, const at::Tensor& values, const at::Tensor& w,
+                           const at::Tensor& b) {
+    const double sums = std::ldexp(static_cast<double>(w.size(1) + 8), -22);
+    const at::Tensor magnitude = ref::grouped_linear_forward(values.abs(), e.rows.offsets, w.abs(), power_of(b, 1));
+    return ref::grouped_linear_forward(errors, e.rows.offsets, power_of(w, p), {}) + power_of(magnitude * sums, p);
+  };
+  const at::Tensor in = spread_rows(e.tokens, {}, e.rows.map);
+  const at::Tensor before = ref::grouped_linear_forward(in, e.rows.offsets, e.w.w1, e.w.b1);
+  const at::Tensor hidden = activate(before, activation);
+  at::Tensor error = through(spread(in), in, e.w.w1, e.w.b1) * std::pow(1.13, p);
+  const at::Tensor moved = hidden.abs() + error.pow(1 / p);  // what is rounded
+  error = through(error + spread(moved), moved, e.w.w2, e.w.b2);
+  return sum_rows(error, power_of(e.rows.gate, p), e.rows.map).pow(1 / p) + 1e-30;
+}
+
+void expect_close(const at::Tensor& got, const Case& c, const HeldExperts& held, Activation activation,
+                  const std::string& what) {
+  const Exact e = exact(c, held);
+  const at::Tensor want = expected(e, activation), error = (as_double(got) - want).abs();
+  ASSERT_EQ(got.sizes(), want.sizes()) << what;
+  if (active_isa() != Isa::amx) {
+    EXPECT_TRUE(torch::allclose(as_double(got), want, 2e-5, 5e-5)) << what;
+    return;
+  }
+  EXPECT_TRUE((error <= allowed_error(e, held.type, activation, 1)).all().item<bool>()) << what;
+  const at::Tensor typical = allowed_error(e, held.type, activation, 2);
+  if (want.numel() > 1000)  // enough for an average
+    EXPECT_LT(error.square().mean().sqrt().item<double>(), 1.2 * typical.square().mean().sqrt().item<double>()) << what;
+}
+
+at::Tensor whole_numbers(at::IntArrayRef sizes, uint64_t seed, double most) {
+  return test::random_tensor(sizes, seed, torch::kFloat).round().clamp(-most, most);
+}
+
+}  // namespace
+
+TEST(HeldExperts, ComputeWithTheWeightsTheyStandFor) {
+  at_each_level([](const std::string& level) {
+    uint64_t seed = 1;
+    for (const Sizes& s : odd_sizes())
+      for (const HeldType type : kTypes) {
+        const auto activation = static_cast<Activation>(seed % 3);
+        const Case c = random_case(s, seed++, torch::kFloat, seed % 5 > 1);
+        const HeldExperts held = hold_experts(c.weights, type);
+        expect_close(held_experts(c.tokens, c.rows, held, activation), c, held, activation,
+                     cat(level, ", case ", seed - 1));
+      }
+  });
+}
+
+// Whole numbers up to 256 have 8 significant bits: nothing is rounded, and every element must be right to the bit.
+TEST(HeldExperts, AreExactInBf16OnSmallWholeNumbers) {
+  at_each_level([](const std::string& level) {
+    uint64_t seed = 1;
+    for (const Sizes& s : odd_sizes()) {
+      Case c = random_case(s, seed);
+      c.tokens = whole_numbers({s.tokens, s.width}, seed * 10, 2);
+      c.rows.gate = torch::ones_like(c.rows.gate) * 0.5;
+      c.weights = {whole_numbers({s.experts, s.width, s.hidden}, seed * 10 + 1, 1),
+                   whole_numbers({s.experts, s.hidden}, seed * 10 + 2, 3),
+                   whole_numbers({s.experts, s.hidden, s.width}, seed * 10 + 3, 1),
+                   whole_numbers({s.experts, s.width}, seed * 10 + 4, 3)};
+      const HeldExperts held = hold_experts(c.weights, HeldType::bf16);
+      const Exact e = exact(c, held);
+      EXPECT_TRUE(torch::equal(as_double(held_experts(c.tokens, c.rows, held, Activation::relu)),
+                               expected(e, Activation::relu)))
+          << level << ", case " << seed;
+      ++seed;
+    }
+  });
+}
+
+TEST(HeldExperts, AllTokensMayGoToOneExpert) {
+  at_each_level([](const std::string& level) {
+    Case c = random_case({200, 6, 1, 40, 450}, 3);
+    c.rows = route(torch::full({200, 1}, 4, torch::kLong), torch::ones({200}, torch::kBool), 6, 5, torch::kFloat);
+    for (const HeldType type : kTypes) {
+      const HeldExperts held = hold_experts(c.weights, type);
+      expect_close(held_experts(c.tokens, c.rows, held, Activation::gelu), c, held, Activation::gelu, level);
+    }
+  });
+}
+
+TEST(HeldExperts, HaveTheSameBitsForAnyNumberOfThreads) {
+  const int threads = at::get_num_threads();
+  at_each_level([](const std::string& level) {
+    for (const Sizes& s : {Sizes{300, 5, 2, 64, 800}, Sizes{7, 3, 2, 384, 1536}, Sizes{2000, 80, 1, 16, 24}})
+      for (const HeldType type : kTypes) {
+        const Case c = random_case(s, 11);
+        const HeldExperts held = hold_experts(c.weights, type);
+        at::set_num_threads(1);
+        const at::Tensor one = held_experts(c.tokens, c.rows, held, Activation::gelu);
+        for (const int n : {2, 4}) {
+          at::set_num_threads(n);
+          EXPECT_TRUE(torch::equal(one, held_experts(c.tokens, c.rows, held, Activation::gelu))) << level << " " << n;
+        }
+      }
+  });
+  at::set_num_threads(threads);
+}
+
+TEST(HeldExperts, NanAndInfinityStayWithTheirToken) {
+  at_each_level([](const std::string& level) {
+    for (const HeldType type : kTypes) {
+      Case c = random_case({40, 3, 2, 33, 70}, 9);
+      c.rows = route(torch::arange(80).reshape({40, 2}) % 3, torch::ones({80}, torch::kBool), 3, 5, torch::kFloat);
+      const HeldExperts held = hold_experts(c.weights, type);
+      const at::Tensor clean = held_experts(c.tokens, c.rows, held, Activation::gelu);
+      c.tokens[7][3] = std::numeric_limits<float>::quiet_NaN();
+      c.tokens[20][5] = std::numeric_limits<float>::infinity();
+      const at::Tensor out = held_experts(c.tokens, c.rows, held, Activation::gelu);
+      EXPECT_TRUE(out[7].isnan().all().item<bool>()) << level;
+      EXPECT_FALSE(out[20].isfinite().any().item<bool>()) << level;
+      for (int64_t j = 0; j < 40; ++j) EXPECT_TRUE(j == 7 || j == 20 || torch::equal(out[j], clean[j])) << level << j;
+    }
+  });
+}
+
+// bf16 keeps 8 significant bits: rounding to nearest errs by half a unit of the last one, 2^-8 of the value at most.
+// int8: half a step of max|w| / 127 at most.
+TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
+  at_each_level([](const std::string& level) {
+    const Case c = random_case({1, 3, 1, 40, 60}, 5);
+    const ExpertMlpWeights half = released_experts(hold_experts(c.weights, HeldType::bf16));
+    EXPECT_TRUE(((half.w1 - c.weights.w1).abs() <= c.weights.w1.abs() * std::ldexp(1.0, -8)).all().item<bool>());
+    const ExpertMlpWeights bytes = released_experts(hold_experts(c.weights, HeldType::int8));
+    for (const auto& [got, want] : {std::pair{bytes.w1, c.weights.w1}, std::pair{bytes.w2, c.weights.w2}})
+      EXPECT_TRUE(((got - want).abs() <= want.abs().amax(1, true) * (0.5001 / 127)).all().item<bool>()) << level;
+  });
+}
+
+TEST(HeldExperts, ReleaseTheSameWeightsAtEveryLevel) {
+  for (const Sizes& s : odd_sizes())
+    for (const HeldType type : kTypes) {
+      const Case c = random_case(s, 6);
+      std::vector<ExpertMlpWeights> released;
+      at_each_level([&](const std::string&) { released.push_back(released_experts(hold_experts(c.weights, type))); });
+      for (const ExpertMlpWeights& w : released) {
+        EXPECT_TRUE(torch::equal(w.w1, released[0].w1) && torch::equal(w.w2, released[0].w2));
+        EXPECT_TRUE(torch::equal(w.b1, c.weights.b1) && torch::equal(w.b2, c.weights.b2));
+      }
+    }
+}
+
+TEST(HeldExperts, ComputeAtAnotherLevelThanTheyWereHeldAt) {
+  const Case c = random_case({30, 4, 2, 50, 90}, 12);
+  for (const HeldType type : kTypes)
+    at_each_level([&](const std::string& held_at) {
+      const HeldExperts held = hold_experts(c.weights, type);
+      at_each_level([&](const std::string& level) {
+        const at::Tensor got = held_experts(c.tokens, c.rows, held, Activation::gelu);
+        expect_close(got, c, held, Activation::gelu, cat("held at ", held_at, ", ", level));
+      });
+    });
+}
+
+// Tiles take the place of the plain weights, 2 bytes or 1 for each of the 2 D F of an expert.
+TEST(HeldExperts, LieOnceInMemory) {
+  const Case c = random_case({1, 3, 1, 128, 192}, 5);
+  at_each_level([&](const std::string& level) {
+    for (const HeldType type : kTypes) {
+      const HeldExperts held = hold_experts(c.weights, type);
+      int64_t bytes = 0;
+      for (const at::Tensor& t : {held.weights.w1, held.weights.w2, held.tiles})
+        if (t.defined()) bytes += t.numel() * t.element_size();
+      EXPECT_EQ(bytes, 3 * 2 * 128 * 192 * (type == HeldType::bf16 ? 2 : 1)) << level;
+    }
+  });
+}
+
+// torch's bf16 products use the same tile registers.
+TEST(HeldExperts, LeaveTorchsProductsAsTheyWere) {
+  const Case c = random_case({50, 3, 1, 64, 96}, 5);
+  const at::Tensor a = test::random_tensor({200, 300}, 1, torch::kBFloat16);
+  const at::Tensor b = test::random_tensor({300, 100}, 2, torch::kBFloat16);
+  const at::Tensor before = torch::matmul(a, b);
+  for (const HeldType type : kTypes) {
+    const HeldExperts held = hold_experts(c.weights, type);
+    const at::Tensor first = held_experts(c.tokens, c.rows, held, Activation::gelu);
+    EXPECT_TRUE(torch::equal(torch::matmul(a, b), before));
+    EXPECT_TRUE(torch::equal(held_experts(c.tokens, c.rows, held, Activation::gelu), first));
+  }
+}
+
+TEST(HeldExperts, WrongArgumentsAreRefused) {
+  const Case c = random_case({30, 3, 2, 24, 50}, 10);
+  const ExpertMlpWeights& w = c.weights;
+  EXPECT_THROW(hold_experts({w.w1, w.b1, w.w1, w.b2}, HeldType::bf16), Error);
+  EXPECT_THROW(hold_experts({w.w1.to(torch::kDouble), w.b1, w.w2, w.b2}, HeldType::bf16), Error);
+  const HeldExperts held = hold_experts(w, HeldType::int8);
+  EXPECT_THROW(held_experts(c.tokens.to(torch::kDouble), c.rows, held, Activation::gelu), Error);
+  EXPECT_THROW(held_experts(c.tokens.narrow(1, 0, 23), c.rows, held, Activation::gelu), Error);
+  EXPECT_THROW(held_experts(c.tokens.narrow(0, 0, 29), c.rows, held, Activation::gelu), Error);
+}
+
+}  // namespace sparsight::held_experts_test

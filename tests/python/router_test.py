@@ -1,0 +1,246 @@
+"""sparsight.Router: every router of the library by name, some against plain PyTorch, opcheck, gradcheck, mistakes."""
+import copy
+import io
+import pickle
+import unittest
+
+import support  # noqa: F401
+import torch
+import torch.nn.functional as F
+
+import sparsight
+
+B, S, D, E = 2, 6, 8, 4
+ALL = sorted(sparsight.routers())
+
+
+def images():
+    return torch.randn(B, S, D)
+
+
+def arguments(router, x, training=True):
+    """What Router.forward hands to the operator."""
+    config = router._configs[training, True]
+    weights = [getattr(router, name).detach().requires_grad_(getattr(router, name).requires_grad)
+               for name in router._weight_names]
+    return (config, x.reshape(-1, D), B, weights, *([] if router.soft else [torch.tensor(3), None, None, None, "", []]))
+
+
+class EveryRouter(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def each(self, **options):
+        for name in ALL:
+            with self.subTest(name):
+                yield name, sparsight.Router(name, D, E, **options)
+
+    def test_routes_and_trains(self):
+        for name, router in self.each():
+            x = images().requires_grad_()
+            routing = router(x, target=None if router.soft else torch.full((B, E), 1 / E))
+            if router.soft:
+                self.assertEqual(routing.dispatch.shape, (B, S, E))
+                torch.testing.assert_close(routing.combine.sum(2), torch.ones(B, S))
+                (routing.dispatch.square().sum() + routing.combine.square().sum()).backward()
+            else:
+                made = routing.expert >= 0
+                self.assertTrue(torch.equal(torch.bincount(routing.expert[made], minlength=E), routing.chosen_count))
+                if router.per_token:
+                    self.assertEqual(routing.expert.shape, (B * S * router.per_token,))
+                    self.assertTrue(torch.equal(routing.token, torch.arange(B * S).repeat_interleave(router.per_token)))
+                self.assertEqual(set(routing.losses), set(router.loss_weights))
+                if not list(router.parameters()):
+                    continue
+                (routing.gate.square().sum() + routing.loss).backward()
+            for parameter in (x, *router.parameters()):
+                self.assertTrue(parameter.grad.isfinite().all())
+
+    def test_opcheck(self):
+        for name, router in self.each(capacity=1.0, losses={"router_z": 0.1}):
+            x = images().requires_grad_()
+            op = sparsight.ops.mix if router.soft else sparsight.ops.route
+            for training in (True, False):
+                torch.library.opcheck(op.default, arguments(router, x, training))
+
+    def test_no_tokens(self):
+        for name, router in self.each():
+            routing = router(torch.randn(0, S, D))
+            self.assertEqual((routing.combine if router.soft else routing.gate).numel(), 0)
+
+    def test_state_survives(self):
+        for name, router in self.each():
+            router.eval()
+            x = images()
+            other = sparsight.Router(name, D, E, seed=9).eval()
+            other.load_state_dict(router.state_dict())
+            file = io.BytesIO()
+            pickle.dump(router, file)
+            file.seek(0)
+            first = router(x)
+            for again in (other, copy.deepcopy(router), pickle.load(file)):
+                for a, b in zip(first[:4], again(x)[:4]):
+                    if isinstance(a, torch.Tensor):
+                        self.assertTrue(torch.equal(a, b))
+
+    def test_padding_gets_no_expert(self):
+        valid = torch.ones(B, S, dtype=torch.bool)
+        valid[:, 4:] = False
+        for name, router in self.each():
+            x = images().masked_fill(~valid[..., None], float("nan")).requires_grad_()
+            routing = router(x, valid=valid)
+            gates = routing.combine if router.soft else routing.gate
+            self.assertTrue(gates.isfinite().all())
+            if not router.soft:
+                self.assertTrue(valid.reshape(-1)[routing.token[routing.expert >= 0]].all())
+            if gates.requires_grad:
+                gates.sum().backward()
+                for parameter in router.parameters():
+                    self.assertTrue(parameter.grad is None or parameter.grad.isfinite().all())
+
+    def test_half_types_are_routed_in_fp32(self):
+        for name, router in self.each():
+            routing = router(images().bfloat16())
+            self.assertEqual((routing.combine if router.soft else routing.gate).dtype, torch.float32)
+
+
+class Decisions(unittest.TestCase):
+    """Against the formulas written out."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x = images()
+        self.flat = self.x.reshape(-1, D)
+
+    def router(self, name, **options):
+        router = sparsight.Router(name, D, E, **options)
+        for parameter in router.parameters():
+            torch.nn.init.normal_(parameter)
+        return router
+
+    def test_softmax_topk(self):
+        router, noise = self.router("softmax_topk", k=2), torch.randn(B * S, E)
+        logits = self.flat @ router.weight.T + noise / E  # V-MoE: noise of standard deviation 1/E
+        gate, expert = logits.softmax(1).topk(2, dim=1)
+        routing = router(self.x, draws={"noise": noise})
+        self.assertTrue(torch.equal(routing.expert.view(-1, 2), expert))
+        torch.testing.assert_close(routing.gate.view(-1, 2), gate)
+        torch.testing.assert_close(routing.scores, logits.softmax(1))
+        torch.testing.assert_close(routing.logits, self.flat @ router.weight.T)
+
+    def test_noisy_topk(self):
+        router, noise = self.router("noisy_topk", k=2), torch.randn(B * S, E)
+        scale = F.softplus(self.flat @ router.noise_weight.T) + 0.01
+        clean = self.flat @ router.weight.T
+        best, expert = (clean + noise * scale).topk(2, dim=1)
+        routing = router(self.x, draws={"noise": noise})
+        self.assertTrue(torch.equal(routing.expert.view(-1, 2), expert))
+        torch.testing.assert_close(routing.gate.view(-1, 2), best.softmax(1))
+        sums = torch.zeros(E).index_add(0, expert.reshape(-1), best.softmax(1).reshape(-1))
+        torch.testing.assert_close(routing.losses["importance"], sums.var(unbiased=False) / sums.mean() ** 2)
+
+    def test_gshard_skips_second_choices(self):
+        router = self.router("gshard_top2", second="threshold", threshold=0.3)
+        p = (self.flat @ router.weight.T).softmax(1)
+        best, expert = p.topk(2, dim=1)
+        gate = best / best.sum(1, keepdim=True)
+        used = torch.stack([torch.ones(B * S, dtype=torch.bool), gate[:, 1] > 0.3], 1)
+        self.assertTrue(used.any() and not used.all())
+        routing = router(self.x)
+        self.assertTrue(torch.equal(routing.expert.view(-1, 2), expert.masked_fill(~used, -1)))
+        self.assertTrue(torch.equal(routing.kept.view(-1, 2), used))
+        torch.testing.assert_close(routing.gate.view(-1, 2), gate * used)
+
+    def test_sigmoid_bias_moves_towards_balance(self):
+        router = self.router("sigmoid_bias", k=1, rate=0.5)
+        routing = router(self.x)
+        count = torch.bincount(torch.sigmoid(self.flat @ router.weight.T).argmax(1), minlength=E)
+        self.assertTrue(torch.equal(routing.chosen_count, count))
+        router.after_step(routing)
+        torch.testing.assert_close(router.bias, 0.5 * torch.sign(count.double().mean() - count).float())
+        self.assertEqual(router.steps, 1)
+
+    def test_expert_choice(self):
+        router = self.router("expert_choice", experts_per_token=1, pool="image")
+        p = (self.flat @ router.weight.T).softmax(1).view(B, S, E)
+        gate, place = p.topk(2, dim=1)  # ceil(1 * 6 / 4) of the tokens of each image
+        routing = router(self.x)
+        token = place + S * torch.arange(B).view(B, 1, 1)
+        self.assertTrue(torch.equal(routing.token, token.permute(2, 0, 1).reshape(-1)))
+        torch.testing.assert_close(routing.gate, gate.permute(2, 0, 1).reshape(-1))
+
+    def test_capacity_keeps_first_choices(self):
+        router = sparsight.Router("softmax_topk", D, E, k=1, capacity=1.0, seed=1)
+        routing = router(self.x, seed=5)
+        seats, kept = [3] * E, []  # 12 tokens, 4 experts
+        for e in routing.expert.tolist():
+            kept.append(seats[e] > 0)
+            seats[e] -= 1
+        self.assertEqual(routing.kept.tolist(), kept)
+
+    def test_seed_repeats_and_generator_too(self):
+        router = self.router("softmax_topk", noise=100.0)
+        self.assertTrue(torch.equal(router(self.x, seed=1).expert, router(self.x, seed=1).expert))
+        self.assertFalse(torch.equal(router(self.x, seed=1).expert, router(self.x, seed=2).expert))
+        torch.manual_seed(7)
+        first = router(self.x).expert
+        torch.manual_seed(7)
+        self.assertTrue(torch.equal(first, router(self.x).expert))
+        self.assertTrue(torch.equal(sparsight.Router("cosine", D, E, seed=3).projector,
+                                    sparsight.Router("cosine", D, E, seed=3).projector))
+
+    def test_gradcheck(self):
+        for name, options in [("softmax_topk", {}), ("noisy_topk", {}), ("cosine", {"width": 5}), ("sigmoid_bias", {}),
+                              ("hierarchical", {}), ("expert_choice", {}), ("sinkhorn", {}), ("per_image", {"noise": 1.0}),
+                              ("soft_moe", {})]:
+            with self.subTest(name):
+                router = self.router(name, losses={"router_z": 0.1}, **options).double()
+                x = self.x.double().requires_grad_()
+
+                def outputs(x, *weights):
+                    r = torch.func.functional_call(router, dict(zip(names, weights)), (x,), {"seed": 3})
+                    if router.soft:
+                        return r.dispatch, r.combine
+                    return r.gate, r.scores, *([r.loss] if r.loss.requires_grad else [])
+
+                def outputs_of_fixed_seed(x, *weights):
+                    return outputs(x, *weights)
+
+                names = [n for n, _ in router.named_parameters()]
+                if router.soft:
+                    outputs = lambda x, *w: torch.func.functional_call(router, dict(zip(names, w)), (x,))[:2]  # noqa: E731
+                torch.autograd.gradcheck(outputs, (x, *router.parameters()))
+
+
+class Mistakes(unittest.TestCase):
+    def test_names(self):
+        with self.assertRaisesRegex(ValueError, 'unknown router "noisy_topkk"; did you mean "noisy_topk"'):
+            sparsight.Router("noisy_topkk", D, E)
+        with self.assertRaisesRegex(ValueError, "did you mean.*noise"):
+            sparsight.Router("softmax_topk", D, E, nois=1.0)
+        with self.assertRaisesRegex(ValueError, "did you mean.*router_z"):
+            sparsight.Router("softmax_topk", D, E, losses={"router_y": 1.0})
+
+    def test_values(self):
+        with self.assertRaisesRegex(ValueError, "chooses 5 experts per token but .*experts is 4"):
+            sparsight.Router("softmax_topk", D, E, k=5)
+        with self.assertRaisesRegex(ValueError, "must be 0 to"):
+            sparsight.Router("softmax_topk", D, E, noise=-1.0)
+        with self.assertRaisesRegex(ValueError, "experts must be at least 1"):
+            sparsight.Router("softmax_topk", D, 0)
+
+    def test_shapes(self):
+        router = sparsight.Router("softmax_topk", D, E)
+        with self.assertRaises(RuntimeError):
+            router(torch.randn(3, D + 1))
+        with self.assertRaisesRegex(RuntimeError, 'draws "noise" have the shape'):
+            router(torch.randn(3, D), draws={"noise": torch.randn(3, E + 1)})
+        with self.assertRaisesRegex(RuntimeError, "valid has the shape"):
+            router(torch.randn(3, D), valid=torch.ones(4, dtype=torch.bool))
+        with self.assertRaisesRegex(RuntimeError, "no second derivative"):
+            x = torch.randn(3, D, requires_grad=True)
+            torch.autograd.grad(router(x).gate.sum(), x, create_graph=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
