@@ -81,17 +81,14 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
     rank = all.remainder(k);
   }
   const at::Tensor logits = matrix_or_nothing(r.clean_logits, setup, gate);
-  at::Tensor scores = matrix_or_nothing(r.scores, setup, gate);
-  if (scores.is_same(logits)) scores = scores.clone();  // outputs of operators share no memory
-  return {gate.contiguous(),
-          losses,
-          logits,
-          scores,
-          token.contiguous(),
-          expert.contiguous(),
-          rank.is_alias_of(expert) ? rank.clone() : rank.contiguous(),
-          kept.contiguous(),
-          r.chosen_count};
+  const at::Tensor scores = matrix_or_nothing(r.scores, setup, gate);
+  std::vector<at::Tensor> outputs{gate, losses, logits, scores, token, expert, rank, kept, r.chosen_count};
+  for (size_t i = 0; i < outputs.size(); ++i) {  // outputs of operators share no memory
+    outputs[i] = outputs[i].contiguous();
+    for (size_t j = 0; j < i; ++j)
+      if (outputs[i].is_alias_of(outputs[j])) outputs[i] = outputs[i].clone();
+  }
+  return outputs;
 }
 
 at::Tensor losses_of(const Routing& routing, const RouterSetup& setup, at::ScalarType type) {
