@@ -3,15 +3,20 @@
 Letters: N tokens, E experts, K experts per token. All return a scalar and are differentiable once, in their logits, gates,
 scores and noise scales. `sparsight.Router` computes the same ones: use these where the routing is not the library's.
 """
-import json
-
 from ._library import ops
+
+
+def _json(value):
+    """As json.dumps, which torch.compile cannot trace."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{key}": {_json(entry)}' for key, entry in value.items()) + "}"
+    return f'"{value}"' if isinstance(value, str) else str(value).lower()
 
 
 def _loss(name, like, *, k=1, experts=None, images=1, group_tokens=0, variants=None, **tensors):
     config = {"loss": name, "experts": experts if experts is not None else like.shape[1], "k": k,
               "group_tokens": group_tokens, "variants": variants or {}}
-    return ops.routing_loss(json.dumps(config), images, **tensors)
+    return ops.routing_loss(_json(config), images, **tensors)
 
 
 def importance(gate, expert, experts, *, unbiased=False):

@@ -1,0 +1,75 @@
+"""torch.compile(fullgraph=True), forward and backward: the same numbers as without.
+
+Every router by the backend that runs the traced graph as it is; some by inductor, which needs Python's headers and g++.
+"""
+import unittest
+
+import support
+import torch
+
+import sparsight
+
+B, S, D, F, E = 2, 6, 8, 12, 4
+
+
+class Compiled(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        torch.compiler.reset()
+
+    def check(self, backend, images=(B,), dynamic=None, **options):
+        layer = sparsight.MoEMLP(D, F, E, **options)
+        for parameter in layer.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        seed = None if layer.router.soft else torch.tensor(3)
+
+        def step(x):
+            y, routing = layer(x, return_routing=True, seed=seed)
+            return y, routing.loss
+
+        compiled = torch.compile(step, fullgraph=True, backend=backend, dynamic=dynamic)
+        for count in images:
+            x = torch.randn(count, S, D, requires_grad=True)
+            results = []
+            for run in (step, compiled):
+                y, loss = run(x)
+                gradients = torch.autograd.grad(y.square().sum() + loss, [x, *layer.parameters()], allow_unused=True)
+                results.append([y, loss, *[g for g in gradients if g is not None]])
+            for a, b in zip(*results):
+                torch.testing.assert_close(a, b)
+
+    def test_every_router(self):
+        for name in sorted(sparsight.routers()):
+            with self.subTest(name):
+                torch.compiler.reset()
+                self.check("aot_eager", router=name)
+
+    def test_capacity_and_skipped_choices(self):
+        self.check("aot_eager", router="gshard_top2", capacity=0.5)
+
+    def test_sizes_may_change(self):
+        self.check("aot_eager", images=(2, 3, 5), dynamic=True)
+
+    def test_evaluation_and_drawn_seeds(self):
+        layer = sparsight.MoEMLP(D, F, E)
+        compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+        x = torch.randn(B, S, D)
+        self.assertEqual(compiled(x).shape, x.shape)  # training: the seed is drawn inside
+        layer.eval()
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), layer(x))
+
+    def test_losses(self):
+        compiled = torch.compile(lambda x: sparsight.losses.router_z(x) + sparsight.losses.vmoe_importance(x),
+                                 fullgraph=True, backend="aot_eager")
+        x = torch.randn(6, 4)
+        torch.testing.assert_close(compiled(x), sparsight.losses.router_z(x) + sparsight.losses.vmoe_importance(x))
+
+    @unittest.skipUnless(support.has_inductor(), "no Python.h for inductor")
+    def test_inductor(self):
+        self.check("inductor", router="softmax_topk")
+        self.check("inductor", router="expert_choice")
+
+
+if __name__ == "__main__":
+    unittest.main()
