@@ -54,7 +54,8 @@ def jobs(settings):
 
 def run(command):
     print("+", " ".join(map(str, command)), flush=True)
-    if subprocess.run([str(part) for part in command]).returncode != 0:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    if subprocess.run([str(part) for part in command], env=environment).returncode != 0:
         raise BuildError("the build failed: the messages above say why. Missing packages: ./dev doctor lists them")
 
 
@@ -89,28 +90,48 @@ def tag():
     return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
 
 
+def information(torch):
+    """The files of the dist-info folder, but for the RECORD."""
+    return {"METADATA": metadata(torch).encode(),
+            "WHEEL": f"Wheel-Version: 1.0\nGenerator: sparsight\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode(),
+            "LICENSE": (ROOT / "LICENSE").read_bytes()}
+
+
+def dist_info():
+    return f"sparsight-{version()}.dist-info"
+
+
+def or_exit(work):
+    """pip prints the last line of what a failed build says."""
+    try:
+        return work()
+    except BuildError as error:
+        sys.exit(f"error: {error}")
+
+
 def pack(path, files):
     """files: {name in the wheel: bytes}; adds the RECORD, which lists them with their hashes."""
-    info = f"sparsight-{version()}.dist-info"
     lines = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         for name, content in files.items():
             wheel.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             lines.append(f"{name},sha256={digest},{len(content)}")
-        wheel.writestr(f"{info}/RECORD", "\n".join([*lines, f"{info}/RECORD,,", ""]))
+        wheel.writestr(f"{dist_info()}/RECORD", "\n".join([*lines, f"{dist_info()}/RECORD,,", ""]))
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    folder = pathlib.Path(metadata_directory) / dist_info()
+    folder.mkdir()
+    for name, content in information(or_exit(torch_root)).items():
+        (folder / name).write_bytes(content)
+    return folder.name
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    try:
-        package, torch = build(config_settings or {})
-    except BuildError as error:
-        sys.exit(f"error: {error}")
-    info = f"sparsight-{version()}.dist-info"
+    package, torch = or_exit(lambda: build(config_settings or {}))
     files = {f"sparsight/{path.name}": path.read_bytes() for path in sorted(package.iterdir()) if path.is_file()}
-    files[f"{info}/METADATA"] = metadata(torch).encode()
-    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: sparsight\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()
-    files[f"{info}/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    files.update({f"{dist_info()}/{name}": content for name, content in information(torch).items()})
     name = f"sparsight-{version()}-{tag()}.whl"
     pack(pathlib.Path(wheel_directory) / name, files)
     return name
