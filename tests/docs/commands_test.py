@@ -1,8 +1,9 @@
-"""Runs what the documentation tells people to type: every ```bash block of README.md and docs/, and checks every ```toml block.
+"""Runs what the documentation tells people to type: every ```bash block of README.md and docs/, checks every ```toml block, and
+runs the ```python blocks of a page one after the other, as one program.
 
 The blocks run in one scratch folder, page after page, with the built program on the PATH and stand-ins for the reader's
 own files. Configurations are cut to a few steps. Left out are blocks with ./dev, one of which runs this test, and those that
-install the library: tests/e2e/install_test.sh and own_router_test.sh do what they say.
+install the library: tests/e2e/install_test.sh, own_router_test.sh and tests/python/install_test.sh do what they say.
 """
 import os
 import pathlib
@@ -14,6 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ["SPARSIGHT_PROGRAM"]).resolve()
+PACKAGE = pathlib.Path(os.environ.get("BUILD", "build/release")).resolve() / "python"
 SMALLER = {"train": 320, "validation": 64, "test": 64, "epochs": 1}  # what the demo's settings become
 
 
@@ -40,6 +42,16 @@ def run(command, folder):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
+def run_python(page, folder):
+    """The page's ```python blocks with the built package; None where there are none or it is not built."""
+    program = "".join(blocks(page, "python"))
+    if not program or not (PACKAGE / "sparsight/_ops.so").exists():
+        return None
+    (folder / "page.py").write_text(program)
+    return subprocess.run([sys.executable, "page.py"], cwd=folder, env={**os.environ, "PYTHONPATH": str(PACKAGE)}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
 def prepare(folder):
     """The files that the pages assume: configs/, and a reader's own images."""
     (folder / "configs").mkdir()
@@ -63,7 +75,7 @@ def main():
         for page in pages():
             name = page.relative_to(ROOT)
             for block in blocks(page, "bash"):
-                if "./dev" in block or "cmake --install" in block:
+                if any(words in block for words in ("./dev", "cmake --install", "pip install")):
                     continue
                 result = run(re.sub(r"^alias .*$", "", block, flags=re.M), folder)
                 counted += 1
@@ -75,6 +87,10 @@ def main():
                 counted += 1
                 if result.returncode != 0:
                     failures.append(f"{name}:\n{block}is refused:\n{result.stdout}")
+            if (result := run_python(page, folder)) is not None:
+                counted += 1
+                if result.returncode != 0:
+                    failures.append(f"{name}: its python blocks end with {result.returncode}:\n{result.stdout[-2000:]}")
     assert counted > 5, f"only {counted} blocks were found"
     print("\n".join(failures) if failures else f"{counted} blocks run")
     return 1 if failures else 0
