@@ -85,8 +85,9 @@ void expect_close(const at::Tensor& got, const Case& c, const HeldExperts& held,
   }
   EXPECT_TRUE((error <= allowed_error(e, held.type, activation, 1)).all().item<bool>()) << what;
   const at::Tensor typical = allowed_error(e, held.type, activation, 2);
-  if (want.numel() > 1000)  // enough for an average
+  if (want.numel() > 1000) {  // enough for an average
     EXPECT_LT(error.square().mean().sqrt().item<double>(), 1.2 * typical.square().mean().sqrt().item<double>()) << what;
+  }
 }
 
 at::Tensor whole_numbers(at::IntArrayRef sizes, uint64_t seed, double most) {
@@ -101,10 +102,11 @@ TEST(HeldExperts, ComputeWithTheWeightsTheyStandFor) {
     for (const Sizes& s : odd_sizes())
       for (const HeldType type : kTypes) {
         const auto activation = static_cast<Activation>(seed % 3);
-        const Case c = random_case(s, seed++, torch::kFloat, seed % 5 > 1);
+        const Case c = random_case(s, seed, torch::kFloat, seed % 5 > 1);
         const HeldExperts held = hold_experts(c.weights, type);
         expect_close(held_experts(c.tokens, c.rows, held, activation), c, held, activation,
-                     cat(level, ", case ", seed - 1));
+                     cat(level, ", case ", seed));
+        ++seed;
       }
   });
 }
