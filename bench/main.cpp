@@ -1,4 +1,4 @@
-// sparsight_bench [NAME | google-benchmark options]: "moe" prints the table of bench/moe/, any other word runs the
+// sparsight_bench [NAME | google-benchmark options]: "moe" prints the tables of bench/moe/, any other word runs the
 // small benchmarks whose name matches it.
 #include <benchmark/benchmark.h>
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "bench/moe/medians.h"
 #include "sparsight/core/random.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/ops/sort_by_expert.h"
@@ -14,12 +15,10 @@ at::Tensor normal(at::IntArrayRef sizes, uint64_t seed, const char* purpose) {
   return normal_like(at::empty({0}), sizes, RandomStream(seed, purpose));
 }
 
-}  // namespace
-
-Load random_load(int64_t tokens, int64_t experts, int64_t k, int64_t width, uint64_t seed) {
+Load random_load(int64_t tokens, int64_t experts, int64_t k, uint64_t seed) {
   Load load;
-  load.tokens = normal({tokens, width}, seed, "tokens");
-  load.pull = normal({tokens, width}, seed, "pull");
+  load.tokens = normal({tokens, kWidth}, seed, "tokens");
+  load.pull = normal({tokens, kWidth}, seed, "pull");
   const at::Tensor scores = at::softmax(normal({tokens, experts}, seed, "scores"), 1);
   load.expert = top_experts(scores, k);
   load.gate = scores.gather(1, load.expert);
@@ -33,9 +32,17 @@ Load random_load(int64_t tokens, int64_t experts, int64_t k, int64_t width, uint
   return load;
 }
 
-ExpertMlpWeights random_weights(int64_t experts, int64_t width, int64_t hidden) {
-  return {normal({experts, width, hidden}, 1, "w1") * 0.05, normal({experts, hidden}, 1, "b1") * 0.05,
-          normal({experts, hidden, width}, 1, "w2") * 0.05, normal({experts, width}, 1, "b2") * 0.05};
+}  // namespace
+
+std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k) {
+  std::vector<Load> loads;
+  for (int i = 0; i < kLoads; ++i) loads.push_back(random_load(tokens, experts, k, static_cast<uint64_t>(i)));
+  return loads;
+}
+
+ExpertMlpWeights random_weights(int64_t experts) {
+  return {normal({experts, kWidth, kHidden}, 1, "w1") * 0.05, normal({experts, kHidden}, 1, "b1") * 0.05,
+          normal({experts, kHidden, kWidth}, 1, "w2") * 0.05, normal({experts, kWidth}, 1, "b2") * 0.05};
 }
 
 at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights) {

@@ -11,6 +11,8 @@
 
 namespace sparsight::bench {
 
+constexpr int64_t kWidth = 384, kHidden = 1536;  // D and F of ViT-S
+
 // One set of tokens and where they go.
 struct Load {
   at::Tensor tokens;          // [T,D]
@@ -21,9 +23,10 @@ struct Load {
   at::Tensor pull;            // [T,D]: gradient of the result
   int64_t touched = 0;        // experts with rows
 };
-Load random_load(int64_t tokens, int64_t experts, int64_t k, int64_t width, uint64_t seed);
+// kLoads of them.
+std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k);
 
-ExpertMlpWeights random_weights(int64_t experts, int64_t width, int64_t hidden);
+ExpertMlpWeights random_weights(int64_t experts);
 
 // Runs the experts: [T,D].
 using Forward = std::function<at::Tensor(const Load&, const ExpertMlpWeights&)>;

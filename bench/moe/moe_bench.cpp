@@ -8,20 +8,19 @@
 #include <c10/core/GradMode.h>
 
 #include "bench/moe/contenders.h"
+#include "bench/moe/held_table.h"
 #include "bench/moe/limits.h"
+#include "bench/moe/medians.h"
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight::bench {
 namespace {
 
-constexpr int64_t kWidth = 384, kHidden = 1536;  // of ViT-S
-constexpr int kLoads = 8;  // different sets of tokens, in turn, so that few tokens touch all experts
-
 struct Settings {
   std::vector<int64_t> tokens{1, 49, 197, 1576, 6304}, experts{8, 32, 128}, k{1, 2};
   int64_t threads = 2, rounds = 7;
-  bool contenders = true, training = true;
+  bool contenders = true, training = true, held = true;
 };
 
 std::vector<int64_t> numbers(const std::string& text) {
@@ -50,41 +49,13 @@ Settings parse(const std::vector<std::string>& arguments) {
       settings.contenders = value == "on";
     else if (name == "--training")
       settings.training = value == "on";
+    else if (name == "--held")
+      settings.held = value == "on";
     else
       fail_usage("unknown option ", name,
-                 " (known: --tokens --experts --k --threads --rounds --contenders --training)");
+                 " (known: --tokens --experts --k --threads --rounds --contenders --training --held)");
   }
   return settings;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// Something to time; `load` is the number of the set of tokens.
-struct Timed {
-  std::function<void(int load)> run;
-  std::vector<double> times;
-};
-
-// Runs all in turn, round after round, each often enough to last some milliseconds. Returns the median of each in
-// seconds. The first round is not counted.
-std::vector<double> medians(std::vector<Timed> all, int64_t rounds) {
-  for (int64_t round = 0; round <= rounds; ++round)
-    for (Timed& one : all) {
-      const int passes = round == 0 || one.times.empty() || one.times[0] > 2e-3
-                             ? 1
-                             : static_cast<int>(std::min(200.0, 4e-3 / one.times[0] / kLoads)) + 1;
-      const double start = seconds_now();
-      for (int pass = 0; pass < passes; ++pass)
-        for (int load = 0; load < kLoads; ++load) one.run(load);
-      const double time = (seconds_now() - start) / passes / kLoads;
-      if (round > 0) one.times.push_back(time);
-    }
-  std::vector<double> out;
-  for (const Timed& one : all) out.push_back(median(one.times));
-  return out;
 }
 
 }  // namespace
@@ -104,17 +75,14 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
       "   T    E k | GB/s |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
       "  loop: fwd   train | grouped_mm: fwd   train\n");
   for (const int64_t experts : settings.experts) {
-    ExpertMlpWeights weights = random_weights(experts, kWidth, kHidden);
+    ExpertMlpWeights weights = random_weights(experts);
     for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->requires_grad_(true);
     for (const int64_t k : settings.k)
       for (const int64_t tokens : settings.tokens) {
         const double bandwidth = read_rate({weights.w1.detach(), weights.w2.detach()});
-        std::vector<Load> loads;
+        const std::vector<Load> loads = random_loads(tokens, experts, k);
         double touched = 0;
-        for (int i = 0; i < kLoads; ++i) {
-          loads.push_back(random_load(tokens, experts, k, kWidth, static_cast<uint64_t>(i)));
-          touched += static_cast<double>(loads.back().touched) / kLoads;
-        }
+        for (const Load& load : loads) touched += static_cast<double>(load.touched) / kLoads;
         const double arithmetic = 4.0 * static_cast<double>(tokens * k * kWidth * kHidden) / flops;
         const double memory = touched * 8.0 * kWidth * kHidden / bandwidth;
         std::vector<Timed> all;
@@ -153,6 +121,7 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
         std::fflush(stdout);
       }
   }
+  if (settings.held) print_held_table({settings.tokens, settings.experts, settings.k, settings.rounds});
   return 0;
 }
 
