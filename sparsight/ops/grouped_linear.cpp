@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/grouped_linear.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 
 namespace sparsight {
@@ -10,6 +11,8 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+bool on_float_kernels(const at::Tensor& rows) { return rows.is_cpu() && rows.scalar_type() == at::kFloat; }
 
 class GroupedLinear : public torch::autograd::Function<GroupedLinear> {
  public:
@@ -50,19 +53,23 @@ void check(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& 
 at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                           const at::Tensor& bias) {
   check(rows, offsets, weight, bias);
-  return GroupedLinear::apply(rows.contiguous(), offsets.to(at::kCPU).contiguous(), weight.contiguous(),
-                              bias.defined() ? std::optional<at::Tensor>(bias.contiguous()) : std::nullopt);
+  const at::Tensor x = rows.contiguous(), ends = offsets.to(at::kCPU).contiguous(), w = weight.contiguous();
+  const at::Tensor b = bias.defined() ? bias.contiguous() : bias;
+  if (!at::GradMode::is_enabled()) return grouped_linear_forward(x, ends, w, b);  // autograd costs as much as few rows
+  return GroupedLinear::apply(x, ends, w, b.defined() ? std::optional<at::Tensor>(b) : std::nullopt);
 }
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
-  return ref::grouped_linear_forward(rows, offsets, weight, bias);
+  return on_float_kernels(rows) ? cpu::grouped_linear_forward(rows, offsets, weight, bias)
+                                : ref::grouped_linear_forward(rows, offsets, weight, bias);
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
                                                bool need_bias) {
-  return ref::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
+  return on_float_kernels(rows) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias)
+                                : ref::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
 }
 
 }  // namespace sparsight

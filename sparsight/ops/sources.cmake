@@ -1,6 +1,7 @@
 light_sources(
   ops/activation.cpp
   ops/cpu/expert_mlp.cpp
+  ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
   ops/cpu/pack_held.cpp

@@ -58,12 +58,14 @@ inline at::Tensor as_double(const at::Tensor& x) { return x.defined() ? x.to(tor
 // Runs `body` at each instruction-set level of this machine.
 template <class Body>
 void at_each_level(const Body& body) {
-  const std::string before = isa_name(active_isa());
+  struct Restore {
+    std::string before = isa_name(active_isa());
+    ~Restore() { set_isa(before); }  // also where a property fails, which throws
+  } restore;
   for (const std::string& name : isa_names()) {
     set_isa(name);
     body(name);
   }
-  set_isa(before);
 }
 
 inline const std::vector<Sizes>& odd_sizes() {

@@ -1,10 +1,14 @@
 #include "sparsight/ops/grouped_linear.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/grouped_linear.h"
+#include "sparsight/ops/ref/grouped_linear.h"
+#include "tests/ops/expert_cases.h"
 #include "tests/support/gradcheck.h"
-#include "tests/support/random_tensor.h"
+#include "tests/support/near.h"
 
 namespace sparsight::grouped_linear_test {
 namespace {
@@ -12,7 +16,64 @@ namespace {
 // Groups of 3, 0, 1, 4 rows: ragged, with an empty expert.
 at::Tensor ragged_offsets() { return torch::tensor({0, 3, 3, 4, 8}, torch::kLong); }
 
+// Rows of 4 experts of which the second has none.
+struct Example {
+  at::Tensor rows, offsets, weight, bias, pull;
+  Example(int64_t count, int64_t inputs, int64_t outputs)
+      : rows(test::random_tensor({count, inputs}, 1, torch::kFloat)),
+        offsets(torch::tensor({int64_t{0}, count / 3, count / 3, count / 2, count}, torch::kLong)),
+        weight(test::random_tensor({4, inputs, outputs}, 2, torch::kFloat)),
+        bias(test::random_tensor({4, outputs}, 3, torch::kFloat)),
+        pull(test::random_tensor({count, outputs}, 4, torch::kFloat)) {}
+};
+
+std::vector<at::Tensor> listed(const at::Tensor& out, const GroupedLinearGradients& g) {
+  return {out, g.rows, g.weight, g.bias};
+}
+
+std::vector<at::Tensor> on_kernels(const Example& e) {
+  return listed(cpu::grouped_linear_forward(e.rows, e.offsets, e.weight, e.bias),
+                cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, true, true));
+}
+
 }  // namespace
+
+// Each of n additions of a chain rounds its partial sum by up to 2^-24 of it. Partial sums of n products of normal
+// numbers are of order sqrt(n), so the roundings, being independent, add up to about sqrt(n) * sqrt(n) 2^-24 = n 2^-24;
+// 16 times that leaves room for the largest of all elements.
+TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
+  test::at_each_level([](const std::string& level) {
+    for (const auto& [count, inputs, outputs] :
+         {std::tuple{0, 5, 3}, {1, 1, 1}, {7, 33, 50}, {100, 385, 97}, {900, 64, 32}, {650, 97, 400}, {40, 800, 7}}) {
+      const Example e(count, inputs, outputs);
+      using test::as_double;
+      const std::vector<at::Tensor> got = on_kernels(e);
+      const std::vector<at::Tensor> want =
+          listed(ref::grouped_linear_forward(as_double(e.rows), e.offsets, as_double(e.weight), as_double(e.bias)),
+                 ref::grouped_linear_backward(as_double(e.pull), as_double(e.rows), e.offsets, as_double(e.weight),
+                                              true, true));
+      const std::vector<int64_t> terms{inputs + 1, outputs, count, count};
+      for (size_t i = 0; i < got.size(); ++i)
+        EXPECT_TRUE(test::near(got[i], want[i], std::ldexp(16.0 * static_cast<double>(terms[i] + 1), -24)))
+            << level << " " << count << " " << inputs << " " << outputs << ", result " << i;
+    }
+  });
+}
+
+TEST(GroupedLinear, HasTheSameBitsForAnyNumberOfThreads) {
+  const int threads = at::get_num_threads();
+  test::at_each_level([](const std::string& level) {
+    const Example e(5000, 40, 33);
+    at::set_num_threads(1);
+    const std::vector<at::Tensor> one = on_kernels(e);
+    for (const int n : {2, 4}) {
+      at::set_num_threads(n);
+      const std::vector<at::Tensor> more = on_kernels(e);
+      for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], more[i])) << level << " " << n << i;
+    }
+  });
+  at::set_num_threads(threads);
+}
 
 TEST(GroupedLinear, GradientsAgreeWithCentralDifferences) {
   const at::Tensor rows = test::random_tensor({8, 3}, 1), weight = test::random_tensor({4, 3, 5}, 2);

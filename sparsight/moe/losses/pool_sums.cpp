@@ -1,6 +1,7 @@
 #include "sparsight/moe/losses/pool_sums.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -19,8 +20,18 @@ at::Tensor group_sums(const Routing& routing, const at::Tensor& rows) {
   return at::zeros({group_count(routing), rows.size(1)}, rows.options()).index_add(0, group_of_token(routing), counted);
 }
 
+at::Tensor ordered_sum(const at::Tensor& values) {
+  constexpr int64_t kPart = 4096;  // below 32768, from where on torch splits
+  const at::Tensor flat = values.reshape({-1});
+  const int64_t whole = flat.size(0) / kPart * kPart;
+  if (whole == 0) return flat.sum();
+  const at::Tensor parts = flat.narrow(0, 0, whole).view({-1, kPart}).sum(1);
+  const at::Tensor rest = flat.narrow(0, whole, flat.size(0) - whole).sum(0, /*keepdim=*/true);
+  return at::cat({parts, rest}).sum();
+}
+
 at::Tensor token_mean(const Routing& routing, const at::Tensor& rows) {
-  const at::Tensor sum = without_padding(routing, rows).sum();
+  const at::Tensor sum = ordered_sum(without_padding(routing, rows));
   if (!routing.valid.defined()) return sum / static_cast<double>(std::max<int64_t>(1, rows.size(0)));
   return sum / routing.valid.sum().clamp_min(1);
 }

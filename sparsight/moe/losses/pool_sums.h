@@ -11,6 +11,10 @@ at::Tensor without_padding(const Routing& routing, const at::Tensor& rows);
 // rows: [N,E]. Returns [G,E]: the sum of each group.
 at::Tensor group_sums(const Routing& routing, const at::Tensor& rows);
 
+// The sum of all elements, in an order that does not depend on the number of threads (torch splits long sums by
+// thread).
+at::Tensor ordered_sum(const at::Tensor& values);
+
 // rows: [N]. Returns []: the mean over tokens; 0 for an empty pool.
 at::Tensor token_mean(const Routing& routing, const at::Tensor& rows);
 

@@ -33,7 +33,8 @@ at::Tensor cosine_logits(const at::Tensor& tokens, const at::Tensor& projector, 
   const at::Tensor direction = normalized(router_logits(tokens, projector, bias), 1);  // [N,P]
   const at::Tensor experts = normalized(codebook.to(direction.scalar_type()), 0);      // [P,E]
   const at::Tensor scale = log_scale.to(direction.scalar_type()).clamp_max(kMostLogScale).exp();
-  return scale * direction.matmul(experts);
+  // One factor for each expert: the gradient of a single one would be a long sum, which torch splits by thread.
+  return router_logits(direction, (experts * scale.expand({experts.size(1)})).t());
 }
 
 CosineRouter::CosineRouter(const CosineOptions& options, RouterShape shape)

@@ -2,6 +2,8 @@
 
 #include <ATen/autocast_mode.h>
 
+#include "sparsight/ops/grouped_linear.h"
+
 namespace sparsight {
 
 NoAutocast::NoAutocast() : guard_(c10::autocast_dispatch_keyset) {}
@@ -9,7 +11,10 @@ NoAutocast::NoAutocast() : guard_(c10::autocast_dispatch_keyset) {}
 at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias) {
   const NoAutocast fp32;
   const auto type = weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  return at::linear(tokens.to(type), weight.to(type), bias.defined() ? bias.to(type) : bias);
+  // One group of rows: torch's own product sums the gradient of the weight in an order that depends on threads.
+  const at::Tensor offsets = torch::tensor({int64_t{0}, tokens.size(0)}, torch::kLong);
+  return grouped_linear(tokens.to(type), offsets, weight.to(type).t().unsqueeze(0),
+                        bias.defined() ? bias.to(type).unsqueeze(0) : bias);
 }
 
 }  // namespace sparsight

@@ -16,7 +16,7 @@ class NoAutocast {
 };
 
 // tokens: [N,D], weight: [E,D], bias: [E] or undefined. Returns [N,E] in fp32 (fp64 for fp64 weights), also under
-// autocast.
+// autocast. Differentiable once, with the same bits for any number of threads (ops/grouped_linear.h).
 at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias = {});
 
 }  // namespace sparsight

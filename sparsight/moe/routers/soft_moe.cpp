@@ -56,7 +56,8 @@ SoftRouting SoftMoeRouter::mix(const RouterInput& input) {
   at::Tensor logits;  // [N,P]
   if (options_.normalize) {
     const at::Tensor x = tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
-    logits = router_logits(unit_rows(x), scale * unit_rows(weight));
+    // One factor for each slot: as in cosine.cpp.
+    logits = router_logits(unit_rows(x), scale.expand({weight.size(0), 1}) * unit_rows(weight));
   } else {
     logits = router_logits(tokens, weight);
   }

@@ -1,0 +1,111 @@
+#include "sparsight/ops/cpu/grouped_linear.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/cpu/workspace.h"
+
+namespace sparsight::cpu {
+namespace {
+
+constexpr int64_t kRows = 96;    // of a task: with their columns they stay in the cache
+constexpr int64_t kInputs = 96;  // rows of a weight's gradient that are one task
+
+struct Spaces {
+  Workspace rows, panel;
+};
+Spaces& spaces() {
+  thread_local Spaces mine;
+  return mine;
+}
+
+// Rows first .. first + count, of one expert.
+struct RowTask {
+  int64_t expert, first, count;
+};
+
+std::vector<RowTask> row_tasks(const at::Tensor& offsets) {
+  const int64_t* offset = offsets.const_data_ptr<int64_t>();
+  std::vector<RowTask> tasks;
+  for (int64_t e = 0; e + 1 < offsets.size(0); ++e)
+    for (int64_t first = offset[e]; first < offset[e + 1]; first += kRows)
+      tasks.push_back({e, first, std::min(kRows, offset[e + 1] - first)});
+  return tasks;
+}
+
+// out [R,columns] = rows [R,depth] times the matrix of each row's expert (as the kernels read it: `product` says where
+// it starts in `matrices` and how it lies), + bias [E,columns] where there is one.
+void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& matrices, bool transposed,
+                   const float* bias, at::Tensor& out) {
+  const Kernels& kernel = kernels();
+  const std::vector<RowTask> tasks = row_tasks(offsets);
+  const int64_t depth = rows.size(1), columns = out.size(1);
+  const float *from = rows.const_data_ptr<float>(), *b = matrices.const_data_ptr<float>();
+  float* to = out.data_ptr<float>();
+  run_tasks(static_cast<int64_t>(tasks.size()), [&](int64_t number, const auto&) {
+    const RowTask& task = tasks[static_cast<size_t>(number)];
+    float* in = spaces().rows.floats(blocks_of(depth) * task.count * kBlockLd);
+    for (int64_t i = 0; i < task.count; ++i)
+      for (int64_t c = 0; c < depth; c += kBlock)
+        std::copy_n(from + (task.first + i) * depth + c, std::min(kBlock, depth - c),
+                    in + (c / kBlock * task.count + i) * kBlockLd);
+    Product p;
+    p.m = task.count, p.n = columns, p.k = depth;
+    p.a = in, p.a_block = task.count * kBlockLd;
+    p.b = b + task.expert * depth * columns, p.b_ld = transposed ? depth : columns, p.b_transposed = transposed;
+    p.c = to + task.first * columns, p.c_ld = columns;
+    p.bias = bias ? bias + task.expert * columns : nullptr;
+    kernel.product(p, spaces().panel.floats(kernel.panel_floats));
+  });
+}
+
+}  // namespace
+
+at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                                  const at::Tensor& bias) {
+  at::Tensor out = at::empty({rows.size(0), weight.size(2)}, rows.options());
+  multiply_rows(rows, offsets, weight, /*transposed=*/false, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
+                out);
+  return out;
+}
+
+GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
+                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
+                                               bool need_bias) {
+  const Kernels& kernel = kernels();
+  const int64_t experts = weight.size(0), inputs = weight.size(1), outputs = weight.size(2);
+  const int64_t blocks = (inputs + kInputs - 1) / kInputs;
+  const int64_t* offset = offsets.const_data_ptr<int64_t>();
+  GroupedLinearGradients out;
+  if (need_rows) {
+    out.rows = at::empty_like(rows);
+    multiply_rows(grad, offsets, weight, /*transposed=*/true, nullptr, out.rows);
+  }
+  out.weight = empty_from_pool(weight.sizes());
+  if (need_bias) out.bias = at::empty({experts, outputs}, weight.options());
+  const float *x = rows.const_data_ptr<float>(), *g = grad.const_data_ptr<float>();
+  float *const to = out.weight.data_ptr<float>(), *const to_bias = need_bias ? out.bias.data_ptr<float>() : nullptr;
+  // One sum over all rows of the expert for each element.
+  run_tasks(experts * blocks, [&](int64_t number, const auto&) {
+    const int64_t e = number / blocks, i = number % blocks * kInputs, first = offset[e];
+    Product p;
+    p.m = std::min(kInputs, inputs - i), p.n = outputs, p.k = offset[e + 1] - first;
+    p.a = x + first * inputs + i, p.a_ld = inputs, p.a_transposed = true;
+    p.b = g + first * outputs, p.b_ld = outputs;
+    p.c = to + (e * inputs + i) * outputs, p.c_ld = outputs;
+    kernel.product(p, spaces().panel.floats(kernel.panel_floats));
+    if (i > 0 || !to_bias) return;
+    float* sum = to_bias + e * outputs;
+    std::fill_n(sum, outputs, 0.0f);
+    for (int64_t r = first; r < offset[e + 1]; ++r) kernel.add_scaled(1.0f, g + r * outputs, sum, outputs);
+  });
+  return out;
+}
+
+}  // namespace sparsight::cpu

@@ -1,0 +1,15 @@
+// ops/grouped_linear.h for fp32 on a CPU. As in cpu/expert_mlp.h the work is cut by the numbers of rows alone: results
+// have the same bits for any number of threads, which torch's own matrix product does not promise.
+#pragma once
+
+#include "sparsight/ops/grouped_linear.h"
+
+namespace sparsight::cpu {
+
+at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                                  const at::Tensor& bias);
+GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
+                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
+                                               bool need_bias);
+
+}  // namespace sparsight::cpu
