@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/experts/recompute.h"
 
 namespace sparsight {
 namespace {
@@ -73,9 +74,20 @@ RowMap routing_map(const Routing& routing) { return map_rows(routing.token, rout
 
 at::Tensor row_gates(const Routing& routing) { return routing.gate.index_select(0, routing.order); }
 
+at::Tensor Experts::apply_rows(const at::Tensor& rows, const at::Tensor& offsets) {
+  if (!recompute_) return forward(rows, offsets);
+  return recomputed(*this, {rows}, [this, offsets](const auto& in) { return forward(in[0], offsets); });
+}
+
 at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routing) {
   const RowMap map = routing_map(routing);
-  return combine_rows(forward(gather_rows(tokens, map), routing.offsets), row_gates(routing), map);
+  const at::Tensor offsets = routing.offsets;
+  // in: tokens, gates of the rows
+  const TensorFunction run = [this, map, offsets](const std::vector<at::Tensor>& in) {
+    return combine_rows(forward(gather_rows(in[0], map), offsets), in[1], map);
+  };
+  const std::vector<at::Tensor> inputs{tokens, row_gates(routing)};
+  return recompute_ ? recomputed(*this, inputs, run) : run(inputs);
 }
 
 at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts) {

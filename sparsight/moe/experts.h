@@ -1,4 +1,5 @@
 // The interface of a layer's experts. Letters: moe/axes.md; R rows, grouped by expert.
+// Who has a routing calls apply_routing(), who has rows apply_rows(); kinds of experts implement forward().
 #pragma once
 
 #include <string>
@@ -20,13 +21,25 @@ struct ExpertShape {
 
 class Experts : public torch::nn::Module {
  public:
+  // recompute: the backward pass computes the experts again instead of keeping what is between their rows and results.
+  explicit Experts(bool recompute = false) : recompute_(recompute) {}
+
   // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D], or
   // [R,outputs] where the shape says so. Experts without rows are not computed and receive a gradient of exactly 0.
   virtual at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) = 0;
 
+  // forward(), recomputed in the backward pass where the experts are made so.
+  at::Tensor apply_rows(const at::Tensor& rows, const at::Tensor& offsets);
+
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
   // gathers the rows, calls forward() and combines; a kind with a kernel for all three takes over here.
   virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing);
+
+ protected:
+  bool recompute() const { return recompute_; }
+
+ private:
+  bool recompute_;
 };
 
 }  // namespace sparsight

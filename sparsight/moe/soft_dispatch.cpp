@@ -15,8 +15,8 @@ at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing
   // Rows grouped by expert: [B,E,slots,D] -> [E,B,slots,D].
   const at::Tensor rows = mixed.view({images, routing.experts, slots, width}).transpose(0, 1).reshape({-1, width});
   const at::Tensor offsets = at::arange(routing.experts + 1, torch::kLong) * (images * slots);
-  const at::Tensor out = experts.forward(rows, offsets.to(rows.device()));
-  const at::Tensor by_slot = out.view({routing.experts, images, slots, -1})
+  const at::Tensor out = experts.apply_rows(rows, offsets.to(rows.device()));
+  const at::Tensor by_slot = out.view({routing.experts, images, slots, out.size(1)})
                                  .transpose(0, 1)
                                  .reshape({images, routing.experts * slots, out.size(1)});
   return at::bmm(routing.combine.to(out.scalar_type()), by_slot).reshape({tokens.size(0), out.size(1)});

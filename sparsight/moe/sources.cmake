@@ -22,20 +22,18 @@ light_sources(
   moe/routing_stats.cpp)
 torch_sources(
   moe/dispatch.cpp
+  moe/experts/conv_experts.cpp
+  moe/experts/expert_parameters.cpp
+  moe/experts/linear_experts.cpp
   moe/experts/mlp_experts.cpp
   moe/experts/moe_mlp.cpp
+  moe/experts/patch_conv.cpp
+  moe/experts/recompute.cpp
+  moe/experts/swiglu_experts.cpp
   moe/losses/routing_loss.cpp
   moe/moe_layer.cpp
   moe/moe_spec.cpp
   moe/register_moe.cpp
-  moe/routers/router_logits.cpp
-  moe/routers/softmax_topk.cpp)
-torch_sources(
-  moe/experts/conv_experts.cpp
-  moe/experts/expert_parameters.cpp
-  moe/experts/linear_experts.cpp
-  moe/experts/patch_conv.cpp
-  moe/experts/swiglu_experts.cpp
   moe/router.cpp
   moe/routers/balanced_batchwise.cpp
   moe/routers/base.cpp
@@ -50,9 +48,11 @@ torch_sources(
   moe/routers/per_image.cpp
   moe/routers/random.cpp
   moe/routers/round_robin.cpp
+  moe/routers/router_logits.cpp
   moe/routers/sigmoid_bias.cpp
   moe/routers/sinkhorn.cpp
   moe/routers/soft_moe.cpp
+  moe/routers/softmax_topk.cpp
   moe/routers/switch_top1.cpp
   moe/shared_experts.cpp
   moe/soft_dispatch.cpp)

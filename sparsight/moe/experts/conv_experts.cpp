@@ -37,10 +37,12 @@ void ConvExpertsOptions::declare(OptionSet& set) {
   set.choice("pool", &pool, {"sum", "mean"}, "what is taken over the places of the kernel");
   set.flag("bias", &bias, "a bias for each filter");
   set.flag("train_output", &train_output, "train the map from filters to the output; off: fixed draws of N(0,1)");
+  KindOptions::declare(set);
 }
 
 ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape)
-    : patch_(square_patch(options.channels, shape.width)),
+    : Experts(options.recompute),
+      patch_(square_patch(options.channels, shape.width)),
       kernel_(kernel_for(options, patch_)),
       activation_(parse_activation(options.activation)),
       mean_(options.pool == "mean"),

@@ -11,7 +11,7 @@
 
 namespace sparsight {
 
-struct ConvExpertsOptions {
+struct ConvExpertsOptions : KindOptions {
   int64_t channels = 0;
   int64_t kernel = 0;
   int64_t padding = 0;

@@ -7,6 +7,12 @@
 
 namespace sparsight {
 
+void KindOptions::declare(OptionSet& set) {
+  set.flag(
+      "recompute", &recompute,
+      "compute the experts again in the backward pass instead of keeping their hidden layers (less memory, slower)");
+}
+
 at::ScalarType expert_type(const at::Tensor& rows) {
   const auto device = rows.device().type();
   const bool lowered = rows.scalar_type() != torch::kDouble && at::autocast::is_autocast_enabled(device);

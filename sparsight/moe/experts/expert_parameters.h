@@ -1,4 +1,4 @@
-// What kinds of experts have in common: a linear map for each expert, and the type that they compute in.
+// What kinds of experts have in common: settings, a linear map for each expert, and the type that they compute in.
 // Letters: moe/axes.md.
 #pragma once
 
@@ -6,9 +6,16 @@
 
 #include <torch/nn/module.h>
 
+#include "sparsight/core/options.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
+
+// Settings of every kind; each kind declares them after its own.
+struct KindOptions {
+  bool recompute = false;
+  void declare(OptionSet& set);
+};
 
 // What a linear layer would compute in: the autocast type where autocast is on, else the type of the rows.
 at::ScalarType expert_type(const at::Tensor& rows);

@@ -2,10 +2,13 @@
 
 namespace sparsight {
 
-void LinearExpertsOptions::declare(OptionSet& set) { set.flag("bias", &bias, "add a bias"); }
+void LinearExpertsOptions::declare(OptionSet& set) {
+  set.flag("bias", &bias, "add a bias");
+  KindOptions::declare(set);
+}
 
 LinearExperts::LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape)
-    : layer_(*this, {1, shape.experts, shape.width, shape.output_width(), options.bias}) {}
+    : Experts(options.recompute), layer_(*this, {1, shape.experts, shape.width, shape.output_width(), options.bias}) {}
 
 at::Tensor LinearExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
   return layer_(rows.to(expert_type(rows)), offsets);

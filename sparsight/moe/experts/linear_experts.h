@@ -7,7 +7,7 @@
 
 namespace sparsight {
 
-struct LinearExpertsOptions {
+struct LinearExpertsOptions : KindOptions {
   bool bias = true;
   void declare(OptionSet& set);
 };

@@ -9,15 +9,11 @@ void MlpExpertsOptions::declare(OptionSet& set) {
   set.choice("activation", &activation, activation_names(), "activation of the hidden layers");
   set.flag("bias", &bias, "biases in the linear maps");
   set.integer("depth", &depth, {1, 100}, "hidden layers");
-  set.flag("recompute", &recompute,
-           "compute the hidden layer again in the backward pass instead of keeping it (less memory, slower)");
+  KindOptions::declare(set);
 }
 
 MlpExperts::MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape)
-    : activation_(parse_activation(options.activation)), recompute_(options.recompute) {
-  if (options.recompute && options.depth > 1)
-    fail_usage("[experts] recompute works with one hidden layer, but depth is ", options.depth,
-               "; switch one of them off");
+    : Experts(options.recompute), activation_(parse_activation(options.activation)) {
   for (int64_t i = 0; i <= options.depth; ++i)
     layers_.emplace_back(*this, ExpertLinearOptions{.number = i + 1,
                                                     .experts = shape.experts,
@@ -50,7 +46,7 @@ at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& ro
   if (!is_fused()) return Experts::apply_routing(tokens, routing);
   const auto type = expert_type(tokens);
   return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),
-                    {activation_, recompute_});
+                    {activation_, recompute()});
 }
 
 void MlpExperts::initialize(const InitRandom& random) {

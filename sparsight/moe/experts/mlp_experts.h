@@ -10,11 +10,10 @@
 
 namespace sparsight {
 
-struct MlpExpertsOptions {
+struct MlpExpertsOptions : KindOptions {
   std::string activation = "gelu";
   bool bias = true;
   int64_t depth = 1;
-  bool recompute = false;
   void declare(OptionSet& set);
 };
 
@@ -22,7 +21,6 @@ struct MlpExpertsOptions {
 // MoE-1-Deep (Shazeer et al. 2017, appendix C).
 class MlpExperts : public Experts, public Initialized {
  public:
-  // Raises UsageError for recompute with several hidden layers.
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing) override;
@@ -34,7 +32,6 @@ class MlpExperts : public Experts, public Initialized {
 
   std::vector<ExpertLinear> layers_;
   Activation activation_;
-  bool recompute_;
 };
 
 }  // namespace sparsight

@@ -2,10 +2,14 @@
 
 namespace sparsight {
 
-void SwigluExpertsOptions::declare(OptionSet& set) { set.flag("bias", &bias, "biases in the linear maps"); }
+void SwigluExpertsOptions::declare(OptionSet& set) {
+  set.flag("bias", &bias, "biases in the linear maps");
+  KindOptions::declare(set);
+}
 
 SwigluExperts::SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape)
-    : in_(*this, {1, shape.experts, shape.width, 2 * shape.hidden, options.bias}),
+    : Experts(options.recompute),
+      in_(*this, {1, shape.experts, shape.width, 2 * shape.hidden, options.bias}),
       out_(*this, {2, shape.experts, shape.hidden, shape.output_width(), options.bias}) {}
 
 at::Tensor SwigluExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {

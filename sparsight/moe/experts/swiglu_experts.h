@@ -8,7 +8,7 @@
 
 namespace sparsight {
 
-struct SwigluExpertsOptions {
+struct SwigluExpertsOptions : KindOptions {
   bool bias = false;
   void declare(OptionSet& set);
 };
