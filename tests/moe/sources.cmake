@@ -13,6 +13,7 @@ torch_tests(
   moe/routers/balanced_assignment_test.cpp
   moe/routers/balanced_batchwise_test.cpp
   moe/routers/base_test.cpp
+  moe/routers/choices_test.cpp
   moe/routers/cosine_test.cpp
   moe/routers/expert_choice_test.cpp
   moe/routers/fixed_routers_test.cpp

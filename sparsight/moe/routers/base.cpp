@@ -34,8 +34,10 @@ Routing route_base(const at::Tensor& clean, const at::Tensor& valid) {
 
 Routing route_base_greedy(const at::Tensor& clean) { return with_choice(clean, top_experts(clean, 1)); }
 
-BaseRouter::BaseRouter(const BaseOptions&, RouterShape shape)
-    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))) {}
+BaseRouter::BaseRouter(const BaseOptions& options, RouterShape shape)
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))) {
+  options.check("base");
+}
 
 Routing BaseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);

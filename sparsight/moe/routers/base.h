@@ -3,14 +3,14 @@
 // Lewis et al. 2021, "BASE Layers: Simplifying Training of Large, Sparse Models", section 3. Letters: moe/axes.md.
 #pragma once
 
-#include "sparsight/core/options.h"
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct BaseOptions {
-  void declare(OptionSet&) {}
+struct BaseOptions : FixedChoiceOptions {
+  BaseOptions() : FixedChoiceOptions(1) {}
 };
 
 // The decision of training for given scores: no expert gets more than ceil(tokens / E) tokens, and the sum of the

@@ -18,4 +18,14 @@ void ChoiceOptions::check(int64_t experts) const {
                "; lower k or add experts");
 }
 
+void FixedChoiceOptions::declare(OptionSet& set) {
+  set.integer("k", &k, {1, 65536}, cat("experts per token: always ", fixed_));
+}
+
+void FixedChoiceOptions::check(const std::string& router) const {
+  if (k != fixed_)
+    fail_usage("[router] k = ", k, ", but ", router, " always chooses ", fixed_, fixed_ == 1 ? " expert" : " experts",
+               " per token; remove router.k");
+}
+
 }  // namespace sparsight

@@ -9,7 +9,8 @@
 namespace sparsight {
 
 struct DenseSoftmaxOptions {
-  void declare(OptionSet&) {}
+  int64_t k = 0;
+  void declare(OptionSet& set);
 };
 
 // The router's decision for given logits. clean: [N,E] differentiable.
@@ -17,6 +18,7 @@ Routing route_dense_softmax(const at::Tensor& clean);
 
 class DenseSoftmaxRouter : public Router, public Initialized {
  public:
+  // Raises UsageError where k is neither 0 nor the number of experts.
   DenseSoftmaxRouter(const DenseSoftmaxOptions& options, RouterShape shape);
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 

@@ -21,6 +21,7 @@ at::Tensor two_experts(const at::Tensor& clean, const at::Tensor& gumbel) {
 }  // namespace
 
 void GshardTop2Options::declare(OptionSet& set) {
+  FixedChoiceOptions::declare(set);
   const std::vector<std::string> policies{"all", "none", "threshold", "random"};
   set.choice("second", &second, policies, "which second choices are used while training");
   set.choice("eval_second", &eval_second, policies, "which second choices are used in evaluation");
@@ -52,6 +53,7 @@ Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, do
 
 GshardTop2Router::GshardTop2Router(const GshardTop2Options& options, RouterShape shape)
     : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
+  options_.check("gshard_top2");
   if (shape.experts < 2) fail_usage("[router] gshard_top2 needs [moe] experts of at least 2, got ", shape.experts);
 }
 

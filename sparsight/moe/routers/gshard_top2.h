@@ -5,13 +5,14 @@
 
 #include <string>
 
-#include "sparsight/core/options.h"
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct GshardTop2Options {
+struct GshardTop2Options : FixedChoiceOptions {
+  GshardTop2Options() : FixedChoiceOptions(2) {}
   std::string second = "random";
   std::string eval_second = "all";
   double threshold = 0.5;

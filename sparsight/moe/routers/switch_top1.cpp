@@ -8,6 +8,7 @@
 namespace sparsight {
 
 void SwitchTop1Options::declare(OptionSet& set) {
+  FixedChoiceOptions::declare(set);
   set.real("jitter", &jitter, {0, 1},
            "while training the router sees tokens times U(1 - jitter, 1 + jitter), drawn for each element");
 }
@@ -19,7 +20,9 @@ at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, do
 Routing route_switch_top1(const at::Tensor& clean) { return route_softmax_topk(clean, {}, 0, 1, false); }
 
 SwitchTop1Router::SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape)
-    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {}
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
+  options_.check("switch_top1");
+}
 
 std::vector<LossWeight> SwitchTop1Router::paper_losses() const { return {{"switch", 0.01}}; }
 

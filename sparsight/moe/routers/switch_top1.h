@@ -2,13 +2,14 @@
 // Fedus et al. 2021, "Switch Transformers", sections 2.1 and 2.4. Letters: moe/axes.md.
 #pragma once
 
-#include "sparsight/core/options.h"
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct SwitchTop1Options {
+struct SwitchTop1Options : FixedChoiceOptions {
+  SwitchTop1Options() : FixedChoiceOptions(1) {}
   double jitter = 0.01;
   void declare(OptionSet& set);
 };
