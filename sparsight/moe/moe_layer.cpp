@@ -31,7 +31,8 @@ at::Tensor MoeLayer::finish(at::Tensor routed, const at::Tensor& tokens, const a
 MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
                             const PoolInfo& pool) {
   SPARSIGHT_CHECK(tokens.dim() == 2 && tokens.size(0) == layout.images * layout.per_image);
-  const RouterInput input{tokens, layout, path_, random, pool, group_tokens(capacity_, layout)};
+  const RouterInput input{
+      tokens, layout, path_, random, pool, group_tokens(capacity_, layout), losses_.variants.threshold_gradient};
   MoeOutput out;
   if (auto* soft = dynamic_cast<SoftRouter*>(router_.get())) {
     out.soft = soft->mix(input);

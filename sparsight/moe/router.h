@@ -36,7 +36,8 @@ struct RouterInput {
   std::string layer;   // path of the MoE layer; names its random streams
   StepRandom random;   // noise, drawn only while is_training()
   PoolInfo pool = {};
-  int64_t group_tokens = 0;  // as in Routing
+  int64_t group_tokens = 0;        // as in Routing
+  bool threshold_gradient = true;  // of [losses]: for routers that estimate their smooth_load themselves
 };
 
 class Router : public torch::nn::Module {

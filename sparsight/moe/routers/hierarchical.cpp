@@ -26,7 +26,7 @@ void HierarchicalOptions::declare(OptionSet& set) {
 }
 
 Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& secondary, int64_t experts,
-                           int64_t k_groups, int64_t k, const at::Tensor& valid) {
+                           int64_t k_groups, int64_t k, const at::Tensor& valid, bool threshold_gradient) {
   const Routing of_groups = route(primary, k_groups);
   const int64_t tokens = of_groups.tokens, groups = of_groups.experts, size = experts / groups;
   const bool noisy = of_groups.noise_scale.defined();
@@ -34,7 +34,7 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
   if (noisy) {
     Routing counted = of_groups;
     counted.valid = valid;
-    group_load = without_padding(counted, load_probability(counted)).sum(0);
+    group_load = without_padding(counted, load_probability(counted, threshold_gradient)).sum(0);
   }
 
   // Each group's router on the tokens that chose it; `pair` numbers (token, choice of a group).
@@ -56,7 +56,8 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
     gates.push_back(inner.gate.view({count, k}));
     scores.push_back(inner.scores * of_groups.scores.index_select(0, token).select(1, i).unsqueeze(1));
     // The number of tokens is a constant; the primary load carries the gradient of the first choice.
-    if (noisy) loads.push_back(group_load[i] * load_probability(inner).sum(0) / static_cast<double>(count));
+    if (noisy)
+      loads.push_back(group_load[i] * load_probability(inner, threshold_gradient).sum(0) / static_cast<double>(count));
   }
 
   Routing routing;
@@ -118,7 +119,8 @@ Routing HierarchicalRouter::choose(const RouterInput& input) {
     logits.epsilon = epsilon.narrow(1, group * size, size).index_select(0, token);
     return logits;
   };
-  return route_hierarchical(primary, secondary, experts, options_.k_groups, options_.k, input.pool.valid);
+  return route_hierarchical(primary, secondary, experts, options_.k_groups, options_.k, input.pool.valid,
+                            input.threshold_gradient);
 }
 
 void HierarchicalRouter::initialize(const InitRandom&) {

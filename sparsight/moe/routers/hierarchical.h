@@ -34,10 +34,11 @@ using SecondaryLogits = std::function<NoisyLogits(int64_t group, const at::Tenso
 
 // The router's decision for given logits. primary: [N,G]. valid: [N] bool, or undefined. Each token gets k_groups * k
 // experts, gate = primary gate * secondary gate, by decreasing gate. The importance loss then is the hierarchical one;
-// smooth_load is Load_H, with rows of 0 for groups that no token chose. Scores are products of the two dense softmaxes,
+// smooth_load is Load_H, with rows of 0 for groups that no token chose and with or without the gradient through the
+// thresholds (losses/load.h). Scores are products of the two dense softmaxes,
 // 0 in groups that the token did not choose.
 Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& secondary, int64_t experts,
-                           int64_t k_groups, int64_t k, const at::Tensor& valid);
+                           int64_t k_groups, int64_t k, const at::Tensor& valid, bool threshold_gradient = true);
 
 class HierarchicalRouter : public Router, public Initialized {
  public:

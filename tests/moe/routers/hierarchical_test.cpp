@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
 #include "sparsight/moe/losses/cv_squared.h"
@@ -171,6 +173,31 @@ TEST(HierarchicalRouter, GatesAndLossesHaveTheRightGradients) {
   std::vector<at::Tensor> inputs{e.primary.clean, e.primary.scale};
   for (const NoisyLogits& group : e.groups) inputs.insert(inputs.end(), {group.clean, group.scale});
   EXPECT_LT(test::gradient_error(loss, inputs), 1e-8);
+}
+
+// The value of the load stays, and so does the gradient of everything but the thresholds.
+TEST(HierarchicalRouter, TheGradientOfTheThresholdsCanBeCut) {
+  const Example with(torch::kDouble), without(torch::kDouble);
+  const auto gradients = [](const Example& e, bool threshold_gradient) {
+    const auto secondary = [&](int64_t group, const at::Tensor& token) {
+      const NoisyLogits& all = e.groups[static_cast<size_t>(group)];
+      return NoisyLogits{all.clean.index_select(0, token), all.scale.index_select(0, token),
+                         all.epsilon.index_select(0, token)};
+    };
+    const at::Tensor loss = load_loss(route_hierarchical(e.primary, secondary, 4, 1, 1, {}, threshold_gradient));
+    loss.backward();
+    return std::pair(loss.item<double>(), e.primary.clean.grad());
+  };
+  const auto [full, of_all] = gradients(with, true);
+  const auto [cut, of_clean] = gradients(without, false);
+  EXPECT_DOUBLE_EQ(full, cut);
+  // Through the thresholds each logit is pushed by what the other one is pulled by: rows of 0 in sum. Without them the
+  // gradient of a token's probability P_i is phi / s_i alone: P_0 = Phi((.8 + .56) / .7) for token 0, and so on.
+  EXPECT_TRUE(near(of_all.sum(1), torch::zeros({3}), 1e-12));
+  const auto density = [](double z) { return std::exp(-z * z / 2) / std::sqrt(2 * M_PI); };
+  const double load0 = 0.007607, load1 = -0.010264;  // d CV²(Load_H) / d Load_p of the example
+  EXPECT_NEAR(of_clean[0][0].item<double>(), load0 * density((.8 + .56) / .7) / .7, 1e-6);
+  EXPECT_NEAR(of_clean[0][1].item<double>(), load1 * density((-.2 - 1.01) / .9) / .9, 1e-6);
 }
 
 TEST(HierarchicalRouter, S10_ZeroInitialisationSpreadsTokensAndLearnsFromTheTask) {
