@@ -7,6 +7,8 @@ namespace sparsight {
 
 void LossVariants::declare(OptionSet& set) {
   set.flag("threshold_gradient", &threshold_gradient, "load: let the gradient flow through the threshold too");
+  set.flag("threshold_score_gradient", &threshold_score_gradient,
+           "threshold: let the gradient flow into the scores; off: the router's weights do not follow it");
   set.flag("unbiased_variance", &unbiased_variance, "squared variations: divide by experts - 1 instead of experts");
   set.choice("vmoe_load_of", &vmoe_load_of, {"logits", "scores"},
              "vmoe_load: what is compared with the threshold; scores: as the library behind GMoE does");

@@ -12,6 +12,7 @@ namespace sparsight {
 // Where publications differ about one loss.
 struct LossVariants {
   bool threshold_gradient = true;
+  bool threshold_score_gradient = false;
   bool unbiased_variance = false;
   std::string vmoe_load_of = "logits";
   std::string switch_counts = "mean";

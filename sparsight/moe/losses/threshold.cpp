@@ -7,15 +7,15 @@
 
 namespace sparsight {
 
-at::Tensor threshold_loss(const Routing& routing) {
+at::Tensor threshold_loss(const Routing& routing, bool score_gradient) {
   if (!routing.threshold.defined()) return {};
-  const at::Tensor scores = routing.scores.detach();
-  const at::Tensor chosen = at::zeros_like(scores)
+  const at::Tensor plain = routing.scores.detach(), &scores = score_gradient ? routing.scores : plain;
+  const at::Tensor chosen = at::zeros_like(plain)
                                 .view({-1})
                                 .index_fill_(0, routing.token * routing.experts + routing.expert, 1)
-                                .view_as(scores);
-  const at::Tensor passes = (scores > routing.threshold.detach()).to(scores.scalar_type());
-  return without_padding(routing, (passes - chosen) * (scores - routing.threshold)).sum();
+                                .view_as(plain);
+  const at::Tensor passes = (plain > routing.threshold.detach()).to(plain.scalar_type());
+  return ordered_sum(without_padding(routing, (passes - chosen) * (scores - routing.threshold)));
 }
 
 }  // namespace sparsight

@@ -80,6 +80,15 @@ TEST_P(BalancedBatchwise, S17_ReproducesTheThresholdLossOfT11) {
   EXPECT_TRUE(near(threshold_loss(r), 0, tol()));
 }
 
+// dL/dscore = M_th - M_bw of the example, where the switch lets it through.
+TEST_P(BalancedBatchwise, S17_TheThresholdLossMayReachTheScores) {
+  Routing r = route_balanced_batchwise(clean(), threshold(), 2, {});
+  r.scores = r.scores.detach().requires_grad_(true);
+  EXPECT_FALSE(threshold_loss(r).requires_grad());
+  threshold_loss(r, /*score_gradient=*/true).backward();
+  EXPECT_TRUE(near(r.scores.grad(), table({{-1, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 1, 0}, {0, 0, 0, 0}}), 0));
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, BalancedBatchwise, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(BalancedBatchwiseRouter, S16_EveryExpertGetsExactlyItsRowsAndTiesGoToLowTokens) {
