@@ -15,6 +15,7 @@
 #include "sparsight/moe/losses/vmoe_importance.h"
 #include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/routers/balanced_batchwise.h"
+#include "sparsight/moe/routers/balanced_hierarchical.h"
 #include "sparsight/moe/routers/base.h"
 #include "sparsight/moe/routers/cosine.h"
 #include "sparsight/moe/routers/dense_softmax.h"
@@ -71,6 +72,10 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                                     construct<BalancedBatchwiseRouter>);
     r.add<HierarchicalOptions>("hierarchical", "noisy top-k of groups, then of their experts (Shazeer et al.)",
                                construct<HierarchicalRouter>);
+    r.add<BalancedHierarchicalOptions>("balanced_hierarchical",
+                                       "equally many tokens for each group, then for each of its experts (Shazeer et "
+                                       "al.)",
+                                       construct<BalancedHierarchicalRouter>);
     r.add<PerImageOptions>("per_image", "one choice for all tokens of an image (Mobile V-MoE)",
                            construct<PerImageRouter>);
     r.add<BaseOptions>("base", "the balanced linear assignment while training (BASE layers)", construct<BaseRouter>);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,14 @@ struct Routing {
   at::Tensor target;         // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
 
   at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable. Undefined for routers without scores (hash)
+                            // and for those of two levels
   at::Tensor noisy_logits;  // [N,E] fp32, what selection saw; the same tensor as clean_logits without noise
   at::Tensor noise_scale;   // [N,E], or [] where constant: standard deviation of the noise; differentiable where it is
                             // learned; undefined without noise
   at::Tensor scores;        // [N,E] fp32, the router's dense scores (softmax, sigmoid, cosine); differentiable
   at::Tensor threshold;     // [E] that a score must exceed in evaluation; only of strictly balanced gating
+  std::shared_ptr<const Routing> groups;  // the first level of strictly balanced gating on two levels: the same about
+                                          // groups of experts in place of experts; else null
 
   // Chosen: before capacity.
   at::Tensor token;         // [A] int64, 0..N-1

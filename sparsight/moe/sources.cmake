@@ -18,6 +18,7 @@ light_sources(
   moe/routers/choices.cpp
   moe/routers/expert_picks.cpp
   moe/routers/fixed_choice.cpp
+  moe/routers/thresholds.cpp
   moe/routing.cpp
   moe/routing_stats.cpp)
 torch_sources(
@@ -36,6 +37,7 @@ torch_sources(
   moe/register_moe.cpp
   moe/router.cpp
   moe/routers/balanced_batchwise.cpp
+  moe/routers/balanced_hierarchical.cpp
   moe/routers/base.cpp
   moe/routers/cosine.cpp
   moe/routers/dense_softmax.cpp

@@ -12,6 +12,7 @@ torch_tests(
   moe/moe_spec_test.cpp
   moe/routers/balanced_assignment_test.cpp
   moe/routers/balanced_batchwise_test.cpp
+  moe/routers/balanced_hierarchical_test.cpp
   moe/routers/base_test.cpp
   moe/routers/choices_test.cpp
   moe/routers/cosine_test.cpp

@@ -15,7 +15,8 @@ at::Tensor threshold_loss(const Routing& routing, bool score_gradient) {
                                 .index_fill_(0, routing.token * routing.experts + routing.expert, 1)
                                 .view_as(plain);
   const at::Tensor passes = (plain > routing.threshold.detach()).to(plain.scalar_type());
-  return ordered_sum(without_padding(routing, (passes - chosen) * (scores - routing.threshold)));
+  const at::Tensor loss = ordered_sum(without_padding(routing, (passes - chosen) * (scores - routing.threshold)));
+  return routing.groups ? loss + threshold_loss(*routing.groups, score_gradient) : loss;
 }
 
 }  // namespace sparsight

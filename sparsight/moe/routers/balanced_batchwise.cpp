@@ -25,20 +25,11 @@ void take(Routing& routing, const at::Tensor& ranked, const at::Tensor& count) {
   finish_routing(routing);
 }
 
-// [E] int64: scores above the threshold.
-at::Tensor count_passing(const at::Tensor& scores, const at::Tensor& threshold, const at::Tensor& valid) {
-  at::Tensor passes = scores.detach() > threshold.detach();
-  if (valid.defined()) passes = passes.logical_and(valid.unsqueeze(1));
-  return passes.sum(0);
-}
-
 }  // namespace
 
 void BalancedBatchwiseOptions::declare(OptionSet& set) {
   set.integer("k", &k, {1, 65536}, "experts per token on average; k * tokens must be a multiple of the experts");
-  set.real("rate", &rate, {0, 1000}, "how far a threshold moves after each step, as a multiple of 1/experts");
-  set.integer("rate_decay_steps", &rate_decay_steps, {0, std::numeric_limits<int64_t>::max()},
-              "the rate is divided by 1 + steps / this; 0: constant");
+  ThresholdOptions::declare(set);
 }
 
 Routing route_balanced_batchwise(const at::Tensor& clean, const at::Tensor& threshold, int64_t k,
@@ -58,12 +49,6 @@ Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& thresho
   // What exceeds the threshold stands first in the ranking.
   take(routing, ranked_tokens(routing.scores, 1, valid), count_passing(routing.scores, threshold, valid));
   return routing;
-}
-
-at::Tensor moved_threshold(const at::Tensor& threshold, const at::Tensor& passed, const at::Tensor& rows, double rate) {
-  const at::Tensor wanted = rows.to(torch::kDouble);
-  const at::Tensor excess = (passed.to(torch::kDouble) - wanted) / wanted.clamp_min(1);
-  return threshold + (rate * excess.masked_fill(wanted == 0, 0)).to(threshold.scalar_type());
 }
 
 BalancedBatchwiseRouter::BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape)
@@ -87,15 +72,8 @@ Routing BalancedBatchwiseRouter::choose(const RouterInput& input) {
 void BalancedBatchwiseRouter::after_step(const std::vector<Routing>& routings) {
   if (routings.empty()) return;
   const torch::NoGradGuard no_grad;
-  at::Tensor passed = at::zeros_like(routings[0].chosen_count), rows = at::zeros_like(passed);
-  for (const Routing& routing : routings) {
-    passed += count_passing(routing.scores, threshold, routing.valid);
-    rows += routing.chosen_count;
-  }
-  double rate = options_.rate / static_cast<double>(threshold.numel());
-  if (options_.rate_decay_steps > 0)
-    rate /= 1 + static_cast<double>(steps.item<int64_t>()) / static_cast<double>(options_.rate_decay_steps);
-  threshold.copy_(moved_threshold(threshold, passed, rows, rate));
+  const double rate = options_.rate_at(steps.item<int64_t>(), threshold.numel());
+  threshold.copy_(moved_threshold(threshold, routings, rate));
   steps += 1;
 }
 

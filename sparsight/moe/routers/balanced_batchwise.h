@@ -4,18 +4,14 @@
 // Letters: moe/axes.md. A token may have any number of experts, also none: its output is then 0.
 #pragma once
 
-#include <limits>
-
-#include "sparsight/core/options.h"
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/thresholds.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct BalancedBatchwiseOptions {
+struct BalancedBatchwiseOptions : ThresholdOptions {
   int64_t k = 2;
-  double rate = 0.01;
-  int64_t rate_decay_steps = 0;
   void declare(OptionSet& set);
 };
 
@@ -27,10 +23,6 @@ Routing route_balanced_batchwise(const at::Tensor& clean, const at::Tensor& thre
 
 // The decision of evaluation, which needs no batch: each expert takes the tokens whose score exceeds its threshold.
 Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& threshold, const at::Tensor& valid);
-
-// threshold, passed, rows: [E]. Returns [E]: threshold + rate * (passed - rows) / rows, a step down the threshold loss
-// (losses/threshold.h) with a rate divided by the rows that each expert should have; unmoved where that is 0.
-at::Tensor moved_threshold(const at::Tensor& threshold, const at::Tensor& passed, const at::Tensor& rows, double rate);
 
 class BalancedBatchwiseRouter : public Router, public Initialized {
  public:

@@ -1,0 +1,76 @@
+// Strictly balanced gating on two levels: while training each group of experts takes the same number of tokens of the
+// batch, and each expert of a group the same number of its group's tokens; in evaluation groups and experts take the
+// tokens above learned thresholds.
+// Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", appendices B
+// and F, which do not say how the two are joined: here the batchwise mask is taken on each level.
+// Letters: moe/axes.md; G groups of E/G experts. Expert j of group i is expert i * E/G + j.
+#pragma once
+
+#include <functional>
+
+#include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/thresholds.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct BalancedHierarchicalOptions : ThresholdOptions {
+  int64_t groups = 2;
+  int64_t k_groups = 1;
+  int64_t k = 2;
+  void declare(OptionSet& set);
+};
+
+// A group's own router on some tokens ([X] int64): its logits [X,E/G], differentiable.
+using GroupLogits = std::function<at::Tensor(int64_t group, const at::Tensor& token)>;
+
+struct TwoLevelThresholds {
+  at::Tensor of_groups;   // [G]
+  at::Tensor of_experts;  // [E]
+};
+
+// Choices per token on average: groups, and experts in each.
+struct TwoLevelChoices {
+  int64_t groups = 1;
+  int64_t experts = 2;
+};
+
+// The training decision: each group takes its m = choices.groups * tokens / G highest scores (softmax over groups),
+// each of its experts the choices.experts * m / (E/G) highest scores among these (softmax over the group's experts).
+// A gate is the group's gate times the expert's, each the softmax over what took the token. primary: [N,G]
+// differentiable. valid: [N] bool, or undefined. Raises UsageError where a count is no integer.
+// Routing::groups is the decision about groups; scores are those of the second level, 0 for tokens that a group did not
+// take.
+Routing route_balanced_hierarchical(const at::Tensor& primary, const GroupLogits& secondary,
+                                    const TwoLevelThresholds& thresholds, TwoLevelChoices choices,
+                                    const at::Tensor& valid);
+
+// The decision of evaluation, which needs no batch: scores above their threshold on both levels.
+Routing route_hierarchical_above_threshold(const at::Tensor& primary, const GroupLogits& secondary,
+                                           const TwoLevelThresholds& thresholds, const at::Tensor& valid);
+
+class BalancedHierarchicalRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
+  BalancedHierarchicalRouter(const BalancedHierarchicalOptions& options, RouterShape shape);
+  std::vector<LossWeight> paper_losses() const override;
+  bool learns_from_routings() const override { return true; }
+  // One step of moved_threshold on each level, by all batches of the step together. Thresholds of experts stay at 0 or
+  // above.
+  void after_step(const std::vector<Routing>& routings) override;
+  // Weights N(0, 0.01²): equal scores would give all experts the same tokens. Thresholds 1/G and G/E.
+  void initialize(const InitRandom& random) override;
+
+  at::Tensor group_weight;        // [G,D]
+  at::Tensor weight;              // [E,D]
+  TwoLevelThresholds thresholds;  // buffers "group_threshold" and "threshold"
+  at::Tensor steps;               // [] int64 buffer: how often the thresholds moved
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  BalancedHierarchicalOptions options_;
+};
+
+}  // namespace sparsight
