@@ -137,10 +137,11 @@ void add_results(Page& page, const RunMetrics& log) {
 std::string layer_rows(const Json& eval) {
   std::string rows;
   for (const Json& layer : eval["layers"]) {
-    const std::vector<double> load = numbers(member(layer, "load"));
+    const std::vector<double> load = numbers(member(layer, "load")), kept = numbers(member(layer, "kept"));
+    const double most = load.empty() ? 0 : *std::max_element(load.begin(), load.end());
     rows += "<tr>" + cell(shown(text(layer, "layer"))) + cell(std::to_string(load.size()), "n") +
-            cell(load_bars(load), "bars") + cell(decimal(number(layer, "cv_load"), 2), "n") +
-            cell(decimal(number(layer, "cv_importance"), 2), "n") +
+            cell(load_bars(load), "bars") + cell(load_bars(kept.empty() ? load : kept, most), "bars") +
+            cell(decimal(number(layer, "cv_load"), 2), "n") + cell(decimal(number(layer, "cv_importance"), 2), "n") +
             cell(decimal(number(layer, "max_over_mean"), 2), "n") + cell(percent(number(layer, "dropped"), 1), "n") +
             cell(decimal(number(layer, "mean_top_gate"), 2), "n") + "</tr>\n";
   }
@@ -153,7 +154,8 @@ void add_experts(Page& page, const RunSummary& run) {
   page.open_section("experts", "Experts", split_name(text(eval, "split")) + ", step " + whole(number(eval, "step")),
                     true);
   page.body += table(
-      "<th>MoE layer</th><th class=\"n\">Experts</th><th>Load, expert 0 first</th><th class=\"n\">CV of load</th>"
+      "<th>MoE layer</th><th class=\"n\">Experts</th><th>Chosen, expert 0 first</th><th>Kept</th>"
+      "<th class=\"n\">CV of load</th>"
       "<th class=\"n\">CV of importance</th><th class=\"n\">Busiest / mean</th><th class=\"n\">Dropped</th>"
       "<th class=\"n\">Mean top gate</th>",
       layer_rows(eval));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/format.h"
@@ -35,10 +36,10 @@ Rows result_rows(const RunMetrics& log) {
   return rows;
 }
 
-// "15 8 12": the share of every expert in percent, or the range where they are many.
-std::string shares(const std::vector<double>& load) {
-  double sum = 0;
-  for (double value : load) sum += value;
+double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+// "15 8 12": the share of every expert in percent of `sum`, or the range where they are many.
+std::string shares(const std::vector<double>& load, double sum) {
   if (load.empty() || sum <= 0) return "nothing routed";
   if (load.size() > kListedExperts) {
     const auto [least, most] = std::minmax_element(load.begin(), load.end());
@@ -49,13 +50,23 @@ std::string shares(const std::vector<double>& load) {
   return join(parts, " ");
 }
 
+// Bars and shares, both in relation to what was chosen.
+std::string against_chosen(const std::vector<double>& counts, const std::vector<double>& chosen) {
+  const double most = chosen.empty() ? 0 : *std::max_element(chosen.begin(), chosen.end());
+  return load_bars(counts, most) + "  " + shares(counts, sum_of(chosen));
+}
+
 Rows expert_rows(const Json& layers) {
+  const bool any_dropped =
+      std::any_of(layers.begin(), layers.end(), [](const Json& layer) { return !member(layer, "kept").is_null(); });
   Rows rows = {{"MoE layer", "experts", "load of each expert, %", "CV", "busiest / mean", "dropped"}};
+  if (any_dropped) rows[0].insert(rows[0].begin() + 3, "kept, % of all chosen");
   for (const Json& layer : layers) {
-    const std::vector<double> load = numbers(member(layer, "load"));
-    rows.push_back({or_dash(text(layer, "layer")), std::to_string(load.size()), load_bars(load) + "  " + shares(load),
+    const std::vector<double> load = numbers(member(layer, "load")), kept = numbers(member(layer, "kept"));
+    rows.push_back({or_dash(text(layer, "layer")), std::to_string(load.size()), against_chosen(load, load),
                     decimal(layer, "cv_load", 2), decimal(layer, "max_over_mean", 2),
                     percent(number(layer, "dropped"), 1)});
+    if (any_dropped) rows.back().insert(rows.back().begin() + 3, against_chosen(kept.empty() ? load : kept, load));
   }
   return rows;
 }
@@ -104,9 +115,9 @@ std::string csv_cell(const Json& value) {
 
 }  // namespace
 
-std::string load_bars(const std::vector<double>& load) {
+std::string load_bars(const std::vector<double>& load, double most) {
   static const char* const kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const double most = load.empty() ? 0 : *std::max_element(load.begin(), load.end());
+  if (most <= 0 && !load.empty()) most = *std::max_element(load.begin(), load.end());
   std::string bars;
   for (double value : load) {
     const double height = most > 0 ? std::clamp(value / most, 0.0, 1.0) : 0;

@@ -10,7 +10,8 @@
 namespace sparsight {
 
 // What a terminal shows at the end of a run: one line per (split, weights) with accuracy and loss of the last
-// evaluation, then one line per MoE layer with the load of its experts. Ends with a newline; "" without evaluations.
+// evaluation, then one line per MoE layer with the load of its experts: what routers chose, and beside it
+// what was kept where capacity dropped some. Ends with a newline; "" without evaluations.
 std::string result_table(const std::vector<Json>& metrics);
 
 // The lines of result_table on MoE layers, from the "layers" of a record. "" without layers.
@@ -21,7 +22,7 @@ std::string result_csv(const std::vector<Json>& metrics);
 // The same with the load of the experts in a second table.
 std::string result_markdown(const std::vector<Json>& metrics);
 
-// The entries of `load` as eighth-height blocks, relative to the largest: "▃▅█".
-std::string load_bars(const std::vector<double>& load);
+// The entries of `load` as eighth-height blocks, relative to the largest or to `most`: "▃▅█".
+std::string load_bars(const std::vector<double>& load, double most = 0);
 
 }  // namespace sparsight

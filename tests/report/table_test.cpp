@@ -28,6 +28,15 @@ TEST(Table, ManyExpertsShowTheRange) {
   EXPECT_NE(result_table({eval_record("test", 1, 0.5, load)}).find("  1.4 to 10.0  "), std::string::npos);
 }
 
+TEST(Table, ShowsWhatWasKeptBesideWhatWasChosen) {
+  Json record = eval_record("test", 1, 0.5);
+  record["layers"][0]["kept"] = {20, 10, 0};  // of 30 10 0: 50 and 25 % of all; 5.3 and 2.7 eighths of the busiest
+  const std::string table = result_table({record});
+  EXPECT_NE(table.find("load of each expert, %  kept, % of all chosen  CV"), std::string::npos) << table;
+  EXPECT_NE(table.find("█▃·  75 25 0            ▆▃·  50 25 0"), std::string::npos) << table;
+  EXPECT_EQ(result_table({eval_record("test", 1, 0.5)}).find("kept"), std::string::npos);
+}
+
 TEST(Table, MissingNumbersAreDashes) {
   const std::string table = result_table({Json{{"kind", "eval"}, {"step", 3}, {"loss", nullptr}}});
   EXPECT_NE(table.find("  -      -        3     -       -         -\n"), std::string::npos) << table;
