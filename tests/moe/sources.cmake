@@ -31,3 +31,5 @@ torch_tests(
   moe/routing_stats_test.cpp
   moe/shared_experts_test.cpp
   moe/toy_regression_test.cpp)
+property_tests(
+  moe/routing_properties_test.cpp)

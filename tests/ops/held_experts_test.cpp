@@ -6,9 +6,8 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/ref/expert_mlp.h"
-#include "sparsight/ops/ref/grouped_linear.h"
 #include "tests/ops/expert_cases.h"
+#include "tests/ops/held_error.h"
 
 namespace sparsight::held_experts_test {
 namespace {
@@ -16,78 +15,26 @@ namespace {
 using test::as_double;
 using test::at_each_level;
 using test::Case;
+using test::Exact;
+using test::exact;
+using test::exact_result;
+using test::held_error;
 using test::odd_sizes;
 using test::random_case;
 using test::route;
 using test::Sizes;
+using test::within_held_error;
 
 constexpr HeldType kTypes[] = {HeldType::bf16, HeldType::int8};
-
-// `c` in fp64, with the weights that `held` stands for.
-struct Exact {
-  ExpertRows rows;
-  ExpertMlpWeights w;
-  at::Tensor tokens;
-};
-Exact exact(const Case& c, const HeldExperts& held) {
-  const ExpertMlpWeights w = released_experts(held);
-  Exact out{c.rows, {as_double(w.w1), as_double(w.b1), as_double(w.w2), as_double(w.b2)}, as_double(c.tokens)};
-  out.rows.gate = as_double(c.rows.gate);
-  return out;
-}
-
-at::Tensor expected(const Exact& e, Activation activation) {
-  return ref::expert_mlp_forward(e.tokens, e.rows, e.w, activation, nullptr);
-}
-
-at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
-
-// How far the products on tiles may be from exact ones: [N,D]. They round the rows x of tokens and the active hidden
-// layer h.
-// - bf16 has 8 significant bits, so rounding to nearest errs by up to half a unit of the last one: 2^-8 |x|.
-// - Two int8 digits count in steps of max|row| / 32639 (127 * 256 + 127), and err by up to half of one; the hidden
-//   layer's row is cut into chunks whose largest values are at most the row's.
-// An error d of x moves the hidden layer before its activation by d |W1|, and after it by up to 1.13 times as much
-// (the steepest slope of gelu; silu's is 1.10). All the rest is fp32: sums of n terms, each rounded by 2^-24 and, where
-// products are too, by as much again. 2^-22 (n + 8) of the sum of magnitudes covers these and the activation.
-// p = 1 adds magnitudes: the worst that can be. p = 2 adds squares: the error that is to be expected, for roundings are
-// independent and spread evenly over a unit, of a standard deviation of 1/sqrt 3 of the half unit.
-at::Tensor allowed_error(const Exact& e, HeldType type, Activation activation, double p) {
-  const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
-    const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
-    if (type == HeldType::bf16) return power_of(values * (even * std::ldexp(1.0, -8)), p);
-    const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 32639 : values;
-    return power_of(step * (even * 0.501), p).expand_as(values).contiguous();
-  };
-  const auto through = [&](const at::Tensor& errors, const at::Tensor& values, const at::Tensor& w,
-                           const at::Tensor& b) {
-    const double sums = std::ldexp(static_cast<double>(w.size(1) + 8), -22);
-    const at::Tensor magnitude = ref::grouped_linear_forward(values.abs(), e.rows.offsets, w.abs(), power_of(b, 1));
-    return ref::grouped_linear_forward(errors, e.rows.offsets, power_of(w, p), {}) + power_of(magnitude * sums, p);
-  };
-  const at::Tensor in = spread_rows(e.tokens, {}, e.rows.map);
-  const at::Tensor before = ref::grouped_linear_forward(in, e.rows.offsets, e.w.w1, e.w.b1);
-  const at::Tensor hidden = activate(before, activation);
-  at::Tensor error = through(spread(in), in, e.w.w1, e.w.b1) * std::pow(1.13, p);
-  const at::Tensor moved = hidden.abs() + error.pow(1 / p);  // what is rounded
-  error = through(error + spread(moved), moved, e.w.w2, e.w.b2);
-  return sum_rows(error, power_of(e.rows.gate, p), e.rows.map).pow(1 / p) + 1e-30;
-}
 
 void expect_close(const at::Tensor& got, const Case& c, const HeldExperts& held, Activation activation,
                   const std::string& what) {
   const Exact e = exact(c, held);
-  const at::Tensor want = expected(e, activation), error = (as_double(got) - want).abs();
-  ASSERT_EQ(got.sizes(), want.sizes()) << what;
-  if (active_isa() != Isa::amx) {
-    EXPECT_TRUE(torch::allclose(as_double(got), want, 2e-5, 5e-5)) << what;
-    return;
-  }
-  EXPECT_TRUE((error <= allowed_error(e, held.type, activation, 1)).all().item<bool>()) << what;
-  const at::Tensor typical = allowed_error(e, held.type, activation, 2);
-  if (want.numel() > 1000) {  // enough for an average
-    EXPECT_LT(error.square().mean().sqrt().item<double>(), 1.2 * typical.square().mean().sqrt().item<double>()) << what;
-  }
+  EXPECT_TRUE(within_held_error(got, e, held.type, activation)) << what;
+  if (active_isa() != Isa::amx || got.numel() <= 1000) return;  // not enough for an average
+  const at::Tensor error = as_double(got) - exact_result(e, activation);
+  const at::Tensor typical = held_error(e, held.type, activation, 2);
+  EXPECT_LT(error.square().mean().sqrt().item<double>(), 1.2 * typical.square().mean().sqrt().item<double>()) << what;
 }
 
 at::Tensor whole_numbers(at::IntArrayRef sizes, uint64_t seed, double most) {
@@ -126,7 +73,7 @@ TEST(HeldExperts, AreExactInBf16OnSmallWholeNumbers) {
       const HeldExperts held = hold_experts(c.weights, HeldType::bf16);
       const Exact e = exact(c, held);
       EXPECT_TRUE(torch::equal(as_double(held_experts(c.tokens, c.rows, held, Activation::relu)),
-                               expected(e, Activation::relu)))
+                               exact_result(e, Activation::relu)))
           << level << ", case " << seed;
       ++seed;
     }

@@ -8,3 +8,5 @@ torch_tests(
   ops/rows_test.cpp
   ops/sort_by_expert_test.cpp
   ops/top_experts_test.cpp)
+property_tests(
+  ops/op_properties_test.cpp)
