@@ -1,0 +1,322 @@
+// Every registered router, kind of expert and loss at the limits: no tokens, one expert, too many choices, tokens that
+// are all the same, NaN and infinity, other types and memory layouts, other numbers of threads.
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/io/weights.h"
+#include "tests/registry/layers.h"
+#include "tests/support/near.h"
+
+namespace sparsight::limits_test {
+namespace {
+
+using test::LayerForm;
+using test::make_layer;
+using test::Pass;
+using test::run_layer;
+
+constexpr int64_t kImages = 4, kPerImage = 10, kTokens = kImages * kPerImage, kWidth = 8, kExperts = 4;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+
+at::Tensor tokens(at::ScalarType type = torch::kFloat) { return test::random_tensor({kTokens, kWidth}, 3, type); }
+
+bool all_finite(const at::Tensor& x) { return torch::isfinite(x).all().item<bool>(); }
+
+void expect_finite(const Pass& pass, const std::string& what) {
+  for (const auto& [name, value] : pass.all) EXPECT_TRUE(all_finite(value)) << what << ": " << name;
+}
+
+// Indices within bounds, no (token, expert) pair twice, groups that hold what was kept.
+void expect_consistent(const Routing& r, int64_t experts) {
+  const int64_t assignments = r.token.size(0);
+  if (assignments > 0) {
+    EXPECT_GE(r.token.min().item<int64_t>(), 0);
+    EXPECT_LT(r.token.max().item<int64_t>(), r.tokens);
+    EXPECT_GE(r.expert.min().item<int64_t>(), 0);
+    EXPECT_LT(r.expert.max().item<int64_t>(), experts);
+  }
+  EXPECT_EQ(std::get<0>(at::_unique(r.token * experts + r.expert)).size(0), assignments);
+  EXPECT_EQ(r.offsets[experts].item<int64_t>(), r.order.size(0));
+  EXPECT_TRUE(torch::equal(std::get<0>(r.order.sort()), torch::nonzero(r.kept).squeeze(1)));
+}
+
+// While training, one token's choice depends on others of the batch.
+const std::set<std::string> kBatchRouters{"balanced_batchwise", "balanced_hierarchical", "base", "expert_choice",
+                                          "sinkhorn"};
+
+PoolInfo guided() {
+  PoolInfo pool;
+  pool.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
+  return pool;
+}
+
+const auto test_name = [](const auto& info) { return info.param; };
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const RoutingLoss& loss : routing_losses()) names.push_back(loss.name);
+  return names;
+}
+
+// Output, losses and gradients with 1, 2 and 4 threads.
+template <class Run>
+void expect_same_bits_for_any_number_of_threads(const Run& run) {
+  const int threads = at::get_num_threads();
+  std::vector<std::vector<std::pair<std::string, at::Tensor>>> all;
+  for (const int n : {1, 2, 4}) {
+    at::set_num_threads(n);
+    all.push_back(run());
+  }
+  at::set_num_threads(threads);
+  for (size_t n = 1; n < all.size(); ++n) {
+    ASSERT_EQ(all[n].size(), all[0].size());
+    for (size_t i = 0; i < all[0].size(); ++i)
+      EXPECT_TRUE(torch::equal(all[n][i].second, all[0][i].second))
+          << all[0][i].first << " with " << (n == 1 ? 2 : 4) << " threads, largest difference "
+          << (all[n][i].second - all[0][i].second).abs().max().item<double>();
+  }
+}
+
+}  // namespace
+
+class RouterAtItsLimits : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::shared_ptr<MoeLayer> layer() const { return make_layer({.router = GetParam()}); }
+};
+
+TEST_P(RouterAtItsLimits, NoTokensGiveAnEmptyOutputAndZeroLosses) {
+  auto l = layer();
+  for (const bool training : {true, false}) {
+    l->train(training);
+    const Pass pass = run_layer(*l, torch::empty({0, kWidth}), 0);
+    EXPECT_EQ(pass.out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));
+    for (const NamedLoss& loss : pass.out.losses) EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
+    for (const auto& [name, value] : pass.all)
+      EXPECT_TRUE(value.numel() == 0 || value.abs().max().item<double>() == 0) << name;
+    if (pass.out.soft) continue;
+    expect_consistent(pass.out.routing, kExperts);
+    after_step(*l, {detached(pass.out.routing)});
+  }
+  for (const auto& b : l->named_buffers()) EXPECT_TRUE(all_finite(b.value())) << b.key();
+}
+
+TEST_P(RouterAtItsLimits, OneExpertTakesEverythingOrIsRefused) {
+  const LayerForm form{.router = GetParam(),
+                       .experts = 1,
+                       .router_settings = {{"k", 1}, {"groups", 1}, {"k_groups", 1}, {"experts_per_token", 1}}};
+  if (GetParam() == "gshard_top2") {
+    EXPECT_THROW(make_layer(form), UsageError);
+    return;
+  }
+  auto l = make_layer(form);
+  PoolInfo pool;
+  pool.target = torch::ones({kImages, 1});
+  const Pass pass = run_layer(*l, tokens(), kImages, pool);
+  expect_finite(pass, GetParam());
+  if (!pass.out.soft) {
+    expect_consistent(pass.out.routing, 1);
+    // Each token once; patch_choice takes its number of patches.
+    const int64_t taken = GetParam() == "patch_choice" ? kImages * 6 : kTokens;
+    EXPECT_EQ(pass.out.routing.token.size(0), taken);
+  }
+}
+
+TEST_P(RouterAtItsLimits, MoreChoicesThanThereAreIsAnErrorOfOneLine) {
+  std::string key;
+  routers().get(GetParam()).describe([&](OptionSet& set) {
+    for (const std::string name : {"k", "experts_per_token", "patches"})
+      if (set.find(name)) key = name;
+  });
+  if (key.empty()) GTEST_SKIP() << "chooses by itself";
+  const LayerForm form{.router = GetParam(), .router_settings = {{key, 50}}};
+  try {
+    run_layer(*make_layer(form), tokens(), kImages);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("50"), std::string::npos) << text;
+    EXPECT_NE(text.find("[router]"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+TEST_P(RouterAtItsLimits, TokensThatAreAllTheSame) {
+  auto l = layer();
+  const Pass pass = run_layer(*l, tokens().narrow(0, 0, 1).expand({kTokens, kWidth}), kImages, guided());
+  expect_finite(pass, GetParam());
+  if (!pass.out.soft) expect_consistent(pass.out.routing, kExperts);
+  l->eval();
+  const Pass quiet = run_layer(*l, torch::zeros({kTokens, kWidth}), kImages);
+  expect_finite(quiet, GetParam());
+}
+
+TEST_P(RouterAtItsLimits, NanAndInfinityStayInTheirImageOrLeaveOthersFinite) {
+  for (const bool training : {true, false})
+    for (const double poison : {kNan, kInf, -kInf}) {
+      auto l = layer();
+      l->train(training);
+      at::Tensor x = tokens();
+      const Pass clean = run_layer(*l, x, kImages, guided());
+      x = x.clone();
+      x[13][2] = poison;  // of image 1
+      x[17].fill_(poison);
+      const Pass pass = run_layer(*l, x, kImages, guided());
+      const std::string what = cat(GetParam(), training ? " training " : " evaluating ", poison);
+      if (!pass.out.soft) expect_consistent(pass.out.routing, kExperts);
+      const at::Tensor others = torch::cat({torch::arange(kPerImage), torch::arange(2 * kPerImage, kTokens)});
+      const at::Tensor got = pass.out.tokens.detach().index_select(0, others);
+      EXPECT_TRUE(all_finite(got)) << what;
+      const bool alone = !training || kBatchRouters.count(GetParam()) == 0;
+      if (alone && GetParam() != "expert_choice") {
+        EXPECT_TRUE(test::near(got, clean.out.tokens.detach().index_select(0, others), 1e-5)) << what;
+      }
+    }
+}
+
+TEST_P(RouterAtItsLimits, StridedAndMisalignedTokensGiveTheSameAnswer) {
+  auto l = layer();
+  const at::Tensor x = tokens(), strided = x.t().contiguous().t();
+  at::Tensor shifted = torch::empty({x.numel() + 1}).narrow(0, 1, x.numel()).view(x.sizes());
+  shifted.copy_(x);
+  ASSERT_FALSE(strided.is_contiguous());
+  const Pass plain = run_layer(*l, x, kImages, guided());
+  for (const at::Tensor& other : {strided, shifted}) {
+    const Pass pass = run_layer(*l, other, kImages, guided());
+    ASSERT_EQ(pass.all.size(), plain.all.size());
+    for (size_t i = 0; i < pass.all.size(); ++i)
+      EXPECT_TRUE(test::near(pass.all[i].second, plain.all[i].second, 1e-5)) << pass.all[i].first;
+  }
+}
+
+TEST_P(RouterAtItsLimits, TokensOfOtherTypesAreAnsweredInTheirType) {
+  for (const auto type : {torch::kDouble, torch::kBFloat16, torch::kHalf}) {
+    auto l = layer();
+    const at::Tensor x = tokens(type);
+    const Pass pass = run_layer(*l, x, kImages, guided()), wide = run_layer(*l, x.to(torch::kFloat), kImages, guided());
+    EXPECT_EQ(pass.out.tokens.scalar_type(), type);
+    expect_finite(pass, cat(GetParam(), " ", type));
+    if (!pass.out.soft) {
+      EXPECT_TRUE(torch::equal(pass.out.routing.expert, wide.out.routing.expert)) << type;
+    }
+    EXPECT_TRUE(test::near(pass.out.tokens, wide.out.tokens, type == torch::kDouble ? 1e-4 : 0.05)) << type;
+  }
+}
+
+TEST_P(RouterAtItsLimits, S46_AFileOfItsWeightsAnswersTheSame) {
+  auto l = layer(), other = make_layer({.router = GetParam()}, 2);
+  const Pass pass = run_layer(*l, tokens(), kImages, guided());
+  if (!pass.out.soft) after_step(*l, {detached(pass.out.routing)});  // moves biases and thresholds
+  const std::string file = ::testing::TempDir() + "/sparsight_limits_" + GetParam() + ".safetensors";
+  write_safetensors(file, {named_weights(*l), {}});
+  LoadOptions strict;
+  strict.strict = true;
+  load_weights(*other, read_safetensors(file).tensors, strict);
+  l->eval();
+  other->eval();
+  EXPECT_TRUE(
+      torch::equal(run_layer(*l, tokens(), kImages).out.tokens, run_layer(*other, tokens(), kImages).out.tokens));
+  for (const auto& b : l->named_buffers())
+    EXPECT_TRUE(torch::equal(b.value(), other->named_buffers()[b.key()])) << b.key();
+}
+
+// Enough tokens for every operation to use several threads.
+TEST_P(RouterAtItsLimits, WholeLayerHasTheSameBitsForAnyNumberOfThreads) {
+  const int64_t many = GetParam() == "base" ? 400 : 8192;  // the assignment of base takes one thread and long
+  auto l = make_layer({.router = GetParam(), .experts = 8, .width = 32, .hidden = 64});
+  const at::Tensor x = test::random_tensor({many, 32}, 3, torch::kFloat);
+  PoolInfo pool;
+  pool.target = torch::full({8, 8}, 1.0 / 8);
+  expect_same_bits_for_any_number_of_threads([&] { return run_layer(*l, x, 8, pool).all; });
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, RouterAtItsLimits, ::testing::ValuesIn(routers().names()), test_name);
+
+class ExpertsAtTheirLimits : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::shared_ptr<MoeLayer> layer() const { return make_layer({.kind = GetParam()}); }
+};
+
+TEST_P(ExpertsAtTheirLimits, NoTokensGiveAnEmptyOutput) {
+  const Pass pass = run_layer(*layer(), torch::empty({0, kWidth}), 0);
+  EXPECT_EQ(pass.out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));
+}
+
+TEST_P(ExpertsAtTheirLimits, NanStaysWithItsTokenAlsoInTheTokensGradient) {
+  auto l = layer();
+  at::Tensor x = tokens();
+  const Pass clean = run_layer(*l, x, kImages);
+  x = x.clone();
+  x[13][2] = kNan;
+  const Pass pass = run_layer(*l, x, kImages);
+  for (int64_t j = 0; j < kTokens; ++j) {
+    if (j == 13) continue;
+    EXPECT_TRUE(test::near(pass.out.tokens[j], clean.out.tokens[j], 1e-5)) << j;
+  }
+  EXPECT_TRUE(pass.out.tokens[13].isnan().all().item<bool>());
+}
+
+TEST_P(ExpertsAtTheirLimits, AllTokensToOneExpert) {
+  auto l = make_layer({.router = "hash", .kind = GetParam()});
+  PoolInfo pool;
+  pool.token_id = torch::zeros({kTokens}, torch::kLong);
+  const Pass pass = run_layer(*l, tokens(), kImages, pool);
+  expect_finite(pass, GetParam());
+  EXPECT_EQ(pass.out.routing.chosen_count.max().item<int64_t>(), kTokens);
+  const int64_t busy = pass.out.routing.expert[0].item<int64_t>();
+  for (const auto& p : l->experts().named_parameters())
+    for (int64_t e = 0; e < kExperts; ++e)
+      EXPECT_EQ(p.value().grad()[e].abs().max().item<double>() > 0, e == busy) << p.key() << " " << e;
+}
+
+TEST_P(ExpertsAtTheirLimits, HaveTheSameBitsForAnyNumberOfThreads) {
+  auto l = make_layer({.kind = GetParam(), .experts = 8, .width = 32, .hidden = 64});
+  const at::Tensor x = test::random_tensor({4096, 32}, 3, torch::kFloat);
+  expect_same_bits_for_any_number_of_threads([&] { return run_layer(*l, x, 8).all; });
+}
+
+TEST_P(ExpertsAtTheirLimits, WeightsOfAnotherShapeAreRefused) {
+  const auto wide = make_layer({.kind = GetParam(), .width = 16}), narrow = layer();
+  LoadOptions strict;
+  strict.strict = true;
+  EXPECT_THROW(load_weights(*narrow, named_weights(*wide), strict), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, ExpertsAtTheirLimits, ::testing::ValuesIn(expert_kinds().names()), test_name);
+
+class LossAtItsLimits : public ::testing::TestWithParam<std::string> {
+ protected:
+  const RoutingLoss& loss() const {
+    for (const RoutingLoss& l : routing_losses())
+      if (l.name == GetParam()) return l;
+    throw std::logic_error(GetParam());
+  }
+};
+
+TEST_P(LossAtItsLimits, HasTheSameBitsForAnyNumberOfThreads) {
+  auto router = routers().make("noisy_topk", Json::object(), "router", RouterShape{8, 8});
+  for (auto& p : router->named_parameters()) init_normal(p.value(), 0.5, RandomStream(9, p.key()));
+  const at::Tensor x = test::random_tensor({40000, 8}, 3, torch::kFloat);  // sums of more than 32768 numbers
+  expect_same_bits_for_any_number_of_threads([&] {
+    router->zero_grad();
+    Routing routing = router->route({x, {8, 5000, 0, 0, 0}, "moe", {1, 2}});
+    routing.target = torch::full({8, 8}, 1.0 / 8);
+    routing.threshold = torch::full({8}, 1.0 / 8);
+    const at::Tensor value = loss().value(routing, LossVariants());
+    std::vector<std::pair<std::string, at::Tensor>> all{{"value", value.detach()}};
+    if (value.requires_grad()) {
+      value.backward();
+      for (const auto& p : router->named_parameters())
+        if (p.value().grad().defined()) all.emplace_back(p.key(), p.value().grad().clone());
+    }
+    return all;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, LossAtItsLimits, ::testing::ValuesIn(loss_names()), test_name);
+
+}  // namespace sparsight::limits_test
