@@ -33,7 +33,7 @@ void expect_millions(Cost cost, double multiply_adds, double parameters, double 
 
 }  // namespace
 
-TEST(LayerCost, ReproducesThePublishedFiguresToThreeDecimals) {
+TEST(LayerCost, S40_ReproducesThePublishedFiguresToThreeDecimals) {
   constexpr double rounding = 0.0005;
   expect_millions(cost_of({.experts = 256}), 8.651, 272.892, rounding);
   expect_millions(cost_of({.experts = 4096, .groups = 16}), 8.929, 4303.372, rounding);
@@ -44,7 +44,7 @@ TEST(LayerCost, ReproducesThePublishedFiguresToThreeDecimals) {
   EXPECT_NEAR(static_cast<double>(largest.multiply_adds) / 1e6, 142.705, rounding);  // MoE-143M
 }
 
-TEST(LayerCost, ReproducesTheTableOfLanguageModels) {
+TEST(LayerCost, S40_ReproducesTheTableOfLanguageModels) {
   constexpr double rounding = 0.0501;
   expect_millions(copies(lstm_cost(512, 512), 4), 8.4, 8.4, rounding);                             // 4xLSTM-512
   expect_millions(lstm_cost(512, 2048, 512), 9.4, 9.4, rounding);                                  // LSTM-2048-512

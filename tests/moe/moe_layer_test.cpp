@@ -338,7 +338,7 @@ TEST(MoeLayer, AnEmptyPoolGivesAnEmptyResult) {
   for (const NamedLoss& loss : out.losses) EXPECT_EQ(loss.value.item<double>(), 0);
 }
 
-TEST(MoeLayer, SameSeedAndStepGiveTheSameBits) {
+TEST(MoeLayer, S33_SameSeedAndStepGiveTheSameBits) {
   auto layer = small_layer(torch::kFloat);
   const at::Tensor x = test::random_tensor({500, kWidth}, 3, torch::kFloat);
   const auto run = [&](uint64_t step) {

@@ -8,23 +8,29 @@
 namespace sparsight::attention_scores_test {
 namespace {
 
-// The worked example of the specification.
+// The worked example T18 of the specification.
 struct Example {
-  at::Tensor x = torch::tensor({{.5, -1.}, {1., .25}}, torch::kDouble);
-  at::Tensor y = torch::tensor({{.3, .7}, {-.6, .2}}, torch::kDouble);
-  AttentionScoreWeights weights{torch::tensor({{.4, -.2}, {.1, .5}}, torch::kDouble),
-                                torch::tensor({{.3, .6}, {-.5, .2}}, torch::kDouble),
-                                torch::tensor({1., -2.}, torch::kDouble)};
+  at::Tensor x, y;
+  AttentionScoreWeights weights;
+
+  explicit Example(at::ScalarType type)
+      : x(torch::tensor({{.5, -1.}, {1., .25}}, type)),
+        y(torch::tensor({{.3, .7}, {-.6, .2}}, type)),
+        weights{torch::tensor({{.4, -.2}, {.1, .5}}, type), torch::tensor({{.3, .6}, {-.5, .2}}, type),
+                torch::tensor({1., -2.}, type)} {}
 };
 
 }  // namespace
 
-TEST(AttentionScores, ReproduceTheWorkedExample) {
-  const Example e;
-  const at::Tensor product = torch::tensor({{0.307096, -0.359641}, {-0.055667, -0.155811}}, torch::kDouble);
-  const at::Tensor additive = torch::tensor({{0.387162, 1.273714}, {-0.316907, 0.895318}}, torch::kDouble);
-  EXPECT_TRUE(torch::allclose(product_attention_scores(e.x, e.y, e.weights), product, 0, 1e-6));
-  EXPECT_TRUE(torch::allclose(additive_attention_scores(e.x, e.y, e.weights), additive, 0, 1e-6));
+TEST(AttentionScores, S39_ReproduceT18) {
+  for (const auto type : {torch::kDouble, torch::kFloat}) {
+    const Example e(type);
+    const double tol = type == torch::kDouble ? 1e-6 : 1e-5;
+    const at::Tensor product = torch::tensor({{0.307096, -0.359641}, {-0.055667, -0.155811}}, type);
+    const at::Tensor additive = torch::tensor({{0.387162, 1.273714}, {-0.316907, 0.895318}}, type);
+    EXPECT_TRUE(torch::allclose(product_attention_scores(e.x, e.y, e.weights), product, 0, tol));
+    EXPECT_TRUE(torch::allclose(additive_attention_scores(e.x, e.y, e.weights), additive, 0, tol));
+  }
 }
 
 TEST(AttentionScores, WorkOnBatchesOfUnequalLengthsAndHaveRightGradients) {

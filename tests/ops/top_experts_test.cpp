@@ -20,7 +20,7 @@ void expect_chosen(const at::Tensor& scores, int64_t k, const at::Tensor& expect
 
 }  // namespace
 
-TEST(TopExperts, TiesGoToTheLowestIndex) {
+TEST(TopExperts, S36_TiesGoToTheLowestIndexHereAndInTheReference) {
   expect_chosen(torch::tensor({{1., 1., 0., 0.}}), 1, torch::tensor({{0}}, torch::kLong));
   expect_chosen(torch::tensor({{0., 2., 2., 2.}}), 2, torch::tensor({{1, 2}}, torch::kLong));
   expect_chosen(torch::tensor({{5., 5., 5.}}), 3, torch::tensor({{0, 1, 2}}, torch::kLong));

@@ -38,7 +38,7 @@ TEST(Schedule, StepMultipliesAtEachMilestone) {
 }
 
 // The factors that Shazeer et al. 2017 give for step t, counted from 1.
-TEST(Schedule, InverseSqrtReproducesTheLanguageModels) {
+TEST(Schedule, S41_InverseSqrtReproducesTheLanguageModels) {
   const Schedule schedule = make("inverse_sqrt", {{"warmup_steps", 1000}}, {100, 27000});
   const auto factor = [&](int64_t t) { return schedule(t - 1); };
   EXPECT_DOUBLE_EQ(factor(1), 0.001);
@@ -48,7 +48,7 @@ TEST(Schedule, InverseSqrtReproducesTheLanguageModels) {
   EXPECT_NEAR(factor(27000), 0.192450, 5e-7);  // sqrt(1 / 27)
 }
 
-TEST(Schedule, InverseSqrtReproducesTheTranslationModels) {
+TEST(Schedule, S41_InverseSqrtReproducesTheTranslationModels) {
   const Schedule schedule = make("inverse_sqrt", {{"warmup_steps", 2000}, {"constant_until", 10000}}, {100, 40000});
   const auto factor = [&](int64_t t) { return schedule(t - 1); };
   EXPECT_DOUBLE_EQ(factor(1000), 0.5);

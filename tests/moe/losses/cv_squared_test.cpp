@@ -18,7 +18,7 @@ TEST(CvSquared, OfHandMadeVectors) {
   EXPECT_NEAR(cv_squared(three, /*unbiased=*/true).item<double>(), 0.25, 1e-12);
 }
 
-TEST(CvSquared, IsZeroWithZeroGradientForOneExpertAndForAnEmptyPool) {
+TEST(CvSquared, S42_IsZeroWithZeroGradientForOneExpertAndForAnEmptyPool) {
   for (at::Tensor v : {torch::tensor({5.}), torch::zeros({4})}) {
     v.requires_grad_(true);
     const at::Tensor loss = cv_squared(v);

@@ -48,7 +48,7 @@ const Doubles kSecondStep{-0.002283, 0.009413, -0.008930, -0.008287, 0, 0.002701
 
 }  // namespace
 
-TEST(FactoredAdam, ReproducesTheWorkedExample) {
+TEST(FactoredAdam, S38_ReproducesT17) {
   for (const auto type : {at::kDouble, at::kFloat}) {
     const double tolerance = type == at::kDouble ? 5.1e-7 : 1e-6;  // six decimals are given
     const at::Tensor value = at::zeros({2, 3}, type), gradient = matrix(kGradient, type);
@@ -62,7 +62,7 @@ TEST(FactoredAdam, ReproducesTheWorkedExample) {
   }
 }
 
-TEST(FactoredAdam, StoresASumOfSidesForEachMatrix) {
+TEST(FactoredAdam, S38_StoresASumOfSidesForEachMatrix) {
   const at::Tensor matrix = at::zeros({20, 30}), experts = at::zeros({4, 20, 30}), kernel = at::zeros({20, 3, 2, 5});
   const auto optimizer = make({{"m", matrix, true}, {"experts.w1", experts, true}, {"k", kernel, true}});
   const auto stored = [&](const std::string& name) {
