@@ -1,12 +1,13 @@
 // Expert capacity: how many rows an expert takes, and who goes without when more ask. Applied to any token-choice
 // routing after the router's choice. Letters: moe/axes.md; G groups of S tokens.
 //
-// The published rules as settings (C rows per expert and group):
-//   GShard         C = 2 S / E               factor = 1, k = 2
-//   Switch         C = f S / E               count_k = false, rounding = "floor" (or "round"), minimum = 4
-//   V-MoE          C = f k S / E             factor = 1.05, multiple = 4; rounding = "round" and multiple = 1 in the
-//   paper Megatron-LM    C = ceil(f k S / E)       the default rounding GMoE           C = k floor(f ceil(S/E))  factor
-//   = 1.5, rounding = "floor_per_choice", priority = "max_gate"
+// The published rules as settings (C rows per expert and group, f the factor):
+//   GShard       C = 2 S / E             factor = 1, k = 2
+//   Switch       C = f S / E             count_k = false, rounding = "floor" (or "round"), minimum = 4
+//   V-MoE        C = f k S / E           factor = 1.05, multiple = 4 (in the paper: multiple = 1, rounding = "round")
+//   Megatron-LM  C = ceil(f k S / E)     the default rounding
+//   GMoE         C = k floor(f ceil(S/E))
+//                factor = 1.5, rounding = "floor_per_choice", priority = "max_gate"
 // Shazeer et al. 2017 has no limit: factor = 0.
 #pragma once
 

@@ -1,5 +1,8 @@
-// Entropies of the router's probabilities p = softmax(clean logits), in nats (the local and global entropy losses of
-// LIMoE, Mustafa et al. 2022, section 2.2; mutual information as in Mod-Squad, Chen et al. 2023, section 3.2).
+// Entropies of the router's probabilities p = softmax(clean logits), in nats, with H(q) = -sum_e q_e ln q_e and <> the
+// mean over tokens: <H(p)>, H(<p>), and their difference, the mutual information of token and expert.
+// Mustafa et al. 2022, "Multimodal Contrastive Learning with LIMoE", section 2.2: the local loss <H(p)> and the global
+// loss -H(<p>) of one modality. Chen et al. 2023, "Mod-Squad", section 3.2: the mutual information sum over t and e of
+// P(t,e) ln (P(t,e) / (P(t) P(e))), there of tasks t and experts; here t is a token, with P(t) = 1/N, P(e|t) = p_te.
 // Letters: moe/axes.md. All are undefined for a router without logits.
 #pragma once
 
@@ -7,15 +10,14 @@
 
 namespace sparsight {
 
-// []: the mean over tokens of the entropy of p: 0 for routers that are sure, ln E for indifferent ones. Says nothing
-// about balance.
+// []: <H(p)>: 0 for routers that are sure, ln E for indifferent ones. Says nothing about balance.
 at::Tensor entropy_loss(const Routing& routing);
 
-// []: ln E - the entropy of the mean of p over tokens: 0 at balance, ln E with everything on one expert.
+// []: ln E - H(<p>): 0 at balance, ln E with everything on one expert.
 at::Tensor marginal_entropy_loss(const Routing& routing);
 
-// []: ln E - the mutual information of token and expert, the sum of the two above: 0 for routers that are sure of each
-// token and balanced; ln E where the expert says nothing about the token.
+// []: ln E - (H(<p>) - <H(p)>), the sum of the two above: 0 for routers that are sure of each token and balanced; ln E
+// where the expert says nothing about the token.
 at::Tensor mutual_information_loss(const Routing& routing);
 
 }  // namespace sparsight

@@ -1,5 +1,5 @@
 // Hash routing: a token's experts are a fixed function of its identity, nothing is learned.
-// Roller et al. 2021, "Hash Layers For Large Sparse Models", section 3. Letters: moe/axes.md.
+// Roller et al. 2021, "Hash Layers For Large Sparse Models". Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/router.h"

@@ -1,6 +1,6 @@
 // Sinkhorn routing: while training, experts are chosen from the logits balanced by Sinkhorn's iteration; in evaluation
 // from the logits.
-// Clark et al. 2022, "Unified Scaling Laws for Routed Language Models", section 4.1 and appendix B (S-BASE); Cuturi
+// Clark et al. 2022, "Unified Scaling Laws for Routed Language Models" (S-BASE); Cuturi
 // 2013, "Sinkhorn Distances". Letters: moe/axes.md.
 #pragma once
 
