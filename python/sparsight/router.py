@@ -135,7 +135,8 @@ class Router(nn.Module):
         """Lets a router that learns from routings move its biases or thresholds; others do nothing.
 
         Call it after the optimiser's step, with the routings of all batches of the step. DeepSeek-V3's `sigmoid_bias`
-        balances by nothing else (Wang et al. 2024, algorithm 1).
+        balances by nothing else (Wang et al. 2024, algorithm 1). `balanced_hierarchical` learns from both levels of its
+        routings, which a `Routing` here does not hold: raises RuntimeError, and its thresholds stay where they start.
         """
         if not self.learns_from_routings or not routings:
             return

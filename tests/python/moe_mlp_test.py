@@ -75,7 +75,11 @@ class Layer(unittest.TestCase):
                 (y.square().sum() + routing.loss).backward()
                 for tensor in (x, *layer.parameters()):
                     self.assertTrue(tensor.grad.isfinite().all())
-                layer.after_step(routing)
+                if name == "balanced_hierarchical":  # its routings have one level here
+                    with self.assertRaisesRegex(RuntimeError, "both levels"):
+                        layer.after_step(routing)
+                else:
+                    layer.after_step(routing)
 
     def test_state_has_the_names_of_the_librarys_checkpoints_and_survives(self):
         layer = self.layer(router="noisy_topk").eval()
@@ -121,8 +125,10 @@ class Layer(unittest.TestCase):
             sparsight.MoEMLP(D, F, E, 2, router=sparsight.Router("softmax_topk", D, E))
         with self.assertRaisesRegex(ValueError, "the router is for dim=8, experts=3"):
             sparsight.MoEMLP(D, F, E, router=sparsight.Router("softmax_topk", D, 3))
+        with self.assertRaisesRegex(ValueError, "switch_top1 always chooses 1 expert"):
+            sparsight.MoEMLP(D, F, E, 2, router="switch_top1")
         with self.assertRaisesRegex(ValueError, "did you mean"):
-            sparsight.MoEMLP(D, F, E, 2, router="switch_top1")  # has no k
+            sparsight.MoEMLP(D, F, E, 2, router="soft_moe")  # has no k
 
 
 if __name__ == "__main__":
