@@ -38,7 +38,7 @@ at::Tensor apply_transforms(const LoadedModel& loaded, const at::Tensor& image, 
 }
 
 at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
-  const at::Tensor input = apply_transforms(loaded, image, name);
+  at::Tensor input = apply_transforms(loaded, image, name);
   const ImageShape& shape = loaded.shape;
   if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
     fail(name, ": the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),

@@ -1,6 +1,7 @@
 #include "sparsight/models/vit.h"
 
 #include <cmath>
+#include <utility>
 
 #include "sparsight/core/error.h"
 #include "sparsight/nn/dropout.h"
@@ -40,7 +41,8 @@ void VitOptions::declare(OptionSet& set) {
   set.real("drop_path", &drop_path, {0, 0.99}, "probability of skipping a branch of the last block, growing from 0");
 }
 
-Vit::Vit(VitOptions options, const ModelContext& context) : options_(apply_size(options)), image_(context.image) {
+Vit::Vit(VitOptions options, const ModelContext& context)
+    : options_(apply_size(std::move(options))), image_(context.image) {
   check_vit(options_, image_);
   const int64_t width = options_.width;
   const PatchGrid patches = grid();

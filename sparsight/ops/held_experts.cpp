@@ -1,5 +1,10 @@
 #include "sparsight/ops/held_experts.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/held_tiles.h"

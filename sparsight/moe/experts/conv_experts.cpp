@@ -10,7 +10,8 @@ namespace {
 
 PatchShape square_patch(int64_t channels, int64_t width) {
   if (channels == 0) channels = width;
-  const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(width / channels))) : 0;
+  const int64_t pixels = width / channels;
+  const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(pixels))) : 0;
   if (side * side * channels != width)
     fail_usage("[experts] channels = ", channels, ": a row of ", width,
                " numbers is no square patch of so many channels; choose channels so that ", width,

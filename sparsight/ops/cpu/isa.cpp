@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -27,8 +28,10 @@ bool may_use_tiles() {
 }
 
 bool has_amx() {
-  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("amx-tile") &&
-         __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("amx-int8") && may_use_tiles();
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAll) == kAll &&
+         __builtin_cpu_supports("avx512bf16") && may_use_tiles();
 }
 #endif
 
