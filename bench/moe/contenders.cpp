@@ -4,6 +4,7 @@
 
 #include "bench/moe/medians.h"
 #include "sparsight/core/random.h"
+#include "sparsight/nn/parameter_memory.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "sparsight/ops/top_experts.h"
@@ -41,8 +42,11 @@ std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k) {
 }
 
 ExpertMlpWeights random_weights(int64_t experts) {
-  return {normal({experts, kWidth, kHidden}, 1, "w1") * 0.05, normal({experts, kHidden}, 1, "b1") * 0.05,
-          normal({experts, kHidden, kWidth}, 1, "w2") * 0.05, normal({experts, kWidth}, 1, "b2") * 0.05};
+  const auto parameter = [](at::IntArrayRef sizes, const char* purpose) {
+    return parameter_zeros(sizes).copy_(normal(sizes, 1, purpose)).mul_(0.05);  // where a model's parameters lie
+  };
+  return {parameter({experts, kWidth, kHidden}, "w1"), parameter({experts, kHidden}, "b1"),
+          parameter({experts, kHidden, kWidth}, "w2"), parameter({experts, kWidth}, "b2")};
 }
 
 at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights) {

@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include <ATen/ops/zeros.h>
-
 #include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/pool.h"
 
 namespace sparsight {
 namespace {
@@ -27,7 +26,7 @@ at::Tensor parameter_zeros(at::IntArrayRef sizes) {
     bound_in_force->bytes_left_ -= bytes;
     if (bound_in_force->bytes_left_ < 0) fail(bound_in_force->complaint_);
   }
-  return at::zeros(sizes);
+  return cpu::empty_from_pool(sizes).zero_();
 }
 
 }  // namespace sparsight

@@ -25,7 +25,8 @@ class ParameterBound {
   ParameterBound* outer_;
 };
 
-// A new parameter's fp32 values, 0 until initialize(). Raises Error where the bound in force does not allow them.
+// A new parameter's fp32 values, 0 until initialize(); in large pages, which the experts' kernels read faster. Raises
+// Error where the bound in force does not allow them.
 at::Tensor parameter_zeros(at::IntArrayRef sizes);
 
 }  // namespace sparsight
