@@ -139,7 +139,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
   float* const kept = before ? before->data_ptr<float>() : nullptr;
   float* const row_out = call_space().out.floats(plan.parts * shape.rows * width);
 
-  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto& peek) {
+  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto& claim) {
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     Scratch& mine = scratch();
     float* in = mine.rows.floats(shape.width_blocks() * task.count * kBlockLd);
@@ -173,7 +173,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
       down.next_rows = width, down.next_ld = hidden;
       if (c + 1 < task.chunk_end) {
         down.next = w.at(w.w1, first + (c + 1) * kBlock);
-      } else if (const int64_t then = peek(); then < static_cast<int64_t>(plan.tasks.size())) {
+      } else if (const int64_t then = claim(); then < static_cast<int64_t>(plan.tasks.size())) {
         const Task& soon = plan.tasks[static_cast<size_t>(then)];
         down.next = w.at(w.w1, soon.expert * width * hidden + soon.chunk * kBlock);
       }

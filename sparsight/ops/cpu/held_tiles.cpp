@@ -110,7 +110,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const auto weights_of = [&](const TileTask& task) { return weights + task.expert * layout.expert_bytes(); };
   float* const row_out = results().floats(plan.parts * count * wide);
 
-  run_tasks(tasks, [&](int64_t number, const auto& peek) {
+  run_tasks(tasks, [&](int64_t number, const auto& claim) {
     const TileTask& task = plan.tasks[static_cast<size_t>(number)];
     TileScratch& mine = tile_scratch();
     const TileRegisters registers;
@@ -143,7 +143,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
       down.next = nullptr;
       if (c + 1 < task.chunk_end) {
         down.next = weights_of(task) + layout.first_weights(c + 1);
-      } else if (const int64_t then = peek(); then < tasks) {
+      } else if (const int64_t then = claim(); then < tasks) {
         const TileTask& soon = plan.tasks[static_cast<size_t>(then)];
         down.next = weights_of(soon) + layout.first_weights(soon.chunk);
       }

@@ -51,17 +51,31 @@ void run_tile(const Tile& t) {
   using T = typename V::T;
   constexpr int kLines = (kNv * V::lanes * static_cast<int>(sizeof(W)) + 63) / 64;
   T acc[kMr][kNv];
+  const bool full = t.columns >= kNv * V::lanes;
   const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
   const auto load = [&](const float* p, int v) {
     return part(v) >= V::lanes ? V::load(p + v * V::lanes)
            : part(v) > 0       ? V::load_part(p + v * V::lanes, part(v))
                                : V::set1(0.0f);
   };
-  const auto start = [&](int i, int v) {
-    return t.start == Start::c ? load(t.c + i * t.c_ld, v) : t.start == Start::bias ? load(t.bias, v) : V::set1(0.0f);
+  const auto c = [&](int i, int v) { return t.c + i * t.c_ld + v * V::lanes; };
+  const auto each = [&](const auto& body) __attribute__((always_inline)) {
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i)
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) body(i, v);
   };
-  for (int i = 0; i < kMr; ++i)
-    for (int v = 0; v < kNv; ++v) acc[i][v] = t.scale ? V::set1(0.0f) : start(i, v);
+  const auto begin = [&](Start start) __attribute__((always_inline)) {
+    if (start == Start::zero)
+      each([&](int i, int v) { acc[i][v] = V::set1(0.0f); });
+    else if (start == Start::bias)
+      each([&](int i, int v) { acc[i][v] = load(t.bias, v); });
+    else if (full)
+      each([&](int i, int v) { acc[i][v] = V::load(c(i, v)); });
+    else
+      each([&](int i, int v) { acc[i][v] = load(t.c + i * t.c_ld, v); });
+  };
+  begin(t.scale ? Start::zero : t.start);
 
   const float* a = t.a;
   const W* b = static_cast<const W*>(t.b);
@@ -109,21 +123,23 @@ void run_tile(const Tile& t) {
     t.fetch->row_end = row_end;
   }
 
-  if (t.scale)
-    for (int i = 0; i < kMr; ++i)
-      for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(acc[i][v], load(t.scale, v), start(i, v));
-  for (int i = 0; i < kMr; ++i)
-    for (int v = 0; v < kNv; ++v) {
-      float* to = t.c + i * t.c_ld + v * V::lanes;
-      if (part(v) >= V::lanes) {
-        if (t.stream)
-          V::stream(to, acc[i][v]);
-        else
-          V::store(to, acc[i][v]);
-      } else if (part(v) > 0) {
-        V::store_part(to, acc[i][v], part(v));
-      }
-    }
+  if (t.scale) {
+    T unscaled[kMr][kNv];
+    std::memcpy(&unscaled, &acc, sizeof acc);
+    begin(t.start);
+    each([&](int i, int v) { acc[i][v] = V::fma(unscaled[i][v], load(t.scale, v), acc[i][v]); });
+  }
+  if (full && t.stream)
+    each([&](int i, int v) { V::stream(c(i, v), acc[i][v]); });
+  else if (full)
+    each([&](int i, int v) { V::store(c(i, v), acc[i][v]); });
+  else
+    each([&](int i, int v) {
+      if (part(v) >= V::lanes)
+        V::store(c(i, v), acc[i][v]);
+      else if (part(v) > 0)
+        V::store_part(c(i, v), acc[i][v], part(v));
+    });
 }
 
 using TileFunction = void (*)(const Tile&);
@@ -138,7 +154,7 @@ TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
 template <class V, class W, int... kRows>
 TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction whole[] = {run_tile<V, W, kRows + 1, V::wide(kRows + 1), false, false>...};
-  static constexpr TileFunction less[] = {run_tile<V, W, (kRows > 0 ? kRows : 1), V::wide(kRows + 1), false, false>...};
+  static constexpr TileFunction less[] = {run_tile<V, W, kRows + (kRows == 0), V::wide(kRows + 1), false, false>...};
   return (rows == most ? whole : less)[most - 1];
 }
 
@@ -165,6 +181,8 @@ void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t column
 }
 
 inline const char* bytes(const void* p) { return static_cast<const char*>(p); }
+
+constexpr int64_t kSlice = 8;  // rows of B that are read at a time for few rows of A
 
 template <class V, class W, bool kTransposed>
 void multiply(const Product& p, float* panel) {
@@ -197,8 +215,9 @@ void multiply(const Product& p, float* panel) {
     };
     int64_t j = 0;
     if constexpr (!kTransposed) {
-      // Few rows: B is read where it lies, in pieces as long as the registers allow, and once by each of two halves.
-      if (p.m <= 2 * V::few && !p.b_transposed) {
+      const bool few = p.m <= V::few, twice_few = p.m <= 2 * V::few;
+      if (twice_few && !p.b_transposed && (few || p.b_scale)) {
+        // Few rows: B is read where it lies, in pieces as long as the registers allow, and once by each of two halves.
         const int64_t halves = (p.m + V::few - 1) / V::few, most = (p.m + halves - 1) / halves;
         const int64_t width = V::wide(static_cast<int>(most)) * V::lanes;
         t.b_ld = p.b_ld;
@@ -216,6 +235,30 @@ void multiply(const Product& p, float* panel) {
           }
           finish(j, width);
         }
+      } else if (twice_few && !p.b_transposed) {
+        // A few more: B is read where it lies, some rows at a time, while C waits in the first-level cache.
+        const int64_t whole = p.n / kNr * kNr;
+        const Start start = t.start;
+        t.b_ld = p.b_ld;
+        t.columns = kNr;
+        for (int64_t l = 0; l < depth; l += kSlice) {
+          t.depth = least(kSlice, depth - l);
+          t.start = l > 0 ? Start::c : start;
+          for (j = 0; j < whole; j += kNr) {
+            t.b = b_at(j) + l * p.b_ld;
+            t.bias = p.bias ? p.bias + j : nullptr;
+            for (int64_t g = 0; g < groups; ++g) {
+              const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+              t.a = a + i * kBlockLd + l;
+              t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+              t.ahead = g == 0 ? kSlice * p.b_ld : p.b_ld;
+              narrow_tile<V, W, false, false>(rows, kRowCounts)(t);
+            }
+          }
+        }
+        for (int64_t done = 0; done < whole; done += kNr) finish(done, kNr);
+        t.start = start;
+        t.depth = depth;
       }
     }
     for (; j < p.n; j += kNr) {

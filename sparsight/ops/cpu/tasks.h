@@ -7,13 +7,19 @@
 
 namespace sparsight::cpu {
 
-// body(task, peek) for each task 0 .. count-1; peek() tells the task that is likely to come next on this thread.
+// body(task, claim) for each task 0 .. count-1; claim() takes the task that comes next on this thread early and tells
+// it (count or more: none).
 template <class Body>
 void run_tasks(int64_t count, const Body& body) {
   std::atomic<int64_t> next{0};
   const int64_t threads = std::min<int64_t>(at::get_num_threads(), count);
   at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {
-    for (int64_t task = next++; task < count; task = next++) body(task, [&] { return next.load(); });
+    for (int64_t task = next++; task < count;) {
+      int64_t claimed = -1;
+      const auto claim = [&] { return claimed >= 0 ? claimed : claimed = next++; };
+      body(task, claim);
+      task = claim();
+    }
   });
 }
 
