@@ -36,7 +36,7 @@ struct ExpertMlpOptions {
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                       const ExpertMlpOptions& options);
 
-// What expert_mlp() checks before it runs: both raise Error for shapes, types or offsets that do not fit; checked_rows()
+// What expert_mlp() checks before it runs: both raise Error for shapes, types or offsets that do not fit. checked_rows
 // returns the rows with everything contiguous and the offsets on the CPU.
 void check_weights(const ExpertMlpWeights& weights, at::ScalarType type, at::Device device);
 ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_t experts, int64_t width);
