@@ -10,6 +10,8 @@ if not (BUILD / "python/sparsight/_ops.so").exists():
     print("the Python package is not built (target sparsight_python)")
     sys.exit(77)
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors: more threads only wait, for long on a busy machine
+
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
