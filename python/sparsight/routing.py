@@ -7,7 +7,7 @@ import torch
 class Routing(NamedTuple):
     """A list of A assignments (token, expert). Letters: N tokens, E experts, K experts per token.
 
-    Of a router with a fixed K (all but `expert_choice`, `patch_choice` and `balanced_batchwise`) A = N K and assignment
+    Of a router with a fixed K (all but `expert_choice`, `patch_choice` and the `balanced_` ones) A = N K and assignment
     `j * K + r` is token j's choice of rank r: `routing.expert.view(N, K)` is the usual matrix. A choice that the router did
     not make (GShard skips second choices; padding has none) has expert -1 and gate 0.
     """
