@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <sstream>
+#include <tuple>
 
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -11,6 +13,8 @@
 #include "bench/moe/held_table.h"
 #include "bench/moe/limits.h"
 #include "bench/moe/medians.h"
+#include "bench/moe/memory_use.h"
+#include "bench/moe/routing_share.h"
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/isa.h"
 
@@ -20,7 +24,7 @@ namespace {
 struct Settings {
   std::vector<int64_t> tokens{1, 49, 197, 1576, 6304}, experts{8, 32, 128}, k{1, 2};
   int64_t threads = 2, rounds = 7;
-  bool contenders = true, training = true, held = true;
+  bool contenders = true, training = true, held = true, routing = true, memory = true;
 };
 
 std::vector<int64_t> numbers(const std::string& text) {
@@ -51,17 +55,37 @@ Settings parse(const std::vector<std::string>& arguments) {
       settings.training = value == "on";
     else if (name == "--held")
       settings.held = value == "on";
+    else if (name == "--routing")
+      settings.routing = value == "on";
+    else if (name == "--memory")
+      settings.memory = value == "on";
     else
-      fail_usage("unknown option ", name,
-                 " (known: --tokens --experts --k --threads --rounds --contenders --training --held)");
+      fail_usage(
+          "unknown option ", name,
+          " (known: --tokens --experts --k --threads --rounds --contenders --training --held --routing --memory)");
   }
   return settings;
+}
+
+// Forward times by T, K and E.
+using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, double>;
+
+void print_cost_of_experts(const Settings& settings, const Times& times) {
+  const auto [least, most] = std::minmax_element(settings.experts.begin(), settings.experts.end());
+  if (*least == *most) return;
+  std::printf("\nforward at E=%ld over E=%ld:", *most, *least);
+  for (const int64_t k : settings.k)
+    for (const int64_t tokens : settings.tokens)
+      std::printf("  %.2f (T=%ld, k=%ld)", times.at({tokens, k, *most}) / times.at({tokens, k, *least}), tokens, k);
+  std::printf("\n");
 }
 
 }  // namespace
 
 int run_moe_bench(const std::vector<std::string>& arguments) {
   const Settings settings = parse(arguments);
+  if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
+  Times times;
   at::set_num_threads(static_cast<int>(settings.threads));
   const double flops = sgemm_rate(kWidth, kHidden);
   std::printf("experts D=%ld F=%ld, GELU, bias, fp32; %ld threads, instruction set %s\n", kWidth, kHidden,
@@ -111,6 +135,7 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
           t = spread;
         }
         t.resize(8);
+        times[{tokens, k, experts}] = t[0];
         const double limit = std::max(arithmetic, memory), train_limit = 3 * limit;
         std::printf(
             "%5ld %4ld %ld | %4.0f | %8.3f %8.3f%c %5.2f %8.3f | %8.3f %8.3f  %5.2f %8.3f | %8.3f %8.3f | %12.3f "
@@ -121,6 +146,8 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
         std::fflush(stdout);
       }
   }
+  print_cost_of_experts(settings, times);
+  if (settings.routing) print_routing_share(6304, 32, settings.k, settings.rounds);
   if (settings.held) print_held_table({settings.tokens, settings.experts, settings.k, settings.rounds});
   return 0;
 }

@@ -4,4 +4,6 @@ bench_sources(
   moe/held_table.cpp
   moe/limits.cpp
   moe/medians.cpp
-  moe/moe_bench.cpp)
+  moe/memory_use.cpp
+  moe/moe_bench.cpp
+  moe/routing_share.cpp)

@@ -1,0 +1,90 @@
+#include "bench/moe/routing_share.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include "bench/moe/contenders.h"
+#include "bench/moe/limits.h"
+#include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/sort_by_expert.h"
+#include "sparsight/ops/top_experts.h"
+
+namespace sparsight::bench {
+namespace {
+
+// Seconds since the last call.
+class Lap {
+ public:
+  double operator()() {
+    const double now = seconds_now(), lap = now - last_;
+    last_ = now;
+    return lap;
+  }
+
+ private:
+  double last_ = seconds_now();
+};
+
+struct RoutingShare {
+  double logits, choice, sort, permute, combine;  // seconds: tokens times the router's weights; softmax, top-k, gates;
+                                                  // counting sort and row map; copying rows; their weighted sum
+  double experts;                                 // the rest of the forward pass
+  double routing() const { return logits + choice + sort + permute + combine; }
+  double of_forward() const { return routing() / (routing() + experts); }
+};
+
+RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWeights& weights, int64_t rounds) {
+  const c10::AutoGradMode no_grad(false);
+  const int64_t experts = weights.w1.size(0);
+  const std::vector<Load> loads = random_loads(tokens, experts, k);
+  const at::Tensor& router = weights.b2;  // [E,D], as good as any
+  const at::Tensor token = at::arange(tokens).unsqueeze(1).expand({tokens, k}).reshape({-1});
+  const at::Tensor kept = at::ones({tokens * k}, at::kBool);
+  std::vector<std::vector<double>> laps(6);
+  for (int64_t round = 0; round <= rounds; ++round) {
+    const at::Tensor& x = loads[static_cast<size_t>(round % kLoads)].tokens;
+    Lap lap;
+    const at::Tensor logits = router_logits(x, router);
+    const double logits_time = lap();
+    const at::Tensor scores = at::softmax(logits, 1), chosen = top_experts(scores, k), gate = scores.gather(1, chosen);
+    const double choice_time = lap();
+    const ExpertGroups groups = sort_by_expert(chosen.reshape({-1}), kept, experts);
+    const ExpertRows rows{map_rows(token, groups.order, tokens), groups.offsets,
+                          gate.reshape({-1}).index_select(0, groups.order)};
+    const double sort_time = lap();
+    const at::Tensor permuted = spread_rows(x, {}, rows.map);
+    const double permute_time = lap();
+    sum_rows(permuted, rows.gate, rows.map);
+    const double combine_time = lap();
+    expert_mlp(x, rows, weights, {});
+    const double rest = std::max(0.0, lap() - permute_time - combine_time);
+    const double times[] = {logits_time, choice_time, sort_time, permute_time, combine_time, rest};
+    if (round > 0)  // the first warms up
+      for (size_t i = 0; i < laps.size(); ++i) laps[i].push_back(times[i]);
+  }
+  std::vector<double> middle;
+  for (std::vector<double>& one : laps) {
+    std::sort(one.begin(), one.end());
+    middle.push_back(one[one.size() / 2]);
+  }
+  return {middle[0], middle[1], middle[2], middle[3], middle[4], middle[5]};
+}
+
+}  // namespace
+
+void print_routing_share(int64_t tokens, int64_t experts, const std::vector<int64_t>& ks, int64_t rounds) {
+  std::printf("\nRouting's share of the forward pass, T=%ld, E=%ld (ms):\n", tokens, experts);
+  const ExpertMlpWeights weights = random_weights(experts);
+  for (const int64_t k : ks) {
+    const RoutingShare s = measure_routing_share(tokens, k, weights, rounds);
+    std::printf("  k=%ld: logits %.2f, choice %.2f, sort %.2f, permute %.2f, combine %.2f, experts %.2f: %.1f %%\n", k,
+                1e3 * s.logits, 1e3 * s.choice, 1e3 * s.sort, 1e3 * s.permute, 1e3 * s.combine, 1e3 * s.experts,
+                100 * s.of_forward());
+  }
+}
+
+}  // namespace sparsight::bench
