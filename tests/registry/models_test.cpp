@@ -7,14 +7,15 @@
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::models_test {
-namespace {
-
-constexpr int64_t kClasses = 5;
 
 struct ModelCase {
   std::string name;
   bool with_moe;
 };
+
+namespace {
+
+constexpr int64_t kClasses = 5;
 
 std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed) {
   const ModelContext context{{3, 16, 16, kClasses},

@@ -10,13 +10,6 @@
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::expert_kinds_test {
-namespace {
-
-constexpr int64_t kExperts = 4, kWidth = 8, kHidden = 5, kRows = 8;
-
-// Groups of 3, 0, 1, 4 rows.
-at::Tensor ragged_offsets() { return torch::tensor({0, 3, 3, 4, 8}, torch::kLong); }
-const std::vector<int64_t> kExpertOfRow{0, 0, 0, 2, 3, 3, 3, 3};
 
 struct Form {
   std::string kind;
@@ -25,6 +18,14 @@ struct Form {
 };
 
 void PrintTo(const Form& form, std::ostream* out) { *out << form.kind << " " << form.settings << " " << form.outputs; }
+
+namespace {
+
+constexpr int64_t kExperts = 4, kWidth = 8, kHidden = 5, kRows = 8;
+
+// Groups of 3, 0, 1, 4 rows.
+at::Tensor ragged_offsets() { return torch::tensor({0, 3, 3, 4, 8}, torch::kLong); }
+const std::vector<int64_t> kExpertOfRow{0, 0, 0, 2, 3, 3, 3, 3};
 
 const std::vector<Form> kForms{
     {"mlp", Json::object()},

@@ -76,7 +76,9 @@ TEST_P(BalancedBatchwise, S17_ReproducesTheThresholdLossOfT11) {
   // Thresholds between the second and the third score of each expert make the masks agree.
   const at::Tensor agreeing = torch::tensor({.35, .26, .16, .24}, torch::kDouble).to(GetParam());
   const Routing r = route_balanced_batchwise(clean(), agreeing, 2, {});
-  if (GetParam() == torch::kDouble) EXPECT_EQ(threshold_loss(r).item<double>(), 0);
+  if (GetParam() == torch::kDouble) {
+    EXPECT_EQ(threshold_loss(r).item<double>(), 0);
+  }
   EXPECT_TRUE(near(threshold_loss(r), 0, tol()));
 }
 

@@ -64,7 +64,9 @@ TEST_P(PerImage, M10_AllTokensOfAnImageGoToTheSameExpertsWithTheSameGates) {
     const at::Tensor expert = r.expert.view({kImages, kPerImage, k}), gate = r.gate.view({kImages, kPerImage, k});
     EXPECT_TRUE(torch::equal(expert, expert.select(1, 0).unsqueeze(1).expand_as(expert)));
     EXPECT_TRUE(torch::equal(gate, gate.select(1, 0).unsqueeze(1).expand_as(gate)));
-    if (k == kExperts) EXPECT_TRUE(near(gate.sum(2), torch::ones({kImages, kPerImage}), 1e-6));
+    if (k == kExperts) {
+      EXPECT_TRUE(near(gate.sum(2), torch::ones({kImages, kPerImage}), 1e-6));
+    }
   }
 }
 
