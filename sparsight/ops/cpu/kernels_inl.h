@@ -41,7 +41,7 @@ struct Fetch {
   Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece, int64_t steps)
       : at(static_cast<const char*>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
     const int64_t pieces = rows * ((bytes + piece - 1) / piece);
-    every = pieces > 0 && steps > pieces ? steps / pieces : 1;
+    every = pieces == 0 ? steps + 1 : steps > pieces ? steps / pieces : 1;
   }
 };
 
@@ -162,7 +162,10 @@ TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kR
 template <class V, class W>
 void pack(const W* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
   for (int64_t l = 0; l < depth; ++l) {
-    for (int64_t j = 0; j < columns; ++j) panel[l * width + j] = V::value(b[l * b_ld + j]);
+    if constexpr (std::is_same_v<W, float>)
+      std::memcpy(panel + l * width, b + l * b_ld, static_cast<size_t>(columns) * sizeof(float));
+    else
+      for (int64_t j = 0; j < columns; ++j) panel[l * width + j] = V::value(b[l * b_ld + j]);
     for (int64_t j = columns; j < width; ++j) panel[l * width + j] = 0;
   }
 }
