@@ -20,6 +20,12 @@ at::Tensor group_sums(const Routing& routing, const at::Tensor& rows) {
   return at::zeros({group_count(routing), rows.size(1)}, rows.options()).index_add(0, group_of_token(routing), counted);
 }
 
+at::Tensor group_mean(const Routing& routing, const at::Tensor& values) {
+  if (!routing.valid.defined()) return values.mean();
+  const at::Tensor counts = group_sizes(routing) > 0;
+  return at::where(counts, values, at::zeros_like(values)).sum() / counts.sum().clamp_min(1);
+}
+
 at::Tensor ordered_sum(const at::Tensor& values) {
   constexpr int64_t kPart = 4096;  // below 32768, from where on torch splits
   const at::Tensor flat = values.reshape({-1});

@@ -11,6 +11,9 @@ at::Tensor without_padding(const Routing& routing, const at::Tensor& rows);
 // rows: [N,E]. Returns [G,E]: the sum of each group.
 at::Tensor group_sums(const Routing& routing, const at::Tensor& rows);
 
+// values: [G]. Returns []: the mean over the groups in which a token counts; 0 where there is none.
+at::Tensor group_mean(const Routing& routing, const at::Tensor& values);
+
 // The sum of all elements, in an order that does not depend on the number of threads (torch splits long sums by
 // thread).
 at::Tensor ordered_sum(const at::Tensor& values);

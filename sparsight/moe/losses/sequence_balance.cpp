@@ -17,7 +17,8 @@ at::Tensor sequence_balance_loss(const Routing& routing) {
   const at::Tensor share = routing.scores / routing.scores.sum(1, /*keepdim=*/true).clamp_min(1e-20);
   const at::Tensor size = group_sizes(by_image).clamp_min(1).unsqueeze(1);
   const double scale = static_cast<double>(routing.experts) / static_cast<double>(routing.per_token);
-  return (group_sums(by_image, chosen) / size * scale * (group_sums(by_image, share) / size)).sum(1).mean();
+  return group_mean(by_image,
+                    (group_sums(by_image, chosen) / size * scale * (group_sums(by_image, share) / size)).sum(1));
 }
 
 }  // namespace sparsight

@@ -13,7 +13,7 @@ at::Tensor dense_importance(const Routing& routing) {
 
 at::Tensor vmoe_importance_loss(const Routing& routing, bool unbiased) {
   if (!routing.clean_logits.defined()) return {};
-  return cv_squared(dense_importance(routing), unbiased).mean();
+  return group_mean(routing, cv_squared(dense_importance(routing), unbiased));
 }
 
 }  // namespace sparsight

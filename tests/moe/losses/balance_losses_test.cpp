@@ -10,6 +10,8 @@
 #include "sparsight/moe/losses/superclass.h"
 #include "sparsight/moe/losses/switch_loss.h"
 #include "sparsight/moe/losses/threshold.h"
+#include "sparsight/moe/losses/vmoe_importance.h"
+#include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
@@ -133,6 +135,33 @@ TEST(BalanceLoss, PaddingDoesNotCount) {
   for (const auto loss : {router_z_loss, entropy_loss, marginal_entropy_loss, sequence_balance_loss})
     EXPECT_NEAR(loss(padded).item<double>(), loss(without).item<double>(), 1e-12);
   EXPECT_NEAR(switch_loss(padded).item<double>(), switch_loss(without).item<double>(), 1e-12);
+}
+
+// A mean over groups is one over those in which a token counts.
+TEST(BalanceLoss, GroupsOfPaddingDoNotCount) {
+  const at::Tensor logits = test::random_tensor({12, 4}, 1), noise = test::random_tensor({12, 4}, 2);
+  const auto routed = [&](int64_t tokens) {
+    Routing r = route_softmax_topk(logits.slice(0, 0, tokens), noise.slice(0, 0, tokens), 0.25, 2, false);
+    r.group_tokens = r.layout.per_image = 4;
+    return r;
+  };
+  Routing padded = routed(12);
+  const Routing without = routed(8);
+  drop_padding(padded, torch::arange(12) < 8);
+  const auto same = [&](const auto& loss) { EXPECT_NEAR(loss(padded), loss(without), 1e-12); };
+  same([](const Routing& r) { return sequence_balance_loss(r).item<double>(); });
+  same([](const Routing& r) { return switch_loss(r).item<double>(); });
+  same([](const Routing& r) { return vmoe_importance_loss(r, false).item<double>(); });
+  same([](const Routing& r) { return vmoe_load_loss(r, false, false).item<double>(); });
+}
+
+// Logits all equal: every expert has the probability 1/E, so that the loss is 1 whatever was chosen and skipped.
+TEST(BalanceLoss, SwitchIsOneAtEqualProbabilitiesWithSkippedChoices) {
+  const at::Tensor logits = torch::zeros({8, 4}, torch::kDouble);
+  Routing r = route(logits, 2);
+  select_assignments(r, at::nonzero((r.rank == 0).logical_or(r.token < 3)).squeeze(1));
+  EXPECT_LT(r.token.size(0), 16);
+  EXPECT_NEAR(switch_loss(r).item<double>(), 1, 1e-12);
 }
 
 TEST(BalanceLoss, S21_RouterZStaysFiniteForHugeLogits) {
