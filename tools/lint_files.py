@@ -37,7 +37,7 @@ def main():
     root = pathlib.Path.cwd()
     commands = json.loads((pathlib.Path(sys.argv[1]) / "compile_commands.json").read_text())
     for path in sorted({str(pathlib.Path(command["file"]).relative_to(root)) for command in commands}):
-        if not path.startswith(FOLDERS):
+        if not path.startswith(FOLDERS) or not path.endswith(".cpp"):
             continue
         own = [path] + [str(header) for header in [pathlib.Path(path).with_suffix(".h")] if header.is_file()]
         if any(MODULE_HEADERS.search(text_of(file)) for file in own):

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 // Up to `count` images: a random sample, the same one each time.
-std::vector<ExplainItem> data_set_items(DataSetPtr data, int64_t count);
+std::vector<ExplainItem> data_set_items(const DataSetPtr& data, int64_t count);
 
 // Image files, read as `channels` (1 or 3). A file's label is the place of its folder's name in `classes`, -1 where
 // that is no class.

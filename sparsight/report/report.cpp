@@ -8,7 +8,7 @@ namespace sparsight {
 
 std::string write_report(const std::string& run, const std::string& out) {
   const RunSummary summary = read_run_summary(run);
-  const std::string path = out.empty() ? RunFolder::open(run).report() : out;
+  std::string path = out.empty() ? RunFolder::open(run).report() : out;
   write_file_atomically(path, report_page(summary));
   return path;
 }

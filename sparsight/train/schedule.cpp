@@ -10,7 +10,7 @@ namespace {
 // Puts a linear warm-up before `after`, which sees its progress as a fraction of the steps that follow the warm-up and
 // as epochs since the start.
 Schedule with_warmup(const WarmupOptions& options, TrainingLength length,
-                     std::function<double(double fraction, double epoch)> after) {
+                     const std::function<double(double fraction, double epoch)>& after) {
   const int64_t warmup = std::llround(options.warmup_epochs * static_cast<double>(length.steps_per_epoch));
   return [=](int64_t step) {
     if (step < warmup) return static_cast<double>(step + 1) / static_cast<double>(warmup);

@@ -53,7 +53,8 @@ void resume_training(const std::string& path, std::ostream& out) {
   }
   const Json config =
       resolve(Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config()), config_sections());
-  Trainer trainer(make_training_setup(config, /*fresh=*/!folder.has_checkpoint("last")), std::move(folder));
+  TrainingSetup setup = make_training_setup(config, /*fresh=*/!folder.has_checkpoint("last"));
+  Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
   run_to_the_end(trainer, out);
 }

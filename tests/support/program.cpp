@@ -131,7 +131,7 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 std::string TemporaryFolder::write(const std::string& name, const std::string& bytes) const {
-  const std::string target = path(name);
+  std::string target = path(name);
   std::filesystem::create_directories(std::filesystem::path(target).parent_path());
   std::ofstream file(target, std::ios::binary);
   if (!(file << bytes).flush()) throw std::runtime_error("cannot write " + target);
