@@ -3,6 +3,7 @@
 #include <exception>
 #include <string>
 
+#include "cli/spin_briefly.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
 }  // namespace sparsight
 
 int main(int argc, char** argv) {
+  sparsight::cli::spin_briefly(argc, argv);
   sparsight::install_interrupt_handler();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   try {

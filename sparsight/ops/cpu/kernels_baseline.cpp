@@ -39,12 +39,14 @@ struct Vec {
   }
   static T load_part(const float* p, int n) {
     T x = set1(0.0f);
-    for (int i = 0; i < n; ++i) x[i] = p[i];
+    for (int i = 0; i < lanes; ++i)
+      if (i < n) x[i] = p[i];
     return x;
   }
   static void store(float* p, T x) { std::memcpy(p, &x, sizeof x); }
   static void store_part(float* p, T x, int n) {
-    for (int i = 0; i < n; ++i) p[i] = x[i];
+    for (int i = 0; i < lanes; ++i)
+      if (i < n) p[i] = x[i];
   }
   static void stream(float* p, T x) { store(p, x); }
   static void fence() {}
