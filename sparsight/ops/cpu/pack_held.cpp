@@ -73,7 +73,7 @@ void unpack(const void* tiles, const TileLayout& layout, int64_t experts, void* 
 at::Tensor pack_held(const at::Tensor& w1, const at::Tensor& w2, const TileLayout& layout) {
   const int64_t experts = w1.size(0);
   // The pool's memory comes in large pages, which long streams are read from faster.
-  const at::Tensor tiles = empty_from_pool({experts, layout.expert_bytes() / 4}).view(at::kByte);
+  at::Tensor tiles = empty_from_pool({experts, layout.expert_bytes() / 4}).view(at::kByte);
   (layout.type == WeightType::bf16 ? pack<uint16_t> : pack<int8_t>)(w1.const_data_ptr(), w2.const_data_ptr(), layout,
                                                                     experts, tiles.data_ptr());
   return tiles;
