@@ -1,11 +1,13 @@
 light_sources(
   ops/activation.cpp
+  ops/cpu/combine_parts.cpp
   ops/cpu/expert_mlp.cpp
   ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
   ops/cpu/pack_held.cpp
   ops/cpu/pool.cpp
+  ops/cpu/task_plan.cpp
   ops/random_fill.cpp
   ops/rows.cpp
   ops/sort_by_expert.cpp

@@ -6,22 +6,15 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/task_plan.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight::cpu {
 namespace {
-
-constexpr int64_t kRowBlock = 144;     // rows of a task: with their hidden block they stay in a 2 MB cache
-constexpr int64_t kFewTasks = 32;      // with fewer tasks than this, each is cut along the hidden layer too
-constexpr int64_t kCombineGrain = 32;  // tokens
-
-// Rows first .. first + count of one expert, and blocks chunk .. chunk_end of its hidden layer, the part `part` of it.
-struct Task {
-  int64_t expert, first, count, part, chunk, chunk_end;
-};
 
 struct Shape {
   int64_t experts, width, hidden, rows;  // E, D, F, R
@@ -32,30 +25,6 @@ struct Shape {
 
 Shape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
-}
-
-struct Plan {
-  std::vector<Task> tasks;
-  int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
-};
-
-Plan make_plan(const int64_t* offset, const Shape& shape) {
-  int64_t blocks = 0;
-  for (int64_t e = 0; e < shape.experts; ++e) blocks += (offset[e + 1] - offset[e] + kRowBlock - 1) / kRowBlock;
-  Plan plan;
-  const int64_t chunks = shape.chunks();
-  if (blocks > 0) plan.parts = std::clamp<int64_t>((kFewTasks + blocks - 1) / blocks, 1, chunks);
-  plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
-  for (int64_t e = 0; e < shape.experts; ++e) {
-    const int64_t count = offset[e + 1] - offset[e], pieces = (count + kRowBlock - 1) / kRowBlock;
-    for (int64_t p = 0; p < pieces; ++p) {
-      const int64_t first = offset[e] + count * p / pieces, end = offset[e] + count * (p + 1) / pieces;
-      for (int64_t part = 0; part < plan.parts; ++part)
-        plan.tasks.push_back(
-            {e, first, end - first, part, chunks * part / plan.parts, chunks * (part + 1) / plan.parts});
-    }
-  }
-  return plan;
 }
 
 // What each thread works in.
@@ -87,28 +56,6 @@ void gather(const float* tokens, const int64_t* row_token, const Task& task, int
   }
 }
 
-// out[j] = sum over the rows r of token j, and over parts, of gate[r] * part[r].
-void combine(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t parts,
-             int64_t width, float* out) {
-  const int64_t *row_of = map.token_rows.const_data_ptr<int64_t>(),
-                *offset = map.token_offsets.const_data_ptr<int64_t>();
-  const int64_t count = map.row_token.size(0);
-  at::parallel_for(0, map.tokens, kCombineGrain, [&](int64_t begin, int64_t end) {
-    std::vector<const float*> from;
-    std::vector<float> factor;
-    for (int64_t j = begin; j < end; ++j) {
-      from.clear();
-      factor.clear();
-      for (int64_t i = offset[j]; i < offset[j + 1]; ++i)
-        for (int64_t p = 0; p < parts; ++p) {
-          from.push_back(rows + (p * count + row_of[i]) * width);
-          factor.push_back(gate ? gate[row_of[i]] : 1.0f);
-        }
-      kernels.scaled_sum(from.data(), factor.data(), static_cast<int64_t>(from.size()), out + j * width, width);
-    }
-  });
-}
-
 at::Tensor float_gate(const ExpertRows& rows) {
   return rows.gate.defined() ? rows.gate.to(at::kFloat).contiguous() : rows.gate;
 }
@@ -132,7 +79,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
   const Kernels& kernel = kernels();
   const Shape shape = w.shape;
   const int64_t width = shape.width, hidden = shape.hidden;
-  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape);
+  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape.experts, shape.chunks());
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = data(tokens), *b1 = w.b1, *b2 = w.b2;
   if (before) *before = empty_from_pool({shape.rows, hidden});
@@ -183,7 +130,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
 
   at::Tensor out = at::empty({rows.map.tokens, width}, tokens.options());
   const at::Tensor gate = float_gate(rows);
-  combine(kernel, rows.map, data(gate), row_out, plan.parts, width, out.data_ptr<float>());
+  combine_parts(kernel, rows.map, data(gate), row_out, width, plan.parts, width, out.data_ptr<float>());
   return out;
 }
 
@@ -215,7 +162,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   const int64_t width = shape.width, hidden = shape.hidden, count = shape.rows, chunks = shape.chunks();
   const int64_t* offset = rows.offsets.const_data_ptr<int64_t>();
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
-  const Plan plan = make_plan(offset, shape);
+  const Plan plan = make_plan(offset, shape.experts, shape.chunks());
   const at::Tensor gates = float_gate(rows);
   const float *x = data(tokens), *g = data(grad), *gate = data(gates), *kept = data(before);
   const float *w1 = data(w.w1), *b1 = data(w.b1), *w2 = data(w.w2), *b2 = data(w.b2);
@@ -336,7 +283,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
 
   if (needs.tokens) {
     out.tokens = at::empty({rows.map.tokens, width}, tokens.options());
-    combine(kernel, rows.map, nullptr, rows_grad, plan.parts, width, out.tokens.data_ptr<float>());
+    combine_parts(kernel, rows.map, nullptr, rows_grad, width, plan.parts, width, out.tokens.data_ptr<float>());
   }
   if (needs.gate) {
     at::Tensor gate_out = at::empty({count}, tokens.options());

@@ -5,65 +5,16 @@
 
 #include <ATen/ops/empty.h>
 
+#include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/kernels_amx.h"
+#include "sparsight/ops/cpu/task_plan.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kTileRowBlock = 144;
-constexpr int64_t kFewTileTasks = 32;
-constexpr int64_t kTileCombineGrain = 32;
-
-struct TileTask {
-  int64_t expert, first, count, part, chunk, chunk_end;
-};
-struct TilePlan {
-  std::vector<TileTask> tasks;
-  int64_t parts = 1;
-};
-
-TilePlan make_tile_plan(const int64_t* offset, int64_t experts, int64_t chunks) {
-  int64_t blocks = 0;
-  for (int64_t e = 0; e < experts; ++e) blocks += (offset[e + 1] - offset[e] + kTileRowBlock - 1) / kTileRowBlock;
-  TilePlan plan;
-  if (blocks > 0) plan.parts = std::clamp<int64_t>((kFewTileTasks + blocks - 1) / blocks, 1, chunks);
-  plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
-  for (int64_t e = 0; e < experts; ++e) {
-    const int64_t count = offset[e + 1] - offset[e], pieces = (count + kTileRowBlock - 1) / kTileRowBlock;
-    for (int64_t p = 0; p < pieces; ++p) {
-      const int64_t first = offset[e] + count * p / pieces, end = offset[e] + count * (p + 1) / pieces;
-      for (int64_t part = 0; part < plan.parts; ++part)
-        plan.tasks.push_back(
-            {e, first, end - first, part, chunks * part / plan.parts, chunks * (part + 1) / plan.parts});
-    }
-  }
-  return plan;
-}
-
 const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
-
-void combine_tiles(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t ld,
-                   int64_t parts, int64_t width, float* out) {
-  const int64_t *row_of = map.token_rows.const_data_ptr<int64_t>(),
-                *offset = map.token_offsets.const_data_ptr<int64_t>();
-  const int64_t count = map.row_token.size(0);
-  at::parallel_for(0, map.tokens, kTileCombineGrain, [&](int64_t begin, int64_t end) {
-    std::vector<const float*> from;
-    std::vector<float> factor;
-    for (int64_t j = begin; j < end; ++j) {
-      from.clear();
-      factor.clear();
-      for (int64_t i = offset[j]; i < offset[j + 1]; ++i)
-        for (int64_t p = 0; p < parts; ++p) {
-          from.push_back(rows + (p * count + row_of[i]) * ld);
-          factor.push_back(gate ? gate[row_of[i]] : 1.0f);
-        }
-      kernels.scaled_sum(from.data(), factor.data(), static_cast<int64_t>(from.size()), out + j * width, width);
-    }
-  });
-}
 
 // What each thread works in.
 struct TileScratch {
@@ -101,17 +52,17 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const Kernels& kernel = kernels();
   const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded_width();
   const int64_t count = rows.map.row_token.size(0);
-  const TilePlan plan = make_tile_plan(rows.offsets.const_data_ptr<int64_t>(), held.experts, layout.chunks());
+  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), held.experts, layout.chunks());
   const auto tasks = static_cast<int64_t>(plan.tasks.size());
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = floats_of(tokens), *b1 = floats_of(held.weights.b1), *b2 = floats_of(held.weights.b2);
   const float *scale1 = floats_of(held.scale1), *scale2 = floats_of(held.scale2);
   const char* weights = static_cast<const char*>(held.tiles.const_data_ptr());
-  const auto weights_of = [&](const TileTask& task) { return weights + task.expert * layout.expert_bytes(); };
+  const auto weights_of = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
   float* const row_out = results().floats(plan.parts * count * wide);
 
   run_tasks(tasks, [&](int64_t number, const auto& claim) {
-    const TileTask& task = plan.tasks[static_cast<size_t>(number)];
+    const Task& task = plan.tasks[static_cast<size_t>(number)];
     TileScratch& mine = tile_scratch();
     const TileRegisters registers;
     const TileRows in = space_for(layout.type, task.count, wide, mine.rows, mine.row_scale);
@@ -144,7 +95,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
       if (c + 1 < task.chunk_end) {
         down.next = weights_of(task) + layout.first_weights(c + 1);
       } else if (const int64_t then = claim(); then < tasks) {
-        const TileTask& soon = plan.tasks[static_cast<size_t>(then)];
+        const Task& soon = plan.tasks[static_cast<size_t>(then)];
         down.next = weights_of(soon) + layout.first_weights(soon.chunk);
       }
       tile_product(down, c > task.chunk, row_out + (task.part * count + task.first) * wide, wide);
@@ -153,7 +104,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
 
   at::Tensor out = at::empty({rows.map.tokens, width}, tokens.options());
   const at::Tensor gate = rows.gate.defined() ? rows.gate.to(at::kFloat).contiguous() : rows.gate;
-  combine_tiles(kernel, rows.map, floats_of(gate), row_out, wide, plan.parts, width, out.data_ptr<float>());
+  combine_parts(kernel, rows.map, floats_of(gate), row_out, wide, plan.parts, width, out.data_ptr<float>());
   return out;
 }
 

@@ -183,8 +183,6 @@ void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t column
   }
 }
 
-inline const char* bytes(const void* p) { return static_cast<const char*>(p); }
-
 constexpr int64_t kSlice = 8;  // rows of B that are read at a time for few rows of A
 
 template <class V, class W, bool kTransposed>

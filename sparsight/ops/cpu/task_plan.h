@@ -1,0 +1,23 @@
+// How the work of a layer's experts is cut into tasks: by the numbers of rows alone, so that results do not depend on
+// the number of threads. Letters: moe/axes.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace sparsight::cpu {
+
+// Rows first .. first + count of one expert, and blocks chunk .. chunk_end of its hidden layer, the part `part` of it.
+struct Task {
+  int64_t expert, first, count, part, chunk, chunk_end;
+};
+
+struct Plan {
+  std::vector<Task> tasks;
+  int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
+};
+
+// offset: [E+1]; chunks: blocks of the hidden layer.
+Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks);
+
+}  // namespace sparsight::cpu
