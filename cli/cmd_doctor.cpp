@@ -44,9 +44,9 @@ void look_at_processor(Findings& findings) {
   else
     findings.fact(cat(threads, " threads on ", cores, " cores"));
   double busy = 0;  // processes that ran or wanted to in the last minute, on average
-  if (getloadavg(&busy, 1) == 1 && busy > 0.5 && !std::getenv("GOMP_SPINCOUNT"))
+  if (getloadavg(&busy, 1) == 1 && busy > 0.5)
     findings.note(cat("other processes keep about ", std::lround(std::ceil(busy)),
-                      " cores busy: GOMP_SPINCOUNT=2000 in the environment lets training live beside them"));
+                      " cores busy: training takes longer beside them"));
 }
 
 void look_at_memory(Findings& findings) {
