@@ -65,6 +65,7 @@ struct Kernels {
 const Kernels& kernels_baseline();
 const Kernels& kernels_avx2();
 const Kernels& kernels_avx512();
+const Kernels& kernels_amx();
 const Kernels& kernels();  // of the active level
 
 }  // namespace sparsight::cpu

@@ -6,7 +6,6 @@
 namespace sparsight::cpu {
 namespace {
 
-// All tiles have 16 rows of 64 bytes. 0 to 3 hold sums, 4 and 5 rows, 6 and 7 weights.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -147,10 +146,11 @@ float put_int8_row(const RowPlace& place, const float* x, int64_t columns, int64
 
 }  // namespace
 
-TileRegisters::TileRegisters() {
-  static constexpr TileConfig kConfig;
+TileRegisters::TileRegisters(int64_t rows) {
+  TileConfig config;
+  for (int tile = 0; tile < 6; ++tile) config.rows[tile] = static_cast<uint8_t>(rows);
   asm volatile("sttilecfg %0" : "=m"(before_));
-  asm volatile("ldtilecfg %0" ::"m"(kConfig));
+  asm volatile("ldtilecfg %0" ::"m"(config));
 }
 
 TileRegisters::~TileRegisters() { asm volatile("ldtilecfg %0" ::"m"(before_)); }  // all zeros: releases
