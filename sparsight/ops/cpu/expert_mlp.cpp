@@ -79,7 +79,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
   const Kernels& kernel = kernels();
   const Shape shape = w.shape;
   const int64_t width = shape.width, hidden = shape.hidden;
-  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape.experts, shape.chunks());
+  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape.experts, shape.chunks(), kernel.task_rows);
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = data(tokens), *b1 = w.b1, *b2 = w.b2;
   if (before) *before = empty_from_pool({shape.rows, hidden});
@@ -162,7 +162,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   const int64_t width = shape.width, hidden = shape.hidden, count = shape.rows, chunks = shape.chunks();
   const int64_t* offset = rows.offsets.const_data_ptr<int64_t>();
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
-  const Plan plan = make_plan(offset, shape.experts, shape.chunks());
+  const Plan plan = make_plan(offset, shape.experts, shape.chunks(), kernel.task_rows);
   const at::Tensor gates = float_gate(rows);
   const float *x = data(tokens), *g = data(grad), *gate = data(gates), *kept = data(before);
   const float *w1 = data(w.w1), *b1 = data(w.b1), *w2 = data(w.w2), *b2 = data(w.b2);

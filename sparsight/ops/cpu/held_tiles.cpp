@@ -52,7 +52,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const Kernels& kernel = kernels();
   const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded_width();
   const int64_t count = rows.map.row_token.size(0);
-  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), held.experts, layout.chunks());
+  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), held.experts, layout.chunks(), kernel.task_rows);
   const auto tasks = static_cast<int64_t>(plan.tasks.size());
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = floats_of(tokens), *b1 = floats_of(held.weights.b1), *b2 = floats_of(held.weights.b2);

@@ -16,7 +16,8 @@ inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlo
 enum class WeightType { fp32, bf16, int8 };
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
-// whatever the sizes of blocks: the bits do not depend on how the work is cut.
+// whatever the sizes of blocks: the bits do not depend on how the work is cut. (At the AMX level that holds as long as
+// few rows stay few: kernels_amx_fp32.cpp.)
 struct Product {
   int64_t m = 0, n = 0, k = 0;
 
@@ -51,6 +52,7 @@ struct Product {
 struct Kernels {
   void (*product)(const Product& p, float* panel);
   int64_t panel_floats;  // size of `panel`, 64-byte aligned
+  int64_t task_rows;     // that one thread multiplies at a time: with their hidden block they stay in a 2 MB cache
   // out[c] = act(x[c]), slope[c] = act'(x[c])
   void (*activate)(int activation, const float* x, float* out, float* slope, int64_t count);
   // Per row: dot = <active, grad>; grad = gate * grad * slope(before); active = gate * act(before). One row of one

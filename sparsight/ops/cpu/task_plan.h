@@ -17,7 +17,7 @@ struct Plan {
   int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
 };
 
-// offset: [E+1]; chunks: blocks of the hidden layer.
-Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks);
+// offset: [E+1]; chunks: blocks of the hidden layer; most_rows: of a task.
+Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t most_rows);
 
 }  // namespace sparsight::cpu

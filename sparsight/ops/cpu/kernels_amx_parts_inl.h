@@ -1,0 +1,170 @@
+// Cuts fp32 matrices into three bf16 parts, high + middle + low, of eight bits each (exactly: 24 bits), as tiles.
+// Included by kernels_amx_fp32.cpp only. See kernels_amx.h for the tiles.
+#pragma once
+
+#include <immintrin.h>
+
+#include "sparsight/ops/cpu/kernels_amx.h"
+
+namespace sparsight::cpu {
+namespace {
+
+constexpr int64_t kParts = 3;
+constexpr int64_t kDeep = 32;                       // elements of the depth in a tile
+constexpr int64_t kAcross = 2 * kTileRows;          // rows of A or columns of B that are multiplied at a time
+constexpr int64_t kStep = kParts * 2 * kTileBytes;  // of either operand: kDeep x kAcross elements
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t pieces_of(int64_t count, int64_t most) { return (count + most - 1) / most; }
+inline __mmask16 first_lanes(int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
+}
+
+// The parts of two vectors, each pair of elements in 32 bits: of `even` in the lower half.
+inline void cut(__m512 even, __m512 odd, __m512i* high, __m512i* middle, __m512i* low) {
+  constexpr __mmask32 kUpper = 0xaaaaaaaa;
+  const auto joined = [&] {
+    return _mm512_mask_mov_epi16(_mm512_srli_epi32(_mm512_castps_si512(even), 16), kUpper, _mm512_castps_si512(odd));
+  };
+  const auto rest = [&](__m512 x) {
+    return _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_maskz_mov_epi16(kUpper, _mm512_castps_si512(x))));
+  };
+  *high = joined();
+  even = rest(even), odd = rest(odd);
+  *middle = joined();
+  even = rest(even), odd = rest(odd);
+  *low = joined();
+}
+
+// out[j][i] = in[i][j], 16 x 16 elements of 32 bits.
+inline void transpose(const char* in, char* out) {
+  for (int q = 0; q < 4; ++q) {
+    __m512i r[4];
+    for (int i = 0; i < 4; ++i) {
+      const auto quarter = [&](int row) {
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(in + (row * 4 + i) * 64 + 16 * q));
+      };
+      __m512i x = _mm512_castsi128_si512(quarter(0));
+      x = _mm512_inserti32x4(x, quarter(1), 1);
+      x = _mm512_inserti32x4(x, quarter(2), 2);
+      r[i] = _mm512_inserti32x4(x, quarter(3), 3);
+    }
+    const __m512i a = _mm512_unpacklo_epi32(r[0], r[1]), b = _mm512_unpackhi_epi32(r[0], r[1]);
+    const __m512i c = _mm512_unpacklo_epi32(r[2], r[3]), d = _mm512_unpackhi_epi32(r[2], r[3]);
+    char* to = out + 4 * q * 64;
+    _mm512_store_si512(to, _mm512_unpacklo_epi64(a, c));
+    _mm512_store_si512(to + 64, _mm512_unpackhi_epi64(a, c));
+    _mm512_store_si512(to + 128, _mm512_unpacklo_epi64(b, d));
+    _mm512_store_si512(to + 192, _mm512_unpackhi_epi64(b, d));
+  }
+}
+
+// An operand in memory: element (deep, across) is at[deep * ld + across], or at[deep + across * ld] if not `deep_rows`.
+struct Source {
+  const float* at;
+  int64_t ld, depth, across;
+  bool deep_rows;
+};
+
+// Three lines of tiles from two vectors: the parts lie `apart` bytes from each other.
+inline void put_line(char* to, int64_t apart, __m512 even, __m512 odd) {
+  __m512i high, middle, low;
+  cut(even, odd, &high, &middle, &low);
+  _mm512_store_si512(to, high);
+  _mm512_store_si512(to + apart, middle);
+  _mm512_store_si512(to + 2 * apart, low);
+}
+
+// Cuts kDeep x 16 elements, from (0, 0) of `s` on, into the tiles at to, to + 2 kTileBytes and to + 4 kTileBytes, whose
+// rows are along the depth if `rows_are_deep` and else across it. Elements l and l + 16 of the depth make a pair. What
+// is not there is 0.
+inline void cut_tile(const Source& s, bool rows_are_deep, char* to) {
+  alignas(64) char space[kParts * kTileBytes];
+  const bool turned = s.deep_rows != rows_are_deep;
+  char* const out = turned ? space : to;
+  const int64_t apart = turned ? kTileBytes : 2 * kTileBytes;
+  if (s.deep_rows && s.depth >= kDeep && s.across >= 16) {
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < 16; ++r)
+      put_line(out + r * 64, apart, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + (r + 16) * s.ld));
+  } else if (s.deep_rows) {
+    const __mmask16 across = first_lanes(s.across);
+    for (int64_t r = 0; r < 16; ++r)
+      put_line(out + r * 64, apart, _mm512_maskz_loadu_ps(r < s.depth ? across : 0, s.at + r * s.ld),
+               _mm512_maskz_loadu_ps(r + 16 < s.depth ? across : 0, s.at + (r + 16) * s.ld));
+  } else if (!turned && s.depth >= kDeep) {
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < least(16, s.across); ++r)
+      put_line(out + r * 64, apart, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + r * s.ld + 16));
+  } else {
+    const __mmask16 lower = first_lanes(s.depth), upper = first_lanes(s.depth - 16);
+    const int64_t rows = turned ? 16 : least(16, s.across);  // of A: nobody reads the rows that are not there
+    for (int64_t r = 0; r < rows; ++r)
+      put_line(out + r * 64, apart, _mm512_maskz_loadu_ps(r < s.across ? lower : 0, s.at + r * s.ld),
+               _mm512_maskz_loadu_ps(r < s.across ? upper : 0, s.at + r * s.ld + 16));
+  }
+  if (turned)
+    for (int64_t part = 0; part < kParts; ++part) transpose(space + part * kTileBytes, to + part * 2 * kTileBytes);
+}
+
+// Rows of A, at most 2 tile_rows: its steps one after the other.
+inline void cut_rows(const Source& s, int64_t tile_rows, char* to) {
+  for (int64_t l = 0; l < s.depth; l += kDeep, to += kStep)
+    for (int64_t first = 0; first < s.across; first += tile_rows) {
+      const float* at = s.deep_rows ? s.at + l * s.ld + first : s.at + first * s.ld + l;
+      cut_tile({at, s.ld, s.depth - l, least(tile_rows, s.across - first), s.deep_rows}, false,
+               to + (first > 0 ? kTileBytes : 0));
+    }
+}
+
+// Cuts a panel of B bit by bit, while another one is multiplied: its steps one after the other.
+class Cutter {
+ public:
+  Cutter(const Source& source, char* to) : source_(source), to_(to) { left_ = pieces_of(source.depth, kDeep) * kUnits; }
+
+  // To be called `times` times before all is cut.
+  void spread_over(int64_t times) { all_ = left_, times_ = times; }
+  void cut_some() {
+    for (credit_ += all_; credit_ >= times_ && left_ > 0; credit_ -= times_) cut_next();
+  }
+  void cut_all() {
+    while (left_ > 0) cut_next();
+  }
+
+ private:
+  static constexpr int64_t kUnits = 4, kPairs = 16 / kUnits;  // units of a step: some pairs of rows, or half a tile
+
+  [[gnu::noinline]] void cut_next() {
+    --left_;
+    const int64_t l = step_ * kDeep;
+    char* const to = to_ + step_ * kStep;
+    if (!source_.deep_rows) {
+      if (unit_ % 2 == 0) {
+        const int64_t column = unit_ / 2 * 16;
+        cut_tile({source_.at + column * source_.ld + l, source_.ld, source_.depth - l, source_.across - column, false},
+                 true, to + unit_ / 2 * kTileBytes);
+      }
+    } else if (l + kDeep <= source_.depth && source_.across >= kAcross) {
+      const float *even = source_.at + (l + unit_ * kPairs) * source_.ld, *odd = even + 16 * source_.ld;
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kPairs; ++i)
+        for (int64_t tile = 0; tile < 2; ++tile)
+          put_line(to + tile * kTileBytes + (unit_ * kPairs + i) * 64, 2 * kTileBytes,
+                   _mm512_loadu_ps(even + i * source_.ld + tile * 16),
+                   _mm512_loadu_ps(odd + i * source_.ld + tile * 16));
+    } else if (unit_ % 2 == 0) {
+      const int64_t column = unit_ / 2 * 16;
+      cut_tile({source_.at + l * source_.ld + column, source_.ld, source_.depth - l, source_.across - column, true},
+               true, to + unit_ / 2 * kTileBytes);
+    }
+    if (++unit_ == kUnits) unit_ = 0, ++step_;
+  }
+
+  Source source_;
+  char* to_;
+  int64_t left_ = 0, all_ = 0, times_ = 1, credit_ = 0;
+  int64_t step_ = 0, unit_ = 0;
+};
+
+}  // namespace
+}  // namespace sparsight::cpu
