@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/pool.h"
 #include "sparsight/ops/ref/rows.h"
 
 namespace sparsight {
@@ -29,6 +30,12 @@ at::Tensor wide_weight(const at::Tensor& weight, const at::Tensor& values) {
 template <class T>
 const Wide<T>* data_or_null(const at::Tensor& weight) {
   return weight.defined() ? weight.const_data_ptr<Wide<T>>() : nullptr;
+}
+
+// [count,D] of the type of rows [_,D].
+at::Tensor empty_like_rows(const at::Tensor& rows, int64_t count) {
+  return rows.scalar_type() == at::kFloat ? cpu::empty_from_pool({count, rows.size(1)})
+                                          : at::empty({count, rows.size(1)}, rows.options());
 }
 
 int64_t grain(int64_t width) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)); }
@@ -75,7 +82,7 @@ at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const
   const at::Tensor in = values.contiguous(), scale = wide_weight(weight, values);
   const int64_t rows = map.row_token.size(0), width = in.size(1);
   const int64_t* token = map.row_token.const_data_ptr<int64_t>();
-  at::Tensor out = at::empty({rows, width}, in.options());
+  at::Tensor out = empty_like_rows(in, rows);
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "spread_rows", [&] {
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     const auto* w = data_or_null<scalar_t>(scale);
@@ -102,7 +109,7 @@ at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowM
   const int64_t width = in.size(1);
   const int64_t* row_of = map.token_rows.const_data_ptr<int64_t>();
   const int64_t* offset = map.token_offsets.const_data_ptr<int64_t>();
-  at::Tensor out = at::empty({map.tokens, width}, in.options());
+  at::Tensor out = empty_like_rows(in, map.tokens);
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "sum_rows", [&] {
     using Sum = Wide<scalar_t>;
     const scalar_t* from = in.const_data_ptr<scalar_t>();

@@ -128,7 +128,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
     }
   });
 
-  at::Tensor out = at::empty({rows.map.tokens, width}, tokens.options());
+  at::Tensor out = empty_from_pool({rows.map.tokens, width});
   const at::Tensor gate = float_gate(rows);
   combine_parts(kernel, rows.map, data(gate), row_out, width, plan.parts, width, out.data_ptr<float>());
   return out;
@@ -282,7 +282,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   });
 
   if (needs.tokens) {
-    out.tokens = at::empty({rows.map.tokens, width}, tokens.options());
+    out.tokens = empty_from_pool({rows.map.tokens, width});
     combine_parts(kernel, rows.map, nullptr, rows_grad, width, plan.parts, width, out.tokens.data_ptr<float>());
   }
   if (needs.gate) {

@@ -69,7 +69,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
-  at::Tensor out = at::empty({rows.size(0), weight.size(2)}, rows.options());
+  at::Tensor out = empty_from_pool({rows.size(0), weight.size(2)});
   multiply_rows(rows, offsets, weight, /*transposed=*/false, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
                 out);
   return out;

@@ -1,6 +1,6 @@
-// Large tensors in large pages, whose memory goes back to a pool when they are freed: the gradients of weights, which
-// training frees and asks for again in every step, would otherwise be paged in anew each time, which costs more than
-// filling them.
+// Large tensors in large pages, whose memory goes back to a pool when they are freed: what a layer returns and the
+// gradients of its weights, freed and asked for again in every step, would otherwise be paged in anew each time, which
+// costs more than filling them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
