@@ -2,6 +2,7 @@
 
 #include <torch/types.h>
 
+#include "python/csrc/check_index.h"
 #include "sparsight/core/error.h"
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/sort_by_expert.h"
@@ -11,22 +12,13 @@ namespace {
 
 at::Tensor given(const OptionalTensor& x) { return x.value_or(at::Tensor()); }
 
-void check_range(const at::Tensor& index, const char* name, int64_t low, int64_t high) {
-  if (index.scalar_type() != torch::kLong) fail(name, " must be int64, got ", index.scalar_type());
-  if (index.numel() == 0) return;
-  const auto [least, most] = at::aminmax(index);
-  if (least.item<int64_t>() < low || most.item<int64_t>() >= high)
-    fail(name, " must lie between ", low, " and ", high - 1, ", got ", least.item<int64_t>(), " to ",
-         most.item<int64_t>());
-}
-
 // The token of each assignment: [A].
 at::Tensor tokens_of(const MoeMlpCall& call) {
   const int64_t tokens = call.tokens.size(0);
   if (call.token) {
     if (call.token->dim() != 1 || call.token->numel() != call.expert.numel())
       fail("token needs as many numbers as expert, got ", call.token->sizes(), " and ", call.expert.sizes());
-    check_range(*call.token, "token", 0, tokens);
+    check_index(*call.token, "token", 0, tokens);
     return *call.token;
   }
   if (call.expert.dim() != 2 || call.expert.size(0) != tokens)
@@ -53,7 +45,7 @@ Prepared prepare(const MoeMlpCall& call) {
   if (call.kept && (call.kept->sizes() != call.expert.sizes() || call.kept->scalar_type() != torch::kBool))
     fail("kept must be bool of the shape of expert, ", call.expert.sizes(), "; got ", call.kept->scalar_type(), " ",
          call.kept->sizes());
-  check_range(call.expert, "expert", -1, call.w1.size(0));
+  check_index(call.expert, "expert", -1, call.w1.size(0));
   const at::Tensor expert = call.expert.reshape({-1});
   at::Tensor kept = expert >= 0;
   if (call.kept) kept = kept.logical_and_(call.kept->reshape({-1}));

@@ -107,9 +107,11 @@ std::vector<Tensor> init(Text config, int64_t dim, int64_t seed, Text path) {
 }
 
 std::vector<Tensor> after_step(Text config, int64_t dim, TensorList weights, TensorList scores, TensorList chosen_count,
-                               TensorList valid) {
-  return with_python_errors(
-      [&] { return weights_after_step(std::string(config), weights, scores, chosen_count, valid, dim); });
+                               TensorList valid, TensorList group_scores, TensorList group_count) {
+  return with_python_errors([&] {
+    return weights_after_step(std::string(config), dim, weights,
+                              {scores, chosen_count, valid, group_scores, group_count});
+  });
 }
 
 }  // namespace
@@ -119,14 +121,14 @@ TORCH_LIBRARY(sparsight, m) {
       "route(str config, Tensor tokens, SymInt images, Tensor[] weights, Tensor seed, Tensor? valid, "
       "Tensor? token_id, Tensor? target, str draw_names, Tensor[] draws) -> (Tensor gate, "
       "Tensor losses, Tensor logits, Tensor scores, Tensor token, Tensor expert, Tensor rank, Tensor kept, "
-      "Tensor chosen_count)");
+      "Tensor chosen_count, Tensor group_scores, Tensor group_chosen)");
   m.def(
       "mix(str config, Tensor tokens, SymInt images, Tensor[] weights, Tensor? valid=None) -> (Tensor dispatch, "
       "Tensor combine, Tensor logits)");
   m.def(
       "routing_loss(str config, SymInt images=1, Tensor? logits=None, Tensor? noisy_logits=None, "
       "Tensor? noise_scale=None, Tensor? scores=None, Tensor? gate=None, Tensor? expert=None, Tensor? valid=None, "
-      "Tensor? target=None, Tensor? threshold=None) -> Tensor");
+      "Tensor? target=None, Tensor? threshold=None, Tensor? token=None) -> Tensor");
   m.def(
       "routing_backward(int kind, str config, SymInt images, str draw_names, Tensor?[] inputs, Tensor?[] grads, "
       "bool[] needs) -> Tensor[]");
@@ -142,9 +144,10 @@ TORCH_LIBRARY(sparsight, m) {
       "(Tensor tokens, Tensor gate, Tensor w1, Tensor b1, Tensor w2, Tensor b2)");
   m.def(
       "router_after_step(str config, int dim, Tensor[] weights, Tensor[] scores, Tensor[] chosen_count, "
-      "Tensor[] valid) -> Tensor[]");
+      "Tensor[] valid, Tensor[] group_scores, Tensor[] group_count) -> Tensor[]");
   m.def("describe_router(str config, int dim) -> str", &describe);
   m.def("list_routers() -> str", &list_routers);
+  m.def("list_losses() -> str", &list_losses);
   m.def("version() -> str", [] { return std::string(SPARSIGHT_VERSION); });
   m.def("init_router(str config, int dim, int seed, str path) -> Tensor[]", &init);
 }

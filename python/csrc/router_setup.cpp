@@ -13,6 +13,17 @@ namespace {
 
 bool is_soft(const RouterSetup& setup) { return dynamic_cast<SoftRouter*>(setup.router.get()) != nullptr; }
 
+// As much of a routing as routers learn from.
+Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const at::Tensor& valid) {
+  Routing routing;
+  routing.tokens = scores.size(0);
+  routing.experts = scores.size(1);
+  routing.scores = scores;
+  routing.chosen_count = chosen_count;
+  routing.valid = valid;
+  return routing;
+}
+
 // Placeholders of the holders while no call is on.
 void release(const at::Tensor& holder) { holder.set_data(at::empty({0}, holder.options().requires_grad(false))); }
 
@@ -48,6 +59,7 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
     per_token = nothing.per_token;
     has_logits = nothing.clean_logits.defined();
     has_scores = nothing.scores.defined();
+    groups = nothing.groups ? nothing.groups->experts : 0;
   }
 }
 
@@ -82,9 +94,9 @@ std::string describe_router(const std::string& config, int64_t dim) {
   for (size_t i = 0; i < setup.losses.weights.size(); ++i)
     if (setup.losses.weights[i] > 0) losses[routing_losses()[i].name] = setup.losses.weights[i];
   return Json{
-      {"weights", weights},        {"soft", is_soft(setup)},       {"learns", setup.router->learns_from_routings()},
-      {"losses", losses},          {"per_token", setup.per_token}, {"logits", setup.has_logits},
-      {"scores", setup.has_scores}}
+      {"weights", weights},         {"soft", is_soft(setup)},       {"learns", setup.router->learns_from_routings()},
+      {"losses", losses},           {"per_token", setup.per_token}, {"logits", setup.has_logits},
+      {"scores", setup.has_scores}, {"groups", setup.groups}}
       .dump();
 }
 
@@ -105,6 +117,12 @@ std::string list_routers() {
   return all.dump();
 }
 
+std::string list_losses() {
+  Json all = Json::object();
+  for (const RoutingLoss& loss : routing_losses()) all[loss.name] = loss.help;
+  return all.dump();
+}
+
 std::vector<at::Tensor> initial_weights(const std::string& config, int64_t dim, int64_t seed, const std::string& path) {
   const RouterSetup setup(config, dim);
   if (auto* initialized = dynamic_cast<Initialized*>(setup.router.get()))
@@ -114,20 +132,24 @@ std::vector<at::Tensor> initial_weights(const std::string& config, int64_t dim, 
   return weights;
 }
 
-std::vector<at::Tensor> weights_after_step(const std::string& config, at::TensorList weights, at::TensorList scores,
-                                           at::TensorList chosen_count, at::TensorList valid, int64_t dim) {
-  if (scores.size() != chosen_count.size() || (!valid.empty() && valid.size() != scores.size()))
-    fail("each routing needs its scores and its chosen_count, got ", scores.size(), " and ", chosen_count.size());
+std::vector<at::Tensor> weights_after_step(const std::string& config, int64_t dim, at::TensorList weights,
+                                           const LearnedFrom& from) {
+  const size_t count = from.scores.size();
+  if (from.chosen_count.size() != count || (!from.valid.empty() && from.valid.size() != count))
+    fail("each routing needs its scores and its chosen_count, got ", count, " and ", from.chosen_count.size());
+  if (from.group_count.size() != from.group_scores.size() ||
+      (!from.group_scores.empty() && from.group_scores.size() != count))
+    fail("each routing on two levels needs its group_scores and group_count, got ", from.group_scores.size(), " and ",
+         from.group_count.size(), " for ", count, " routings");
   RouterSetup& setup = router_setup(config, dim);
   std::vector<at::Tensor> moved;
   for (const at::Tensor& weight : weights) moved.push_back(weight.detach().clone());
-  std::vector<Routing> routings(scores.size());
-  for (size_t i = 0; i < scores.size(); ++i) {
-    routings[i].experts = setup.experts;
-    routings[i].tokens = scores[i].size(0);
-    routings[i].scores = scores[i];
-    routings[i].chosen_count = chosen_count[i];
-    if (!valid.empty()) routings[i].valid = valid[i];
+  std::vector<Routing> routings;
+  for (size_t i = 0; i < count; ++i) {
+    const at::Tensor valid = from.valid.empty() ? at::Tensor() : from.valid[i];
+    routings.push_back(counted(from.scores[i], from.chosen_count[i], valid));
+    if (!from.group_scores.empty())
+      routings[i].groups = std::make_shared<const Routing>(counted(from.group_scores[i], from.group_count[i], valid));
   }
   const torch::NoGradGuard no_grad;
   const BoundWeights bound(setup, moved);

@@ -34,6 +34,7 @@ struct RouterSetup {
   // What a routing looks like, found by routing no tokens at all.
   int64_t per_token = 0;  // K; 0 where the number of assignments depends on the tokens
   bool has_logits = false, has_scores = false;
+  int64_t groups = 0;  // G of strictly balanced gating on two levels; else 0
 };
 
 // The calling thread's setup for this text, made by its first call.
@@ -53,14 +54,22 @@ class BoundWeights {
 };
 
 // JSON: {"weights": [{"name", "shape", "parameter", "integer"}], "soft", "learns", "losses": {name: weight},
-// "per_token", "logits", "scores"}.
+// "per_token", "logits", "scores", "groups"}.
 std::string describe_router(const std::string& config, int64_t dim);
 // JSON: {name: {"summary", "options": [{"name", "type", "allowed", "default", "help"}]}}.
 std::string list_routers();
+// JSON: {name: summary}.
+std::string list_losses();
 // The weights, in order, that the library would start with for a router at `path`.
 std::vector<at::Tensor> initial_weights(const std::string& config, int64_t dim, int64_t seed, const std::string& path);
+// What a router learns from: scores [N,E], chosen_count [E], valid [N] of each routing, and, of strictly balanced
+// gating on two levels, the same of its G groups.
+struct LearnedFrom {
+  at::TensorList scores, chosen_count, valid;
+  at::TensorList group_scores, group_count;  // empty of other routers
+};
 // after_step() of a router that learns from routings. Returns all weights; buffers may have moved.
-std::vector<at::Tensor> weights_after_step(const std::string& config, at::TensorList weights, at::TensorList scores,
-                                           at::TensorList chosen_count, at::TensorList valid, int64_t dim);
+std::vector<at::Tensor> weights_after_step(const std::string& config, int64_t dim, at::TensorList weights,
+                                           const LearnedFrom& from);
 
 }  // namespace sparsight::python

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <nlohmann/json.hpp>
 
+#include "python/csrc/check_index.h"
 #include "python/csrc/router_setup.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
@@ -49,6 +50,11 @@ void check_size(const at::Tensor& tensor, const char* name, std::vector<int64_t>
     fail(name, " has the shape ", tensor.sizes(), ", expected ", at::IntArrayRef(expected));
 }
 
+void check_valid(const at::Tensor& valid, int64_t tokens) {
+  check_size(valid, "valid", {tokens});
+  if (valid.defined() && valid.scalar_type() != torch::kBool) fail("valid must be bool, got ", valid.scalar_type());
+}
+
 std::vector<std::string> split(std::string_view names) {
   std::vector<std::string> parts;
   while (!names.empty()) {
@@ -82,7 +88,15 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
   }
   const at::Tensor logits = matrix_or_nothing(r.clean_logits, setup, gate);
   const at::Tensor scores = matrix_or_nothing(r.scores, setup, gate);
-  std::vector<at::Tensor> outputs{gate, losses, logits, scores, token, expert, rank, kept, r.chosen_count};
+  at::Tensor group_scores = torch::zeros({0, 0}, gate.options().requires_grad(false));
+  at::Tensor group_chosen = torch::zeros({0, 0}, kept.options());
+  if (r.groups) {
+    group_scores = r.groups->scores;
+    group_chosen = torch::zeros(group_scores.sizes(), kept.options())
+                       .index_put_({r.groups->token, r.groups->expert}, torch::ones({}, kept.options()));
+  }
+  std::vector<at::Tensor> outputs{gate, losses, logits,         scores,       token,       expert,
+                                  rank, kept,   r.chosen_count, group_scores, group_chosen};
   for (size_t i = 0; i < outputs.size(); ++i) {  // outputs of operators share no memory
     outputs[i] = outputs[i].contiguous();
     for (size_t j = 0; j < i; ++j)
@@ -110,7 +124,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
   if (dynamic_cast<SoftRouter*>(setup.router.get())) fail("this router mixes tokens: it has no routing, call mix");
   const TokenLayout layout = layout_of(tokens, call.images, setup.prefix);
-  check_size(valid, "valid", {tokens.size(0)});
+  check_valid(valid, tokens.size(0));
   check_size(inputs[3], "token_id", {tokens.size(0)});
   check_size(target, "target", {call.images, setup.experts});
   const std::vector<std::string> draws = split(call.draws);
@@ -136,7 +150,7 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
   auto* soft = dynamic_cast<SoftRouter*>(setup.router.get());
   if (!soft) fail("this router chooses experts: it has no mixture, call route");
-  check_size(valid, "valid", {tokens.size(0)});
+  check_valid(valid, tokens.size(0));
   const BoundWeights bound(setup, at::TensorList(inputs).slice(kBeforeWeights));
   RouterInput input{tokens, layout_of(tokens, call.images, setup.prefix), "moe", {}, {}, 0};
   input.pool.valid = valid;
@@ -155,6 +169,50 @@ const RoutingLoss& loss_named(const std::string& name) {
              ")");
 }
 
+// The inputs of a loss, by place.
+constexpr size_t kLogits = 0, kNoisyLogits = 1, kNoiseScale = 2, kScores = 3, kGate = 4, kExpert = 5, kValid = 6,
+                 kTarget = 7, kThreshold = 8, kToken = 9;
+
+// Sets tokens and the choices: of expert and gate [N,K], or with token [A]. What has expert -1 was not chosen.
+void choose(Routing& routing, const std::string& loss, const std::vector<at::Tensor>& inputs, const at::Tensor& ranked,
+            int64_t k) {
+  const at::Tensor& token = inputs[kToken];
+  at::Tensor expert = inputs[kExpert], gate = inputs[kGate];
+  if (!expert.defined() && !token.defined()) {
+    if (!ranked.defined() || ranked.dim() != 2 || ranked.size(1) != routing.experts || k < 1 || k > routing.experts)
+      fail("the loss needs expert [N,K], or logits or scores [N,", routing.experts,
+           "] and 1 <= k <= ", routing.experts);
+    expert = top_experts(ranked.detach(), k);
+  }
+  if (!expert.defined() || expert.dim() != (token.defined() ? 1 : 2))
+    fail("expert must be int64 [N,K], or [A] where token [A] says whose each choice is; got ",
+         expert.defined() ? expert.sizes() : at::IntArrayRef());
+  check_index(expert, "expert", -1, routing.experts);
+  check_size(gate, "gate", expert.sizes().vec());
+  if (!gate.defined()) {
+    if (loss == "importance") fail("the importance loss needs the gates of what was chosen");
+    gate = torch::ones(expert.sizes(), ranked.defined() ? ranked.options().requires_grad(false) : torch::kFloat);
+  }
+  if (token.defined()) {
+    check_size(token, "token", expert.sizes().vec());
+    if (ranked.defined())
+      routing.tokens = ranked.size(0);
+    else if (inputs[kValid].defined())
+      routing.tokens = inputs[kValid].size(0);
+    else if (token.numel() > 0)
+      routing.tokens = token.max().item<int64_t>() + 1;
+    check_index(token, "token", 0, routing.tokens);
+    routing.token = token;
+    routing.expert = expert;
+    routing.gate = gate;
+    routing.rank = torch::zeros_like(expert);  // a loss that looks at ranks is of routers with per_token
+  } else {
+    routing.tokens = expert.size(0);
+    choose_per_token(routing, expert, gate);
+  }
+  select_assignments(routing, torch::nonzero(routing.expert >= 0).squeeze(1));
+}
+
 void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& inputs, const Then& then) {
   const Json settings = Json::parse(call.config);
   const RoutingLoss& loss = loss_named(settings.at("loss").get<std::string>());
@@ -166,42 +224,27 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& inputs, co
   Routing routing;
   routing.experts = settings.at("experts").get<int64_t>();
   routing.group_tokens = settings.value("group_tokens", int64_t{0});
-  routing.clean_logits = inputs[0];
-  routing.noisy_logits = inputs[1].defined() ? inputs[1] : inputs[0];
-  routing.noise_scale = inputs[2];
-  routing.scores = inputs[3];
-  routing.threshold = inputs[8];
-  at::Tensor gate = inputs[4], expert = inputs[5];
-  const int64_t k = settings.value("k", int64_t{1});
+  routing.clean_logits = inputs[kLogits];
+  routing.noisy_logits = inputs[kNoisyLogits].defined() ? inputs[kNoisyLogits] : inputs[kLogits];
+  routing.noise_scale = inputs[kNoiseScale];
+  routing.scores = inputs[kScores];
+  routing.threshold = inputs[kThreshold];
   const at::Tensor ranked = routing.noisy_logits.defined() ? routing.noisy_logits : routing.scores;
-  if (!expert.defined()) {
-    if (!ranked.defined() || ranked.dim() != 2 || ranked.size(1) != routing.experts || k < 1 || k > routing.experts)
-      fail("the loss needs expert [N,K], or logits or scores [N,", routing.experts,
-           "] and 1 <= k <= ", routing.experts);
-    expert = top_experts(ranked.detach(), k);
-  }
-  if (expert.dim() != 2 || expert.scalar_type() != torch::kLong)
-    fail("expert must be int64 [N,K], got ", expert.scalar_type(), " ", expert.sizes());
-  if (expert.numel() > 0 && (expert.min().item<int64_t>() < 0 || expert.max().item<int64_t>() >= routing.experts))
-    fail("expert must lie between 0 and ", routing.experts - 1);
-  routing.tokens = expert.size(0);
-  for (size_t i : {0, 1, 3}) check_size(inputs[i], "logits or scores", {routing.tokens, routing.experts});
-  check_size(gate, "gate", expert.sizes().vec());
-  check_size(inputs[6], "valid", {routing.tokens});
-  check_size(inputs[7], "target", {call.images, routing.experts});
-  check_size(inputs[8], "threshold", {routing.experts});
+  choose(routing, loss.name, inputs, ranked, settings.value("k", int64_t{1}));
+  for (const size_t i : {kLogits, kNoisyLogits, kScores})
+    check_size(inputs[i], "logits or scores", {routing.tokens, routing.experts});
+  check_valid(inputs[kValid], routing.tokens);
+  check_size(inputs[kTarget], "target", {call.images, routing.experts});
+  check_size(inputs[kThreshold], "threshold", {routing.experts});
   if (call.images < 1 || routing.tokens % call.images != 0)
     fail(routing.tokens, " tokens are not ", call.images, " images of equally many");
-  if (!gate.defined()) {
-    if (loss.name == "importance") fail("the importance loss needs gate [N,K]");
-    gate = torch::ones(expert.sizes(), ranked.defined() ? ranked.options().requires_grad(false) : torch::kFloat);
-  }
   routing.layout = {call.images, routing.tokens / call.images, 0, 0, 0};
-  routing.target = inputs[7];
-  choose_per_token(routing, expert, gate);
-  finish_routing(routing);
-  if (inputs[6].defined()) drop_padding(routing, inputs[6]);
+  routing.target = inputs[kTarget];
+  if (inputs[kValid].defined()) drop_padding(routing, inputs[kValid]);
   const at::Tensor value = loss.value(routing, variants);
+  if (!value.defined() && inputs[kToken].defined())
+    fail("the loss \"", loss.name,
+         "\" counts the K choices of each token: it needs expert [N,K]; where experts choose tokens it is not defined");
   if (!value.defined()) fail("the loss \"", loss.name, "\" needs more than was given: ", loss.help);
   then({value}, inputs);
 }

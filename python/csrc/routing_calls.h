@@ -23,15 +23,17 @@ struct RoutingCall {
 
 // route: in  tokens [N,D], seed [] int64, valid [N], token_id [N], target [B,E], weights..., draws...
 //        out gate [A], losses [L], logits [N,E], scores [N,E]; token, expert, rank [A] int64, kept [A] bool,
-//            chosen_count [E] int64
+//            chosen_count [E] int64; group_scores [N,G], group_chosen [N,G] bool
 //        Of a router with a fixed number K of experts per token A = N K, assignment j K + r is token j's choice of
 //        rank r, and a choice that is not made (padding, skipped) has expert -1, gate 0 and is not kept. logits and
-//        scores are [0,E] for a router without them.
+//        scores are [0,E] for a router without them. The last two are the first level of strictly balanced gating on
+//        two levels: scores of the G groups, and who took which token; [0,0] of other routers.
 // mix:   in  tokens [N,D], valid [N], weights...
 //        out dispatch, combine, logits [B,S,P]
 // loss:  in  logits, noisy_logits [N,E], noise_scale [N,E] or [], scores [N,E], gate, expert [N,K], valid [N],
-//            target [B,E], threshold [E]
+//            target [B,E], threshold [E], token [A]
 //        out []
+//        With token, gate and expert are [A] and a token may have any number of experts; expert -1 is no choice.
 // The config of a loss: {"loss": "load", "experts": 8, "k": 2, "group_tokens": 0, "variants": {...}}.
 std::vector<at::Tensor> run(const RoutingCall& call);
 

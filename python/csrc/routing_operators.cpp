@@ -78,15 +78,13 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
       needs.push_back(inputs[i].defined() && context->needs_input_grad(present));
       present += inputs[i].defined();
     }
-    // More than the first four outputs of an operator never have a gradient.
-    const variable_list first(grads.begin(), grads.begin() + std::min<size_t>(4, grads.size()));
     static const auto op =
         operator_of<std::vector<Tensor>(int64_t, Text, c10::SymInt, Text, const c10::List<OptionalTensor>&,
                                         const c10::List<OptionalTensor>&, const c10::List<bool>&)>(
             "sparsight::routing_backward");
     const std::string config = saved["config"].toStringRef(), draws = saved["draws"].toStringRef();
     const std::vector<Tensor> found = op.call(saved["kind"].toInt(), config, saved["images"].toSymInt(), draws,
-                                              optional_list(inputs), optional_list(first), needs);
+                                              optional_list(inputs), optional_list(grads), needs);
     variable_list result(present + 6);  // and the arguments that are no tensors
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -110,11 +108,11 @@ variable_list routing_autograd(RoutingCallKind kind, Text config, const c10::Sym
 
 // ---- route
 
-using Routed = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+using Routed = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 using RouteSignature = Routed(Text, const Tensor&, c10::SymInt, TensorList, const Tensor&, const OptionalTensor&,
                               const OptionalTensor&, const OptionalTensor&, Text, TensorList);
 
-Routed routed(const variable_list& o) { return {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8]}; }
+Routed routed(const variable_list& o) { return {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10]}; }
 
 Routed route(Text config, const Tensor& tokens, int64_t images, TensorList weights, const Tensor& seed,
              const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target, Text draw_names,
@@ -172,11 +170,12 @@ Mixed mix_autograd(Text config, const Tensor& tokens, c10::SymInt images, Tensor
 
 using LossSignature = Tensor(Text, c10::SymInt, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
                              const OptionalTensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
-                             const OptionalTensor&, const OptionalTensor&);
+                             const OptionalTensor&, const OptionalTensor&, const OptionalTensor&);
 
 Inputs loss_inputs(const OptionalTensor& logits, const OptionalTensor& noisy_logits, const OptionalTensor& noise_scale,
                    const OptionalTensor& scores, const OptionalTensor& gate, const OptionalTensor& expert,
-                   const OptionalTensor& valid, const OptionalTensor& target, const OptionalTensor& threshold) {
+                   const OptionalTensor& valid, const OptionalTensor& target, const OptionalTensor& threshold,
+                   const OptionalTensor& token) {
   return Inputs()
       .add(logits)
       .add(noisy_logits)
@@ -186,15 +185,17 @@ Inputs loss_inputs(const OptionalTensor& logits, const OptionalTensor& noisy_log
       .add(expert)
       .add(valid)
       .add(target)
-      .add(threshold);
+      .add(threshold)
+      .add(token);
 }
 
 Tensor routing_loss(Text config, int64_t images, const OptionalTensor& logits, const OptionalTensor& noisy_logits,
                     const OptionalTensor& noise_scale, const OptionalTensor& scores, const OptionalTensor& gate,
                     const OptionalTensor& expert, const OptionalTensor& valid, const OptionalTensor& target,
-                    const OptionalTensor& threshold) {
+                    const OptionalTensor& threshold, const OptionalTensor& token) {
   return with_python_errors([&] {
-    const Inputs in = loss_inputs(logits, noisy_logits, noise_scale, scores, gate, expert, valid, target, threshold);
+    const Inputs in =
+        loss_inputs(logits, noisy_logits, noise_scale, scores, gate, expert, valid, target, threshold, token);
     return run({RoutingCallKind::loss, config, images, "", in.all})[0];
   });
 }
@@ -202,14 +203,15 @@ Tensor routing_loss(Text config, int64_t images, const OptionalTensor& logits, c
 variable_list loss_below(Text config, const c10::SymInt& images, Text, const variable_list& in) {
   static const auto op = operator_of<LossSignature>("sparsight::routing_loss");
   return {op.call(config, images, optional(in[0]), optional(in[1]), optional(in[2]), optional(in[3]), optional(in[4]),
-                  optional(in[5]), optional(in[6]), optional(in[7]), optional(in[8]))};
+                  optional(in[5]), optional(in[6]), optional(in[7]), optional(in[8]), optional(in[9]))};
 }
 
 Tensor loss_autograd(Text config, c10::SymInt images, const OptionalTensor& logits, const OptionalTensor& noisy_logits,
                      const OptionalTensor& noise_scale, const OptionalTensor& scores, const OptionalTensor& gate,
                      const OptionalTensor& expert, const OptionalTensor& valid, const OptionalTensor& target,
-                     const OptionalTensor& threshold) {
-  const Inputs in = loss_inputs(logits, noisy_logits, noise_scale, scores, gate, expert, valid, target, threshold);
+                     const OptionalTensor& threshold, const OptionalTensor& token) {
+  const Inputs in =
+      loss_inputs(logits, noisy_logits, noise_scale, scores, gate, expert, valid, target, threshold, token);
   return routing_autograd(RoutingCallKind::loss, config, images, "", in.all, loss_below)[0];
 }
 

@@ -48,11 +48,13 @@ def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names
     n = tokens.shape[0]
     a = n * info["per_token"] if info["per_token"] > 0 else torch.library.get_ctx().new_dynamic_size()
     integers = lambda *shape: tokens.new_empty(shape, dtype=torch.int64)
+    of_groups = (n, info["groups"]) if info["groups"] else (0, 0)
     return (tokens.new_empty((a,), dtype=dtype),
             tokens.new_empty((len(info["losses"]) if "losses" in settings else 0,), dtype=dtype),
             tokens.new_empty((n if info["logits"] else 0, experts), dtype=dtype),
             tokens.new_empty((n if info["scores"] else 0, experts), dtype=dtype),
-            integers(a), integers(a), integers(a), tokens.new_empty((a,), dtype=torch.bool), integers(experts))
+            integers(a), integers(a), integers(a), tokens.new_empty((a,), dtype=torch.bool), integers(experts),
+            tokens.new_empty(of_groups, dtype=dtype), tokens.new_empty(of_groups, dtype=torch.bool))
 
 
 @torch.library.register_fake("sparsight::mix")
@@ -63,7 +65,7 @@ def _(config, tokens, images, weights, valid=None):
 
 @torch.library.register_fake("sparsight::routing_loss")
 def _(config, images=1, logits=None, noisy_logits=None, noise_scale=None, scores=None, gate=None, expert=None, valid=None,
-      target=None, threshold=None):
+      target=None, threshold=None, token=None):
     for like in (logits, scores, gate):
         if like is not None:
             return like.new_empty(())
@@ -94,5 +96,5 @@ def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, befor
 
 
 @torch.library.register_fake("sparsight::router_after_step")
-def _(config, dim, weights, scores, chosen_count, valid):
+def _(config, dim, weights, scores, chosen_count, valid, group_scores, group_count):
     return [w.new_empty(w.shape) for w in weights]

@@ -1,9 +1,21 @@
 """The balance losses by themselves, for routers of your own: plain functions of logits, gates and choices.
 
-Letters: N tokens, E experts, K experts per token. All return a scalar and are differentiable once, in their logits, gates,
-scores and noise scales. `sparsight.Router` computes the same ones: use these where the routing is not the library's.
+Letters: N tokens, E experts, K experts per token, A assignments, B images. All return a scalar and are differentiable once, in
+their logits, gates, scores, noise scales and thresholds. `sparsight.Router` computes the same ones: use these where the routing is
+not the library's.
+
+`expert` is [N,K] int64, or, of those that also know routings in which experts choose tokens, [A] with `token` [A]: a
+`sparsight.Routing` has both. Expert -1 is no choice (GShard skips second ones) and counts in nothing.
+`valid`, of each: [N] bool, False for padding, which counts in nothing.
 """
+import json
+
 from ._library import ops
+
+
+def names():
+    """All losses: {name: what it is}. Each is a function of this module."""
+    return json.loads(ops.list_losses())
 
 
 def _json(value):
@@ -19,42 +31,44 @@ def _loss(name, like, *, k=1, experts=None, images=1, group_tokens=0, variants=N
     return ops.routing_loss(_json(config), images, **tensors)
 
 
-def importance(gate, expert, experts, *, unbiased=False):
+def importance(gate, expert, experts, *, token=None, unbiased=False, valid=None):
     """CV² of the sums of chosen gates (Shazeer et al. 2017, section 4, equations 6 and 7). 0 at balance, E - 1 at worst.
 
-    gate: [N,K]. expert: [N,K] int64. `unbiased`: variance divided by E - 1 instead of E.
+    gate: of the shape of expert. expert: [N,K] int64, or [A] with token [A] int64, the token of each choice.
+    `unbiased`: variance divided by E - 1 instead of E.
     """
-    return _loss("importance", gate, experts=experts, variants={"unbiased_variance": unbiased}, gate=gate, expert=expert)
+    return _loss("importance", gate, experts=experts, variants={"unbiased_variance": unbiased}, gate=gate, expert=expert,
+                 token=token, valid=valid)
 
 
-def load(logits, noisy_logits, noise_scale, k, *, threshold_gradient=True, unbiased=False):
+def load(logits, noisy_logits, noise_scale, k, *, threshold_gradient=True, unbiased=False, valid=None):
     """CV² of a smooth count of each expert's tokens (Shazeer et al. 2017, appendix A, equations 8 to 11). 0 at balance.
 
     logits: [N,E] before noise; noisy_logits: [N,E], what selection saw; noise_scale: [N,E] or [], standard deviation.
     `threshold_gradient`: let the gradient flow through the k-th largest noisy logit too.
     """
     return _loss("load", logits, k=k, variants={"threshold_gradient": threshold_gradient, "unbiased_variance": unbiased},
-                 logits=logits, noisy_logits=noisy_logits, noise_scale=noise_scale)
+                 logits=logits, noisy_logits=noisy_logits, noise_scale=noise_scale, valid=valid)
 
 
-def vmoe_importance(logits, *, group_tokens=0):
+def vmoe_importance(logits, *, group_tokens=0, valid=None):
     """CV² of summed softmax(logits) (V-MoE, Riquelme et al. 2021, appendix A.2), the mean over groups. 0 at balance.
 
     logits: [N,E]. group_tokens: consecutive tokens that form a group; 0: all.
     """
-    return _loss("vmoe_importance", logits, group_tokens=group_tokens, logits=logits)
+    return _loss("vmoe_importance", logits, group_tokens=group_tokens, logits=logits, valid=valid)
 
 
-def vmoe_load(logits, noisy_logits, noise_scale, k, *, group_tokens=0):
+def vmoe_load(logits, noisy_logits, noise_scale, k, *, group_tokens=0, valid=None):
     """CV² of smooth token counts with one threshold per token (V-MoE, appendix A.2), the mean over groups. 0 at balance.
 
     Arguments as for `load` and `vmoe_importance`.
     """
     return _loss("vmoe_load", logits, k=k, group_tokens=group_tokens, logits=logits, noisy_logits=noisy_logits,
-                 noise_scale=noise_scale)
+                 noise_scale=noise_scale, valid=valid)
 
 
-def switch(logits, expert, *, counts="mean", form="switch", group_tokens=0):
+def switch(logits, expert, *, counts="mean", form="switch", group_tokens=0, valid=None):
     """E * sum over experts of (share of the tokens) * (mean probability), the mean over groups. 1 at balance, E at worst.
 
     GShard (Lepikhin et al. 2020, algorithm 1), Switch (Fedus et al. 2021, equations 4 to 6). logits: [N,E], those that
@@ -62,40 +76,56 @@ def switch(logits, expert, *, counts="mean", form="switch", group_tokens=0):
     "sum" (Flaxformer). form: "gshard" divides by E instead of multiplying, as printed in GShard.
     """
     return _loss("switch", logits, group_tokens=group_tokens, variants={"switch_counts": counts, "switch_form": form},
-                 logits=logits, expert=expert)
+                 logits=logits, expert=expert, valid=valid)
 
 
-def router_z(logits):
+def router_z(logits, *, valid=None):
     """The mean squared logsumexp of the logits (ST-MoE, Zoph et al. 2022, equation 5). logits: [N,E]."""
-    return _loss("router_z", logits, logits=logits)
+    return _loss("router_z", logits, logits=logits, valid=valid)
 
 
-def sequence_balance(scores, k, *, images=1):
+def threshold(scores, threshold, expert, *, token=None, score_gradient=False, valid=None):
+    """How far thresholds are from a strictly balanced choice (Shazeer et al. 2017, appendix F, equation 20). 0 where both agree.
+
+    The sum over tokens and experts of (exceeds - chosen) * (score - threshold), where a score exceeds its expert's threshold or
+    not. The derivative to a threshold is (rows chosen) - (rows that exceed it). scores: [N,E]; threshold: [E]; expert: [N,K]
+    int64, or [A] with token [A]: the choice of training. `score_gradient`: let it flow into the scores too (the paper does not
+    say). Of gating on two levels the loss is the sum of both levels':
+
+        token, group = r.group_chosen.nonzero(as_tuple=True)
+        loss = threshold(r.scores, router.threshold, r.expert, token=r.token)
+        loss += threshold(r.group_scores, router.group_threshold, group, token=token)
+    """
+    return _loss("threshold", scores, variants={"threshold_score_gradient": score_gradient}, scores=scores,
+                 threshold=threshold, expert=expert, token=token, valid=valid)
+
+
+def sequence_balance(scores, k, *, images=1, valid=None):
     """Balance within each image (DeepSeek-V3, section 2.1.2, equations 17 to 20). 1 at balance.
 
     scores: [N,E], at least 0, N = images * tokens of each.
     """
-    return _loss("sequence_balance", scores, k=k, images=images, scores=scores)
+    return _loss("sequence_balance", scores, k=k, images=images, scores=scores, valid=valid)
 
 
-def superclass(logits, target):
+def superclass(logits, target, *, valid=None):
     """Cross-entropy of softmax(logits) with given experts (Mobile V-MoE, Daxberger et al. 2023, section 3).
 
     logits: [N,E]; target: [B,E], rows that sum to 1; the N / B tokens of an image share a row.
     """
-    return _loss("superclass", logits, images=target.shape[0], logits=logits, target=target)
+    return _loss("superclass", logits, images=target.shape[0], logits=logits, target=target, valid=valid)
 
 
-def entropy(logits):
+def entropy(logits, *, valid=None):
     """The mean over tokens of the entropy of softmax(logits), in nats (LIMoE, Mustafa et al. 2022). logits: [N,E]."""
-    return _loss("entropy", logits, logits=logits)
+    return _loss("entropy", logits, logits=logits, valid=valid)
 
 
-def marginal_entropy(logits):
+def marginal_entropy(logits, *, valid=None):
     """ln E minus the entropy of the mean of softmax(logits) (LIMoE). 0 at balance, ln E at worst. logits: [N,E]."""
-    return _loss("marginal_entropy", logits, logits=logits)
+    return _loss("marginal_entropy", logits, logits=logits, valid=valid)
 
 
-def mutual_information(logits):
+def mutual_information(logits, *, valid=None):
     """ln E minus the mutual information of token and expert (Mod-Squad, Chen et al. 2023, section 3.2). logits: [N,E]."""
-    return _loss("mutual_information", logits, logits=logits)
+    return _loss("mutual_information", logits, logits=logits, valid=valid)

@@ -59,12 +59,14 @@ class Router(nn.Module):
         info = describe(self._configs[True, True], dim)
         #: whether the router mixes tokens (Soft MoE) instead of choosing experts
         self.soft = info["soft"]
-        #: whether it wants `after_step` (sigmoid_bias, balanced_batchwise)
+        #: whether it wants `after_step` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
         self.learns_from_routings = info["learns"]
         #: weights of the losses that `routing.loss` sums up
         self.loss_weights = info["losses"]
         #: K while training, or 0 where the number of a token's experts is not fixed
         self.per_token = info["per_token"]
+        #: G of a router that chooses groups of experts first and balances them too (balanced_hierarchical), or 0
+        self.groups = info["groups"]
         self._weight_names = tuple(w["name"] for w in info["weights"])
         for weight in info["weights"]:
             empty = torch.empty(weight["shape"], dtype=torch.int64 if weight["integer"] else torch.float32)
@@ -123,25 +125,28 @@ class Router(nn.Module):
         elif not isinstance(seed, torch.Tensor):
             seed = torch.tensor(seed, dtype=torch.int64)
         draws = draws or {}
-        gate, values, logits, scores, token, expert, rank, kept, count = ops.route(
+        gate, values, logits, scores, token, expert, rank, kept, count, *of_groups = ops.route(
             config, tokens, images, self._weights(), seed, flat(valid), flat(token_id), target, ",".join(draws),
             list(draws.values()))
         losses = dict(zip(self.loss_weights, values.unbind())) if with_losses else {}
         loss = sum((losses[name] * weight for name, weight in self.loss_weights.items() if with_losses), gate.new_zeros(()))
-        return Routing(token, expert, rank, gate, kept, logits, scores, count, flat(valid), losses, loss)
+        return Routing(token, expert, rank, gate, kept, logits, scores, count, flat(valid), losses, loss,
+                       *(of_groups if self.groups else ()))
 
     @torch.no_grad()
     def after_step(self, *routings):
         """Lets a router that learns from routings move its biases or thresholds; others do nothing.
 
         Call it after the optimiser's step, with the routings of all batches of the step. DeepSeek-V3's `sigmoid_bias`
-        balances by nothing else (Wang et al. 2024, algorithm 1). `balanced_hierarchical` learns from both levels of its
-        routings, which a `Routing` here does not hold: raises RuntimeError, and its thresholds stay where they start.
+        balances by nothing else (Wang et al. 2024, algorithm 1); the `balanced_` routers learn the thresholds that they
+        evaluate with (Shazeer et al. 2017, appendix F).
         """
         if not self.learns_from_routings or not routings:
             return
         valid = [torch.ones_like(r.scores[:, 0], dtype=torch.bool) if r.valid is None else r.valid for r in routings]
         moved = ops.router_after_step(self._configs[True, True], self.dim, self._weights(),
-                                      [r.scores.detach() for r in routings], [r.chosen_count for r in routings], valid)
+                                      [r.scores.detach() for r in routings], [r.chosen_count for r in routings], valid,
+                                      [r.group_scores.detach() for r in routings if self.groups],
+                                      [r.group_chosen.sum(0) for r in routings if self.groups])
         for old, new in zip(self._weights(), moved):
             old.copy_(new)

@@ -4,6 +4,7 @@ Every router by the backend that runs the traced graph as it is; some by inducto
 """
 import unittest
 
+import loss_cases
 import support
 import torch
 
@@ -59,11 +60,15 @@ class Compiled(unittest.TestCase):
         with torch.no_grad():
             torch.testing.assert_close(compiled(x), layer(x))
 
-    def test_losses(self):
-        compiled = torch.compile(lambda x: sparsight.losses.router_z(x) + sparsight.losses.vmoe_importance(x),
-                                 fullgraph=True, backend="aot_eager")
-        x = torch.randn(6, 4)
-        torch.testing.assert_close(compiled(x), sparsight.losses.router_z(x) + sparsight.losses.vmoe_importance(x))
+    def test_every_loss(self):
+        for name, each in loss_cases.cases(torch.float32).items():
+            for run, inputs in each:
+                with self.subTest(name):
+                    torch.compiler.reset()
+                    compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
+                    results = [[y, *torch.autograd.grad(y, inputs)] for y in (run(*inputs), compiled(*inputs))]
+                    for a, b in zip(*results):
+                        torch.testing.assert_close(a, b)
 
     @unittest.skipUnless(support.has_inductor(), "no Python.h for inductor")
     def test_inductor(self):

@@ -1,5 +1,4 @@
-"""sparsight.losses: values by hand, opcheck, gradcheck, and the same numbers as the router gives."""
-import json
+"""sparsight.losses: values by hand, and the same numbers as every router gives. opcheck and gradcheck: registry_test.py."""
 import math
 import unittest
 
@@ -44,55 +43,111 @@ class Losses(unittest.TestCase):
         total = probability.sum(0)
         torch.testing.assert_close(losses.load(clean, noisy, scale, 1), total.var(unbiased=False) / total.mean() ** 2)
 
-    def test_equal_those_of_the_router(self):
-        router = sparsight.Router("softmax_topk", 8, 4, losses={name: 1.0 for name in (
-            "switch", "router_z", "entropy", "marginal_entropy", "mutual_information")}).eval()
-        routing = router(torch.randn(10, 8))
-        torch.testing.assert_close(routing.losses["switch"], losses.switch(routing.logits, routing.expert.view(10, 2)))
-        for name in ("router_z", "entropy", "marginal_entropy", "mutual_information", "vmoe_importance"):
-            torch.testing.assert_close(routing.losses[name], getattr(losses, name)(routing.logits))
-        total = sum(weight * routing.losses[name] for name, weight in router.loss_weights.items())
-        torch.testing.assert_close(routing.loss, total)
+    def test_threshold_by_hand(self):
+        # Expert 0 takes token 0 and expert 1 token 1, but 0.9, 0.6 and 0.7 exceed 0.5: one score too many, by 0.1.
+        scores, threshold = torch.tensor([[0.9, 0.2], [0.6, 0.7]]), torch.full((2,), 0.5, requires_grad=True)
+        for expert, token in ((torch.tensor([[0], [1]]), None), (torch.tensor([1, 0]), torch.tensor([1, 0]))):
+            loss = losses.threshold(scores, threshold, expert, token=token)
+            self.assertAlmostEqual(loss.item(), 0.1, places=6)
+            # Rows chosen - rows that exceed: 1 - 2 and 1 - 1.
+            self.assertEqual(torch.autograd.grad(loss, threshold)[0].tolist(), [-1, 0])
+        scores.requires_grad_()
+        loss = losses.threshold(scores, threshold, expert, token=token)
+        self.assertEqual(torch.autograd.grad(loss, scores)[0].abs().max(), 0)
+        loss = losses.threshold(scores, threshold, expert, token=token, score_gradient=True)
+        self.assertEqual(torch.autograd.grad(loss, scores)[0].tolist(), [[0, 0], [1, 0]])
+        self.assertEqual(losses.threshold(scores, threshold, torch.tensor([[0, -1], [0, 1]])).item(), 0)
 
-    def test_derivatives(self):
-        logits = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
-        noise = torch.randn(6, 4, dtype=torch.float64)
-        scale = (torch.rand(6, 4, dtype=torch.float64) + 0.5).requires_grad_()
-        gate = torch.rand(6, 2, dtype=torch.float64, requires_grad=True)
-        expert = torch.rand(6, 4).topk(2).indices
-        check = torch.autograd.gradcheck
-        check(lambda g: losses.importance(g, expert, 4), (gate,))
-        for loss in (losses.load, losses.vmoe_load):
-            check(lambda x, s: loss(x, x + noise * s, s, 2), (logits, scale))
-        for loss in (losses.vmoe_importance, losses.router_z, losses.entropy, losses.marginal_entropy,
-                     losses.mutual_information):
-            check(loss, (logits,))
-        check(lambda x: losses.switch(x, expert), (logits,))
-        check(lambda x: losses.sequence_balance(x.sigmoid(), 2, images=2), (logits,))
+    def test_choices_that_were_not_made(self):
+        expert = torch.tensor([[0, -1], [0, 1]])
+        # Sums of gates 2 and 1: mean 3/2, variance 1/4, CV² = 1/9. The gate of no choice counts in nothing.
+        gate = torch.tensor([[1.0, 5], [1, 1]], requires_grad=True)
+        loss = losses.importance(gate, expert, 2)
+        self.assertAlmostEqual(loss.item(), 1 / 9, places=6)
+        self.assertEqual(torch.autograd.grad(loss, gate)[0][0, 1], 0)
+        # Surely expert 0: E * its share of the choices (2/3) or of first choices (1).
+        sure = torch.tensor([[50.0, 0], [50, 0]])
+        self.assertAlmostEqual(losses.switch(sure, expert).item(), 4 / 3, places=6)
+        self.assertAlmostEqual(losses.switch(sure, expert, counts="first").item(), 2, places=6)
+        self.assertEqual(losses.importance(gate, torch.full((2, 2), -1), 2).item(), 0)
 
-    def test_opcheck(self):
-        logits = torch.randn(6, 4, requires_grad=True)
-        for name in ("vmoe_importance", "switch", "router_z", "mutual_information"):
-            torch.library.opcheck(sparsight.ops.routing_loss.default,
-                                  (json.dumps({"loss": name, "experts": 4, "k": 2}), 1), {"logits": logits})
-        gate, expert = torch.rand(6, 2, requires_grad=True), torch.rand(6, 4).topk(2).indices
-        torch.library.opcheck(sparsight.ops.routing_loss.default,
-                              (json.dumps({"loss": "importance", "experts": 4}), 1), {"gate": gate, "expert": expert})
-        after = sparsight.Router("sigmoid_bias", 8, 4)
-        weights = [weight.detach() for weight in after._weights()]
-        torch.library.opcheck(sparsight.ops.router_after_step.default, (
-            after._configs[True, True], 8, weights, [torch.rand(6, 4)], [torch.tensor([6, 3, 2, 1])],
-            [torch.ones(6, dtype=torch.bool)]))
-        config = json.dumps({"loss": "router_z", "experts": 4})
-        torch.library.opcheck(sparsight.ops.routing_backward.default, (
-            2, config, 1, "", [logits.detach(), *[None] * 8], [torch.ones(())], [True] + [False] * 8))
+    def test_experts_that_choose_tokens(self):
+        # Expert 0 takes tokens 0 and 2 with gates of 1, expert 1 token 2 with 1: as above.
+        gate, expert, token = torch.ones(3), torch.tensor([0, 0, 1]), torch.tensor([0, 2, 2])
+        self.assertAlmostEqual(losses.importance(gate, expert, 2, token=token).item(), 1 / 9, places=6)
+        # Without token 0: one gate each.
+        self.assertEqual(losses.importance(gate, expert, 2, token=token, valid=torch.tensor([False, True, True])).item(), 0)
+
+    def test_padding_counts_in_nothing(self):
+        logits, expert, valid = torch.randn(6, 4), torch.rand(6, 4).topk(2).indices, torch.arange(6) < 4
+        for loss in (losses.router_z, losses.entropy, losses.marginal_entropy, losses.vmoe_importance):
+            torch.testing.assert_close(loss(logits, valid=valid), loss(logits[:4]))
+        torch.testing.assert_close(losses.switch(logits, expert, valid=valid), losses.switch(logits[:4], expert[:4]))
+
+    def of_routing(self, name, r, router, target):
+        """The loss of a routing without noise."""
+        per_token = r.expert.view(len(target) * 6, -1) if router.per_token else r.expert
+        if name == "importance":
+            return losses.importance(r.gate, r.expert, 4, token=r.token)
+        if name == "switch":
+            return losses.switch(r.logits, per_token)
+        if name == "threshold":
+            value = losses.threshold(r.scores, router.threshold, r.expert, token=r.token)
+            if router.groups:
+                token, group = r.group_chosen.nonzero(as_tuple=True)
+                value = value + losses.threshold(r.group_scores, router.group_threshold, group, token=token)
+            return value
+        if name == "sequence_balance":
+            return losses.sequence_balance(r.scores, router.per_token, images=len(target))
+        if name == "superclass":
+            return losses.superclass(r.logits, target)
+        return getattr(losses, name)(r.logits)
+
+    def test_equal_those_of_every_router(self):
+        names = [name for name in losses.names() if name not in ("load", "vmoe_load")]  # those two need noise
+        x, target = torch.randn(2, 6, 8), torch.rand(2, 4).softmax(1)
+        # Training for those whose choice has no noise, evaluation for the rest.
+        ways = [(name, {}, False) for name in sparsight.routers()]
+        ways += [(name, {}, True) for name in ("expert_choice", "patch_choice", "balanced_batchwise", "balanced_hierarchical")]
+        ways += [("gshard_top2", {"second": "threshold", "threshold": 0.4}, True)]
+        compared = set()
+        for router_name, options, training in ways:
+            router = sparsight.Router(router_name, 8, 4, losses=dict.fromkeys(names, 1.0), **options).train(training)
+            for parameter in router.parameters():
+                torch.nn.init.normal_(parameter)
+            if router.soft:
+                continue
+            r = router(x, target=target)
+            if router_name == "gshard_top2" and training:
+                self.assertTrue((r.expert == -1).any())
+            for name in names:
+                with self.subTest(router_name, training=training, loss=name):
+                    no_logits = len(r.logits) == 0 and name not in ("importance", "threshold", "sequence_balance")
+                    no_scores = len(r.scores) == 0 or not router.per_token
+                    no_threshold = not hasattr(router, "threshold")
+                    if (no_logits or (name == "sequence_balance" and no_scores) or (name == "threshold" and no_threshold)
+                            or (name == "switch" and not router.per_token)):
+                        self.assertEqual(r.losses[name], 0)  # not defined
+                        continue
+                    torch.testing.assert_close(r.losses[name], self.of_routing(name, r, router, target))
+                    compared.add(name)
+            torch.testing.assert_close(r.loss, sum(r.losses.values()))
+        self.assertEqual(compared, set(names))
 
     def test_mistakes(self):
         with self.assertRaisesRegex(ValueError, "unknown loss .*did you mean \"load\""):
             losses._loss("lod", torch.randn(6, 4), logits=torch.randn(6, 4))
-        with self.assertRaisesRegex(RuntimeError, "expert must lie between 0 and 1"):
-            losses.switch(torch.zeros(1, 2), torch.tensor([[2]]))
-        with self.assertRaisesRegex(RuntimeError, "the importance loss needs gate"):
+        for wrong in (2, -2):
+            with self.assertRaisesRegex(RuntimeError, f"expert must lie between -1 and 1, got {wrong}"):
+                losses.switch(torch.zeros(1, 2), torch.tensor([[wrong]]))
+        with self.assertRaisesRegex(RuntimeError, "token must lie between 0 and 2, got 3"):
+            losses.threshold(torch.zeros(3, 2), torch.zeros(2), torch.tensor([0]), token=torch.tensor([3]))
+        with self.assertRaisesRegex(RuntimeError, r"expert must be int64 \[N,K\], or \[A\] where token .* got \[3\]"):
+            losses.switch(torch.zeros(3, 2), torch.tensor([0, 1, 0]))
+        with self.assertRaisesRegex(RuntimeError, r'"switch" counts the K choices of each token: it needs expert \[N,K\]'):
+            losses._loss("switch", torch.zeros(3, 2), logits=torch.zeros(3, 2), expert=torch.tensor([0, 1, 0]),
+                         token=torch.tensor([0, 0, 2]))
+        with self.assertRaisesRegex(RuntimeError, "the importance loss needs the gates"):
             losses._loss("importance", torch.randn(6, 4), logits=torch.randn(6, 4))
 
 

@@ -1,4 +1,4 @@
-"""torch.ops.sparsight.moe_mlp and the functions around it: against plain PyTorch, opcheck, gradcheck, odd inputs."""
+"""torch.ops.sparsight.moe_mlp and the functions around it: against plain PyTorch, gradcheck, odd inputs with opcheck."""
 import unittest
 
 import support
@@ -81,7 +81,7 @@ class Experts(unittest.TestCase):
     def test_threads_do_not_change_a_bit(self):
         args, threads = case(n=197, e=8, d=64, f=96), torch.get_num_threads()
         results = []
-        for count in (1, 2, 3):
+        for count in (1, 2, 4):
             torch.set_num_threads(count)
             y = sparsight.moe_mlp(*args)
             results.append([y, *gradients(y, args)])
@@ -108,13 +108,6 @@ class Experts(unittest.TestCase):
                       {"token": token, "kept": token < 5})]
             for inputs, options in tries:
                 torch.library.opcheck(sparsight.ops.moe_mlp.default, inputs, options)
-        plain = [t if t is None else t.detach() for t in case()]
-        for keep in (False, True):
-            torch.library.opcheck(sparsight.ops.moe_mlp_forward.default, (*plain, "gelu", None, None, keep))
-        before = sparsight.ops.moe_mlp_forward(*plain, "gelu", None, None, True)[1]
-        for needs in ((True, True), (False, False)):
-            torch.library.opcheck(sparsight.ops.moe_mlp_backward.default,
-                                  (torch.randn(7, 6), *plain, "gelu", None, None, before, *needs))
 
     def test_mistakes_are_named(self):
         args = case()

@@ -1,4 +1,5 @@
-"""sparsight.Router: every router of the library by name, some against plain PyTorch, opcheck, gradcheck, mistakes."""
+"""sparsight.Router: every router of the library by name, some against plain PyTorch, mistakes. opcheck and gradcheck:
+registry_test.py."""
 import copy
 import io
 import pickle
@@ -16,14 +17,6 @@ ALL = sorted(sparsight.routers())
 
 def images():
     return torch.randn(B, S, D)
-
-
-def arguments(router, x, training=True):
-    """What Router.forward hands to the operator."""
-    config = router._configs[training, True]
-    weights = [getattr(router, name).detach().requires_grad_(getattr(router, name).requires_grad)
-               for name in router._weight_names]
-    return (config, x.reshape(-1, D), B, weights, *([] if router.soft else [torch.tensor(3), None, None, None, "", []]))
 
 
 class EveryRouter(unittest.TestCase):
@@ -52,15 +45,6 @@ class EveryRouter(unittest.TestCase):
                     (routing.gate.square().sum() + routing.loss).backward()
                 for parameter in (x, *router.parameters()):
                     self.assertTrue(parameter.grad.isfinite().all())
-
-    def test_opcheck(self):
-        for name in ALL:
-            with self.subTest(name):
-                router = sparsight.Router(name, D, E, capacity=1.0, losses={"router_z": 0.1})
-                x = images().requires_grad_()
-                op = sparsight.ops.mix if router.soft else sparsight.ops.route
-                for training in (True, False):
-                    torch.library.opcheck(op.default, arguments(router, x, training))
 
     def test_no_tokens(self):
         for name in ALL:
@@ -167,6 +151,42 @@ class Decisions(unittest.TestCase):
         torch.testing.assert_close(router.bias, 0.5 * torch.sign(count.double().mean() - count).float())
         self.assertEqual(router.steps, 1)
 
+    def test_balanced_hierarchical_learns_thresholds_on_both_levels(self):
+        router = self.router("balanced_hierarchical", groups=2, k_groups=1, k=1, rate=0.5)
+        padding = torch.arange(B * S) < 8
+        routings = [router(self.x), router(torch.randn(B, S, D), valid=padding.view(B, S))]
+        for r, valid in zip(routings, (torch.ones(B * S, dtype=torch.bool), padding)):
+            self.assertEqual(r.group_scores.shape, (B * S, 2))
+            torch.testing.assert_close(r.group_scores.sum(1), torch.ones(B * S))
+            half = valid.sum() // 2  # each group takes its half of the tokens, the best ones
+            best = r.group_scores.masked_fill(~valid[:, None], -1).topk(int(half), dim=0).indices
+            self.assertTrue(torch.equal(r.group_chosen, torch.zeros(B * S, 2, dtype=torch.bool).scatter(0, best, True)))
+            self.assertTrue(r.group_chosen[r.token, r.expert // 2].all())
+        # threshold + rate / its number of thresholds * (scores above - rows wanted) / rows wanted
+        group_above = sum((r.group_scores[v] > 0.5).sum(0) for r, v in zip(routings, (padding >= 0, padding)))
+        above = sum((r.scores[v] > 0.5).sum(0) for r, v in zip(routings, (padding >= 0, padding)))
+        router.after_step(*routings)
+        torch.testing.assert_close(router.group_threshold, 0.5 + 0.5 / 2 * (group_above - 10) / 10)
+        torch.testing.assert_close(router.threshold, (0.5 + 0.5 / 2 * (above - 5) / 5).clamp_min(0))
+        self.assertFalse(torch.equal(router.group_threshold, torch.full((2,), 0.5)))
+        self.assertEqual(router.steps, 1)
+
+    def test_thresholds_follow_until_evaluation_takes_what_training_took(self):
+        for name in ("balanced_batchwise", "balanced_hierarchical"):
+            router = self.router(name, k=1, rate=0.3, rate_decay_steps=100)
+            x = torch.randn(50, S, D)
+
+            def taken():
+                r = router.eval()(x)
+                return sorted(zip(r.token.tolist(), r.expert.tolist()))
+
+            r = router.train()(x)
+            wanted = sorted(zip(r.token.tolist(), r.expert.tolist()))
+            self.assertNotEqual(taken(), wanted)
+            for _ in range(100):
+                router.after_step(router.train()(x))
+            self.assertEqual(taken(), wanted)
+
     def test_expert_choice(self):
         router = self.router("expert_choice", experts_per_token=1, pool="image")
         p = (self.flat @ router.weight.T).softmax(1).view(B, S, E)
@@ -196,25 +216,6 @@ class Decisions(unittest.TestCase):
         self.assertTrue(torch.equal(sparsight.Router("cosine", D, E, seed=3).projector,
                                     sparsight.Router("cosine", D, E, seed=3).projector))
 
-    def test_gradcheck(self):
-        for name, options in [("softmax_topk", {}), ("noisy_topk", {}), ("cosine", {"width": 5}), ("sigmoid_bias", {}),
-                              ("hierarchical", {}), ("expert_choice", {}), ("sinkhorn", {}), ("per_image", {"noise": 1.0}),
-                              ("soft_moe", {})]:
-            with self.subTest(name):
-                router = self.router(name, losses={"router_z": 0.1}, **options).double()
-                x = self.x.double().requires_grad_()
-
-                def outputs(x, *weights):
-                    r = torch.func.functional_call(router, dict(zip(names, weights)), (x,), {"seed": 3})
-                    if router.soft:
-                        return r.dispatch, r.combine
-                    return r.gate, r.scores, *([r.loss] if r.loss.requires_grad else [])
-
-                names = [n for n, _ in router.named_parameters()]
-                if router.soft:
-                    outputs = lambda x, *w: torch.func.functional_call(router, dict(zip(names, w)), (x,))[:2]  # noqa: E731
-                torch.autograd.gradcheck(outputs, (x, *router.parameters()))
-
 
 class Mistakes(unittest.TestCase):
     def test_names(self):
@@ -241,6 +242,8 @@ class Mistakes(unittest.TestCase):
             router(torch.randn(3, D), draws={"noise": torch.randn(3, E + 1)})
         with self.assertRaisesRegex(RuntimeError, "valid has the shape"):
             router(torch.randn(3, D), valid=torch.ones(4, dtype=torch.bool))
+        with self.assertRaisesRegex(RuntimeError, "valid must be bool, got Int"):
+            router(torch.randn(3, D), valid=torch.ones(3, dtype=torch.int32))
         with self.assertRaisesRegex(RuntimeError, "no second derivative"):
             x = torch.randn(3, D, requires_grad=True)
             torch.autograd.grad(router(x).gate.sum(), x, create_graph=True)

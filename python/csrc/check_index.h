@@ -1,0 +1,21 @@
+// The check of indices that callers give.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/aminmax.h>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight::python {
+
+// Raises Error where `index` is not int64 or has a number below `low` or above `high - 1`.
+inline void check_index(const at::Tensor& index, const char* name, int64_t low, int64_t high) {
+  if (index.scalar_type() != at::kLong) fail(name, " must be int64, got ", index.scalar_type());
+  if (index.numel() == 0) return;
+  const auto [least, most] = at::aminmax(index);
+  if (least.item<int64_t>() < low || most.item<int64_t>() >= high)
+    fail(name, " must lie between ", low, " and ", high - 1, ", got ", least.item<int64_t>(), " to ",
+         most.item<int64_t>());
+}
+
+}  // namespace sparsight::python
