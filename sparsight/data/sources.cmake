@@ -56,6 +56,7 @@ light_sources(
   data/sets/array_set.cpp
   data/sets/cifar.cpp
   data/sets/cifar_names.cpp
+  data/sets/composite.cpp
   data/sets/data_root.cpp
   data/sets/folder.cpp
   data/sets/image_files.cpp

@@ -24,4 +24,5 @@ light_tests(
   data/readers/manifest_test.cpp
   data/readers/npy_test.cpp
   data/sets/array_sets_test.cpp
+  data/sets/composite_test.cpp
   data/sets/file_sets_test.cpp)

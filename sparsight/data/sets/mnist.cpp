@@ -28,7 +28,17 @@ std::string find_idx(const std::string& root, const std::string& part, const std
   return "";
 }
 
-LabelledArray read_part(const std::string& root, const std::string& stem, const std::string& part) {
+}  // namespace
+
+void MnistOptions::declare(OptionSet& set) {
+  set.text("root", &root, "folder of the idx files; empty: the variant's name below SPARSIGHT_DATA or data/");
+  set.choice("variant", &variant, {"mnist", "fashion-mnist", "kmnist", "other"},
+             "which set of the family: where it lies and how its classes are called");
+  splits.declare(set);
+}
+
+LabelledArray find_mnist_part(const std::string& root, const std::string& part) {
+  const std::string stem = part == "test" ? "t10k" : part;
   const std::string images = find_idx(root, stem, "images-idx3"), labels = find_idx(root, stem, "labels-idx1");
   if (images.empty() && labels.empty()) return {};
   if (images.empty() || labels.empty())
@@ -48,21 +58,18 @@ LabelledArray read_part(const std::string& root, const std::string& stem, const 
   return array;
 }
 
-}  // namespace
-
-void MnistOptions::declare(OptionSet& set) {
-  set.text("root", &root, "folder of the idx files; empty: the variant's name below SPARSIGHT_DATA or data/");
-  set.choice("variant", &variant, {"mnist", "fashion-mnist", "kmnist", "other"},
-             "which set of the family: where it lies and how its classes are called");
-  splits.declare(set);
+LabelledArray read_mnist_part(const std::string& root, const std::string& part) {
+  LabelledArray array = find_mnist_part(root, part);
+  if (!array.images.defined()) {
+    const std::string file = cat(part == "test" ? "t10k" : part, "-images-idx3-ubyte");
+    fail(printable(root), " has no ", file, " or ", file, ".gz; see `sparsight data fetch --help`");
+  }
+  return array;
 }
 
 DataSplits make_mnist(const MnistOptions& options, const DataContext& context) {
   const std::string root = data_root(options.root, options.variant == "other" ? "" : options.variant);
-  LabelledArray train = read_part(root, "train", "train"), test = read_part(root, "t10k", "test");
-  if (!train.images.defined())
-    fail(printable(root),
-         " has no train-images-idx3-ubyte or train-images-idx3-ubyte.gz; see `sparsight data fetch --help`");
+  LabelledArray train = read_mnist_part(root, "train"), test = find_mnist_part(root, "test");
   DataInfo info;
   info.name = options.variant == "other" ? "idx" : options.variant;
   info.domains = {info.name};

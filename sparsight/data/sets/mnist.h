@@ -2,6 +2,7 @@
 // or in `root`/raw.
 #pragma once
 
+#include "sparsight/data/sets/array_set.h"
 #include "sparsight/data/sets/splits.h"
 
 namespace sparsight {
@@ -12,6 +13,10 @@ struct MnistOptions {
   SplitOptions splits;
   void declare(OptionSet& set);
 };
+
+// The images [N,1,H,W] of the part "train" or "test" in `root`; find_: without images where there is no such part.
+LabelledArray find_mnist_part(const std::string& root, const std::string& part);
+LabelledArray read_mnist_part(const std::string& root, const std::string& part);
 
 DataSplits make_mnist(const MnistOptions& options, const DataContext& context);
 

@@ -1,0 +1,147 @@
+#include "sparsight/data/sets/composite.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <ATen/ops/empty.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/random.h"
+#include "sparsight/data/sets/array_set.h"
+#include "sparsight/data/sets/data_root.h"
+#include "sparsight/data/sets/glyphs.h"
+#include "sparsight/data/sets/mnist.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kDigits = 10;
+
+// A picture of a digit, [C,H,W] uint8, drawn at random.
+using DrawCell = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
+
+// Raises Error unless there are images of every digit.
+DrawCell cells_of(const LabelledArray& array) {
+  check_labels(array.labels, kDigits, array.file);
+  if (array.images.size(0) != std::ssize(array.labels))
+    fail(array.file, " has ", array.labels.size(), " labels for ", array.images.size(0),
+         " images; the files do not belong together");
+  std::vector<std::vector<int64_t>> of_digit(kDigits);
+  for (size_t i = 0; i < array.labels.size(); ++i) of_digit[array.labels[i]].push_back(static_cast<int64_t>(i));
+  for (int64_t digit = 0; digit < kDigits; ++digit)
+    if (of_digit[digit].empty()) fail(array.file, " has no image of a ", digit, "; all ten digits are needed");
+  if (array.images[0].numel() == 0) fail(array.file, ": the images have no pixels");
+  return [images = array.images, of_digit = std::move(of_digit)](int64_t digit, RandomStream& random) {
+    return images.select(0, of_digit[digit][random.below(std::ssize(of_digit[digit]))]);
+  };
+}
+
+// Stand-ins where MNIST is absent: ten glyphs of MNIST's size.
+struct GlyphCells {
+  DrawCell train, test;
+};
+GlyphCells glyph_cells(int64_t seed) {
+  GlyphsOptions options;
+  options.classes = kDigits;
+  options.super_classes = 0;
+  options.side = 28;
+  options.channels = 1;
+  options.train = options.test = 1000 * kDigits;
+  options.distractors = 0;
+  options.domains = {"clean"};
+  options.seed = seed;
+  const DataSplits set = make_glyphs(options, {});
+  const auto draw = [](DataSetPtr glyphs) -> DrawCell {
+    return [glyphs](int64_t digit, RandomStream& random) {  // labels cycle
+      return glyphs->get(digit + kDigits * random.below(glyphs->size() / kDigits)).image;
+    };
+  };
+  return {draw(set.train), draw(set.test)};
+}
+
+class CompositeSet final : public DataSet {
+ public:
+  CompositeSet(DataInfo info, const CompositeOptions& options, std::string part, int64_t size, DrawCell draw)
+      : info_(std::move(info)), options_(options), part_(std::move(part)), size_(size), draw_(std::move(draw)) {
+    for (int64_t digit = 0; digit < kDigits; ++digit)
+      if (std::find(options_.digits.begin(), options_.digits.end(), digit) == options_.digits.end())
+        others_.push_back(digit);
+    RandomStream random(0, "size");
+    const at::Tensor cell = draw_(0, random);
+    info_.channels = cell.size(0);
+    info_.height = options_.grid * cell.size(1);
+    info_.width = options_.grid * cell.size(2);
+  }
+
+  const DataInfo& info() const override { return info_; }
+  int64_t size() const override { return size_; }
+  int64_t label(int64_t index) const override { return index % std::ssize(options_.digits); }
+
+  Sample get(int64_t index) const override {
+    RandomStream random(static_cast<uint64_t>(options_.seed), "composite." + part_, static_cast<uint64_t>(index));
+    Sample sample;
+    sample.label = label(index);
+    sample.id = cat(part_, "/", index);
+    const int64_t grid = options_.grid, place = random.below(grid * grid);
+    sample.attributes = {static_cast<float>(place)};
+    sample.image = at::empty({info_.channels, info_.height, info_.width}, at::kByte);
+    const int64_t height = info_.height / grid, width = info_.width / grid;
+    for (int64_t cell = 0; cell < grid * grid; ++cell) {
+      const int64_t digit = cell == place ? options_.digits[sample.label] : others_[random.below(std::ssize(others_))];
+      sample.image.narrow(1, cell / grid * height, height)
+          .narrow(2, cell % grid * width, width)
+          .copy_(draw_(digit, random));
+    }
+    return sample;
+  }
+
+ private:
+  DataInfo info_;
+  CompositeOptions options_;
+  std::string part_;
+  int64_t size_;
+  DrawCell draw_;
+  std::vector<int64_t> others_;
+};
+
+}  // namespace
+
+void CompositeOptions::declare(OptionSet& set) {
+  set.choice("cells", &cells, {"mnist", "glyphs"}, "digits of MNIST, or ten glyphs of their size, which need no files");
+  set.text("root", &root, "folder of MNIST's idx files; empty: mnist below SPARSIGHT_DATA or data/");
+  set.integer("grid", &grid, {1, 64}, "cells on each side of a picture");
+  set.integers("digits", &digits, {0, kDigits - 1}, "the digits that make the label; all others tell nothing");
+  set.integer("train", &train, {1, 100000000}, "pictures in the training part; the first N are those of a smaller set");
+  set.integer("validation", &validation, {1, 100000000}, "pictures in the validation part");
+  set.integer("test", &test, {1, 100000000}, "pictures in the test part");
+  set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
+}
+
+DataSplits make_composite(const CompositeOptions& options, const DataContext&) {
+  std::vector<int64_t> sorted = options.digits;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail_usage("data.digits names a digit twice");
+  if (std::ssize(sorted) < 2 || std::ssize(sorted) >= kDigits)
+    fail_usage("data.digits must name 2 to 9 of the ten digits, got ", sorted.size());
+  DataInfo info;
+  info.name = options.cells == "mnist" ? "composite" : "composite of glyphs";
+  info.domains = {info.name};
+  info.attributes = {"cell"};
+  for (const int64_t digit : options.digits) info.classes.push_back(std::to_string(digit));
+  DrawCell train, test;
+  if (options.cells == "glyphs") {
+    const GlyphCells cells = glyph_cells(options.seed);
+    train = cells.train, test = cells.test;
+  } else {
+    const std::string root = data_root(options.root, "mnist");
+    train = cells_of(read_mnist_part(root, "train"));
+    test = cells_of(read_mnist_part(root, "test"));
+  }
+  const auto part_of = [&](const std::string& name, int64_t size, const DrawCell& draw) {
+    return std::make_shared<CompositeSet>(info, options, name, size, draw);
+  };
+  return {part_of("train", options.train, train), part_of("validation", options.validation, train),
+          part_of("test", options.test, test)};
+}
+
+}  // namespace sparsight

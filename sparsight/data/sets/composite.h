@@ -1,0 +1,33 @@
+// Pictures put together from a grid of small ones: one cell shows the digit that makes the label, all others digits
+// that tell nothing. The data of the patch routing experiments of Chowdhury et al. 2023 ("Patch-level Routing in
+// Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", section 5.1, figure 3): 4 x 4
+// MNIST digits, of which one is a 0 or a 1 and fifteen are 2 to 9.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/data_set.h"
+
+namespace sparsight {
+
+struct CompositeOptions {
+  std::string cells = "mnist";
+  std::string root;
+  int64_t grid = 4;
+  std::vector<int64_t> digits = {0, 1};
+  int64_t train = 10000;
+  int64_t validation = 1000;
+  int64_t test = 1000;
+  int64_t seed = 0;
+  void declare(OptionSet& set);
+};
+
+// Labels cycle through `digits`, so that the first N pictures are balanced and larger sets contain smaller ones.
+// Picture i of a part is a pure function of (seed, part, i) and of the cells; its attribute "cell" is the place of the
+// digit that makes the label, row by row. Cells of the test part are of the test part of their set. Raises Error for
+// cells without one of the digits, or without any other.
+DataSplits make_composite(const CompositeOptions& options, const DataContext& context);
+
+}  // namespace sparsight

@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "sparsight/data/register_data.h"
+#include "sparsight/data/sets/data_root.h"
+#include "tests/data/sets/set_files.h"
+
+namespace sparsight::composite_test {
+namespace {
+
+using testing::complaint;
+using testing::says;
+using testing::TemporaryFolder;
+using testing::write_mnist;
+
+DataSplits composite(const Json& settings) { return data_sets().make("composite", settings, "data", DataContext{}); }
+
+}  // namespace
+
+// write_mnist: picture i shows i in its last pixel and has label i mod 10, so every cell tells what it is.
+TEST(CompositeSet, OneCellMakesTheLabelAndTheOthersTellNothing) {
+  const TemporaryFolder folder;
+  write_mnist(folder, 100);
+  const DataSplits set = composite({{"root", folder.path()}, {"digits", {3, 7}}, {"train", 200}});
+  EXPECT_EQ(set.train->info().classes, (std::vector<std::string>{"3", "7"}));
+  EXPECT_EQ(set.train->info().height, 8);  // 4 cells of 2 x 3 pixels on a side
+  EXPECT_EQ(set.train->info().width, 12);
+  std::vector<int> places(16), digits(10);
+  for (int64_t i = 0; i < 200; ++i) {
+    const Sample sample = set.train->get(i);
+    EXPECT_EQ(sample.label, i % 2);
+    const auto place = static_cast<int64_t>(sample.attributes.at(0));
+    ++places.at(static_cast<size_t>(place));
+    for (int64_t cell = 0; cell < 16; ++cell) {
+      const int64_t digit = sample.image[0][cell / 4 * 2 + 1][cell % 4 * 3 + 2].item<int64_t>() % 10;
+      if (cell == place)
+        EXPECT_EQ(digit, sample.label == 0 ? 3 : 7);
+      else
+        EXPECT_TRUE(digit != 3 && digit != 7);
+      if (cell != place) ++digits.at(static_cast<size_t>(digit));
+    }
+  }
+  for (const int count : places) EXPECT_GT(count, 2);  // 12.5 expected of each of 16 places
+  for (const int digit : {0, 1, 2, 4, 5, 6, 8, 9}) EXPECT_NEAR(digits[static_cast<size_t>(digit)], 375, 75);
+}
+
+TEST(CompositeSet, LargerSetsBeginWithSmallerOnesAndPartsDiffer) {
+  const DataSplits small = composite({{"cells", "glyphs"}, {"train", 4}}),
+                   large = composite({{"cells", "glyphs"}, {"train", 40}}),
+                   other = composite({{"cells", "glyphs"}, {"train", 4}, {"seed", 1}});
+  EXPECT_EQ(small.train->get(0).image.sizes(), at::IntArrayRef({1, 112, 112}));
+  for (int64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(small.train->get(i).image.equal(large.train->get(i).image));
+    EXPECT_FALSE(small.train->get(i).image.equal(small.test->get(i).image));
+    EXPECT_FALSE(small.train->get(i).image.equal(small.validation->get(i).image));
+    EXPECT_FALSE(small.train->get(i).image.equal(other.train->get(i).image));
+  }
+}
+
+TEST(CompositeSet, IsMadeOfRealDigits) {
+  if (!std::filesystem::exists(data_home() + "/mnist")) GTEST_SKIP() << "no mnist/ in SPARSIGHT_DATA";
+  const DataSplits set = composite({});
+  EXPECT_EQ(set.train->size(), 10000);
+  EXPECT_EQ(set.test->size(), 1000);
+  const Sample sample = set.test->get(999);
+  EXPECT_EQ(sample.image.sizes(), at::IntArrayRef({1, 112, 112}));
+  EXPECT_EQ(set.test->info().classes.at(static_cast<size_t>(sample.label)), "1");
+}
+
+TEST(CompositeSet, SaysWhatIsWrong) {
+  const TemporaryFolder folder;
+  write_mnist(folder, 9);  // no 9
+  const auto message = [&](Json settings) {
+    settings["root"] = folder.path();
+    return complaint([&] { composite(settings); });
+  };
+  EXPECT_TRUE(says(message({}), "has no image of a 9"));
+  EXPECT_TRUE(says(message({{"digits", {1}}}), "must name 2 to 9 of the ten digits, got 1"));
+  EXPECT_TRUE(says(message({{"digits", {1, 1}}}), "names a digit twice"));
+  EXPECT_TRUE(says(message({{"digits", {1, 12}}}), "12"));
+  EXPECT_TRUE(says(message({{"cells", "mnst"}}), "did you mean \"mnist\""));
+}
+
+}  // namespace sparsight::composite_test
