@@ -1,5 +1,6 @@
 #include "sparsight/data/register_data.h"
 
+#include "sparsight/data/sets/celeba.h"
 #include "sparsight/data/sets/cifar.h"
 #include "sparsight/data/sets/composite.h"
 #include "sparsight/data/sets/folder.h"
@@ -17,6 +18,8 @@ const Registry<DataSplits, DataContext>& data_sets() {
     sets.add<MnistOptions>("mnist", "MNIST, Fashion-MNIST, KMNIST: idx files", make_mnist);
     sets.add<Cifar10Options>("cifar10", "CIFAR-10, binary version", make_cifar10);
     sets.add<Cifar100Options>("cifar100", "CIFAR-100, binary version, fine or coarse labels", make_cifar100);
+    sets.add<CelebaOptions>("celeba", "CelebA in its official layout: smiling, alone, with hair or with eyeglasses",
+                            make_celeba);
     sets.add<CompositeOptions>("composite", "grids of MNIST digits (or glyphs), of which one makes the label",
                                make_composite);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);

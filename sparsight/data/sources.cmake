@@ -42,6 +42,7 @@ light_sources(
   data/decorators/stratified.cpp
   data/decorators/subset.cpp
   data/readers/bytes.cpp
+  data/readers/celeba.cpp
   data/readers/cifar.cpp
   data/readers/csv.cpp
   data/readers/exif.cpp
@@ -54,6 +55,7 @@ light_sources(
   data/readers/png.cpp
   data/readers/png_write.cpp
   data/sets/array_set.cpp
+  data/sets/celeba.cpp
   data/sets/cifar.cpp
   data/sets/cifar_names.cpp
   data/sets/composite.cpp

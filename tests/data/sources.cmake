@@ -24,5 +24,6 @@ light_tests(
   data/readers/manifest_test.cpp
   data/readers/npy_test.cpp
   data/sets/array_sets_test.cpp
+  data/sets/celeba_test.cpp
   data/sets/composite_test.cpp
   data/sets/file_sets_test.cpp)
