@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
+#include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 
 namespace sparsight {
@@ -12,7 +13,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-bool on_kernels(const at::Tensor& tokens) { return tokens.is_cpu() && tokens.scalar_type() == at::kFloat; }
+// The kernels of ops/cpu/ are for fp32.
+bool has_expert_kernels(const at::Tensor& tokens) { return tokens.scalar_type() == at::kFloat; }
 
 // Autograd takes no undefined tensors.
 using Optional = std::optional<at::Tensor>;
@@ -127,15 +129,17 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                               Activation activation, at::Tensor* before) {
-  return on_kernels(tokens) ? cpu::expert_mlp_forward(tokens, rows, weights, activation, before)
-                            : ref::expert_mlp_forward(tokens, rows, weights, activation, before);
+  if (!tokens.is_cpu()) return off_cpu::expert_mlp_forward(tokens, rows, weights, activation, before);
+  return has_expert_kernels(tokens) ? cpu::expert_mlp_forward(tokens, rows, weights, activation, before)
+                                    : ref::expert_mlp_forward(tokens, rows, weights, activation, before);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs) {
-  return on_kernels(tokens) ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs)
-                            : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
+  if (!tokens.is_cpu()) return off_cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
+  return has_expert_kernels(tokens) ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs)
+                                    : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
 }
 
 }  // namespace sparsight

@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/grouped_linear.h"
+#include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 
 namespace sparsight {
@@ -12,7 +13,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-bool on_float_kernels(const at::Tensor& rows) { return rows.is_cpu() && rows.scalar_type() == at::kFloat; }
+// The kernels of ops/cpu/ are for fp32.
+bool has_linear_kernels(const at::Tensor& rows) { return rows.scalar_type() == at::kFloat; }
 
 class GroupedLinear : public torch::autograd::Function<GroupedLinear> {
  public:
@@ -61,15 +63,17 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
-  return on_float_kernels(rows) ? cpu::grouped_linear_forward(rows, offsets, weight, bias)
-                                : ref::grouped_linear_forward(rows, offsets, weight, bias);
+  if (!rows.is_cpu()) return off_cpu::grouped_linear_forward(rows, offsets, weight, bias);
+  return has_linear_kernels(rows) ? cpu::grouped_linear_forward(rows, offsets, weight, bias)
+                                  : ref::grouped_linear_forward(rows, offsets, weight, bias);
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
                                                bool need_bias) {
-  return on_float_kernels(rows) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias)
-                                : ref::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
+  if (!rows.is_cpu()) return off_cpu::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
+  return has_linear_kernels(rows) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias)
+                                  : ref::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
 }
 
 }  // namespace sparsight

@@ -12,7 +12,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/pool.h"
-#include "sparsight/ops/ref/rows.h"
+#include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
 namespace {
@@ -55,7 +55,7 @@ Wide<T> dot(const T* a, const T* b, int64_t width) {
 }  // namespace
 
 RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens) {
-  if (!token.is_cpu()) return ref::map_rows(token, order, tokens);
+  if (!token.is_cpu()) return off_cpu::map_rows(token, order, tokens);
   const at::Tensor token_in = token.contiguous(), order_in = order.contiguous();
   const int64_t *of = token_in.const_data_ptr<int64_t>(), *assignment = order_in.const_data_ptr<int64_t>();
   const int64_t assignments = token.size(0), rows = order.size(0);
@@ -78,7 +78,7 @@ RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens
 
 at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map) {
   SPARSIGHT_CHECK(values.dim() == 2 && values.size(0) == map.tokens);
-  if (!values.is_cpu()) return ref::spread_rows(values, weight, map);
+  if (!values.is_cpu()) return off_cpu::spread_rows(values, weight, map);
   const at::Tensor in = values.contiguous(), scale = wide_weight(weight, values);
   const int64_t rows = map.row_token.size(0), width = in.size(1);
   const int64_t* token = map.row_token.const_data_ptr<int64_t>();
@@ -104,7 +104,7 @@ at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const
 
 at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map) {
   SPARSIGHT_CHECK(rows.dim() == 2 && rows.size(0) == map.row_token.size(0));
-  if (!rows.is_cpu()) return ref::sum_rows(rows, weight, map);
+  if (!rows.is_cpu()) return off_cpu::sum_rows(rows, weight, map);
   const at::Tensor in = rows.contiguous(), scale = wide_weight(weight, rows);
   const int64_t width = in.size(1);
   const int64_t* row_of = map.token_rows.const_data_ptr<int64_t>();
@@ -133,7 +133,7 @@ at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowM
 
 at::Tensor dot_rows(const at::Tensor& rows, const at::Tensor& values, const RowMap& map) {
   SPARSIGHT_CHECK(rows.scalar_type() == values.scalar_type() && rows.size(1) == values.size(1));
-  if (!rows.is_cpu()) return ref::dot_rows(rows, values, map);
+  if (!rows.is_cpu()) return off_cpu::dot_rows(rows, values, map);
   const at::Tensor a = rows.contiguous(), b = values.contiguous();
   const int64_t width = a.size(1), count = a.size(0);
   const int64_t* token = map.row_token.const_data_ptr<int64_t>();

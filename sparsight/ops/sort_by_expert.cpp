@@ -4,14 +4,14 @@
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/ref/sort_by_expert.h"
+#include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
 
 // A stable counting sort: two passes over the assignments.
 ExpertGroups sort_by_expert(const at::Tensor& expert, const at::Tensor& kept, int64_t experts) {
   SPARSIGHT_CHECK(expert.dim() == 1 && kept.sizes() == expert.sizes());
-  if (!expert.is_cpu()) return ref::sort_by_expert(expert, kept, experts);
+  if (!expert.is_cpu()) return off_cpu::sort_by_expert(expert, kept, experts);
   const at::Tensor experts_in = expert.contiguous(), kept_in = kept.contiguous();
   const int64_t* of = experts_in.const_data_ptr<int64_t>();
   const bool* keep = kept_in.const_data_ptr<bool>();
@@ -31,7 +31,7 @@ ExpertGroups sort_by_expert(const at::Tensor& expert, const at::Tensor& kept, in
 }
 
 at::Tensor count_by_expert(const at::Tensor& expert, int64_t experts) {
-  if (!expert.is_cpu()) return ref::count_by_expert(expert, experts);
+  if (!expert.is_cpu()) return off_cpu::count_by_expert(expert, experts);
   const at::Tensor in = expert.contiguous();
   at::Tensor counts = at::zeros({experts}, at::kLong);
   const int64_t* of = in.const_data_ptr<int64_t>();

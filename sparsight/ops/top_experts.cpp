@@ -7,7 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/ref/top_experts.h"
+#include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
 namespace {
@@ -33,7 +33,7 @@ void top_of_row(const T* scores, int64_t experts, int64_t k, int64_t* chosen) {
 
 at::Tensor top_experts(const at::Tensor& scores, int64_t k) {
   SPARSIGHT_CHECK(scores.dim() == 2 && k >= 1 && k <= scores.size(1));
-  if (!scores.is_cpu()) return ref::top_experts(scores, k);
+  if (!scores.is_cpu()) return off_cpu::top_experts(scores, k);
   const at::Tensor rows = scores.detach().contiguous();
   const int64_t tokens = rows.size(0), experts = rows.size(1);
   at::Tensor chosen = at::empty({tokens, k}, at::kLong);

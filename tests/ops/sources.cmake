@@ -11,3 +11,6 @@ torch_tests(
   ops/top_experts_test.cpp)
 property_tests(
   ops/op_properties_test.cpp)
+if(SPARSIGHT_CUDA)
+  torch_tests(ops/cuda_test.cpp)
+endif()

@@ -1,0 +1,21 @@
+// Where the operations of ops/ send tensors that are not on the CPU: to ops/cuda/ in builds for CUDA, else to torch's
+// own operations (ops/ref/), which run on any device.
+#pragma once
+
+#ifdef SPARSIGHT_CUDA
+#include "sparsight/ops/cuda/operations.h"
+
+namespace sparsight {
+namespace off_cpu = cuda;
+}  // namespace sparsight
+#else
+#include "sparsight/ops/ref/expert_mlp.h"
+#include "sparsight/ops/ref/grouped_linear.h"
+#include "sparsight/ops/ref/rows.h"
+#include "sparsight/ops/ref/sort_by_expert.h"
+#include "sparsight/ops/ref/top_experts.h"
+
+namespace sparsight {
+namespace off_cpu = ref;
+}  // namespace sparsight
+#endif
