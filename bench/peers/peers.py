@@ -1,10 +1,13 @@
-"""Times the experts of one MoE layer in PyTorch: a loop over experts, torch._grouped_mm, and torch.compile of the latter.
+"""Times the experts of one MoE layer in PyTorch: a loop over experts, torch._grouped_mm, and torch.compile of both.
 
-Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what is not there.
-The sizes, loads and the way of timing are those of `sparsight_bench moe`. Use: peers.py [--tokens 49,197] [--experts 32]
+Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what does not run here, after a
+line that says why. Compilation is not timed: each load runs once before. The sizes, loads, options and the way of timing are those
+of `sparsight_bench moe`, after which `./dev bench moe` runs this. Use: peers.py [--tokens 49,197] [--experts 32] [--compile off]
 """
 
 import argparse
+import functools
+import logging
 import time
 
 import torch
@@ -13,14 +16,16 @@ import torch.nn.functional as F
 WIDTH, HIDDEN, LOADS = 384, 1536, 8
 
 
-def loop(x, expert, gate, w1, b1, w2, b2):
+def perceptron(x, gate, w1, b1, w2, b2):
+    return torch.addmm(b2, F.gelu(torch.addmm(b1, x, w1)), w2) * gate.unsqueeze(1)
+
+
+def loop(x, expert, gate, w1, b1, w2, b2, one=perceptron):
     out = torch.zeros_like(x)
     for e in range(w1.shape[0]):
         token, rank = torch.where(expert == e)
-        if len(token) == 0:
-            continue
-        hidden = F.gelu(torch.addmm(b1[e], x[token], w1[e]))
-        out = out.index_add(0, token, torch.addmm(b2[e], hidden, w2[e]) * gate[token, rank].unsqueeze(1))
+        if len(token) > 0:
+            out = out.index_add(0, token, one(x[token], gate[token, rank], w1[e], b1[e], w2[e], b2[e]))
     return out
 
 
@@ -54,14 +59,23 @@ def main():
     parser.add_argument("--k", type=numbers, default=[1, 2])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--compile", choices=("on", "off"), default="on")
+    parser.add_argument("--training", choices=("on", "off"), default="on")
+    for other in ("--held", "--routing", "--memory", "--contenders"):  # of sparsight_bench alone
+        parser.add_argument(other, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     ways = {"loop": loop, "grouped_mm": grouped_mm}
-    if options.compile:
-        ways["compiled"] = torch.compile(grouped_mm, dynamic=True)
-    print("T E k " + " ".join(f"{name}:forward {name}:train" for name in ways))
+    if options.compile == "on":
+        torch._dynamo.config.recompile_limit = 1000  # one variant for each size must not fall back to no compilation
+        # Finding an expert's tokens is no part of a graph; what is done with them is.
+        ways["compiled_loop"] = functools.partial(loop, one=torch.compile(perceptron, dynamic=True))
+        ways["compiled_grouped_mm"] = torch.compile(grouped_mm, dynamic=True)
+        logging.getLogger("torch").setLevel(logging.CRITICAL)  # what does not compile is said below, in one line
+    failed = set()
+    columns = ("forward", "train") if options.training == "on" else ("forward",)
+    print("T E k", *[f"{name}:{column}" for name in ways for column in columns])
     for experts in options.experts:
         shapes = [(experts, WIDTH, HIDDEN), (experts, HIDDEN), (experts, HIDDEN, WIDTH), (experts, WIDTH)]
         weights = [(torch.randn(shape) * 0.05).requires_grad_() for shape in shapes]
@@ -72,7 +86,7 @@ def main():
                     gate, expert = torch.randn(tokens, experts).softmax(1).topk(k, dim=1)
                     loads.append((torch.randn(tokens, WIDTH), expert, gate))
                 cells = []
-                for way in ways.values():
+                for name, way in ways.items():
 
                     def forward(x, expert, gate):
                         with torch.no_grad():
@@ -84,12 +98,17 @@ def main():
                         for weight in weights:
                             weight.grad = None
 
-                    for run in (forward, train):
+                    for run in (forward, train) if options.training == "on" else (forward,):
+                        cells.append("-")
+                        if (name, run.__name__) in failed:
+                            continue
                         try:
-                            cells.append(f"{median_ms(run, loads, options.rounds):.3f}")
-                        except Exception as error:  # this way does not run here; say so and go on
-                            cells.append("-")
-                            print("#", type(error).__name__, str(error).splitlines()[0][:100])
+                            cells[-1] = f"{median_ms(run, loads, options.rounds):.3f}"
+                        except Exception as error:  # this way does not run here; say so once and go on
+                            failed.add((name, run.__name__))
+                            lines = str(error).splitlines() or [""]
+                            reason = [line for line in lines if "Expected" in line] or lines  # torch.compile says much else
+                            print(f"# {name}:{run.__name__} does not run: {type(error).__name__}:", reason[0].strip())
                 print(tokens, experts, k, *cells, flush=True)
 
 
