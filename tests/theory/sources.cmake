@@ -1,0 +1,2 @@
+light_tests(theory/pmoe_bounds_test.cpp)
+torch_tests(theory/pattern_model_test.cpp)
