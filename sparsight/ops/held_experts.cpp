@@ -24,6 +24,11 @@ at::Tensor to_int8(const at::Tensor& weight, const at::Tensor& scale) {
   return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).to(at::kChar).contiguous();
 }
 
+// [E,O], or undefined. A plain clone would keep the strides.
+at::Tensor own_bias(const at::Tensor& bias) {
+  return bias.defined() ? bias.detach().clone(at::MemoryFormat::Contiguous) : bias;
+}
+
 // The layout of `held.tiles`.
 cpu::TileLayout layout_of(const HeldExperts& held) {
   return {held.type == HeldType::bf16 ? cpu::WeightType::bf16 : cpu::WeightType::int8, held.width, held.hidden};
@@ -51,7 +56,7 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, HeldType type) {
   held.experts = w.w1.size(0);
   held.width = w.w1.size(1);
   held.hidden = w.w1.size(2);
-  held.weights = {{}, w.b1.defined() ? w.b1.detach().clone() : w.b1, {}, w.b2.defined() ? w.b2.detach().clone() : w.b2};
+  held.weights = {{}, own_bias(w.b1), {}, own_bias(w.b2)};
   if (type == HeldType::bf16) {
     held.weights.w1 = w.w1.to(at::kBFloat16).contiguous();
     held.weights.w2 = w.w2.to(at::kBFloat16).contiguous();

@@ -10,6 +10,8 @@
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/layouts.h"
+#include "tests/support/near.h"
 
 namespace sparsight::expert_mlp_test {
 namespace {
@@ -154,18 +156,35 @@ TEST(ExpertMlp, NanAndInfinityStayWithTheirToken) {
 TEST(ExpertMlp, StridedAndMisalignedInputsGiveTheSameResult) {
   const Case c = random_case({30, 3, 2, 24, 50}, 10);
   const at::Tensor want = expert_mlp(c.tokens, c.rows, c.weights, {});
-  const auto shifted = [](const at::Tensor& x) {  // off by one float
-    at::Tensor room = torch::empty({x.numel() + 1}, x.options());
-    at::Tensor view = room.narrow(0, 1, x.numel()).view(x.sizes());
-    view.copy_(x);
-    return view;
-  };
   const ExpertMlpWeights& w = c.weights;
-  EXPECT_TRUE(torch::equal(
-      want, expert_mlp(shifted(c.tokens), c.rows, {shifted(w.w1), shifted(w.b1), shifted(w.w2), shifted(w.b2)}, {})));
-  const at::Tensor columns = c.tokens.t().contiguous().t();
-  const ExpertMlpWeights strided{w.w1.transpose(1, 2).contiguous().transpose(1, 2), w.b1, w.w2, w.b2};
-  EXPECT_TRUE(torch::equal(want, expert_mlp(columns, c.rows, strided, {})));
+  for (const auto odd : {test::strided, test::misaligned})
+    EXPECT_TRUE(
+        torch::equal(want, expert_mlp(odd(c.tokens), c.rows, {odd(w.w1), odd(w.b1), odd(w.w2), odd(w.b2)}, {})));
+}
+
+// Tokens and weights in bf16 or fp16 with the router's fp32 gates: the result and each gradient has the type of what it
+// belongs to, and is that of the same numbers in fp64 up to a few units of the last of 8 or 11 bits.
+TEST(ExpertMlp, TokensInFewerBitsWithFp32GatesAgreeWithTheReference) {
+  for (const auto& [type, unit] :
+       {std::pair{torch::kBFloat16, std::ldexp(1.0, -8)}, {torch::kHalf, std::ldexp(1.0, -11)}}) {
+    Case c = random_case({40, 3, 2, 24, 50}, 10, type);
+    c.rows.gate = test::random_tensor(c.rows.gate.sizes(), 3, torch::kFloat).abs();
+    const std::vector<at::Tensor> want = expected(c, Activation::gelu);
+    const ExpertMlpWeights& w = c.weights;
+    std::vector<at::Tensor> got, leaves{c.tokens, c.rows.gate, w.w1, w.b1, w.w2, w.b2};
+    for (at::Tensor& leaf : leaves) leaf = leaf.detach().clone().requires_grad_(true);
+    const at::Tensor y = expert_mlp(leaves[0], {c.rows.map, c.rows.offsets, leaves[1]},
+                                    {leaves[2], leaves[3], leaves[4], leaves[5]}, {});
+    (y * c.pull).sum().backward();
+    got.push_back(y.detach());
+    for (const at::Tensor& leaf : leaves) {
+      EXPECT_EQ(leaf.grad().scalar_type(), leaf.scalar_type());
+      got.push_back(leaf.grad());
+    }
+    EXPECT_EQ(y.scalar_type(), type);
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_TRUE(test::near(got[i], want[i], 4 * unit * want[i].abs().max().item<double>())) << type << " " << i;
+  }
 }
 
 TEST(ExpertMlp, WrongArgumentsAreRefused) {

@@ -8,6 +8,7 @@
 #include "sparsight/core/error.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/ops/held_error.h"
+#include "tests/support/layouts.h"
 
 namespace sparsight::held_experts_test {
 namespace {
@@ -190,6 +191,30 @@ TEST(HeldExperts, LeaveTorchsProductsAsTheyWere) {
     EXPECT_TRUE(torch::equal(torch::matmul(a, b), before));
     EXPECT_TRUE(torch::equal(held_experts(c.tokens, c.rows, held, Activation::gelu), first));
   }
+}
+
+// Tokens, gates, offsets and the map of rows, and the weights that are to be held.
+TEST(HeldExperts, StridedAndMisalignedArgumentsGiveTheSameBits) {
+  const Case c = random_case({30, 3, 2, 64, 96}, 10);
+  using Layout = at::Tensor (*)(const at::Tensor&);
+  at_each_level([&](const std::string& level) {
+    for (const HeldType type : kTypes) {
+      const at::Tensor want = held_experts(c.tokens, c.rows, hold_experts(c.weights, type), Activation::gelu);
+      for (const Layout odd : {test::strided, test::misaligned}) {
+        const ExpertMlpWeights& w = c.weights;
+        const HeldExperts held = hold_experts({odd(w.w1), odd(w.b1), odd(w.w2), odd(w.b2)}, type);
+        const RowMap& map = c.rows.map;
+        const ExpertRows rows{{map.tokens, odd(map.row_token), odd(map.token_rows), odd(map.token_offsets)},
+                              odd(c.rows.offsets),
+                              odd(c.rows.gate)};
+        EXPECT_FALSE(odd == test::strided && odd(w.b1).is_contiguous());
+        EXPECT_TRUE(torch::equal(held_experts(odd(c.tokens), rows, held, Activation::gelu), want)) << level;
+        const ExpertMlpWeights released = released_experts(held), plain = released_experts(hold_experts(w, type));
+        EXPECT_TRUE(torch::equal(released.w1, plain.w1) && torch::equal(released.b1, w.b1)) << level;
+        EXPECT_TRUE(torch::equal(released.w2, plain.w2) && torch::equal(released.b2, w.b2)) << level;
+      }
+    }
+  });
 }
 
 TEST(HeldExperts, WrongArgumentsAreRefused) {
