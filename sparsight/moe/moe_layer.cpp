@@ -9,6 +9,7 @@ namespace sparsight {
 
 MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
     : path_(place.path),
+      width_(place.width),
       router_(register_module("router", spec.make_router({place.width, spec.options.experts}))),
       experts_(register_module("experts", spec.make_experts(place.width, place.mlp_hidden))),
       shared_(spec.make_shared_experts(place.width, place.mlp_hidden)),
@@ -30,7 +31,11 @@ at::Tensor MoeLayer::finish(at::Tensor routed, const at::Tensor& tokens, const a
 
 MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
                             const PoolInfo& pool) {
-  SPARSIGHT_CHECK(tokens.dim() == 2 && tokens.size(0) == layout.images * layout.per_image);
+  if (tokens.dim() != 2 || tokens.size(1) != width_)
+    fail("the MoE layer ", path_, " takes tokens [N, ", width_, "], got ", tokens.sizes());
+  if (tokens.size(0) != layout.images * layout.per_image)
+    fail("the MoE layer ", path_, " got ", tokens.size(0), " tokens for a layout of ", layout.images, " images of ",
+         layout.per_image, " tokens");
   const RouterInput input{
       tokens, layout, path_, random, pool, group_tokens(capacity_, layout), losses_.variants.threshold_gradient};
   MoeOutput out;

@@ -31,7 +31,8 @@ class MoeLayer : public torch::nn::Module {
  public:
   MoeLayer(const MoeSpec& spec, const MoePlace& place);
 
-  // tokens: [N,D], N = layout.images * layout.per_image. Tokens of an empty pool give an empty output.
+  // tokens: [N,D], N = layout.images * layout.per_image. Tokens of an empty pool give an empty output. Raises Error for
+  // tokens of another shape.
   // Padding (pool.valid) gives 0 and takes part in nothing.
   MoeOutput forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
                     const PoolInfo& pool = {});
@@ -45,6 +46,7 @@ class MoeLayer : public torch::nn::Module {
   at::Tensor finish(at::Tensor routed, const at::Tensor& tokens, const at::Tensor& valid);
 
   std::string path_;
+  int64_t width_;
   std::shared_ptr<Router> router_;
   std::shared_ptr<Experts> experts_;
   std::shared_ptr<Experts> shared_;  // null without shared experts

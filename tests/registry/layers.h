@@ -16,6 +16,7 @@ struct LayerForm {
   std::string kind = "mlp";
   int64_t experts = 4, width = 8, hidden = 12;
   Json router_settings = Json::object();  // those that the router does not have are left out
+  Json kind_settings = Json::object();
 };
 
 inline std::shared_ptr<MoeLayer> make_layer(const LayerForm& form, uint64_t seed = 1) {
@@ -24,8 +25,10 @@ inline std::shared_ptr<MoeLayer> make_layer(const LayerForm& form, uint64_t seed
     for (const auto& [key, value] : form.router_settings.items())
       if (set.find(key)) router[key] = value;
   });
+  Json kind = form.kind_settings;
+  kind["name"] = form.kind;
   const MoeSpec spec = read_moe_spec({{"moe", {{"experts", form.experts}, {"hidden", form.hidden}}},
-                                      {"experts", {{"name", form.kind}}},
+                                      {"experts", kind},
                                       {"losses", Json::object()},
                                       {"router", router}});
   auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", form.width, form.hidden});

@@ -36,7 +36,7 @@ std::vector<ModelCase> all_cases() {
 
 }  // namespace
 
-class EveryModel : public testing::TestWithParam<ModelCase> {};
+class EveryModel : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(EveryModel, GivesEveryParameterAFiniteGradient) {
   auto model = make(GetParam(), 1);
@@ -102,7 +102,7 @@ TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
   EXPECT_THROW(make(GetParam(), 1)->forward(torch::zeros({3, 16, 16}), {}), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, ::testing::ValuesIn(all_cases()),
                          [](const auto& info) { return info.param.name + (info.param.with_moe ? "_moe" : "_dense"); });
 
 }  // namespace sparsight::models_test

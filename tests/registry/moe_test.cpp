@@ -65,7 +65,7 @@ const auto test_name = [](const auto& info) { return info.param; };
 
 }  // namespace
 
-class EveryRouter : public testing::TestWithParam<std::string> {};
+class EveryRouter : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryRouter, MakesAConsistentRouting) {
   auto router = make_router(GetParam(), 1);
@@ -158,9 +158,9 @@ TEST_P(EveryRouter, DecidesTheSameAfterItsParametersAreCopiedByName) {
   EXPECT_TRUE(torch::equal(a.gate, b.gate));
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, testing::ValuesIn(router_names(false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, ::testing::ValuesIn(router_names(false)), test_name);
 
-class EverySoftRouter : public testing::TestWithParam<std::string> {};
+class EverySoftRouter : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
@@ -187,9 +187,9 @@ TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASav
   EXPECT_TRUE(torch::equal(layer->forward(clean, layout, {}).tokens, other->forward(clean, layout, {}).tokens));
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EverySoftRouter, testing::ValuesIn(router_names(true)), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EverySoftRouter, ::testing::ValuesIn(router_names(true)), test_name);
 
-class EveryExpert : public testing::TestWithParam<std::string> {};
+class EveryExpert : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryExpert, TrainsOnRaggedGroupsAndAnswersTheSameAfterACopy) {
   auto experts = make_experts(GetParam(), 1), other = make_experts(GetParam(), 2);
@@ -209,9 +209,9 @@ TEST_P(EveryExpert, TrainsOnRaggedGroupsAndAnswersTheSameAfterACopy) {
   EXPECT_TRUE(torch::equal(other->forward(rows, offsets), out));
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryExpert, testing::ValuesIn(expert_kinds().names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryExpert, ::testing::ValuesIn(expert_kinds().names()), test_name);
 
-class EveryLoss : public testing::TestWithParam<std::string> {};
+class EveryLoss : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
   for (const RoutingLoss& loss : routing_losses()) {
@@ -239,6 +239,6 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryLoss, testing::ValuesIn(loss_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryLoss, ::testing::ValuesIn(loss_names()), test_name);
 
 }  // namespace sparsight::moe_test
