@@ -11,6 +11,7 @@
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/ref/expert_mlp.h"
+#include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/rows.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
 #include "sparsight/ops/ref/top_experts.h"
@@ -185,6 +186,30 @@ TEST(OpsProperties, GroupedLinearIsAProductRowByRow) {
     must_hold(test::near(got, by_rows, 1e-11), "result");
     const auto wanted = gradients(by_rows), found = gradients(got);
     for (size_t i = 0; i < wanted.size(); ++i) must_hold(test::near(found[i], wanted[i], 1e-11), cat("gradient ", i));
+  });
+}
+
+TEST(OpsProperties, GroupedLinearInFp32AgreesWithTheReferenceForwardAndBackwardAtEveryLevel) {
+  for_all([] {
+    const Shape s = *shapes(250, 9, 130, 150);
+    const ExpertRows r = rows_of(s, torch::kFloat);
+    const int64_t rows = r.map.row_token.size(0);
+    const at::Tensor x = test::random_tensor({rows, s.width}, s.seed, torch::kFloat);
+    const at::Tensor pull = test::random_tensor({rows, s.hidden}, s.seed + 9, torch::kFloat);
+    const ExpertMlpWeights w = weights_of(s, torch::kFloat);
+    const at::Tensor want = ref::grouped_linear_forward(as_double(x), r.offsets, as_double(w.w1), as_double(w.b1));
+    const GroupedLinearGradients grads =
+        ref::grouped_linear_backward(as_double(pull), as_double(x), r.offsets, as_double(w.w1), true, s.bias);
+    at_each_level([&](const std::string& level) {
+      const auto leaf = [](const at::Tensor& t) { return t.defined() ? t.detach().clone().requires_grad_(true) : t; };
+      const at::Tensor in = leaf(x), weight = leaf(w.w1), bias = leaf(w.b1);
+      const at::Tensor y = grouped_linear(in, r.offsets, weight, bias);
+      (y * pull).sum().backward();
+      must_agree(y, want, level);
+      must_agree(in.grad(), grads.rows, level + " rows");
+      must_agree(weight.grad(), grads.weight, level + " weight");
+      if (s.bias) must_agree(bias.grad(), grads.bias, level + " bias");
+    });
   });
 }
 
