@@ -1,5 +1,6 @@
 // The published columns of Shazeer et al. 2017 (tables 7 to 9): "ops/timestep" in millions and parameters without
-// embedding and softmax in millions, for every model whose layers the paper gives.
+// embedding and softmax in millions, for every model whose layers the paper gives. Whole numbers: no types, no
+// gradient.
 #include "sparsight/analysis/layer_cost.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsight/moe/dispatch.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
@@ -15,9 +16,9 @@ using test::near;
 using test::table;
 
 // The worked example: gates given, k = 2; choices [[0,1],[0,2],[0,1]].
-Routing example() {
+Routing example(at::ScalarType type = torch::kDouble) {
   const at::Tensor gates = table({{.50, .30, .15, .05}, {.60, .10, .25, .05}, {.70, .20, .05, .05}});
-  return route_softmax_topk(gates.log(), {}, 0, 2, false);
+  return route_softmax_topk(gates.log().to(type), {}, 0, 2, false);
 }
 
 at::Tensor by_token(const at::Tensor& values) { return values.view({3, 2}); }
@@ -37,33 +38,66 @@ void expect_no_overflow(const Routing& r) {
   EXPECT_TRUE((rows <= r.capacity.unsqueeze(1)).all().item<bool>()) << rows;
 }
 
+// Experts that hand their rows back.
+class Identity : public Experts {
+ public:
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor&) override { return rows; }
+};
+
 }  // namespace
 
-TEST(Capacity, S24_ReproducesT15WithTwoRows) {
-  Routing vanilla = example(), first = example();
+class CapacityExample : public ::testing::TestWithParam<at::ScalarType> {
+ protected:
+  double tol() const { return GetParam() == torch::kDouble ? 1e-12 : 1e-6; }  // gates are given exactly
+};
+
+TEST_P(CapacityExample, S24_ReproducesT15WithTwoRows) {
+  Routing vanilla = example(GetParam()), first = example(GetParam());
   apply_capacity(vanilla, {}, 1);  // ceil(1 * 2 * 3 / 4) = 2
   EXPECT_EQ(vanilla.capacity.item<int64_t>(), 2);
   EXPECT_TRUE(torch::equal(by_token(vanilla.position), torch::tensor({{0, 0}, {1, 0}, {2, 1}}, torch::kLong)));
-  EXPECT_TRUE(near(weights(vanilla), table({{.50, .30}, {.60, .25}, {0, .20}}), 1e-12));
+  EXPECT_TRUE(near(weights(vanilla), table({{.50, .30}, {.60, .25}, {0, .20}}), tol()));
   EXPECT_TRUE(torch::equal(vanilla.order, torch::tensor({0, 2, 1, 5, 3}, torch::kLong)));
   EXPECT_TRUE(torch::equal(vanilla.offsets, torch::tensor({0, 2, 4, 5, 5}, torch::kLong)));
 
   apply_capacity(first, priority("max_gate"), 1);
   EXPECT_TRUE(torch::equal(by_token(first.position), torch::tensor({{2, 1}, {1, 0}, {0, 0}}, torch::kLong)));
-  EXPECT_TRUE(near(weights(first), table({{0, .30}, {.60, .25}, {.70, .20}}), 1e-12));
+  EXPECT_TRUE(near(weights(first), table({{0, .30}, {.60, .25}, {.70, .20}}), tol()));
+  EXPECT_EQ(first.gate.scalar_type(), GetParam());
 }
 
-TEST(Capacity, S24_ReproducesT15WithOneRow) {
-  Routing vanilla = example(), first = example();
+TEST_P(CapacityExample, S24_ReproducesT15WithOneRow) {
+  Routing vanilla = example(GetParam()), first = example(GetParam());
   apply_capacity(vanilla, {}, 0.5);
   EXPECT_EQ(vanilla.capacity.item<int64_t>(), 1);
-  EXPECT_TRUE(near(weights(vanilla), table({{.50, .30}, {0, .25}, {0, 0}}), 1e-12));
+  EXPECT_TRUE(near(weights(vanilla), table({{.50, .30}, {0, .25}, {0, 0}}), tol()));
   apply_capacity(first, priority("max_gate"), 0.5);
-  EXPECT_TRUE(near(weights(first), table({{0, 0}, {0, .25}, {.70, .20}}), 1e-12));
+  EXPECT_TRUE(near(weights(first), table({{0, 0}, {0, .25}, {.70, .20}}), tol()));
   expect_no_overflow(vanilla);
   expect_no_overflow(first);
 }
 
+// Tokens 1, 2, 4 through experts that hand them back, and the sum of the output: the gradient of a gate is its token,
+// that of a token the sum of its gates, but what was dropped counts in neither.
+TEST_P(CapacityExample, S24_WhatIsDroppedHasNoGradient) {
+  const auto gradients = [&](const CapacityOptions& options) {
+    Routing r = example(GetParam());
+    apply_capacity(r, options, 1);
+    r.gate = r.gate.detach().requires_grad_(true);
+    const at::Tensor x = torch::tensor({{1.}, {2.}, {4.}}, GetParam()).requires_grad_(true);
+    Identity experts;
+    run_experts(x, r, experts).sum().backward();
+    return std::pair(by_token(r.gate.grad()), x.grad());
+  };
+  const auto [vanilla_gate, vanilla_x] = gradients({});
+  EXPECT_TRUE(near(vanilla_gate, table({{1, 1}, {2, 2}, {0, 4}}), 0));
+  EXPECT_TRUE(near(vanilla_x, table({{.50 + .30}, {.60 + .25}, {.20}}), tol()));
+  const auto [first_gate, first_x] = gradients(priority("max_gate"));
+  EXPECT_TRUE(near(first_gate, table({{0, 1}, {2, 2}, {4, 4}}), 0));
+  EXPECT_TRUE(near(first_x, table({{.30}, {.60 + .25}, {.70 + .20}}), tol()));
+}
+
+// Whole numbers: no types, no gradient.
 TEST(Capacity, S24_PublishedFormulas) {
   CapacityOptions options;
   const auto rows = [&](double factor, int64_t tokens, int64_t experts, int64_t k) {
@@ -97,8 +131,9 @@ TEST(Capacity, S24_PublishedFormulas) {
   EXPECT_EQ(rows(1.5, 18912, 6, 1), 4728);
 }
 
-TEST(Capacity, S24_NoExpertEverHoldsMoreThanItsRows) {
-  const at::Tensor logits = test::random_tensor({97, 5}, 1) + torch::tensor({2., 1., 0., 0., -3.}, torch::kDouble);
+TEST_P(CapacityExample, S24_NoExpertEverHoldsMoreThanItsRows) {
+  const at::Tensor logits =
+      (test::random_tensor({97, 5}, 1) + torch::tensor({2., 1., 0., 0., -3.}, torch::kDouble)).to(GetParam());
   for (const char* by : {"none", "max_gate", "sum_gates"})
     for (const int64_t group : {0, 10, 97, 200})
       for (const double factor : {0.3, 1.0, 1.7}) {
@@ -142,14 +177,17 @@ TEST(Capacity, RenormalizedGatesSumToOneOverWhatIsKept) {
   EXPECT_TRUE(near(weights(r), table({{.50 / .80, .30 / .80}, {.60 / .85, .25 / .85}, {0, 1}}), 1e-12));
 }
 
-TEST(Capacity, S25_WithRoomForAllNothingChanges) {
-  const Routing before = example();
+// The layer's output and gradients: moe_layer_test.cpp.
+TEST_P(CapacityExample, S25_WithRoomForAllNothingChanges) {
+  const Routing before = example(GetParam());
   Routing after = before;
   apply_capacity(after, {}, 4);
   EXPECT_TRUE(after.kept.all().item<bool>());
   EXPECT_TRUE(torch::equal(after.order, before.order) && torch::equal(after.offsets, before.offsets));
   EXPECT_TRUE(torch::equal(after.gate, before.gate));
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, CapacityExample, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(Capacity, EvaluationMayHaveItsOwnFactor) {
   CapacityOptions options;

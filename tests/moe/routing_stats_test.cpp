@@ -28,8 +28,11 @@ TEST(RoutingStats, WithoutNoiseTheLoadIsTheCount) {
   EXPECT_EQ(s.smooth_load, s.count);
 }
 
-TEST(RoutingStats, S45_DroppedIsTheShareOfChosenAssignmentsThatCapacityDropped) {
-  Routing routing = route_softmax_topk(test::example_logits(), {}, 0, 2, false);
+// Figures for people: plain numbers without a gradient.
+class RoutingStatsOf : public ::testing::TestWithParam<at::ScalarType> {};
+
+TEST_P(RoutingStatsOf, S45_DroppedIsTheShareOfChosenAssignmentsThatCapacityDropped) {
+  Routing routing = route_softmax_topk(test::example_logits().to(GetParam()), {}, 0, 2, false);
   CapacityOptions capacity;  // ceil(0.5 * 2 * 3 / 4) = 1: the counts 1 2 2 1 become 1 1 1 1
   apply_capacity(routing, capacity, 0.5);
   const RoutingStats s = routing_stats(routing);
@@ -38,15 +41,18 @@ TEST(RoutingStats, S45_DroppedIsTheShareOfChosenAssignmentsThatCapacityDropped) 
   EXPECT_NEAR(s.dropped, 2.0 / 6, 1e-12);
 }
 
-TEST(RoutingStats, S45_OfNoisyTopKAreThoseOfTheWorkedExample) {
-  const RoutingStats s = routing_stats(test::NoisyExample(torch::kDouble).route());
-  EXPECT_NEAR(s.cv_importance, 0.356468, 1e-6);
-  EXPECT_NEAR(s.cv_load, 0.203587, 1e-6);
-  EXPECT_NEAR(s.max_over_mean_load, 1.290976, 1e-6);
+TEST_P(RoutingStatsOf, S45_NoisyTopKAreThoseOfTheWorkedExample) {
+  const RoutingStats s = routing_stats(test::NoisyExample(GetParam()).route());
+  const double tol = test::example_tolerance(GetParam());
+  EXPECT_NEAR(s.cv_importance, 0.356468, tol);
+  EXPECT_NEAR(s.cv_load, 0.203587, tol);
+  EXPECT_NEAR(s.max_over_mean_load, 1.290976, tol);
   EXPECT_NEAR(s.max_over_mean_count, 2 / 1.5, 1e-12);
   EXPECT_EQ(s.dropped, 0);
-  EXPECT_NEAR(s.mean_top_gate, (0.635277 + 0.814600 + 0.522606) / 3, 1e-6);
+  EXPECT_NEAR(s.mean_top_gate, (0.635277 + 0.814600 + 0.522606) / 3, tol);
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, RoutingStatsOf, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(RoutingStats, SumsOfTwoRoutingsAreThoseOfTheirUnion) {
   RoutingTotals totals(4);

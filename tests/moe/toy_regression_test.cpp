@@ -15,9 +15,12 @@
 
 namespace sparsight::toy_regression_test {
 
+class ToyRegression : public ::testing::TestWithParam<at::ScalarType> {};
+
 // Six Gaussian clusters, each with a linear map of its own to learn: with both losses the load stays balanced, without
 // them it does not.
-TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
+TEST_P(ToyRegression, S44_TheLossesBalanceIt) {
+  const auto type = GetParam();
   constexpr int64_t kClusters = 6, kSide = 8, kBatch = 256, kSteps = 1500;
   const at::Tensor centres = 2 * test::random_tensor({kClusters, kSide}, 1, torch::kFloat);
   const at::Tensor maps = test::random_tensor({kClusters, kSide, kSide}, 2, torch::kFloat) / std::sqrt(8.f);
@@ -33,6 +36,7 @@ TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
       for (const auto& p : layer.experts().named_parameters())
         if (p.value().dim() == 3) p.value().mul_(15);
     }
+    layer.to(type);
     torch::optim::Adam adam(layer.parameters(), torch::optim::AdamOptions(0.005));
     double sum = 0;
     for (int64_t step = 0; step < kSteps; ++step) {
@@ -42,8 +46,8 @@ TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
                                      .clamp_max(kClusters - 1)
                                      .to(torch::kLong);
       const at::Tensor x =
-          centres.index_select(0, cluster) + 0.5 * test::random_tensor({kBatch, kSide}, seed, torch::kFloat);
-      const at::Tensor target = torch::bmm(x.unsqueeze(1), maps.index_select(0, cluster)).squeeze(1);
+          (centres.index_select(0, cluster) + 0.5 * test::random_tensor({kBatch, kSide}, seed, torch::kFloat)).to(type);
+      const at::Tensor target = torch::bmm(x.unsqueeze(1), maps.index_select(0, cluster).to(type)).squeeze(1);
       const MoeOutput out = layer.forward(x, {1, kBatch, 0, 0, 0}, {3, static_cast<uint64_t>(step)});
       at::Tensor loss = (out.tokens - target).square().mean();
       for (const NamedLoss& aux : out.losses) loss = loss + aux.weight * aux.value;
@@ -60,5 +64,7 @@ TEST(MoeLayer, S44_TheLossesBalanceAToyRegression) {
   RecordProperty("cv_load", cat(with, " with the losses, ", without, " without"));
   std::cout << "CV(Load) " << with << " with the losses, " << without << " without\n";
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, ToyRegression, ::testing::Values(torch::kFloat, torch::kDouble));
 
 }  // namespace sparsight::toy_regression_test

@@ -4,6 +4,7 @@
 
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/typed_gradcheck.h"
 
 namespace sparsight::attention_scores_test {
 namespace {
@@ -30,6 +31,15 @@ TEST(AttentionScores, S39_ReproduceT18) {
     const at::Tensor additive = torch::tensor({{0.387162, 1.273714}, {-0.316907, 0.895318}}, type);
     EXPECT_TRUE(torch::allclose(product_attention_scores(e.x, e.y, e.weights), product, 0, tol));
     EXPECT_TRUE(torch::allclose(additive_attention_scores(e.x, e.y, e.weights), additive, 0, tol));
+    // The specification prints no gradients: central differences give them.
+    for (const auto scores : {product_attention_scores, additive_attention_scores}) {
+      const auto loss = [&](const std::vector<at::Tensor>& leaf) {
+        const at::Tensor all = scores(leaf[0], leaf[1], {leaf[2], leaf[3], leaf[4]});
+        return (all * test::random_tensor({2, 2}, 6, all.scalar_type())).sum();
+      };
+      const auto& w = e.weights;
+      EXPECT_LT(test::gradient_error_in(type, loss, {e.x, e.y, w.source, w.target, w.mix}), tol);
+    }
   }
 }
 

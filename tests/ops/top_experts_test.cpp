@@ -20,10 +20,13 @@ void expect_chosen(const at::Tensor& scores, int64_t k, const at::Tensor& expect
 
 }  // namespace
 
+// A choice has no gradient.
 TEST(TopExperts, S36_TiesGoToTheLowestIndexHereAndInTheReference) {
-  expect_chosen(torch::tensor({{1., 1., 0., 0.}}), 1, torch::tensor({{0}}, torch::kLong));
-  expect_chosen(torch::tensor({{0., 2., 2., 2.}}), 2, torch::tensor({{1, 2}}, torch::kLong));
-  expect_chosen(torch::tensor({{5., 5., 5.}}), 3, torch::tensor({{0, 1, 2}}, torch::kLong));
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    expect_chosen(torch::tensor({{1., 1., 0., 0.}}, type), 1, torch::tensor({{0}}, torch::kLong));
+    expect_chosen(torch::tensor({{0., 2., 2., 2.}}, type), 2, torch::tensor({{1, 2}}, torch::kLong));
+    expect_chosen(torch::tensor({{5., 5., 5.}}, type), 3, torch::tensor({{0, 1, 2}}, torch::kLong));
+  }
 }
 
 TEST(TopExperts, NanRanksBehindEverything) {

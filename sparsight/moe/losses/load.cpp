@@ -18,16 +18,15 @@ namespace {
 
 constexpr double kLeastScale = 1e-6;  // a learned scale may underflow to 0; the clamp passes no gradient there
 
-// [N,E]: the k-th largest noisy logit of the other experts, k < E. That is v[k] for an expert among the top k and
-// v[k-1] for the rest, where v[0] >= ... >= v[k] are the k+1 largest of the row.
+}  // namespace
+
+// v[k] for an expert among the top k and v[k-1] for the rest, where v[0] >= ... >= v[k] are the k+1 largest of the row.
 at::Tensor kth_excluding(const at::Tensor& noisy, int64_t k) {
   const at::Tensor best = top_experts(noisy, k + 1);
   const at::Tensor chosen = at::zeros_like(noisy, noisy.options().dtype(at::kBool)).scatter(1, best.narrow(1, 0, k), 1);
   const at::Tensor values = noisy.gather(1, best);
   return at::where(chosen, values.narrow(1, k, 1), values.narrow(1, k - 1, 1));
 }
-
-}  // namespace
 
 at::Tensor load_probability(const Routing& routing, bool threshold_gradient) {
   if (!routing.noise_scale.defined() || !routing.clean_logits.defined() || routing.per_token == 0) return {};

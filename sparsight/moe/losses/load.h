@@ -6,8 +6,12 @@
 
 namespace sparsight {
 
+// noisy: [N,E], 1 <= k < E. Returns [N,E]: the k-th largest value of the token's row without the expert's own.
+// Differentiable: the gradient goes to the one element that supplies the value.
+at::Tensor kth_excluding(const at::Tensor& noisy, int64_t k);
+
 // [N,E]: the probability that the token chooses the expert if only this expert's noise is drawn anew: the normal
-// distribution function of (clean - t) / noise_scale, where t is the k-th largest noisy logit of the other experts.
+// distribution function of (clean - t) / noise_scale, where t is kth_excluding of the noisy logits.
 // Differentiable; through t too unless `threshold_gradient` is off (automatic differentiation of the public codes has
 // it on, the paper is silent). k = E: ones. Undefined where the routing has no noise or does not choose per token.
 at::Tensor load_probability(const Routing& routing, bool threshold_gradient = true);

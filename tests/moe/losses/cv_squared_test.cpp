@@ -19,13 +19,14 @@ TEST(CvSquared, OfHandMadeVectors) {
 }
 
 TEST(CvSquared, S42_IsZeroWithZeroGradientForOneExpertAndForAnEmptyPool) {
-  for (at::Tensor v : {torch::tensor({5.}), torch::zeros({4})}) {
-    v.requires_grad_(true);
-    const at::Tensor loss = cv_squared(v);
-    loss.backward();
-    EXPECT_EQ(loss.item<double>(), 0);
-    EXPECT_TRUE(torch::equal(v.grad(), torch::zeros_like(v)));
-  }
+  for (const auto type : {torch::kFloat, torch::kDouble})
+    for (at::Tensor v : {torch::tensor({5.}, type), torch::zeros({4}, type)}) {
+      v.requires_grad_(true);
+      const at::Tensor loss = cv_squared(v);
+      loss.backward();
+      EXPECT_EQ(loss.item<double>(), 0);
+      EXPECT_TRUE(torch::equal(v.grad(), torch::zeros_like(v)));
+    }
 }
 
 TEST(CvSquared, KeepsItsDigitsNearBalanceInFp32) {

@@ -1,5 +1,6 @@
 // The importance and load losses against the worked example of tests/moe/shazeer_example.h.
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/losses/cv_squared.h"
@@ -67,6 +68,21 @@ TEST_P(ShazeerLosses, S3_ImportanceReproducesT2) {
 TEST_P(ShazeerLosses, S4_LoadReproducesT3) {
   const NoisyExample e(GetParam());
   const Routing r = e.route();
+  const at::Tensor threshold = kth_excluding(r.noisy_logits, 2);
+  EXPECT_TRUE(near(threshold,
+                   table({{0.003417, 0.760752, 0.760752, 0.003417},
+                          {0.803353, -0.891173, -0.891173, 0.803353},
+                          {0.121718, 0.121718, 0.240689, 0.240689}}),
+                   tol()));
+  // The supplier of each threshold is where its gradient goes.
+  const std::vector<std::vector<int64_t>> supplier{{2, 3, 3, 2}, {1, 3, 3, 1}, {2, 2, 0, 0}};
+  for (int64_t j = 0; j < 3; ++j)
+    for (int64_t i = 0; i < 4; ++i) {
+      const at::Tensor from = torch::autograd::grad({threshold[j][i]}, {r.noisy_logits}, {}, /*retain_graph=*/true)[0];
+      at::Tensor wanted = torch::zeros({3, 4}, GetParam());
+      wanted[j][supplier[static_cast<size_t>(j)][static_cast<size_t>(i)]] = 1;
+      EXPECT_TRUE(torch::equal(from, wanted)) << j << " " << i;
+    }
   EXPECT_TRUE(near(load_probability(r),
                    table({{0.902218, 0.008063, 0.132202, 0.696708},
                           {0.040599, 0.935521, 0.999995, 0.114056},
@@ -77,8 +93,13 @@ TEST_P(ShazeerLosses, S4_LoadReproducesT3) {
   EXPECT_NEAR(load.sum().item<double>(), 5.376031, 4 * tol());
   EXPECT_NEAR((load.max() / load.mean()).item<double>(), 1.290976, tol());
   EXPECT_TRUE(near(load_loss(r), 0.041448, tol()));
+  EXPECT_NEAR(std::sqrt(load_loss(r).item<double>()), 0.203587, tol());
   EXPECT_TRUE(near(load_loss(r, true, /*unbiased=*/true), 0.055263, tol()));
   EXPECT_TRUE(torch::equal(r.chosen_count, torch::tensor({2, 2, 1, 1}, torch::kLong)));
+
+  at::Tensor leaf = load.detach().requires_grad_(true);
+  cv_squared(leaf).backward();
+  EXPECT_TRUE(near(leaf.grad(), row({-0.098773, 0.092830, 0.016684, -0.072419}), tol()));
 
   load_loss(r).backward();
   // e.clean also feeds the thresholds, e.scale the noise in them: the totals of dc and ds.
@@ -139,15 +160,22 @@ TEST_P(ShazeerLosses, S3_S4_WithANoiseFloorAndTheWeightsOfThePaper) {
 }
 
 TEST_P(ShazeerLosses, S15_PaddingIsExcludedAsInT10) {
-  Routing r = NoisyExample(GetParam()).route();
+  const NoisyExample e(GetParam());
+  Routing r = e.route();
   drop_padding(r, torch::tensor({true, true, false}));
   EXPECT_TRUE(near(importance_loss(r), 0.234546, tol()));
   EXPECT_TRUE(near(load_loss(r), 0.014310, tol()));
   EXPECT_TRUE(torch::equal(r.chosen_count, torch::tensor({1, 1, 1, 1}, torch::kLong)));
+  (importance_loss(r) + load_loss(r)).backward();
+  for (const at::Tensor& grad : {e.clean.grad(), e.scale.grad()}) {
+    EXPECT_TRUE((grad[2] == 0).all().item<bool>());
+    EXPECT_GT(grad.narrow(0, 0, 2).abs().max().item<double>(), 1e-3);
+  }
 }
 
 TEST_P(ShazeerLosses, S15_TheLossesAreOfTheWholePool) {
-  const Routing r = NoisyExample(GetParam()).route();
+  const NoisyExample e(GetParam());
+  const Routing r = e.route();
   Routing grouped = r;
   grouped.group_tokens = 2;  // groups are for capacity and the losses that are defined per group
   EXPECT_TRUE(near(importance_loss(grouped), 0.127069, tol()));
@@ -157,12 +185,17 @@ TEST_P(ShazeerLosses, S15_TheLossesAreOfTheWholePool) {
   drop_padding(second, torch::tensor({false, false, true}));
   EXPECT_TRUE(near(importance_loss(first), 0.234546, tol()));
   EXPECT_TRUE(near(importance_loss(second), 1.004088, tol()));
-  // Shards add up: sums of importance over shards give the loss of the pool.
-  EXPECT_TRUE(near(cv_squared(importance(first) + importance(second)), 0.127069, tol()));
+  // Shards add up: sums of importance over shards give the loss of the pool, and T2's gradient of it.
+  const at::Tensor whole = cv_squared(importance(first) + importance(second));
+  EXPECT_TRUE(near(whole, 0.127069, tol()));
   EXPECT_TRUE(near(cv_squared(smooth_load(first) + smooth_load(second)), 0.041448, tol()));
+  whole.backward();
+  EXPECT_TRUE(near(e.wg.grad(),
+                   table({{0.041867, 0.105022, 0.007155, -0.154044},
+                          {-0.009716, -0.088771, 0.021465, 0.077022},
+                          {0.083382, -0.030561, -0.014310, -0.038511}}),
+                   tol()));
 }
-
-INSTANTIATE_TEST_SUITE_P(Types, ShazeerLosses, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(ShazeerLoss, GradientsAgreeWithCentralDifferences) {
   at::Tensor clean = test::random_tensor({12, 5}, 1) * 0.5, raw = test::random_tensor({12, 5}, 2);
@@ -174,12 +207,13 @@ TEST(ShazeerLoss, GradientsAgreeWithCentralDifferences) {
   }
 }
 
-TEST(ShazeerLoss, S5_TheProbabilityIsThatOfRedrawingOneExpertsNoise) {
-  const NoisyExample e(torch::kDouble);
+// Shares of draws have no gradient; that of the probability is T3's (S4).
+TEST_P(ShazeerLosses, S5_TheProbabilityIsThatOfRedrawingOneExpertsNoise) {
+  const NoisyExample e(GetParam());
   const Routing r = e.route();
   const at::Tensor probability = load_probability(r);
   constexpr int64_t kDraws = 400000;
-  const at::Tensor draws = test::random_tensor({kDraws}, 11);
+  const at::Tensor draws = test::random_tensor({kDraws}, 11, GetParam());
   for (int64_t j = 0; j < 3; ++j)
     for (int64_t i = 0; i < 4; ++i) {
       // Expert i is chosen where its new value exceeds the second largest of the others.
@@ -202,31 +236,62 @@ TEST(ShazeerLoss, ANoiseScaleThatUnderflowsGivesFiniteLosses) {
   EXPECT_EQ(raw.grad().abs().max().item<double>(), 0);
 }
 
-TEST(ShazeerLoss, S37_NormalCdf) {
-  for (const auto type : {torch::kFloat, torch::kDouble}) {
-    const at::Tensor z = torch::tensor({-6., -3., 1.5}, type);
-    const at::Tensor cdf = normal_cdf(z);
-    EXPECT_NEAR(cdf[0].item<double>() / 9.865876e-10, 1, type == torch::kFloat ? 1e-3 : 1e-6);
-    EXPECT_NEAR(cdf[1].item<double>(), 0.001349898, 1e-8);
-    EXPECT_NEAR(cdf[2].item<double>(), 0.933193, 1e-6);
-  }
+TEST_P(ShazeerLosses, S37_NormalCdf) {
+  const at::Tensor z = torch::tensor({-6., -3., 1.5}, GetParam()).requires_grad_(true);
+  const at::Tensor cdf = normal_cdf(z);
+  EXPECT_NEAR(cdf[0].item<double>() / 9.865876e-10, 1, GetParam() == torch::kFloat ? 1e-3 : 1e-6);
+  EXPECT_NEAR(cdf[1].item<double>(), 0.001349898, 1e-8);
+  EXPECT_NEAR(cdf[2].item<double>(), 0.933193, 1e-6);
+  cdf.sum().backward();  // exp(-z²/2) / sqrt(2 pi)
+  EXPECT_NEAR(z.grad()[0].item<double>() / 6.0758828e-09, 1, GetParam() == torch::kFloat ? 1e-5 : 1e-7);
+  EXPECT_NEAR(z.grad()[1].item<double>(), 0.0044318484, 1e-8);
+  EXPECT_NEAR(z.grad()[2].item<double>(), 0.1295175957, 1e-7);
 }
 
-TEST(ShazeerLoss, S42_IsZeroForOneExpertForAnEmptyPoolAndForZeros) {
+TEST_P(ShazeerLosses, S42_IsZeroForOneExpertForAnEmptyPoolAndForZeros) {
   for (const bool unbiased : {false, true})
-    for (at::Tensor v : {torch::tensor({5.}), torch::zeros({4})}) {
+    for (at::Tensor v : {torch::tensor({5.}, GetParam()), torch::zeros({4}, GetParam())}) {
       v.requires_grad_(true);
       const at::Tensor loss = cv_squared(v, unbiased);
       loss.backward();
       EXPECT_EQ(loss.item<double>(), 0);
       EXPECT_TRUE(torch::equal(v.grad(), torch::zeros_like(v)));
     }
-  const at::Tensor none = torch::empty({0, 4});
-  const Routing empty = route_noisy_topk(none, none, none, 2);
+  const at::Tensor none = torch::empty({0, 4}, GetParam()).requires_grad_(true);
+  const Routing empty = route_noisy_topk(none, none.detach(), none.detach(), 2);
   EXPECT_EQ(importance_loss(empty).item<double>(), 0);
   EXPECT_EQ(load_loss(empty).item<double>(), 0);
+  (importance_loss(empty) + load_loss(empty)).backward();
+  EXPECT_EQ(none.grad().sizes(), (std::vector<int64_t>{0, 4}));
 }
 
+// One token for each rotation of logits and draws: every expert has the same importance and load. With all tokens
+// surely on the same k experts the losses are E/k - 1 for the load and, with equal gates, for the importance.
+TEST_P(ShazeerLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
+  const auto rotations = [&](const std::vector<double>& values) {
+    std::vector<at::Tensor> rows;
+    for (int64_t j = 0; j < 4; ++j) rows.push_back(torch::tensor(values, torch::kDouble).roll(j));
+    return torch::stack(rows).to(GetParam());
+  };
+  const at::Tensor clean = rotations({0.9, 0.2, -0.3, 0.1}).requires_grad_(true);
+  const Routing even = route_noisy_topk(clean, torch::full({4, 4}, 0.5, GetParam()), rotations({0.3, -1, 0.7, 1.5}), 2);
+  const double rounding = GetParam() == torch::kFloat ? 1e-12 : 1e-28;  // of CV², the square of relative differences
+  EXPECT_NEAR(importance_loss(even).item<double>(), 0, rounding);
+  EXPECT_NEAR(load_loss(even).item<double>(), 0, rounding);
+  EXPECT_GT(smooth_load(even).min().item<double>(), 0.1);
+  (importance_loss(even) + load_loss(even)).backward();  // a minimum
+  EXPECT_TRUE(near(clean.grad(), torch::zeros({4, 4}), GetParam() == torch::kFloat ? 1e-6 : 1e-14));
+  for (int64_t k = 1; k <= 3; ++k) {
+    const at::Tensor same = (torch::arange(4) < k).to(GetParam()).expand({5, 4}) * 100;
+    const Routing r = route_noisy_topk(same, torch::ones({5, 4}, GetParam()), torch::zeros({5, 4}, GetParam()), k);
+    EXPECT_TRUE(near(load_loss(r), 4.0 / static_cast<double>(k) - 1, tol())) << k;
+    EXPECT_TRUE(near(importance_loss(r), 4.0 / static_cast<double>(k) - 1, tol())) << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ShazeerLosses, testing::Values(torch::kFloat, torch::kDouble));
+
+// Nothing is computed: no types, no gradient.
 TEST(ShazeerLoss, S43_AWeightOfZeroSkipsTheTerm) {
   // A routing without anything cannot be evaluated: with weight 0 nothing may try.
   EXPECT_TRUE(compute_losses(Routing(), with_paper_weights(LossOptions(), {})).empty());

@@ -69,6 +69,28 @@ TEST_P(VmoeLosses, S19_WeightedSum) {
   EXPECT_NEAR(total.item<double>(), 0.000940835, 1e-8);  // 0.005 * (0.064853 + 0.123314)
 }
 
+// One token for each rotation of logits and draws: every expert has the same importance and load. With all tokens
+// surely on one expert both are E - 1.
+TEST_P(VmoeLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
+  const auto rotations = [&](const std::vector<double>& values) {
+    std::vector<at::Tensor> rows;
+    for (int64_t j = 0; j < 4; ++j) rows.push_back(torch::tensor(values, torch::kDouble).roll(j));
+    return torch::stack(rows).to(GetParam());
+  };
+  const at::Tensor clean = rotations({0.9, 0.2, -0.3, 0.1}).requires_grad_(true);
+  const Routing even = route_softmax_topk(clean, rotations({0.3, -1, 0.7, 1.5}), 0.25, 2, false);
+  const double rounding = GetParam() == torch::kFloat ? 1e-12 : 1e-28;  // of CV², the square of relative differences
+  EXPECT_NEAR(vmoe_importance_loss(even).item<double>(), 0, rounding);
+  EXPECT_NEAR(vmoe_load_loss(even).item<double>(), 0, rounding);
+  (vmoe_importance_loss(even) + vmoe_load_loss(even)).backward();  // a minimum
+  EXPECT_LT(clean.grad().abs().max().item<double>(), GetParam() == torch::kFloat ? 1e-6 : 1e-14);
+  // Noise so small that a logit at its own threshold is above it with probability 1/2, the others never.
+  const at::Tensor same = (torch::arange(4) < 1).to(GetParam()).expand({5, 4}) * 100;
+  const Routing one = route_softmax_topk(same, torch::zeros({5, 4}, GetParam()), 0.25, 1, false);
+  EXPECT_NEAR(vmoe_importance_loss(one).item<double>(), 3, test::example_tolerance(GetParam()));
+  EXPECT_NEAR(vmoe_load_loss(one).item<double>(), 3, test::example_tolerance(GetParam()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, VmoeLosses, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(VmoeLoss, GradientsAgreeWithCentralDifferences) {
@@ -134,6 +156,7 @@ TEST(VmoeLoss, WithoutNoiseThereIsNoLoadTerm) {
   EXPECT_EQ(losses[0].name, "vmoe_importance");
 }
 
+// Nothing is computed: no types, no gradient.
 TEST(VmoeLoss, S43_AWeightOfZeroSkipsTheTerm) {
   // A routing without logits cannot be evaluated: with weight 0 nothing may try.
   LossOptions none;

@@ -74,13 +74,25 @@ TEST(Cosine, GatesAreRenormalizedForSeveralChoicesOnly) {
   }
 }
 
-TEST(Cosine, S35_ChoosesInFp32ForLowerPrecisionTokens) {
-  CosineRouter router({}, {32, 6});
-  initialize(router, 1);
-  router.eval();
-  const at::Tensor x = test::random_tensor({300, 32}, 2, torch::kBFloat16);
-  const Routing low = router.route(test::pool(x)), high = router.route(test::pool(x.to(torch::kFloat)));
-  EXPECT_TRUE(torch::equal(low.expert, high.expert) && torch::equal(low.gate, high.gate));
+// In fp32, or in fp64 for fp64 weights: as for the same tokens in the type of the weights.
+TEST(Cosine, S35_ChoosesInTheTypeOfTheWeightsForLowerPrecisionTokens) {
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    CosineRouter router({}, {32, 6});
+    initialize(router, 1);
+    router.to(type);
+    router.eval();
+    const at::Tensor x = test::random_tensor({300, 32}, 2, torch::kBFloat16);
+    const auto run = [&](const at::Tensor& tokens) {
+      router.zero_grad();
+      const Routing r = router.route(test::pool(tokens));
+      (r.gate * test::random_tensor(r.gate.sizes(), 6, type)).sum().backward();
+      std::vector<at::Tensor> all{r.expert, r.gate};
+      for (const at::Tensor& p : router.parameters()) all.push_back(p.grad().clone());
+      return all;
+    };
+    const auto low = run(x), high = run(x.to(type));
+    for (size_t i = 0; i < low.size(); ++i) EXPECT_TRUE(torch::equal(low[i], high[i])) << type << i;
+  }
 }
 
 }  // namespace sparsight::cosine_test

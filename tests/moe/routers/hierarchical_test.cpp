@@ -3,17 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
 #include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
+#include "sparsight/moe/routers/noisy_topk.h"
 #include "tests/moe/routers/router_pool.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/typed_gradcheck.h"
 
 namespace sparsight::hierarchical_test {
 namespace {
@@ -40,6 +43,18 @@ struct Example {
                draws({{-0.5, 0.2}, {0.1, 0.3}, {1.2, -0.8}})},
               {leaf({{0.2, -0.1}, {0.7, 0.3}, {-0.6, 0.4}}), leaf({{0.5, 0.5}, {0.8, 0.6}, {1.0, 0.7}}),
                draws({{0.4, -0.3}, {-0.9, 1.0}, {0.2, 0.6}})}};
+  }
+
+  // The primary router by itself.
+  Routing route_groups(int64_t k_groups) const {
+    return route_noisy_topk(primary.clean, primary.scale, primary.epsilon, k_groups);
+  }
+  // A group's router by itself, on the tokens of a list.
+  Routing route_inside(int64_t group, const std::vector<int64_t>& tokens, int64_t k) const {
+    const NoisyLogits& all = groups[static_cast<size_t>(group)];
+    const at::Tensor token = torch::tensor(tokens, torch::kLong);
+    return route_noisy_topk(all.clean.index_select(0, token), all.scale.index_select(0, token),
+                            all.epsilon.index_select(0, token), k);
   }
 
   Routing route(int64_t k_groups, int64_t k, const at::Tensor& valid = {}) const {
@@ -80,6 +95,33 @@ class Hierarchical : public testing::TestWithParam<at::ScalarType> {
   double tol() const { return test::example_tolerance(GetParam()); }
 };
 
+// What each router does by itself, and how the loads of both levels make up that of an expert: Load_p of the group
+// times Load_i of the expert / |X_i|.
+TEST_P(Hierarchical, S12_ReproducesTheStagesOfT9) {
+  const Example e(GetParam());
+  const Routing groups = e.route_groups(1);
+  EXPECT_TRUE(near(groups.noisy_logits, table({{1.01, -0.56}, {-1.1, 0.62}, {0.82, 0}}), tol()));
+  EXPECT_TRUE(torch::equal(groups.expert, torch::tensor({0, 1, 0}, torch::kLong)));  // X_0 = {0,2}, X_1 = {1}
+  EXPECT_TRUE(
+      near(load_probability(groups), table({{0.973983, 0.089402}, {0.030974, 0.913659}, {0.549738, 0.149170}}), tol()));
+  EXPECT_TRUE(near(smooth_load(groups), torch::tensor({1.554696, 1.152231}, torch::kDouble), tol()));
+  const at::Tensor inside =
+      torch::stack({smooth_load(e.route_inside(0, {0, 2}, 1)), smooth_load(e.route_inside(1, {1}, 1))});
+  EXPECT_TRUE(near(inside, table({{1.053956, 0.647924}, {0.401294, 0.703099}}), tol()));
+
+  const at::Tensor load = smooth_load(groups).detach().requires_grad_(true);
+  const at::Tensor size = torch::tensor({2., 1.}, GetParam());
+  const at::Tensor combined = load.unsqueeze(1) * inside.detach() / size.unsqueeze(1);
+  EXPECT_TRUE(near(smooth_load(e.route(1, 1)).view({2, 2}), combined, 0.1 * tol()));
+  cv_squared(combined.flatten()).backward();
+  EXPECT_TRUE(near(load.grad(), torch::tensor({0.007607, -0.010264}, torch::kDouble), tol()));
+
+  const Routing both = e.route_groups(2);
+  EXPECT_TRUE(
+      near(dense_gates(both), table({{0.827784, 0.172216}, {0.151871, 0.848129}, {0.694236, 0.305764}}), tol()));
+  EXPECT_TRUE(near(smooth_load(both), torch::tensor({3., 3.}, torch::kDouble), 0));
+}
+
 TEST_P(Hierarchical, S12_ReproducesT9aAndThePrimaryGradient) {
   const Example e(GetParam());
   const Routing r = e.route(1, 1);
@@ -104,6 +146,24 @@ TEST_P(Hierarchical, S12_ReproducesT9b) {
   EXPECT_TRUE(near(smooth_load(r).view({2, 2}), table({{1.154620, 1.613545}, {1.295037, 1.735205}}), tol()));
   EXPECT_TRUE(near(load_loss(r), 0.026096, tol()));
   EXPECT_EQ(r.gate.scalar_type(), GetParam());
+}
+
+// Of both settings of T9 and of all routers; the specification prints only the primary one of (a).
+TEST_P(Hierarchical, S12_GradientsOfT9AgreeWithCentralDifferences) {
+  const Example e(torch::kDouble);
+  std::vector<at::Tensor> values{e.primary.clean, e.primary.scale};
+  for (const NoisyLogits& group : e.groups) values.insert(values.end(), {group.clean, group.scale});
+  for (const int64_t k_groups : {1, 2}) {
+    const auto loss = [&](const std::vector<at::Tensor>& leaf) {
+      Example typed(leaf[0].scalar_type());
+      typed.primary = {leaf[0], leaf[1], typed.primary.epsilon};
+      for (size_t i = 0; i < 2; ++i) typed.groups[i] = {leaf[2 + 2 * i], leaf[3 + 2 * i], typed.groups[i].epsilon};
+      const Routing r = typed.route(k_groups, 1);
+      return (r.gate * test::random_tensor(r.gate.sizes(), 4, r.gate.scalar_type())).sum() + importance_loss(r) +
+             load_loss(r);
+    };
+    EXPECT_LT(test::gradient_error_in(GetParam(), loss, values), tol()) << k_groups;
+  }
 }
 
 TEST_P(Hierarchical, S13_AnEmptyGroupHasNoLoadAndNoNan) {
@@ -141,26 +201,37 @@ TEST_P(Hierarchical, S12_ExactlyKpTimesKsExpertsPerToken) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, testing::Values(torch::kFloat, torch::kDouble));
-
-TEST(HierarchicalRouter, S14_EqualsAFlatEvaluationWithProductsOfGates) {
-  auto router = router_of(6, 3, 2, 1);
-  router->to(torch::kDouble);
+TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
+  auto router = router_of(9, 3, 2, 2);
+  router->to(GetParam());
   randomize(*router);
   router->eval();
-  const at::Tensor x = test::random_tensor({40, 5}, 1);
-  const Routing r = router->route(pool(x));
-  // Top 2 of 3 groups: the softmax without the smallest. Top 1 of 2 experts: a gate of 1 for the larger.
-  const at::Tensor primary = x.matmul(router->group_weight.t()),
-                   secondary = x.matmul(router->weight.t()).view({40, 3, 2});
-  const at::Tensor out = std::get<0>(primary.min(1, true));
-  const at::Tensor group_gate = primary.masked_fill(primary == out, -1e300).softmax(1);
-  const at::Tensor inner = (secondary == secondary.amax(2, true)).to(torch::kDouble);
-  const at::Tensor gates = (group_gate.unsqueeze(2) * inner).view({40, 6});
-  EXPECT_TRUE(near(dense_gates(r), gates, 1e-12));
+  const double tol = GetParam() == torch::kDouble ? 1e-12 : 1e-5;
+  const at::Tensor x = test::random_tensor({40, 5}, 1, GetParam()), pull = test::random_tensor({40, 5}, 2, GetParam());
+  const auto gradients = [&](const at::Tensor& y, const at::Tensor& leaf) {
+    router->zero_grad();
+    (y * pull).sum().backward();
+    return std::vector<at::Tensor>{leaf.grad(), router->group_weight.grad().clone(), router->weight.grad().clone()};
+  };
+  const at::Tensor routed_x = x.clone().requires_grad_(true), flat_x = x.clone().requires_grad_(true);
+  const Routing r = router->route(pool(routed_x));
   Scaling experts;
-  const at::Tensor flat = x * gates.matmul(torch::arange(1, 7, torch::kDouble)).unsqueeze(1);
-  EXPECT_TRUE(near(run_experts(x, r, experts), flat, 1e-12));
+  const at::Tensor routed = run_experts(routed_x, r, experts);
+  const std::vector<at::Tensor> found = gradients(routed, routed_x);
+
+  // Top 2 of 3, of groups and inside each: the softmax without the smallest.
+  const auto two_of_three = [](const at::Tensor& logits) {
+    return logits.masked_fill(logits == logits.amin(-1, true), -std::numeric_limits<double>::infinity()).softmax(-1);
+  };
+  const at::Tensor primary = two_of_three(flat_x.matmul(router->group_weight.t()));
+  const at::Tensor secondary = two_of_three(flat_x.matmul(router->weight.t()).view({40, 3, 3}));
+  const at::Tensor gates = (primary.unsqueeze(2) * secondary).view({40, 9});
+  EXPECT_TRUE(near(dense_gates(r), gates, tol));
+  const at::Tensor flat = flat_x * gates.matmul(torch::arange(1, 10, GetParam())).unsqueeze(1);
+  EXPECT_TRUE(near(routed, flat, tol * flat.abs().max().item<double>()));
+  const std::vector<at::Tensor> wanted = gradients(flat, flat_x);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(near(found[i], wanted[i], tol * wanted[i].abs().max().item<double>())) << i;
 }
 
 TEST(HierarchicalRouter, GatesAndLossesHaveTheRightGradients) {
@@ -200,14 +271,17 @@ TEST(HierarchicalRouter, TheGradientOfTheThresholdsCanBeCut) {
   EXPECT_NEAR(of_clean[0][1].item<double>(), load1 * density((-.2 - 1.01) / .9) / .9, 1e-6);
 }
 
-TEST(HierarchicalRouter, S10_ZeroInitialisationSpreadsTokensAndLearnsFromTheTask) {
+TEST_P(Hierarchical, S10_ZeroInitialisationSpreadsTokensAndLearnsFromTheTask) {
   auto router = router_of(8, 4, 2, 2);
   initialize(*router, 1);
-  const Routing r = router->route(pool(test::random_tensor({10000, 5}, 3, torch::kFloat)));
+  router->to(GetParam());
+  const Routing r = router->route(pool(test::random_tensor({10000, 5}, 3, GetParam())));
   EXPECT_TRUE(near(r.chosen_count.to(torch::kDouble) / 10000, torch::full({8}, 0.5), 0.02));
-  (r.gate * test::random_tensor({40000}, 4, torch::kFloat)).sum().backward();
+  (r.gate * test::random_tensor({40000}, 4, GetParam())).sum().backward();
   for (const auto& p : router->named_parameters()) EXPECT_GT(p.value().grad().abs().max().item<double>(), 1e-3);
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
   auto router = router_of(8, 4, 2, 1);

@@ -1,6 +1,9 @@
 #include "sparsight/moe/routers/noisy_topk.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/losses/cv_squared.h"
@@ -11,6 +14,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/typed_gradcheck.h"
 
 namespace sparsight::noisy_topk_test {
 namespace {
@@ -34,6 +38,7 @@ class NoisyTopK : public testing::TestWithParam<at::ScalarType> {
   double tol() const { return test::example_tolerance(GetParam()); }
 };
 
+// The gradients of this routing are those of S3, S4 (losses/shazeer_losses_test.cpp) and S6 (moe_layer_test.cpp).
 TEST_P(NoisyTopK, S1_ReproducesT1) {
   const NoisyExample e(GetParam());
   const Routing r = e.route();
@@ -57,9 +62,10 @@ TEST_P(NoisyTopK, S1_ReproducesT1) {
 }
 
 TEST_P(NoisyTopK, S2_RowsSumToOneWithExactlyKExperts) {
-  const at::Tensor clean = test::random_tensor({200, 6}, 1).to(GetParam()), scale = clean.abs() + 0.1,
+  const at::Tensor values = test::random_tensor({200, 6}, 1).to(GetParam()), scale = values.abs() + 0.1,
                    epsilon = test::random_tensor({200, 6}, 2).to(GetParam());
   for (int64_t k = 1; k <= 6; ++k) {
+    const at::Tensor clean = values.clone().requires_grad_(true);
     const Routing r = route_noisy_topk(clean, scale, epsilon, k);
     EXPECT_TRUE(near(r.gate.view({200, k}).sum(1), torch::ones({200}), 1e-6));
     EXPECT_TRUE(torch::equal(torch::bincount(r.token, {}, 200), torch::full({200}, k, torch::kLong)));
@@ -67,6 +73,12 @@ TEST_P(NoisyTopK, S2_RowsSumToOneWithExactlyKExperts) {
     if (k == 1) {
       EXPECT_TRUE((r.gate == 1).all().item<bool>());
     }
+    // A sum that is always 1 has no gradient; a weighted one has it at the k chosen experts, or nowhere for k = 1.
+    const at::Tensor none = torch::autograd::grad({r.gate.sum()}, {clean}, {}, /*retain_graph=*/true)[0];
+    EXPECT_TRUE(near(none, torch::zeros({200, 6}), 1e-6)) << k;
+    const at::Tensor pull = test::random_tensor({200 * k}, 3).to(GetParam());
+    const at::Tensor some = torch::autograd::grad({(r.gate * pull).sum()}, {clean})[0];
+    EXPECT_TRUE(torch::equal((some != 0).sum(1), torch::full({200}, k == 1 ? 0 : k, torch::kLong))) << k;
   }
 }
 
@@ -93,6 +105,19 @@ TEST_P(NoisyTopK, S7_ReproducesT5ForOtherK) {
   EXPECT_FALSE(loss.requires_grad());
 }
 
+// The specification prints no gradients for other k: central differences give them. The load of k = E has none.
+TEST_P(NoisyTopK, S7_GradientsForOtherKAgreeWithCentralDifferences) {
+  const at::Tensor raw = test::example_tokens().matmul(test::example_noise_weight());
+  for (const int64_t k : {1, 3, 4}) {
+    const auto loss = [&](const std::vector<at::Tensor>& leaf) {
+      const Routing r =
+          route_noisy_topk(leaf[0], noise_scale(leaf[1], 0), test::example_epsilon().to(leaf[0].scalar_type()), k);
+      return importance_loss(r) + load_loss(r);
+    };
+    EXPECT_LT(test::gradient_error_in(GetParam(), loss, {test::example_logits(), raw}), tol()) << k;
+  }
+}
+
 TEST_P(NoisyTopK, S8_EvaluationReproducesT6AndIsRepeatable) {
   auto router = router_of(3, 4, 2, 0);
   router->to(GetParam());
@@ -114,6 +139,12 @@ TEST_P(NoisyTopK, S8_EvaluationReproducesT6AndIsRepeatable) {
   EXPECT_TRUE(near(cv_squared(smooth_load(r)), 0.111111, tol()));
   EXPECT_FALSE(load_loss(r).defined());
   EXPECT_TRUE(torch::equal(r.gate, again.gate) && torch::equal(r.expert, again.expert));
+  // dCV²/dImp = 2 / (4 * .75²) * (Imp - .75 - .135971 * .75) = d = -.173305 .080397 .182753 -.452434, and
+  // dh = w (d - sum of w d over the chosen): .657010 (d_0 + .269043), and so on; dWg = Xᵀ dh.
+  importance_loss(r).backward();
+  const at::Tensor dh = table({{0.062901, 0, 0, -0.062901}, {0, -0.018209, 0.018209, 0}, {0, -0.021034, 0.021034, 0}});
+  EXPECT_TRUE(near(router->weight.grad().t(), test::example_tokens().t().matmul(dh), 2 * tol()));
+  EXPECT_FALSE(router->noise_weight.grad().defined());
 }
 
 TEST_P(NoisyTopK, S9_ZeroInitialisationReproducesT7) {
@@ -126,27 +157,36 @@ TEST_P(NoisyTopK, S9_ZeroInitialisationReproducesT7) {
   EXPECT_TRUE(near(importance_loss(r), 0.163518, tol()));
   EXPECT_TRUE(near(smooth_load(r), torch::tensor({1.452414, 1.308538, 1.613544, 1.147407}, torch::kDouble), tol()));
   EXPECT_TRUE(near(load_loss(r), 0.015610, tol()));
+  // The specification prints no gradients here: central differences give them.
+  const auto loss = [](const std::vector<at::Tensor>& leaf) {
+    const at::Tensor epsilon = test::example_epsilon().to(leaf[0].scalar_type());
+    const Routing again = route_noisy_topk(leaf[0], noise_scale(leaf[1], 0), epsilon, 2);
+    return importance_loss(again) + load_loss(again);
+  };
+  EXPECT_LT(test::gradient_error_in(GetParam(), loss, {zero, zero}), tol());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, NoisyTopK, testing::Values(torch::kFloat, torch::kDouble));
-
-TEST(NoisyTopKRouter, S9_ZeroInitialisationSpreadsTokensEvenly) {
+// Counts of tokens: no gradient. S10 is about what the same router learns from the task.
+TEST_P(NoisyTopK, S9_ZeroInitialisationSpreadsTokensEvenly) {
   auto router = router_of(16, 8);
   initialize(*router, 1);
-  const Routing r = router->route(pool(test::random_tensor({10000, 16}, 3, torch::kFloat)));
+  router->to(GetParam());
+  const Routing r = router->route(pool(test::random_tensor({10000, 16}, 3, GetParam())));
+  EXPECT_EQ(r.noisy_logits.scalar_type(), GetParam());
   const at::Tensor share = r.chosen_count.to(torch::kDouble) / 10000;
   EXPECT_TRUE(near(share, torch::full({8}, 2.0 / 8), 0.02));
   router->eval();  // every logit ties: the lowest experts win
-  const Routing tied = router->route(pool(torch::ones({3, 16})));
+  const Routing tied = router->route(pool(torch::ones({3, 16}, GetParam())));
   EXPECT_TRUE(torch::equal(tied.expert, torch::tensor({0, 1, 0, 1, 0, 1}, torch::kLong)));
 }
 
-TEST(NoisyTopKRouter, S10_TheTaskTrainsTheRouterForTwoChoicesButNotForOne) {
+TEST_P(NoisyTopK, S10_TheTaskTrainsTheRouterForTwoChoicesButNotForOne) {
   for (const int64_t k : {1, 2}) {
     auto router = router_of(4, 6, k);
     initialize(*router, 1);
-    const Routing r = router->route(pool(test::random_tensor({50, 4}, 3, torch::kFloat)));
-    (r.gate * test::random_tensor({50 * k}, 4, torch::kFloat)).sum().backward();
+    router->to(GetParam());
+    const Routing r = router->route(pool(test::random_tensor({50, 4}, 3, GetParam())));
+    (r.gate * test::random_tensor({50 * k}, 4, GetParam())).sum().backward();
     for (const at::Tensor& weight : {router->weight, router->noise_weight}) {
       const double largest = weight.grad().abs().max().item<double>();
       if (k == 1)
@@ -164,10 +204,12 @@ TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
   EXPECT_LT(test::gradient_error(loss, {clean, raw}), 1e-8);
 }
 
-TEST(NoisyTopKRouter, S33_NoiseIsKeyedByTokenNumberNotByBatchSplit) {
+// Noise is drawn, not computed: no gradient.
+TEST_P(NoisyTopK, S33_NoiseIsKeyedByTokenNumberNotByBatchSplit) {
   auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four draws
   initialize(*router, 1);
-  const at::Tensor x = test::random_tensor({101, 5}, 3, torch::kFloat);
+  router->to(GetParam());
+  const at::Tensor x = test::random_tensor({101, 5}, 3, GetParam());
   const Routing whole = router->route(pool(x)), again = router->route(pool(x));
   EXPECT_TRUE(torch::equal(whole.noisy_logits, again.noisy_logits));
   std::vector<at::Tensor> parts;
@@ -179,32 +221,48 @@ TEST(NoisyTopKRouter, S33_NoiseIsKeyedByTokenNumberNotByBatchSplit) {
   EXPECT_TRUE(torch::equal(torch::cat(parts), whole.noisy_logits));
 }
 
-TEST(NoisyTopKRouter, S35_ChoicesAreMadeInFp32ForLowerPrecisionTokens) {
+// In fp32, or in fp64 for fp64 weights: as for the same tokens in the type of the weights.
+TEST_P(NoisyTopK, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens) {
   auto router = router_of(32, 8);
   init_normal(router->weight, 0.3, RandomStream(1, "test"));
   init_normal(router->noise_weight, 0.3, RandomStream(2, "test"));
+  router->to(GetParam());
   const at::Tensor x = test::random_tensor({500, 32}, 5, torch::kBFloat16);
-  const Routing low = router->route(pool(x)), high = router->route(pool(x.to(torch::kFloat)));
-  EXPECT_TRUE(torch::equal(low.expert, high.expert));
-  EXPECT_TRUE(torch::equal(low.gate, high.gate));
+  const at::Tensor pull = test::random_tensor({1000}, 6, GetParam());
+  const auto run = [&](const at::Tensor& tokens) {
+    router->zero_grad();
+    const Routing r = router->route(pool(tokens));
+    (r.gate * pull).sum().backward();
+    return std::vector<at::Tensor>{r.expert, r.gate, router->weight.grad().clone(),
+                                   router->noise_weight.grad().clone()};
+  };
+  const auto low = run(x), high = run(x.to(GetParam()));
+  for (size_t i = 0; i < low.size(); ++i) EXPECT_TRUE(torch::equal(low[i], high[i])) << i;
+  EXPECT_EQ(low[1].scalar_type(), GetParam());
 }
 
-TEST(NoisyTopKRouter, S36_TiesGoToTheLowestIndexAndNanRanksLast) {
-  const at::Tensor h = torch::tensor({{1.f, 1.f, 0.f, 0.f}});
+// A choice has no gradient.
+TEST_P(NoisyTopK, S36_TiesGoToTheLowestIndexAndNanRanksLast) {
+  const at::Tensor h = torch::tensor({{1., 1., 0., 0.}}, GetParam());
   EXPECT_EQ(route_noisy_topk(h, {}, {}, 1).expert.item<int64_t>(), 0);
   EXPECT_TRUE(torch::equal(route_noisy_topk(h, {}, {}, 3).expert, torch::tensor({0, 1, 2}, torch::kLong)));
-  const at::Tensor broken = torch::tensor({{NAN, 1.f, NAN, 2.f}});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor broken = torch::tensor({{nan, 1., nan, 2.}}, GetParam());
   EXPECT_TRUE(torch::equal(route_noisy_topk(broken, {}, {}, 4).expert, torch::tensor({3, 1, 0, 2}, torch::kLong)));
 }
 
-TEST(NoisyTopKRouter, S37_SoftplusAtItsEnds) {
-  const at::Tensor raw = torch::tensor({-20., -1., 0., 30.}, torch::kDouble);
-  EXPECT_TRUE(near(noise_scale(raw, 0), torch::tensor({2.061154e-09, 0.313262, 0.693147, 30.0}, torch::kDouble), 5e-7));
-  EXPECT_NEAR(noise_scale(raw, 0)[0].item<double>(), 2.061154e-09, 1e-15);
-  const at::Tensor single = noise_scale(raw.to(torch::kFloat), 0);
-  EXPECT_NEAR(single[0].item<double>() / 2.061154e-09, 1, 1e-5);
-  EXPECT_TRUE(torch::isfinite(noise_scale(torch::tensor({-1e4f, 1e4f}), 0)).all().item<bool>());
+TEST_P(NoisyTopK, S37_SoftplusAtItsEnds) {
+  const at::Tensor raw = torch::tensor({-20., -1., 0., 30.}, GetParam()).requires_grad_(true);
+  const at::Tensor scale = noise_scale(raw, 0);
+  EXPECT_TRUE(near(scale, torch::tensor({2.061154e-09, 0.313262, 0.693147, 30.0}, torch::kDouble), tol()));
+  EXPECT_NEAR(scale[0].item<double>() / 2.061154e-09, 1, tol());
+  scale.sum().backward();  // the logistic function: 1 / (1 + e²⁰), 1 / (1 + e), 1/2, 1
+  EXPECT_TRUE(near(raw.grad(), torch::tensor({2.061154e-09, 0.268941, 0.5, 1.}, torch::kDouble), tol()));
+  EXPECT_NEAR(raw.grad()[0].item<double>() / 2.061154e-09, 1, tol());
+  EXPECT_TRUE(torch::isfinite(noise_scale(torch::tensor({-1e4, 1e4}, GetParam()), 0)).all().item<bool>());
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, NoisyTopK, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
   NoisyTopKOptions options;

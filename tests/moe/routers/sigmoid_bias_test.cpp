@@ -8,6 +8,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/typed_gradcheck.h"
 
 namespace sparsight::sigmoid_bias_test {
 namespace {
@@ -38,19 +39,23 @@ TEST_P(SigmoidBias, S22_ReproducesT14) {
                    torch::tensor({0.051, -0.099, 0.001, 0.299}, torch::kDouble), 1e-7));
   const Routing without = route_sigmoid_bias(clean, torch::zeros({4}, GetParam()), 2, 1, {});
   EXPECT_TRUE(torch::equal(without.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
+  // The specification prints no gradients: central differences give them.
+  const auto loss = [&](const std::vector<at::Tensor>& leaf) {
+    const at::Tensor gate = route_sigmoid_bias(leaf[0], bias.to(leaf[0].scalar_type()), 2, 1, {}).gate;
+    return (gate * test::random_tensor({6}, 3, gate.scalar_type())).sum();
+  };
+  EXPECT_LT(test::gradient_error_in(GetParam(), loss, {test::example_logits()}), tol);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SigmoidBias, testing::Values(torch::kFloat, torch::kDouble));
-
-TEST(SigmoidBiasRouter, S22_TheBiasHasNoGradientAndDoesNotEnterGates) {
-  const at::Tensor clean = test::example_logits().requires_grad_(true);
-  const at::Tensor bias = example_bias().requires_grad_(true);
+TEST_P(SigmoidBias, S22_TheBiasHasNoGradientAndDoesNotEnterGates) {
+  const at::Tensor clean = test::example_logits().to(GetParam()).requires_grad_(true);
+  const at::Tensor bias = example_bias().to(GetParam()).requires_grad_(true);
   const Routing r = route_sigmoid_bias(clean, bias, 2, 1, {});
   r.gate.square().sum().backward();
   EXPECT_FALSE(bias.grad().defined());
   EXPECT_GT(clean.grad().abs().max().item<double>(), 0);
   // The same selection by another bias: the same gates.
-  EXPECT_TRUE(torch::equal(route_sigmoid_bias(clean, example_bias() + 7, 2, 1, {}).gate, r.gate));
+  EXPECT_TRUE(torch::equal(route_sigmoid_bias(clean, bias.detach() + 7, 2, 1, {}).gate, r.gate));
 }
 
 TEST(SigmoidBiasRouter, AnExpertWithTheMeanCountKeepsItsBias) {
@@ -75,12 +80,14 @@ TEST(SigmoidBiasRouter, ATokenStaysInItsBestGroups) {
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({3, 4}, torch::kLong)));
 }
 
-TEST(SigmoidBiasRouter, S22_AfterAStepTheBiasFollowsTheCountsOfAllItsBatches) {
+TEST_P(SigmoidBias, S22_AfterAStepTheBiasFollowsTheCountsOfAllItsBatches) {
   SigmoidBiasOptions options;
   options.freeze_after = 1;
   SigmoidBiasRouter router(options, {3, 4});
-  Routing a = route_sigmoid_bias(test::example_logits(), example_bias(), 2, 1, {}), b = a;  // counts 1 1 1 3
-  b.chosen_count = torch::tensor({0, 3, 2, 1}, torch::kLong);                               // together 1 4 3 4
+  router.to(GetParam());
+  const at::Tensor clean = test::example_logits().to(GetParam());
+  Routing a = route_sigmoid_bias(clean, example_bias().to(GetParam()), 2, 1, {}), b = a;  // counts 1 1 1 3
+  b.chosen_count = torch::tensor({0, 3, 2, 1}, torch::kLong);                             // together 1 4 3 4
   router.after_step({a, b});
   const at::Tensor moved = torch::tensor({0.001, -0.001, 0., -0.001}, torch::kDouble);
   EXPECT_TRUE(near(router.bias, moved, 1e-9));
@@ -88,14 +95,15 @@ TEST(SigmoidBiasRouter, S22_AfterAStepTheBiasFollowsTheCountsOfAllItsBatches) {
   EXPECT_TRUE(near(router.bias, moved, 1e-9));
 }
 
-TEST(SigmoidBiasRouter, S23_BalancesAStreamOfTokens) {
+// The bias moves by counts: no gradient.
+TEST_P(SigmoidBias, S23_BalancesAStreamOfTokens) {
   // 8 experts with logits evenly spaced from -0.5 to 0.5 plus N(0, 0.3²), 512 tokens and k = 2 per step, rate 0.001.
   const at::Tensor offset = torch::linspace(-0.5, 0.5, 8, torch::kDouble);
-  at::Tensor bias = torch::zeros({8}, torch::kDouble);
+  at::Tensor bias = torch::zeros({8}, GetParam());
   double start = 0, end = 0;
   for (int64_t step = 0; step <= 2000; ++step) {
     const at::Tensor logits = offset + 0.3 * test::random_tensor({512, 8}, 1000 + static_cast<uint64_t>(step));
-    const at::Tensor count = route_sigmoid_bias(logits, bias, 2, 1, {}).chosen_count;
+    const at::Tensor count = route_sigmoid_bias(logits.to(GetParam()), bias, 2, 1, {}).chosen_count;
     const double ratio = count.max().item<double>() / (512 * 2 / 8.0);
     if (step == 0) start = ratio;
     if (step >= 1900) end += ratio / 101;
@@ -106,6 +114,8 @@ TEST(SigmoidBiasRouter, S23_BalancesAStreamOfTokens) {
   EXPECT_LT(end, 1.2);
   RecordProperty("max_over_mean_at_the_end", std::to_string(end));
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, SigmoidBias, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SigmoidBiasRouter, GroupsThatDoNotFitAreErrors) {
   const auto make = [](int64_t experts, int64_t k, int64_t groups, int64_t kept) {

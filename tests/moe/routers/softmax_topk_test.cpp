@@ -6,6 +6,7 @@
 #include "tests/moe/vmoe_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/typed_gradcheck.h"
 
 namespace sparsight::softmax_topk_test {
 namespace {
@@ -24,6 +25,7 @@ std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, Sof
 
 class SoftmaxTopKExample : public testing::TestWithParam<at::ScalarType> {};
 
+// The gradients of T12's losses are in losses/vmoe_losses_test.cpp.
 // Noisy logits, probabilities, choices and gates of the worked example (tests/moe/vmoe_example.h).
 TEST_P(SoftmaxTopKExample, S19_ReproducesT12) {
   const auto type = GetParam();
@@ -53,17 +55,42 @@ TEST_P(SoftmaxTopKExample, S19_ReproducesT12) {
   EXPECT_EQ(r.gate.scalar_type(), type);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, testing::Values(torch::kFloat, torch::kDouble));
-
-TEST(SoftmaxTopK, S11_RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) {
-  const at::Tensor logits = test::random_tensor({50, 6}, 1);
+TEST_P(SoftmaxTopKExample, S11_RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) {
+  const auto type = GetParam();
+  const double tol = type == torch::kDouble ? 1e-12 : 1e-6;
+  const at::Tensor logits = test::random_tensor({50, 6}, 1, type);
   for (int64_t k = 1; k <= 6; ++k) {
     const Routing r = route_softmax_topk(logits, {}, 0, k, true), plain = route_softmax_topk(logits, {}, 0, k, false);
     const at::Tensor gate = r.gate.view({50, k}), p = plain.gate.view({50, k});
-    EXPECT_TRUE(torch::allclose(gate, p / p.sum(1, true), 1e-12, 1e-12));
-    EXPECT_TRUE(torch::allclose(gate.sum(1), torch::ones({50}, torch::kDouble)));
+    EXPECT_TRUE(torch::allclose(gate, p / p.sum(1, true), tol, tol));
+    EXPECT_TRUE(torch::allclose(gate.sum(1), torch::ones({50}, type), tol, tol));
+    const auto loss = [&](const std::vector<at::Tensor>& leaf) {
+      const at::Tensor chosen = route_softmax_topk(leaf[0], {}, 0, k, true).gate;
+      return (chosen * test::random_tensor({7 * k}, 3, chosen.scalar_type())).sum();
+    };
+    EXPECT_LT(test::gradient_error_in(type, loss, {test::random_tensor({7, 6}, 2)}), test::example_tolerance(type))
+        << k;
   }
 }
+
+// In fp32, or in fp64 for fp64 weights: as for the same tokens in the type of the weights.
+TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens) {
+  auto router = router_of(32, 8);
+  router->to(GetParam());
+  router->eval();
+  const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);
+  const auto run = [&](const at::Tensor& x) {
+    router->zero_grad();
+    const Routing r = router->route(pool(x));
+    (r.gate * test::random_tensor({1000}, 6, GetParam())).sum().backward();
+    return std::vector<at::Tensor>{r.expert, r.gate, router->weight.grad().clone()};
+  };
+  const auto low = run(tokens), high = run(tokens.to(GetParam()));
+  for (size_t i = 0; i < low.size(); ++i) EXPECT_TRUE(torch::equal(low[i], high[i])) << i;
+  EXPECT_EQ(low[1].scalar_type(), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SoftmaxTopK, GatesHaveTheRightGradients) {
   const at::Tensor epsilon = test::random_tensor({5, 4}, 2), pull = test::random_tensor({10}, 3);
@@ -104,15 +131,6 @@ TEST(SoftmaxTopK, ATokensNoiseDoesNotDependOnTheTokensAfterIt) {
   const Routing whole = router->route(pool(tokens)), part = router->route(pool(tokens.slice(0, 0, 37)));
   const auto noise = [](const Routing& r) { return r.noisy_logits - r.clean_logits; };
   EXPECT_TRUE(torch::allclose(noise(whole).slice(0, 0, 37), noise(part), 0, 1e-6));
-}
-
-TEST(SoftmaxTopK, S35_ChoicesAreMadeInFp32ForLowerPrecisionTokens) {
-  auto router = router_of(32, 8);
-  router->eval();
-  const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);
-  const Routing low = router->route(pool(tokens)), high = router->route(pool(tokens.to(torch::kFloat)));
-  EXPECT_TRUE(torch::equal(low.expert, high.expert));
-  EXPECT_EQ(low.gate.scalar_type(), torch::kFloat);
 }
 
 TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {

@@ -48,6 +48,7 @@ const Doubles kSecondStep{-0.002283, 0.009413, -0.008930, -0.008287, 0, 0.002701
 
 }  // namespace
 
+// A step takes gradients and has none.
 TEST(FactoredAdam, S38_ReproducesT17) {
   for (const auto type : {at::kDouble, at::kFloat}) {
     const double tolerance = type == at::kDouble ? 5.1e-7 : 1e-6;  // six decimals are given
