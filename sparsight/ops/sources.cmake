@@ -24,10 +24,11 @@ torch_sources(
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: the tiles are loops
 # over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)
+set(_optimise $<IF:$<BOOL:${SPARSIGHT_SANITIZE}>,-O1,-O3>)  # under the sanitizers -O3 takes ten minutes a file
 function(isa_sources file)
   light_sources(${file})
   set_source_files_properties(${file} TARGET_DIRECTORY sparsight_light PROPERTIES
-    COMPILE_OPTIONS "-O3;-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;${ARGN}")
+    COMPILE_OPTIONS "${_optimise};-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;${ARGN}")
 endfunction()
 isa_sources(ops/cpu/kernels_baseline.cpp)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
