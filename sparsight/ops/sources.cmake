@@ -24,7 +24,10 @@ torch_sources(
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: the tiles are loops
 # over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)
-set(_optimise $<IF:$<BOOL:${SPARSIGHT_SANITIZE}>,-O1,-O3>)  # under the sanitizers -O3 takes ten minutes a file
+set(_optimise -O3)
+if(SPARSIGHT_SANITIZE)
+  set(_optimise -O1)  # -O3 takes ten minutes a file under the sanitizers
+endif()
 function(isa_sources file)
   light_sources(${file})
   set_source_files_properties(${file} TARGET_DIRECTORY sparsight_light PROPERTIES
