@@ -18,6 +18,7 @@ light_sources(
   moe/routers/choices.cpp
   moe/routers/expert_picks.cpp
   moe/routers/fixed_choice.cpp
+  moe/routers/group_members.cpp
   moe/routers/thresholds.cpp
   moe/routing.cpp
   moe/routing_stats.cpp)

@@ -4,6 +4,7 @@
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/balanced_batchwise.h"
 #include "sparsight/moe/routers/expert_picks.h"
+#include "sparsight/moe/routers/group_members.h"
 #include "sparsight/moe/routers/router_logits.h"
 
 namespace sparsight {
@@ -19,16 +20,13 @@ Routing join_levels(Routing of_groups, const GroupLogits& secondary, const at::T
   const int64_t size = experts / groups;
   std::vector<at::Tensor> token, expert, rank, gate, scores;
   for (int64_t i = 0; i < groups; ++i) {
-    const int64_t first = of_groups.offsets[i].item<int64_t>(), last = of_groups.offsets[i + 1].item<int64_t>();
-    const at::Tensor pairs = of_groups.order.slice(0, first, last);                // (token, group) pairs of this group
-    const auto [taken, by_token] = of_groups.token.index_select(0, pairs).sort();  // ties go to the lowest token
-    const at::Tensor pair = pairs.index_select(0, by_token);
-    const Routing inner = route_group(secondary(i, taken), threshold.narrow(0, i * size, size));
-    token.push_back(taken.index_select(0, inner.token));
+    const GroupMembers members = group_members(of_groups, i);
+    const Routing inner = route_group(secondary(i, members.token), threshold.narrow(0, i * size, size));
+    token.push_back(members.token.index_select(0, inner.token));
     expert.push_back(inner.expert + i * size);
     rank.push_back(inner.rank);
-    gate.push_back(inner.gate * of_groups.gate.index_select(0, pair).index_select(0, inner.token));
-    scores.push_back(at::zeros({tokens, size}, inner.scores.options()).index_copy(0, taken, inner.scores));
+    gate.push_back(inner.gate * of_groups.gate.index_select(0, members.assignment).index_select(0, inner.token));
+    scores.push_back(at::zeros({tokens, size}, inner.scores.options()).index_copy(0, members.token, inner.scores));
   }
   Routing routing;
   routing.tokens = tokens;

@@ -4,6 +4,7 @@
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/routers/group_members.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/router_logits.h"
 
@@ -27,28 +28,22 @@ void HierarchicalOptions::declare(OptionSet& set) {
 
 Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& secondary, int64_t experts,
                            int64_t k_groups, int64_t k, const at::Tensor& valid, bool threshold_gradient) {
-  const Routing of_groups = route(primary, k_groups);
+  Routing of_groups = route(primary, k_groups);
+  of_groups.valid = valid;
   const int64_t tokens = of_groups.tokens, groups = of_groups.experts, size = experts / groups;
   const bool noisy = of_groups.noise_scale.defined();
   at::Tensor group_load;  // [G]
-  if (noisy) {
-    Routing counted = of_groups;
-    counted.valid = valid;
-    group_load = without_padding(counted, load_probability(counted, threshold_gradient)).sum(0);
-  }
+  if (noisy) group_load = without_padding(of_groups, load_probability(of_groups, threshold_gradient)).sum(0);
 
   // Each group's router on the tokens that chose it; `pair` numbers (token, choice of a group).
-  const at::Tensor pair_group = of_groups.expert, pair_token = of_groups.token;
-  const at::Tensor usable = valid.defined() ? valid.index_select(0, pair_token) : at::ones_like(of_groups.kept);
   std::vector<at::Tensor> pairs, rows, chosen, gates, scores, loads;
   for (int64_t i = 0; i < groups; ++i) {
-    const at::Tensor pair = at::nonzero((pair_group == i).logical_and(usable)).squeeze(1);  // X tokens
+    const auto [token, pair] = group_members(of_groups, i);  // X tokens
     const int64_t count = pair.size(0);
     if (count == 0) {
       if (noisy) loads.push_back(at::zeros({size}, primary.clean.options()));
       continue;
     }
-    const at::Tensor token = pair_token.index_select(0, pair);
     const Routing inner = route(secondary(i, token), k);
     pairs.push_back(pair);
     rows.push_back(token * groups + i);
@@ -66,7 +61,7 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
   if (noisy) routing.smooth_load = at::cat(loads);
   // Padding keeps these placeholders: route() takes it away.
   const auto options = of_groups.gate.options();
-  at::Tensor expert = at::arange(k, pair_group.options()).unsqueeze(0) + pair_group.unsqueeze(1) * size;
+  at::Tensor expert = at::arange(k, of_groups.expert.options()).unsqueeze(0) + of_groups.expert.unsqueeze(1) * size;
   at::Tensor gate = at::zeros({tokens * k_groups, k}, options);
   routing.scores = at::zeros({tokens * groups, size}, options);
   if (!pairs.empty()) {
