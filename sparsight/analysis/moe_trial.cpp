@@ -90,20 +90,27 @@ void add(NamedTensors& tensors, const std::string& name, const at::Tensor& tenso
 
 at::Tensor as_tensor(const std::vector<double>& values) { return torch::tensor(values, torch::kDouble); }
 
-void add_routing(NamedTensors& tensors, const Routing& routing) {
-  add(tensors, "clean_logits", routing.clean_logits);
-  add(tensors, "noisy_logits", routing.noisy_logits);
-  add(tensors, "noise_scale", routing.noise_scale);
-  add(tensors, "scores", routing.scores);
-  add(tensors, "threshold", routing.threshold);
-  for (const auto& [name, tensor] : NamedTensors{{"token", routing.token},
+// What was chosen and why, before capacity.
+void add_choice(NamedTensors& tensors, const std::string& prefix, const Routing& routing) {
+  for (const auto& [name, tensor] : NamedTensors{{"clean_logits", routing.clean_logits},
+                                                 {"noisy_logits", routing.noisy_logits},
+                                                 {"noise_scale", routing.noise_scale},
+                                                 {"scores", routing.scores},
+                                                 {"threshold", routing.threshold},
+                                                 {"token", routing.token},
                                                  {"expert", routing.expert},
                                                  {"rank", routing.rank},
                                                  {"gate", routing.gate},
-                                                 {"kept", routing.kept},
+                                                 {"chosen_count", routing.chosen_count}})
+    add(tensors, prefix + name, tensor);
+}
+
+void add_routing(NamedTensors& tensors, const Routing& routing) {
+  add_choice(tensors, "", routing);
+  if (routing.groups) add_choice(tensors, "groups.", *routing.groups);
+  for (const auto& [name, tensor] : NamedTensors{{"kept", routing.kept},
                                                  {"position", routing.position},
                                                  {"capacity", routing.capacity},
-                                                 {"chosen_count", routing.chosen_count},
                                                  {"kept_count", routing.offsets.diff()}})
     add(tensors, name, tensor);
   const at::Tensor gate = (routing.gate * routing.kept).detach();

@@ -56,7 +56,7 @@ class Router : public torch::nn::Module {
   virtual void after_step(const std::vector<Routing>& routings);
 
  protected:
-  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, groups, valid or
+  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, group_tokens, valid or
   // target, and may assign padding to experts: route() takes those assignments away. A router whose decision about one
   // token depends on others must look at input.pool.valid itself.
   virtual Routing choose(const RouterInput& input) = 0;

@@ -38,8 +38,8 @@ struct Routing {
                             // learned; undefined without noise
   at::Tensor scores;        // [N,E] fp32, the router's dense scores (softmax, sigmoid, cosine); differentiable
   at::Tensor threshold;     // [E] that a score must exceed in evaluation; only of strictly balanced gating
-  std::shared_ptr<const Routing> groups;  // the first level of strictly balanced gating on two levels: the same about
-                                          // groups of experts in place of experts; else null
+  std::shared_ptr<const Routing> groups;  // the first level of routers of two levels: the same about groups of experts
+                                          // in place of experts; else null
 
   // Chosen: before capacity.
   at::Tensor token;         // [A] int64, 0..N-1

@@ -132,6 +132,31 @@ TEST(MoeVerb, EvaluationUsesNoNoiseAndImagesAreTokensInARow) {
   EXPECT_TRUE(at::equal(shaped.tensors.at("output").view({3, 3}), flat.tensors.at("output")));
 }
 
+// The published worked example of two levels with two groups for each token. The tokens are unit vectors, so that rows
+// of logits are columns of weights; a group's gate is the softmax of the noisy logits 1.01 -.56 | -1.1 .62 | .82 0.
+TEST(MoeVerb, WritesTheChoiceOfGroups) {
+  const auto columns = [](const Rows& values) { return matrix(values, 3).t().contiguous(); };
+  const auto raw = [&](const Rows& scale) { return (columns(scale).exp() - 1).log(); };  // softplus(raw) = scale
+  const NamedTensors input{{"tokens", at::eye(3, at::kDouble)},
+                           {"noise.group_noise", matrix({0.3, -0.4, -1.0, 0.2, 0.9, -0.6}, 3)},
+                           {"noise", matrix({-0.5, 0.2, 0.4, -0.3, 0.1, 0.3, -0.9, 1.0, 1.2, -0.8, 0.2, 0.6}, 3)},
+                           {"router.group_weight", columns({0.8, -0.2, -0.5, 0.4, 0.1, 0.3})},
+                           {"router.group_noise_weight", raw({0.7, 0.9, 0.6, 1.1, 0.8, 0.5})},
+                           {"router.weight", columns({0.5, 0.1, 0.2, -0.1, -0.4, 0.6, 0.7, 0.3, -0.3, 0.2, -0.6, 0.4})},
+                           {"router.noise_weight", raw({0.6, 0.8, 0.5, 0.5, 0.9, 0.5, 0.8, 0.6, 0.7, 0.4, 1.0, 0.7})}};
+  const Trial trial = run_layer(input, {"--float64", "--mode", "train", "--set", "router.name=hierarchical", "--set",
+                                        "router.groups=2", "--set", "router.k_groups=2", "--set", "router.k=1"});
+  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+  EXPECT_TRUE(at::equal(trial.tensors.at("groups.token"), at::tensor({0, 0, 1, 1, 2, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(trial.tensors.at("groups.expert"), at::tensor({0, 1, 1, 0, 0, 1}, at::kLong)));
+  EXPECT_TRUE(at::equal(trial.tensors.at("groups.chosen_count"), at::tensor({3, 3}, at::kLong)));
+  expect_near(trial, "groups.noisy_logits", matrix({1.01, -0.56, -1.1, 0.62, 0.82, 0}, 3), 1e-12);
+  expect_near(trial, "groups.gate",
+              at::tensor({0.827784, 0.172216, 0.848129, 0.151871, 0.694236, 0.305764}, at::kDouble), 1e-6);
+  expect_near(trial, "groups.scores", matrix({0.827784, 0.172216, 0.151871, 0.848129, 0.694236, 0.305764}, 3), 1e-6);
+  EXPECT_TRUE(at::equal(trial.tensors.at("expert"), at::tensor({1, 2, 3, 1, 0, 3}, at::kLong)));
+}
+
 TEST(MoeVerb, TheSameSeedGivesTheSameFile) {
   const NamedTensors only_tokens{{"tokens", tokens()}};
   const Trial first = run_layer(only_tokens, {"--seed", "5", "--mode", "train"});

@@ -16,7 +16,8 @@ at::Tensor threshold_loss(const Routing& routing, bool score_gradient) {
                                 .view_as(plain);
   const at::Tensor passes = (plain > routing.threshold.detach()).to(plain.scalar_type());
   const at::Tensor loss = ordered_sum(without_padding(routing, (passes - chosen) * (scores - routing.threshold)));
-  return routing.groups ? loss + threshold_loss(*routing.groups, score_gradient) : loss;
+  const bool of_both_levels = routing.groups && routing.groups->threshold.defined();
+  return of_both_levels ? loss + threshold_loss(*routing.groups, score_gradient) : loss;
 }
 
 }  // namespace sparsight

@@ -77,6 +77,8 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
   const at::Tensor order = at::argsort(at::nan_to_num(gate.detach(), -1), /*stable=*/true, 1, /*descending=*/true);
   choose_per_token(routing, expert.gather(1, order), gate.gather(1, order));
   finish_routing(routing);
+  if (valid.defined()) drop_padding(of_groups, valid);
+  routing.groups = std::make_shared<const Routing>(std::move(of_groups));
   return routing;
 }
 

@@ -36,7 +36,7 @@ using SecondaryLogits = std::function<NoisyLogits(int64_t group, const at::Tenso
 // experts, gate = primary gate * secondary gate, by decreasing gate. The importance loss then is the hierarchical one;
 // smooth_load is Load_H, with rows of 0 for groups that no token chose and with or without the gradient through the
 // thresholds (losses/load.h). Scores are products of the two dense softmaxes,
-// 0 in groups that the token did not choose.
+// 0 in groups that the token did not choose. Routing::groups is the decision about groups.
 Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& secondary, int64_t experts,
                            int64_t k_groups, int64_t k, const at::Tensor& valid, bool threshold_gradient = true);
 
