@@ -1,4 +1,5 @@
 torch_tests(
+  registry/eval_choices_test.cpp
   registry/limits_test.cpp
   registry/models_test.cpp
   registry/moe_test.cpp)

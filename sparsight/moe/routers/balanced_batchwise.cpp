@@ -2,7 +2,9 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
+#include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/router_logits.h"
 
 namespace sparsight {
@@ -29,6 +31,8 @@ void take(Routing& routing, const at::Tensor& ranked, const at::Tensor& count) {
 
 void BalancedBatchwiseOptions::declare(OptionSet& set) {
   set.integer("k", &k, {1, 65536}, "experts per token on average; k * tokens must be a multiple of the experts");
+  set.integer("eval_k", &eval_k, {0, 65536},
+              "experts per token in evaluation: its best instead of those above their thresholds; 0: by thresholds");
   ThresholdOptions::declare(set);
 }
 
@@ -51,13 +55,18 @@ Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& thresho
   return routing;
 }
 
+Routing route_best_experts(const at::Tensor& clean, const at::Tensor& threshold, int64_t k) {
+  Routing routing = route_noisy_topk(clean, {}, {}, k);  // without noise: the mask of each row's largest scores
+  routing.threshold = threshold;
+  return routing;
+}
+
 BalancedBatchwiseRouter::BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape)
     : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))),
       threshold(register_buffer("threshold", torch::zeros({shape.experts}))),
       steps(register_buffer("steps", torch::zeros({}, torch::kLong))),
       options_(options) {
-  if (options_.k > shape.experts)
-    fail_usage("[router] k = ", options_.k, " is above [moe] experts = ", shape.experts, "; lower k or add experts");
+  check_choices("k", options_.k, options_.eval_k, shape.experts, "experts");
 }
 
 // The paper gives the load loss a weight too; without noise and with equal counts it has no value.
@@ -65,6 +74,7 @@ std::vector<LossWeight> BalancedBatchwiseRouter::paper_losses() const { return {
 
 Routing BalancedBatchwiseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
+  if (!is_training() && options_.eval_k > 0) return route_best_experts(clean, threshold, options_.eval_k);
   if (!is_training()) return route_above_threshold(clean, threshold, input.pool.valid);
   return route_balanced_batchwise(clean, threshold, options_.k, input.pool.valid);
 }

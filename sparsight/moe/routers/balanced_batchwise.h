@@ -12,6 +12,7 @@ namespace sparsight {
 
 struct BalancedBatchwiseOptions : ThresholdOptions {
   int64_t k = 2;
+  int64_t eval_k = 0;
   void declare(OptionSet& set);
 };
 
@@ -24,9 +25,12 @@ Routing route_balanced_batchwise(const at::Tensor& clean, const at::Tensor& thre
 // The decision of evaluation, which needs no batch: each expert takes the tokens whose score exceeds its threshold.
 Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& threshold, const at::Tensor& valid);
 
+// The other decision of evaluation: each token's k best experts, with gates as above. threshold: only handed on.
+Routing route_best_experts(const at::Tensor& clean, const at::Tensor& threshold, int64_t k);
+
 class BalancedBatchwiseRouter : public Router, public Initialized {
  public:
-  // Raises UsageError where k is above the number of experts.
+  // Raises UsageError where k or eval_k is above the number of experts.
   BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape);
   std::vector<LossWeight> paper_losses() const override;
   bool learns_from_routings() const override { return true; }

@@ -51,6 +51,11 @@ void BalancedHierarchicalOptions::declare(OptionSet& set) {
   set.integer("k", &k, {1, 65536},
               "experts per token in each of its groups, on average; k * tokens of a group must be a multiple of its "
               "experts");
+  set.integer("eval_k_groups", &eval_k_groups, {0, 65536},
+              "groups per token in evaluation: its best instead of those above their thresholds; 0: by thresholds");
+  set.integer("eval_k", &eval_k, {0, 65536},
+              "experts per token in each of its groups in evaluation: its best instead of those above their "
+              "thresholds; 0: by thresholds");
   ThresholdOptions::declare(set);
 }
 
@@ -77,12 +82,15 @@ Routing route_balanced_hierarchical(const at::Tensor& primary, const GroupLogits
 }
 
 Routing route_hierarchical_above_threshold(const at::Tensor& primary, const GroupLogits& secondary,
-                                           const TwoLevelThresholds& thresholds, const at::Tensor& valid) {
-  Routing of_groups = route_above_threshold(primary, thresholds.of_groups, valid);
-  of_groups.valid = valid;
+                                           const TwoLevelThresholds& thresholds, const at::Tensor& valid,
+                                           TwoLevelChoices best) {
+  Routing of_groups = best.groups > 0 ? route_best_experts(primary, thresholds.of_groups, best.groups)
+                                      : route_above_threshold(primary, thresholds.of_groups, valid);
+  if (valid.defined()) drop_padding(of_groups, valid);
   return join_levels(std::move(of_groups), secondary, thresholds.of_experts,
-                     [](const at::Tensor& logits, const at::Tensor& threshold) {
-                       return route_above_threshold(logits, threshold, {});
+                     [&](const at::Tensor& logits, const at::Tensor& threshold) {
+                       return best.experts > 0 ? route_best_experts(logits, threshold, best.experts)
+                                               : route_above_threshold(logits, threshold, {});
                      });
 }
 
@@ -93,12 +101,7 @@ BalancedHierarchicalRouter::BalancedHierarchicalRouter(const BalancedHierarchica
                  register_buffer("threshold", torch::zeros({shape.experts}))},
       steps(register_buffer("steps", torch::zeros({}, torch::kLong))),
       options_(options) {
-  const BalancedHierarchicalOptions& o = options_;
-  if (shape.experts % o.groups != 0)
-    fail_usage("[router] groups ", o.groups, " does not divide [moe] experts ", shape.experts);
-  if (o.k_groups > o.groups) fail_usage("[router] k_groups ", o.k_groups, " is above groups ", o.groups);
-  if (o.k > shape.experts / o.groups)
-    fail_usage("[router] k ", o.k, " is above the ", shape.experts / o.groups, " experts of a group");
+  options_.check(shape.experts);
 }
 
 // As for balanced_batchwise, over all experts; the paper has no term for groups.
@@ -110,7 +113,9 @@ Routing BalancedHierarchicalRouter::choose(const RouterInput& input) {
   const auto secondary = [&](int64_t group, const at::Tensor& token) {
     return router_logits(input.tokens.index_select(0, token), weight.narrow(0, group * size, size));
   };
-  if (!is_training()) return route_hierarchical_above_threshold(primary, secondary, thresholds, input.pool.valid);
+  if (!is_training())
+    return route_hierarchical_above_threshold(primary, secondary, thresholds, input.pool.valid,
+                                              {options_.eval_k_groups, options_.eval_k});
   return route_balanced_hierarchical(primary, secondary, thresholds, {options_.k_groups, options_.k}, input.pool.valid);
 }
 

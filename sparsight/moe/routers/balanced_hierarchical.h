@@ -9,15 +9,14 @@
 #include <functional>
 
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/thresholds.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct BalancedHierarchicalOptions : ThresholdOptions {
-  int64_t groups = 2;
-  int64_t k_groups = 1;
-  int64_t k = 2;
+struct BalancedHierarchicalOptions : GroupChoiceOptions, ThresholdOptions {
+  BalancedHierarchicalOptions() { k_groups = 1; }
   void declare(OptionSet& set);
 };
 
@@ -45,9 +44,11 @@ Routing route_balanced_hierarchical(const at::Tensor& primary, const GroupLogits
                                     const TwoLevelThresholds& thresholds, TwoLevelChoices choices,
                                     const at::Tensor& valid);
 
-// The decision of evaluation, which needs no batch: scores above their threshold on both levels.
+// The decision of evaluation, which needs no batch: scores above their threshold on both levels. A level for which
+// `best` is not 0 takes so many of each token's best instead.
 Routing route_hierarchical_above_threshold(const at::Tensor& primary, const GroupLogits& secondary,
-                                           const TwoLevelThresholds& thresholds, const at::Tensor& valid);
+                                           const TwoLevelThresholds& thresholds, const at::Tensor& valid,
+                                           TwoLevelChoices best = {0, 0});
 
 class BalancedHierarchicalRouter : public Router, public Initialized {
  public:

@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-// chosen: [N,1].
+// chosen: [N,K].
 Routing with_choice(const at::Tensor& clean, const at::Tensor& chosen) {
   Routing routing;
   routing.tokens = clean.size(0);
@@ -32,16 +32,16 @@ Routing route_base(const at::Tensor& clean, const at::Tensor& valid) {
   return with_choice(clean, chosen.unsqueeze(1));
 }
 
-Routing route_base_greedy(const at::Tensor& clean) { return with_choice(clean, top_experts(clean, 1)); }
+Routing route_base_greedy(const at::Tensor& clean, int64_t k) { return with_choice(clean, top_experts(clean, k)); }
 
 BaseRouter::BaseRouter(const BaseOptions& options, RouterShape shape)
-    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))) {
-  options.check("base");
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
+  options_.check("base", shape.experts);
 }
 
 Routing BaseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  return is_training() ? route_base(clean, input.pool.valid) : route_base_greedy(clean);
+  return is_training() ? route_base(clean, input.pool.valid) : route_base_greedy(clean, options_.of(false));
 }
 
 void BaseRouter::initialize(const InitRandom& random) {

@@ -18,8 +18,8 @@ struct BaseOptions : FixedChoiceOptions {
 // [N,E] differentiable. valid: [N] bool, or undefined: padding takes no place.
 Routing route_base(const at::Tensor& clean, const at::Tensor& valid);
 
-// The decision of evaluation: the largest logit.
-Routing route_base_greedy(const at::Tensor& clean);
+// The decision of evaluation: the k largest logits.
+Routing route_base_greedy(const at::Tensor& clean, int64_t k = 1);
 
 class BaseRouter : public Router, public Initialized {
  public:
@@ -31,6 +31,9 @@ class BaseRouter : public Router, public Initialized {
 
  protected:
   Routing choose(const RouterInput& input) override;
+
+ private:
+  BaseOptions options_;
 };
 
 }  // namespace sparsight

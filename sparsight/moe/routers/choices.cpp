@@ -2,14 +2,34 @@
 
 #include <algorithm>
 
-#include "sparsight/core/error.h"
-
 namespace sparsight {
+namespace {
 
-void ChoiceOptions::declare(OptionSet& set) {
-  set.integer("k", &k, {1, 65536}, "experts per token");
-  set.integer("eval_k", &eval_k, {0, 65536}, "experts per token in evaluation; 0: as in training");
+std::string in_evaluation(const std::string& help) { return help + " in evaluation; 0: as in training"; }
+
+}  // namespace
+
+void declare_choices(OptionSet& set, const std::string& name, int64_t* training, int64_t* evaluation,
+                     const std::string& help) {
+  set.integer(name, training, {1, 65536}, help);
+  declare_eval_choices(set, name, evaluation, help);
 }
+
+void declare_eval_choices(OptionSet& set, const std::string& name, int64_t* evaluation, const std::string& help) {
+  set.integer("eval_" + name, evaluation, {0, 65536}, in_evaluation(help));
+}
+
+void declare_eval_choices(OptionSet& set, const std::string& name, double* evaluation, const std::string& help) {
+  set.real("eval_" + name, evaluation, {0, 65536}, in_evaluation(help));
+}
+
+void GroupChoiceOptions::check(int64_t experts) const {
+  if (experts % groups != 0) fail_usage("[router] groups ", groups, " does not divide [moe] experts ", experts);
+  check_choices("k_groups", k_groups, eval_k_groups, groups, "groups");
+  check_choices("k", k, eval_k, experts / groups, "experts of a group");
+}
+
+void ChoiceOptions::declare(OptionSet& set) { declare_choices(set, "k", &k, &eval_k, "experts per token"); }
 
 void ChoiceOptions::check(int64_t experts) const {
   const int64_t most = std::max(k, eval_k);
@@ -19,13 +39,15 @@ void ChoiceOptions::check(int64_t experts) const {
 }
 
 void FixedChoiceOptions::declare(OptionSet& set) {
-  set.integer("k", &k, {1, 65536}, cat("experts per token: always ", fixed_));
+  set.integer("k", &k, {1, 65536}, cat("experts per token while training: always ", fixed_));
+  declare_eval_choices(set, "k", &eval_k, "experts per token");
 }
 
-void FixedChoiceOptions::check(const std::string& router) const {
+void FixedChoiceOptions::check(const std::string& router, int64_t experts) const {
   if (k != fixed_)
     fail_usage("[router] k = ", k, ", but ", router, " always chooses ", fixed_, fixed_ == 1 ? " expert" : " experts",
                " per token; remove router.k");
+  check_choices("k", fixed_, eval_k, std::max(fixed_, experts), "experts");
 }
 
 }  // namespace sparsight

@@ -1,30 +1,69 @@
-// How many experts a token-choice router gives each token.
+// How many choices a router makes. Every such setting comes in two: one for training, and eval_<name>, which takes its
+// place in evaluation unless it is 0.
 #pragma once
 
 #include <string>
 
+#include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
 
 namespace sparsight {
 
+// Declares `name` and eval_<name>.
+void declare_choices(OptionSet& set, const std::string& name, int64_t* training, int64_t* evaluation,
+                     const std::string& help);
+
+// Declares eval_<name> alone; help says what `name` counts.
+void declare_eval_choices(OptionSet& set, const std::string& name, int64_t* evaluation, const std::string& help);
+void declare_eval_choices(OptionSet& set, const std::string& name, double* evaluation, const std::string& help);
+
+template <class T>
+T choices_of(bool is_training, T training, T evaluation) {
+  return is_training || evaluation == 0 ? training : evaluation;
+}
+
+// Raises UsageError where `name` or eval_<name> is above `most`. what: "experts", "groups".
+template <class T>
+void check_choices(const std::string& name, T training, T evaluation, int64_t most, const std::string& what) {
+  for (const bool in_training : {true, false})
+    if (const T value = in_training ? training : evaluation; value > static_cast<T>(most))
+      fail_usage("[router] ", in_training ? "" : "eval_", name, " = ", value, " is above the ", most, " ", what,
+                 "; lower it");
+}
+
+// Of routers of two levels.
+struct GroupChoiceOptions {
+  int64_t groups = 2;
+  int64_t k_groups = 2;
+  int64_t eval_k_groups = 0;
+  int64_t k = 2;  // in each group
+  int64_t eval_k = 0;
+  // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
+  void check(int64_t experts) const;
+};
+
+// Of token-choice routers.
 struct ChoiceOptions {
   int64_t k = 2;
   int64_t eval_k = 0;
   void declare(OptionSet& set);
 
-  int64_t of(bool training) const { return training || eval_k == 0 ? k : eval_k; }
+  int64_t of(bool training) const { return choices_of(training, k, eval_k); }
   // Raises UsageError where either is above the number of experts.
   void check(int64_t experts) const;
 };
 
-// Where the method itself says how many: k is declared so that router.name can be changed alone, and may say nothing
-// else.
+// Where the method itself says how many while training: k is declared so that router.name can be changed alone, and may
+// say nothing else.
 struct FixedChoiceOptions {
   explicit FixedChoiceOptions(int64_t fixed) : k(fixed), fixed_(fixed) {}
   int64_t k;
+  int64_t eval_k = 0;
   void declare(OptionSet& set);
-  // Raises UsageError, naming the router, where k is another number.
-  void check(const std::string& router) const;
+
+  int64_t of(bool training) const { return choices_of(training, k, eval_k); }
+  // Raises UsageError, naming the router, where k is another number, or eval_k above the number of experts.
+  void check(const std::string& router, int64_t experts) const;
 
  private:
   int64_t fixed_;

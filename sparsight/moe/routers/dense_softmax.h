@@ -10,15 +10,17 @@ namespace sparsight {
 
 struct DenseSoftmaxOptions {
   int64_t k = 0;
+  int64_t eval_k = 0;
   void declare(OptionSet& set);
 };
 
-// The router's decision for given logits. clean: [N,E] differentiable.
-Routing route_dense_softmax(const at::Tensor& clean);
+// The router's decision for given logits. clean: [N,E] differentiable. k: only the best so many, with the same gates
+// (in evaluation); 0: all.
+Routing route_dense_softmax(const at::Tensor& clean, int64_t k = 0);
 
 class DenseSoftmaxRouter : public Router, public Initialized {
  public:
-  // Raises UsageError where k is neither 0 nor the number of experts.
+  // Raises UsageError where k is neither 0 nor the number of experts, or eval_k above it.
   DenseSoftmaxRouter(const DenseSoftmaxOptions& options, RouterShape shape);
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
@@ -26,6 +28,9 @@ class DenseSoftmaxRouter : public Router, public Initialized {
 
  protected:
   Routing choose(const RouterInput& input) override;
+
+ private:
+  DenseSoftmaxOptions options_;
 };
 
 }  // namespace sparsight

@@ -1,7 +1,7 @@
 #include "sparsight/moe/routers/expert_choice.h"
 
-#include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
 #include "sparsight/moe/routers/router_logits.h"
 
@@ -10,6 +10,7 @@ namespace sparsight {
 void ExpertChoiceOptions::declare(OptionSet& set) {
   set.real("experts_per_token", &experts_per_token, {1e-6, 65536},
            "experts per token on average: each expert takes this times tokens / experts (capacity factor)");
+  declare_eval_choices(set, "experts_per_token", &eval_experts_per_token, "experts per token on average");
   set.choice("pool", &pool, {"batch", "image"}, "what an expert chooses from at a time");
 }
 
@@ -34,14 +35,14 @@ Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, in
 
 ExpertChoiceRouter::ExpertChoiceRouter(const ExpertChoiceOptions& options, RouterShape shape)
     : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
-  if (options_.experts_per_token > static_cast<double>(shape.experts))
-    fail_usage("[router] experts_per_token = ", options_.experts_per_token, " is above [moe] experts = ", shape.experts,
-               "; lower it or add experts");
+  check_choices("experts_per_token", options_.experts_per_token, options_.eval_experts_per_token, shape.experts,
+                "experts");
 }
 
 Routing ExpertChoiceRouter::choose(const RouterInput& input) {
   return route_expert_choice(router_logits(input.tokens, weight), input.pool.valid,
-                             options_.pool == "image" ? input.layout.images : 1, options_.experts_per_token);
+                             options_.pool == "image" ? input.layout.images : 1,
+                             choices_of(is_training(), options_.experts_per_token, options_.eval_experts_per_token));
 }
 
 void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

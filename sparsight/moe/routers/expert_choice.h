@@ -11,6 +11,7 @@ namespace sparsight {
 
 struct ExpertChoiceOptions {
   double experts_per_token = 2;
+  double eval_experts_per_token = 0;
   std::string pool = "batch";
   void declare(OptionSet& set);
 };

@@ -1,6 +1,5 @@
 #include "sparsight/moe/routers/hierarchical.h"
 
-#include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/pool_sums.h"
@@ -19,8 +18,8 @@ Routing route(const NoisyLogits& logits, int64_t k) {
 
 void HierarchicalOptions::declare(OptionSet& set) {
   set.integer("groups", &groups, {1, 65536}, "equal groups of experts");
-  set.integer("k_groups", &k_groups, {1, 65536}, "groups per token");
-  set.integer("k", &k, {1, 65536}, "experts per token in each of its groups");
+  declare_choices(set, "k_groups", &k_groups, &eval_k_groups, "groups per token");
+  declare_choices(set, "k", &k, &eval_k, "experts per token in each of its groups");
   set.real("noise_floor", &noise_floor, {0, 1000}, "least standard deviation of the noise (0 in the paper)");
   set.flag("noise", &noise, "noise on the logits of both levels while training");
   set.flag("eval_noise", &eval_noise, "noise in evaluation too");
@@ -88,12 +87,7 @@ HierarchicalRouter::HierarchicalRouter(const HierarchicalOptions& options, Route
       weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))),
       noise_weight(register_parameter("noise_weight", parameter_zeros({shape.experts, shape.width}))),
       options_(options) {
-  const HierarchicalOptions& o = options_;
-  if (shape.experts % o.groups != 0)
-    fail_usage("[router] groups ", o.groups, " does not divide [moe] experts ", shape.experts);
-  if (o.k_groups > o.groups) fail_usage("[router] k_groups ", o.k_groups, " is above groups ", o.groups);
-  if (o.k > shape.experts / o.groups)
-    fail_usage("[router] k ", o.k, " is above the ", shape.experts / o.groups, " experts of a group");
+  options_.check(shape.experts);
 }
 
 std::vector<LossWeight> HierarchicalRouter::paper_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }
@@ -116,8 +110,9 @@ Routing HierarchicalRouter::choose(const RouterInput& input) {
     logits.epsilon = epsilon.narrow(1, group * size, size).index_select(0, token);
     return logits;
   };
-  return route_hierarchical(primary, secondary, experts, options_.k_groups, options_.k, input.pool.valid,
-                            input.threshold_gradient);
+  const HierarchicalOptions& o = options_;
+  return route_hierarchical(primary, secondary, experts, choices_of(is_training(), o.k_groups, o.eval_k_groups),
+                            choices_of(is_training(), o.k, o.eval_k), input.pool.valid, input.threshold_gradient);
 }
 
 void HierarchicalRouter::initialize(const InitRandom&) {

@@ -8,14 +8,12 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/moe/router.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct HierarchicalOptions {
-  int64_t groups = 2;
-  int64_t k_groups = 2;
-  int64_t k = 2;
+struct HierarchicalOptions : GroupChoiceOptions {
   double noise_floor = 0.01;
   bool noise = true;
   bool eval_noise = false;

@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
 #include "sparsight/moe/routers/router_logits.h"
 
@@ -22,7 +23,7 @@ at::Tensor softmax_over_patches(const at::Tensor& clean, const at::Tensor& valid
 }  // namespace
 
 void PatchChoiceOptions::declare(OptionSet& set) {
-  set.integer("patches", &patches, {1, 1 << 30}, "patches that each expert takes of each image");
+  declare_choices(set, "patches", &patches, &eval_patches, "patches that each expert takes of each image");
   set.choice("gate", &gate, {"topl_softmax", "softmax_topl", "ones"},
              "softmax over the patches taken, softmax over all patches of the image, or 1");
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the router's initial weights");
@@ -57,10 +58,13 @@ PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterSh
     : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {}
 
 Routing PatchChoiceRouter::choose(const RouterInput& input) {
-  if (options_.patches > input.layout.per_image && input.layout.images > 0)
-    fail_usage("[router] patches = ", options_.patches, " but an image has ", input.layout.per_image,
+  PatchChoiceOptions options = options_;
+  options.patches = choices_of(is_training(), options_.patches, options_.eval_patches);
+  if (options.patches > input.layout.per_image && input.layout.images > 0)
+    fail_usage("[router] ", is_training() || options_.eval_patches == 0 ? "patches" : "eval_patches", " = ",
+               options.patches, " but an image has ", input.layout.per_image,
                " tokens; lower it or use smaller patches");
-  return route_patch_choice(router_logits(input.tokens, weight), input.pool.valid, input.layout.images, options_);
+  return route_patch_choice(router_logits(input.tokens, weight), input.pool.valid, input.layout.images, options);
 }
 
 void PatchChoiceRouter::initialize(const InitRandom& random) {

@@ -12,6 +12,7 @@ namespace sparsight {
 
 struct PatchChoiceOptions {
   int64_t patches = 6;
+  int64_t eval_patches = 0;
   std::string gate = "topl_softmax";
   double init_std = 1e-4;
   void declare(OptionSet& set);
@@ -35,7 +36,7 @@ class PatchChoiceRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
 
  protected:
-  // Raises UsageError for images with fewer tokens than `patches`.
+  // Raises UsageError for images with fewer tokens than `patches`, in evaluation eval_patches.
   Routing choose(const RouterInput& input) override;
 
  private:

@@ -17,11 +17,11 @@ at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, do
   return tokens * (1 - jitter + 2 * jitter * uniform);
 }
 
-Routing route_switch_top1(const at::Tensor& clean) { return route_softmax_topk(clean, {}, 0, 1, false); }
+Routing route_switch_top1(const at::Tensor& clean, int64_t k) { return route_softmax_topk(clean, {}, 0, k, false); }
 
 SwitchTop1Router::SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape)
     : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
-  options_.check("switch_top1");
+  options_.check("switch_top1", shape.experts);
 }
 
 std::vector<LossWeight> SwitchTop1Router::paper_losses() const { return {{"switch", 0.01}}; }
@@ -30,7 +30,7 @@ Routing SwitchTop1Router::choose(const RouterInput& input) {
   at::Tensor tokens = input.tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
   if (is_training() && options_.jitter > 0)
     tokens = jitter_tokens(tokens, router_uniform(input, tokens, tokens.size(1), "jitter"), options_.jitter);
-  return route_switch_top1(router_logits(tokens, weight));
+  return route_switch_top1(router_logits(tokens, weight), options_.of(is_training()));
 }
 
 void SwitchTop1Router::initialize(const InitRandom& random) {

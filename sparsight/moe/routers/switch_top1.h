@@ -17,8 +17,8 @@ struct SwitchTop1Options : FixedChoiceOptions {
 // tokens * U(1 - jitter, 1 + jitter), element by element. tokens, uniform: [N,D]; uniform: draws of U[0,1).
 at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, double jitter);
 
-// The router's decision for given logits. clean: [N,E] differentiable.
-Routing route_switch_top1(const at::Tensor& clean);
+// The router's decision for given logits. clean: [N,E] differentiable. k: above 1 only in evaluation.
+Routing route_switch_top1(const at::Tensor& clean, int64_t k = 1);
 
 class SwitchTop1Router : public Router, public Initialized {
  public:

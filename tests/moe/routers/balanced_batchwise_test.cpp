@@ -84,6 +84,16 @@ TEST_P(BalancedBatchwise, S16_ReproducesT11InEvaluation) {
       table({{0, 0.6, 0.4, 0}, {0.578947, 0, 0.157895, 0.263158}, {0, 0.5, 0.166667, 0.333333}, {0, 0, 1, 0}}), tol()));
 }
 
+// The mask of each row's two largest scores: .40 .30 | .55 .25 | .45 .30 | .34 .26, divided by their sums.
+TEST_P(BalancedBatchwise, EvaluationMayTakeEachTokensBestInstead) {
+  const Routing r = route_best_experts(clean(), threshold(), 2);
+  EXPECT_TRUE(near(
+      dense_gates(r),
+      table({{4. / 7, 3. / 7, 0, 0}, {0.6875, 0, 0, 0.3125}, {0, 0.6, 0, 0.4}, {17. / 30, 13. / 30, 0, 0}}), tol()));
+  EXPECT_TRUE(near(r.scores, example_scores(), tol()));
+  EXPECT_TRUE(torch::equal(r.threshold, threshold()));
+}
+
 TEST_P(BalancedBatchwise, S17_ReproducesTheThresholdLossOfT11) {
   const at::Tensor theta = threshold().requires_grad_(true);
   const at::Tensor loss = threshold_loss(route_balanced_batchwise(clean(), theta, 2, {}));

@@ -47,7 +47,9 @@ struct Example {
     };
   }
   Routing train() const { return route_balanced_hierarchical(primary, secondary(), thresholds, {2, 1}, {}); }
-  Routing evaluate() const { return route_hierarchical_above_threshold(primary, secondary(), thresholds, {}); }
+  Routing evaluate(TwoLevelChoices best = {0, 0}) const {
+    return route_hierarchical_above_threshold(primary, secondary(), thresholds, {}, best);
+  }
 };
 
 class Identity : public Experts {
@@ -103,6 +105,22 @@ TEST_P(BalancedHierarchical, ByHandInEvaluation) {
                           {0, .578947, 0, 0, 0, 0, 0, .263158},
                           {0, 0, 0, 0, 0, .166667, 0, .333333},
                           {0, 0, 0, 0, 1, 0, 0, 0}}),
+                   tol()));
+}
+
+// The best group of the tokens is 0 0 1 0, the best expert there, by .6 .7 | .5 .5 | .5 .5 with ties to the lower one,
+// 0 1 2 0. With the two best groups (4/7 3/7 | .6875 .3125 | .6 .4 | 17/30 13/30 of groups 01, 03, 13, 01) and
+// thresholds of .5 for experts, tokens 2 and 3 pass nowhere in groups 1 and 0 1.
+TEST_P(BalancedHierarchical, EvaluationMayTakeTheBestOfEitherLevelInstead) {
+  EXPECT_TRUE(near(
+      dense_gates(Example(GetParam()).evaluate({1, 1})),
+      table({{1, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0, 0}}),
+      tol()));
+  EXPECT_TRUE(near(dense_gates(Example(GetParam()).evaluate({2, 0})),
+                   table({{4. / 7, 0, 0, 3. / 7, 0, 0, 0, 0},
+                          {0, .6875, 0, 0, 0, 0, 0, .3125},
+                          {0, 0, 0, 0, 0, 0, 0, .4},
+                          {0, 0, 0, 0, 0, 0, 0, 0}}),
                    tol()));
 }
 

@@ -41,6 +41,21 @@ TEST(GshardTop2, PoliciesOfTheSecondChoice) {
   EXPECT_TRUE(near(drawn.gate, torch::tensor({.657010, .342990, .768525, .710950, .289050}, torch::kDouble), 1e-6));
 }
 
+// Row 0 of the probabilities: .494362 .258079 .145223 over their sum, .897664.
+TEST(GshardTop2, MoreThanTwoInEvaluationUnderTheSamePolicies) {
+  const at::Tensor row = logits().narrow(0, 0, 1);
+  const Routing all = route_gshard_top2(row, "all", 0.5, {}, {}, 3);
+  EXPECT_TRUE(torch::equal(all.expert, torch::tensor({0, 3, 2}, torch::kLong)));
+  EXPECT_TRUE(near(all.gate, torch::tensor({.550721, .287501, .161779}, torch::kDouble), 2e-6));
+  const Routing above = route_gshard_top2(row, "threshold", 0.25, {}, {}, 3);
+  EXPECT_TRUE(torch::equal(above.expert, torch::tensor({0, 3}, torch::kLong)));
+  // Used with probability .575002 and .323558.
+  const Routing drawn = route_gshard_top2(row, "random", 0.5, torch::tensor({{.58, .32}}, torch::kDouble), {}, 3);
+  EXPECT_TRUE(torch::equal(drawn.expert, torch::tensor({0, 2}, torch::kLong)));
+  const Routing one = route_gshard_top2(row, "none", 0.5, {}, {}, 1);
+  EXPECT_TRUE(near(one.gate, torch::ones({1}, torch::kDouble), 0));
+}
+
 TEST(GshardTop2, TheSecondExpertMayBeDrawnFromTheOthers) {
   // The first is never drawn again, however large its perturbed logit.
   const at::Tensor gumbel = table({{99, 0, 5, 0}, {0, 0, 99, 5}, {5, 99, 0, 0}});
