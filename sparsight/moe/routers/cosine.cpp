@@ -21,6 +21,7 @@ void CosineOptions::declare(OptionSet& set) {
   set.integer("width", &width, {1, 65536}, "width of the projection that cosines are taken in");
   set.real("noise", &noise, {0, 1000},
            "standard deviation of the noise on the logits while training, as a multiple of 1/experts");
+  EvalNoiseOptions::declare(set);
   set.real("temperature", &temperature, {0.01, 1000}, "what cosines are divided by, at the start");
   set.flag("learn_temperature", &learn_temperature, "train the temperature (never below 0.01)");
   set.choice("renormalize", &renormalize, {"auto", "on", "off"},
@@ -53,7 +54,7 @@ std::vector<LossWeight> CosineRouter::paper_losses() const {
 
 Routing CosineRouter::choose(const RouterInput& input) {
   const at::Tensor clean = cosine_logits(input.tokens, projector, projector_bias, codebook, log_scale);
-  const double noise_std = is_training() ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.draws(is_training()) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
   const int64_t k = options_.of(is_training());

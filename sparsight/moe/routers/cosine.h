@@ -7,11 +7,12 @@
 
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
+#include "sparsight/moe/routers/eval_noise.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct CosineOptions : ChoiceOptions {
+struct CosineOptions : ChoiceOptions, EvalNoiseOptions {
   int64_t width = 256;
   double noise = 1;
   double temperature = 0.5;

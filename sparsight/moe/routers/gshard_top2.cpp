@@ -28,6 +28,7 @@ void GshardTop2Options::declare(OptionSet& set) {
   set.real("threshold", &threshold, {1e-6, 1},
            "gate above which a second choice is used, or (random) is used for sure: 0.5 in GShard, 0.2 in Mesh-TF");
   set.flag("sample_second", &sample_second, "draw the second expert from the router's probabilities while training");
+  EvalNoiseOptions::declare(set, "sample_second in evaluation too");
 }
 
 Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
@@ -65,7 +66,7 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
   const int64_t k = options_.of(is_training());
   at::Tensor draw, gumbel;
   if (second == "random" && k > 1) draw = router_uniform(input, clean, k - 1, "second");
-  if (is_training() && options_.sample_second) {
+  if (options_.draws(is_training()) && options_.sample_second) {
     // The draws have 32 bits: the least step away from 0 and 1 keeps both logarithms finite.
     const at::Tensor uniform = router_uniform(input, clean, clean.size(1), "second_expert").clamp(1e-7, 1 - 1e-7);
     gumbel = -at::log(-at::log(uniform));

@@ -7,11 +7,12 @@
 
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
+#include "sparsight/moe/routers/eval_noise.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct GshardTop2Options : FixedChoiceOptions {
+struct GshardTop2Options : FixedChoiceOptions, EvalNoiseOptions {
   GshardTop2Options() : FixedChoiceOptions(2) {}
   std::string second = "random";
   std::string eval_second = "all";

@@ -22,7 +22,7 @@ void HierarchicalOptions::declare(OptionSet& set) {
   declare_choices(set, "k", &k, &eval_k, "experts per token in each of its groups");
   set.real("noise_floor", &noise_floor, {0, 1000}, "least standard deviation of the noise (0 in the paper)");
   set.flag("noise", &noise, "noise on the logits of both levels while training");
-  set.flag("eval_noise", &eval_noise, "noise in evaluation too");
+  EvalNoiseOptions::declare(set);
 }
 
 Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& secondary, int64_t experts,

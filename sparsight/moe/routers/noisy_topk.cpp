@@ -11,7 +11,7 @@ void NoisyTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
   set.real("noise_floor", &noise_floor, {0, 1000}, "least standard deviation of the noise (0 in the paper)");
   set.flag("noise", &noise, "noise on the logits while training");
-  set.flag("eval_noise", &eval_noise, "noise in evaluation too");
+  EvalNoiseOptions::declare(set);
 }
 
 // Above `threshold` at::softplus returns its argument; the default of 20 would cost fp64 its last digits.

@@ -5,14 +5,14 @@
 
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
+#include "sparsight/moe/routers/eval_noise.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct NoisyTopKOptions : ChoiceOptions {
+struct NoisyTopKOptions : ChoiceOptions, EvalNoiseOptions {
   double noise_floor = 0.01;
   bool noise = true;
-  bool eval_noise = false;
   void declare(OptionSet& set);
 };
 

@@ -19,6 +19,7 @@ void PerImageOptions::declare(OptionSet& set) {
   set.real("noise", &noise, {0, 1000},
            "standard deviation of the noise on the logits while training, as a multiple of 1/experts (1 for end-to-end "
            "training without super-classes)");
+  EvalNoiseOptions::declare(set);
   set.flag("renormalize", &renormalize, "divide the gates of an image by their sum (the paper does not)");
   set.flag("teacher_forced", &teacher_forced, "while training images go to the expert of their super-class");
   set.flag("task_gradient", &task_gradient, "let the task's loss train the router through the gates");
@@ -85,7 +86,7 @@ Routing PerImageRouter::choose(const RouterInput& input) {
     seen = at::layer_norm(seen.to(weight.scalar_type()), {seen.size(1)}, norm_weight, norm_bias, kEpsilon);
   }
   const at::Tensor clean = router_logits(seen, weight);
-  const double noise_std = is_training() ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.draws(is_training()) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) {
     RouterInput of_images = input;  // noise is keyed by the number of the image in the batch

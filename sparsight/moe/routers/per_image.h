@@ -6,11 +6,12 @@
 
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
+#include "sparsight/moe/routers/eval_noise.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct PerImageOptions : ChoiceOptions {
+struct PerImageOptions : ChoiceOptions, EvalNoiseOptions {
   std::string input = "auto";
   std::string norm = "layer_norm";
   double noise = 0;

@@ -10,6 +10,7 @@ void SoftmaxTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
   set.real("noise", &noise, {0, 1000},
            "standard deviation of the noise on the logits while training, as a multiple of 1/experts");
+  EvalNoiseOptions::declare(set);
   set.flag("renormalize", &renormalize, "divide the gates of a token by their sum (V-MoE does not)");
 }
 
@@ -43,7 +44,7 @@ std::vector<LossWeight> SoftmaxTopKRouter::paper_losses() const {
 
 Routing SoftmaxTopKRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  const double noise_std = is_training() ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.draws(is_training()) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
   return route_softmax_topk(clean, epsilon, noise_std, options_.of(is_training()), options_.renormalize);

@@ -5,11 +5,12 @@
 
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
+#include "sparsight/moe/routers/eval_noise.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct SoftmaxTopKOptions : ChoiceOptions {
+struct SoftmaxTopKOptions : ChoiceOptions, EvalNoiseOptions {
   double noise = 1;
   bool renormalize = false;
   void declare(OptionSet& set);

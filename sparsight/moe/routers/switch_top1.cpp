@@ -11,6 +11,7 @@ void SwitchTop1Options::declare(OptionSet& set) {
   FixedChoiceOptions::declare(set);
   set.real("jitter", &jitter, {0, 1},
            "while training the router sees tokens times U(1 - jitter, 1 + jitter), drawn for each element");
+  EvalNoiseOptions::declare(set);
 }
 
 at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, double jitter) {
@@ -28,7 +29,7 @@ std::vector<LossWeight> SwitchTop1Router::paper_losses() const { return {{"switc
 
 Routing SwitchTop1Router::choose(const RouterInput& input) {
   at::Tensor tokens = input.tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
-  if (is_training() && options_.jitter > 0)
+  if (options_.draws(is_training()) && options_.jitter > 0)
     tokens = jitter_tokens(tokens, router_uniform(input, tokens, tokens.size(1), "jitter"), options_.jitter);
   return route_switch_top1(router_logits(tokens, weight), options_.of(is_training()));
 }

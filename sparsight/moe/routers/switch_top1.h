@@ -4,11 +4,12 @@
 
 #include "sparsight/moe/router.h"
 #include "sparsight/moe/routers/choices.h"
+#include "sparsight/moe/routers/eval_noise.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
 
-struct SwitchTop1Options : FixedChoiceOptions {
+struct SwitchTop1Options : FixedChoiceOptions, EvalNoiseOptions {
   SwitchTop1Options() : FixedChoiceOptions(1) {}
   double jitter = 0.01;
   void declare(OptionSet& set);

@@ -1,0 +1,18 @@
+// Routers with noise draw it while training; whether in evaluation too is declared here, once for all of them.
+#pragma once
+
+#include <string>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct EvalNoiseOptions {
+  bool eval_noise = false;
+  void declare(OptionSet& set, const std::string& help = "noise in evaluation too") {
+    set.flag("eval_noise", &eval_noise, help);
+  }
+  bool draws(bool training) const { return training || eval_noise; }
+};
+
+}  // namespace sparsight
