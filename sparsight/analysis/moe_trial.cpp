@@ -32,12 +32,14 @@ void take(MoeTrialInput& input, const std::string& name, const at::Tensor& tenso
     input.pool.token_id = tensor.to(torch::kLong);
   else if (name == "target")
     input.pool.target = tensor;
+  else if (name == "priority")
+    input.pool.priority = tensor;
   else if (is_weight(name))
     input.weights.emplace_back(name, tensor);
   else
     fail("tensor \"", printable(name),
-         "\" has no meaning here; known are tokens, grad, noise, noise.<purpose>, valid, token_id, target, router.*, "
-         "experts.* and shared.*");
+         "\" has no meaning here; known are tokens, grad, noise, noise.<purpose>, valid, token_id, target, priority, "
+         "router.*, experts.* and shared.*");
 }
 
 void check_shape(const std::string& name, const at::Tensor& tensor, const std::vector<int64_t>& expected) {
@@ -50,6 +52,7 @@ void check_input(const MoeTrialInput& input, const TokenLayout& layout, int64_t 
   check_shape("grad", input.gradient, input.tokens.sizes().vec());
   check_shape("valid", input.pool.valid, {tokens});
   check_shape("token_id", input.pool.token_id, {tokens});
+  check_shape("priority", input.pool.priority, {tokens});
   check_shape("target", input.pool.target, {layout.images, experts});
   if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
 }

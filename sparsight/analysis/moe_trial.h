@@ -23,8 +23,8 @@ struct MoeTrialInput {
 };
 
 // From a .npy file (tokens) or a safetensors file with the tensors "tokens", "grad" (like tokens), "noise" ([N,E]; or
-// "noise.<purpose>"), "valid" ([N]), "token_id" ([N]), "target" ([B,E]) and weights. Raises Error for other names and
-// wrong shapes.
+// "noise.<purpose>"), "valid" ([N]), "token_id" ([N]), "target" ([B,E]), "priority" ([N]) and weights. Raises Error for
+// other names and wrong shapes.
 MoeTrialInput read_moe_trial_input(const std::string& path);
 
 struct MoeTrialOptions {

@@ -34,12 +34,25 @@ std::vector<double> token_scores(const Routing& routing, bool sum) {
   return score;
 }
 
+// [N]: what the caller says.
+std::vector<double> given_scores(const Routing& routing) {
+  if (!routing.priority.defined())
+    fail_usage(
+        "[capacity] priority = \"given\", but nobody gave priorities (PoolInfo::priority, the tensor \"priority\" of "
+        "sparsight moe); choose max_gate or sum_gates");
+  SPARSIGHT_CHECK(routing.priority.dim() == 1 && routing.priority.size(0) == routing.tokens);
+  const at::Tensor scores = on_cpu(routing.priority, at::kDouble);
+  const double* first = scores.const_data_ptr<double>();
+  return std::vector<double>(first, first + scores.numel());
+}
+
 // The order in which tokens ask for places, group after group.
 std::vector<int64_t> token_order(const Routing& routing, const std::string& priority) {
   std::vector<int64_t> order(static_cast<size_t>(routing.tokens));
   std::iota(order.begin(), order.end(), 0);
   if (priority == "none") return order;
-  const std::vector<double> score = token_scores(routing, priority == "sum_gates");
+  const std::vector<double> score =
+      priority == "given" ? given_scores(routing) : token_scores(routing, priority == "sum_gates");
   const auto before = [&](int64_t a, int64_t b) {
     const double x = score[static_cast<size_t>(a)], y = score[static_cast<size_t>(b)];
     return x > y || (std::isnan(y) && !std::isnan(x));
@@ -68,9 +81,10 @@ void CapacityOptions::declare(OptionSet& set) {
   set.integer("multiple", &multiple, {1, 65536}, "then raised to a multiple of this");
   set.integer("minimum", &minimum, {1, 1 << 30}, "least number of rows of an expert");
   set.flag("count_k", &count_k, "count k assignments per token in the fair share (Switch counts one)");
-  set.choice(
-      "priority", &priority, {"none", "max_gate", "sum_gates"},
-      "which tokens get their places first: in their order, or by largest gate or sum of gates (batch priority)");
+  set.choice("priority", &priority, {"none", "max_gate", "sum_gates", "given"},
+             "which tokens get their places first: in their order, by largest gate or sum of gates (batch priority), "
+             "or by the "
+             "caller's scores");
   set.integer("group", &group, {0, 1 << 30},
               "images or tokens that share the experts' buffers, also in the losses per group; 0: the whole batch");
   set.choice("group_unit", &group_unit, {"images", "tokens"}, "what group counts");

@@ -44,8 +44,9 @@ int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t t
 
 // Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Places in an expert's buffer are
 // given to all first choices, then to all second choices, and so on (GShard); within a rank in token order, or by
-// decreasing priority (batch-priority routing of V-MoE, section 4.1; equal scores: the lower token first). Routings
-// that do not choose per token (per_token = 0) and a factor of 0 are left as they are.
+// decreasing priority (batch-priority routing of V-MoE, section 4.1, by the largest gate or the sum of gates; "given":
+// Routing::priority; equal scores: the lower token first, NaN last). Routings that do not choose per token
+// (per_token = 0) and a factor of 0 are left as they are. Raises UsageError where "given" priorities were not given.
 void apply_capacity(Routing& routing, const CapacityOptions& options, double factor);
 
 }  // namespace sparsight

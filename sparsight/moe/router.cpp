@@ -8,7 +8,8 @@ namespace sparsight {
 
 Routing Router::route(const RouterInput& input) {
   const at::Tensor& valid = input.pool.valid;
-  SPARSIGHT_CHECK(!valid.defined() || (valid.dim() == 1 && valid.size(0) == input.tokens.size(0)));
+  for (const at::Tensor* of_tokens : {&valid, &input.pool.priority})
+    SPARSIGHT_CHECK(!of_tokens->defined() || (of_tokens->dim() == 1 && of_tokens->size(0) == input.tokens.size(0)));
   Routing routing;
   if (valid.defined()) {
     // What lies in padding may be NaN; its logits must not reach the gradient of the router's weights.
@@ -23,6 +24,7 @@ Routing Router::route(const RouterInput& input) {
   routing.layout = input.layout;
   routing.group_tokens = input.group_tokens;
   routing.target = input.pool.target;
+  routing.priority = input.pool.priority;
   return routing;
 }
 

@@ -28,6 +28,7 @@ struct PoolInfo {
                             // that splitting a batch changes no token's noise
   at::Tensor token_id;      // [N] int64: what hash routing goes by; undefined: a token's place in its image
   at::Tensor target;        // [B,E]: the share of each expert that a guided router should give an image
+  at::Tensor priority;      // [N] of any floating type: who gets a place first, for [capacity] priority = "given"
 };
 
 struct RouterInput {
@@ -56,9 +57,9 @@ class Router : public torch::nn::Module {
   virtual void after_step(const std::vector<Routing>& routings);
 
  protected:
-  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, group_tokens, valid or
-  // target, and may assign padding to experts: route() takes those assignments away. A router whose decision about one
-  // token depends on others must look at input.pool.valid itself.
+  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, group_tokens, valid,
+  // target or priority, and may assign padding to experts: route() takes those assignments away. A router whose
+  // decision about one token depends on others must look at input.pool.valid itself.
   virtual Routing choose(const RouterInput& input) = 0;
 };
 

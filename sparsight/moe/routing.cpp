@@ -10,8 +10,9 @@
 namespace sparsight {
 
 Routing detached(Routing routing) {
-  for (at::Tensor* tensor : {&routing.clean_logits, &routing.noisy_logits, &routing.noise_scale, &routing.scores,
-                             &routing.threshold, &routing.gate, &routing.smooth_load, &routing.target})
+  for (at::Tensor* tensor :
+       {&routing.clean_logits, &routing.noisy_logits, &routing.noise_scale, &routing.scores, &routing.threshold,
+        &routing.priority, &routing.gate, &routing.smooth_load, &routing.target})
     if (tensor->defined()) *tensor = tensor->detach();
   if (routing.groups) routing.groups = std::make_shared<const Routing>(detached(*routing.groups));
   return routing;

@@ -29,6 +29,7 @@ struct Routing {
   int64_t experts = 0;       // E
   int64_t group_tokens = 0;  // consecutive tokens that capacity and losses per group treat as one pool; 0: all N
   at::Tensor valid;          // [N] bool: false for padding, which nothing counts; undefined: no padding
+  at::Tensor priority;       // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
   at::Tensor target;         // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
 
   at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable. Undefined for routers without scores (hash)

@@ -1,7 +1,10 @@
 #include "sparsight/moe/capacity.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
+#include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/softmax_topk.h"
@@ -95,6 +98,23 @@ TEST_P(CapacityExample, S24_WhatIsDroppedHasNoGradient) {
   const auto [first_gate, first_x] = gradients(priority("max_gate"));
   EXPECT_TRUE(near(first_gate, table({{0, 1}, {2, 2}, {4, 4}}), 0));
   EXPECT_TRUE(near(first_x, table({{.30}, {.60 + .25}, {.70 + .20}}), tol()));
+}
+
+// Priorities 1 3 2: tokens ask for places in the order 1 2 0. First choices 0 0 0 get the places 2 0 1 of expert 0; of
+// the second choices 1 2 1 token 2 asks for expert 1 before token 0.
+TEST(Capacity, S24_GivenPrioritiesDecideWhoAsksFirst) {
+  Routing two = example(), one = example(), tied = example(), nobody = example();
+  two.priority = one.priority = torch::tensor({1., 3., 2.}, torch::kDouble);
+  apply_capacity(two, priority("given"), 1);
+  EXPECT_TRUE(torch::equal(by_token(two.position), torch::tensor({{2, 1}, {0, 0}, {1, 0}}, torch::kLong)));
+  EXPECT_TRUE(near(weights(two), table({{0, .30}, {.60, .25}, {.70, .20}}), 1e-12));
+  apply_capacity(one, priority("given"), 0.5);
+  EXPECT_TRUE(near(weights(one), table({{0, 0}, {.60, .25}, {0, .20}}), 1e-12));
+  tied.priority = torch::tensor({1.f, NAN, 1.f});  // equal scores keep token order, NaN is last: 0 2 1
+  apply_capacity(tied, priority("given"), 1);
+  EXPECT_TRUE(torch::equal(by_token(tied.position), torch::tensor({{0, 0}, {2, 0}, {1, 1}}, torch::kLong)));
+  EXPECT_THROW(apply_capacity(nobody, priority("given"), 1), UsageError);
+  EXPECT_NO_THROW(apply_capacity(nobody, priority("given"), 0));  // no limit, nothing to decide
 }
 
 // Whole numbers: no types, no gradient.
