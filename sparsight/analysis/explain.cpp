@@ -84,7 +84,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
              " after the transforms, others are ", images.front().size(1), " x ", images.front().size(2),
              "; a resize to [height, width] in transforms.eval makes them equal");
     }
-    const ModelOutput output = model.forward(at::stack(images), StepRandom{});
+    const ModelOutput output = model.forward(at::stack(images), StepRandom{}, {.first_image = begin});
     const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
       fail("the model's answers are not finite; try --checkpoint best");

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "sparsight/models/model_input.h"
 #include "sparsight/models/model_output.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/mlp.h"
@@ -14,8 +15,9 @@ class BlockMlp {
   // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer, whose place is `place`.
   BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe);
 
-  // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`.
-  at::Tensor forward(const at::Tensor& x, TokenLayout layout, const StepRandom& random, ModelOutput& out);
+  // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`. Raises Error where what `input`
+  // says of tokens has not the shape [B,S].
+  at::Tensor forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out);
 
  private:
   Mlp mlp_{nullptr};

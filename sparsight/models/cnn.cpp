@@ -36,12 +36,12 @@ at::Tensor CnnBlock::forward(const at::Tensor& x) {
 CnnMoe::CnnMoe(const MoePlace& place, const MoeSpec& moe)
     : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, &moe) {}
 
-at::Tensor CnnMoe::forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out) {
+at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
   TokenLayout layout;
   layout.grid_height = x.size(2);
   layout.grid_width = x.size(3);
   const at::Tensor tokens = x.flatten(2).transpose(1, 2);  // [B,S,D]
-  return x + mlp_.forward(norm_->forward(tokens), layout, random, out).transpose(1, 2).reshape(x.sizes());
+  return x + mlp_.forward(norm_->forward(tokens), layout, input, out).transpose(1, 2).reshape(x.sizes());
 }
 
 Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : image_(context.image) {
@@ -61,12 +61,12 @@ Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : image_(contex
   head_ = register_module("head", Linear(channels, image_.classes));
 }
 
-ModelOutput Cnn::forward(const at::Tensor& images, const StepRandom& random) {
-  check_images(images, image_);
+ModelOutput Cnn::run(const ModelInput& input) {
+  check_images(input.images, image_);
   ModelOutput out;
-  at::Tensor x = at::relu(stem_norm_->forward(stem_->forward(images)));
+  at::Tensor x = at::relu(stem_norm_->forward(stem_->forward(input.images)));
   for (const auto& block : blocks_) x = block->forward(x);
-  if (moe_) x = moe_->forward(x, random, out);
+  if (moe_) x = moe_->forward(x, input, out);
   out.logits = as_logits(head_->forward(x.mean({2, 3})));
   return out;
 }

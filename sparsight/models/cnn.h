@@ -40,7 +40,7 @@ class CnnBlock : public torch::nn::Module {
 class CnnMoe : public torch::nn::Module {
  public:
   CnnMoe(const MoePlace& place, const MoeSpec& moe);
-  at::Tensor forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
+  at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
 
  private:
   LayerNorm norm_;
@@ -51,7 +51,9 @@ class Cnn : public ImageModel {
  public:
   // [moe] blocks = [0] or [-1] adds the MoE layer; there is one place for it.
   Cnn(const CnnOptions& options, const ModelContext& context);
-  ModelOutput forward(const at::Tensor& images, const StepRandom& random) override;
+
+ protected:
+  ModelOutput run(const ModelInput& input) override;
 
  private:
   ImageShape image_;

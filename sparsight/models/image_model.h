@@ -5,8 +5,8 @@
 
 #include <torch/nn/module.h>
 
-#include "sparsight/core/random.h"
 #include "sparsight/core/registry.h"
+#include "sparsight/models/model_input.h"
 #include "sparsight/models/model_output.h"
 #include "sparsight/moe/moe_spec.h"
 
@@ -31,7 +31,12 @@ class ImageModel : public torch::nn::Module {
  public:
   // images: [B,C,H,W] fp32, normalised as in training. `random` feeds dropout, drop path and router noise, which are
   // active while is_training(). Parameter names follow timm where timm has the model.
-  virtual ModelOutput forward(const at::Tensor& images, const StepRandom& random) = 0;
+  ModelOutput forward(const at::Tensor& images, const StepRandom& random, const ImageInfo& info = {}) {
+    return run({images, random, info});
+  }
+
+ protected:
+  virtual ModelOutput run(const ModelInput& input) = 0;
 };
 
 // Raises Error unless images are [B,C,H,W] of the shape the model was made for.

@@ -13,8 +13,8 @@ void MlpModelOptions::declare(OptionSet& set) {
 MlpBlock::MlpBlock(const MoePlace& place, const MoeSpec* moe)
     : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, moe) {}
 
-at::Tensor MlpBlock::forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out) {
-  return x + mlp_.forward(norm_->forward(x), TokenLayout{}, random, out);
+at::Tensor MlpBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
+  return x + mlp_.forward(norm_->forward(x), TokenLayout{}, input, out);
 }
 
 MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
@@ -32,11 +32,11 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
   }
 }
 
-ModelOutput MlpModel::forward(const at::Tensor& images, const StepRandom& random) {
-  check_images(images, image_);
+ModelOutput MlpModel::run(const ModelInput& input) {
+  check_images(input.images, image_);
   ModelOutput out;
-  at::Tensor x = embed_->forward(images.flatten(1)).unsqueeze(1);
-  for (const auto& block : blocks_) x = block->forward(x, random, out);
+  at::Tensor x = embed_->forward(input.images.flatten(1)).unsqueeze(1);
+  for (const auto& block : blocks_) x = block->forward(x, input, out);
   out.logits = as_logits(head_->forward(norm_->forward(x.squeeze(1))));
   return out;
 }

@@ -21,7 +21,7 @@ class MlpBlock : public torch::nn::Module {
  public:
   // `moe`: of a block whose MLP is an MoE layer, else null.
   MlpBlock(const MoePlace& place, const MoeSpec* moe);
-  at::Tensor forward(const at::Tensor& x, const StepRandom& random, ModelOutput& out);  // [B,1,D] -> [B,1,D]
+  at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,1,D] -> [B,1,D]
 
  private:
   LayerNorm norm_;
@@ -31,7 +31,9 @@ class MlpBlock : public torch::nn::Module {
 class MlpModel : public ImageModel {
  public:
   MlpModel(const MlpModelOptions& options, const ModelContext& context);
-  ModelOutput forward(const at::Tensor& images, const StepRandom& random) override;
+
+ protected:
+  ModelOutput run(const ModelInput& input) override;
 
  private:
   ImageShape image_;

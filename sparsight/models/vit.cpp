@@ -70,16 +70,17 @@ Vit::Vit(VitOptions options, const ModelContext& context)
 
 PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.width / options_.patch}; }
 
-ModelOutput Vit::forward(const at::Tensor& images, const StepRandom& random) {
+ModelOutput Vit::run(const ModelInput& input) {
+  const at::Tensor& images = input.images;
   check_images(images, image_);
   const TokenLayout layout{images.size(0), pos_embed_.size(1), prefix_tokens(), grid().height, grid().width};
   at::Tensor x = patch_embed_->forward(images);
   if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
   x = x + pos_embed_;
-  if (is_training()) x = dropout(x, options_.dropout, random.stream("pos_embed.dropout"));
+  if (is_training()) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.first_image);
 
   ModelOutput out;
-  for (const auto& block : blocks_) x = block->forward(x, layout, random, out);
+  for (const auto& block : blocks_) x = block->forward(x, layout, input, out);
   // Normalising only what the head sees gives timm's result: layer norm works on each token alone.
   x = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
   out.logits = as_logits(head_->forward(x));

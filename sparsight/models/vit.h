@@ -31,11 +31,13 @@ class Vit : public ImageModel, public Initialized {
  public:
   // Raises UsageError where the patch does not divide the image, or the heads the width.
   Vit(VitOptions options, const ModelContext& context);
-  ModelOutput forward(const at::Tensor& images, const StepRandom& random) override;
   void initialize(const InitRandom& random) override;  // class token N(0, 1e-6²), position embedding N(0, 0.02²)
 
   int64_t prefix_tokens() const { return options_.pool == "class" ? 1 : 0; }
   PatchGrid grid() const;
+
+ protected:
+  ModelOutput run(const ModelInput& input) override;
 
  private:
   VitOptions options_;

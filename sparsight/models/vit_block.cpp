@@ -11,16 +11,18 @@ VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
       norm2_(register_module("norm2", LayerNorm(options.attention.width))),
       mlp_(*this, {options.path + ".mlp", options.attention.width, options.mlp_hidden}, moe) {}
 
-at::Tensor VitBlock::regularize(const at::Tensor& branch, const StepRandom& random, const std::string& name) const {
+at::Tensor VitBlock::regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const {
   if (!is_training()) return branch;
-  const at::Tensor kept = dropout(branch, options_.dropout, random.stream(options_.path + name + ".dropout"));
-  return drop_path(kept, options_.drop_path, random.stream(options_.path + name + ".drop_path"));
+  const auto stream = [&](const char* purpose) { return input.random.stream(options_.path + name + purpose); };
+  const int64_t first = input.info.first_image;
+  const at::Tensor kept = dropout(branch, options_.dropout, stream(".dropout"), first);
+  return drop_path(kept, options_.drop_path, stream(".drop_path"), first);
 }
 
-at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const StepRandom& random,
+at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                              ModelOutput& out) {
-  const at::Tensor mixed = x + regularize(attn_->forward(norm1_->forward(x)), random, ".attn");
-  return mixed + regularize(mlp_.forward(norm2_->forward(mixed), layout, random, out), random, ".mlp");
+  const at::Tensor mixed = x + regularize(attn_->forward(norm1_->forward(x)), input, ".attn");
+  return mixed + regularize(mlp_.forward(norm2_->forward(mixed), layout, input, out), input, ".mlp");
 }
 
 }  // namespace sparsight

@@ -20,10 +20,10 @@ class VitBlock : public torch::nn::Module {
   // `moe`: of a block whose MLP is an MoE layer, else null.
   VitBlock(const VitBlockOptions& options, const MoeSpec* moe);
   // x: [B,S,D] -> [B,S,D]
-  at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const StepRandom& random, ModelOutput& out);
+  at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
 
  private:
-  at::Tensor regularize(const at::Tensor& branch, const StepRandom& random, const std::string& name) const;
+  at::Tensor regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const;
 
   VitBlockOptions options_;
   LayerNorm norm1_;

@@ -72,11 +72,12 @@ at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const Ran
   return out.to(like.device());
 }
 
-at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream) {
+at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream,
+                          uint64_t first) {
   at::Tensor out = at::empty(sizes, at::kFloat);
   const double limit = keep * 0x1p32;
   const float scale = static_cast<float>(1 / keep);
-  fill(out, stream, 0, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
+  fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
     for (int i = 0; i < 4; ++i) values[i] = words[i] < limit ? static_cast<T>(scale) : T{0};
   });
   return out.to(like.options());

@@ -16,7 +16,9 @@ void fill_uniform(at::Tensor& out, const RandomStream& stream, double low = 0, d
 at::Tensor normal_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream, uint64_t first = 0);
 // U[0,1), likewise.
 at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const RandomStream& stream, uint64_t first = 0);
-// 1/keep with probability `keep`, else 0: what dropout multiplies by. Of the type and device of `like`.
-at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream);
+// 1/keep with probability `keep`, else 0: what dropout multiplies by. Of the type and device of `like`, from element
+// `first` of the stream on.
+at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream,
+                          uint64_t first = 0);
 
 }  // namespace sparsight

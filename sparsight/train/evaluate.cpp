@@ -25,7 +25,7 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
     ModelOutput output;
     {
       AutocastScope autocast(bf16);
-      output = model.forward(batch->images, StepRandom{});
+      output = model.forward(batch->images, StepRandom{}, {.first_image = result.images});
     }
     const int64_t count = batch->labels.size(0);
     loss += task_loss(output.logits, *batch).item<double>() * static_cast<double>(count);

@@ -78,11 +78,13 @@ Batch Trainer::next_batch() {
   return setup_.train_loader->next().value();
 }
 
-LogWindow Trainer::forward_backward(const Batch& batch, uint64_t draw) {
+// The batches of a step count as one whose images are numbered through: draws do not depend on how it is split.
+LogWindow Trainer::forward_backward(const Batch& batch, int64_t first_image) {
   ModelOutput output;
   {
     AutocastScope autocast(bf16_);
-    output = setup_.model->forward(batch.images, StepRandom{static_cast<uint64_t>(setup_.run.seed), draw});
+    const StepRandom random{static_cast<uint64_t>(setup_.run.seed), static_cast<uint64_t>(progress_.step)};
+    output = setup_.model->forward(batch.images, random, {.first_image = first_image});
   }
   const at::Tensor task = task_loss(output.logits, batch);
   at::Tensor total = task;
@@ -110,7 +112,7 @@ void Trainer::train_step() {
   routings_.clear();
   LogWindow sums;
   for (int64_t part = 0; part < setup_.train.accumulate; ++part)
-    sums.add(forward_backward(next_batch(), static_cast<uint64_t>(progress_.step * setup_.train.accumulate + part)));
+    sums.add(forward_backward(next_batch(), sums.images));
   const double norm = gradient_norm(trainable_);
   if (std::isfinite(sums.loss) && std::isfinite(norm)) {
     if (setup_.train.clip_norm > 0) clip_gradients(trainable_, norm, setup_.train.clip_norm);

@@ -35,7 +35,7 @@ class Trainer {
   const RunFolder& folder() const { return folder_; }
 
  private:
-  LogWindow forward_backward(const Batch& batch, uint64_t draw);
+  LogWindow forward_backward(const Batch& batch, int64_t first_image);
   void train_step();
   void log_step(double lr);
   bool evaluation_due() const;

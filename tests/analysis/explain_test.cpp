@@ -11,18 +11,18 @@ namespace {
 // Calls an image class 1 where it is bright on average, and routes each of its 2 x 2 patches of one pixel to expert 1
 // where the pixel is bright, else to expert 0.
 class BrightnessModel : public ImageModel {
- public:
-  ModelOutput forward(const at::Tensor& images, const StepRandom&) override {
+ protected:
+  ModelOutput run(const ModelInput& input) override {
     EXPECT_FALSE(is_training());
     EXPECT_FALSE(at::GradMode::is_enabled());
-    const at::Tensor pixels = images.mean(1).flatten(1);  // [B,4]
+    const at::Tensor pixels = input.images.mean(1).flatten(1);  // [B,4]
     const at::Tensor mean = pixels.mean(1);
     ModelOutput output;
     output.logits = at::stack({1 - mean, mean}, 1) * 10;
     const int64_t tokens = pixels.numel();
     Routing routing;
     routing.layer = "blocks.0.mlp";
-    routing.layout = {images.size(0), 4, 0, 2, 2};
+    routing.layout = {input.images.size(0), 4, 0, 2, 2};
     routing.tokens = tokens;
     routing.experts = 2;
     routing.per_token = 1;

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -141,6 +142,34 @@ TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
   EXPECT_FALSE(fs::exists(run + "/done"));
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
   expect_same_run(unbroken, run);
+}
+
+// One batch of 32, two of 16 or four of 8: the same images draw the same router noise, dropout and drop path, so steps
+// differ by rounding alone. Balance losses are sums over a batch and would not be additive; they are off.
+TEST(Train, S33_SplittingABatchChangesNoNoise) {
+  TemporaryFolder folder;
+  const auto task_losses = [&](int64_t parts, const std::string& noise) {
+    const std::string run = folder.path(cat("run", parts, noise));
+    const ProgramResult result =
+        train(folder, run,
+              {"--set", cat("loader.batch=", 32 / parts), "--set", cat("train.accumulate=", parts), "--set",
+               "model.dropout=0.1", "--set", "losses.vmoe_importance=0", "--set", "losses.vmoe_load=0", "--set",
+               "train.log_every=1", "--set", "train.max_steps=6", "--set", "router.noise=" + noise});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::vector<double> losses;
+    for (const Json& line : read_metrics(run + "/metrics.jsonl"))
+      if (line["kind"] == "train") losses.push_back(line["task_loss"].get<double>());
+    EXPECT_EQ(losses.size(), 6u);
+    return losses;
+  };
+  const std::vector<double> whole = task_losses(1, "3");
+  for (const int64_t parts : {2, 4}) {
+    const std::vector<double> split = task_losses(parts, "3");
+    for (size_t step = 0; step < whole.size(); ++step)
+      EXPECT_NEAR(split[step], whole[step], 1e-5) << parts << " " << step;
+  }
+  // What the noise is matters far more than that.
+  EXPECT_GT(std::abs(task_losses(1, "0")[0] - whole[0]), 1e-3);
 }
 
 // With a router that learns from what the accumulated batches chose: its bias is state too.

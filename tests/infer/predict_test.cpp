@@ -13,7 +13,7 @@ namespace {
 // Answers with the same logits and routing whatever the image.
 struct PredictTestModel : ImageModel {
   std::vector<double> logits;
-  ModelOutput forward(const at::Tensor&, const StepRandom&) override {
+  ModelOutput run(const ModelInput&) override {
     Routing routing;
     routing.layer = "blocks.1.mlp";
     routing.experts = 4;

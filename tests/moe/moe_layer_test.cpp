@@ -325,7 +325,7 @@ TEST_P(MoeLayerIn, S30_ABatchOfSequencesEqualsItsFlattenedTokens) {
   owner.to(GetParam());
   const at::Tensor x = test::random_tensor({3, 10, kWidth}, 3, GetParam()).requires_grad_(true);
   ModelOutput out;
-  const at::Tensor sequences = block.forward(x, {3, 10, 0, 0, 0}, {5, 6}, out);
+  const at::Tensor sequences = block.forward(x, {3, 10, 0, 0, 0}, {{}, {5, 6}}, out);
   auto& layer = dynamic_cast<MoeLayer&>(*owner.modules(false).front());
   const at::Tensor flat_x = x.detach().view({30, kWidth}).requires_grad_(true);
   const MoeOutput flat = layer.forward(flat_x, one_image(30), {5, 6});

@@ -26,4 +26,13 @@ TEST(DropPath, DropsWholeImages) {
   EXPECT_NEAR((sums == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
 }
 
+// S33: images 3 to 6 by themselves draw what they draw among seven.
+TEST(Dropout, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
+  const at::Tensor x = torch::ones({7, 3, 5});
+  const RandomStream stream(1, "a");
+  EXPECT_TRUE(torch::equal(dropout(x.slice(0, 3), 0.5, stream, 3), dropout(x, 0.5, stream).slice(0, 3)));
+  EXPECT_TRUE(torch::equal(drop_path(x.slice(0, 3), 0.5, stream, 3), drop_path(x, 0.5, stream).slice(0, 3)));
+  EXPECT_EQ(dropout(x.slice(0, 7), 0.5, stream, 7).size(0), 0);
+}
+
 }  // namespace sparsight::dropout_test

@@ -17,10 +17,16 @@ namespace {
 
 constexpr int64_t kClasses = 5;
 
-std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed) {
+// Settings that the model does not have are left out.
+std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed, const Json& wanted = Json::object()) {
   const ModelContext context{{3, 16, 16, kClasses},
                              default_moe_spec(c.with_moe ? std::vector<int64_t>{-1} : std::vector<int64_t>{})};
-  auto model = models().make(c.name, Json::object(), "model", context);
+  Json settings = Json::object();
+  models().get(c.name).describe([&](OptionSet& set) {
+    for (const auto& [key, value] : wanted.items())
+      if (set.find(key)) settings[key] = value;
+  });
+  auto model = models().make(c.name, settings, "model", context);
   initialize(*model, seed);
   return model;
 }
@@ -95,6 +101,33 @@ TEST_P(EveryModel, TrainsWithTheSameBitsFromTheSameSeedAndStep) {
     return model->parameters()[0].grad();
   };
   EXPECT_TRUE(torch::equal(gradient(), gradient()));
+}
+
+// Images numbered through the whole batch draw the same noise, dropout and drop path in 1, 2 or 4 parts.
+TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
+  auto model = make(GetParam(), 1, {{"dropout", 0.2}, {"drop_path", 0.5}});
+  const at::Tensor x = images(8);
+  const ModelOutput whole = model->forward(x, {1, 3});
+  const auto noise = [](const ModelOutput& out) { return out.routings[0].noisy_logits - out.routings[0].clean_logits; };
+  for (const int64_t parts : {2, 4}) {
+    std::vector<at::Tensor> logits, noises, experts;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t size = 8 / parts, first = part * size;
+      const ModelOutput out = model->forward(x.slice(0, first, first + size), {1, 3}, {.first_image = first});
+      logits.push_back(out.logits);
+      if (!GetParam().with_moe) continue;
+      noises.push_back(noise(out));
+      experts.push_back(out.routings[0].expert);
+    }
+    EXPECT_TRUE(torch::allclose(at::cat(logits), whole.logits, 1e-4, 1e-5)) << parts;
+    if (!GetParam().with_moe) continue;
+    EXPECT_TRUE(torch::allclose(at::cat(noises), noise(whole), 0, 1e-6)) << parts;
+    EXPECT_TRUE(torch::equal(at::cat(experts), whole.routings[0].expert)) << parts;
+  }
+  // Parts that are all called the first draw something else.
+  const at::Tensor unnumbered = model->forward(x.slice(0, 4), {1, 3}).logits;
+  const bool draws = GetParam().with_moe || GetParam().name == "vit";
+  EXPECT_EQ(torch::allclose(unnumbered, whole.logits.slice(0, 4), 1e-4, 1e-5), !draws);
 }
 
 TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
