@@ -14,6 +14,7 @@ light_sources(
 torch_sources(
   train/evaluate.cpp
   train/evaluate_run.cpp
+  train/guidance.cpp
   train/initial_weights.cpp
   train/run_config.cpp
   train/train_run.cpp

@@ -12,6 +12,7 @@
 #include "sparsight/io/weights.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/train/gradients.h"
+#include "sparsight/train/guidance.h"
 #include "sparsight/train/precision.h"
 #include "sparsight/train/task_loss.h"
 
@@ -84,7 +85,8 @@ LogWindow Trainer::forward_backward(const Batch& batch, int64_t first_image) {
   {
     AutocastScope autocast(bf16_);
     const StepRandom random{static_cast<uint64_t>(setup_.run.seed), static_cast<uint64_t>(progress_.step)};
-    output = setup_.model->forward(batch.images, random, {.first_image = first_image});
+    output = setup_.model->forward(
+        batch.images, random, {.first_image = first_image, .target = super_class_targets(batch, setup_.super_classes)});
   }
   const at::Tensor task = task_loss(output.logits, batch);
   at::Tensor total = task;
@@ -111,8 +113,7 @@ void Trainer::train_step() {
   setup_.optimizer->zero_grad();
   routings_.clear();
   LogWindow sums;
-  for (int64_t part = 0; part < setup_.train.accumulate; ++part)
-    sums.add(forward_backward(next_batch(), sums.images));
+  for (int64_t part = 0; part < setup_.train.accumulate; ++part) sums.add(forward_backward(next_batch(), sums.images));
   const double norm = gradient_norm(trainable_);
   if (std::isfinite(sums.loss) && std::isfinite(norm)) {
     if (setup_.train.clip_norm > 0) clip_gradients(trainable_, norm, setup_.train.clip_norm);

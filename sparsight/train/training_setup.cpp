@@ -12,6 +12,7 @@
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/nn/parameter_memory.h"
+#include "sparsight/train/guidance.h"
 #include "sparsight/train/initial_weights.h"
 
 namespace sparsight {
@@ -95,6 +96,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.validation_loader = loader_or_null(splits.validation, eval_transforms, loader);
   setup.test_loader = loader_or_null(splits.test, eval_transforms, loader);
 
+  setup.super_classes = guidance(resolved, setup.data);
   setup.model = new_model(resolved, setup.shape);
   if (fresh) {
     initialize(*setup.model, seed);

@@ -17,6 +17,7 @@ struct TrainingSetup {
   RunOptions run;
   TrainOptions train;
   DataInfo data;
+  at::Tensor super_classes;  // [K,E]: what routers are guided by (guidance.h); undefined without guidance
   ImageShape shape;
   std::unique_ptr<Loader> train_loader, validation_loader, test_loader;  // the last two are null where there is no data
   std::shared_ptr<ImageModel> model;

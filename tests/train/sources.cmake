@@ -6,3 +6,5 @@ light_tests(
   train/task_loss_test.cpp
   train/training_progress_test.cpp
   train/weight_average_test.cpp)
+torch_tests(
+  train/guidance_test.cpp)

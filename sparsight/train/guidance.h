@@ -1,0 +1,25 @@
+// Super-class guidance: each expert is meant for one super-class of the data set, and the router is told which one an
+// image belongs to. Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse
+// Mixture-of-Experts", section 3. Letters: moe/axes.md; G super-classes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/data_set.h"
+
+namespace sparsight {
+
+// [K,G] 0/1: which super-class each class belongs to; undefined where the data set has none.
+at::Tensor super_class_membership(const DataInfo& data);
+
+// [B,G] fp32, rows sum to 1: each image's super-class, or, where the batch has soft targets (mixup, cutmix, label
+// smoothing), their sums over the classes of each super-class. Undefined for an undefined membership.
+at::Tensor super_class_targets(const Batch& batch, const at::Tensor& membership);
+
+// The membership that a run's routers are guided by: expert e is for super-class e. Undefined where there are not as
+// many super-classes as experts, which is said in the log if the router's paper guides it, and raises UsageError if the
+// configuration asks for guidance (a weight for [losses] superclass, or [router] teacher_forced).
+at::Tensor guidance(const Json& resolved, const DataInfo& data);
+
+}  // namespace sparsight
