@@ -19,6 +19,7 @@ RowMap routing_map(const Routing& routing);
 at::Tensor row_gates(const Routing& routing);
 
 // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j.
-at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts);
+at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts,
+                       const std::optional<ExpertRandom>& random = {});
 
 }  // namespace sparsight

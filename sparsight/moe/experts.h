@@ -2,10 +2,12 @@
 // Who has a routing calls apply_routing(), who has rows apply_rows(); kinds of experts implement forward().
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <torch/nn/module.h>
 
+#include "sparsight/core/random.h"
 #include "sparsight/moe/routing.h"
 
 namespace sparsight {
@@ -19,6 +21,21 @@ struct ExpertShape {
   int64_t output_width() const { return outputs > 0 ? outputs : width; }
 };
 
+// What the experts of a layer draw with while training (dropout). Without it nothing is drawn.
+struct ExpertRandom {
+  StepRandom random;
+  std::string path;         // of the experts, "blocks.3.mlp.experts": names the streams
+  int64_t first_token = 0;  // as in PoolInfo
+};
+
+// The same for given rows: what a row draws is a function of (seed, step, path, number of the row), so that neither the
+// order of the rows, nor how a batch is split, nor a recomputation changes it.
+struct RowDraws {
+  StepRandom random;
+  std::string path;
+  at::Tensor number;  // [R] int64; undefined: nothing is drawn
+};
+
 class Experts : public torch::nn::Module {
  public:
   // recompute: the backward pass computes the experts again instead of keeping what is between their rows and results.
@@ -28,12 +45,19 @@ class Experts : public torch::nn::Module {
   // [R,outputs] where the shape says so. Experts without rows are not computed and receive a gradient of exactly 0.
   virtual at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) = 0;
 
+  // Whether experts of this kind and these settings draw anything while training.
+  virtual bool draws() const { return false; }
+  // forward() of experts that draw. By default nothing is drawn.
+  virtual at::Tensor forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws);
+
   // forward(), recomputed in the backward pass where the experts are made so.
-  at::Tensor apply_rows(const at::Tensor& rows, const at::Tensor& offsets);
+  at::Tensor apply_rows(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws = {});
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
-  // gathers the rows, calls forward() and combines; a kind with a kernel for all three takes over here.
-  virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing);
+  // gathers the rows, calls forward() and combines; a kind with a kernel for all three takes over here. random: while
+  // training; the row of token j at expert e has the number (first_token + j) * E + e.
+  virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
+                                   const std::optional<ExpertRandom>& random = {});
 
  protected:
   bool recompute() const { return recompute_; }

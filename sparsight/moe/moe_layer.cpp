@@ -20,12 +20,21 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
   if (shared_) register_module("shared", shared_);
 }
 
-at::Tensor MoeLayer::finish(at::Tensor routed, const at::Tensor& tokens, const at::Tensor& valid) {
+std::optional<ExpertRandom> MoeLayer::expert_random(const char* name, const StepRandom& random,
+                                                    const PoolInfo& pool) const {
+  if (!is_training()) return std::nullopt;
+  return ExpertRandom{random, path_ + "." + name, pool.first_token};
+}
+
+at::Tensor MoeLayer::finish(at::Tensor routed, const at::Tensor& tokens, const StepRandom& random,
+                            const PoolInfo& pool) {
   if (!shared_ && !output_sigmoid_) return routed;
-  const at::Tensor padding = valid.defined() ? valid.logical_not().unsqueeze(1) : at::Tensor();
+  const at::Tensor padding = pool.valid.defined() ? pool.valid.logical_not().unsqueeze(1) : at::Tensor();
   // What lies in padding may be NaN, which must not reach the weights' gradients.
   const auto cleared = [&](const at::Tensor& x) { return padding.defined() ? x.masked_fill(padding, 0) : x; };
-  if (shared_) routed = routed + run_shared_experts(cleared(tokens), *shared_, shared_count_);
+  if (shared_)
+    routed =
+        routed + run_shared_experts(cleared(tokens), *shared_, shared_count_, expert_random("shared", random, pool));
   return cleared(output_sigmoid_ ? at::sigmoid(routed) : routed);
 }
 
@@ -38,15 +47,16 @@ MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout,
          layout.per_image, " tokens");
   const RouterInput input{
       tokens, layout, path_, random, pool, group_tokens(capacity_, layout), losses_.variants.threshold_gradient};
+  const std::optional<ExpertRandom> drawing = expert_random("experts", random, pool);
   MoeOutput out;
   if (auto* soft = dynamic_cast<SoftRouter*>(router_.get())) {
     out.soft = soft->mix(input);
-    out.tokens = finish(run_soft_experts(tokens, *out.soft, *experts_), tokens, pool.valid);
+    out.tokens = finish(run_soft_experts(tokens, *out.soft, *experts_, drawing), tokens, random, pool);
     return out;
   }
   out.routing = router_->route(input);
   apply_capacity(out.routing, capacity_, capacity_factor(capacity_, is_training()));
-  out.tokens = finish(run_experts(tokens, out.routing, *experts_), tokens, pool.valid);
+  out.tokens = finish(run_experts(tokens, out.routing, *experts_, drawing), tokens, random, pool);
   if (is_training()) out.losses = compute_losses(out.routing, losses_);
   return out;
 }

@@ -43,7 +43,9 @@ class MoeLayer : public torch::nn::Module {
 
  private:
   // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
-  at::Tensor finish(at::Tensor routed, const at::Tensor& tokens, const at::Tensor& valid);
+  at::Tensor finish(at::Tensor routed, const at::Tensor& tokens, const StepRandom& random, const PoolInfo& pool);
+  // What experts under `name` draw with; nothing in evaluation.
+  std::optional<ExpertRandom> expert_random(const char* name, const StepRandom& random, const PoolInfo& pool) const;
 
   std::string path_;
   int64_t width_;

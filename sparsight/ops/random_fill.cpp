@@ -37,6 +37,19 @@ void normal_pair(uint32_t a, uint32_t b, T* out) {
   out[1] = radius * std::sin(angle);
 }
 
+// 1/keep with probability `keep`, else 0.
+class KeepOrDrop {
+ public:
+  explicit KeepOrDrop(double keep) : limit_(keep * 0x1p32), scale_(static_cast<float>(1 / keep)) {}
+  void operator()(const std::array<uint32_t, 4>& words, float* values) const {
+    for (int i = 0; i < 4; ++i) values[i] = words[i] < limit_ ? scale_ : 0;
+  }
+
+ private:
+  double limit_;
+  float scale_;
+};
+
 template <class Convert>
 void fill(at::Tensor& out, const RandomStream& stream, uint64_t first, const Convert& convert) {
   SPARSIGHT_CHECK(out.is_contiguous() && out.is_cpu());
@@ -75,11 +88,21 @@ at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const Ran
 at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream,
                           uint64_t first) {
   at::Tensor out = at::empty(sizes, at::kFloat);
-  const double limit = keep * 0x1p32;
-  const float scale = static_cast<float>(1 / keep);
-  fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
-    for (int i = 0; i < 4; ++i) values[i] = words[i] < limit ? static_cast<T>(scale) : T{0};
-  });
+  fill_blocks(out.data_ptr<float>(), out.numel(), stream, first, KeepOrDrop(keep));
+  return out.to(like.options());
+}
+
+at::Tensor keep_mask_rows(const at::Tensor& like, const at::Tensor& number, int64_t columns, double keep,
+                          const RandomStream& stream) {
+  const at::Tensor numbers = number.to(at::kCPU, at::kLong).contiguous();
+  at::Tensor out = at::empty({numbers.numel(), columns}, at::kFloat);
+  float* mask = out.data_ptr<float>();
+  const int64_t* row = numbers.const_data_ptr<int64_t>();
+  at::parallel_for(
+      0, numbers.numel(), std::max<int64_t>(1, 4096 / std::max<int64_t>(1, columns)), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r)
+          fill_blocks(mask + r * columns, columns, stream, static_cast<uint64_t>(row[r] * columns), KeepOrDrop(keep));
+      });
   return out.to(like.options());
 }
 

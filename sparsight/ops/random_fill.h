@@ -21,4 +21,9 @@ at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const Ran
 at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream,
                           uint64_t first = 0);
 
+// number: [R] int64, 0 or above. Returns such a mask [R,columns] whose row r is row number[r] of the stream: what a row
+// gets does not depend on the rows around it. Of the type and device of `like`.
+at::Tensor keep_mask_rows(const at::Tensor& like, const at::Tensor& number, int64_t columns, double keep,
+                          const RandomStream& stream);
+
 }  // namespace sparsight

@@ -1,5 +1,6 @@
 torch_tests(
   moe/capacity_test.cpp
+  moe/experts/expert_dropout_test.cpp
   moe/experts/expert_kinds_test.cpp
   moe/experts/moe_mlp_test.cpp
   moe/experts/patch_conv_test.cpp

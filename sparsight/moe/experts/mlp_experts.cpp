@@ -2,6 +2,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch.h"
+#include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
 
@@ -9,11 +10,12 @@ void MlpExpertsOptions::declare(OptionSet& set) {
   set.choice("activation", &activation, activation_names(), "activation of the hidden layers");
   set.flag("bias", &bias, "biases in the linear maps");
   set.integer("depth", &depth, {1, 100}, "hidden layers");
+  set.real("dropout", &dropout, {0, 0.99}, "dropout after each activation while training (0.1 in GMoE)");
   KindOptions::declare(set);
 }
 
 MlpExperts::MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape)
-    : Experts(options.recompute), activation_(parse_activation(options.activation)) {
+    : Experts(options.recompute), activation_(parse_activation(options.activation)), dropout_(options.dropout) {
   for (int64_t i = 0; i <= options.depth; ++i)
     layers_.emplace_back(*this, ExpertLinearOptions{.number = i + 1,
                                                     .experts = shape.experts,
@@ -33,17 +35,26 @@ MoeMlpWeights MlpExperts::fused_weights(at::ScalarType type) const {
 }
 
 at::Tensor MlpExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+  return forward_drawing(rows, offsets, {});
+}
+
+at::Tensor MlpExperts::forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) {
+  const bool drops = dropout_ > 0 && draws.number.defined();
   at::Tensor x = rows.to(expert_type(rows));
-  if (is_fused()) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
+  if (is_fused() && !drops) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) x = activate(x, activation_);
+    if (i > 0 && drops)
+      x = x *
+          keep_mask_rows(x, draws.number, x.size(1), 1 - dropout_, draws.random.stream(cat(draws.path, ".dropout", i)));
     x = layers_[i](x, offsets);
   }
   return x;
 }
 
-at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing) {
-  if (!is_fused()) return Experts::apply_routing(tokens, routing);
+at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing,
+                                     const std::optional<ExpertRandom>& random) {
+  if (!is_fused() || (random && draws())) return Experts::apply_routing(tokens, routing, random);
   const auto type = expert_type(tokens);
   return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),
                     {activation_, recompute()});

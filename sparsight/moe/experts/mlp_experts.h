@@ -14,16 +14,21 @@ struct MlpExpertsOptions : KindOptions {
   std::string activation = "gelu";
   bool bias = true;
   int64_t depth = 1;
+  double dropout = 0;
   void declare(OptionSet& set);
 };
 
 // x W1 + b1, activation, ..., W<depth+1> + b<depth+1>: D -> F -> ... -> F -> D. With depth 4 these are the experts of
-// MoE-1-Deep (Shazeer et al. 2017, appendix C).
+// MoE-1-Deep (Shazeer et al. 2017, appendix C). With `dropout` each activation is followed by dropout while training
+// (0.1 in the code of GMoE), which the kernels for all at once do not know: such experts train more slowly.
 class MlpExperts : public Experts, public Initialized {
  public:
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
-  at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing) override;
+  bool draws() const override { return dropout_ > 0; }
+  at::Tensor forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) override;
+  at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
+                           const std::optional<ExpertRandom>& random = {}) override;
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
 
  private:
@@ -32,6 +37,7 @@ class MlpExperts : public Experts, public Initialized {
 
   std::vector<ExpertLinear> layers_;
   Activation activation_;
+  double dropout_;
 };
 
 }  // namespace sparsight

@@ -59,7 +59,9 @@ const std::vector<Json> kKinds{{{"name", "mlp"}},
                                {{"name", "mlp"}, {"depth", 3}},
                                {{"name", "swiglu"}},
                                {{"name", "linear"}},
-                               {{"name", "conv"}, {"channels", 4}, {"kernel", 1}}};
+                               {{"name", "conv"}, {"channels", 4}, {"kernel", 1}},
+                               {{"name", "mlp"}, {"dropout", 0.2}},
+                               {{"name", "mlp"}, {"depth", 3}, {"dropout", 0.2}}};
 
 }  // namespace
 
