@@ -22,7 +22,7 @@ class Routing(NamedTuple):
     valid: Optional[torch.Tensor]  #: [N] bool: False for padding; None: no padding
     losses: Dict[str, torch.Tensor]  #: balance losses by name, unweighted, []; differentiable
     loss: torch.Tensor  #: [], their weighted sum: add it to the training objective
-    #: [N,G], the scores of the G groups of `balanced_hierarchical`, its first level; differentiable; None of other routers
+    #: [N,G], the scores of the G groups of a router of two levels, its first level; differentiable; None of other routers
     group_scores: Optional[torch.Tensor] = None
     group_chosen: Optional[torch.Tensor] = None  #: [N,G] bool: the groups that took the token; None of other routers
 

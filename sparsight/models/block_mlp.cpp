@@ -14,6 +14,8 @@ at::Tensor of_pool(const at::Tensor& of_tokens, const TokenLayout& layout, const
   return of_tokens.reshape({-1});
 }
 
+}  // namespace
+
 PoolInfo pool_info(const ImageInfo& info, const TokenLayout& layout) {
   PoolInfo pool;
   pool.first_token = info.first_image * layout.per_image;
@@ -22,8 +24,6 @@ PoolInfo pool_info(const ImageInfo& info, const TokenLayout& layout) {
   pool.priority = of_pool(info.priority, layout, "priority");
   return pool;
 }
-
-}  // namespace
 
 BlockMlp::BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe) {
   if (moe)

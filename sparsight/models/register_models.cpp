@@ -2,6 +2,7 @@
 
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/mlp.h"
+#include "sparsight/models/patch_cnn.h"
 #include "sparsight/models/vit.h"
 
 namespace sparsight {
@@ -22,6 +23,8 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
                       make_model<Cnn, CnnOptions>);
     r.add<MlpModelOptions>("mlp", "residual MLP on flattened images; MoE blocks route whole images",
                            make_model<MlpModel, MlpModelOptions>);
+    r.add<PatchCnnOptions>("patch_cnn", "two-layer CNN on patches, its filters shared out among experts (pMoE)",
+                           make_model<PatchCnn, PatchCnnOptions>);
     return r;
   }();
   return registry;

@@ -4,6 +4,7 @@ torch_sources(
   models/cnn.cpp
   models/image_model.cpp
   models/mlp.cpp
+  models/patch_cnn.cpp
   models/register_models.cpp
   models/upcycle.cpp
   models/vit.cpp

@@ -18,10 +18,11 @@ struct MoePlace {
   std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
   int64_t width = 0;       // D
   int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
+  int64_t outputs = 0;     // numbers that an expert answers a token with; 0: D
 };
 
 struct MoeOutput {
-  at::Tensor tokens;                // [N,D]
+  at::Tensor tokens;                // [N,D], or [N,outputs] where the place says so
   Routing routing;                  // of a router that chooses
   std::optional<SoftRouting> soft;  // of a router that mixes; `routing` then has no tokens
   std::vector<NamedLoss> losses;    // while training

@@ -33,9 +33,9 @@ struct MoeSpec {
   std::function<std::shared_ptr<Experts>(ExpertShape)> make_kind;  // of [experts] name
 
   // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 stands for
-  // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert.
-  std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden) const;
-  std::shared_ptr<Experts> make_shared_experts(int64_t width, int64_t mlp_hidden) const;
+  // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert, outputs = 0 for `width`.
+  std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
+  std::shared_ptr<Experts> make_shared_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
 
   // Which of `depth` blocks hold an MoE layer. Raises UsageError for a block that does not exist.
   std::vector<bool> places(int64_t depth) const;

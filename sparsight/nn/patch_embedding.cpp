@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "sparsight/nn/patches.h"
+
 namespace sparsight {
 
 PatchProjectionImpl::PatchProjectionImpl(const PatchEmbeddingOptions& options)
@@ -19,12 +21,7 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options)
     : proj_(register_module("proj", PatchProjection(options))) {}
 
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
-  const int64_t patch = proj_->weight.size(2), channels = images.size(1);
-  const int64_t rows = images.size(2) / patch, columns = images.size(3) / patch;
-  const at::Tensor patches = images.reshape({images.size(0), channels, rows, patch, columns, patch})
-                                 .permute({0, 2, 4, 1, 3, 5})
-                                 .reshape({images.size(0), rows * columns, channels * patch * patch});
-  return at::linear(patches, proj_->weight.flatten(1), proj_->bias);
+  return at::linear(image_patches(images, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
 }
 
 }  // namespace sparsight

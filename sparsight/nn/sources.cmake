@@ -2,6 +2,7 @@ light_sources(
   nn/attention_scores.cpp
   nn/dropout.cpp
   nn/parameter_memory.cpp
+  nn/patches.cpp
   nn/position_embedding.cpp)
 torch_sources(
   nn/attention.cpp

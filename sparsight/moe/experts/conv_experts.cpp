@@ -37,6 +37,7 @@ void ConvExpertsOptions::declare(OptionSet& set) {
   set.choice("activation", &activation, activation_names(), "activation after the convolution");
   set.choice("pool", &pool, {"sum", "mean"}, "what is taken over the places of the kernel");
   set.flag("bias", &bias, "a bias for each filter");
+  set.real("init_std", &init_std, {0, 1000}, "standard deviation of the initial weights that are trained");
   set.flag("train_output", &train_output, "train the map from filters to the output; off: fixed draws of N(0,1)");
   KindOptions::declare(set);
 }
@@ -47,7 +48,8 @@ ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& s
       kernel_(kernel_for(options, patch_)),
       activation_(parse_activation(options.activation)),
       mean_(options.pool == "mean"),
-      train_output_(options.train_output) {
+      train_output_(options.train_output),
+      init_std_(options.init_std) {
   const int64_t taps = patch_.channels * kernel_.side * kernel_.side;
   w1 = register_parameter("w1", parameter_zeros({shape.experts, taps, shape.hidden}));
   if (options.bias) b1 = register_parameter("b1", parameter_zeros({shape.experts, shape.hidden}));
@@ -64,8 +66,8 @@ at::Tensor ConvExperts::forward(const at::Tensor& rows, const at::Tensor& offset
 }
 
 void ConvExperts::initialize(const InitRandom& random) {
-  init_normal(w1, kVitStd, random.stream("w1"));
-  init_normal(w2, train_output_ ? kVitStd : 1.0, random.stream("w2"));
+  init_normal(w1, init_std_, random.stream("w1"));
+  init_normal(w2, train_output_ ? init_std_ : 1.0, random.stream("w2"));
   const torch::NoGradGuard no_grad;
   if (b1.defined()) b1.zero_();
 }

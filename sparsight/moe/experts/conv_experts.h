@@ -20,6 +20,7 @@ struct ConvExpertsOptions : KindOptions {
   std::string pool = "sum";
   bool bias = false;
   bool train_output = true;
+  double init_std = kVitStd;
   void declare(OptionSet& set);
 };
 
@@ -29,7 +30,7 @@ class ConvExperts : public Experts, public Initialized {
   // Raises UsageError where the width is no square number of pixels of `channels` numbers, or the kernel does not fit.
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
-  // Weights N(0, 0.02²), biases 0; output weights that are not trained N(0, 1), as in pMoE.
+  // Weights N(0, init_std²), biases 0; output weights that are not trained N(0, 1), as in pMoE.
   void initialize(const InitRandom& random) override;
 
   const PatchShape& patch() const { return patch_; }
@@ -43,6 +44,7 @@ class ConvExperts : public Experts, public Initialized {
   PatchKernel kernel_;
   Activation activation_;
   bool mean_, train_output_;
+  double init_std_;
 };
 
 }  // namespace sparsight

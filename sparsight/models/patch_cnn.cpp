@@ -1,0 +1,63 @@
+#include "sparsight/models/patch_cnn.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/models/block_mlp.h"
+#include "sparsight/nn/patches.h"
+
+namespace sparsight {
+
+void PatchCnnOptions::declare(OptionSet& set) {
+  set.integer("patch", &patch, {0, 4096}, "side of the square patches in pixels; 0: a quarter of the image's");
+  set.choice("average", &average, {"taken", "all"},
+             "what the sum over patches is divided by: the patches that an expert takes (the paper's 1/l), or all");
+}
+
+PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
+    : options_(options), image_(context.image), patch_(options.patch > 0 ? options.patch : image_.height / 4) {
+  if (patch_ == 0 || image_.height % patch_ != 0 || image_.width % patch_ != 0)
+    fail_usage("[model] patch = ", patch_, " does not divide images of ", image_.height, "x", image_.width,
+               "; choose a divisor of both sides, or resize");
+  constexpr int64_t kHidden = 40;  // filters of all experts together, as in the paper
+  const int64_t width = image_.channels * patch_ * patch_, outputs = image_.classes == 2 ? 1 : image_.classes;
+  const MoeOptions& moe = context.moe.options;
+  if (context.moe.places(1)[0])
+    moe_ = register_module(
+        "moe", std::make_shared<MoeLayer>(
+                   context.moe, MoePlace{"moe", width, std::max<int64_t>(1, kHidden / moe.experts), outputs}));
+  else
+    filters_ =
+        register_module("filters", context.moe.make_kind({1, width, moe.hidden > 0 ? moe.hidden : kHidden, outputs}));
+}
+
+ModelOutput PatchCnn::run(const ModelInput& input) {
+  check_images(input.images, image_);
+  TokenLayout layout;
+  layout.images = input.images.size(0);
+  layout.grid_height = image_.height / patch_;
+  layout.grid_width = image_.width / patch_;
+  layout.per_image = layout.grid_height * layout.grid_width;
+  const at::Tensor patches = image_patches(input.images, patch_).flatten(0, 1);  // [N,D]
+  ModelOutput out;
+  at::Tensor answers;  // [N,O]
+  int64_t taken = layout.per_image;
+  if (filters_) {
+    answers = filters_->apply_rows(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
+  } else {
+    MoeOutput moe = moe_->forward(patches, layout, input.random, pool_info(input.info, layout));
+    answers = moe.tokens;
+    out.losses = std::move(moe.losses);
+    if (moe.soft) {
+      out.soft_routings.push_back(std::move(*moe.soft));
+    } else {
+      const int64_t lists = std::max<int64_t>(1, moe.routing.experts * layout.images);
+      taken = std::max<int64_t>(1, moe.routing.token.size(0) / lists);
+      out.routings.push_back(std::move(moe.routing));
+    }
+  }
+  const int64_t count = options_.average == "taken" ? taken : layout.per_image;
+  const at::Tensor f = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1)) / count;
+  out.logits = image_.classes == 2 ? torch::cat({torch::zeros_like(f), f}, 1) : f;
+  return out;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,39 @@
+// A two-layer CNN on patches whose hidden filters are shared out among experts: pMoE of Chowdhury et al. 2023,
+// "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equations
+// 1, 5 and 23. The image's patches are the tokens of one MoE layer; each expert answers a patch with one number (two
+// classes) or one for each class, and the answers are averaged. What the paper calls
+//   joint-training pMoE     router patch_choice with gate "topl_softmax" (equation 4)
+//   separate-training pMoE  gate "ones", the router trained alone before
+// are settings of [moe], [router] and [experts]; without [moe] blocks it is the paper's CNN, whose filters see all
+// patches. Letters: moe/axes.md; the paper's n is S, its k is E, its m/k is F.
+#pragma once
+
+#include "sparsight/models/image_model.h"
+#include "sparsight/moe/moe_layer.h"
+
+namespace sparsight {
+
+struct PatchCnnOptions {
+  int64_t patch = 0;
+  std::string average = "taken";
+  void declare(OptionSet& set);
+};
+
+class PatchCnn : public ImageModel {
+ public:
+  // Raises UsageError where patches do not fit the image.
+  PatchCnn(const PatchCnnOptions& options, const ModelContext& context);
+
+ protected:
+  // Logits of two classes are (0, f): their cross-entropy is the paper's logistic loss of f, and class 1 is its +1.
+  ModelOutput run(const ModelInput& input) override;
+
+ private:
+  PatchCnnOptions options_;
+  ImageShape image_;
+  int64_t patch_;
+  std::shared_ptr<MoeLayer> moe_;     // or else
+  std::shared_ptr<Experts> filters_;  // one expert for all patches
+};
+
+}  // namespace sparsight
