@@ -49,15 +49,6 @@ TokenLayout one_image(int64_t tokens) { return {1, tokens, 0, 0, 0}; }
 
 at::Tensor parameter(MoeLayer& layer, const std::string& name) { return *layer.named_parameters().find(name); }
 
-// Toy experts E_i(x) = (i+1) x.
-class Scaling : public Experts {
- public:
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
-    const at::Tensor expert = torch::repeat_interleave(torch::arange(4, torch::kLong), offsets.diff());
-    return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
-  }
-};
-
 // Output, losses and all gradients of tokens and parameters, with a pull on the output.
 std::vector<at::Tensor> pass(MoeLayer& layer, const at::Tensor& tokens) {
   const at::Tensor x = tokens.clone().requires_grad_(true);
@@ -84,43 +75,6 @@ at::Tensor dense_reference(MoeLayer& layer, const at::Tensor& x, const Routing& 
   const at::Tensor outputs = torch::einsum("enf,efd->end", {hidden, parameter(layer, "experts.w2")}) +
                              parameter(layer, "experts.b2").unsqueeze(1);
   return torch::einsum("ne,end->nd", {gates, outputs});
-}
-
-// The loss of the worked example of the layer's forward and backward pass: toy experts E_i(x) = (i+1) x, and
-// sum_j <y_j, (1,2,-1)>.
-at::Tensor t4_loss(const at::Tensor& y) { return (y * torch::tensor({1., 2., -1.}, y.scalar_type())).sum(); }
-
-// T4, by a routing of the example's leaves.
-void expect_t4(const test::NoisyExample& e, const Routing& routing) {
-  const double tol = test::example_tolerance(e.x.scalar_type());
-  Scaling experts;
-  routing.gate.retain_grad();
-  const at::Tensor y = run_experts(e.x, routing, experts), loss = t4_loss(y);
-  loss.backward();
-  EXPECT_NEAR(loss.item<double>(), 11.761506, 10 * tol);
-  EXPECT_TRUE(test::near(
-      y,
-      test::table({{2.094169, -1.047084, 0.523542}, {1.407300, 4.221900, -2.814600}, {-1.903257, 1.141954, 0.761303}}),
-      tol));
-  EXPECT_TRUE(torch::equal(routing.expert, torch::tensor({0, 3, 2, 1, 1, 0}, torch::kLong)));
-  EXPECT_TRUE(test::near(routing.gate.grad(), torch::tensor({-.25, -1., 13.5, 9., -.5, -.25}, torch::kDouble), tol));
-  EXPECT_TRUE(test::near(
-      e.clean.grad(),
-      test::table({{0.173775, 0, 0, -0.173775}, {0, -0.679621, 0.679621, 0}, {0.062372, -0.062372, 0, 0}}), tol));
-  EXPECT_TRUE(test::near(e.wg.grad(),
-                         test::table({{0.095810, -0.261845, 0.339811, -0.173775},
-                                      {-0.040108, -1.066211, 1.019432, 0.086888},
-                                      {0.074630, 0.648435, -0.679621, -0.043444}}),
-                         tol));
-  EXPECT_TRUE(test::near(e.wn.grad(),
-                         test::table({{-0.003983, -0.109128, 0.163655, -0.060866},
-                                      {0.006897, -0.221571, 0.490964, 0.030433},
-                                      {0.030890, 0.171228, -0.327310, -0.015217}}),
-                         tol));
-  EXPECT_TRUE(test::near(
-      e.x.grad(),
-      test::table({{2.190071, 4.157207, -2.013834}, {3.336513, 5.635874, -3.221536}, {1.590475, 3.008643, -1.486015}}),
-      tol));
 }
 
 }  // namespace
@@ -168,27 +122,6 @@ TEST(MoeLayer, GradientsAgreeWithCentralDifferences) {
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
 }
 
-TEST(MoeLayer, S6_ReproducesT4) {
-  for (const auto type : kTypes) {
-    const test::NoisyExample e(type);
-    expect_t4(e, e.route());
-  }
-}
-
-// With every expert chosen the gradients of all gates show: <(1,2,-1), (i+1) x_j>, whatever the gates are.
-TEST(MoeLayer, S6_ReproducesTheDenseGateGradientsOfT4) {
-  for (const auto type : kTypes) {
-    const test::NoisyExample e(type);
-    const Routing all = e.route(4);
-    all.gate.retain_grad();
-    Scaling experts;
-    t4_loss(run_experts(e.x, all, experts)).backward();
-    const at::Tensor dense = torch::zeros({3, 4}, type).index_put({all.token, all.expert}, all.gate.grad());
-    EXPECT_TRUE(
-        test::near(dense, test::table({{-.25, -.5, -.75, -1}, {4.5, 9, 13.5, 18}, {-.25, -.5, -.75, -1}}), 1e-6));
-  }
-}
-
 TEST(MoeLayer, S6_GradientsOfNoisyTopKAgreeWithCentralDifferences) {
   auto layer = small_layer(torch::kDouble, "noisy_topk");
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
@@ -201,21 +134,6 @@ TEST(MoeLayer, S6_GradientsOfNoisyTopKAgreeWithCentralDifferences) {
   std::vector<at::Tensor> inputs = layer->parameters();
   inputs.push_back(x);
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
-}
-
-// So the layer's output and all gradients of T4 come out of the other order too.
-TEST(MoeLayer, S11_SoftmaxFirstAndRenormalizedEqualsTopKFirst) {
-  for (const auto type : kTypes) {
-    const test::NoisyExample e(type);
-    const at::Tensor noisy = e.clean + e.epsilon * e.scale;
-    const Routing plain = route_softmax_topk(noisy, {}, 0, 2, false),
-                  divided = route_softmax_topk(noisy, {}, 0, 2, true);
-    EXPECT_TRUE(test::near(plain.gate.view({3, 2}),
-                           test::table({{0.522118, 0.299756}, {0.775854, 0.176582}, {0.324939, 0.296828}}),
-                           test::example_tolerance(type)));
-    EXPECT_TRUE(test::near(divided.gate, e.route().gate, type == torch::kDouble ? 1e-12 : 1e-6));
-    expect_t4(e, divided);
-  }
 }
 
 // Room for all N tokens at every expert (C = ceil(2.5 * 2 N / 5) = N, or N where more would fit) changes no bit of the
@@ -261,11 +179,11 @@ TEST(MoeLayer, S26_FullyDroppedTokensGiveExactlyZeroAndNoExpertGradient) {
 
 // Neither forward nor backward.
 TEST(MoeLayer, S28_OnlyChosenRowsAreComputed) {
-  class Counting : public Scaling {
+  class Counting : public test::Scaling {
    public:
     at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
       computed += rows.size(0);
-      const at::Tensor out = Scaling::forward(rows, offsets);
+      const at::Tensor out = test::Scaling::forward(rows, offsets);
       out.register_hook([this](const at::Tensor& grad) { computed_backward += grad.size(0); });
       return out;
     }

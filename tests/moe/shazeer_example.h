@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "sparsight/moe/experts.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "tests/moe/vmoe_example.h"
 
@@ -48,5 +49,14 @@ inline at::Tensor dense_gates(const Routing& routing) {
   return torch::zeros({routing.tokens, routing.experts}, routing.gate.options())
       .index_put({routing.token, routing.expert}, routing.gate);
 }
+
+// Toy experts E_i(x) = (i+1) x.
+class Scaling : public Experts {
+ public:
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
+    const at::Tensor expert = torch::repeat_interleave(torch::arange(4, torch::kLong), offsets.diff());
+    return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
+  }
+};
 
 }  // namespace sparsight::test

@@ -31,6 +31,7 @@ torch_tests(
   moe/routers/switch_top1_test.cpp
   moe/routing_stats_test.cpp
   moe/shared_experts_test.cpp
-  moe/toy_regression_test.cpp)
+  moe/toy_regression_test.cpp
+  moe/worked_layer_test.cpp)
 property_tests(
   moe/routing_properties_test.cpp)

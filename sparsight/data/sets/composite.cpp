@@ -51,7 +51,7 @@ GlyphCells glyph_cells(int64_t seed) {
   options.domains = {"clean"};
   options.seed = seed;
   const DataSplits set = make_glyphs(options, {});
-  const auto draw = [](DataSetPtr glyphs) -> DrawCell {
+  const auto draw = [](const DataSetPtr& glyphs) -> DrawCell {
     return [glyphs](int64_t digit, RandomStream& random) {  // labels cycle
       return glyphs->get(digit + kDigits * random.below(glyphs->size() / kDigits)).image;
     };

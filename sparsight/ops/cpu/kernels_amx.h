@@ -10,9 +10,9 @@
 
 namespace sparsight::cpu {
 
-// While it lives the tile registers of this thread are ours: 0 to 3 hold sums, 4 and 5 rows of the left operand, 6 and 7
-// weights; of 0 to 5 `rows` rows are used. Afterwards they are configured as before, which libraries that remember their
-// configuration rely on (their contents are lost).
+// While it lives the tile registers of this thread are ours: 0 to 3 hold sums, 4 and 5 rows of the left operand, 6 and
+// 7 weights; of 0 to 5 `rows` rows are used. Afterwards they are configured as before, which libraries that remember
+// their configuration rely on (their contents are lost).
 class TileRegisters {
  public:
   explicit TileRegisters(int64_t rows = kTileRows);
