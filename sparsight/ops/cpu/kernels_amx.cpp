@@ -12,9 +12,6 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// The instructions on tiles are opaque to the compiler: what they read must be in memory before.
-inline void memory_is_up_to_date() { asm volatile("" ::: "memory"); }
-
 constexpr int64_t kSumsLd = kPanelColumns;  // sums of a block: 32 rows of tiles, 32 columns, fp32 or int32
 constexpr int64_t kSumsRow = kSumsLd * 4;   // bytes
 

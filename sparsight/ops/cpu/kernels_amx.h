@@ -10,6 +10,9 @@
 
 namespace sparsight::cpu {
 
+// The instructions on tiles are opaque to the compiler: what they read must be in memory before.
+[[gnu::always_inline]] inline void memory_is_up_to_date() { asm volatile("" ::: "memory"); }
+
 // While it lives the tile registers of this thread are ours: 0 to 3 hold sums, 4 and 5 rows of the left operand, 6 and
 // 7 weights; of 0 to 5 `rows` rows are used. Afterwards they are configured as before, which libraries that remember
 // their configuration rely on (their contents are lost).

@@ -57,8 +57,6 @@ struct Meanwhile {
   }
 };
 
-inline void memory_is_up_to_date() { asm volatile("" ::: "memory"); }
-
 // Tiles 0 to 3 (0 and 1, if not kTwo) += the rows at `a` times the columns at `b`.
 template <bool kTwo>
 inline void multiply_steps(const char* a, const char* b, int64_t steps, const Meanwhile& meanwhile) {

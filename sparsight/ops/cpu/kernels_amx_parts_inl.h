@@ -64,6 +64,12 @@ struct Source {
   const float* at;
   int64_t ld, depth, across;
   bool deep_rows;
+
+  // What begins at (deep, first), as far as it goes, and at most `most` across.
+  Source part(int64_t deep, int64_t first, int64_t most) const {
+    return {deep_rows ? at + deep * ld + first : at + first * ld + deep, ld, depth - deep, least(most, across - first),
+            deep_rows};
+  }
 };
 
 // Three lines of tiles from two vectors: the parts lie `apart` bytes from each other.
@@ -110,11 +116,8 @@ inline void cut_tile(const Source& s, bool rows_are_deep, char* to) {
 // Rows of A, at most 2 tile_rows: its steps one after the other.
 inline void cut_rows(const Source& s, int64_t tile_rows, char* to) {
   for (int64_t l = 0; l < s.depth; l += kDeep, to += kStep)
-    for (int64_t first = 0; first < s.across; first += tile_rows) {
-      const float* at = s.deep_rows ? s.at + l * s.ld + first : s.at + first * s.ld + l;
-      cut_tile({at, s.ld, s.depth - l, least(tile_rows, s.across - first), s.deep_rows}, false,
-               to + (first > 0 ? kTileBytes : 0));
-    }
+    for (int64_t first = 0; first < s.across; first += tile_rows)
+      cut_tile(s.part(l, first, tile_rows), false, to + (first > 0 ? kTileBytes : 0));
 }
 
 // Cuts a panel of B bit by bit, while another one is multiplied: its steps one after the other.
@@ -138,13 +141,7 @@ class Cutter {
     --left_;
     const int64_t l = step_ * kDeep;
     char* const to = to_ + step_ * kStep;
-    if (!source_.deep_rows) {
-      if (unit_ % 2 == 0) {
-        const int64_t column = unit_ / 2 * 16;
-        cut_tile({source_.at + column * source_.ld + l, source_.ld, source_.depth - l, source_.across - column, false},
-                 true, to + unit_ / 2 * kTileBytes);
-      }
-    } else if (l + kDeep <= source_.depth && source_.across >= kAcross) {
+    if (source_.deep_rows && l + kDeep <= source_.depth && source_.across >= kAcross) {
       const float *even = source_.at + (l + unit_ * kPairs) * source_.ld, *odd = even + 16 * source_.ld;
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kPairs; ++i)
@@ -153,9 +150,7 @@ class Cutter {
                    _mm512_loadu_ps(even + i * source_.ld + tile * 16),
                    _mm512_loadu_ps(odd + i * source_.ld + tile * 16));
     } else if (unit_ % 2 == 0) {
-      const int64_t column = unit_ / 2 * 16;
-      cut_tile({source_.at + l * source_.ld + column, source_.ld, source_.depth - l, source_.across - column, true},
-               true, to + unit_ / 2 * kTileBytes);
+      cut_tile(source_.part(l, unit_ / 2 * 16, 16), true, to + unit_ / 2 * kTileBytes);
     }
     if (++unit_ == kUnits) unit_ = 0, ++step_;
   }
