@@ -25,6 +25,14 @@ PoolInfo pool_info(const ImageInfo& info, const TokenLayout& layout) {
   return pool;
 }
 
+void take_results(MoeOutput& moe, ModelOutput& out) {
+  if (moe.soft)
+    out.soft_routings.push_back(std::move(*moe.soft));
+  else
+    out.routings.push_back(std::move(moe.routing));
+  for (NamedLoss& loss : moe.losses) out.losses.push_back(std::move(loss));
+}
+
 BlockMlp::BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe) {
   if (moe)
     moe_ = owner.register_module("mlp", std::make_shared<MoeLayer>(*moe, place));
@@ -37,11 +45,7 @@ at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const Mode
   layout.images = x.size(0);
   layout.per_image = x.size(1);
   MoeOutput moe = moe_->forward(x.reshape({-1, x.size(2)}), layout, input.random, pool_info(input.info, layout));
-  if (moe.soft)
-    out.soft_routings.push_back(std::move(*moe.soft));
-  else
-    out.routings.push_back(std::move(moe.routing));
-  for (NamedLoss& loss : moe.losses) out.losses.push_back(std::move(loss));
+  take_results(moe, out);
   return moe.tokens.view_as(x);
 }
 

@@ -13,6 +13,9 @@ namespace sparsight {
 // What a layer is told of the tokens of images. Raises Error where something given for each token has another shape.
 PoolInfo pool_info(const ImageInfo& info, const TokenLayout& layout);
 
+// Appends what an MoE layer returned beside its tokens.
+void take_results(MoeOutput& moe, ModelOutput& out);
+
 class BlockMlp {
  public:
   // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer, whose place is `place`.

@@ -45,14 +45,11 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   } else {
     MoeOutput moe = moe_->forward(patches, layout, input.random, pool_info(input.info, layout));
     answers = moe.tokens;
-    out.losses = std::move(moe.losses);
-    if (moe.soft) {
-      out.soft_routings.push_back(std::move(*moe.soft));
-    } else {
+    if (!moe.soft) {
       const int64_t lists = std::max<int64_t>(1, moe.routing.experts * layout.images);
       taken = std::max<int64_t>(1, moe.routing.token.size(0) / lists);
-      out.routings.push_back(std::move(moe.routing));
     }
+    take_results(moe, out);
   }
   const int64_t count = options_.average == "taken" ? taken : layout.per_image;
   const at::Tensor f = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1)) / count;
