@@ -24,7 +24,7 @@ struct Shape {
 std::shared_ptr<PatchCnn> model_of(const Shape& s) {
   MoeSpec spec = read_moe_spec(
       {{"moe", {{"blocks", s.blocks}, {"experts", s.experts}, {"hidden", 5}}},
-       {"experts", {{"name", "conv"}, {"channels", 1}, {"train_output", false}, {"init_std", 0.5}}},
+       {"experts", {{"name", "conv"}, {"channels", 1}, {"output", "normal"}, {"init_std", 0.5}}},
        {"capacity", Json::object()},
        {"losses", Json::object()},
        {"router", {{"name", "patch_choice"}, {"patches", s.taken}, {"gate", s.gate}, {"init_std", 0.5}}}});

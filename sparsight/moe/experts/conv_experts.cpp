@@ -38,37 +38,47 @@ void ConvExpertsOptions::declare(OptionSet& set) {
   set.choice("pool", &pool, {"sum", "mean"}, "what is taken over the places of the kernel");
   set.flag("bias", &bias, "a bias for each filter");
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the initial weights that are trained");
-  set.flag("train_output", &train_output, "train the map from filters to the output; off: fixed draws of N(0,1)");
+  set.choice("output", &output, {"trained", "normal", "signs"},
+             "the map from filters to the output: trained, or fixed: draws of N(0,1), or +1 and -1 by expert");
   KindOptions::declare(set);
 }
 
 ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape)
     : Experts(options.recompute),
+      options_(options),
       patch_(square_patch(options.channels, shape.width)),
       kernel_(kernel_for(options, patch_)),
-      activation_(parse_activation(options.activation)),
-      mean_(options.pool == "mean"),
-      train_output_(options.train_output),
-      init_std_(options.init_std) {
+      activation_(parse_activation(options.activation)) {
   const int64_t taps = patch_.channels * kernel_.side * kernel_.side;
   w1 = register_parameter("w1", parameter_zeros({shape.experts, taps, shape.hidden}));
   if (options.bias) b1 = register_parameter("b1", parameter_zeros({shape.experts, shape.hidden}));
   const at::Tensor output = parameter_zeros({shape.experts, shape.hidden, shape.output_width()});
-  w2 = train_output_ ? register_parameter("w2", output) : register_buffer("w2", output);
+  w2 = options.output == "trained" ? register_parameter("w2", output) : register_buffer("w2", output);
 }
 
 at::Tensor ConvExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
   const auto type = expert_type(rows);
   const at::Tensor bias = b1.defined() ? b1.to(type) : b1;
   const at::Tensor map = activate(patch_conv(rows.to(type), offsets, w1.to(type), bias, patch_, kernel_), activation_);
-  const at::Tensor pooled = mean_ ? map.mean(1) : map.sum(1);  // [R,F]
+  const at::Tensor pooled = options_.pool == "mean" ? map.mean(1) : map.sum(1);  // [R,F]
   return grouped_linear(pooled, offsets, w2.to(type));
 }
 
+// Expert e answers +1 for its own output (e modulo O) and -1 for the others; with one output, of two classes, -1 for
+// even e and +1 for odd ones: expert 1 speaks for class 1.
+void ConvExperts::set_signs() {
+  const at::Tensor expert = at::arange(w2.size(0)).view({-1, 1, 1}), outputs = at::arange(w2.size(2));
+  const at::Tensor own = w2.size(2) == 1 ? expert.remainder(2) == 1 : expert.remainder(w2.size(2)) == outputs;
+  w2.copy_((own.to(at::kFloat) * 2 - 1).expand_as(w2));
+}
+
 void ConvExperts::initialize(const InitRandom& random) {
-  init_normal(w1, init_std_, random.stream("w1"));
-  init_normal(w2, train_output_ ? init_std_ : 1.0, random.stream("w2"));
+  init_normal(w1, options_.init_std, random.stream("w1"));
   const torch::NoGradGuard no_grad;
+  if (options_.output == "signs")
+    set_signs();
+  else
+    init_normal(w2, options_.output == "trained" ? options_.init_std : 1.0, random.stream("w2"));
   if (b1.defined()) b1.zero_();
 }
 

@@ -19,7 +19,7 @@ struct ConvExpertsOptions : KindOptions {
   std::string activation = "relu";
   std::string pool = "sum";
   bool bias = false;
-  bool train_output = true;
+  std::string output = "trained";
   double init_std = kVitStd;
   void declare(OptionSet& set);
 };
@@ -30,21 +30,23 @@ class ConvExperts : public Experts, public Initialized {
   // Raises UsageError where the width is no square number of pixels of `channels` numbers, or the kernel does not fit.
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
-  // Weights N(0, init_std²), biases 0; output weights that are not trained N(0, 1), as in pMoE.
+  // Weights N(0, init_std²), biases 0. Output weights that are not trained: N(0, 1), as pMoE has them, or signs.
   void initialize(const InitRandom& random) override;
 
   const PatchShape& patch() const { return patch_; }
+  const ConvExpertsOptions& options() const { return options_; }
 
   // w1 [E,P,F], b1 [E,F]: the filters, P = channels * kernel². w2 [E,F,D]: the output map, a buffer where it is not
   // trained. b1 is undefined without a bias; the output map has none.
   at::Tensor w1, b1, w2;
 
  private:
+  void set_signs();
+
+  ConvExpertsOptions options_;
   PatchShape patch_;
   PatchKernel kernel_;
   Activation activation_;
-  bool mean_, train_output_;
-  double init_std_;
 };
 
 }  // namespace sparsight

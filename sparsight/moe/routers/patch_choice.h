@@ -32,6 +32,7 @@ class PatchChoiceRouter : public Router, public Initialized {
  public:
   PatchChoiceRouter(const PatchChoiceOptions& options, RouterShape shape);
   void initialize(const InitRandom& random) override;  // N(0, init_std²)
+  const PatchChoiceOptions& options() const { return options_; }
 
   at::Tensor weight;  // [E,D]
 

@@ -41,7 +41,7 @@ const std::vector<Form> kForms{
     {"conv", Json::object()},
     {"conv", {{"channels", 2}, {"kernel", 1}, {"activation", "silu"}, {"bias", true}}},
     {"conv", {{"channels", 2}, {"kernel", 2}, {"padding", 1}, {"pool", "mean"}, {"activation", "gelu"}}},
-    {"conv", {{"channels", 2}, {"train_output", false}, {"activation", "gelu"}}, 3},
+    {"conv", {{"channels", 2}, {"output", "normal"}, {"activation", "gelu"}}, 3},
 };
 
 std::shared_ptr<Experts> make(const Form& form, uint64_t seed = 1) {
@@ -133,7 +133,7 @@ TEST_P(ExpertForm, NoRowsAtAllGiveAnEmptyResultAndZeroGradients) {
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertForm, ::testing::ValuesIn(kForms));
 
 TEST(ConvExperts, FixedOutputWeightsAreSavedButNotTrained) {
-  const auto experts = make({"conv", {{"train_output", false}}});
+  const auto experts = make({"conv", {{"output", "normal"}}});
   EXPECT_EQ(experts->parameters().size(), 1u);
   const at::Tensor fixed = experts->named_buffers()["w2"];
   EXPECT_NEAR(fixed.std().item<double>(), 1, 0.2);  // N(0,1), 160 draws
