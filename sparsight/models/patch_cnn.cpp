@@ -29,6 +29,15 @@ PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
         register_module("filters", context.moe.make_kind({1, width, moe.hidden > 0 ? moe.hidden : kHidden, outputs}));
 }
 
+PatchCnnParts PatchCnn::parts() {
+  PatchCnnParts parts;
+  if (moe_) parts.router = dynamic_cast<PatchChoiceRouter*>(&moe_->router());
+  parts.experts = dynamic_cast<ConvExperts*>(moe_ ? &moe_->experts() : filters_.get());
+  if ((moe_ && !parts.router) || !parts.experts)
+    fail_usage("this needs a patch_cnn of [router] name = \"patch_choice\" and [experts] name = \"conv\"");
+  return parts;
+}
+
 ModelOutput PatchCnn::run(const ModelInput& input) {
   check_images(input.images, image_);
   TokenLayout layout;
@@ -51,8 +60,8 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
     }
     take_results(moe, out);
   }
-  const int64_t count = options_.average == "taken" ? taken : layout.per_image;
-  const at::Tensor f = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1)) / count;
+  const at::Tensor sum = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1));
+  const at::Tensor f = sum / divisor(taken, layout.per_image);
   out.logits = image_.classes == 2 ? torch::cat({torch::zeros_like(f), f}, 1) : f;
   return out;
 }

@@ -9,7 +9,9 @@
 #pragma once
 
 #include "sparsight/models/image_model.h"
+#include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/moe/routers/patch_choice.h"
 
 namespace sparsight {
 
@@ -19,10 +21,21 @@ struct PatchCnnOptions {
   void declare(OptionSet& set);
 };
 
+// What computes in a PatchCnn, for code that trains or studies it on patches instead of images.
+struct PatchCnnParts {
+  PatchChoiceRouter* router = nullptr;  // null: the filters see all patches
+  ConvExperts* experts = nullptr;
+};
+
 class PatchCnn : public ImageModel {
  public:
   // Raises UsageError where patches do not fit the image.
   PatchCnn(const PatchCnnOptions& options, const ModelContext& context);
+
+  // Raises UsageError unless the router is patch_choice and the experts are conv.
+  PatchCnnParts parts();
+  // What the sum over the patches of an image is divided by, where an expert takes `taken` of `all`.
+  int64_t divisor(int64_t taken, int64_t all) const { return options_.average == "taken" ? taken : all; }
 
  protected:
   // Logits of two classes are (0, f): their cross-entropy is the paper's logistic loss of f, and class 1 is its +1.

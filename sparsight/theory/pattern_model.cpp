@@ -182,4 +182,14 @@ int64_t needed_patches(const PatternSamples& samples, const at::Tensor& patterns
   return samples.patches.size(0) == 0 ? 1 : 1 + closer.sum(1).max().item<int64_t>();
 }
 
+PatchSet patch_set(const PatternSamples& samples, int64_t classes) {
+  PatchSet set;
+  set.table = samples.patches.flatten(0, 1).to(torch::kFloat);
+  set.labels = samples.labels;
+  set.place = samples.place;
+  set.patches = samples.patches.size(1);
+  set.classes = classes;
+  return set;
+}
+
 }  // namespace sparsight

@@ -10,6 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "sparsight/data/patch_set.h"
+
 namespace sparsight {
 
 struct PatternModelOptions {
@@ -39,6 +41,9 @@ struct PatternSamples {
   at::Tensor place;    // [N] int64: where the pattern is
   at::Tensor set;      // [N,n] int64: the set of each irrelevant patch, -1 at the pattern
 };
+
+// The same for training, in fp32. classes: c.
+PatchSet patch_set(const PatternSamples& samples, int64_t classes);
 
 class PatternModel {
  public:

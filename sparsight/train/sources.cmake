@@ -16,7 +16,9 @@ torch_sources(
   train/evaluate_run.cpp
   train/guidance.cpp
   train/initial_weights.cpp
+  train/patch_sgd.cpp
   train/run_config.cpp
   train/train_run.cpp
   train/trainer.cpp
-  train/training_setup.cpp)
+  train/training_setup.cpp
+  train/two_layer.cpp)

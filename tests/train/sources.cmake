@@ -7,4 +7,6 @@ light_tests(
   train/training_progress_test.cpp
   train/weight_average_test.cpp)
 torch_tests(
-  train/guidance_test.cpp)
+  train/guidance_test.cpp
+  train/patch_sgd_test.cpp
+  train/two_layer_test.cpp)

@@ -1,7 +1,6 @@
 #include "sparsight/data/sets/composite.h"
 
 #include <algorithm>
-#include <functional>
 
 #include <ATen/ops/empty.h>
 
@@ -16,9 +15,6 @@ namespace sparsight {
 namespace {
 
 constexpr int64_t kDigits = 10;
-
-// A picture of a digit, [C,H,W] uint8, drawn at random.
-using DrawCell = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
 
 // Raises Error unless there are images of every digit.
 DrawCell cells_of(const LabelledArray& array) {
@@ -37,10 +33,7 @@ DrawCell cells_of(const LabelledArray& array) {
 }
 
 // Stand-ins where MNIST is absent: ten glyphs of MNIST's size.
-struct GlyphCells {
-  DrawCell train, test;
-};
-GlyphCells glyph_cells(int64_t seed) {
+CompositeCells glyph_cells(int64_t seed) {
   GlyphsOptions options;
   options.classes = kDigits;
   options.super_classes = 0;
@@ -57,6 +50,14 @@ GlyphCells glyph_cells(int64_t seed) {
     };
   };
   return {draw(set.train), draw(set.test)};
+}
+
+void check_digits(const CompositeOptions& options) {
+  std::vector<int64_t> sorted = options.digits;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail_usage("data.digits names a digit twice");
+  if (std::ssize(sorted) < 2 || std::ssize(sorted) >= kDigits)
+    fail_usage("data.digits must name 2 to 9 of the ten digits, got ", sorted.size());
 }
 
 class CompositeSet final : public DataSet {
@@ -117,31 +118,29 @@ void CompositeOptions::declare(OptionSet& set) {
   set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
 }
 
+CompositeCells composite_cells(const CompositeOptions& options) {
+  check_digits(options);
+  if (options.cells == "glyphs") return glyph_cells(options.seed);
+  const std::string root = data_root(options.root, "mnist");
+  return {cells_of(read_mnist_part(root, "train")), cells_of(read_mnist_part(root, "test"))};
+}
+
 DataSplits make_composite(const CompositeOptions& options, const DataContext&) {
-  std::vector<int64_t> sorted = options.digits;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail_usage("data.digits names a digit twice");
-  if (std::ssize(sorted) < 2 || std::ssize(sorted) >= kDigits)
-    fail_usage("data.digits must name 2 to 9 of the ten digits, got ", sorted.size());
+  return composite_of(options, composite_cells(options));
+}
+
+DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells) {
+  check_digits(options);
   DataInfo info;
   info.name = options.cells == "mnist" ? "composite" : "composite of glyphs";
   info.domains = {info.name};
   info.attributes = {"cell"};
   for (const int64_t digit : options.digits) info.classes.push_back(std::to_string(digit));
-  DrawCell train, test;
-  if (options.cells == "glyphs") {
-    const GlyphCells cells = glyph_cells(options.seed);
-    train = cells.train, test = cells.test;
-  } else {
-    const std::string root = data_root(options.root, "mnist");
-    train = cells_of(read_mnist_part(root, "train"));
-    test = cells_of(read_mnist_part(root, "test"));
-  }
   const auto part_of = [&](const std::string& name, int64_t size, const DrawCell& draw) {
     return std::make_shared<CompositeSet>(info, options, name, size, draw);
   };
-  return {part_of("train", options.train, train), part_of("validation", options.validation, train),
-          part_of("test", options.test, test)};
+  return {part_of("train", options.train, cells.train), part_of("validation", options.validation, cells.train),
+          part_of("test", options.test, cells.test)};
 }
 
 }  // namespace sparsight

@@ -4,10 +4,12 @@
 // MNIST digits, of which one is a 0 or a 1 and fifteen are 2 to 9.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "sparsight/core/options.h"
+#include "sparsight/core/random.h"
 #include "sparsight/data/data_set.h"
 
 namespace sparsight {
@@ -24,10 +26,21 @@ struct CompositeOptions {
   void declare(OptionSet& set);
 };
 
+// A picture of a digit, [C,H,W] uint8, drawn at random from those of a part.
+using DrawCell = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
+
+struct CompositeCells {
+  DrawCell train, test;
+};
+
+// What options.cells names; worth keeping where several sets are put together from the same files.
+CompositeCells composite_cells(const CompositeOptions& options);
+
 // Labels cycle through `digits`, so that the first N pictures are balanced and larger sets contain smaller ones.
 // Picture i of a part is a pure function of (seed, part, i) and of the cells; its attribute "cell" is the place of the
 // digit that makes the label, row by row. Cells of the test part are of the test part of their set. Raises Error for
 // cells without one of the digits, or without any other.
 DataSplits make_composite(const CompositeOptions& options, const DataContext& context);
+DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells);
 
 }  // namespace sparsight
