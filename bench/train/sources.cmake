@@ -1,1 +1,3 @@
-bench_sources(train/loader_starvation_bench.cpp)
+bench_sources(
+  train/loader_starvation_bench.cpp
+  train/pmoe_bench.cpp)
