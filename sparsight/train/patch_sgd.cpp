@@ -121,52 +121,24 @@ PatchSgd::Taken PatchSgd::take(const at::Tensor& samples) const {
   return taken;
 }
 
-double PatchSgd::step(const at::Tensor& samples, int64_t* wrong) {
+HeadLoss PatchSgd::step(const at::Tensor& samples) {
   const Taken taken = take(samples);
-  const at::Tensor& w1 = parts_.experts->w1;  // [E,d,F]
-  const at::Tensor& w2 = parts_.experts->w2;  // [E,F,O]
-  const int64_t images = samples.size(0), experts = w1.size(0), outputs = w2.size(2),
-                each = taken.rows.size(0) / (experts * images);
+  at::Tensor& w1 = parts_.experts->w1;  // [E,d,F]
+  const int64_t images = samples.size(0), experts = w1.size(0), each = taken.rows.size(0) / (experts * images);
   const at::Tensor offsets = at::arange(experts + 1, at::kLong) * (images * each);
   at::Tensor hidden = grouped_linear_forward(taken.rows, offsets, w1, {});  // [R,F]
-  hidden.relu_();
-  const at::Tensor answers = at::bmm(hidden.view({experts, images * each, -1}), w2).view({experts, images, each, -1});
-  const at::Tensor weighed = taken.gate.defined() ? answers * taken.gate.unsqueeze(3) : answers;
-  const auto divisor = static_cast<double>(model_->divisor(each, data_.patches));
-  const at::Tensor f = weighed.sum(at::IntArrayRef{0, 2}).div_(divisor);  // [B,O]
-
-  const at::Tensor labels = data_.labels.index_select(0, samples);
-  at::Tensor grad;  // [B,O] of the loss summed over the samples, by f
-  double loss;
-  if (outputs == 1) {  // equation 2; y = +1 is class 1
-    const at::Tensor y = (labels * 2 - 1).to(f.dtype()).unsqueeze(1), margin = y * f;
-    loss = at::softplus(-margin).sum().item<double>();
-    *wrong += (margin <= 0).sum().item<int64_t>();
-    grad = -y * at::sigmoid(-margin);
-  } else {  // equations 24 and 25
-    const at::Tensor log_share = at::log_softmax(f, 1), own = labels.unsqueeze(1);
-    loss = -log_share.gather(1, own).sum().item<double>();
-    *wrong += (f.argmax(1) != labels).sum().item<int64_t>();
-    grad = log_share.exp();
-    grad.scatter_add_(1, own, at::full_like(f, -1).narrow(1, 0, 1));
-  }
-  grad = (grad / (divisor * static_cast<double>(images))).view({1, images, 1, outputs});
-
-  at::Tensor grad_answers = grad.expand_as(answers);
-  if (taken.gate.defined()) grad_answers = grad_answers * taken.gate.unsqueeze(3);
-  const at::Tensor grad_hidden =
-      at::bmm(grad_answers.reshape({experts, images * each, outputs}), w2.transpose(1, 2)).view_as(hidden) *
-      (hidden > 0);  // equations 13, 19 and 21
-  const at::Tensor grad_w1 = grouped_linear_backward(grad_hidden, taken.rows, offsets, w1, false, false).weight;
+  HeadLoss head = two_layer_head({parts_.experts->w2, taken.gate, data_.labels.index_select(0, samples),
+                                  static_cast<double>(model_->divisor(each, data_.patches))},
+                                 hidden);
+  const at::Tensor grad_w1 = grouped_linear_backward(hidden, taken.rows, offsets, w1, false, false).weight;
   if (taken.gate.defined() && parts_.router->options().gate == "topl_softmax") {  // equation 26
-    const at::Tensor grad_gate = (answers * grad).sum(3);                         // [E,B,l]
-    const at::Tensor grad_score = taken.gate * (grad_gate - (taken.gate * grad_gate).sum(2, true));
+    const at::Tensor grad_score = taken.gate * (head.grad_gate - (taken.gate * head.grad_gate).sum(2, true));
     at::Tensor by_patch = at::zeros({experts, taken.patches.size(0)}, hidden.options());
-    by_patch.scatter_(1, taken.token.view({experts, -1}), grad_score.reshape({experts, -1}));
+    by_patch.scatter_(1, taken.token.view({experts, -1}), grad_score.view({experts, -1}));
     parts_.router->weight.sub_(by_patch.mm(taken.patches), options_.lr);
   }
-  parts_.experts->w1.sub_(grad_w1, options_.lr);
-  return loss;
+  w1.sub_(grad_w1, options_.lr);
+  return head;
 }
 
 PatchEpoch PatchSgd::train_epoch() {
@@ -183,8 +155,11 @@ PatchEpoch PatchSgd::train_epoch() {
   PatchEpoch result;
   result.epoch = ++epoch_;
   const at::Tensor order = shuffled(at::arange(data_.size(), at::kLong), RandomStream(seed_, "patch_sgd", epoch_));
-  for (int64_t first = 0; first < data_.size(); first += options_.batch)
-    result.loss += step(order.narrow(0, first, std::min(options_.batch, data_.size() - first)), &result.wrong);
+  for (int64_t first = 0; first < data_.size(); first += options_.batch) {
+    const HeadLoss batch = step(order.narrow(0, first, std::min(options_.batch, data_.size() - first)));
+    result.loss += batch.loss;
+    result.wrong += batch.wrong;
+  }
   result.loss /= static_cast<double>(data_.size());
   return result;
 }

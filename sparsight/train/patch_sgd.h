@@ -11,6 +11,7 @@
 #include "sparsight/core/options.h"
 #include "sparsight/data/patch_set.h"
 #include "sparsight/models/patch_cnn.h"
+#include "sparsight/train/two_layer_head.h"
 
 namespace sparsight {
 
@@ -50,7 +51,7 @@ class PatchSgd {
  private:
   struct Taken;
   Taken take(const at::Tensor& samples) const;
-  double step(const at::Tensor& samples, int64_t* wrong);
+  HeadLoss step(const at::Tensor& samples);
 
   std::shared_ptr<PatchCnn> model_;
   PatchCnnParts parts_;

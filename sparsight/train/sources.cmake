@@ -10,6 +10,7 @@ light_sources(
   train/task_loss.cpp
   train/train_options.cpp
   train/training_progress.cpp
+  train/two_layer_head.cpp
   train/weight_average.cpp)
 torch_sources(
   train/evaluate.cpp
