@@ -2,6 +2,7 @@ light_sources(
   io/atomic_file.cpp
   io/checkpoint.cpp
   io/environment.cpp
+  io/file_lock.cpp
   io/metrics_log.cpp
   io/pickle.cpp
   io/run_folder.cpp

@@ -1,0 +1,41 @@
+// A lock between processes, also of several machines on a shared disk: a file that whoever holds the lock keeps. It
+// goes with the process, however that ends.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sparsight/io/atomic_file.h"
+
+namespace sparsight {
+
+class FileLock {
+ public:
+  // Nothing where another process holds it. Raises Error where the file cannot be made. On a disk without locks
+  // everyone gets it.
+  static std::optional<FileLock> try_take(const std::string& path);
+  // Whether a process holds the lock of this file now.
+  static bool is_held(const std::string& path);
+
+  ~FileLock();  // removes the file
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+
+  // Whether a process that ended without letting go, such as a killed one, had left the file.
+  bool was_left_behind() const { return left_behind_; }
+  // What the file says to others, such as who holds the lock.
+  void write(const std::string& text);
+
+ private:
+  FileLock(std::string path, Descriptor file, bool left_behind)
+      : path_(std::move(path)), file_(std::move(file)), left_behind_(left_behind) {}
+
+  std::string path_;
+  Descriptor file_;
+  bool left_behind_;
+};
+
+// Waits for the lock of a folder, held until the value goes. On a disk without locks nobody waits.
+Descriptor wait_for_folder(const std::string& path);
+
+}  // namespace sparsight
