@@ -5,57 +5,21 @@
 
 #include "sparsight/analysis/expert_colours.h"
 #include "sparsight/core/toml.h"
-#include "sparsight/report/assets.h"
 #include "sparsight/report/charts.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
+#include "sparsight/report/page.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight {
 
 namespace {
 
-// Pieces of the page in order, and the specifications of its charts, which follow in one script.
-struct Page {
-  std::string body, contents;
-  Json specs = Json::array();
-
-  void open_section(const std::string& id, const std::string& title, const std::string& detail, bool open) {
-    contents += "<a href=\"#" + id + "\">" + title + "</a>";
-    body += "<details id=\"" + id + "\"" + (open ? " open" : "") + "><summary>" + title +
-            (detail.empty() ? "" : "<small>" + escape_html(detail) + "</small>") + "</summary>\n";
-  }
-  void close_section() { body += "</details>\n"; }
-
-  void charts(const std::vector<Chart>& charts) {
-    if (charts.empty()) return;
-    body += "<div class=\"charts\">\n";
-    for (const Chart& chart : charts) {
-      body += "<figure><figcaption>" + escape_html(chart.title) + "<small>" + escape_html(chart.note) +
-              "</small></figcaption><div class=\"chart\" data-chart=\"" + std::to_string(specs.size()) +
-              "\"></div></figure>\n";
-      specs.push_back(chart.spec);
-    }
-    body += "</div>\n";
-  }
-};
-
-std::string shown(const std::string& text) { return text.empty() ? "-" : escape_html(text); }
-
 std::string whole(std::optional<double> value) {
   return value && std::abs(*value) < 1e15 ? grouped(static_cast<int64_t>(*value)) : "-";
 }
 
 std::string decimal(std::optional<double> value, int decimals) { return value ? fixed(*value, decimals) : "-"; }
-
-std::string cell(const std::string& html, const char* kind = "") {
-  return std::string("<td") + (*kind ? std::string(" class=\"") + kind + "\"" : "") + ">" + html + "</td>";
-}
-
-std::string table(const std::string& header, const std::string& rows) {
-  return "<div class=\"scroll\"><table><thead><tr>" + header + "</tr></thead><tbody>\n" + rows +
-         "</tbody></table></div>\n";
-}
 
 std::string tile(const std::string& value, const std::string& what, const std::string& detail, bool first = false) {
   return std::string("<div class=\"tile") + (first ? " first" : "") + "\"><span>" + escape_html(what) + "</span><b>" +
@@ -112,22 +76,17 @@ std::string tiles(const RunSummary& run) {
   return html + "</div>\n";
 }
 
-std::string list(const std::vector<std::string>& lines) {
-  std::string html = "<ul>";
-  for (const std::string& line : lines) html += "<li>" + escape_html(line) + "</li>";
-  return html + "</ul>";
-}
-
 void add_results(Page& page, const RunMetrics& log) {
   if (log.evals.empty()) return;
   page.open_section("results", "Results", "last evaluation of each split", true);
   std::string rows;
   for (const Json& eval : last_evals(log))
-    rows += "<tr>" + cell(shown(split_name(text(eval, "split")))) + cell(shown(text(eval, "weights"))) +
-            cell(whole(number(eval, "step")), "n") + cell(whole(number(eval, "images")), "n") +
-            cell(percent(number(eval, "accuracy")), "n") + cell(decimal(number(eval, "loss"), 4), "n") +
-            cell(duration(number(eval, "seconds").value_or(-1)), "n") + "</tr>\n";
-  page.body += table(
+    rows += "<tr>" + html_cell(html_text(split_name(text(eval, "split")))) +
+            html_cell(html_text(text(eval, "weights"))) + html_cell(whole(number(eval, "step")), "n") +
+            html_cell(whole(number(eval, "images")), "n") + html_cell(percent(number(eval, "accuracy")), "n") +
+            html_cell(decimal(number(eval, "loss"), 4), "n") +
+            html_cell(duration(number(eval, "seconds").value_or(-1)), "n") + "</tr>\n";
+  page.body += html_table(
       "<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"
       "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
       rows);
@@ -139,11 +98,13 @@ std::string layer_rows(const Json& eval) {
   for (const Json& layer : eval["layers"]) {
     const std::vector<double> load = numbers(member(layer, "load")), kept = numbers(member(layer, "kept"));
     const double most = load.empty() ? 0 : *std::max_element(load.begin(), load.end());
-    rows += "<tr>" + cell(shown(text(layer, "layer"))) + cell(std::to_string(load.size()), "n") +
-            cell(load_bars(load), "bars") + cell(load_bars(kept.empty() ? load : kept, most), "bars") +
-            cell(decimal(number(layer, "cv_load"), 2), "n") + cell(decimal(number(layer, "cv_importance"), 2), "n") +
-            cell(decimal(number(layer, "max_over_mean"), 2), "n") + cell(percent(number(layer, "dropped"), 1), "n") +
-            cell(decimal(number(layer, "mean_top_gate"), 2), "n") + "</tr>\n";
+    rows += "<tr>" + html_cell(html_text(text(layer, "layer"))) + html_cell(std::to_string(load.size()), "n") +
+            html_cell(load_bars(load), "bars") + html_cell(load_bars(kept.empty() ? load : kept, most), "bars") +
+            html_cell(decimal(number(layer, "cv_load"), 2), "n") +
+            html_cell(decimal(number(layer, "cv_importance"), 2), "n") +
+            html_cell(decimal(number(layer, "max_over_mean"), 2), "n") +
+            html_cell(percent(number(layer, "dropped"), 1), "n") +
+            html_cell(decimal(number(layer, "mean_top_gate"), 2), "n") + "</tr>\n";
   }
   return rows;
 }
@@ -153,7 +114,7 @@ void add_experts(Page& page, const RunSummary& run) {
   if (!eval.is_object()) return;
   page.open_section("experts", "Experts", split_name(text(eval, "split")) + ", step " + whole(number(eval, "step")),
                     true);
-  page.body += table(
+  page.body += html_table(
       "<th>MoE layer</th><th class=\"n\">Experts</th><th>Chosen, expert 0 first</th><th>Kept</th>"
       "<th class=\"n\">CV of load</th>"
       "<th class=\"n\">CV of importance</th><th class=\"n\">Busiest / mean</th><th class=\"n\">Dropped</th>"
@@ -177,10 +138,6 @@ void add_experts(Page& page, const RunSummary& run) {
   page.close_section();
 }
 
-std::string image_tag(const std::string& png, const std::string& description) {
-  return png.empty() ? "" : "<img alt=\"" + escape_html(description) + "\" src=\"" + data_uri("image/png", png) + "\">";
-}
-
 void add_examples(Page& page, const RunSummary& run) {
   if (run.examples.empty()) return;
   page.open_section("examples", "Example predictions", run.explain_caption, true);
@@ -188,9 +145,10 @@ void add_examples(Page& page, const RunSummary& run) {
   for (const ExplainedImage& image : run.examples) {
     const char* verdict = image.truth.empty() ? "" : image.truth == image.predicted ? "right" : "wrong";
     const double probability = std::clamp(image.probability, 0.0, 1.0);
-    page.body += std::string("<div class=\"example\">") + image_tag(image.picture_png, image.id) + "<b class=\"" +
-                 verdict + "\">" + shown(image.predicted) + "</b> " + percent(probability, 1) + "<div class=\"bar " +
-                 verdict + "\"><i style=\"width:" + fixed(100 * probability, 1) + "%\"></i></div>" +
+    page.body += std::string("<div class=\"example\">") + html_image(image.picture_png, image.id) + "<b class=\"" +
+                 verdict + "\">" + html_text(image.predicted) + "</b> " + percent(probability, 1) +
+                 "<div class=\"bar " + verdict + "\"><i style=\"width:" + fixed(100 * probability, 1) +
+                 "%\"></i></div>" +
                  (image.truth.empty() ? "" : "<small>true: " + escape_html(image.truth) + "</small>") + "<small>" +
                  escape_html(image.id) + "</small></div>\n";
   }
@@ -203,8 +161,8 @@ void add_examples(Page& page, const RunSummary& run) {
   page.body += "<div class=\"routings\">\n";
   for (const ExplainedImage& image : run.examples)
     if (!image.experts_png.empty())
-      page.body += "<figure class=\"routed\">" + image_tag(image.experts_png, "experts of " + image.id) +
-                   "<figcaption>" + shown(image.predicted) + "<small>" + escape_html(image.id) + "</small><small>" +
+      page.body += "<figure class=\"routed\">" + html_image(image.experts_png, "experts of " + image.id) +
+                   "<figcaption>" + html_text(image.predicted) + "<small>" + escape_html(image.id) + "</small><small>" +
                    escape_html(image.caption) + "</small></figcaption></figure>\n";
   page.body += "</div>\n";
   page.close_section();
@@ -220,10 +178,10 @@ void add_settings(Page& page, const std::string& id, const std::string& title, c
   for (const auto& [section, settings] : sections.items()) {
     page.body += "<section><h3>" + escape_html(section) + "</h3><table>";
     if (!settings.is_object()) {
-      page.body += "<tr>" + cell(escape_html(value_text(settings))) + "</tr>";
+      page.body += "<tr>" + html_cell(escape_html(value_text(settings))) + "</tr>";
     } else {
       for (const auto& [key, value] : settings.items())
-        page.body += "<tr>" + cell(escape_html(key)) + cell(escape_html(value_text(value))) + "</tr>";
+        page.body += "<tr>" + html_cell(escape_html(key)) + html_cell(escape_html(value_text(value))) + "</tr>";
     }
     page.body += "</table></section>\n";
   }
@@ -236,14 +194,9 @@ void add_notes(Page& page, const RunMetrics& log) {
   page.open_section("notes", "Notes", std::to_string(log.notes.size()), true);
   page.body += "<ul class=\"notes\">";
   for (const Json& note : log.notes)
-    page.body += "<li>step " + whole(number(note, "step")) + ": " + shown(text(note, "text")) + "</li>";
+    page.body += "<li>step " + whole(number(note, "step")) + ": " + html_text(text(note, "text")) + "</li>";
   page.body += "</ul>\n";
   page.close_section();
-}
-
-// Without the line that points developer tools at a source map, which is not there.
-std::string script(std::string_view source) {
-  return "<script>" + std::string(source.substr(0, source.rfind("//# sourceMappingURL="))) + "</script>\n";
 }
 
 }  // namespace
@@ -262,28 +215,17 @@ std::string report_page(const RunSummary& run) {
   add_settings(page, "configuration", "Configuration", run.config);
   add_settings(page, "environment", "Environment", run.env.is_object() ? Json{{"env.json", run.env}} : Json());
 
-  std::string html =
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
-      "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
-  html += escape_html(run.name) + " - Sparsight report</title>\n<style>" + std::string(assets::page_style()) +
-          "</style>\n" + script(assets::page_watch()) + "</head>\n<body>\n<main>\n<header><h1>" +
-          escape_html(run.name) + "</h1><p>" + escape_html(subtitle(run.config)) + "</p></header>\n<nav>" +
-          page.contents + "</nav>\n";
-  html +=
-      "<noscript><div class=\"notice\">The charts need JavaScript; tables and pictures do not.</div></noscript>\n"
-      "<div class=\"notice\" id=\"problems\" hidden>Something on this page went wrong:<pre></pre></div>\n";
+  PageFrame frame;
+  frame.title = run.name + " - Sparsight report";
+  frame.heading = run.name;
+  frame.subtitle = subtitle(run.config);
   if (!run.warnings.empty())
-    html +=
-        "<div class=\"notice\" id=\"warnings\">Not all of this run could be read:" + list(run.warnings) + "</div>\n";
-  html += tiles(run) + page.body;
-  html +=
-      "<footer>Made by <code>sparsight report</code>. The numbers: <code>metrics.jsonl</code> of the run "
-      "folder.</footer>\n";
-  html += "</main>\n<script type=\"application/json\" id=\"chart-specs\">" + script_json(page.specs) + "</script>\n";
-  return html + script(assets::vega()) + script(assets::vega_lite()) + script(assets::vega_embed()) +
-         script(assets::page_charts()) + "</body>\n</html>\n";
+    frame.notices =
+        "<div class=\"notice\" id=\"warnings\">Not all of this run could be read:" + html_list(run.warnings) +
+        "</div>\n";
+  frame.lead = tiles(run);
+  frame.footer = "Made by <code>sparsight report</code>. The numbers: <code>metrics.jsonl</code> of the run folder.";
+  return html_page(frame, page);
 }
 
 }  // namespace sparsight

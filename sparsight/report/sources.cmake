@@ -5,6 +5,7 @@ light_sources(
   report/format.cpp
   report/html.cpp
   report/line_chart.cpp
+  report/page.cpp
   report/run_metrics.cpp
   report/report.cpp
   report/report_page.cpp
