@@ -1,2 +1,4 @@
-light_sources(theory/pmoe_bounds.cpp)
+light_sources(
+  theory/pmoe_bounds.cpp
+  theory/pmoe_operations.cpp)
 torch_sources(theory/pattern_model.cpp)
