@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   cli::add_predict(app);
   cli::add_explain(app);
   cli::add_report(app);
+  cli::add_reproduce(app);
   cli::add_moe(app);
   cli::add_data(app);
   cli::add_config(app);

@@ -11,7 +11,7 @@ namespace sparsight::cli {
 
 void spin_briefly(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
-  if (verb != "train" && verb != "eval" && verb != "explain") return;
+  if (verb != "train" && verb != "eval" && verb != "explain" && verb != "reproduce") return;
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();

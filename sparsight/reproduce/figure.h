@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/options.h"
 
 namespace sparsight {
@@ -35,14 +37,16 @@ struct ResultRow {
   int64_t trials = 0;
   std::vector<std::optional<double>> mean, deviation;  // one for each measure; the deviation divides by trials
   std::vector<std::optional<double>> paper;            // what the paper found, where it is known
+  std::vector<int64_t> measured;  // how many of the trials gave each measure; a deviation needs two
 };
 
 struct ResultTable {
   std::vector<std::string> axes;
   std::vector<Measure> measures;
   std::vector<ResultRow> rows;  // in the order of the jobs
+  std::vector<int64_t> seeds;   // of the jobs, each once; none where nothing is repeated
 
-  // Null where nothing (yet) has these settings or the measure.
+  // Null where nothing (yet) has these settings or the measure. `settings` names every axis, in any order.
   std::optional<double> mean(const Json& settings, const std::string& measure) const;
   std::optional<double> deviation(const Json& settings, const std::string& measure) const;
   std::optional<double> paper(const Json& settings, const std::string& measure) const;
@@ -68,6 +72,12 @@ struct FigureChart {
   std::vector<std::pair<std::string, double>> levels;  // named horizontal lines
 };
 
+// A picture that a job leaves in the folder of the run, for the page.
+struct FigurePicture {
+  std::string file;  // "composite.png"
+  std::string caption;
+};
+
 struct Figure {
   std::string name;      // "pmoe/fig4"
   std::string title;     // "generalisation against the number of samples, MNIST composites"
@@ -81,12 +91,15 @@ struct Figure {
   // The settings of every job: the axes, then "seed" where a measurement is repeated, then whatever else decides its
   // result, so that a job whose meaning changes is not taken for one that was done.
   std::function<std::vector<Json>(const FigureRun& run)> jobs;
-  // Measures one job: {"accuracy": 95.2, ...}. A pure function of its settings, of the run's data and scale.
+  // Measures one job: {"accuracy": 95.2, ...}, null for what there is nothing to say about. A pure function of its
+  // settings, of the run's data and scale. Raises Error where it cannot; one that stops early because of interrupted()
+  // must raise, too.
   std::function<Json(const Json& settings, const FigureRun& run)> measure;
   std::vector<Json> paper;  // {"model": "joint", "samples": 300, "accuracy": 94.3}
   std::function<std::vector<Claim>(const ResultTable& table, const FigureRun& run)> claims;
   std::vector<FigureChart> charts;
   std::vector<std::string> notes;  // for the page: what differs from the paper, and why
+  std::vector<FigurePicture> pictures;
 };
 
 // The number of samples (or of whatever the axis counts) at which a curve first reaches a level, between measured

@@ -5,6 +5,7 @@ light_tests(
   e2e/guided_training_test.cpp
   e2e/moe_test.cpp
   e2e/predict_test.cpp
+  e2e/reproduce_test.cpp
   e2e/run_folder_test.cpp
   e2e/train_test.cpp
   e2e/upcycle_test.cpp)

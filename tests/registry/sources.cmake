@@ -5,3 +5,4 @@ torch_tests(
   registry/models_test.cpp
   registry/moe_test.cpp
   registry/router_limits_test.cpp)
+light_tests(registry/figures_test.cpp)

@@ -1,0 +1,74 @@
+#include "sparsight/reproduce/chart_images.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/reproduce/child_process.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int kNoPackage = 77;
+constexpr const char* kAdvice = "charts as PNG and SVG need vl-convert-python (pip install vl-convert-python)";
+
+// Files are written aside and renamed.
+constexpr const char* kDrawingScript = R"(
+import os, sys
+try:
+    import vl_convert
+except ImportError:
+    sys.exit(77)
+for name in sys.argv[1:]:
+    with open(name + ".vl.json", encoding="utf-8") as file:
+        spec = file.read()
+    for ending, image in ((".svg", vl_convert.vegalite_to_svg(spec).encode()), (".png", vl_convert.vegalite_to_png(spec, scale=2))):
+        aside = f"{name}{ending}.{os.getpid()}.tmp"
+        with open(aside, "wb") as file:
+            file.write(image)
+        os.replace(aside, name + ending)
+)";
+
+}  // namespace
+
+std::string python_program(const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  if (const char* python = std::getenv("SPARSIGHT_PYTHON"); python && *python) return python;
+  const char* beside = ".venv/bin/python";
+  return access(beside, X_OK) == 0 ? beside : "python3";
+}
+
+std::string draw_charts(const std::vector<std::string>& names, const std::string& python) {
+  std::error_code ignored;
+  for (const std::string& name : names)
+    for (const char* ending : {".svg", ".png"}) std::filesystem::remove(name + ending, ignored);
+  if (names.empty()) return "";
+  std::vector<std::string> command = {python, "-c", kDrawingScript};
+  command.insert(command.end(), names.begin(), names.end());
+  try {
+    ChildProcess process(command);
+    std::string last;
+    const auto listen = [&] {  // so that it never waits for us to read
+      for (const std::string& line : process.new_lines())
+        if (!line.empty()) last = line;
+    };
+    while (!process.status()) {
+      listen();
+      usleep(20000);
+    }
+    listen();
+    const int status = *process.status();
+    if (status == 0) return "";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kNoPackage) return cat(kAdvice, "; ", python, " has it not");
+    return cat("charts could not be drawn as PNG and SVG: ", python, " ", status_text(status),
+               last.empty() ? "" : ": " + printable(last));
+  } catch (const Error& error) {
+    return cat(kAdvice, "; ", error.what());
+  }
+}
+
+}  // namespace sparsight

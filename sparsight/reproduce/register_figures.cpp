@@ -1,0 +1,28 @@
+#include "sparsight/reproduce/register_figures.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/reproduce/pmoe/figures.h"
+
+namespace sparsight {
+
+const std::vector<Figure>& figures() {
+  static const std::vector<Figure> all = {
+      pmoe_fig3(),
+      pmoe_table1(),
+      pmoe_bounds_table(),
+  };
+  return all;
+}
+
+const Figure& find_figure(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Figure& figure : figures()) {
+    if (figure.name == name) return figure;
+    names.push_back(figure.name);
+  }
+  fail_usage("unknown figure \"", name, "\"; did you mean \"", nearest_name(name, names), "\"? (known: ", join(names),
+             ")");
+}
+
+}  // namespace sparsight

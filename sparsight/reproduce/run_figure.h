@@ -1,0 +1,47 @@
+// Runs a figure of a paper again: its jobs, the table, what is claimed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/reproduce/figure.h"
+
+namespace sparsight {
+
+struct FigureRequest {
+  FigureRun run;          // `folder` "": default_folder()
+  int64_t processes = 1;  // that do jobs; one: this process
+  // How a process is started that calls work_on_figure() for the same run: the program, then its arguments. {}: all
+  // jobs are done in this process.
+  std::vector<std::string> worker_command;
+};
+
+struct FailedJob {
+  Json settings;
+  std::string error;
+};
+
+// All that the files of a result are made of.
+struct FigureOutcome {
+  const Figure* figure = nullptr;
+  FigureRun run;
+  std::string stand_in;  // what stands in for the paper's data, ""
+  ResultTable table;
+  std::vector<Claim> claims;
+  std::vector<FailedJob> failed;
+  double seconds = 0;  // that all jobs took, one after the other
+};
+
+// "runs/reproduce/pmoe/fig4-small"
+std::string default_folder(const Figure& figure, Scale scale);
+
+// Jobs that are done are not done again; those that failed earlier are tried once more. Raises Error where it was
+// interrupted, or where the folder is of something else.
+FigureOutcome run_figure(const Figure& figure, const FigureRequest& request);
+
+// What a process started by run_figure() does: jobs, until none is left that no other process is at.
+void work_on_figure(const Figure& figure, const FigureRun& run);
+
+}  // namespace sparsight

@@ -1,0 +1,17 @@
+light_sources(
+  reproduce/chart_images.cpp
+  reproduce/child_process.cpp
+  reproduce/config_claim.cpp
+  reproduce/job_store.cpp
+  reproduce/register_figures.cpp
+  reproduce/result_charts.cpp
+  reproduce/result_page.cpp
+  reproduce/result_text.cpp
+  reproduce/results.cpp
+  reproduce/run_figure.cpp
+  reproduce/sweep.cpp
+  reproduce/write_outcome.cpp)
+light_sources(
+  reproduce/pmoe/bounds.cpp
+  reproduce/pmoe/fig3.cpp
+  reproduce/pmoe/table1.cpp)

@@ -1,0 +1,194 @@
+#include "sparsight/reproduce/sweep.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/report/run_metrics.h"
+#include "sparsight/reproduce/child_process.h"
+
+namespace sparsight {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr int kMostIdleWorkers = 3;
+
+// Raises Error for a measurement that is none.
+Json checked_result(const Figure& figure, Json result) {
+  if (!result.is_object()) fail("the job returned no measurements");
+  for (const Measure& measure : figure.measures)
+    if (const Json& value = member(result, measure.key); !value.is_number() && !value.is_null())
+      fail("the job returned no number for ", measure.key);
+  return result;
+}
+
+void do_job(const Sweep& sweep, const Json& job) {
+  const auto begin = Clock::now();
+  Json result;
+  try {
+    result = checked_result(sweep.figure, sweep.figure.measure(job, sweep.run));
+  } catch (const std::exception& error) {  // torch's errors go on with the places in its sources
+    const std::string text = error.what();
+    if (!interrupted()) sweep.store.record_failure(job, text.substr(0, text.find('\n')));
+    return;
+  }
+  sweep.store.finish(job, {result, std::chrono::duration<double>(Clock::now() - begin).count()});
+}
+
+// The jobs that are neither done nor failed, as far as was last looked.
+class JobsLeft {
+ public:
+  explicit JobsLeft(const Sweep& sweep) : sweep_(sweep) {
+    for (const Json& job : sweep.jobs) left_.push_back(&job);
+    look();
+  }
+  void look() {
+    std::erase_if(left_, [this](const Json* job) { return sweep_.is_over(*job); });
+  }
+  bool none() const { return left_.empty(); }
+  int64_t over() const { return std::ssize(sweep_.jobs) - std::ssize(left_); }
+  // Those that no process is at.
+  int64_t free() const {
+    return std::count_if(left_.begin(), left_.end(),
+                         [this](const Json* job) { return !sweep_.store.is_claimed(*job); });
+  }
+  const std::vector<const Json*>& list() const { return left_; }
+
+ private:
+  const Sweep& sweep_;
+  std::vector<const Json*> left_;
+};
+
+[[noreturn]] void fail_interrupted(const JobsLeft& left) {
+  fail("interrupted after ", left.over(), " of ", left.over() + std::ssize(left.list()),
+       " jobs; the same command goes on from there");
+}
+
+// Processes that do jobs, and what they say.
+class Workers {
+ public:
+  Workers(const Sweep& sweep, const std::vector<std::string>& command, JobsLeft& left)
+      : sweep_(sweep), command_(command), left_(left) {}
+
+  void start() { running_.push_back({std::make_unique<ChildProcess>(command_), left_.over()}); }
+  int64_t running() const { return std::ssize(running_); }
+  void send(int signal) {
+    for (Worker& worker : running_) worker.process->send(signal);
+  }
+  const std::string& error() const { return error_; }  // why a worker gave up, "" where none did
+
+  // Passes on what workers say, and takes those away that have ended.
+  void look() {
+    for (Worker& worker : running_) {
+      const auto status = worker.process->status();
+      for (const std::string& line : worker.process->new_lines()) pass_on(line);
+      if (status) note_end(worker, *status);
+    }
+    std::erase_if(running_, [](const Worker& worker) { return worker.process->status().has_value(); });
+  }
+
+ private:
+  struct Worker {
+    std::unique_ptr<ChildProcess> process;
+    int64_t over_at_start;
+  };
+
+  // Workers write JSON lines; anything else comes from a library, or from a crash.
+  void pass_on(const std::string& line) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const std::string level = text(json, "level"), message = text(json, "message");
+    if (level.find("error") != std::string::npos) {
+      error_ = message;
+    } else if (!message.empty()) {
+      log_line(level, message);
+    } else if (!line.empty()) {
+      log_warning(printable(line));
+    }
+  }
+
+  void note_end(const Worker& worker, int status) {
+    if (interrupted()) return;
+    left_.look();
+    if (WIFSIGNALED(status))
+      for (const Json* job : left_.list())
+        if (sweep_.store.was_claimed_by(*job, worker.process->pid()))
+          sweep_.store.record_failure(*job, cat("its process ", status_text(status)));
+    left_.look();
+    if (!error_.empty()) return;
+    idle_ = left_.over() > worker.over_at_start ? 0 : idle_ + 1;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+      error_ = cat("a process that was to do jobs ", status_text(status));
+    if (idle_ >= kMostIdleWorkers)
+      error_ = cat("processes end without having done a job; the last one ", status_text(status));
+  }
+
+  const Sweep& sweep_;
+  const std::vector<std::string>& command_;
+  JobsLeft& left_;
+  std::vector<Worker> running_;
+  std::string error_;
+  int idle_ = 0;  // workers in succession in whose time no job was done
+};
+
+}  // namespace
+
+void work_once(const Sweep& sweep, const std::function<void()>& after_each) {
+  for (const Json& job : sweep.jobs) {
+    if (interrupted()) return;
+    if (sweep.is_over(job)) continue;
+    if (const auto lock = sweep.store.claim(job)) do_job(sweep, job);
+    if (after_each) after_each();
+  }
+}
+
+void work_here(const Sweep& sweep) {
+  JobsLeft left(sweep);
+  Progress progress(sweep.figure.name, std::ssize(sweep.jobs), "jobs", left.over());
+  const auto look = [&] {
+    left.look();
+    progress.update(left.over());
+  };
+  while (!left.none()) {
+    work_once(sweep, look);
+    look();
+    if (left.none()) break;
+    if (interrupted()) fail_interrupted(left);
+    std::this_thread::sleep_for(kLook);  // others are at the rest, or give it up
+  }
+  progress.finish();
+}
+
+void work_in_processes(const Sweep& sweep, const std::vector<std::string>& command, int64_t processes) {
+  JobsLeft left(sweep);
+  Progress progress(sweep.figure.name, std::ssize(sweep.jobs), "jobs", left.over());
+  Workers workers(sweep, command, left);
+  bool stopping = false;
+  while (true) {
+    left.look();
+    workers.look();
+    progress.update(left.over());
+    const bool stop = interrupted() || !workers.error().empty();
+    if (stop && !stopping) workers.send(SIGTERM);
+    stopping = stopping || stop;
+    if (workers.running() == 0 && (left.none() || stopping)) break;
+    if (!stopping && workers.running() < processes)
+      for (int64_t wanted = std::min(processes - workers.running(), left.free()); wanted > 0; --wanted) workers.start();
+    std::this_thread::sleep_for(kLook);
+  }
+  left.look();
+  if (interrupted() && !left.none()) fail_interrupted(left);
+  if (!workers.error().empty()) fail(workers.error());
+  progress.finish();
+}
+
+}  // namespace sparsight

@@ -1,0 +1,206 @@
+// `sparsight reproduce` as a user meets it.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+#include "sparsight/io/atomic_file.h"
+#include "tests/e2e/train_fixture.h"
+#include "tests/support/small_disk.h"
+
+namespace sparsight::testing::reproduce_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Without the reader's own data: drawn images stand in.
+ProgramResult reproduce(const TemporaryFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "reproduce");
+  ProgramOptions options;
+  options.folder = folder.path();
+  options.environment = {{"SPARSIGHT_DATA", ""}};
+  return run_program(arguments, options);
+}
+
+// Finished jobs by name, each with the time it was written at.
+std::map<std::string, fs::file_time_type> jobs_in(const std::string& run) {
+  std::map<std::string, fs::file_time_type> jobs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run + "/jobs", error))
+    if (entry.path().extension() == ".json") jobs[entry.path().filename()] = entry.last_write_time();
+  return jobs;
+}
+
+size_t leftovers(const std::string& run) {
+  size_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(run))
+    count += entry.path().extension() == ".tmp" || entry.path().extension() == ".lock";
+  return count;
+}
+
+Json read_json(const std::string& file) { return Json::parse(read_file(file, 1 << 26)); }
+
+TEST(ReproduceProgram, ListsWhatThereIs) {
+  const TemporaryFolder folder;
+  const ProgramResult text = reproduce(folder, {"list"});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_NE(text.out.find("| pmoe/fig3"), std::string::npos);
+  EXPECT_NE(text.out.find("glyphs stand in for it"), std::string::npos);
+  const Json list = Json::parse(reproduce(folder, {"list", "--json"}).out);
+  EXPECT_EQ(list.at(0).at("name"), "pmoe/fig3");
+}
+
+TEST(ReproduceProgram, RunsAFigureIntoItsFolder) {
+  const TemporaryFolder folder;
+  const ProgramResult result = reproduce(folder, {"pmoe/fig3", "--scale", "smoke"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("**stand-in data: glyphs for MNIST's digits"), std::string::npos);
+  EXPECT_NE(result.out.find("holds"), std::string::npos);
+  EXPECT_NE(result.out.find("report: runs/reproduce/pmoe/fig3-smoke/report.html"), std::string::npos);
+  const std::string run = folder.path("runs/reproduce/pmoe/fig3-smoke");
+  for (const char* file :
+       {"figure.json", "env.json", "result.csv", "result.json", "result.md", "report.html", "composite-1.png"})
+    EXPECT_TRUE(fs::exists(run + "/" + file)) << file;
+  EXPECT_EQ(jobs_in(run).size(), 2u);
+  EXPECT_EQ(leftovers(run), 0u);
+  EXPECT_NE(read_file(run + "/report.html", 1 << 26).find("data:image/png;base64,"), std::string::npos);
+}
+
+TEST(ReproduceProgram, AClaimThatDoesNotHoldIsAResult) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      reproduce(folder, {"pmoe/bounds", "--scale", "smoke", "--jobs", "1", "--json", "--quiet"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "");
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("claims").at(4).at("holds"), false);
+}
+
+TEST(ReproduceProgram, JobsThatAreDoneAreNotDoneAgain) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const std::vector<std::string> command = {"pmoe/table1", "--run", run, "--jobs", "2"};
+  ASSERT_EQ(reproduce(folder, command).exit_code, 0);
+  const auto before = jobs_in(run);
+  ASSERT_GT(before.size(), 10u);
+  std::ofstream(run + "/jobs/" + before.begin()->first) << "{\"settings\": {\"trai";
+  const ProgramResult again = reproduce(folder, command);
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_NE(again.err.find("warning: the job file " + run + "/jobs/" + before.begin()->first + " is damaged"),
+            std::string::npos)
+      << again.err;
+  const auto after = jobs_in(run);
+  ASSERT_EQ(after.size(), before.size());
+  for (const auto& [name, time] : before)
+    if (name != before.begin()->first) {
+      EXPECT_EQ(after.at(name), time) << name;
+    }
+  EXPECT_NE(after.begin()->second, before.begin()->second);
+}
+
+TEST(ReproduceProgram, GoesOnAfterKillMinusNine) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const std::vector<std::string> arguments = {"reproduce", "pmoe/bounds", "--run", run, "--jobs", "2", "--json"};
+  ProgramOptions options;
+  options.environment = {{"SPARSIGHT_DATA", ""}};
+  Program program(arguments, options);
+  for (int wait = 0; wait < 10000 && jobs_in(run).size() < 3; ++wait) usleep(1000);
+  program.send(SIGKILL);  // its workers end with it
+  program.wait();
+  usleep(200000);
+  const auto before = jobs_in(run);
+  EXPECT_GE(before.size(), 3u);
+  usleep(200000);
+  EXPECT_EQ(jobs_in(run).size(), before.size()) << "a worker outlived the program that started it";
+  const ProgramResult result = run_program(arguments, options);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto after = jobs_in(run);
+  EXPECT_EQ(after.size(), Json::parse(result.out).at("rows").size());
+  for (const auto& [name, time] : before) EXPECT_EQ(after.at(name), time) << name << " was done again";
+  EXPECT_EQ(leftovers(run), 0u);
+}
+
+TEST(ReproduceProgram, TwoProcessesShareAFolder) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  ProgramOptions options;
+  options.environment = {{"SPARSIGHT_DATA", ""}};
+  const std::vector<std::string> command = {"reproduce", "pmoe/bounds", "--run", run, "--jobs", "2", "--json"};
+  Program first(command, options), second(command, options);
+  const ProgramResult one = first.wait(), two = second.wait();
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(Json::parse(one.out).at("rows"), Json::parse(two.out).at("rows"));
+  EXPECT_EQ(jobs_in(run).size(), Json::parse(one.out).at("rows").size());
+  EXPECT_EQ(leftovers(run), 0u);
+}
+
+TEST(ReproduceProgram, RefusesWhatItCannotDo) {
+  const TemporaryFolder folder;
+  const auto expect = [&](const std::vector<std::string>& arguments, int exit_code, const std::string& part) {
+    const ProgramResult result = reproduce(folder, arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  };
+  expect({"pmoe/tabel1"}, 2, "unknown figure \"pmoe/tabel1\"; did you mean \"pmoe/table1\"? (known: pmoe/fig3");
+  expect({}, 2, "what is required");
+  expect({"pmoe/table1", "--scale", "huge"}, 2, "--scale");
+  expect({"pmoe/table1", "--jobs", "0"}, 2, "--jobs");
+  expect({"none.toml"}, 1, "cannot read none.toml: No such file or directory");
+  expect({"none.toml", "--jobs", "2"}, 2, "are for figures");
+  folder.write("mine/thesis.txt", "x");
+  expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that are no figure's");
+  expect({"pmoe/fig3", "--run", "made", "--quiet", "--scale", "smoke", "--data", "nowhere"}, 1,
+         "there is no nowhere/mnist");
+  ASSERT_EQ(reproduce(folder, {"pmoe/table1", "--run", "table"}).exit_code, 0);
+  expect({"pmoe/table1", "--run", "table", "--scale", "paper"}, 1,
+         "table holds pmoe/table1 at scale small, real data, not pmoe/table1 at scale paper, real data");
+}
+
+TEST(ReproduceProgram, AReadOnlyDiskEndsTheRun) {
+  const TemporaryFolder folder;
+  SmallDisk disk;
+  if (!disk.mounted() || !disk.make_read_only()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  const ProgramResult result = reproduce(folder, {"pmoe/table1", "--run", disk.folder().path("run")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("error: cannot make the folder"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("Read-only file system; choose a place on a disk that can be written"), std::string::npos);
+}
+
+TEST(ReproduceProgram, AFullDiskEndsTheRun) {
+  const TemporaryFolder folder;
+  const SmallDisk disk("size=24k");
+  if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  const ProgramResult result = reproduce(folder, {"pmoe/table1", "--run", disk.folder().path("run"), "--jobs", "2"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("No space left on device; free some space"), std::string::npos) << result.err;
+}
+
+TEST(ReproduceProgram, ChecksWhatAConfigurationClaims) {
+  const TemporaryFolder folder;
+  const std::string config = folder.write(
+      "tiny.toml", std::string("# claim: test accuracy >= 1.0 %\n# claim: validation loss <= 0.0001\n") + kTinyConfig);
+  const ProgramResult result = reproduce(folder, {config, "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("| test accuracy >= 1.0 %"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("does not hold"), std::string::npos);
+  const Json claims = read_json(folder.path("runs/reproduce/tiny/claims.json"));
+  EXPECT_EQ(claims.at(0).at("holds"), true);
+  EXPECT_EQ(claims.at(1).at("holds"), false);
+  const Json again = Json::parse(reproduce(folder, {config, "--json"}).out);
+  EXPECT_EQ(again, claims) << "a finished run is not trained again";
+  folder.write("tiny.toml", "# claim: test accuracy >= 1.0 %\n[run]\nseed = 9\n");
+  EXPECT_NE(reproduce(folder, {config}).err.find("holds a run of other settings"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sparsight::testing::reproduce_test

@@ -1,0 +1,88 @@
+#include "sparsight/reproduce/result_text.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/reproduce/results.h"
+#include "tests/reproduce/toy_figure.h"
+
+namespace sparsight::result_text_test {
+namespace {
+
+using testing::toy_figure;
+
+// ours: 10 +- 1 at x = 1, one trial of 20 at 2, nothing at 4 (its jobs failed); theirs: nothing.
+struct Fixture {
+  explicit Fixture(bool stand_in) : figure(toy_figure()) {
+    const std::vector<Json> jobs = figure.jobs({});
+    std::vector<Json> results(jobs.size());
+    results[0] = {{"y", 9}}, results[1] = {{"y", 11}}, results[2] = {{"y", 20}};
+    outcome.figure = &figure;
+    outcome.run = {Scale::smoke, "", "run"};
+    outcome.stand_in = stand_in ? "glyphs, \"drawn\"" : "";
+    outcome.table = make_table(figure, jobs, results, stand_in);
+    outcome.table.rows.resize(3);
+    outcome.claims = {{"y grows | always", "10 to 20", true}, {"y falls", "10 to 20", false}, {"y ends", "-", {}}};
+    outcome.failed = {{jobs[4], "out of\nluck"}};
+    outcome.seconds = 2.5;
+  }
+  Figure figure;
+  FigureOutcome outcome;
+};
+
+TEST(ResultText, Numbers) {
+  EXPECT_EQ(number_text(95.25, 1), "95.2");
+  EXPECT_EQ(number_text(2007040000000000.0, 0), "2.007e+15");
+  EXPECT_EQ(number_text(-12345678, 0), "-1.235e+07");
+  EXPECT_EQ(value_text(Json(300)), "300");
+  EXPECT_EQ(value_text(Json(0.5)), "0.5");
+  EXPECT_EQ(value_text(Json("joint")), "joint");
+}
+
+TEST(ResultText, CsvHasEveryNumber) {
+  EXPECT_EQ(result_csv(Fixture(false).outcome),
+            "model,x,trials,y,y_deviation,y_paper,y_difference,data\n"
+            "ours,1,2,10,1,10,0,as in the paper\n"
+            "ours,2,1,20,,,,as in the paper\n"
+            "ours,4,0,,,42,,as in the paper\n");
+  EXPECT_EQ(result_csv(Fixture(true).outcome),
+            "model,x,trials,y,y_deviation,data\n"
+            "ours,1,2,10,1,\"stand-in data: glyphs, \"\"drawn\"\"\"\n"
+            "ours,2,1,20,,\"stand-in data: glyphs, \"\"drawn\"\"\"\n"
+            "ours,4,0,,,\"stand-in data: glyphs, \"\"drawn\"\"\"\n");
+}
+
+TEST(ResultText, Markdown) {
+  EXPECT_EQ(result_markdown(Fixture(false).outcome),
+            "# toy/line: a line\n\n"
+            "| model |   x | trials |       y (%) | paper | difference |\n"
+            "|:----- | ---:| ------:| -----------:| -----:| ----------:|\n"
+            "| ours  |   1 |      2 | 10.0 +- 1.0 |  10.0 |        0.0 |\n"
+            "| ours  |   2 |      1 |        20.0 |     - |          - |\n"
+            "| ours  |   4 |      0 |           - |  42.0 |          - |\n\n"
+            "+- is the standard deviation (dividing by n) over seeds 0, 1.\n"
+            "Scale smoke; computing time of all jobs 2.5 s.\n\n"
+            "## Claims\n\n"
+            "| claim             | measured | verdict        |\n"
+            "|:----------------- |:-------- |:-------------- |\n"
+            "| y grows \\| always | 10 to 20 | holds          |\n"
+            "| y falls           | 10 to 20 | does not hold  |\n"
+            "| y ends            | -        | cannot be said |\n\n"
+            "## Jobs that failed\n\n"
+            "- model ours, x 4, seed 0: out of\\x0aluck\n");
+}
+
+TEST(ResultText, JsonSaysWhatHolds) {
+  const Json json = result_json(Fixture(false).outcome);
+  EXPECT_EQ(json["rows"][0]["y"]["paper"], 10);
+  EXPECT_EQ(json["rows"][2]["y"]["mean"], nullptr);
+  EXPECT_EQ(json["claims"][1]["holds"], false);
+  EXPECT_EQ(json["claims"][2]["holds"], nullptr);
+  EXPECT_EQ(json["failed"][0]["error"], "out of\nluck");
+  EXPECT_EQ(json["deviation"], "+- is the standard deviation (dividing by n) over seeds 0, 1");
+  const Json stand_in = result_json(Fixture(true).outcome);
+  EXPECT_EQ(stand_in["stand_in"], "glyphs, \"drawn\"");
+  EXPECT_FALSE(stand_in["rows"][0]["y"].contains("paper"));
+}
+
+}  // namespace
+}  // namespace sparsight::result_text_test

@@ -1,0 +1,169 @@
+#include "sparsight/reproduce/run_figure.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/reproduce/job_store.h"
+#include "tests/reproduce/toy_figure.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
+
+namespace sparsight::run_figure_test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::message_of;
+using testing::TemporaryFolder;
+using testing::toy_figure;
+
+FigureRequest request_in(const TemporaryFolder& folder) {
+  FigureRequest request;
+  request.run = {Scale::smoke, "", folder.path("run")};
+  return request;
+}
+
+int64_t counted(const std::string& file) { return fs::exists(file) ? static_cast<int64_t>(fs::file_size(file)) : 0; }
+
+int64_t jobs_done(const std::string& run) {
+  int64_t count = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run + "/jobs", error)) count += entry.path().extension() == ".json";
+  return count;
+}
+
+TEST(RunFigure, MeasuresEachJobOnce) {
+  const TemporaryFolder folder;
+  const std::string count = folder.path("count");
+  const Figure figure = toy_figure({count, 2, 0});
+  const FigureOutcome outcome = run_figure(figure, request_in(folder));
+  EXPECT_EQ(counted(count), 12);
+  EXPECT_TRUE(outcome.failed.empty());
+  EXPECT_DOUBLE_EQ(*outcome.table.mean({{"model", "ours"}, {"x", 4}}, "y"), 40.5);  // of 40 and 41
+  EXPECT_DOUBLE_EQ(*outcome.table.deviation({{"model", "ours"}, {"x", 4}}, "y"), 0.5);
+  EXPECT_EQ(outcome.claims.at(0).measured, "40.5 at 4");
+  EXPECT_TRUE(*outcome.claims.at(0).holds);
+  run_figure(figure, request_in(folder));
+  EXPECT_EQ(counted(count), 12) << "nothing is measured again";
+  for (const auto& entry : fs::directory_iterator(folder.path("run/jobs")))
+    EXPECT_EQ(entry.path().extension(), ".json");
+}
+
+TEST(RunFigure, GoesOnWhereItWasKilled) {
+  const TemporaryFolder folder;
+  const std::string count = folder.path("count"), run = folder.path("run");
+  const Figure figure = toy_figure({count, 2, 50});
+  const pid_t child = fork();
+  if (child == 0) {
+    run_figure(figure, request_in(folder));
+    _exit(0);
+  }
+  while (jobs_done(run) < 4) usleep(5000);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  const int64_t done = jobs_done(run), begun = counted(count);
+  ASSERT_LT(done, 12);
+  EXPECT_LE(begun, done + 1);
+  const FigureOutcome outcome = run_figure(toy_figure({count, 2, 0}), request_in(folder));
+  EXPECT_EQ(counted(count), begun + 12 - done) << "only the job that it was at is done twice";
+  EXPECT_DOUBLE_EQ(*outcome.table.mean({{"model", "theirs"}, {"x", 1}}, "y"), 10.5);
+  for (const auto& entry : fs::directory_iterator(run + "/jobs")) EXPECT_EQ(entry.path().extension(), ".json");
+}
+
+TEST(RunFigure, ProcessesShareTheJobsOfAFolder) {
+  const TemporaryFolder folder;
+  const std::string count = folder.path("count");
+  const Figure figure = toy_figure({count, 4, 10});
+  std::vector<pid_t> children;
+  for (int i = 0; i < 3; ++i) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    const FigureOutcome outcome = run_figure(figure, request_in(folder));
+    _exit(outcome.table.rows.size() == 6 && outcome.table.rows[5].trials == 4 ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "each ends with the whole table";
+  }
+  EXPECT_EQ(counted(count), 24);
+}
+
+TEST(RunFigure, TellsOfJobsThatFailAndTriesThemAgain) {
+  const TemporaryFolder folder;
+  Figure figure = toy_figure();
+  const auto measure = figure.measure;
+  figure.measure = [measure](const Json& job, const FigureRun& run) -> Json {
+    if (job.at("x") == 4 && job.at("model") == "ours") fail("out of luck");
+    if (job.at("x") == 1 && job.at("seed") == 1) return {{"z", 1}, {"y", "text"}};
+    return measure(job, run);
+  };
+  const FigureOutcome outcome = run_figure(figure, request_in(folder));
+  ASSERT_EQ(outcome.failed.size(), 4u);
+  EXPECT_EQ(outcome.failed[0].error, "the job returned no number for y");
+  EXPECT_EQ(outcome.failed[1].error, "out of luck");
+  EXPECT_EQ(outcome.failed[1].settings, Json({{"model", "ours"}, {"x", 4}, {"seed", 0}}));
+  EXPECT_EQ(outcome.claims.at(0).measured, "no y at 4");
+  EXPECT_FALSE(outcome.claims.at(0).holds.has_value());
+  EXPECT_TRUE(run_figure(toy_figure(), request_in(folder)).failed.empty());
+}
+
+TEST(RunFigure, StopsBetweenJobs) {
+  const TemporaryFolder folder;
+  const std::string count = folder.path("count");
+  Figure figure = toy_figure({count, 2, 0});
+  const auto measure = figure.measure;
+  figure.measure = [&](const Json& job, const FigureRun& run) {
+    if (counted(count) == 2) set_interrupted(true);
+    return measure(job, run);
+  };
+  const std::string message = message_of([&] { run_figure(figure, request_in(folder)); });
+  set_interrupted(false);
+  EXPECT_EQ(message, "interrupted after 3 of 12 jobs; the same command goes on from there");
+}
+
+TEST(RunFigure, AProgramThatDoesNoJobsIsAnError) {
+  const TemporaryFolder folder;
+  const Figure figure = toy_figure();
+  FigureRequest request = request_in(folder);
+  request.processes = 2;
+  request.worker_command = {"/bin/sh", "-c", "echo '{\"level\": \"error\", \"message\": \"no disk\"}'; exit 1"};
+  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "no disk");
+  request.worker_command = {"/bin/sh", "-c", "exit 3"};
+  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "a process that was to do jobs ended with exit code 3");
+  request.worker_command = {"/bin/true"};
+  EXPECT_EQ(message_of([&] { run_figure(figure, request); }),
+            "processes end without having done a job; the last one ended with exit code 0");
+  request.worker_command = {"/no/such/program"};
+  EXPECT_NE(message_of([&] { run_figure(figure, request); }).find("cannot start /no/such/program"), std::string::npos);
+}
+
+// A shell in the place of a worker: it takes the job's lock, says who it is, and dies.
+TEST(RunFigure, AJobThatKillsItsProcessIsGivenUp) {
+  const TemporaryFolder folder;
+  Figure figure = toy_figure();
+  const Json job = {{"model", "ours"}, {"x", 1}, {"seed", 0}};
+  figure.jobs = [&](const FigureRun&) { return std::vector<Json>{job}; };
+  FigureRequest request = request_in(folder);
+  std::string lock;
+  {
+    const JobStore store(request.run.folder, {figure.name, "smoke", ""});
+    const auto claimed = store.claim(job);
+    for (const auto& entry : fs::directory_iterator(folder.path("run/jobs"))) lock = entry.path();
+  }
+  request.processes = 2;
+  request.worker_command = {"/bin/sh", "-c",
+                            "exec 9>>" + lock + "; flock -n 9 || exit 0; printf %s $$ >&9; kill -9 $$"};
+  const FigureOutcome outcome = run_figure(figure, request);
+  ASSERT_EQ(outcome.failed.size(), 1u);
+  EXPECT_EQ(outcome.failed[0].error, "its process was ended by signal 9 (Killed)");
+}
+
+}  // namespace
+}  // namespace sparsight::run_figure_test
