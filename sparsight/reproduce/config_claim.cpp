@@ -96,7 +96,7 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   } else {
     start_training(settings, folder, /*overwrite=*/false, out);
   }
-  const std::vector<Claim> checked = check_claims(claims, read_metrics(RunFolder::open(folder).metrics()));
+  std::vector<Claim> checked = check_claims(claims, read_metrics(RunFolder::open(folder).metrics()));
   Json json = Json::array();
   for (const Claim& claim : checked)
     json.push_back(

@@ -17,7 +17,7 @@ namespace {
 
 using Value = std::optional<double>;
 
-constexpr double kLarge = 1e7;  // from here on in powers of ten
+constexpr double kLarge = 1e9;  // from here on in powers of ten
 
 bool any(const std::vector<ResultRow>& rows, size_t m, std::vector<Value> ResultRow::*values) {
   return std::any_of(rows.begin(), rows.end(), [&](const ResultRow& row) { return (row.*values)[m].has_value(); });

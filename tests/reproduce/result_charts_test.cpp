@@ -92,6 +92,15 @@ TEST(ResultCharts, NothingMeasuredIsNoChart) {
   EXPECT_TRUE(result_charts(drawn.outcome).empty());
 }
 
+TEST(ResultPage, SaysAtTheTopThatDataStandsIn) {
+  const std::string page = result_page(Drawn("glyphs").outcome, {});
+  const size_t notice = page.find("<div class=\"notice\" id=\"stand-in\">stand-in data: glyphs;");
+  ASSERT_NE(notice, std::string::npos);
+  EXPECT_LT(notice, page.find("<details id=\"claims\""));
+  EXPECT_EQ(page.find("difference</th>"), std::string::npos);
+  EXPECT_EQ(result_page(Drawn().outcome, {}).find("id=\"stand-in\""), std::string::npos);
+}
+
 TEST(ResultPage, OpensInABrowser) {
   const std::string browser = testing::find_browser();
   if (browser.empty()) GTEST_SKIP() << "no chromium on the PATH (or set SPARSIGHT_BROWSER)";
