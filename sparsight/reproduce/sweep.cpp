@@ -53,8 +53,13 @@ class JobsLeft {
     look();
   }
   void look() {
-    std::erase_if(left_, [this](const Json* job) { return sweep_.is_over(*job); });
+    std::erase_if(left_, [this](const Json* job) {
+      const bool done = sweep_.store.is_done(*job), failed = !done && sweep_.store.has_failed(*job);
+      failed_ += failed;
+      return done || failed;
+    });
   }
+  void show(Progress& progress) const { progress.update(over(), failed_ > 0 ? cat(failed_, " failed") : ""); }
   bool none() const { return left_.empty(); }
   int64_t over() const { return std::ssize(sweep_.jobs) - std::ssize(left_); }
   // Those that no process is at.
@@ -67,6 +72,7 @@ class JobsLeft {
  private:
   const Sweep& sweep_;
   std::vector<const Json*> left_;
+  int64_t failed_ = 0;
 };
 
 [[noreturn]] void fail_interrupted(const JobsLeft& left) {
@@ -156,7 +162,7 @@ void work_here(const Sweep& sweep) {
   Progress progress(sweep.figure.name, std::ssize(sweep.jobs), "jobs", left.over());
   const auto look = [&] {
     left.look();
-    progress.update(left.over());
+    left.show(progress);
   };
   while (!left.none()) {
     work_once(sweep, look);
@@ -176,7 +182,7 @@ void work_in_processes(const Sweep& sweep, const std::vector<std::string>& comma
   while (true) {
     left.look();
     workers.look();
-    progress.update(left.over());
+    left.show(progress);
     const bool stop = interrupted() || !workers.error().empty();
     if (stop && !stopping) workers.send(SIGTERM);
     stopping = stopping || stop;

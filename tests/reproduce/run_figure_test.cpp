@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -126,6 +127,26 @@ TEST(RunFigure, StopsBetweenJobs) {
   const std::string message = message_of([&] { run_figure(figure, request_in(folder)); });
   set_interrupted(false);
   EXPECT_EQ(message, "interrupted after 3 of 12 jobs; the same command goes on from there");
+}
+
+TEST(RunFigure, PassesAStopOnToItsProcesses) {
+  const TemporaryFolder folder;
+  const Figure figure = toy_figure();
+  FigureRequest request = request_in(folder);
+  request.processes = 2;
+  const std::string stopped = folder.path("stopped");
+  request.worker_command = {
+      "/bin/sh", "-c",
+      "trap 'echo >>" + stopped + "; exit 0' TERM; echo >>" + folder.path("ready") + "; while :; do sleep 0.05; done"};
+  std::thread user([&] {
+    while (counted(folder.path("ready")) < 2) usleep(10000);
+    set_interrupted(true);
+  });
+  const std::string message = message_of([&] { run_figure(figure, request); });
+  user.join();
+  set_interrupted(false);
+  EXPECT_EQ(message, "interrupted after 0 of 12 jobs; the same command goes on from there");
+  EXPECT_EQ(counted(stopped), 2) << "both were told";
 }
 
 TEST(RunFigure, AProgramThatDoesNoJobsIsAnError) {
