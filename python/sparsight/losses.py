@@ -116,6 +116,16 @@ def superclass(logits, target, *, valid=None):
     return _loss("superclass", logits, images=target.shape[0], logits=logits, target=target, valid=valid)
 
 
+def separation(logits, target, *, valid=None):
+    """Minus the scores that experts give images of their own class, plus those of their partner's class (pMoE, Chowdhury et al.
+    2023, equation 6): the mean over images of -sum over experts of (target_e - target_partner) * (sum of the image's logits_e).
+
+    Partners are experts 0 and 1, 2 and 3, ...; of an odd number the last one's is 0. logits: [N,E]; target: [B,E] as for
+    `superclass`. Linear in the logits: it has no lower bound.
+    """
+    return _loss("separation", logits, images=target.shape[0], logits=logits, target=target, valid=valid)
+
+
 def entropy(logits, *, valid=None):
     """The mean over tokens of the entropy of softmax(logits), in nats (LIMoE, Mustafa et al. 2022). logits: [N,E]."""
     return _loss("entropy", logits, logits=logits, valid=valid)

@@ -15,7 +15,8 @@ Json to_json(const DataInfo& info) {
           {"channels", info.channels},
           {"height", info.height},
           {"width", info.width},
-          {"attributes", info.attributes}};
+          {"attributes", info.attributes},
+          {"cell_grid", info.cell_grid}};
 }
 
 DataInfo data_info_from(const Json& json) {
@@ -30,6 +31,7 @@ DataInfo data_info_from(const Json& json) {
     json.at("height").get_to(info.height);
     json.at("width").get_to(info.width);
     if (json.contains("attributes")) json.at("attributes").get_to(info.attributes);
+    if (json.contains("cell_grid")) json.at("cell_grid").get_to(info.cell_grid);
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's description of its data set is damaged (", error.what(), "); use another checkpoint");
   }

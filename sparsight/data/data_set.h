@@ -19,6 +19,8 @@ struct DataInfo {
   int64_t channels = 3;                      // of every image
   int64_t height = 0, width = 0;             // of every image, or 0 where they vary
   std::vector<std::string> attributes = {};  // names of Sample::attributes, or empty
+  std::vector<int64_t> cell_grid = {};       // [rows, columns] of the grid whose cells, row by row, attributes named
+                                             // "cell" or "..._cell" count; or empty
 };
 
 class DataSet {

@@ -8,6 +8,7 @@
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/losses/router_z.h"
+#include "sparsight/moe/losses/separation.h"
 #include "sparsight/moe/losses/sequence_balance.h"
 #include "sparsight/moe/losses/superclass.h"
 #include "sparsight/moe/losses/switch_loss.h"
@@ -124,6 +125,9 @@ const std::vector<RoutingLoss>& routing_losses() {
        [](R r, V) { return sequence_balance_loss(r); }},
       {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
        [](R r, V) { return superclass_loss(r); }},
+      {"separation",
+       "the loss of pMoE's routers alone: each expert's scores of its class against its pair's other class",
+       [](R r, V) { return separation_loss(r); }},
       {"entropy", "the mean entropy of a token's router probabilities", [](R r, V) { return entropy_loss(r); }},
       {"marginal_entropy", "the shortfall of the entropy of the mean router probabilities",
        [](R r, V) { return marginal_entropy_loss(r); }},

@@ -8,6 +8,7 @@ light_sources(
   moe/losses/normal_cdf.cpp
   moe/losses/pool_sums.cpp
   moe/losses/router_z.cpp
+  moe/losses/separation.cpp
   moe/losses/sequence_balance.cpp
   moe/losses/superclass.cpp
   moe/losses/switch_loss.cpp

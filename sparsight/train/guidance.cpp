@@ -1,5 +1,7 @@
 #include "sparsight/train/guidance.h"
 
+#include <algorithm>
+
 #include <torch/types.h>
 
 #include "sparsight/core/config.h"
@@ -16,10 +18,11 @@ Wish wish(const Json& resolved) {
   const MoeSpec spec = read_moe_spec(resolved);
   if (spec.options.blocks.empty()) return Wish::none;
   if (resolved.at("router").value("teacher_forced", false)) return Wish::of_user;
-  const auto weight = [](LossOptions options) {
+  const auto weight = [](LossOptions options) {  // of the losses that need a target
     OptionSet set;
     options.declare(set);
-    return set.find("superclass")->get().get<double>();
+    const auto of = [&](const char* name) { return std::max(0.0, set.find(name)->get().get<double>()); };
+    return of("superclass") + of("separation");
   };
   if (weight(spec.losses) > 0) return Wish::of_user;
   const auto router = spec.make_router({1, spec.options.experts});
@@ -48,7 +51,7 @@ at::Tensor guidance(const Json& resolved, const DataInfo& data) {
   const Wish wanted = wish(resolved);
   const std::string why =
       cat("data set ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
-          "; equal numbers, one expert for each super-class, let losses.superclass train it");
+          "; equal numbers, one expert for each super-class, let losses.superclass or losses.separation train it");
   if (wanted == Wish::of_user) fail_usage("the router cannot be guided: ", why);
   if (wanted == Wish::of_paper) log_warning("the router is not guided by super-classes: ", why);
   return {};

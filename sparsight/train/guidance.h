@@ -1,6 +1,8 @@
 // Super-class guidance: each expert is meant for one super-class of the data set, and the router is told which one an
 // image belongs to. Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse
-// Mixture-of-Experts", section 3. Letters: moe/axes.md; G super-classes.
+// Mixture-of-Experts", section 3; separately trained routers of Chowdhury et al. 2023 ("Patch-level Routing in
+// Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equation 6). Letters:
+// moe/axes.md; G super-classes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +21,7 @@ at::Tensor super_class_targets(const Batch& batch, const at::Tensor& membership)
 
 // The membership that a run's routers are guided by: expert e is for super-class e. Undefined where there are not as
 // many super-classes as experts, which is said in the log if the router's paper guides it, and raises UsageError if the
-// configuration asks for guidance (a weight for [losses] superclass, or [router] teacher_forced).
+// configuration asks for guidance (a weight for [losses] superclass or separation, or [router] teacher_forced).
 at::Tensor guidance(const Json& resolved, const DataInfo& data);
 
 }  // namespace sparsight

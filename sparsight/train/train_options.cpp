@@ -18,6 +18,8 @@ void TrainOptions::declare(OptionSet& set) {
   set.integer("max_steps", &max_steps, {0, INT64_MAX}, "stop after this many optimiser steps; 0 for no limit");
   set.integer("accumulate", &accumulate, {1, 1000000}, "batches whose gradients are averaged into one step");
   set.real("clip_norm", &clip_norm, {0, 1e9}, "largest gradient norm, larger ones are scaled down; 0 to switch off");
+  set.real("task_weight", &task_weight, {0, 1e6},
+           "weight of the task's loss; 0 trains by the [losses] of routers alone");
   set.real("ema_decay", &ema_decay, {0, 1}, "decay of the weights' moving average; 0 to switch off");
   set.choice("precision", &precision, {"fp32", "bf16", "auto"},
              "bf16 runs matrix products in bfloat16 (auto: where the CPU has it natively)");

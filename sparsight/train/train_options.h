@@ -22,6 +22,7 @@ struct TrainOptions {
   int64_t max_steps = 0;
   int64_t accumulate = 1;
   double clip_norm = 0;
+  double task_weight = 1;
   double ema_decay = 0;
   std::string precision = "fp32";
   int64_t eval_every = 0;

@@ -89,7 +89,7 @@ LogWindow Trainer::forward_backward(const Batch& batch, int64_t first_image) {
         batch.images, random, {.first_image = first_image, .target = super_class_targets(batch, setup_.super_classes)});
   }
   const at::Tensor task = task_loss(output.logits, batch);
-  at::Tensor total = task;
+  at::Tensor total = setup_.train.task_weight * task;
   LogWindow sums;
   for (const NamedLoss& loss : output.losses) {
     total = total + loss.weight * loss.value;

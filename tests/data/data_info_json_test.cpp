@@ -9,7 +9,8 @@ namespace sparsight::data_info_json_test {
 namespace {
 
 TEST(DataInfoJson, ComesBackWhole) {
-  const DataInfo info{"pets", {"cat", "dog", "hen"}, {"photo", "sketch"}, {"mammal", "bird"}, {0, 0, 1}, 3, 32, 48};
+  const DataInfo info{
+      "pets", {"cat", "dog", "hen"}, {"photo", "sketch"}, {"mammal", "bird"}, {0, 0, 1}, 3, 32, 48, {"cell"}, {4, 5}};
   const DataInfo back = data_info_from(Json::parse(to_json(info).dump()));
   EXPECT_EQ(back.name, "pets");
   EXPECT_EQ(back.classes, info.classes);
@@ -19,6 +20,8 @@ TEST(DataInfoJson, ComesBackWhole) {
   EXPECT_EQ(back.channels, 3);
   EXPECT_EQ(back.height, 32);
   EXPECT_EQ(back.width, 48);
+  EXPECT_EQ(back.attributes, info.attributes);
+  EXPECT_EQ(back.cell_grid, info.cell_grid);
 }
 
 TEST(DataInfoJson, RefusesWhatIsDamaged) {

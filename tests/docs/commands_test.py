@@ -54,9 +54,10 @@ def run_python(page, folder):
 
 def prepare(folder):
     """The files that the pages assume: configs/, and a reader's own images."""
-    (folder / "configs").mkdir()
-    for config in (ROOT / "configs").glob("*.toml"):
-        (folder / "configs" / config.name).write_text(smaller(config.read_text()))
+    for config in (ROOT / "configs").rglob("*.toml"):
+        copy = folder / config.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(smaller(config.read_text()))
     made = run("sparsight data make pictures --layout class --set side=32 --set classes=12 --set train=48 "
                "--set validation=12 --set test=12 --quiet", folder)
     assert made.returncode == 0, made.stdout

@@ -7,6 +7,7 @@ torch_tests(
   moe/experts/recompute_test.cpp
   moe/losses/balance_losses_test.cpp
   moe/losses/cv_squared_test.cpp
+  moe/losses/separation_test.cpp
   moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
   moe/moe_layer_test.cpp

@@ -44,6 +44,7 @@ def cases(dtype):
         "sequence_balance": [(lambda x: losses.sequence_balance(x.sigmoid(), K, images=B), (logits,)),
                              (lambda x: losses.sequence_balance(x.sigmoid(), K, images=B, valid=valid), (logits,))],
         "superclass": of_logits(lambda x, **options: losses.superclass(x, target, **options)),
+        "separation": of_logits(lambda x, **options: losses.separation(x, target, **options)),
         "entropy": of_logits(losses.entropy),
         "marginal_entropy": of_logits(losses.marginal_entropy),
         "mutual_information": of_logits(losses.mutual_information),

@@ -28,6 +28,9 @@ class Losses(unittest.TestCase):
         self.assertAlmostEqual(losses.mutual_information(torch.tensor([[50.0, 0], [0, 50.0]])).item(), 0, places=5)
         self.assertAlmostEqual(losses.vmoe_importance(sure).item(), 1, places=5)  # E - 1
         self.assertAlmostEqual(losses.superclass(torch.zeros(4, 2), torch.tensor([[1.0, 0]])).item(), math.log(2), places=6)
+        # Two images of two tokens, of classes 0 and 1: (1 - 2) + (3 - 0) = 2 and (1 - 0) + (0 - 4) = -3.
+        logits = torch.tensor([[1.0, 2], [3, 0], [0, 1], [4, 0]])
+        self.assertAlmostEqual(losses.separation(logits, torch.eye(2)).item(), -(2 - 3) / 2, places=6)
         self.assertAlmostEqual(losses.sequence_balance(torch.tensor([[0.9, 0.1], [0.1, 0.9]]), 1).item(), 1, places=6)
         # k = E: every expert has every token.
         logits = torch.randn(4, 2)
@@ -99,8 +102,8 @@ class Losses(unittest.TestCase):
             return value
         if name == "sequence_balance":
             return losses.sequence_balance(r.scores, router.per_token, images=len(target))
-        if name == "superclass":
-            return losses.superclass(r.logits, target)
+        if name in ("superclass", "separation"):
+            return getattr(losses, name)(r.logits, target)
         return getattr(losses, name)(r.logits)
 
     def test_equal_those_of_every_router(self):

@@ -135,7 +135,12 @@ DataSplits composite_of(const CompositeOptions& options, const CompositeCells& c
   info.name = options.cells == "mnist" ? "composite" : "composite of glyphs";
   info.domains = {info.name};
   info.attributes = {"cell"};
-  for (const int64_t digit : options.digits) info.classes.push_back(std::to_string(digit));
+  info.cell_grid = {options.grid, options.grid};
+  for (const int64_t digit : options.digits) {
+    info.super_class_of.push_back(std::ssize(info.classes));  // one for each class, so that routers can be guided
+    info.classes.push_back(std::to_string(digit));
+  }
+  info.super_classes = info.classes;
   const auto part_of = [&](const std::string& name, int64_t size, const DrawCell& draw) {
     return std::make_shared<CompositeSet>(info, options, name, size, draw);
   };

@@ -24,6 +24,9 @@ TEST(CompositeSet, OneCellMakesTheLabelAndTheOthersTellNothing) {
   write_mnist(folder, 100);
   const DataSplits set = composite({{"root", folder.path()}, {"digits", {3, 7}}, {"train", 200}});
   EXPECT_EQ(set.train->info().classes, (std::vector<std::string>{"3", "7"}));
+  EXPECT_EQ(set.train->info().super_classes, set.train->info().classes);
+  EXPECT_EQ(set.train->info().super_class_of, (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(set.train->info().cell_grid, (std::vector<int64_t>{4, 4}));
   EXPECT_EQ(set.train->info().height, 8);  // 4 cells of 2 x 3 pixels on a side
   EXPECT_EQ(set.train->info().width, 12);
   std::vector<int> places(16), digits(10);

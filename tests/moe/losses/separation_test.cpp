@@ -1,0 +1,128 @@
+// The loss of routers that are trained alone, against the paper's closed forms.
+#include "sparsight/moe/losses/separation.h"
+
+#include <gtest/gtest.h>
+#include <torch/optim/sgd.h>
+
+#include "sparsight/moe/routers/patch_choice.h"
+#include "tests/moe/shazeer_example.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight::separation_test {
+namespace {
+
+using test::near;
+using test::table;
+
+// The routing of whole images whose classes are `labels`, for logits [B S,E].
+Routing routing_of(const at::Tensor& logits, const std::vector<int64_t>& labels) {
+  PatchChoiceOptions options;
+  options.patches = 1;
+  options.gate = "ones";
+  Routing routing = route_patch_choice(logits, {}, std::ssize(labels), options);
+  routing.target = torch::one_hot(torch::tensor(labels, torch::kLong), logits.size(1)).to(logits.scalar_type());
+  return routing;
+}
+
+// x: [B,S,D], w: [E,D].
+at::Tensor loss_of(const at::Tensor& x, const at::Tensor& w, const std::vector<int64_t>& labels) {
+  return separation_loss(routing_of(x.flatten(0, 1).matmul(w.t()), labels));
+}
+
+at::Tensor gradient_of(const at::Tensor& x, const at::Tensor& w, const std::vector<int64_t>& labels) {
+  const at::Tensor leaf = w.detach().clone().requires_grad_(true);
+  loss_of(x, leaf, labels).backward();
+  return leaf.grad();
+}
+
+}  // namespace
+
+// Two images of two patches. Class 0: (1 - 2) + (3 - 0) = 2; class 1: (1 - 0) + (0 - 4) = -3. -(2 - 3) / 2.
+TEST(SeparationLoss, ByHand) {
+  const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {4, 0}}).requires_grad_(true);
+  Routing routing = routing_of(logits, {0, 1});
+  const at::Tensor loss = separation_loss(routing);
+  EXPECT_TRUE(near(loss, 0.5, 1e-15));
+  loss.backward();  // own class -1/2, the other's 1/2
+  EXPECT_TRUE(near(logits.grad(), table({{-.5, .5}, {-.5, .5}, {.5, -.5}, {.5, -.5}}), 1e-15));
+  routing.target = table({{.5, .5}, {.5, .5}});
+  EXPECT_TRUE(near(separation_loss(routing), 0., 1e-15));
+  routing.target = at::Tensor();
+  EXPECT_FALSE(separation_loss(routing).defined());
+}
+
+// The same with a patch of padding and an image of nothing else.
+TEST(SeparationLoss, PaddingCountsInNothing) {
+  const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {9, 7}, {8, 6}, {5, 5}});
+  Routing routing = routing_of(logits, {0, 1, 0});
+  routing.valid = torch::tensor({1, 1, 1, 0, 0, 0}, torch::kLong).to(torch::kBool);
+  EXPECT_TRUE(near(separation_loss(routing), -(2. + 1) / 2, 1e-15));
+}
+
+// Section 4.2 of the specification of the paper: dl/dw_1 = -(1/B) sum of y sum of x = -dl/dw_2, whatever w is; y = +1
+// for class 0.
+TEST(SeparationLoss, P16_GradientIsTheClosedFormAndConstant) {
+  const std::vector<int64_t> labels = {0, 1, 1, 0, 1};
+  const at::Tensor x = test::random_tensor({5, 4, 3}, 1), y = torch::tensor({1., -1., -1., 1., -1.}, torch::kDouble);
+  const at::Tensor first = -(y.view({5, 1}) * x.sum(1)).mean(0), closed = torch::stack({first, -first});
+  EXPECT_TRUE(near(gradient_of(x, torch::zeros({2, 3}, torch::kDouble), labels), closed, 1e-14));
+  EXPECT_TRUE(near(gradient_of(x, test::random_tensor({2, 3}, 2) * 10, labels), closed, 1e-14));
+}
+
+// SGD over whole epochs, whatever the batches: w + eta E (N/B) mean of y sum of x.
+TEST(SeparationLoss, P16_SgdOverWholeEpochsIsTheClosedForm) {
+  constexpr int64_t kImages = 12, kBatch = 3, kEpochs = 7;
+  constexpr double kRate = 0.3;
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < kImages; ++i) labels.push_back(i % 2);
+  const at::Tensor x = test::random_tensor({kImages, 5, 4}, 3), start = test::random_tensor({2, 4}, 4);
+  const at::Tensor w = start.clone().requires_grad_(true);
+  torch::optim::SGD sgd({w}, torch::optim::SGDOptions(kRate));
+  for (int64_t epoch = 0; epoch < kEpochs; ++epoch)
+    for (int64_t first = 0; first < kImages; first += kBatch) {
+      // Another order each epoch: image (5 i + epoch) mod 12.
+      std::vector<int64_t> which, of;
+      for (int64_t i = first; i < first + kBatch; ++i) {
+        which.push_back((5 * i + epoch) % kImages);
+        of.push_back(labels[static_cast<size_t>(which.back())]);
+      }
+      sgd.zero_grad();
+      loss_of(x.index_select(0, torch::tensor(which, torch::kLong)), w, of).backward();
+      sgd.step();
+    }
+  const at::Tensor y = 1 - 2 * torch::tensor(labels, torch::kLong).to(torch::kDouble);
+  const at::Tensor step = kRate * kEpochs * (kImages / kBatch) * (y.view({-1, 1}) * x.sum(1)).mean(0);
+  EXPECT_TRUE(near(w, start + torch::stack({step, -step}), 1e-12));
+}
+
+// Classes (0,1) and (2,3): each expert's gradient is -(sum over its class - sum over its partner's) / B.
+TEST(SeparationLoss, P24_PairsOfClassesAreTrainedByThemselves) {
+  const std::vector<int64_t> labels = {0, 1, 2, 3, 2};
+  const at::Tensor x = test::random_tensor({5, 4, 3}, 5), sum = x.sum(1);
+  const at::Tensor third = sum[2] + sum[4];
+  const at::Tensor closed = -torch::stack({sum[0] - sum[1], sum[1] - sum[0], third - sum[3], sum[3] - third}) / 5;
+  EXPECT_TRUE(near(gradient_of(x, test::random_tensor({4, 3}, 6), labels), closed, 1e-14));
+}
+
+// Three classes: the last one against class 0, whose own expert learns from class 1 alone.
+TEST(SeparationLoss, P24_TheLastOfAnOddNumberIsPairedWithTheFirst) {
+  const std::vector<int64_t> labels = {0, 1, 2, 2};
+  const at::Tensor x = test::random_tensor({4, 4, 3}, 7), sum = x.sum(1);
+  const at::Tensor closed = -torch::stack({sum[0] - sum[1], sum[1] - sum[0], sum[2] + sum[3] - sum[0]}) / 4;
+  EXPECT_TRUE(near(gradient_of(x, test::random_tensor({3, 3}, 8), labels), closed, 1e-14));
+  EXPECT_TRUE(near(loss_of(x, torch::ones({1, 3}, torch::kDouble), {0, 0, 0, 0}), 0., 0));  // alone, against itself
+}
+
+TEST(SeparationLoss, GradientsFollowDifferences) {
+  const at::Tensor logits = test::random_tensor({12, 5}, 9), target = at::softmax(test::random_tensor({3, 5}, 10), 1);
+  const auto loss = [&] {
+    Routing routing = routing_of(logits, {0, 1, 2});
+    routing.target = target;
+    return separation_loss(routing);
+  };
+  EXPECT_LT(test::gradient_error(loss, {logits}), 1e-8);
+}
+
+}  // namespace sparsight::separation_test
