@@ -30,6 +30,8 @@ void explain(const ExplainArguments& arguments) {
   if (const auto accuracy = explanation.accuracy())
     std::cout << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
   if (const std::string table = layer_table(explanation.layers); !table.empty()) std::cout << "\n" << table << "\n";
+  if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
+    std::cout << table << "\n";
   std::cout << "pictures: " << run << "/explain\nreport:   " << report << "\n";
 }
 

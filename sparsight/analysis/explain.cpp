@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "sparsight/analysis/patch_routing_report.h"
 #include "sparsight/analysis/patch_tint.h"
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/error.h"
@@ -32,6 +33,46 @@ std::string caption_of(const std::vector<Routing>& routings, int64_t index) {
   }
   return layers + (tokens.empty() ? "" : " (class token: expert " + tokens + ")");
 }
+
+// Reports of each layer and of each attribute that names cells.
+class CellReports {
+ public:
+  explicit CellReports(const ExplainOptions& options) : grid_(options.cell_grid) {
+    if (grid_.size() != 2) return;
+    for (size_t i = 0; i < options.attributes.size(); ++i)
+      if (options.attributes[i] == "cell" || options.attributes[i].ends_with("_cell"))
+        cells_.push_back({i, options.attributes[i]});
+  }
+
+  // labels: [B]. attributes: of each of the images.
+  void add(const std::vector<Routing>& routings, const at::Tensor& labels,
+           const std::vector<std::vector<float>>& attributes, int64_t classes) {
+    for (const auto& [index, name] : cells_) {
+      std::vector<int64_t> cells;
+      for (const std::vector<float>& of_image : attributes)
+        cells.push_back(index < of_image.size() ? static_cast<int64_t>(of_image[index]) : -1);
+      for (const Routing& routing : routings)
+        if (routing.layout.grid_height > 0 && routing.layout.grid_width > 0)
+          reports_[{routing.layer, name}].add(patch_routing_report(
+              routing, labels, patches_of_cells(at::tensor(cells, at::kLong), grid_, routing.layout), classes));
+    }
+  }
+
+  Json json() const {
+    Json list = Json::array();
+    for (const auto& [key, report] : reports_) {
+      if (std::all_of(report.images.begin(), report.images.end(), [](int64_t images) { return images == 0; })) continue;
+      list.push_back(to_json(report));
+      list.back()["of"] = key.second;
+    }
+    return list;
+  }
+
+ private:
+  std::vector<int64_t> grid_;
+  std::vector<std::pair<size_t, std::string>> cells_;                          // attributes
+  std::map<std::pair<std::string, std::string>, PatchRoutingReport> reports_;  // by layer and attribute
+};
 
 std::string class_name(const std::vector<std::string>& classes, int64_t k) {
   if (k < 0) return "";
@@ -64,12 +105,15 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
   Explanation result;
   result.classes = classes;
   RoutingAccumulator routing;
+  CellReports cells(options);
   Progress progress("explain", total, "image");
   for (int64_t begin = 0; begin < total; begin += options.batch) {
     if (interrupted()) fail("interrupted after ", begin, " of ", total, " images; nothing was written");
     const int64_t end = std::min(total, begin + options.batch);
     std::vector<at::Tensor> images, shown;
     std::vector<std::string> ids;
+    std::vector<std::vector<float>> attributes;
+    std::vector<int64_t> labels;
     for (int64_t i = begin; i < end; ++i) {
       const Sample sample = items[i].read();
       try {
@@ -79,6 +123,8 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
         fail("image ", sample.id, ": ", error.what());
       }
       ids.push_back(sample.id);
+      attributes.push_back(sample.attributes);
+      labels.push_back(items[i].label);
       if (images.back().sizes() != images.front().sizes())
         fail("image ", sample.id, " is ", images.back().size(1), " x ", images.back().size(2),
              " after the transforms, others are ", images.front().size(1), " x ", images.front().size(2),
@@ -112,12 +158,14 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
       result.examples.push_back(std::move(example));
     }
     routing.add(output.routings, by_class, output.logits.size(1));
+    cells.add(output.routings, at::tensor(labels, at::kLong), attributes, output.logits.size(1));
     result.images += end - begin;
     progress.add(end - begin);
   }
   model.train(was_training);
   result.layers = routing.layers();
   result.class_expert = routing.class_expert();
+  result.patch_routing = cells.json();
   return result;
 }
 

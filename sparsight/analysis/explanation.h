@@ -29,6 +29,7 @@ struct Explanation {
   int64_t images = 0, labelled = 0, correct = 0;
   Json layers = Json::array();         // as in metrics.jsonl: load, importance, cv_load ... of each MoE layer
   Json class_expert = Json::object();  // {layer: [K][E]}, by true class where known, else by predicted class
+  Json patch_routing = Json::array();  // to_json(PatchRoutingReport) with "of", the attribute that names the patches
   std::vector<Example> examples;
 
   std::optional<double> accuracy() const {

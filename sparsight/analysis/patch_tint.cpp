@@ -62,25 +62,29 @@ Canvas enlarged(const at::Tensor& image, int64_t side) {
   return canvas;
 }
 
+// Where patch `patch` of `patches` begins on a side of `pixels`.
+int64_t first_pixel(int64_t patch, int64_t patches, int64_t pixels) { return (patch * pixels + patches - 1) / patches; }
+
 Canvas tinted_canvas(const at::Tensor& image, const Routing& routing, int64_t index, int64_t side) {
   Canvas canvas = enlarged(image, side);
   const Grid grid = grid_of(routing);
   SPARSIGHT_CHECK(grid.height > 0);
-  const std::vector<int64_t> experts = first_experts(routing, index);
-  const auto expert_at = [&](int64_t row, int64_t column) {
-    return experts.at(routing.layout.prefix + row * grid.width + column);
-  };
-  for (int64_t y = 0; y < canvas.height(); ++y)
-    for (int64_t x = 0; x < canvas.width(); ++x)
-      canvas.set(
-          x, y,
-          tinted(canvas.pixel(x, y), expert_at(y * grid.height / canvas.height(), x * grid.width / canvas.width())));
+  const std::vector<std::vector<int64_t>> experts = shown_experts(routing, index);
   for (int64_t row = 0; row < grid.height; ++row)
     for (int64_t column = 0; column < grid.width; ++column) {
-      const int64_t left = column * canvas.width() / grid.width, right = (column + 1) * canvas.width() / grid.width;
-      const int64_t top = row * canvas.height() / grid.height, bottom = (row + 1) * canvas.height() / grid.height;
-      if (expert_at(row, column) >= 0)
-        write_number(canvas, left, top, right - left, bottom - top, expert_at(row, column));
+      const int64_t first = first_pixel(column, grid.width, canvas.width()),
+                    width = first_pixel(column + 1, grid.width, canvas.width()) - first;
+      const int64_t top = first_pixel(row, grid.height, canvas.height()),
+                    bottom = first_pixel(row + 1, grid.height, canvas.height());
+      std::vector<int64_t> here = experts.at(routing.layout.prefix + row * grid.width + column);
+      if (here.empty()) here = {-1};
+      const int64_t stripes = std::ssize(here);
+      for (int64_t i = 0; i < stripes; ++i) {
+        const int64_t left = first + i * width / stripes, right = first + (i + 1) * width / stripes;
+        for (int64_t y = top; y < bottom; ++y)
+          for (int64_t x = left; x < right; ++x) canvas.set(x, y, tinted(canvas.pixel(x, y), here[i]));
+        if (here[i] >= 0) write_number(canvas, left, top, right - left, bottom - top, here[i]);
+      }
     }
   return canvas;
 }
@@ -110,6 +114,29 @@ std::vector<int64_t> first_experts(const Routing& routing, int64_t image) {
     largest[s] = gate;
   }
   return best;
+}
+
+std::vector<std::vector<int64_t>> shown_experts(const Routing& routing, int64_t image) {
+  const std::vector<int64_t> first = first_experts(routing, image);
+  std::vector<std::vector<int64_t>> shown(first.size());
+  if (routing.per_token > 0) {
+    for (size_t s = 0; s < first.size(); ++s)
+      if (first[s] >= 0) shown[s] = {first[s]};
+    return shown;
+  }
+  const int64_t per_image = routing.layout.per_image;
+  const at::Tensor gates = routing.gate.detach().to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor order = std::get<1>(gates.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
+  const at::Tensor tokens = routing.token.to(at::kCPU, at::kLong).contiguous();
+  const at::Tensor experts = routing.expert.to(at::kCPU, at::kLong).contiguous();
+  const at::Tensor kept = routing.kept.to(at::kCPU, at::kBool).contiguous();
+  for (int64_t i = 0; i < order.numel(); ++i) {
+    const int64_t a = order.const_data_ptr<int64_t>()[i];
+    const int64_t s = tokens.const_data_ptr<int64_t>()[a] - image * per_image;
+    if (s >= 0 && s < per_image && kept.const_data_ptr<bool>()[a])
+      shown[s].push_back(experts.const_data_ptr<int64_t>()[a]);
+  }
+  return shown;
 }
 
 bool can_tint(const Routing& routing) { return grid_of(routing).height > 0; }

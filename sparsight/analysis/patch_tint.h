@@ -15,12 +15,17 @@ namespace sparsight {
 // first choice of a token-choice router, unless capacity dropped it); -1 for a token that no expert got.
 std::vector<int64_t> first_experts(const Routing& routing, int64_t image);
 
+// The experts to show on each of an image's S tokens: first_experts where tokens choose; where experts choose tokens,
+// all that took the token, by descending gate. Empty for a token that no expert got.
+std::vector<std::vector<int64_t>> shown_experts(const Routing& routing, int64_t image);
+
 // Whether the tokens of `routing` can be shown on an image: a grid of patches, or one token for the whole image.
 bool can_tint(const Routing& routing);
 
 // image: [3,H,W] uint8, what the model saw of image `index`. Returns [3,s H,s W] uint8, enlarged without smoothing by a
 // whole factor s so that the shorter side has about `side` pixels: grey in the expert's colour, with the expert's
-// number where a patch has room for it. Tokens that no expert got stay dark grey.
+// number where a patch has room for it. A patch with several shown_experts is divided among them from left to right.
+// Tokens that no expert got stay dark grey.
 at::Tensor tint_patches(const at::Tensor& image, const Routing& routing, int64_t index, int64_t side = 224);
 
 // The image and its tinted copies, one panel per routing that can be shown, side by side under their layer names, with

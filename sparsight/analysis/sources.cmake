@@ -3,6 +3,7 @@ light_sources(
   analysis/expert_colours.cpp
   analysis/heat_map.cpp
   analysis/layer_cost.cpp
+  analysis/patch_routing_report.cpp
   analysis/patch_tint.cpp
   analysis/routing_accumulator.cpp
   analysis/vit_cost.cpp)

@@ -76,6 +76,7 @@ Json write_explanation(const std::string& run, const Explanation& explanation) {
   json["layers"] = explanation.layers;
   json["class_expert"] = explanation.class_expert;
   json["class_expert_pictures"] = maps;
+  if (!explanation.patch_routing.empty()) json["patch_routing"] = explanation.patch_routing;
   json["examples"] = examples;
   write_file_atomically(folder + "/explain.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   return json;

@@ -58,6 +58,8 @@ Explanation explain_run(const ExplainRequest& request) {
   const TransformPipeline for_people = transforms_for_people(loaded);
   ExplainOptions options;
   options.examples = request.examples;
+  options.attributes = loaded.data.attributes;
+  options.cell_grid = loaded.data.cell_grid;
   Explanation explanation =
       explain_images(*loaded.model, images.items, {view_through(loaded.eval_transforms), view_through(for_people)},
                      loaded.data.classes, options);

@@ -138,6 +138,44 @@ void add_experts(Page& page, const RunSummary& run) {
   page.close_section();
 }
 
+// "<b>99</b> 3": percents, the largest one in bold.
+std::string bold_percents(const Json& shares) {
+  const std::vector<double> values = numbers(shares);
+  if (values.empty()) return "-";
+  const double most = *std::max_element(values.begin(), values.end());
+  std::string html;
+  for (double value : values) {
+    const std::string number = fixed(100 * value, 0);
+    html += (html.empty() ? "" : " ") + (value == most ? "<b>" + number + "</b>" : number);
+  }
+  return html;
+}
+
+void add_patch_routing(Page& page, const RunSummary& run) {
+  if (!run.explain_patch_routing.is_array()) return;
+  std::string rows;
+  for (const Json& report : run.explain_patch_routing) {
+    const Json& by_class = member(report, "classes");
+    for (size_t k = 0; by_class.is_array() && k < by_class.size(); ++k) {
+      const Json& entry = by_class[k];
+      if (number(entry, "images").value_or(0) <= 0) continue;
+      rows += "<tr>" + html_cell(html_text(text(report, "layer"))) + html_cell(html_text(text(report, "of"))) +
+              html_cell(html_text(k < run.classes.size() ? run.classes[k] : std::to_string(k))) +
+              html_cell(whole(number(entry, "images")), "n") + html_cell(bold_percents(member(entry, "reached"))) +
+              html_cell(bold_percents(member(entry, "largest"))) + html_cell(percent(number(entry, "kept"), 1), "n") +
+              html_cell(percent(number(entry, "dropped_irrelevant"), 1), "n") + "</tr>\n";
+    }
+  }
+  if (rows.empty()) return;
+  page.open_section("relevant", "Experts and the patches that matter", run.explain_caption, true);
+  page.body += html_table(
+      "<th>MoE layer</th><th>Patch of</th><th>Class</th><th class=\"n\">Images</th>"
+      "<th>Taken by each expert, %</th><th>With its largest gate, %</th><th class=\"n\">Taken by any</th>"
+      "<th class=\"n\">Of what none took: irrelevant</th>",
+      rows);
+  page.close_section();
+}
+
 void add_examples(Page& page, const RunSummary& run) {
   if (run.examples.empty()) return;
   page.open_section("examples", "Example predictions", run.explain_caption, true);
@@ -210,6 +248,7 @@ std::string report_page(const RunSummary& run) {
     page.close_section();
   }
   add_experts(page, run);
+  add_patch_routing(page, run);
   add_examples(page, run);
   add_notes(page, run.log);
   add_settings(page, "configuration", "Configuration", run.config);

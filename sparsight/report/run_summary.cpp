@@ -64,6 +64,7 @@ void read_explain(const std::string& folder, RunSummary& run) {
   const Json explain = read_object(folder + "/explain.json");
   if (const auto classes = texts(member(explain, "classes")); !classes.empty()) run.classes = classes;
   run.explain_class_expert = member(explain, "class_expert");
+  run.explain_patch_routing = member(explain, "patch_routing");
   run.explain_caption = text(explain, "caption");
   const Json& examples = member(explain, "examples");
   for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMostExamples); ++i) {

@@ -27,6 +27,7 @@ struct RunSummary {
   std::vector<std::string> classes;
   std::string explain_caption;  // "best checkpoint, 500 images", or ""
   Json explain_class_expert;    // {layer: [K][E]}, or null
+  Json explain_patch_routing;   // [{layer, of, classes: [...]}], or null
   std::vector<ExplainedImage> examples;
   std::vector<std::string> warnings;  // what was missing or broken
 };

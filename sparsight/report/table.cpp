@@ -71,6 +71,37 @@ Rows expert_rows(const Json& layers) {
   return rows;
 }
 
+// "99 3": shares of each expert in percent, or that of the best where they are many.
+std::string expert_percents(const std::vector<double>& shares) {
+  if (shares.empty()) return "-";
+  if (shares.size() > kListedExperts) {
+    const auto best = std::max_element(shares.begin(), shares.end());
+    return fixed(100 * *best, 1) + " (expert " + std::to_string(best - shares.begin()) + ")";
+  }
+  std::vector<std::string> parts;
+  for (double value : shares) parts.push_back(fixed(100 * value, 0));
+  return join(parts, " ");
+}
+
+Rows patch_rows(const Json& reports, const std::vector<std::string>& classes) {
+  Rows rows = {{"MoE layer", "patch of", "class", "images", "taken by each expert, %", "with its largest gate, %",
+                "taken by any", "of what none took: irrelevant"}};
+  if (!reports.is_array()) return rows;
+  for (const Json& report : reports) {
+    const Json& by_class = member(report, "classes");
+    for (size_t k = 0; by_class.is_array() && k < by_class.size(); ++k) {
+      const Json& entry = by_class[k];
+      if (number(entry, "images").value_or(0) <= 0) continue;
+      rows.push_back({or_dash(text(report, "layer")), or_dash(text(report, "of")),
+                      k < classes.size() ? classes[k] : std::to_string(k), whole(entry, "images"),
+                      expert_percents(numbers(member(entry, "reached"))),
+                      expert_percents(numbers(member(entry, "largest"))), percent(number(entry, "kept"), 1),
+                      percent(number(entry, "dropped_irrelevant"), 1)});
+    }
+  }
+  return rows;
+}
+
 // Columns of a terminal: code points, which is right for all that these tables hold.
 size_t columns(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
@@ -137,6 +168,11 @@ std::string result_table(const std::vector<Json>& metrics) {
 
 std::string layer_table(const Json& layers) {
   const Rows rows = expert_rows(layers);
+  return rows.size() > 1 ? aligned(rows) : "";
+}
+
+std::string patch_routing_table(const Json& reports, const std::vector<std::string>& classes) {
+  const Rows rows = patch_rows(reports, classes);
   return rows.size() > 1 ? aligned(rows) : "";
 }
 

@@ -17,6 +17,11 @@ std::string result_table(const std::vector<Json>& metrics);
 // The lines of result_table on MoE layers, from the "layers" of a record. "" without layers.
 std::string layer_table(const Json& layers);
 
+// How experts took the patches that matter, from the "patch_routing" of explain.json: for each layer, each attribute
+// that names patches and each class, the shares of its images whose patch each expert took, and gave its largest gate;
+// the share of such patches that any expert took; and how much of what none took does not matter. "" without reports.
+std::string patch_routing_table(const Json& reports, const std::vector<std::string>& classes);
+
 // The last evaluation of every (split, weights): split, weights, step, epoch, images, accuracy (0 to 1), loss, seconds.
 std::string result_csv(const std::vector<Json>& metrics);
 // The same with the load of the experts in a second table.

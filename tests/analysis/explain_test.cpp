@@ -83,6 +83,28 @@ TEST(Explain, CountsAndPictures) {
   EXPECT_EQ(result.examples[0].panels.size(0), 3);
 }
 
+// The bright pixel goes to expert 1, wherever it is; the attribute says where.
+TEST(Explain, P76_WhoTookThePatchesThatMatter) {
+  BrightnessModel model;
+  std::vector<ExplainItem> items = {item("dark", 0, {0, 0, 0, 255}), item("bright", 1, {255, 255, 0, 0})};
+  for (ExplainItem& each : items)
+    each.read = [read = each.read] {
+      Sample sample = read();
+      sample.attributes = {7, sample.id == "dark" ? 3.f : 2.f};
+      return sample;
+    };
+  ExplainOptions options;
+  options.attributes = {"weight", "cell"};
+  options.cell_grid = {2, 2};
+  const Json reports = explain_images(model, items, plain_views(), {"night", "day"}, options).patch_routing;
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0]["of"], "cell");
+  EXPECT_EQ(reports[0]["layer"], "blocks.0.mlp");
+  EXPECT_EQ(reports[0]["classes"][0]["reached"], Json({0., 1.}));
+  EXPECT_EQ(reports[0]["classes"][1]["reached"], Json({1., 0.}));
+  EXPECT_TRUE(explain_images(model, items, plain_views(), {}).patch_routing.empty());
+}
+
 TEST(Explain, ExamplesAreSpreadOverClasses) {
   std::vector<ExplainItem> items;
   for (int64_t i = 0; i < 30; ++i) items.push_back({i / 10, nullptr});

@@ -1,5 +1,7 @@
 #include "sparsight/analysis/patch_tint.h"
 
+#include <cmath>
+
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +35,17 @@ TEST(PatchTint, LargestGateWins) {
   routing.gate = tensor_of<float>({.2f, .3f, .6f, .1f, .5f}, at::kFloat);
   routing.kept = tensor_of<int64_t>({1, 1, 1, 1, 1}, at::kLong).to(at::kBool);
   EXPECT_EQ(first_experts(routing, 0), (std::vector<int64_t>{1, 0, 1, -1}));
+  EXPECT_EQ(shown_experts(routing, 0), (std::vector<std::vector<int64_t>>{{1, 2, 0}, {0}, {1}, {}}));
+  // Patch 0 of 12 x 12 pixels: stripes of 4 in the colours of experts 1, 2 and 0, on grey 100 (see below).
+  const Canvas canvas = canvas_of(tint_patches(at::full({3, 4, 4}, 100, at::kByte), routing, 0, 24));
+  const Rgb second = expert_colour(1);
+  EXPECT_EQ(canvas.pixel(0, 0), (Rgb{static_cast<uint8_t>(std::lround(45 + 0.55 * second[0])),
+                                     static_cast<uint8_t>(std::lround(45 + 0.55 * second[1])),
+                                     static_cast<uint8_t>(std::lround(45 + 0.55 * second[2]))}));
+  EXPECT_EQ(canvas.pixel(4, 0), (Rgb{45, 132, 108}));
+  EXPECT_EQ(canvas.pixel(8, 0), (Rgb{45, 108, 143}));
+  EXPECT_EQ(canvas.pixel(12, 0), (Rgb{45, 108, 143}));
+  EXPECT_EQ(canvas.pixel(23, 23), (Rgb{33, 33, 33}));
 }
 
 // A 4 x 4 picture of grey 100, enlarged 4 times; patches of 8 x 8 (too small for a number's margin of one: 7 + 2 > 8).

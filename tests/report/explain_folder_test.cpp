@@ -9,6 +9,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/report/report_page.h"
+#include "sparsight/report/table.h"
 #include "tests/report/run_fixture.h"
 
 namespace sparsight::explain_folder_test {
@@ -24,6 +25,10 @@ Explanation two_examples() {
   explanation.correct = 1;
   explanation.class_expert["blocks.1/<mlp>"] = Json::parse("[[1, 2], [3, 4]]");
   const at::Tensor picture = at::full({3, 4, 4}, 9, at::kByte);
+  explanation.patch_routing = Json::parse(
+      R"([{"layer": "moe", "patches": 16, "of": "cell", "classes": [
+        {"images": 3, "reached": [1, 0.25], "largest": [0.875, 0], "best_expert": 0, "kept": 1, "dropped_irrelevant": 0.5},
+        {"images": 0, "reached": [null, null], "largest": [null, null], "best_expert": 0, "kept": null}]}])");
   explanation.examples = {{"test/0", "cat", "dog", 0.75, picture, picture, "blocks.1.mlp"},
                           {"photo.png", "", "cat", 0.5, picture, {}, ""}};
   return explanation;
@@ -37,6 +42,13 @@ TEST(ExplainFolder, TheReportTakesItUp) {
   EXPECT_EQ(json["class_expert_pictures"]["blocks.1/<mlp>"], "class_expert_0_blocks.1__mlp_.png");
   EXPECT_TRUE(fs::exists(run + "/explain/class_expert_0_blocks.1__mlp_.png"));
 
+  EXPECT_EQ(json["patch_routing"][0]["of"], "cell");
+  const std::string table = patch_routing_table(json["patch_routing"], {"cat", "dog"});
+  EXPECT_NE(table.find("moe"), std::string::npos);
+  EXPECT_NE(table.find("100 25"), std::string::npos);
+  EXPECT_EQ(table.find("dog"), std::string::npos) << "no image of it";
+  EXPECT_EQ(patch_routing_table(Json::array(), {}), "");
+
   const RunSummary summary = read_run_summary(run);
   EXPECT_TRUE(summary.warnings.empty());
   ASSERT_EQ(summary.examples.size(), 2u);
@@ -45,7 +57,8 @@ TEST(ExplainFolder, TheReportTakesItUp) {
   EXPECT_EQ(summary.examples[1].experts_png, "");
   EXPECT_EQ(summary.classes, (std::vector<std::string>{"cat", "dog"}));
   const std::string page = report_page(summary);
-  for (const char* part : {"Example predictions", "true: cat", "75.0 %", "photo.png", "Which expert got which patch"})
+  for (const char* part : {"Example predictions", "true: cat", "75.0 %", "photo.png", "Which expert got which patch",
+                           "Experts and the patches that matter", "<b>100</b> 25", "<b>88</b> 0", "50.0 %"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 
