@@ -53,9 +53,10 @@ class PatternModel {
   // Sample i of a part is a pure function of (seed, part, i).
   PatternSamples draw(const std::string& part, int64_t count) const;
 
-  const at::Tensor& patterns() const { return patterns_; }  // [c,d] fp64: o_1 .. o_c
-  double delta() const;                                     // 1 / (1 - max(delta_d², delta_r²)), equation 9
-  double largest_diameter() const;                          // kappa sqrt((1 - delta_r²) / (d p²))
+  int64_t sets() const { return static_cast<int64_t>(options_.sets.size()); }  // p
+  const at::Tensor& patterns() const { return patterns_; }                     // [c,d] fp64: o_1 .. o_c
+  double delta() const;             // 1 / (1 - max(delta_d², delta_r²)), equation 9
+  double largest_diameter() const;  // kappa sqrt((1 - delta_r²) / (d p²))
 
  private:
   PatternModelOptions options_;

@@ -1,4 +1,12 @@
 light_sources(
+  theory/log_slope.cpp
   theory/pmoe_bounds.cpp
   theory/pmoe_operations.cpp)
-torch_sources(theory/pattern_model.cpp)
+torch_sources(
+  theory/linear_classifier.cpp
+  theory/pattern_model.cpp
+  theory/pattern_sweeps.cpp
+  theory/router_gradient.cpp
+  theory/router_start.cpp
+  theory/router_training.cpp
+  theory/value_function.cpp)

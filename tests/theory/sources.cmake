@@ -1,4 +1,9 @@
 light_tests(
+  theory/log_slope_test.cpp
   theory/pmoe_bounds_test.cpp
   theory/pmoe_operations_test.cpp)
-torch_tests(theory/pattern_model_test.cpp)
+torch_tests(
+  theory/linear_classifier_test.cpp
+  theory/pattern_model_test.cpp
+  theory/router_theory_test.cpp
+  theory/value_function_test.cpp)
