@@ -1,4 +1,5 @@
 light_sources(
+  theory/line_fit.cpp
   theory/log_slope.cpp
   theory/pmoe_bounds.cpp
   theory/pmoe_operations.cpp)

@@ -1,4 +1,5 @@
 light_tests(
+  theory/line_fit_test.cpp
   theory/log_slope_test.cpp
   theory/pmoe_bounds_test.cpp
   theory/pmoe_operations_test.cpp)
