@@ -1,5 +1,6 @@
 // Separate training of pMoE through the program: a router trained alone, then the experts behind it (algorithm 1 of the
 // paper), on grids of glyphs.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
