@@ -8,9 +8,8 @@ namespace sparsight {
 
 const std::vector<Figure>& figures() {
   static const std::vector<Figure> all = {
-      pmoe_fig3(),
-      pmoe_table1(),
-      pmoe_bounds_table(),
+      pmoe_fig3(), pmoe_fig4(), pmoe_fig4_code(), pmoe_fig5(),   pmoe_fig6(),
+      pmoe_fig7(), pmoe_fig8(), pmoe_fig9(),      pmoe_table1(), pmoe_bounds_table(),
   };
   return all;
 }

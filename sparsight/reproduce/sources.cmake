@@ -15,3 +15,13 @@ light_sources(
   reproduce/pmoe/bounds.cpp
   reproduce/pmoe/fig3.cpp
   reproduce/pmoe/table1.cpp)
+torch_sources(
+  reproduce/pmoe/digit_runs.cpp
+  reproduce/pmoe/fig4.cpp
+  reproduce/pmoe/fig5.cpp
+  reproduce/pmoe/fig6.cpp
+  reproduce/pmoe/fig7.cpp
+  reproduce/pmoe/fig8.cpp
+  reproduce/pmoe/fig9.cpp
+  reproduce/pmoe/found_cells.cpp
+  reproduce/pmoe/joint_sweep.cpp)

@@ -6,8 +6,15 @@
 
 namespace sparsight {
 
-Figure pmoe_fig3();    // what a composite of digits looks like
-Figure pmoe_table1();  // multiply-adds of training, counted beside the formulas
+Figure pmoe_fig3();       // what a composite of digits looks like
+Figure pmoe_fig4();       // accuracy against samples
+Figure pmoe_fig4_code();  // the same with the constants of the paper's code
+Figure pmoe_fig5();       // success against samples and patches taken, separate training
+Figure pmoe_fig6();       // accuracy against experts, joint training
+Figure pmoe_fig7();       // accuracy against patches taken, joint training
+Figure pmoe_fig8();       // what separately trained routers find
+Figure pmoe_fig9();       // what jointly trained routers find
+Figure pmoe_table1();     // multiply-adds of training, counted beside the formulas
 // The theorems' bounds as products of powers, their ratios, and what the paper prints differently.
 Figure pmoe_bounds_table();
 
