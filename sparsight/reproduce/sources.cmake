@@ -14,8 +14,16 @@ light_sources(
 light_sources(
   reproduce/pmoe/bounds.cpp
   reproduce/pmoe/fig3.cpp
-  reproduce/pmoe/table1.cpp)
+  reproduce/pmoe/figure_parts.cpp
+  reproduce/pmoe/router_start.cpp
+  reproduce/pmoe/sample_search.cpp
+  reproduce/pmoe/table1.cpp
+  reproduce/pmoe/theory_figures.cpp)
 torch_sources(
+  reproduce/pmoe/activation_stability.cpp
+  reproduce/pmoe/assumption_figure.cpp
+  reproduce/pmoe/descent.cpp
+  reproduce/pmoe/descent_figure.cpp
   reproduce/pmoe/digit_runs.cpp
   reproduce/pmoe/fig4.cpp
   reproduce/pmoe/fig5.cpp
@@ -24,4 +32,16 @@ torch_sources(
   reproduce/pmoe/fig8.cpp
   reproduce/pmoe/fig9.cpp
   reproduce/pmoe/found_cells.cpp
-  reproduce/pmoe/joint_sweep.cpp)
+  reproduce/pmoe/gradients_figure.cpp
+  reproduce/pmoe/joint_sweep.cpp
+  reproduce/pmoe/large_gradients.cpp
+  reproduce/pmoe/linear_figure.cpp
+  reproduce/pmoe/pattern_runs.cpp
+  reproduce/pmoe/router_mean.cpp
+  reproduce/pmoe/router_rates.cpp
+  reproduce/pmoe/router_spread.cpp
+  reproduce/pmoe/routing_monitor.cpp
+  reproduce/pmoe/sample_figures.cpp
+  reproduce/pmoe/spurious_figure.cpp
+  reproduce/pmoe/stability_figure.cpp
+  reproduce/pmoe/value_bounds.cpp)

@@ -1,0 +1,44 @@
+#include "sparsight/reproduce/pmoe/descent.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/theory/value_function.h"
+
+namespace sparsight {
+
+std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& distribution, const PatchSet& test,
+                                 int64_t steps, int64_t batch, double rate, uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  const PatchSet pool = draw_set(distribution, cat("descent.", seed), steps * batch);
+  const TwoLayerSetting setting = setting_of(run, pool);
+  const std::shared_ptr<PatchCnn> model = make_two_layer(setting, pool, {seed, seed});
+  if (run.form == "separate") PatchSgd(model, pool, setting.sgd, seed).train_routers();
+  const double gamma = 1 / (static_cast<double>(distribution.sets()) * std::sqrt(distribution.delta())),
+               m = static_cast<double>(run.experts * run.filters), k = static_cast<double>(run.experts),
+               l = static_cast<double>(run.form == "cnn" ? pool.patches : run.patches);
+  std::vector<DescentStep> found;
+  double before = mean_loss(*model, test);
+  for (int64_t step = 0; step < steps; ++step) {
+    const ValueFunction v = value_function(answers_of(*model, test), test.labels);
+    const double first = v.value[0] * v.value[0], second = v.value[1] * v.value[1];
+    DescentStep now;
+    now.v_squared = run.form == "cnn" ? std::max(first, second) : first + second;
+    now.lr =
+        rate * gamma * gamma * gamma * now.v_squared / m * (run.form == "joint" ? l * l * l / (k * k) : 1 / (l * l));
+    PatchSet here = pool;
+    const int64_t rows = batch * pool.patches;
+    here.table = pool.table.narrow(0, step * rows, rows);
+    here.labels = pool.labels.narrow(0, step * batch, batch);
+    here.place = pool.place.narrow(0, step * batch, batch);
+    one_step(model, here, now.lr);
+    const double after = mean_loss(*model, test);
+    now.drop = before - after;
+    before = after;
+    found.push_back(now);
+  }
+  return found;
+}
+
+}  // namespace sparsight
