@@ -48,7 +48,11 @@ const std::vector<SampleSweep>& sample_sweeps() {
 }
 
 constexpr double kTarget = 0.95;
-const std::vector<int64_t> kSizes = {4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
+// The sizes that are tried.
+std::vector<int64_t> sizes_of(const FigureRun& run) {
+  if (run.scale == Scale::smoke) return {16, 64, 256};
+  return {4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
+}
 
 bool reaches_target(const std::string& model, const std::string& axis, double value, int64_t samples, uint64_t seed) {
   PatternSweep data;
@@ -80,15 +84,16 @@ Figure sweep_figure(const SampleSweep& sweep) {
     const size_t values = by_scale<size_t>(run, 2, sweep.values.size(), sweep.values.size());
     for (const std::string& model : sweep.models)
       for (size_t i = 0; i < values; ++i)
-        jobs.push_back({{"model", model}, {sweep.axis, sweep.values[i]}, {"trials", by_scale<int64_t>(run, 2, 7, 21)}});
+        jobs.push_back({{"model", model}, {sweep.axis, sweep.values[i]}, {"trials", by_scale<int64_t>(run, 1, 7, 21)}});
     return jobs;
   };
-  figure.measure = [axis = sweep.axis](const Json& settings, const FigureRun&) {
+  figure.measure = [axis = sweep.axis](const Json& settings, const FigureRun& run) {
     const auto model = settings.at("model").get<std::string>();
     const auto value = settings.at(axis).get<double>();
-    const auto found = smallest_size(kSizes, settings.at("trials").get<int64_t>(), [&](int64_t samples, int64_t trial) {
-      return reaches_target(model, axis, value, samples, static_cast<uint64_t>(trial));
-    });
+    const auto found =
+        smallest_size(sizes_of(run), settings.at("trials").get<int64_t>(), [&](int64_t samples, int64_t trial) {
+          return reaches_target(model, axis, value, samples, static_cast<uint64_t>(trial));
+        });
     return found ? Json{{"samples", *found}} : Json{{"samples", nullptr}};
   };
   figure.claims = [sweep](const ResultTable& table, const FigureRun& run) {
@@ -104,7 +109,7 @@ Figure sweep_figure(const SampleSweep& sweep) {
         order.measured += cat(order.measured.empty() ? "" : ", ", shown_number(samples), " at ", shown_number(x));
       }
       if (std::ssize(points) < 2)
-        order.measured = cat("not reached with ", kSizes.back(), " samples");
+        order.measured = cat("not reached with ", sizes_of(run).back(), " samples");
       else if (run.scale != Scale::smoke)
         order.holds = rises;
       claims.push_back(order);
