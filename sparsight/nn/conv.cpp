@@ -1,20 +1,47 @@
 #include "sparsight/nn/conv.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "sparsight/nn/glorot.h"
+
 namespace sparsight {
+namespace {
+
+// Zeros that "same" adds to an axis of `side`, both edges together.
+int64_t same_padding(int64_t side, const ConvOptions& options) {
+  const int64_t places = (side + options.stride - 1) / options.stride;
+  return std::max<int64_t>(0, (places - 1) * options.stride + options.kernel - side);
+}
+
+}  // namespace
 
 ConvImpl::ConvImpl(const ConvOptions& options)
     : weight(register_parameter("weight", parameter_zeros({options.out, options.in, options.kernel, options.kernel}))),
-      options_(options) {}
+      options_(options) {
+  if (options.bias) bias = register_parameter("bias", parameter_zeros({options.out}));
+}
 
 at::Tensor ConvImpl::forward(const at::Tensor& x) {
-  return at::conv2d(x, weight, {}, options_.stride, options_.kernel / 2);
+  if (options_.padding == ConvPadding::centred)
+    return at::conv2d(x, weight, bias, options_.stride, options_.kernel / 2);
+  const int64_t rows = same_padding(x.size(2), options_), columns = same_padding(x.size(3), options_);
+  if (rows % 2 == 0 && columns % 2 == 0)
+    return at::conv2d(x, weight, bias, options_.stride, at::IntArrayRef({rows / 2, columns / 2}));
+  const at::Tensor padded = at::constant_pad_nd(x, {columns / 2, columns - columns / 2, rows / 2, rows - rows / 2});
+  return at::conv2d(padded, weight, bias, options_.stride);
 }
 
 void ConvImpl::initialize(const InitRandom& random) {
-  const auto fan_out = static_cast<double>(options_.out * options_.kernel * options_.kernel);
-  init_normal(weight, std::sqrt(2 / fan_out), random.stream("weight"));
+  const int64_t places = options_.kernel * options_.kernel, fan_in = options_.in * places,
+                fan_out = options_.out * places;
+  const RandomStream stream = random.stream("weight");
+  if (options_.init == ConvInit::glorot_uniform)
+    init_glorot_uniform(weight, fan_in, fan_out, stream);
+  else
+    init_normal(weight, std::sqrt(2 / static_cast<double>(fan_out)), stream);
+  const torch::NoGradGuard no_grad;
+  if (bias.defined()) bias.zero_();
 }
 
 }  // namespace sparsight

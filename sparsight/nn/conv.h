@@ -1,4 +1,4 @@
-// A 3x3 or 1x1 convolution without bias (a normalisation follows it), named and shaped as torch.nn.Conv2d.
+// A 3x3 or 1x1 convolution, named and shaped as torch.nn.Conv2d.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -7,19 +7,30 @@
 
 namespace sparsight {
 
+// centred: kernel / 2 zeros on each edge. same: as few zeros as give ceil(H/stride) places, TensorFlow's "same"; where
+// their number is odd, the bottom and the right edge get one more. A 3x3 kernel with stride 2 on an even side has none
+// at the top and one at the bottom.
+enum class ConvPadding { centred, same };
+// he_normal: N(0, 2/fan_out), He et al. 2015. glorot_uniform: nn/glorot.h.
+enum class ConvInit { he_normal, glorot_uniform };
+
 struct ConvOptions {
   int64_t in = 0, out = 0;  // channels
-  int64_t kernel = 3;       // odd; padded by kernel / 2
+  int64_t kernel = 3;       // odd
   int64_t stride = 1;
+  bool bias = false;  // a normalisation follows, mostly
+  ConvPadding padding = ConvPadding::centred;
+  ConvInit init = ConvInit::he_normal;
 };
 
 class ConvImpl : public torch::nn::Module, public Initialized {
  public:
   explicit ConvImpl(const ConvOptions& options);
   at::Tensor forward(const at::Tensor& x);             // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
-  void initialize(const InitRandom& random) override;  // N(0, 2/fan_out), He et al. 2015
+  void initialize(const InitRandom& random) override;  // weight as options.init says, bias 0
 
   at::Tensor weight;  // [out,in,kernel,kernel]
+  at::Tensor bias;    // [out] or undefined
 
  private:
   ConvOptions options_;

@@ -6,7 +6,9 @@ light_sources(
   nn/position_embedding.cpp)
 torch_sources(
   nn/attention.cpp
+  nn/batch_norm.cpp
   nn/conv.cpp
+  nn/glorot.cpp
   nn/init.cpp
   nn/linear.cpp
   nn/mlp.cpp

@@ -2,6 +2,8 @@ light_tests(nn/parameter_memory_test.cpp)
 torch_tests(
   nn/attention_scores_test.cpp
   nn/attention_test.cpp
+  nn/batch_norm_test.cpp
+  nn/conv_test.cpp
   nn/dropout_test.cpp
   nn/init_test.cpp
   nn/norm_test.cpp

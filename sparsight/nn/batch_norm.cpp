@@ -1,0 +1,36 @@
+#include "sparsight/nn/batch_norm.h"
+
+namespace sparsight {
+
+at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
+                      bool training) {
+  const at::ScalarType type = at::isReducedFloatingType(x.scalar_type()) ? torch::kFloat : x.scalar_type();
+  at::Tensor mean = norm.running_mean.to(type), var = norm.running_var.to(type);
+  const at::Tensor y = at::batch_norm(x.to(type), norm.weight.to(type), norm.bias.to(type), mean, var, training,
+                                      1 - options.momentum, options.epsilon, /*cudnn_enabled=*/false);
+  if (training && !mean.is_same(norm.running_mean)) {
+    const torch::NoGradGuard no_grad;
+    at::Tensor(norm.running_mean).copy_(mean);
+    at::Tensor(norm.running_var).copy_(var);
+  }
+  return y.to(x.scalar_type());
+}
+
+BatchNormImpl::BatchNormImpl(const BatchNormOptions& options) : options_(options) {
+  tensors.weight = register_parameter("weight", torch::ones({options.channels}));
+  tensors.bias = register_parameter("bias", torch::zeros({options.channels}));
+  tensors.running_mean = register_buffer("running_mean", torch::zeros({options.channels}));
+  tensors.running_var = register_buffer("running_var", torch::ones({options.channels}));
+}
+
+at::Tensor BatchNormImpl::forward(const at::Tensor& x) { return batch_norm(x, tensors, options_, is_training()); }
+
+void BatchNormImpl::initialize(const InitRandom&) {
+  const torch::NoGradGuard no_grad;
+  tensors.weight.fill_(1);
+  tensors.bias.zero_();
+  tensors.running_mean.zero_();
+  tensors.running_var.fill_(1);
+}
+
+}  // namespace sparsight

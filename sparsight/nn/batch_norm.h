@@ -1,0 +1,43 @@
+// Batch normalisation of feature maps. While training, a channel's mean and variance are those of the whole batch: an
+// image's result then depends on the rest of its batch. In evaluation the running averages take their place.
+#pragma once
+
+#include <torch/nn/pimpl.h>
+
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+// Defaults of Keras, which the wide residual networks of pMoE were trained with. momentum: the share of the old running
+// average that a batch leaves (torch's momentum is 1 - it).
+struct BatchNormOptions {
+  int64_t channels = 0;
+  double epsilon = 1e-3;
+  double momentum = 0.99;
+};
+
+// The tensors of one batch norm, each [C].
+struct BatchNormTensors {
+  at::Tensor weight, bias, running_mean, running_var;
+};
+
+// x: [B,C,...] of any floating type; computed in fp32 at least. While training, the running averages are updated in
+// place, with the unbiased variance, as torch and TensorFlow's fused kernel do. Returns x's shape and type.
+at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
+                      bool training);
+
+// Named as torch.nn.BatchNorm2d, without its count of batches.
+class BatchNormImpl : public torch::nn::Module, public Initialized {
+ public:
+  explicit BatchNormImpl(const BatchNormOptions& options);
+  at::Tensor forward(const at::Tensor& x);             // [B,C,H,W] -> [B,C,H,W]
+  void initialize(const InitRandom& random) override;  // ones and zeros; running mean 0, variance 1
+
+  BatchNormTensors tensors;  // parameters "weight" and "bias", buffers "running_mean" and "running_var"
+
+ private:
+  BatchNormOptions options_;
+};
+TORCH_MODULE(BatchNorm);
+
+}  // namespace sparsight

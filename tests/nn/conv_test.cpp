@@ -1,0 +1,67 @@
+#include "sparsight/nn/conv.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/nn/glorot.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight::conv_test {
+
+// A 3x3 kernel of ones that counts: 1 for each pixel of the image that a window sees.
+at::Tensor counted(int64_t side, int64_t stride, ConvPadding padding) {
+  Conv conv(ConvOptions{1, 1, 3, stride, true, padding});
+  const torch::NoGradGuard no_grad;
+  conv->weight.fill_(1);
+  return conv->forward(torch::ones({1, 1, side, side}))[0][0];
+}
+
+at::Tensor table(std::vector<std::vector<double>> rows) {
+  std::vector<at::Tensor> all;
+  for (const auto& row : rows) all.push_back(torch::tensor(row, torch::kFloat));
+  return torch::stack(all);
+}
+
+// Stride 2 on 4 pixels: "same" starts windows at pixels 0 and 2, of which the second one hangs over the end by one;
+// centred padding starts them at -1 and 1.
+TEST(Conv, P29_SamePaddingAtStrideTwoIsBelowAndToTheRight) {
+  EXPECT_TRUE(torch::equal(counted(4, 2, ConvPadding::same), table({{9, 6}, {6, 4}})));
+  EXPECT_TRUE(torch::equal(counted(4, 2, ConvPadding::centred), table({{4, 6}, {6, 9}})));
+  // On odd sides, and at stride 1, both are alike.
+  for (const auto& [side, stride] : {std::pair{5, 2}, {5, 1}, {4, 1}})
+    EXPECT_TRUE(torch::equal(counted(side, stride, ConvPadding::same), counted(side, stride, ConvPadding::centred)));
+}
+
+TEST(Conv, A1x1KernelTakesEverySecondPixelAtStrideTwo) {
+  Conv conv(ConvOptions{1, 1, 1, 2, false, ConvPadding::same});
+  const torch::NoGradGuard no_grad;
+  conv->weight.fill_(1);
+  const at::Tensor x = torch::arange(16, torch::kFloat).view({1, 1, 4, 4});
+  EXPECT_TRUE(torch::equal(conv->forward(x)[0][0], table({{0, 2}, {8, 10}})));
+}
+
+TEST(Conv, GradientsFollowDifferencesWhereEdgesDiffer) {
+  Conv conv(ConvOptions{2, 3, 3, 2, true, ConvPadding::same, ConvInit::glorot_uniform});
+  initialize(*conv, 1);
+  conv->to(torch::kDouble);
+  const at::Tensor x = test::random_tensor({2, 2, 4, 6}, 1), pull = test::random_tensor({2, 3, 2, 3}, 2);
+  std::vector<at::Tensor> inputs = conv->parameters();
+  inputs.push_back(x);
+  EXPECT_LT(test::gradient_error([&] { return (conv->forward(x) * pull).sum(); }, inputs), 1e-8);
+}
+
+// limit = sqrt(6 / (9 * 16 + 9 * 160)) = 0.061546 for 16 -> 160 channels; the variance is limit² / 3 = 1 / 792.
+TEST(Conv, StartsAsGlorotAndBengioSay) {
+  Conv conv(ConvOptions{16, 160, 3, 1, true, ConvPadding::same, ConvInit::glorot_uniform});
+  initialize(*conv, 3);
+  EXPECT_LE(conv->weight.abs().max().item<double>(), 0.061546);
+  EXPECT_GT(conv->weight.abs().max().item<double>(), 0.0615);
+  EXPECT_NEAR(conv->weight.var().item<double>() * 792, 1, 0.02);
+  EXPECT_EQ(conv->bias.abs().max().item<double>(), 0);
+  GlorotLinear head(640, 1);  // sqrt(6 / 641) = 0.096749
+  initialize(*head, 3);
+  EXPECT_LE(head->weight.abs().max().item<double>(), 0.096749);
+  EXPECT_GT(head->weight.abs().max().item<double>(), 0.095);
+}
+
+}  // namespace sparsight::conv_test
