@@ -3,6 +3,7 @@
 #include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/experts/linear_experts.h"
 #include "sparsight/moe/experts/mlp_experts.h"
+#include "sparsight/moe/experts/norm_conv_experts.h"
 #include "sparsight/moe/experts/swiglu_experts.h"
 #include "sparsight/moe/losses/entropy.h"
 #include "sparsight/moe/losses/importance.h"
@@ -98,6 +99,9 @@ Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
     r.add<LinearExpertsOptions>("linear", "one linear map", construct<LinearExperts>);
     r.add<ConvExpertsOptions>("conv", "small CNNs on patches: convolution, activation, pooling, linear map",
                               construct<ConvExperts>);
+    r.add<NormConvExpertsOptions>(
+        "norm_conv", "batch norm, ReLU and convolution on patches, each expert its own channels (WRN-pMoE)",
+        construct<NormConvExperts>);
     return r;
   }();
   return registry;

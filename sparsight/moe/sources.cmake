@@ -30,6 +30,7 @@ torch_sources(
   moe/experts/linear_experts.cpp
   moe/experts/mlp_experts.cpp
   moe/experts/moe_mlp.cpp
+  moe/experts/norm_conv_experts.cpp
   moe/experts/patch_conv.cpp
   moe/experts/recompute.cpp
   moe/experts/swiglu_experts.cpp

@@ -3,6 +3,7 @@ torch_tests(
   moe/experts/expert_dropout_test.cpp
   moe/experts/expert_kinds_test.cpp
   moe/experts/moe_mlp_test.cpp
+  moe/experts/norm_conv_experts_test.cpp
   moe/experts/patch_conv_test.cpp
   moe/experts/recompute_test.cpp
   moe/losses/balance_losses_test.cpp

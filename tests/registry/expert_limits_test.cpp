@@ -35,6 +35,7 @@ std::vector<ExpertForm> expert_forms() {
   forms.push_back({"recomputed_swiglu", "swiglu", {{"recompute", true}, {"bias", true}}});
   forms.push_back({"pixel_conv", "conv", {{"channels", 2}, {"kernel", 1}}});
   forms.push_back({"padded_conv", "conv", {{"channels", 2}, {"kernel", 2}, {"padding", 1}, {"bias", true}}});
+  forms.push_back({"pixel_norm_conv", "norm_conv", {{"kernel", 1}, {"gate", "output"}}});
   return forms;
 }
 
@@ -53,7 +54,7 @@ class ExpertsAtTheirLimits : public ::testing::TestWithParam<ExpertForm> {
   // Without relu, whose derivative jumps where rounding takes a sum to the other side of 0.
   std::shared_ptr<MoeLayer> smooth_layer(at::ScalarType type) const {
     LayerForm form{.kind = GetParam().kind, .kind_settings = GetParam().settings};
-    if (form.kind == "conv") form.kind_settings["activation"] = "gelu";
+    if (form.kind.ends_with("conv")) form.kind_settings["activation"] = "gelu";
     auto made = make_layer(form);
     made->to(type);
     return made;

@@ -33,6 +33,9 @@ inline std::shared_ptr<MoeLayer> make_layer(const LayerForm& form, uint64_t seed
                                       {"router", router}});
   auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", form.width, form.hidden});
   initialize(*layer, seed);
+  // A batch norm looks at all rows of its expert while training; in evaluation, where each row is by itself, its
+  // experts are held to what all others are.
+  if (form.kind == "norm_conv") layer->experts().eval();
   const torch::NoGradGuard no_grad;
   for (auto& p : layer->named_parameters())  // some start at 0
     p.value().add_(random_tensor(p.value().sizes(), 77 + seed, torch::kFloat) * 0.2);

@@ -1,23 +1,10 @@
 #include "sparsight/moe/experts/conv_experts.h"
 
-#include <cmath>
-
 #include "sparsight/core/error.h"
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
 namespace {
-
-PatchShape square_patch(int64_t channels, int64_t width) {
-  if (channels == 0) channels = width;
-  const int64_t pixels = width / channels;
-  const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(pixels))) : 0;
-  if (side * side * channels != width)
-    fail_usage("[experts] channels = ", channels, ": a row of ", width,
-               " numbers is no square patch of so many channels; choose channels so that ", width,
-               " / channels is a square number, or 0 for a patch of one pixel");
-  return {channels, side, side};
-}
 
 PatchKernel kernel_for(const ConvExpertsOptions& options, const PatchShape& patch) {
   const PatchKernel kernel{options.kernel == 0 ? patch.height : options.kernel, options.padding, options.stride};

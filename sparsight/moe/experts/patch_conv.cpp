@@ -1,5 +1,7 @@
 #include "sparsight/moe/experts/patch_conv.h"
 
+#include <cmath>
+
 #include "sparsight/core/error.h"
 #include "sparsight/ops/grouped_linear.h"
 
@@ -20,6 +22,17 @@ at::Tensor windows(const at::Tensor& rows, const PatchShape& patch, const PatchK
 }
 
 }  // namespace
+
+PatchShape square_patch(int64_t channels, int64_t width) {
+  if (channels == 0) channels = width;
+  const int64_t pixels = width / channels;
+  const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(pixels))) : 0;
+  if (side * side * channels != width)
+    fail_usage("[experts] channels = ", channels, ": a row of ", width,
+               " numbers is no square patch of so many channels; choose channels so that ", width,
+               " / channels is a square number, or 0 for a patch of one pixel");
+  return {channels, side, side};
+}
 
 int64_t kernel_places(const PatchShape& patch, const PatchKernel& kernel) {
   return places(patch.height, kernel) * places(patch.width, kernel);

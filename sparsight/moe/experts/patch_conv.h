@@ -10,6 +10,9 @@ struct PatchShape {
   int64_t channels = 0, height = 0, width = 0;  // channels * height * width numbers a row
 };
 
+// The square patch of `channels` (0: one pixel) that a row of `width` numbers is. Raises UsageError where it is none.
+PatchShape square_patch(int64_t channels, int64_t width);
+
 struct PatchKernel {
   int64_t side = 0;     // square; at most the padded patch
   int64_t padding = 0;  // zeros on each edge of every patch: a patch does not see its neighbours

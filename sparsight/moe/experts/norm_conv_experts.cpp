@@ -1,0 +1,139 @@
+#include "sparsight/moe/experts/norm_conv_experts.h"
+
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/experts/expert_parameters.h"
+#include "sparsight/nn/glorot.h"
+#include "sparsight/nn/patches.h"
+
+namespace sparsight {
+namespace {
+
+// [R] int64: the expert of each row.
+at::Tensor expert_of_rows(const at::Tensor& offsets) {
+  const at::Tensor counts = offsets.diff();
+  return at::repeat_interleave(at::arange(counts.size(0), counts.options()), counts);
+}
+
+}  // namespace
+
+void NormConvExpertsOptions::declare(OptionSet& set) {
+  set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
+  set.integer("kernel", &kernel, {1, 1023}, "side of the convolution's kernel, odd");
+  set.choice("path", &path, {"gathered", "dense"},
+             "convolve only the patches taken, each by itself, or the whole map with the others set to 0, as the "
+             "paper's code does");
+  set.choice("gate", &gate, {"input", "output"}, "what the gate multiplies: the patch, as in the code, or the answer");
+  set.choice("activation", &activation, activation_names(), "activation between batch norm and convolution");
+  set.real("epsilon", &epsilon, {0, 1}, "added to the variances of the batch norm");
+  set.real("momentum", &momentum, {0, 1}, "share of a running average that a batch leaves");
+}
+
+NormConvExperts::NormConvExperts(const NormConvExpertsOptions& options, const ExpertShape& shape)
+    : options_(options),
+      patch_(square_patch(options.channels, shape.width)),
+      activation_(parse_activation(options.activation)),
+      experts_(shape.experts) {
+  if (options.kernel % 2 == 0) fail_usage("[experts] kernel must be odd, got ", options.kernel);
+  if (options.path == "dense" && options.gate == "output")
+    fail_usage("[experts] gate = \"output\" goes with path = \"gathered\" only: the dense path multiplies the map");
+  const int64_t places = patch_.height * patch_.width, outputs = shape.output_width();
+  if (outputs % (places * experts_) != 0)
+    fail_usage("[experts] the experts share out the channels of the layer's answer: ", outputs, " numbers a patch are ",
+               static_cast<double>(outputs) / static_cast<double>(places), " channels of ", places,
+               " places, which [moe] experts = ", experts_, " does not divide; choose another number of experts");
+  filters_ = outputs / (places * experts_);
+  const int64_t taps = patch_.channels * options.kernel * options.kernel;
+  w1 = register_parameter("w1", parameter_zeros({experts_, taps, filters_}));
+  b1 = register_parameter("b1", parameter_zeros({experts_, filters_}));
+  norm_weight = register_parameter("norm_weight", parameter_zeros({experts_, patch_.channels}));
+  norm_bias = register_parameter("norm_bias", parameter_zeros({experts_, patch_.channels}));
+  running_mean = register_buffer("running_mean", torch::zeros({experts_, patch_.channels}));
+  running_var = register_buffer("running_var", torch::ones({experts_, patch_.channels}));
+}
+
+at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert) {
+  const BatchNormTensors norm{norm_weight[expert], norm_bias[expert], running_mean[expert], running_var[expert]};
+  return activate(batch_norm(maps, norm, {patch_.channels, options_.epsilon, options_.momentum}, is_training()),
+                  activation_);
+}
+
+at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& offsets) {
+  const at::ScalarType type = expert_type(rows);
+  const at::Tensor patches = rows.to(type).view({rows.size(0), patch_.channels, -1});  // [R,C,L]
+  std::vector<at::Tensor> parts;
+  const at::Tensor ends = offsets.to(torch::kCPU, torch::kLong).contiguous();
+  const int64_t* end = ends.data_ptr<int64_t>();
+  for (int64_t e = 0; e < experts_; ++e)
+    if (end[e + 1] > end[e]) parts.push_back(normalised(patches.slice(0, end[e], end[e + 1]), e));
+  // Without rows the parameters stay in the graph, for gradients of 0.
+  const at::Tensor ready =
+      parts.empty() ? patches * norm_weight.sum().to(type) + norm_bias.sum().to(type) : at::cat(parts);
+  const at::Tensor maps = patch_conv(ready.flatten(1), offsets, w1.to(type), b1.to(type), patch_,
+                                     {options_.kernel, options_.kernel / 2, 1});  // [R,L,F]
+  return maps.transpose(1, 2).flatten(1);
+}
+
+// slot: [R], of each answer: token * E + expert, each at most once.
+at::Tensor NormConvExperts::placed(const at::Tensor& answers, const at::Tensor& slot, int64_t tokens) const {
+  return at::zeros({tokens * experts_, answers.size(1)}, answers.options())
+      .index_copy(0, slot, answers)
+      .view({tokens, experts_ * answers.size(1)});
+}
+
+at::Tensor NormConvExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+  const at::Tensor row = at::arange(rows.size(0), offsets.options());
+  return placed(answers(rows, offsets), row * experts_ + expert_of_rows(offsets), rows.size(0));
+}
+
+at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& routing) {
+  const at::Tensor gate = row_gates(routing).unsqueeze(1).to(tokens.scalar_type());
+  at::Tensor rows = gather_rows(tokens, routing_map(routing));
+  if (options_.gate == "input") rows = rows * gate;
+  at::Tensor out = answers(rows, routing.offsets);
+  if (options_.gate == "output") out = out * gate.to(out.scalar_type());
+  const at::Tensor slot = (routing.token * experts_ + routing.expert).index_select(0, routing.order);
+  return placed(out, slot, tokens.size(0)).to(tokens.scalar_type());
+}
+
+at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routing) {
+  const TokenLayout& layout = routing.layout;
+  if (layout.prefix != 0 || layout.grid_height * layout.grid_width != layout.per_image || routing.valid.defined())
+    fail("[experts] path = \"dense\" needs tokens that are all the patches of a map; choose path = \"gathered\"");
+  const int64_t side = patch_.height, height = layout.grid_height * side, width = layout.grid_width * side;
+  const at::ScalarType type = expert_type(tokens);
+  const at::Tensor maps = patches_to_images(tokens.view({layout.images, layout.per_image, -1}), side, height, width);
+  const at::Tensor slot = (routing.expert * routing.tokens + routing.token).index_select(0, routing.order);
+  const at::Tensor gates = at::zeros({experts_ * routing.tokens}, routing.gate.options())
+                               .index_copy(0, slot, row_gates(routing))
+                               .view({experts_, layout.images, layout.grid_height, layout.grid_width});
+  const at::Tensor weight = w1.to(type), bias = b1.to(type);
+  std::vector<at::Tensor> out;
+  for (int64_t e = 0; e < experts_; ++e) {
+    const at::Tensor gate = at::upsample_nearest2d(gates[e].unsqueeze(1), {height, width});  // [B,1,H,W]
+    const at::Tensor taken = normalised(maps.to(type) * gate.to(type), e);
+    const at::Tensor filters = weight[e].t().reshape({filters_, patch_.channels, options_.kernel, options_.kernel});
+    out.push_back(at::conv2d(taken, filters, bias[e], 1, options_.kernel / 2));
+  }
+  return image_patches(at::cat(out, 1), side).flatten(0, 1).to(tokens.scalar_type());
+}
+
+at::Tensor NormConvExperts::apply_routing(const at::Tensor& tokens, const Routing& routing,
+                                          const std::optional<ExpertRandom>&) {
+  return options_.path == "dense" && tokens.size(0) > 0 ? dense(tokens, routing) : gathered(tokens, routing);
+}
+
+void NormConvExperts::initialize(const InitRandom& random) {
+  const int64_t places = options_.kernel * options_.kernel;
+  init_glorot_uniform(w1, w1.size(1), filters_ * places, random.stream("w1"));
+  const torch::NoGradGuard no_grad;
+  b1.zero_();
+  norm_weight.fill_(1);
+  norm_bias.zero_();
+  running_mean.zero_();
+  running_var.fill_(1);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,67 @@
+// The experts of WRN-pMoE: batch norm, ReLU and a convolution, each expert with its own, on patches of a feature map
+// (Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional
+// Neural Networks", figure 18 and the authors' code). The experts share out the channels of the answer: expert e writes
+// channels e*F .. (e+1)*F-1 at the patch's place. Letters: moe/axes.md; F = output channels / E, whatever [moe] hidden
+// says; P = channels * kernel².
+//
+// Two ways to compute it, which are not the same:
+//   gathered  only patches that were taken are convolved, each as if zeros were around it. Patches that an expert did
+//             not take are 0 in its channels, and take no part in its batch norm.
+//   dense     as the code has it: the whole map times the gate of each patch (0 where it was not taken) goes through
+//             batch norm, ReLU and convolution. Windows cross the borders of patches, a patch that was not taken is
+//             what batch norm makes of 0, and nothing is saved.
+//
+// In training a row's answer depends on the other rows of its expert. There is no `recompute`: computing a batch norm
+// again would move its running averages again.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/moe/experts.h"
+#include "sparsight/moe/experts/patch_conv.h"
+#include "sparsight/nn/batch_norm.h"
+#include "sparsight/ops/activation.h"
+
+namespace sparsight {
+
+struct NormConvExpertsOptions {
+  int64_t channels = 0;
+  int64_t kernel = 3;
+  std::string path = "gathered";
+  std::string gate = "input";
+  std::string activation = "relu";
+  double epsilon = 1e-3;
+  double momentum = 0.99;
+  void declare(OptionSet& set);
+};
+
+// A row is a square patch: channels x side x side, flattened channel by channel; so is its answer, of E*F channels.
+class NormConvExperts : public Experts, public Initialized {
+ public:
+  // Raises UsageError where the widths are no square patches, or E does not divide the channels of the answer.
+  NormConvExperts(const NormConvExpertsOptions& options, const ExpertShape& shape);
+  // The gathered way, with gates of 1: 0 in the channels of other experts.
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
+  // Raises Error for path "dense" where tokens are not all the patches of a grid.
+  at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
+                           const std::optional<ExpertRandom>& random) override;
+  // Weights Glorot uniform, biases 0; batch norm 1 and 0.
+  void initialize(const InitRandom& random) override;
+
+  // The convolution: w1 [E,P,F], b1 [E,F]. The batch norm: parameters norm_weight, norm_bias and buffers running_mean,
+  // running_var, each [E,C].
+  at::Tensor w1, b1, norm_weight, norm_bias, running_mean, running_var;
+
+ private:
+  at::Tensor normalised(const at::Tensor& maps, int64_t expert);                               // [B,C,...], the same
+  at::Tensor answers(const at::Tensor& rows, const at::Tensor& offsets);                       // [R,D] -> [R,F*L]
+  at::Tensor placed(const at::Tensor& answers, const at::Tensor& slot, int64_t tokens) const;  // -> [N,E*F*L]
+  at::Tensor gathered(const at::Tensor& tokens, const Routing& routing);
+  at::Tensor dense(const at::Tensor& tokens, const Routing& routing);
+
+  NormConvExpertsOptions options_;
+  PatchShape patch_;
+  Activation activation_;
+  int64_t experts_, filters_;  // E, F
+};
+
+}  // namespace sparsight
