@@ -4,6 +4,7 @@
 #include "sparsight/models/mlp.h"
 #include "sparsight/models/patch_cnn.h"
 #include "sparsight/models/vit.h"
+#include "sparsight/models/wide_resnet.h"
 
 namespace sparsight {
 namespace {
@@ -25,6 +26,9 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
                            make_model<MlpModel, MlpModelOptions>);
     r.add<PatchCnnOptions>("patch_cnn", "two-layer CNN on patches, its filters shared out among experts (pMoE)",
                            make_model<PatchCnn, PatchCnnOptions>);
+    r.add<WideResnetOptions>("wide_resnet",
+                             "wide residual network with batch norm; its last convolution can be routed (WRN-pMoE)",
+                             make_model<WideResnet, WideResnetOptions>);
     return r;
   }();
   return registry;

@@ -8,4 +8,5 @@ torch_sources(
   models/register_models.cpp
   models/upcycle.cpp
   models/vit.cpp
-  models/vit_block.cpp)
+  models/vit_block.cpp
+  models/wide_resnet.cpp)

@@ -1,0 +1,127 @@
+#include "sparsight/models/wide_resnet.h"
+
+#include <algorithm>
+
+#include "sparsight/core/error.h"
+#include "sparsight/models/block_mlp.h"
+#include "sparsight/nn/patches.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kStemChannels = 16, kGroups = 3;
+
+BatchNorm norm_of(int64_t channels, const WideResnetOptions& options) {
+  return BatchNorm(BatchNormOptions{channels, options.norm_epsilon, options.norm_momentum});
+}
+
+Conv conv_of(int64_t in, int64_t out, const WideResnetOptions& options, int64_t kernel = 3, int64_t stride = 1) {
+  return Conv(ConvOptions{in, out, kernel, stride, /*bias=*/true,
+                          options.padding == "same" ? ConvPadding::same : ConvPadding::centred,
+                          ConvInit::glorot_uniform});
+}
+
+// Side of the patches of a map.
+int64_t patch_side(const WideResnetOptions& options, int64_t height, int64_t width) {
+  const int64_t side = options.patch > 0 ? options.patch : std::max<int64_t>(1, height / 4);
+  if (height % side != 0 || width % side != 0)
+    fail_usage("[model] patch = ", side, " does not divide the feature map of ", height, "x", width,
+               ", a quarter of the image's sides; choose a divisor of both sides, or resize the images");
+  return side;
+}
+
+}  // namespace
+
+void WideResnetOptions::declare(OptionSet& set) {
+  set.integer("depth", &depth, {10, 1000}, "layers, 6 n + 4 for n blocks in each of the three groups");
+  set.integer("widen", &widen, {1, 100}, "channels of the groups in units of 16, 32 and 64");
+  set.choice(
+      "padding", &padding, {"same", "centred"},
+      "zeros around maps at stride 2: one more at the bottom and right, as TensorFlow's \"same\", or on all edges "
+      "alike");
+  set.real("norm_epsilon", &norm_epsilon, {0, 1}, "added to the variances of batch norms");
+  set.real("norm_momentum", &norm_momentum, {0, 1}, "share of a batch norm's running average that a batch leaves");
+  set.integer(
+      "patch", &patch, {0, 4096},
+      "side of the square patches that the MoE layer routes, in places of the last feature map; 0: a quarter of "
+      "the map's");
+}
+
+WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& options) {
+  norm1_ = register_module("norm1", norm_of(shape.in, options));
+  conv1_ = register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride));
+  norm2_ = register_module("norm2", norm_of(shape.out, options));
+  conv2_ = register_module("conv2", conv_of(shape.out, shape.out, options));
+  if (shape.shortcut) shortcut_ = register_module("shortcut", conv_of(shape.in, shape.out, options, 1, shape.stride));
+}
+
+at::Tensor WideBlock::forward(const at::Tensor& x) {
+  const at::Tensor hidden = conv1_->forward(at::relu(norm1_->forward(x)));
+  const at::Tensor u = conv2_->forward(at::relu(norm2_->forward(hidden)));
+  return (shortcut_ ? shortcut_->forward(x) : x) + u;
+}
+
+WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe,
+                           int64_t side, const std::string& path)
+    : norm1_(register_module("norm1", norm_of(shape.in, options))),
+      conv1_(register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride))),
+      side_(side) {
+  const int64_t width = shape.out * side * side;  // of a token, and of the answer
+  moe_ = register_module(
+      "moe", std::make_shared<MoeLayer>(
+                 moe, MoePlace{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));
+}
+
+at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
+  const at::Tensor map = conv1_->forward(at::relu(norm1_->forward(x)));
+  TokenLayout layout;
+  layout.images = map.size(0);
+  layout.grid_height = map.size(2) / side_;
+  layout.grid_width = map.size(3) / side_;
+  layout.per_image = layout.grid_height * layout.grid_width;
+  MoeOutput moe =
+      moe_->forward(image_patches(map, side_).flatten(0, 1), layout, input.random, pool_info(input.info, layout));
+  take_results(moe, out);
+  const at::Tensor answers = moe.tokens.view({layout.images, layout.per_image, -1});
+  return patches_to_images(answers, side_, map.size(2), map.size(3));
+}
+
+WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& context) : image_(context.image) {
+  if (options.depth % 6 != 4) fail_usage("[model] depth must be 6 n + 4 (10, 16, 22, 28, ...), got ", options.depth);
+  const bool routed = context.moe.places(1)[0];
+  stem_ = register_module("stem", conv_of(image_.channels, kStemChannels, options));
+  const auto groups = register_module("groups", std::make_shared<torch::nn::Module>());
+  const int64_t blocks = options.depth / 6;
+  int64_t channels = kStemChannels, height = image_.height, width = image_.width;
+  for (int64_t g = 0; g < kGroups; ++g) {
+    const auto group = groups->register_module(cat(g), std::make_shared<torch::nn::Module>());
+    for (int64_t i = 0; i < blocks; ++i) {
+      const WideBlockShape shape{channels, options.widen * (int64_t{16} << g), g > 0 && i == 0 ? 2 : 1, i == 0};
+      channels = shape.out;
+      height = (height + shape.stride - 1) / shape.stride;
+      width = (width + shape.stride - 1) / shape.stride;
+      if (routed && g == kGroups - 1 && i == blocks - 1)
+        moe_block_ = group->register_module(
+            cat(i), std::make_shared<WideMoeBlock>(shape, options, context.moe, patch_side(options, height, width),
+                                                   cat("groups.", g, ".", i)));
+      else
+        blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));
+    }
+  }
+  norm_ = register_module("norm", norm_of(channels, options));
+  head_ = register_module("head", GlorotLinear(channels, image_.classes == 2 ? 1 : image_.classes));
+}
+
+ModelOutput WideResnet::run(const ModelInput& input) {
+  check_images(input.images, image_);
+  ModelOutput out;
+  at::Tensor x = stem_->forward(input.images);
+  for (const auto& block : blocks_) x = block->forward(x);
+  if (moe_block_) x = moe_block_->forward(x, input, out);
+  x = at::relu(norm_->forward(x)).mean({2, 3});
+  const at::Tensor f = as_logits(head_->forward(x));
+  out.logits = image_.classes == 2 ? torch::cat({torch::zeros_like(f), f}, 1) : f;
+  return out;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,88 @@
+// The wide residual network (Zagoruyko & Komodakis 2016, "Wide Residual Networks") with blocks that normalise first,
+// and WRN-pMoE made from it: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably
+// Sample-efficient for Convolutional Neural Networks", figures 17 and 18 and the authors' code.
+//
+//   stem      3x3 convolution to 16 channels
+//   groups    three of n blocks, depth = 6 n + 4; 16, 32 and 64 times `widen` channels; groups 1 and 2 halve the sides
+//   block     x + conv(relu(norm(conv(relu(norm(x)))))). In a group's first block a 1x1 convolution of x takes the
+//             place of x in the sum, in group 0, too; the other blocks of deeper networks add x itself (He et al. 2016,
+//             "Identity Mappings in Deep Residual Networks"; the paper's network of depth 10 has no such block)
+//   end       norm, relu, mean over the map, linear map
+//
+// With [moe] blocks = [0] or [-1] an MoE layer stands in place of the last block's second convolution and its norm, and
+// nothing is added to it: its tokens are the patches of the map that the block's first convolution leaves. Experts
+// "norm_conv" with router "patch_choice" and its gate "softmax_topl" are the paper's; any others can be chosen.
+// Letters: moe/axes.md.
+#pragma once
+
+#include <vector>
+
+#include "sparsight/models/image_model.h"
+#include "sparsight/moe/moe_layer.h"
+#include "sparsight/nn/batch_norm.h"
+#include "sparsight/nn/conv.h"
+#include "sparsight/nn/glorot.h"
+
+namespace sparsight {
+
+struct WideResnetOptions {
+  int64_t depth = 10;
+  int64_t widen = 10;
+  std::string padding = "same";
+  double norm_epsilon = 1e-3;
+  double norm_momentum = 0.99;
+  int64_t patch = 0;
+  void declare(OptionSet& set);
+};
+
+// One block's place in the network.
+struct WideBlockShape {
+  int64_t in = 0, out = 0;  // channels
+  int64_t stride = 1;
+  bool shortcut = false;  // a 1x1 convolution of the block's input; else the input itself
+};
+
+class WideBlock : public torch::nn::Module {
+ public:
+  WideBlock(const WideBlockShape& shape, const WideResnetOptions& options);
+  at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
+
+ private:
+  BatchNorm norm1_{nullptr}, norm2_{nullptr};
+  Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
+};
+
+// The last block of WRN-pMoE: moe(patches of conv(relu(norm(x)))).
+class WideMoeBlock : public torch::nn::Module {
+ public:
+  // side: of the patches, in places of the map. path: the block's, for the names of routings.
+  WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe, int64_t side,
+               const std::string& path);
+  at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // as WideBlock
+
+ private:
+  BatchNorm norm1_;
+  Conv conv1_;
+  std::shared_ptr<MoeLayer> moe_;
+  int64_t side_;
+};
+
+class WideResnet : public ImageModel {
+ public:
+  // Raises UsageError for a depth that is not 6 n + 4 and for patches that do not divide the map.
+  WideResnet(const WideResnetOptions& options, const ModelContext& context);
+
+ protected:
+  // Logits of two classes are (0, f), as in patch_cnn.h.
+  ModelOutput run(const ModelInput& input) override;
+
+ private:
+  ImageShape image_;
+  Conv stem_{nullptr};
+  std::vector<std::shared_ptr<WideBlock>> blocks_;
+  std::shared_ptr<WideMoeBlock> moe_block_;  // null in a dense network
+  BatchNorm norm_{nullptr};
+  GlorotLinear head_{nullptr};
+};
+
+}  // namespace sparsight
