@@ -30,6 +30,8 @@ void TrainOptions::declare(OptionSet& set) {
               "steps between checkpoints; 0 for after each evaluation");
   set.integer("patience", &patience, {0, 1000000},
               "stop after this many evaluations without a better validation accuracy; 0 to switch off");
+  set.choice("keep", &keep, {"best", "last"},
+             "the weights that are tested at the end: those of the best validation accuracy, or the last");
   set.choice("on_nan", &on_nan, {"stop", "skip"}, "what to do when the loss or gradient is not finite");
   set.text("init_from", &init_from, "weights to start from: .safetensors, .pt or .pth");
   set.real("upcycle_noise", &upcycle_noise, {0, 1e3},

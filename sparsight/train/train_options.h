@@ -30,6 +30,7 @@ struct TrainOptions {
   double checkpoint_minutes = 5;
   int64_t checkpoint_every = 0;
   int64_t patience = 0;
+  std::string keep = "best";
   std::string on_nan = "stop";
   std::string init_from;
   double upcycle_noise = 0;

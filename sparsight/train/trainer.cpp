@@ -178,10 +178,13 @@ void Trainer::evaluate_and_keep_best() {
   if (interrupted()) return;  // cut short: it is repeated after resuming
   progress_.evaluated_step = progress_.step;
   ++progress_.evaluations_since_best;
-  if (evaluation.accuracy > progress_.best_accuracy) {
+  const bool better = evaluation.accuracy > progress_.best_accuracy;
+  if (better) {
     progress_.best_accuracy = evaluation.accuracy;
-    progress_.best_step = progress_.step;
     progress_.evaluations_since_best = 0;
+  }
+  if (better || setup_.train.keep == "last") {
+    progress_.best_step = progress_.step;
     write_checkpoint(folder_.checkpoint("best"), weights_checkpoint());
   }
   metrics_->write(metrics_line(evaluation, "val", average_ ? "ema" : "model", progress_.step, epoch()));
