@@ -3,8 +3,10 @@
 
 #include "cli/config_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/analysis/model_cost.h"
 #include "sparsight/core/config_text.h"
 #include "sparsight/core/log.h"
+#include "sparsight/report/cost_table.h"
 #include "sparsight/train/run_config.h"
 
 namespace sparsight::cli {
@@ -30,6 +32,26 @@ void add_config(CLI::App& app) {
   check->callback([check_arguments] {
     check_arguments->resolved();
     log_info("the configuration is right");
+  });
+
+  struct CostArguments {
+    ConfigArguments config;
+    std::vector<int64_t> image{3, 64, 64};
+    int64_t classes = 2;
+  };
+  const auto cost_arguments = std::make_shared<CostArguments>();
+  CLI::App* cost = add_verb(*verb, "cost", "Print what the model's parts cost: parameters and multiply-adds",
+                            "sparsight config cost configs/pmoe/wrn.toml --image 3,64,64 --classes 2");
+  cost_arguments->config.declare(cost);
+  cost->add_option("--image", cost_arguments->image, "Channels, height and width of the images")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(CLI::Range(1, 4096));
+  cost->add_option("--classes", cost_arguments->classes, "Classes of the data")->check(CLI::Range(2, 1000000));
+  cost->callback([cost_arguments] {
+    const std::vector<int64_t>& image = cost_arguments->image;
+    const ImageShape shape{image[0], image[1], image[2], cost_arguments->classes};
+    std::cout << cost_table(model_cost(cost_arguments->config.resolved(), shape));
   });
 
   add_verb(*verb, "docs", "Print the reference of all settings as Markdown",

@@ -6,6 +6,10 @@ Cost linear_cost(int64_t inputs, int64_t outputs, bool bias) {
   return {inputs * outputs, inputs * outputs + (bias ? outputs : 0)};
 }
 
+Cost conv_cost(const ConvShape& conv) { return linear_cost(conv.in * conv.kernel * conv.kernel, conv.out, conv.bias); }
+
+Cost norm_cost(int64_t width) { return {0, 2 * width}; }
+
 Cost lstm_cost(int64_t inputs, int64_t units, int64_t projection) {
   const int64_t recurrent = projection > 0 ? projection : units;
   const Cost gates = linear_cost(inputs + recurrent, 4 * units, false);

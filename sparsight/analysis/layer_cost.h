@@ -21,6 +21,17 @@ constexpr Cost copies(Cost cost, int64_t count) { return {cost.multiply_adds * c
 // Per row of `inputs` numbers.
 Cost linear_cost(int64_t inputs, int64_t outputs, bool bias);
 
+// A square convolution, per place of the map that it makes; zeros around the map count as numbers.
+struct ConvShape {
+  int64_t in = 0, out = 0;  // channels
+  int64_t kernel = 3;
+  bool bias = false;
+};
+Cost conv_cost(const ConvShape& conv);
+
+// Scale and shift of a normalisation: parameters only.
+Cost norm_cost(int64_t width);
+
 // An LSTM layer without biases, per token. With `projection` > 0 its state is projected to that width, which is then
 // the recurrent input, too (Sak et al. 2014).
 Cost lstm_cost(int64_t inputs, int64_t units, int64_t projection = 0);

@@ -5,9 +5,6 @@ namespace {
 
 Cost only_parameters(int64_t count) { return {0, count}; }
 
-// Scale and shift.
-Cost norm_cost(int64_t width) { return only_parameters(2 * width); }
-
 // Per image: the two projections of every token, and the products of queries with keys and of weights with values.
 Cost attention_cost(int64_t tokens, int64_t width, bool qkv_bias) {
   const Cost projections = linear_cost(width, 3 * width, qkv_bias) + linear_cost(width, width, true);
@@ -40,12 +37,6 @@ std::vector<PartCost> vit_cost(const VitShape& vit) {
   parts.push_back({vit.class_token ? "norm" : "fc_norm", norm_cost(width)});
   parts.push_back({"head", linear_cost(width, vit.classes, true)});
   return parts;
-}
-
-Cost total(const std::vector<PartCost>& parts) {
-  Cost sum;
-  for (const PartCost& part : parts) sum = sum + part.cost;
-  return sum;
 }
 
 }  // namespace sparsight

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
-#include "sparsight/analysis/layer_cost.h"
+#include "sparsight/analysis/part_cost.h"
 
 namespace sparsight {
 
@@ -35,13 +34,6 @@ struct VitShape {
   int64_t tokens() const { return patches() + (class_token ? 1 : 0); }  // S
 };
 
-// One part of a model and its cost per image.
-struct PartCost {
-  std::string part;  // the name of its parameters, "blocks.3.mlp"
-  Cost cost;
-};
 std::vector<PartCost> vit_cost(const VitShape& vit);
-
-Cost total(const std::vector<PartCost>& parts);
 
 }  // namespace sparsight

@@ -1,6 +1,7 @@
 light_sources(
   report/assets.cpp
   report/charts.cpp
+  report/cost_table.cpp
   report/explain_folder.cpp
   report/format.cpp
   report/html.cpp

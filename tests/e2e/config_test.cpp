@@ -27,6 +27,19 @@ std::string complaint(const std::string& text, const std::vector<std::string>& o
 
 }  // namespace
 
+TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
+  const auto cost = [](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"config", "cost", test::source_path("configs/pmoe/" + file)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_SAYS(cost("wrn.toml", {}), "7,432,961  3,986,358,912\n");
+  EXPECT_SAYS(cost("wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890  773,937,408\n");
+  EXPECT_SAYS(cost("wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401  3,109,487,232\n");
+}
+
 TEST(ConfigVerb, SyntaxErrorsNameTheLine) {
   EXPECT_SAYS(complaint("[train]\nepochs = \n"), "my.toml:2: ");
   EXPECT_SAYS(complaint("[train\n"), "my.toml:1: ");

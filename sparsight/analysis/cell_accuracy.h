@@ -1,0 +1,37 @@
+// Accuracy by class and domain: where a feature goes along with the label in training, the combinations that were rare
+// tell whether a model learned the label or the feature. Letters: moe/axes.md; K here is classes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+// The number of classes and of domains that cells are counted for at most, multiplied.
+inline constexpr int64_t kMaxCells = 256;
+
+class CellAccuracy {
+ public:
+  // Counts nothing where there is one domain only, or more than kMaxCells cells.
+  CellAccuracy(std::vector<std::string> classes, std::vector<std::string> domains);
+
+  // logits: [B,K]; labels, domains: [B] int64.
+  void add(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& domains);
+
+  // [{"class", "domain", "images", "accuracy"}] of the cells that have images, in order of class and domain; null where
+  // nothing is counted. accuracy: 0 to 1.
+  Json cells() const;
+
+ private:
+  std::vector<std::string> classes_, domains_;
+  std::vector<int64_t> images_, correct_;  // [K * domains]; empty where nothing is counted
+};
+
+// The lowest accuracy of `cells`; null without any.
+Json worst_cell(const Json& cells);
+
+}  // namespace sparsight

@@ -1,0 +1,98 @@
+// The counts of the specification of pMoE's networks: parameters, and multiply-adds of an image's forward pass.
+#include "sparsight/analysis/wide_resnet_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/analysis/patch_cnn_cost.h"
+
+namespace sparsight::wide_resnet_cost_test {
+
+void expect_cost(const std::vector<PartCost>& parts, int64_t parameters, int64_t multiply_adds) {
+  EXPECT_EQ(total(parts).parameters, parameters);
+  EXPECT_EQ(total(parts).multiply_adds, multiply_adds);
+}
+
+Cost part(const std::vector<PartCost>& parts, const std::string& name) {
+  for (const PartCost& p : parts)
+    if (p.part == name) return p.cost;
+  ADD_FAILURE() << "no part " << name;
+  return {};
+}
+
+WideResnetShape wrn(int64_t side, int64_t outputs) { return {.height = side, .width = side, .outputs = outputs}; }
+
+WideResnetShape celeba(int64_t outputs, bool gathered) {
+  WideResnetShape net = wrn(64, outputs);
+  net.experts = 8, net.taken = 2, net.patch = 4, net.kernel = 3, net.gathered = gathered;
+  return net;
+}
+
+WideResnetShape cifar(int64_t outputs, bool gathered) {
+  WideResnetShape net = wrn(32, outputs);
+  net.experts = 4, net.taken = 16, net.patch = 1, net.kernel = 1, net.gathered = gathered;
+  return net;
+}
+
+TEST(WideResnetCost, P26_CountsTheDenseNetwork) {
+  expect_cost(wide_resnet_cost(wrn(64, 1)), 7432961, 3986358912);
+  expect_cost(wide_resnet_cost(wrn(64, 4)), 7434884, 3986360832);
+  expect_cost(wide_resnet_cost(wrn(32, 10)), 7438730, 996595968);
+  expect_cost(wide_resnet_cost(wrn(32, 4)), 7434884, 996592128);
+}
+
+TEST(WideResnetCost, P27_P30_CountsRoutedPatchesOfFaces) {
+  expect_cost(wide_resnet_cost(celeba(1, false)), 7318401, 3935240832);
+  expect_cost(wide_resnet_cost(celeba(4, false)), 7320324, 3935242752);
+  expect_cost(wide_resnet_cost(celeba(1, true)), 7318401, 3109487232);
+  expect_cost(wide_resnet_cost(celeba(4, true)), 7320324, 3109489152);
+  const auto parts = wide_resnet_cost(celeba(1, true));
+  EXPECT_EQ(part(parts, "groups.2.0.moe.router").parameters, 81920);
+  // Convolutions 3,687,040, as many as the one that they replace, and 8 batch norms of 640 channels.
+  EXPECT_EQ(part(parts, "groups.2.0.moe.experts").parameters, 3687040 + 8 * 2 * 640);
+  EXPECT_EQ(part(wide_resnet_cost(wrn(64, 1)), "groups.2.0.conv2").parameters, 3687040);
+}
+
+TEST(WideResnetCost, P28_P30_CountsRoutedPixelsOfSmallPictures) {
+  expect_cost(wide_resnet_cost(cifar(10, false)), 3962890, 773937408);
+  expect_cost(wide_resnet_cost(cifar(4, false)), 3959044, 773933568);
+  expect_cost(wide_resnet_cost(cifar(10, true)), 3962890, 754276608);
+  expect_cost(wide_resnet_cost(cifar(4, true)), 3959044, 754272768);
+  const auto parts = wide_resnet_cost(cifar(10, true));
+  EXPECT_EQ(part(parts, "groups.2.0.moe.router").parameters, 2560);
+  EXPECT_EQ(part(parts, "groups.2.0.moe.experts").parameters, 410240 + 4 * 2 * 640);
+}
+
+// Figures 17 and 18.
+TEST(WideResnetCost, P26_NamesTheShapesOfTheMaps) {
+  const auto shape = [](const std::vector<PartCost>& parts, const std::string& name) {
+    for (const PartCost& p : parts)
+      if (p.part == name) return p.output;
+    return std::string("none");
+  };
+  const auto dense = wide_resnet_cost(wrn(64, 1)), routed = wide_resnet_cost(cifar(10, false));
+  EXPECT_EQ(shape(dense, "stem"), "16x64x64");
+  EXPECT_EQ(shape(dense, "groups.0.0.conv1"), "160x64x64");
+  EXPECT_EQ(shape(dense, "groups.0.0.shortcut"), "160x64x64");
+  EXPECT_EQ(shape(dense, "groups.1.0.conv2"), "320x32x32");
+  EXPECT_EQ(shape(dense, "groups.2.0.conv2"), "640x16x16");
+  EXPECT_EQ(shape(dense, "head"), "1");
+  EXPECT_EQ(shape(routed, "groups.2.0.conv1"), "640x8x8");
+  EXPECT_EQ(shape(routed, "groups.2.0.moe.experts"), "640x8x8");
+  EXPECT_EQ(shape(routed, "groups.2.0.shortcut"), "none");
+}
+
+TEST(PatchCnnCost, CountsTheTwoLayerNetworks) {
+  expect_cost(patch_cnn_cost({}), 31360, 501760);
+  const auto separate = patch_cnn_cost({.experts = 2, .filters = 20, .taken = 2});
+  EXPECT_EQ(part(separate, "moe.experts").parameters, 31360);
+  EXPECT_EQ(part(separate, "moe.experts").multiply_adds, 62720);
+  EXPECT_EQ(part(separate, "moe.router").parameters, 1568);
+  EXPECT_EQ(part(separate, "moe.router").multiply_adds, 25088);
+  const auto joint = patch_cnn_cost({.experts = 8, .filters = 5, .taken = 6});
+  EXPECT_EQ(part(joint, "moe.experts").parameters, 31360);
+  EXPECT_EQ(part(joint, "moe.experts").multiply_adds, 188160);
+  EXPECT_EQ(part(joint, "moe.router").parameters, 6272);
+  EXPECT_EQ(part(joint, "moe.router").multiply_adds, 100352);
+}
+
+}  // namespace sparsight::wide_resnet_cost_test
