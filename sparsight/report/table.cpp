@@ -14,6 +14,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;  // the first row is the header
 
+constexpr size_t kListedCells = 16;    // beyond, a table of accuracies says less than its worst line
 constexpr size_t kListedExperts = 16;  // beyond, only the bars: the shares would not fit a line
 
 std::string whole(const Json& record, const std::string& key) {
@@ -102,6 +103,19 @@ Rows patch_rows(const Json& reports, const std::vector<std::string>& classes) {
   return rows;
 }
 
+// Accuracy by class and domain of an evaluation, where it has them; beyond kListedCells only the worst.
+Rows cell_rows(const Json& eval) {
+  const Json& cells = member(eval, "cells");
+  if (!cells.is_array() || cells.empty()) return {};
+  Rows rows = {{"class", "domain", "images", "accuracy"}};
+  for (const Json& cell : cells)
+    if (cells.size() <= kListedCells)
+      rows.push_back({or_dash(text(cell, "class")), or_dash(text(cell, "domain")), whole(cell, "images"),
+                      percent(number(cell, "accuracy"))});
+  rows.push_back({"worst", "", "", percent(number(eval, "worst_cell"))});
+  return rows;
+}
+
 // Columns of a terminal: code points, which is right for all that these tables hold.
 size_t columns(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
@@ -161,6 +175,7 @@ std::string result_table(const std::vector<Json>& metrics) {
   const RunMetrics log = sort_metrics(metrics);
   if (log.evals.empty()) return "";
   std::string table = aligned(result_rows(log));
+  if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) table += "\n" + aligned(cells);
   const Rows experts = expert_rows(member(final_eval(log, true), "layers"));
   if (experts.size() > 1) table += "\n" + aligned(experts);
   return table;
@@ -192,6 +207,7 @@ std::string result_csv(const std::vector<Json>& metrics) {
 std::string result_markdown(const std::vector<Json>& metrics) {
   const RunMetrics log = sort_metrics(metrics);
   std::string text = markdown(result_rows(log));
+  if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) text += "\n" + markdown(cells);
   const Rows experts = expert_rows(member(final_eval(log, true), "layers"));
   if (experts.size() > 1) text += "\n" + markdown(experts);
   return text;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "sparsight/analysis/cell_accuracy.h"
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/progress.h"
@@ -17,6 +18,7 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
   model.eval();
   Evaluation result;
   RoutingAccumulator routing;
+  CellAccuracy cells(loader.data().info().classes, loader.data().info().domains);
   int64_t correct = 0;
   double loss = 0;
   Progress progress(title, loader.data().size(), "images");
@@ -30,6 +32,7 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
     const int64_t count = batch->labels.size(0);
     loss += task_loss(output.logits, *batch).item<double>() * static_cast<double>(count);
     correct += count_correct(output.logits, batch->labels);
+    cells.add(output.logits, batch->labels, batch->domains);
     result.images += count;
     routing.add(output.routings, batch->labels, classes);
     progress.add(count);
@@ -44,22 +47,28 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.layers = routing.layers();
   result.class_expert = routing.class_expert();
+  result.cells = cells.cells();
   return result;
 }
 
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
                   int64_t epoch) {
-  return {{"kind", "eval"},
-          {"split", split},
-          {"step", step},
-          {"epoch", epoch},
-          {"loss", evaluation.loss},
-          {"accuracy", evaluation.accuracy},
-          {"images", evaluation.images},
-          {"seconds", evaluation.seconds},
-          {"weights", weights},
-          {"layers", evaluation.layers},
-          {"class_expert", evaluation.class_expert}};
+  Json line{{"kind", "eval"},
+            {"split", split},
+            {"step", step},
+            {"epoch", epoch},
+            {"loss", evaluation.loss},
+            {"accuracy", evaluation.accuracy},
+            {"images", evaluation.images},
+            {"seconds", evaluation.seconds},
+            {"weights", weights},
+            {"layers", evaluation.layers},
+            {"class_expert", evaluation.class_expert}};
+  if (!evaluation.cells.is_null()) {
+    line["cells"] = evaluation.cells;
+    line["worst_cell"] = worst_cell(evaluation.cells);
+  }
+  return line;
 }
 
 }  // namespace sparsight

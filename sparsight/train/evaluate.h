@@ -14,6 +14,7 @@ struct Evaluation {
   double seconds = 0;
   Json layers;        // expert statistics, one entry per MoE layer
   Json class_expert;  // {layer: [K][E] token counts}
+  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where there is one domain
 };
 
 // One pass in evaluation mode and without gradients; the model's training mode is restored. `title` labels the progress

@@ -54,6 +54,17 @@ TEST(Table, MarkdownEscapesBars) {
   EXPECT_NE(text.find("| a\\|b | model | 7 | 1,000 | 50.00 % | 0.5000 |\n"), std::string::npos) << text;
 }
 
+TEST(Table, P39_CellsOfClassAndDomainEndWithTheWorst) {
+  Json record = eval_record("test", 7, 0.5);
+  record["cells"] = Json::parse(R"([{"class": "no", "domain": "dark", "images": 40, "accuracy": 0.75},
+                                    {"class": "no", "domain": "bright", "images": 2, "accuracy": 0.5}])");
+  record["worst_cell"] = 0.5;
+  const std::string table = result_table({record});
+  EXPECT_NE(table.find("  no     dark    40      75.00 %\n  no     bright  2       50.00 %\n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("  worst                  50.00 %\n"), std::string::npos) << table;
+}
+
 TEST(Format, Numbers) {
   EXPECT_EQ(grouped(1234567), "1,234,567");
   EXPECT_EQ(grouped(-1234), "-1,234");
