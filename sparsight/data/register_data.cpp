@@ -2,12 +2,15 @@
 
 #include "sparsight/data/sets/celeba.h"
 #include "sparsight/data/sets/cifar.h"
+#include "sparsight/data/sets/cifar_noise.h"
+#include "sparsight/data/sets/cifar_vehicles.h"
 #include "sparsight/data/sets/composite.h"
 #include "sparsight/data/sets/folder.h"
 #include "sparsight/data/sets/glyphs.h"
 #include "sparsight/data/sets/manifest.h"
 #include "sparsight/data/sets/mnist.h"
 #include "sparsight/data/sets/npy.h"
+#include "sparsight/data/sets/planted.h"
 
 namespace sparsight {
 
@@ -22,6 +25,12 @@ const Registry<DataSplits, DataContext>& data_sets() {
                             make_celeba);
     sets.add<CompositeOptions>("composite", "grids of MNIST digits (or glyphs), of which one makes the label",
                                make_composite);
+    sets.add<CifarNoiseOptions>("cifar_noise", "CIFAR-10 (or drawn pictures) shrunk and pasted onto photographs",
+                                make_cifar_noise);
+    sets.add<CifarVehiclesOptions>("cifar_vehicles", "a vehicle of CIFAR-10 (or drawn) among three animals",
+                                   make_cifar_vehicles);
+    sets.add<PlantedOptions>(
+        "planted", "drawn: grids of glyphs, of which one makes the label, and paper that may go along", make_planted);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
     sets.add<ManifestOptions>("manifest", "image files that a CSV file lists", make_manifest);

@@ -56,9 +56,13 @@ light_sources(
   data/readers/png.cpp
   data/readers/png_write.cpp
   data/sets/array_set.cpp
+  data/sets/backgrounds.cpp
   data/sets/celeba.cpp
   data/sets/cifar.cpp
   data/sets/cifar_names.cpp
+  data/sets/cifar_noise.cpp
+  data/sets/cifar_vehicles.cpp
+  data/sets/class_pictures.cpp
   data/sets/composite.cpp
   data/sets/data_root.cpp
   data/sets/folder.cpp
@@ -66,4 +70,5 @@ light_sources(
   data/sets/manifest.cpp
   data/sets/mnist.cpp
   data/sets/npy.cpp
+  data/sets/planted.cpp
   data/sets/splits.cpp)

@@ -25,5 +25,6 @@ light_tests(
   data/readers/npy_test.cpp
   data/sets/array_sets_test.cpp
   data/sets/celeba_test.cpp
+  data/sets/composed_sets_test.cpp
   data/sets/composite_test.cpp
   data/sets/file_sets_test.cpp)

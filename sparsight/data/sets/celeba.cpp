@@ -6,6 +6,8 @@
 #include <unordered_set>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/celeba.h"
 #include "sparsight/data/sets/data_root.h"
@@ -74,36 +76,106 @@ Shares correlated_shares(double correlation) {
   return {{seldom, often}, {often, seldom}};  // not smiling: mostly blond; smiling: mostly black
 }
 
-// The images of a part: `count` in all, or for 0 as many as the scarcest kind allows.
-std::vector<size_t> choose(const CelebaTable& table, const Task& task, int part, int64_t count, const Shares& shares) {
-  std::vector<std::vector<int64_t>> there(task.classes.size(), std::vector<int64_t>(task.domains.size()));
+using Counts = std::vector<std::vector<int64_t>>;  // [class][domain]
+
+constexpr const char* kParts[] = {"training", "validation", "test"};
+
+// What is taken of which part.
+struct Choice {
+  int part = 0;
+  int64_t count = 0;  // 0: as many as the scarcest kind allows
+  Shares shares;
+  std::string cells = "exact";
+  int64_t block = 0;
+};
+
+Counts zero_counts(const Task& task) { return Counts(task.classes.size(), std::vector<int64_t>(task.domains.size())); }
+
+// The images of each kind in a part: [class][domain][...].
+std::vector<std::vector<std::vector<size_t>>> by_kind(const CelebaTable& table, const Task& task, int part) {
+  std::vector<std::vector<std::vector<size_t>>> images(task.classes.size());
+  for (auto& of_class : images) of_class.resize(task.domains.size());
   for (size_t i = 0; i < table.images.size(); ++i)
-    if (const Kind& kind = task.kind_of[i]; kind.label >= 0 && table.part[i] == part) ++there[kind.label][kind.domain];
-  const auto wanted = [&](int64_t of, size_t label, size_t domain) {
-    return static_cast<int64_t>(std::llround(static_cast<double>(of) * shares[label][domain]));
-  };
-  static constexpr const char* kParts[] = {"training", "validation", "test"};
-  double most = static_cast<double>(table.images.size());
+    if (const Kind& kind = task.kind_of[i]; kind.label >= 0 && table.part[i] == part)
+      images[kind.label][kind.domain].push_back(i);
+  return images;
+}
+
+// The largest whole number of images whose shares are all there.
+int64_t most_images(const std::vector<std::vector<std::vector<size_t>>>& there, const Shares& shares) {
+  double most = 1e9;
   for (size_t label = 0; label < there.size(); ++label)
-    for (size_t domain = 0; domain < there[label].size(); ++domain) {
+    for (size_t domain = 0; domain < there[label].size(); ++domain)
       if (shares[label][domain] > 0)
-        most = std::min(most, static_cast<double>(there[label][domain]) / shares[label][domain]);
-      if (const int64_t want = wanted(count, label, domain); want > there[label][domain])
-        fail("CelebA's ", kParts[part], " part has ", there[label][domain], " images of \"", task.classes[label], "\"",
-             task.domains.size() > 1 ? cat(" with ", task.domains[domain]) : "", "; ", count, " images need ", want);
+        most = std::min(most, static_cast<double>(there[label][domain].size()) / shares[label][domain]);
+  return static_cast<int64_t>(most + 1e-9);
+}
+
+// How many of each kind `count` images are.
+Counts wanted_counts(const Task& task, int64_t count, const Shares& shares) {
+  Counts wanted = zero_counts(task);
+  for (size_t label = 0; label < wanted.size(); ++label)
+    for (size_t domain = 0; domain < wanted[label].size(); ++domain)
+      wanted[label][domain] = std::llround(static_cast<double>(count) * shares[label][domain]);
+  return wanted;
+}
+
+// "2375 smiling with black hair, ...".
+std::string counts_text(const Task& task, const Counts& counts) {
+  std::vector<std::string> texts;
+  for (size_t label = counts.size(); label-- > 0;)
+    for (size_t domain = 0; domain < counts[label].size(); ++domain)
+      texts.push_back(cat(counts[label][domain], " ", task.classes[label], " with ", task.domains[domain]));
+  return join(texts);
+}
+
+// Slices of the row of blocks, which begin `block` images apart.
+std::vector<size_t> sliced(const std::vector<std::vector<std::vector<size_t>>>& there, const Counts& wanted,
+                           int64_t block) {
+  std::vector<const std::vector<size_t>*> blocks;
+  std::vector<int64_t> lengths;
+  for (size_t label = there.size(); label-- > 0;)
+    for (size_t domain = 0; domain < there[label].size(); ++domain) {
+      blocks.push_back(&there[label][domain]);
+      lengths.push_back(wanted[label][domain]);
     }
-  if (count == 0) count = static_cast<int64_t>(most + 1e-9);
   std::vector<size_t> chosen;
-  std::vector<std::vector<int64_t>> taken(task.classes.size(), std::vector<int64_t>(task.domains.size()));
-  for (size_t i = 0; i < table.images.size(); ++i) {
-    const Kind& kind = task.kind_of[i];
-    if (kind.label < 0 || table.part[i] != part) continue;
-    int64_t& have = taken[kind.label][kind.domain];
-    if (have >= std::min(wanted(count, kind.label, kind.domain), there[kind.label][kind.domain])) continue;
-    ++have;
-    chosen.push_back(i);
+  for (size_t b = 0; b < blocks.size(); ++b)
+    for (int64_t i = 0; i < lengths[b]; ++i) {
+      const size_t of = b + static_cast<size_t>(i / block), place = static_cast<size_t>(i % block);
+      if (of < blocks.size() && place < blocks[of]->size()) chosen.push_back((*blocks[of])[place]);
+    }
+  return chosen;
+}
+
+// The images of a part, in the order of the files.
+std::vector<size_t> choose(const CelebaTable& table, const Task& task, const Choice& choice) {
+  const auto there = by_kind(table, task, choice.part);
+  const int64_t most = most_images(there, choice.shares);
+  int64_t count = choice.count == 0 ? most : choice.count;
+  if (choice.cells == "capped") count = std::min(count, most);
+  const Counts wanted = wanted_counts(task, count, choice.shares);
+  std::vector<size_t> chosen;
+  if (choice.cells == "sliced") {
+    chosen = sliced(there, wanted, choice.block);
+  } else {
+    for (size_t label = 0; label < there.size(); ++label)
+      for (size_t domain = 0; domain < there[label].size(); ++domain) {
+        const auto& images = there[label][domain];
+        const int64_t want = wanted[label][domain], have = std::ssize(images);
+        if (want > have)
+          fail("CelebA's ", kParts[choice.part], " part has ", have, " images of \"", task.classes[label], "\"",
+               task.domains.size() > 1 ? cat(" with ", task.domains[domain]) : "", "; ", count, " images need ", want);
+        chosen.insert(chosen.end(), images.begin(), images.begin() + want);
+      }
   }
-  if (chosen.empty()) fail("CelebA's ", kParts[part], " part has no images for this task");
+  std::sort(chosen.begin(), chosen.end());
+  if (chosen.empty()) fail("CelebA's ", kParts[choice.part], " part has no images for this task");
+  if (task.domains.size() > 1) {
+    Counts taken = zero_counts(task);
+    for (const size_t i : chosen) ++taken[task.kind_of[i].label][task.kind_of[i].domain];
+    log_info("CelebA's ", kParts[choice.part], " part: ", chosen.size(), " images, ", counts_text(task, taken));
+  }
   return chosen;
 }
 
@@ -129,6 +201,10 @@ void CelebaOptions::declare(OptionSet& set) {
   set.integer("train", &train, {0, 1000000}, "training images, the first of each kind; 0 for as many as there are");
   set.integer("test", &test, {0, 1000000}, "test images; 0 for as many as there are");
   set.real("correlation", &correlation, {0.5, 1}, "spurious_hair: share of smiling faces with black hair in training");
+  set.choice("cells", &cells, {"exact", "capped", "sliced"},
+             "spurious_hair, where a combination has too few images for `train`: an error; fewer images, in the right "
+             "shares; or slices of a row of blocks, as in the paper's code");
+  set.integer("block", &block, {1, 1000000}, "images from the start of one block to the next, for cells = \"sliced\"");
 }
 
 DataSplits make_celeba(const CelebaOptions& options, const DataContext&) {
@@ -145,9 +221,9 @@ DataSplits make_celeba(const CelebaOptions& options, const DataContext&) {
   info.name = "celeba";
   info.classes = task.classes;
   info.domains = task.domains;
-  const auto part = [&](int number, int64_t count, const Shares& shares) -> DataSetPtr {
+  const auto part = [&](const Choice& choice) -> DataSetPtr {
     std::vector<ImageFile> files;
-    for (const size_t i : choose(table, task, number, count, shares))
+    for (const size_t i : choose(table, task, choice))
       files.push_back({folder + "/" + table.images[i],
                        printable(table.images[i]),
                        task.kind_of[i].label,
@@ -155,9 +231,12 @@ DataSplits make_celeba(const CelebaOptions& options, const DataContext&) {
                        {}});
     return std::make_shared<ImageFilesSet>(info, std::move(files));
   };
-  const Shares even = even_shares(task),
-               training = options.task == "spurious_hair" ? correlated_shares(options.correlation) : even;
-  return {part(0, options.train, training), part(1, 0, training), part(2, options.test, even)};
+  const bool spurious = options.task == "spurious_hair";
+  if (options.cells == "sliced" && (!spurious || options.train == 0))
+    fail_usage("data.cells = \"sliced\" is for data.task = \"spurious_hair\" with a number of images, data.train");
+  const Shares even = even_shares(task), training = spurious ? correlated_shares(options.correlation) : even;
+  return {part({0, options.train, training, options.cells, options.block}), part({1, 0, training}),
+          part({2, options.test, even})};
 }
 
 }  // namespace sparsight

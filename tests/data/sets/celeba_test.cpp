@@ -97,6 +97,29 @@ TEST_F(CelebaSet, HairGoesAlongWithSmilingInTrainingOnly) {
                    "training part has 5 images of \"not smiling\" with blond hair; 20 images need 10"));
 }
 
+// Of 40 training images each of the four combinations has 5. 0.95 of half of 40 images would be 19: with at most 5 of
+// them, 10 images (5 / 0.475 = 10.5), of which 4.75 and 0.25, rounded, are 5 and 0.
+TEST_F(CelebaSet, P39_ShortCombinationsCapTheNumberOfImages) {
+  const DataSplits parts = set({{"task", "spurious_hair"}, {"train", 40}, {"cells", "capped"}});
+  EXPECT_EQ(parts.train->size(), 10);
+  const DataSplits enough = set({{"task", "spurious_hair"}, {"train", 6}, {"cells", "capped"}});
+  EXPECT_EQ(enough.train->size(), 6);
+}
+
+// Blocks of 4 images: smiling black, smiling blond, not smiling black, not smiling blond. With 0.75, 16 images are 6,
+// 2, 2 and 6: the first slice is its block and 2 images of the next one, which that has too; the last one ends after 4.
+TEST_F(CelebaSet, P39_SlicesRunIntoTheNextBlockAsInThePapersCode) {
+  const DataSplits parts =
+      set({{"task", "spurious_hair"}, {"train", 16}, {"correlation", 0.75}, {"cells", "sliced"}, {"block", 4}});
+  std::map<std::pair<int64_t, int64_t>, int> counts;
+  for (int64_t i = 0; i < parts.train->size(); ++i) ++counts[{parts.train->label(i), parts.train->domain(i)}];
+  EXPECT_EQ((counts[{1, 0}]), 4);
+  EXPECT_EQ((counts[{1, 1}]), 2 + 2);
+  EXPECT_EQ((counts[{0, 0}]), 2);
+  EXPECT_EQ((counts[{0, 1}]), 4);
+  EXPECT_TRUE(says(message({{"cells", "sliced"}}), "is for data.task = \"spurious_hair\""));
+}
+
 TEST_F(CelebaSet, FourClassesOfSmilingAndEyeglasses) {
   const DataSplits parts = set({{"task", "smiling_glasses"}, {"test", 8}});
   EXPECT_EQ(parts.train->size(), 40);

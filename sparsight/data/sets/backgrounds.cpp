@@ -1,0 +1,83 @@
+#include "sparsight/data/sets/backgrounds.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/empty.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/data/readers/image.h"
+#include "sparsight/data/sets/glyph_painter.h"
+
+namespace sparsight {
+namespace {
+
+constexpr size_t kTestEvery = 5;
+
+std::vector<std::string> image_files(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  auto entry = std::filesystem::recursive_directory_iterator(folder, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error))
+    if (has_image_ending(entry->path().string())) files.push_back(entry->path().string());
+  if (error) fail("data.backgrounds: ", printable(folder), " cannot be read: ", error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+at::Tensor shrunk(const at::Tensor& image) {
+  const int64_t side = std::min(image.size(1), image.size(2));
+  const at::Tensor square =
+      image.narrow(1, (image.size(1) - side) / 2, side).narrow(2, (image.size(2) - side) / 2, side);
+  return at::adaptive_avg_pool2d(square.to(at::kFloat), {kBackgroundSide, kBackgroundSide})
+      .add(0.5)
+      .clamp(0, 255)
+      .to(at::kByte);
+}
+
+DrawBackground any_of(std::vector<at::Tensor> pictures) {
+  return [pictures = std::move(pictures)](RandomStream& random) {
+    return pictures[static_cast<size_t>(random.below(std::ssize(pictures)))];
+  };
+}
+
+}  // namespace
+
+Backgrounds folder_backgrounds(const std::string& folder, int64_t limit) {
+  const std::vector<std::string> files = image_files(folder);
+  const size_t count = std::min(files.size(), static_cast<size_t>(limit));
+  if (count < 2)
+    fail("data.backgrounds: ", printable(folder), " has ", files.size(),
+         " JPEG and PNG files; at least 2 are needed, one for training and one for testing");
+  std::vector<at::Tensor> train, test;
+  for (size_t i = 0; i < count; ++i) {
+    const at::Tensor picture = shrunk(read_image(files[i * files.size() / count], {.channels = 3}));
+    const bool tests = count < kTestEvery ? i == count - 1 : i % kTestEvery == kTestEvery - 1;
+    (tests ? test : train).push_back(picture);
+  }
+  return {any_of(std::move(train)), any_of(std::move(test))};
+}
+
+Backgrounds drawn_backgrounds(int64_t seed) {
+  const auto drawn = [seed](const std::string& purpose) -> DrawBackground {
+    return [seed, purpose](RandomStream& random) {
+      static const GlyphShape nothing;
+      GlyphPicture picture;
+      picture.glyph = &nothing;
+      picture.domain = "textured";
+      picture.distractors = 6;
+      GlyphCanvas canvas(kBackgroundSide);
+      const auto number = static_cast<uint64_t>(random.below(int64_t{1} << 40));
+      paint_glyph(picture, RandomStream(static_cast<uint64_t>(seed), purpose, number), canvas);
+      at::Tensor image = at::empty({3, kBackgroundSide, kBackgroundSide}, at::kByte);
+      canvas.write(image.data_ptr<uint8_t>(), 3);
+      return image;
+    };
+  };
+  return {drawn("backgrounds.train"), drawn("backgrounds.test")};
+}
+
+}  // namespace sparsight

@@ -1,0 +1,42 @@
+// Small labelled pictures by class, for data sets that put pictures together: CIFAR-10's, or drawn ones that stand in
+// for them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/data/data_set.h"
+
+namespace sparsight {
+
+// One part of a set, its images listed by class in their own order.
+class ClassPictures {
+ public:
+  ClassPictures() = default;
+  explicit ClassPictures(DataSetPtr set);
+
+  const DataInfo& info() const { return set_->info(); }
+  int64_t count(int64_t label) const { return std::ssize(of_class_.at(static_cast<size_t>(label))); }
+  Sample get(int64_t label, int64_t number) const;  // 0 <= number < count(label)
+
+ private:
+  DataSetPtr set_;
+  std::vector<std::vector<int64_t>> of_class_;
+};
+
+struct PictureParts {
+  ClassPictures train, test;
+};
+
+// source: "cifar10", whose files lie in `root`, or "glyphs", ten drawn classes of 50,000 and 10,000 pictures of 32 x 32
+// pixels in colour, a pure function of the seed.
+PictureParts picture_parts(const std::string& source, const std::string& root, int64_t seed);
+
+// [C,H,W] uint8, H and W even. Returns [C,H/2,W/2]: the mean of each 2 x 2 pixels, halves rounded up.
+at::Tensor halved(const at::Tensor& image);
+
+// `asked` for a part whose classes have at least `least` pictures each: 0 stands for all. Raises Error, naming the
+// part, where there are fewer.
+int64_t checked_count(int64_t asked, int64_t least, int64_t classes, const std::string& part);
+
+}  // namespace sparsight

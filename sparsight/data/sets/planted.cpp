@@ -1,0 +1,105 @@
+#include "sparsight/data/sets/planted.h"
+
+#include <cmath>
+
+#include <ATen/ops/empty.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/random.h"
+#include "sparsight/data/sets/glyph_painter.h"
+
+namespace sparsight {
+namespace {
+
+constexpr int64_t kOthers = 16;  // glyphs that tell nothing
+constexpr int64_t kLeastCell = 8;
+constexpr const char* kPapers[] = {"inverted", "clean"};  // manners of drawing: dark, bright
+
+class PlantedSet final : public DataSet {
+ public:
+  PlantedSet(DataInfo info, const PlantedOptions& options, std::string part, int64_t size, double correlation)
+      : info_(std::move(info)),
+        options_(options),
+        part_(std::move(part)),
+        size_(size),
+        correlation_(correlation),
+        shapes_(glyph_shapes(options.classes + kOthers)) {}
+
+  const DataInfo& info() const override { return info_; }
+  int64_t size() const override { return size_; }
+  int64_t label(int64_t index) const override { return index % options_.classes; }
+
+  // Picture j of a class goes against the correlation where the count of those that do, rounded down, rises.
+  int64_t domain(int64_t index) const override {
+    const int64_t j = index / options_.classes;
+    const auto against = [&](int64_t n) {
+      return static_cast<int64_t>(std::floor(static_cast<double>(n) * (1 - correlation_) + 1e-9));
+    };
+    const int64_t usual = label(index) % 2;
+    return against(j + 1) > against(j) ? 1 - usual : usual;
+  }
+
+  Sample get(int64_t index) const override {
+    RandomStream random(static_cast<uint64_t>(options_.seed), "planted." + part_, static_cast<uint64_t>(index));
+    Sample sample;
+    sample.label = label(index);
+    sample.domain = domain(index);
+    sample.id = cat(part_, "/", index);
+    const int64_t grid = options_.grid, place = random.below(grid * grid), side = info_.height / grid;
+    sample.attributes = {static_cast<float>(place)};
+    sample.image = at::empty({3, info_.height, info_.width}, at::kByte);
+    for (int64_t cell = 0; cell < grid * grid; ++cell) {
+      GlyphPicture picture;
+      const int64_t shape = cell == place ? sample.label : options_.classes + random.below(kOthers);
+      picture.glyph = &shapes_[static_cast<size_t>(shape)];
+      picture.domain = kPapers[sample.domain];
+      GlyphCanvas canvas(side);
+      paint_glyph(picture, RandomStream(random.seed(), "cell", static_cast<uint64_t>(cell)), canvas);
+      at::Tensor drawn = at::empty({3, side, side}, at::kByte);
+      canvas.write(drawn.data_ptr<uint8_t>(), 3);
+      sample.image.narrow(1, cell / grid * side, side).narrow(2, cell % grid * side, side).copy_(drawn);
+    }
+    return sample;
+  }
+
+ private:
+  DataInfo info_;
+  PlantedOptions options_;
+  std::string part_;
+  int64_t size_;
+  double correlation_;
+  std::vector<GlyphShape> shapes_;
+};
+
+}  // namespace
+
+void PlantedOptions::declare(OptionSet& set) {
+  set.integer("classes", &classes, {2, 100}, "glyphs that make the label");
+  set.integer("side", &side, {16, 512}, "height and width in pixels");
+  set.integer("grid", &grid, {1, 32}, "glyphs on each side of a picture");
+  set.real("correlation", &correlation, {0.5, 1},
+           "share of the pictures of even classes on dark paper, and of odd ones on bright paper, in training");
+  set.integer("train", &train, {1, 100000000}, "pictures in the training part; the first N are those of a smaller set");
+  set.integer("validation", &validation, {1, 100000000}, "pictures in the validation part");
+  set.integer("test", &test, {1, 100000000}, "pictures in the test part");
+  set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
+}
+
+DataSplits make_planted(const PlantedOptions& options, const DataContext&) {
+  if (options.side % options.grid != 0 || options.side / options.grid < kLeastCell)
+    fail_usage("data.side = ", options.side, " is not data.grid = ", options.grid, " cells of at least ", kLeastCell,
+               " pixels; choose a multiple");
+  DataInfo info;
+  info.name = "planted (stand-in)";
+  for (const GlyphShape& shape : glyph_shapes(options.classes)) info.classes.push_back(shape.name);
+  info.domains = {"dark paper", "bright paper"};
+  info.attributes = {"cell"};
+  info.height = info.width = options.side;
+  const auto part_of = [&](const std::string& name, int64_t size, double correlation) {
+    return std::make_shared<PlantedSet>(info, options, name, size, correlation);
+  };
+  return {part_of("train", options.train, options.correlation), part_of("validation", options.validation, 0.5),
+          part_of("test", options.test, 0.5)};
+}
+
+}  // namespace sparsight
