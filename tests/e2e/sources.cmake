@@ -9,4 +9,5 @@ light_tests(
   e2e/run_folder_test.cpp
   e2e/separate_training_test.cpp
   e2e/train_test.cpp
-  e2e/upcycle_test.cpp)
+  e2e/upcycle_test.cpp
+  e2e/wide_resnet_test.cpp)
