@@ -17,7 +17,7 @@ CellAccuracy::CellAccuracy(std::vector<std::string> classes, std::vector<std::st
 void CellAccuracy::add(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& domains) {
   if (images_.empty()) return;
   const at::Tensor right = logits.argmax(1).eq(labels).to(at::kCPU, at::kLong).contiguous(),
-                   cell = (labels * static_cast<int64_t>(domains_.size()) + domains).to(at::kCPU).contiguous();
+                   cell = labels.mul(std::ssize(domains_)).add(domains).to(at::kCPU).contiguous();
   const int64_t* is_right = right.const_data_ptr<int64_t>();
   const int64_t* cells = cell.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < cell.size(0); ++i) {

@@ -56,7 +56,7 @@ std::vector<PartCost> cost_of_patch_cnn(const Json& resolved, const ImageShape& 
   const auto experts = component<ConvExpertsOptions>(resolved, "experts");
   PatchCnnShape cnn{image.channels, image.height, image.width, outputs(image)};
   cnn.patch = options.patch > 0 ? options.patch : image.height / 4;
-  cnn.train_output = experts.train_output;
+  cnn.train_output = experts.output == "trained";
   if (moe.blocks.empty()) {
     cnn.filters = moe.hidden > 0 ? moe.hidden : 40;
   } else {

@@ -36,7 +36,7 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
     return result.out;
   };
   EXPECT_SAYS(cost("wrn.toml", {}), "7,432,961  3,986,358,912\n");
-  EXPECT_SAYS(cost("wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890  773,937,408\n");
+  EXPECT_SAYS(cost("wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890    773,937,408\n");
   EXPECT_SAYS(cost("wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401  3,109,487,232\n");
 }
 

@@ -177,7 +177,9 @@ TEST_P(ExpertsAtTheirLimits, NanStaysWithItsTokenAlsoInTheTokensGradient) {
     if (j == 13) continue;
     EXPECT_TRUE(test::near(pass.out.tokens[j], clean.out.tokens[j], 1e-5)) << j;
   }
-  EXPECT_TRUE(pass.out.tokens[13].isnan().all().item<bool>());
+  // norm_conv's experts write channels of their own: those of experts that did not take the token are 0.
+  const at::Tensor nan = pass.out.tokens[13].isnan();
+  EXPECT_TRUE((GetParam().kind == "norm_conv" ? nan.any() : nan.all()).item<bool>());
 }
 
 TEST_P(ExpertsAtTheirLimits, AllTokensToOneExpert) {

@@ -62,12 +62,18 @@ at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert) {
 
 at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& offsets) {
   const at::ScalarType type = expert_type(rows);
-  const at::Tensor patches = rows.to(type).view({rows.size(0), patch_.channels, -1});  // [R,C,L]
-  std::vector<at::Tensor> parts;
+  const int64_t channels = patch_.channels, places = patch_.height * patch_.width;
+  const at::Tensor patches = rows.to(type).reshape({rows.size(0), channels, places});  // [R,C,L]
   const at::Tensor ends = offsets.to(torch::kCPU, torch::kLong).contiguous();
   const int64_t* end = ends.data_ptr<int64_t>();
-  for (int64_t e = 0; e < experts_; ++e)
-    if (end[e + 1] > end[e]) parts.push_back(normalised(patches.slice(0, end[e], end[e + 1]), e));
+  std::vector<at::Tensor> parts;
+  for (int64_t e = 0; e < experts_; ++e) {
+    const int64_t count = end[e + 1] - end[e];
+    if (count == 0) continue;
+    // As one image with all rows side by side: torch's sums over an image are the same for any number of threads.
+    const at::Tensor image = patches.narrow(0, end[e], count).transpose(0, 1).reshape({1, channels, count * places});
+    parts.push_back(normalised(image, e).view({channels, count, places}).transpose(0, 1));
+  }
   // Without rows the parameters stay in the graph, for gradients of 0.
   const at::Tensor ready =
       parts.empty() ? patches * norm_weight.sum().to(type) + norm_bias.sum().to(type) : at::cat(parts);
