@@ -18,7 +18,11 @@ light_sources(
   reproduce/pmoe/router_start.cpp
   reproduce/pmoe/sample_search.cpp
   reproduce/pmoe/table1.cpp
-  reproduce/pmoe/theory_figures.cpp)
+  reproduce/pmoe/theory_figures.cpp
+  reproduce/pmoe/wrn_data.cpp
+  reproduce/pmoe/wrn_figure.cpp
+  reproduce/pmoe/wrn_figures.cpp
+  reproduce/pmoe/wrn_pictures.cpp)
 torch_sources(
   reproduce/pmoe/activation_stability.cpp
   reproduce/pmoe/assumption_figure.cpp
@@ -44,4 +48,6 @@ torch_sources(
   reproduce/pmoe/sample_figures.cpp
   reproduce/pmoe/spurious_figure.cpp
   reproduce/pmoe/stability_figure.cpp
-  reproduce/pmoe/value_bounds.cpp)
+  reproduce/pmoe/value_bounds.cpp
+  reproduce/pmoe/wrn_table2.cpp
+  reproduce/pmoe/wrn_training.cpp)

@@ -6,4 +6,6 @@ light_tests(
   reproduce/result_text_test.cpp
   reproduce/results_test.cpp
   reproduce/run_figure_test.cpp)
-torch_tests(reproduce/pmoe/theory_runs_test.cpp)
+torch_tests(
+  reproduce/pmoe/theory_runs_test.cpp
+  reproduce/pmoe/wrn_figures_test.cpp)

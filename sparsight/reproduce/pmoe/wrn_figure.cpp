@@ -1,0 +1,177 @@
+#include "sparsight/reproduce/pmoe/wrn_figure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+
+namespace sparsight {
+namespace {
+
+std::string decimal(double value, int decimals = 1) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+Json row_of(const std::string& model, const Json& samples) { return {{"model", model}, {"samples", samples}}; }
+
+bool has(const ResultTable& table, const std::string& model, const Json& samples) {
+  return table.mean(row_of(model, samples), "accuracy").has_value();
+}
+
+// (samples, accuracy) of a series, in order of samples.
+std::vector<std::pair<double, double>> curve_of(const ResultTable& table, const std::string& model) {
+  std::vector<std::pair<double, double>> curve;
+  for (const Json& samples : table.values_of("samples"))
+    if (const auto accuracy = table.mean(row_of(model, samples), "accuracy"))
+      curve.emplace_back(samples.get<double>(), *accuracy);
+  std::sort(curve.begin(), curve.end());
+  return curve;
+}
+
+const WrnSeries& series_of(const std::vector<WrnSeries>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const WrnSeries& s) { return s.name == name; });
+  SPARSIGHT_CHECK(found != all.end());
+  return *found;
+}
+
+std::vector<Json> jobs_of(const WrnFigureParts& parts, const FigureRun& run) {
+  const WrnScale scale = wrn_scale(run.scale, parts.samples);
+  std::vector<Json> jobs;
+  for (const WrnSeries& series : parts.series)
+    for (const int64_t samples : scale.samples) {
+      if (series.only_most_samples && samples != scale.samples.back()) continue;
+      for (int64_t seed = 0; seed < scale.trials; ++seed) {
+        Json job = wrn_job(series.name, samples, seed, scale);
+        if (const std::string stand_in = wrn_stand_in(series.data, run); !stand_in.empty()) job["stand_in"] = stand_in;
+        jobs.push_back(job);
+      }
+    }
+  return jobs;
+}
+
+std::string stand_ins(const std::vector<WrnSeries>& all, const FigureRun& run) {
+  std::vector<std::string> names;
+  for (const WrnSeries& series : all)
+    if (const std::string name = wrn_stand_in(series.data, run);
+        !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  return join(names);
+}
+
+}  // namespace
+
+WrnScale wrn_scale(Scale scale, const std::vector<int64_t>& paper) {
+  if (scale == Scale::paper) return {paper, 5, 50, 128, 10, 0, 0.99, "paper"};
+  if (scale == Scale::small) return {{250, 500, 1000}, 2, 20, 32, 1, 400};
+  return {{16, 32}, 1, 1, 16, 1, 16};
+}
+
+Json wrn_job(const std::string& series, int64_t samples, int64_t seed, const WrnScale& scale) {
+  return {{"model", series},          {"samples", samples},         {"seed", seed},
+          {"profile", scale.profile}, {"epochs", scale.epochs},     {"batch", scale.batch},
+          {"widen", scale.widen},     {"momentum", scale.momentum}, {"test_images", scale.test}};
+}
+
+WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const FigureRun& run, bool gathered) {
+  const bool faces = series.data == WrnData::smiling || series.data == WrnData::spurious_hair ||
+                     series.data == WrnData::smiling_glasses;
+  const int64_t samples = settings.at("samples"), seed = settings.at("seed");
+  Json sections;
+  sections["run"] = {{"seed", seed}};
+  set_data(sections, series.data, {samples, settings.at("test_images")}, run, series.correlation);
+  set_model(sections, {series.routed, faces, series.taken, settings.at("widen"), gathered, settings.at("momentum")});
+  sections["loader"] = {{"batch", settings.at("batch")}};
+  sections["train"] = {{"epochs", settings.at("epochs")}};
+  std::string name = series.name;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return train_wrn(sections, cat(run.folder, "/training/", name, "_", samples, "_", seed));
+}
+
+Claim above_everywhere(const ResultTable& table) {
+  std::vector<std::string> gaps;
+  bool holds = true;
+  for (const Json& samples : table.values_of("samples")) {
+    if (!has(table, kWrn, samples) || !has(table, kWrnPmoe, samples)) continue;
+    const double gap =
+        *table.mean(row_of(kWrnPmoe, samples), "accuracy") - *table.mean(row_of(kWrn, samples), "accuracy");
+    holds = holds && gap > 0;
+    gaps.push_back(cat(gap > 0 ? "+" : "", decimal(gap), " points with ", samples.get<int64_t>()));
+  }
+  if (gaps.empty()) return {"WRN-pMoE above WRN with every number of samples", "no pair of results", std::nullopt};
+  return {"WRN-pMoE above WRN with every number of samples", join(gaps), holds};
+}
+
+Claim with_fewer_samples(const ResultTable& table, double share) {
+  const std::string text =
+      cat("WRN-pMoE reaches what WRN reaches with most samples with at most ", decimal(100 * share, 0), " % of them");
+  const auto wrn = curve_of(table, kWrn), pmoe = curve_of(table, kWrnPmoe);
+  if (wrn.empty() || pmoe.empty()) return {text, "results are missing", std::nullopt};
+  const auto [most, level] = wrn.back();
+  const auto needed = reaches(pmoe, level);
+  if (!needed) return {text, cat("WRN-pMoE does not reach ", decimal(level), " %"), false};
+  const bool first = *needed <= pmoe.front().first;
+  return {text,
+          cat(decimal(level), " % with ", first ? "at most " : "", decimal(*needed, 0), " of ", decimal(most, 0),
+              " samples: ", decimal(100 * *needed / most, 0), " %"),
+          *needed <= share * most};
+}
+
+Claim larger_gap_than(const ResultTable& table, const std::string& wrn, const std::string& pmoe,
+                      const std::string& on) {
+  const std::string text = cat("the gap is larger than on ", on);
+  const auto here_wrn = curve_of(table, kWrn), here_pmoe = curve_of(table, kWrnPmoe), other_wrn = curve_of(table, wrn),
+             other_pmoe = curve_of(table, pmoe);
+  if (here_wrn.empty() || here_pmoe.empty() || other_wrn.empty() || other_pmoe.empty())
+    return {text, "results are missing", std::nullopt};
+  const double here = here_pmoe.back().second - here_wrn.back().second,
+               other = other_pmoe.back().second - other_wrn.back().second;
+  return {
+      text,
+      cat(decimal(here), " points against ", decimal(other), " with ", decimal(here_wrn.back().first, 0), " samples"),
+      here > other};
+}
+
+Figure wrn_figure(const WrnFigureParts& parts) {
+  Figure figure;
+  figure.name = parts.name;
+  figure.title = parts.title;
+  const bool pictures = parts.series[0].data == WrnData::cifar10 || parts.series[0].data == WrnData::cifar_noise ||
+                        parts.series[0].data == WrnData::cifar_vehicles;
+  figure.needs =
+      pictures ? "CIFAR-10 in cifar10/; glyphs stand in for it" : "CelebA in celeba/; planted glyphs stand in";
+  figure.duration = parts.duration;
+  figure.axes = {"model", "samples"};
+  figure.measures = {{"accuracy", "test accuracy (%)"}};
+  if (parts.worst_cell) figure.measures.push_back({"worst_cell", "accuracy of the worst combination (%)"});
+  figure.stand_in = [series = parts.series](const FigureRun& run) { return stand_ins(series, run); };
+  figure.jobs = [parts](const FigureRun& run) { return jobs_of(parts, run); };
+  figure.measure = [parts](const Json& settings, const FigureRun& run) {
+    const WrnResult result = run_wrn_job(settings, series_of(parts.series, settings.at("model")), run);
+    Json measured = {{"accuracy", result.accuracy}};
+    if (parts.worst_cell) measured["worst_cell"] = result.worst_cell;
+    return measured;
+  };
+  figure.paper = parts.paper;
+  figure.claims = [fewer = parts.fewer](const ResultTable& table, const FigureRun&) {
+    return std::vector<Claim>{above_everywhere(table), with_fewer_samples(table, fewer)};
+  };
+  figure.charts = {{FigureChart::Kind::line, "samples", "accuracy", "model", ""}};
+  if (parts.worst_cell) figure.charts.push_back({FigureChart::Kind::line, "samples", "worst_cell", "model", ""});
+  figure.notes = parts.notes;
+  figure.notes.push_back(
+      "Scales small and smoke are a reduced profile: width factor 1, fewer and smaller images, fewer epochs, batches "
+      "of "
+      "32. Their numbers are not those of the paper's networks.");
+  figure.notes.push_back(
+      "As the authors' code: plain SGD of rate 0.1, batches of 128, 50 epochs, gates \"softmax_topl\", the dense "
+      "expert "
+      "path; the accuracy is that after the last epoch.");
+  return figure;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,45 @@
+// One training of the experiments with wide residual networks (Chowdhury et al. 2023, figures 10 to 16 and table 2), by
+// the ordinary trainer in a folder of its own that is gone afterwards.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+// A passage through the training set.
+struct TrainedEpoch {
+  double accuracy = 0;  // of the training batches as they went by, 0 to 1
+  double seconds = 0;   // since the beginning
+};
+
+struct WrnResult {
+  double accuracy = 0;  // of the last weights on the test part, in %
+  Json worst_cell;      // the lowest accuracy of a class and domain, in %; null where there is one domain
+  std::vector<TrainedEpoch> epochs;
+  int64_t steps_per_epoch = 0;
+};
+
+// sections: of a configuration, {"data": {...}, "model": {...}, ...}; what it leaves out is as in the authors'
+// code: plain SGD of rate 0.1, constant, batches of 128 with the last smaller one kept, 50 epochs, no augmentation.
+// folder: where the trainer works; a training that was killed goes on from its last checkpoint there. Raises Error on
+// an interrupt.
+WrnResult train_wrn(const Json& sections, const std::string& folder);
+
+// The section of the model, and for `routed` those of the MoE layer, as the authors' code has them: for faces eight
+// experts with 3x3 kernels on 16 patches, else four with 1x1 kernels on 64 places. Written into `sections`.
+struct WrnModel {
+  bool routed = false;
+  bool faces = true;
+  int64_t taken = 2;  // patches that each expert takes
+  int64_t widen = 10;
+  bool gathered = false;   // the expert path that computes only what was routed
+  double momentum = 0.99;  // of the running averages of batch norms
+};
+void set_model(Json& sections, const WrnModel& model);
+
+}  // namespace sparsight
