@@ -31,16 +31,30 @@ Value difference(const ResultRow& row, size_t m) {
   return row.mean[m] && row.paper[m] ? Value(*row.mean[m] - *row.paper[m]) : std::nullopt;
 }
 
+std::string four_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+std::string rounded_text(double value, int decimals) {
+  return std::abs(value) < kLarge ? fixed(value, decimals) : four_digits(value);
+}
+
+bool rounds_to_nothing(double value, int decimals) {
+  return rounded_text(value, decimals).find_first_of("123456789") == std::string::npos;
+}
+
 std::string signed_text(Value value, int decimals) {
   if (!value) return "-";
-  const std::string text = number_text(*value, decimals);
-  return *value > 0 && text.find_first_of("123456789") != std::string::npos ? "+" + text : text;
+  if (rounds_to_nothing(*value, decimals)) return fixed(0, decimals);
+  return (*value > 0 ? "+" : "") + rounded_text(*value, decimals);
 }
 
 std::string measured_text(const ResultRow& row, size_t m, int decimals) {
   if (!row.mean[m]) return "-";
   std::string text = number_text(*row.mean[m], decimals);
-  if (row.deviation[m]) text += " +- " + number_text(*row.deviation[m], decimals);
+  if (row.deviation[m]) text += " +- " + rounded_text(*row.deviation[m], decimals);
   if (row.measured[m] < row.trials) text += cat(" (", row.measured[m], " of ", row.trials, ")");
   return text;
 }
@@ -86,10 +100,8 @@ std::string padded(const std::string& text, size_t width, bool right) {
 }  // namespace
 
 std::string number_text(double value, int decimals) {
-  if (std::abs(value) < kLarge) return fixed(value, decimals);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
+  if (value != 0 && rounds_to_nothing(value, decimals)) return four_digits(value);
+  return rounded_text(value, decimals);
 }
 
 std::string value_text(const Json& value) {

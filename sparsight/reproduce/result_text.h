@@ -29,7 +29,7 @@ std::string stand_in_note(const FigureOutcome& outcome);
 std::string failure_text(const FailedJob& job);
 
 std::string value_text(const Json& axis_value);
-std::string number_text(double value, int decimals);  // "95.2", "2.007e+15"
+std::string number_text(double value, int decimals);  // "95.2", "2.007e+15"; "0.00012" for what would be 0.0
 
 std::string markdown_table(const TextTable& table);
 std::string result_csv(const FigureOutcome& outcome);

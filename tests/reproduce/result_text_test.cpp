@@ -33,6 +33,8 @@ TEST(ResultText, Numbers) {
   EXPECT_EQ(number_text(95.25, 1), "95.2");
   EXPECT_EQ(number_text(2007040000000000.0, 0), "2.007e+15");
   EXPECT_EQ(number_text(-1234567890, 0), "-1.235e+09");
+  EXPECT_EQ(number_text(0.00012, 1), "0.00012");
+  EXPECT_EQ(number_text(0, 1), "0.0");
   EXPECT_EQ(value_text(Json(300)), "300");
   EXPECT_EQ(value_text(Json(0.5)), "0.5");
   EXPECT_EQ(value_text(Json("joint")), "joint");

@@ -108,7 +108,12 @@ std::vector<Claim> bounds_claims(const ResultTable&, const FigureRun&) {
           is_printed("samples of the CNN / joint", joint.samples, "n^8 / k^4 l^6"),
           is_printed("neurons of the CNN / joint", joint.neurons, "n^10 / k^3 l^6"),
           is_printed("error of joint training at fixed samples", error_at_fixed_samples(PmoeTraining::joint),
-                     "k^0.25 l^0.375")};
+                     "k^0.25 l^0.375"),
+          is_printed("iterations of joint training (lemma H.4)", pmoe_bounds(PmoeTraining::joint).iterations,
+                     "delta^3 k^2 l^3 p^6 / eps^8"),
+          {"samples for the routers depend on the gap alike for two classes and for c",
+           cat(router_bounds().samples.text(), " and ", router_samples_of_classes().text()),
+           router_bounds().samples.powers.at("gap") == router_samples_of_classes().powers.at("gap")}};
 }
 
 }  // namespace
