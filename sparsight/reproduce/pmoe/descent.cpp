@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/reproduce/pmoe/routing_monitor.h"
 #include "sparsight/theory/value_function.h"
 
 namespace sparsight {
@@ -15,6 +16,15 @@ std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& dist
   const TwoLayerSetting setting = setting_of(run, pool);
   const std::shared_ptr<PatchCnn> model = make_two_layer(setting, pool, {seed, seed});
   if (run.form == "separate") PatchSgd(model, pool, setting.sgd, seed).train_routers();
+  if (run.form == "joint") {  // its lemma is about training from when assumption 4.4 holds
+    const PatchSet first = draw_set(distribution, cat("settle.", seed), 200);
+    PatchSgd sgd(model, first, setting.sgd, seed);
+    for (int64_t epoch = 1; epoch <= 10; ++epoch) {
+      sgd.train_epoch();
+      const RoutingMoment moment = routing_moment(*model, test, epoch);
+      if (std::min(moment.share[0], moment.share[1]) >= 0.95) break;
+    }
+  }
   const double gamma = 1 / (static_cast<double>(distribution.sets()) * std::sqrt(distribution.delta())),
                m = static_cast<double>(run.experts * run.filters), k = static_cast<double>(run.experts),
                l = static_cast<double>(run.form == "cnn" ? pool.patches : run.patches);

@@ -15,7 +15,7 @@ struct DescentStep {
 };
 
 // `steps` steps, each on `batch` new samples; v over `test`. `rate` is the constant of the prescribed rate: with 1 a
-// step is too small to see in fp32.
+// step is too small to see in fp32. Joint training takes its first steps before, until assumption 4.4 holds.
 std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& distribution, const PatchSet& test,
                                  int64_t steps, int64_t batch, double rate, uint64_t seed);
 
