@@ -65,11 +65,11 @@ struct Claim {
 struct FigureChart {
   enum class Kind { line, heat, bars };
   Kind kind = Kind::line;
-  std::string x, y;     // x: an axis. y: a measure; for heat an axis
-  std::string series;   // an axis, or ""
-  std::string measure;  // for heat: the measure that is drawn as grey
+  std::string x = {}, y = {};  // x: an axis. y: a measure; for heat an axis
+  std::string series = {};     // an axis, or ""
+  std::string measure = {};    // for heat: the measure that is drawn as grey
   bool logarithmic_x = false, logarithmic_y = false;
-  std::vector<std::pair<std::string, double>> levels;  // named horizontal lines
+  std::vector<std::pair<std::string, double>> levels = {};  // named horizontal lines
 };
 
 // A picture that a job leaves in the folder of the run, for the page.

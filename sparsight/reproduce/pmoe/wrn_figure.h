@@ -36,13 +36,13 @@ inline constexpr const char* kWrn = "WRN";
 inline constexpr const char* kWrnPmoe = "WRN-pMoE";
 
 struct WrnFigureParts {
-  std::string name, title, duration;
-  std::vector<WrnSeries> series;
-  std::vector<int64_t> samples;  // of the paper
-  bool worst_cell = false;       // a measure of it
-  double fewer = 0;              // WRN-pMoE reaches WRN's last accuracy with at most this share of its samples
-  std::vector<Json> paper;
-  std::vector<std::string> notes;
+  std::string name = {}, title = {}, duration = {};
+  std::vector<WrnSeries> series = {};
+  std::vector<int64_t> samples = {};  // of the paper
+  bool worst_cell = false;            // a measure of it
+  double fewer = 0;                   // WRN-pMoE reaches WRN's last accuracy with at most this share of its samples
+  std::vector<Json> paper = {};
+  std::vector<std::string> notes = {};
 };
 // Claims: WRN-pMoE above WRN at every number of samples, and `fewer`.
 Figure wrn_figure(const WrnFigureParts& parts);
