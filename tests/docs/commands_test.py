@@ -2,7 +2,7 @@
 runs the ```python blocks of a page one after the other, as one program.
 
 The blocks run in one scratch folder, page after page, with the built program on the PATH and stand-ins for the reader's
-own files. Configurations are cut to a few steps. Left out are blocks with ./dev, one of which runs this test, and those that
+own files. Configurations are cut to a few steps, figures to their smallest scale without data. Left out are blocks with ./dev, one of which runs this test, and those that
 install the library: tests/e2e/install_test.sh, own_router_test.sh and tests/python/install_test.sh do what they say.
 """
 import os
@@ -25,7 +25,7 @@ def blocks(page, language):
 
 def pages():
     """README.md, then training.md, which makes the run that other pages look at, then the rest."""
-    rest = sorted((ROOT / "docs").glob("*.md"), key=lambda page: (page.name != "training.md", page.name))
+    rest = sorted((ROOT / "docs").rglob("*.md"), key=lambda page: (page.name != "training.md", page.name))
     return [ROOT / "README.md", *rest]
 
 
@@ -33,6 +33,11 @@ def smaller(config):
     for key, value in SMALLER.items():
         config = re.sub(rf"^{key} = \d+$", f"{key} = {value}", config, flags=re.M)
     return config
+
+
+def smallest(command):
+    command = re.sub(r"--scale \w+", "--scale smoke", command)
+    return re.sub(r"(sparsight reproduce .*?) --data \S+", r"\1", command)
 
 
 def run(command, folder):
@@ -78,7 +83,7 @@ def main():
             for block in blocks(page, "bash"):
                 if any(words in block for words in ("./dev", "cmake --install", "pip install")):
                     continue
-                result = run(re.sub(r"^alias .*$", "", block, flags=re.M), folder)
+                result = run(smallest(re.sub(r"^alias .*$", "", block, flags=re.M)), folder)
                 counted += 1
                 if result.returncode != 0:
                     failures.append(f"{name}:\n{block}ends with {result.returncode}:\n{result.stdout[-2000:]}")
