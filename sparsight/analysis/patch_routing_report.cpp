@@ -140,7 +140,7 @@ at::Tensor patches_of_cells(const at::Tensor& cells, const std::vector<int64_t>&
   const at::Tensor of_image = as_plain(cells, at::kLong);
   const int64_t *cell = of_image.const_data_ptr<int64_t>(), images = of_image.numel();
   const int64_t patches = layout.grid_height * layout.grid_width;
-  const at::Tensor found = at::zeros({images, patches}, at::kBool);
+  at::Tensor found = at::zeros({images, patches}, at::kBool);
   bool* const out = found.data_ptr<bool>();
   // On one side: whether the patch's middle lies in the cell, or the cell's middle in a patch that is larger.
   const auto meets = [](int64_t patch, int64_t patch_count, int64_t at, int64_t cell_count) {

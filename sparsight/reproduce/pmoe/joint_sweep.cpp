@@ -65,8 +65,9 @@ Claim falls_slowly(const ResultTable& table, const JointSweep& sweep, int64_t fr
         points.emplace_back(std::pow(static_cast<double>(value), sweep.power), *mean);
     if (points.size() < 2) return {claim.text, "not measured at two values", {}};
     const LineFit fit = fit_line(points);
-    claim.measured += cat(claim.measured.empty() ? "" : "; ", samples, " samples: ", fixed(fit.offset, 1), " - ",
-                          fixed(-fit.slope, 2), " ", sweep.axis, "^", sweep.power);
+    claim.measured +=
+        cat(claim.measured.empty() ? "" : "; ", samples, " samples: ", fixed(fit.offset, 1),
+            fit.slope < 0 ? " - " : " + ", fixed(std::abs(fit.slope), 2), " ", sweep.axis, "^", sweep.power);
     falls = falls && fit.slope < 0;
   }
   claim.holds = falls;
