@@ -61,7 +61,7 @@ std::vector<PartCost> cost_of_patch_cnn(const Json& resolved, const ImageShape& 
     cnn.filters = moe.hidden > 0 ? moe.hidden : 40;
   } else {
     cnn.experts = moe.experts;
-    cnn.filters = moe.hidden > 0 ? moe.hidden : std::max<int64_t>(1, 40 / moe.experts);
+    cnn.filters = moe.hidden > 0 ? moe.hidden : filters_of_each(40, moe.experts);
     cnn.taken = patches_taken(resolved, "patch_cnn", "conv");
   }
   return patch_cnn_cost(cnn);

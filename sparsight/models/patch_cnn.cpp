@@ -12,6 +12,13 @@ void PatchCnnOptions::declare(OptionSet& set) {
              "what the sum over patches is divided by: the patches that an expert takes (the paper's 1/l), or all");
 }
 
+int64_t filters_of_each(int64_t all, int64_t experts) {
+  if (experts < 1 || all % experts != 0)
+    fail_usage(all, " filters cannot be shared out among ", experts,
+               " experts; choose a number that divides them, or say with [moe] hidden how many each has");
+  return all / experts;
+}
+
 PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
     : options_(options), image_(context.image), patch_(options.patch > 0 ? options.patch : image_.height / 4) {
   if (patch_ == 0 || image_.height % patch_ != 0 || image_.width % patch_ != 0)
@@ -22,8 +29,10 @@ PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
   const MoeOptions& moe = context.moe.options;
   if (context.moe.places(1)[0])
     moe_ = register_module(
-        "moe", std::make_shared<MoeLayer>(
-                   context.moe, MoePlace{"moe", width, std::max<int64_t>(1, kHidden / moe.experts), outputs}));
+        "moe",
+        std::make_shared<MoeLayer>(
+            context.moe,
+            MoePlace{"moe", width, moe.hidden > 0 ? moe.hidden : filters_of_each(kHidden, moe.experts), outputs}));
   else
     filters_ =
         register_module("filters", context.moe.make_kind({1, width, moe.hidden > 0 ? moe.hidden : kHidden, outputs}));

@@ -21,6 +21,9 @@ struct PatchCnnOptions {
   void declare(OptionSet& set);
 };
 
+// Filters of each of `experts` that share `all`. Raises UsageError where they cannot be shared out evenly.
+int64_t filters_of_each(int64_t all, int64_t experts);
+
 // What computes in a PatchCnn, for code that trains or studies it on patches instead of images.
 struct PatchCnnParts {
   PatchChoiceRouter* router = nullptr;  // null: the filters see all patches

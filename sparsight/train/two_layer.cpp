@@ -20,12 +20,6 @@ void TwoLayerSetting::declare(OptionSet& set) {
   sgd.declare(set);
 }
 
-int64_t filters_of_each(int64_t all, int64_t experts) {
-  if (experts < 1 || all % experts != 0)
-    fail_usage(all, " filters cannot be shared out among ", experts, " experts; choose a number that divides them");
-  return all / experts;
-}
-
 TwoLayerSetting two_layer_preset(const std::string& preset, const std::string& form, const PatchSet& data) {
   if (preset != "paper" && preset != "code")
     fail_usage("unknown preset \"", preset, "\"; \"paper\" and \"code\" exist");

@@ -34,10 +34,6 @@ struct TwoLayerSetting {
 //          output weights +-1 by expert for separate training; divided by all patches; 150 epochs; f > 0.5 is class 1
 TwoLayerSetting two_layer_preset(const std::string& preset, const std::string& form, const PatchSet& data);
 
-// What a setting that says how many filters all experts have together makes of it. Raises UsageError where experts do
-// not divide the filters.
-int64_t filters_of_each(int64_t all, int64_t experts);
-
 struct TwoLayerSeeds {
   uint64_t filters = 0, routers = 0;  // of initial values and of the order of samples, each
 };

@@ -194,6 +194,15 @@ TEST(PatchCnn, P79_SizesThatDoNotFitAreErrors) {
               PatchCnn({options}, {{1, 8, 8, 2}, default_moe_spec()});
             }).find("patch = 3 does not divide images of 8x8"),
             std::string::npos);
+  const MoeSpec twelve = read_moe_spec({{"moe", {{"blocks", {0}}, {"experts", 12}}},
+                                        {"experts", {{"name", "conv"}}},
+                                        {"capacity", Json::object()},
+                                        {"losses", Json::object()},
+                                        {"router", {{"name", "patch_choice"}}}});
+  EXPECT_NE(testing::message_of([&] {
+              PatchCnn(PatchCnnOptions{}, {{1, 8, 8, 2}, twelve});
+            }).find("40 filters cannot be shared out among 12 experts"),
+            std::string::npos);
   const auto model = model_of({2, kN + 1, 2, "ones", "taken"});
   EXPECT_NE(testing::message_of([&] { answer(*model, pictures(1)); }).find("patches = 17 but an image has 16 tokens"),
             std::string::npos);

@@ -129,8 +129,6 @@ TEST(TwoLayer, P79_SizesThatDoNotFitAreErrors) {
   EXPECT_NE(
       testing::message_of([&] { make_two_layer(setting, data, {}); }).find("takes 17 patches but a sample has 16"),
       std::string::npos);
-  EXPECT_NE(testing::message_of([] { filters_of_each(40, 12); }).find("40 filters cannot be shared out among 12"),
-            std::string::npos);
 }
 
 }  // namespace sparsight::two_layer_test
