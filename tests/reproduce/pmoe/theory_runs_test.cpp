@@ -37,8 +37,10 @@ TEST(PatternRuns, P75_AccuraciesAreThoseOfTheReference) {
   const double one = mean_accuracy(separate_run(1), 40, 20), eight = mean_accuracy(separate_run(8), 40, 20),
                cnn = mean_accuracy(cnn_run(), 40, 20);
   EXPECT_GT(one, 0.96);
-  EXPECT_NEAR(eight, 0.915, 0.04);  // means of 20 and of 10 trials that differ by some points each
-  EXPECT_NEAR(cnn, 0.92, 0.04);
+  // Trials differ by 6 points (40 of them: 89.7 +- 6.0), 20 here and 10 there: three standard errors of the difference
+  // are 3 * 6 * sqrt(1/20 + 1/10) = 7 points.
+  EXPECT_NEAR(eight, 0.915, 0.07);
+  EXPECT_NEAR(cnn, 0.92, 0.07);
   EXPECT_GT(one, cnn);
   EXPECT_GT(mean_accuracy(separate_run(2), 80, 4), 0.98);
 }
