@@ -5,6 +5,7 @@
 
 #include "sparsight/report/format.h"
 #include "sparsight/reproduce/pmoe/digit_runs.h"
+#include "sparsight/reproduce/pmoe/figure_parts.h"
 #include "sparsight/reproduce/pmoe/figures.h"
 
 namespace sparsight {
@@ -57,11 +58,7 @@ Claim above_cnn(const ResultTable& table, const std::string& form) {
 
 // Where the accuracy of a model reaches `level` percent, between measured numbers of samples.
 std::optional<double> samples_at(const ResultTable& table, const std::string& form, double level) {
-  std::vector<std::pair<double, double>> curve;
-  for (const Json& samples : table.values_of("samples"))
-    if (const auto mean = table.mean({{"model", form}, {"samples", samples}}, "accuracy"))
-      curve.emplace_back(samples.get<double>(), *mean);
-  return reaches(curve, level);
+  return reaches(curve(table, "samples", "accuracy", {{"model", form}}), level);
 }
 
 Claim share_of_samples(const ResultTable& table, const std::string& form, double level) {

@@ -16,10 +16,6 @@ bool has_cifar(const FigureRun& run) {
 }
 bool has_plants(const FigureRun& run) { return there(run, "plants"); }
 
-bool of_faces(WrnData data) {
-  return data == WrnData::smiling || data == WrnData::spurious_hair || data == WrnData::smiling_glasses;
-}
-
 Json faces(WrnData data, const WrnDataSize& size, const FigureRun& run, double correlation) {
   const bool spurious = data == WrnData::spurious_hair;
   if (has_celeba(run)) {
@@ -65,6 +61,10 @@ Json pictures(WrnData data, const WrnDataSize& size, const FigureRun& run) {
 }
 
 }  // namespace
+
+bool of_faces(WrnData data) {
+  return data == WrnData::smiling || data == WrnData::spurious_hair || data == WrnData::smiling_glasses;
+}
 
 int64_t face_side(Scale scale) { return scale == Scale::paper ? 64 : scale == Scale::small ? 48 : 32; }
 

@@ -9,6 +9,8 @@
 namespace sparsight {
 
 enum class WrnData { smiling, spurious_hair, smiling_glasses, cifar10, cifar_noise, cifar_vehicles };
+// Whether it is made of CelebA; else of CIFAR-10.
+bool of_faces(WrnData data);
 
 // Side of the faces of a scale: 64 in the paper.
 int64_t face_side(Scale scale);

@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/report/format.h"
+#include "sparsight/reproduce/pmoe/figure_parts.h"
 
 namespace sparsight {
 namespace {
-
-std::string decimal(double value, int decimals = 1) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
 
 Json row_of(const std::string& model, const Json& samples) { return {{"model", model}, {"samples", samples}}; }
 
@@ -24,12 +19,9 @@ bool has(const ResultTable& table, const std::string& model, const Json& samples
 
 // (samples, accuracy) of a series, in order of samples.
 std::vector<std::pair<double, double>> curve_of(const ResultTable& table, const std::string& model) {
-  std::vector<std::pair<double, double>> curve;
-  for (const Json& samples : table.values_of("samples"))
-    if (const auto accuracy = table.mean(row_of(model, samples), "accuracy"))
-      curve.emplace_back(samples.get<double>(), *accuracy);
-  std::sort(curve.begin(), curve.end());
-  return curve;
+  std::vector<std::pair<double, double>> points = curve(table, "samples", "accuracy", {{"model", model}});
+  std::sort(points.begin(), points.end());
+  return points;
 }
 
 const WrnSeries& series_of(const std::vector<WrnSeries>& all, const std::string& name) {
@@ -77,8 +69,7 @@ Json wrn_job(const std::string& series, int64_t samples, int64_t seed, const Wrn
 }
 
 WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const FigureRun& run, bool gathered) {
-  const bool faces = series.data == WrnData::smiling || series.data == WrnData::spurious_hair ||
-                     series.data == WrnData::smiling_glasses;
+  const bool faces = of_faces(series.data);
   const int64_t samples = settings.at("samples"), seed = settings.at("seed");
   Json sections;
   sections["run"] = {{"seed", seed}};
@@ -100,7 +91,7 @@ Claim above_everywhere(const ResultTable& table) {
     const double gap =
         *table.mean(row_of(kWrnPmoe, samples), "accuracy") - *table.mean(row_of(kWrn, samples), "accuracy");
     holds = holds && gap > 0;
-    gaps.push_back(cat(gap > 0 ? "+" : "", decimal(gap), " points with ", samples.get<int64_t>()));
+    gaps.push_back(cat(gap > 0 ? "+" : "", fixed(gap, 1), " points with ", samples.get<int64_t>()));
   }
   if (gaps.empty()) return {"WRN-pMoE above WRN with every number of samples", "no pair of results", std::nullopt};
   return {"WRN-pMoE above WRN with every number of samples", join(gaps), holds};
@@ -108,16 +99,16 @@ Claim above_everywhere(const ResultTable& table) {
 
 Claim with_fewer_samples(const ResultTable& table, double share) {
   const std::string text =
-      cat("WRN-pMoE reaches what WRN reaches with most samples with at most ", decimal(100 * share, 0), " % of them");
+      cat("WRN-pMoE reaches what WRN reaches with most samples with at most ", fixed(100 * share, 0), " % of them");
   const auto wrn = curve_of(table, kWrn), pmoe = curve_of(table, kWrnPmoe);
   if (wrn.empty() || pmoe.empty()) return {text, "results are missing", std::nullopt};
   const auto [most, level] = wrn.back();
   const auto needed = reaches(pmoe, level);
-  if (!needed) return {text, cat("WRN-pMoE does not reach ", decimal(level), " %"), false};
+  if (!needed) return {text, cat("WRN-pMoE does not reach ", fixed(level, 1), " %"), false};
   const bool first = *needed <= pmoe.front().first;
   return {text,
-          cat(decimal(level), " % with ", first ? "at most " : "", decimal(*needed, 0), " of ", decimal(most, 0),
-              " samples: ", decimal(100 * *needed / most, 0), " %"),
+          cat(fixed(level, 1), " % with ", first ? "at most " : "", fixed(*needed, 0), " of ", fixed(most, 0),
+              " samples: ", fixed(100 * *needed / most, 0), " %"),
           *needed <= share * most};
 }
 
@@ -132,7 +123,7 @@ Claim larger_gap_than(const ResultTable& table, const std::string& wrn, const st
                other = other_pmoe.back().second - other_wrn.back().second;
   return {
       text,
-      cat(decimal(here), " points against ", decimal(other), " with ", decimal(here_wrn.back().first, 0), " samples"),
+      cat(fixed(here, 1), " points against ", fixed(other, 1), " with ", fixed(here_wrn.back().first, 0), " samples"),
       here > other};
 }
 
@@ -140,10 +131,8 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   Figure figure;
   figure.name = parts.name;
   figure.title = parts.title;
-  const bool pictures = parts.series[0].data == WrnData::cifar10 || parts.series[0].data == WrnData::cifar_noise ||
-                        parts.series[0].data == WrnData::cifar_vehicles;
-  figure.needs =
-      pictures ? "CIFAR-10 in cifar10/; glyphs stand in for it" : "CelebA in celeba/; planted glyphs stand in";
+  figure.needs = of_faces(parts.series[0].data) ? "CelebA in celeba/; planted glyphs stand in"
+                                                : "CIFAR-10 in cifar10/; glyphs stand in for it";
   figure.duration = parts.duration;
   figure.axes = {"model", "samples"};
   figure.measures = {{"accuracy", "test accuracy (%)"}};

@@ -1,7 +1,6 @@
 // Table 2: what training until convergence costs, in time and in operations.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <numeric>
 
 #include <torch/types.h>
@@ -9,6 +8,7 @@
 #include "sparsight/analysis/wide_resnet_cost.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/report/format.h"
 #include "sparsight/reproduce/pmoe/wrn_figure.h"
 #include "sparsight/reproduce/pmoe/wrn_figures.h"
 
@@ -83,9 +83,7 @@ Claim ratio(const ResultTable& table, const std::string& measure, const std::str
     const auto wrn = table.mean({{"model", kWrn}, {"samples", samples}}, measure),
                own = table.mean({{"model", pmoe}, {"samples", samples}}, measure);
     if (!wrn || !own || *own <= 0) continue;
-    char ratio[48];
-    std::snprintf(ratio, sizeof ratio, "%.2f with %.0f", *wrn / *own, samples.get<double>());
-    texts.push_back(ratio);
+    texts.push_back(cat(fixed(*wrn / *own, 2), " with ", fixed(samples.get<double>(), 0)));
     holds = holds && *wrn / *own >= least;
   }
   if (texts.empty()) return {text, "no pair of trainings converged", std::nullopt};
