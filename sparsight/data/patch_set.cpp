@@ -16,9 +16,10 @@ at::Tensor PatchSet::rows(const at::Tensor& ids, at::ScalarType type) const {
   return table.scalar_type() == at::kByte ? chosen.to(type).mul_(1.0 / 255) : chosen.to(type);
 }
 
-PatchSet PatchSet::first(int64_t count) const {
-  SPARSIGHT_CHECK(count <= size());
-  return {table.narrow(0, 0, count * patches), labels.narrow(0, 0, count), place.narrow(0, 0, count), patches, classes};
+PatchSet PatchSet::slice(int64_t start, int64_t count) const {
+  SPARSIGHT_CHECK(start >= 0 && start + count <= size());
+  return {table.narrow(0, start * patches, count * patches), labels.narrow(0, start, count),
+          place.narrow(0, start, count), patches, classes};
 }
 
 PatchSet cut_into_patches(const DataSet& data, int64_t side, int64_t count) {

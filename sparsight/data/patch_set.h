@@ -19,8 +19,8 @@ struct PatchSet {
   int64_t width() const { return table.size(1); }
   // Rows of the table (ids: int64 of any shape) as numbers: [ids.numel(),d] of `type`.
   at::Tensor rows(const at::Tensor& ids, at::ScalarType type) const;
-  // The first `count` samples; they share memory with this.
-  PatchSet first(int64_t count) const;
+  // Samples start .. start + count - 1; they share memory with this.
+  PatchSet slice(int64_t start, int64_t count) const;
 };
 
 // The first `count` images of `data`, cut into square patches (numbers in the order channel, row, column). The place is

@@ -37,12 +37,7 @@ std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& dist
     now.v_squared = run.form == "cnn" ? std::max(first, second) : first + second;
     now.lr =
         rate * gamma * gamma * gamma * now.v_squared / m * (run.form == "joint" ? l * l * l / (k * k) : 1 / (l * l));
-    PatchSet here = pool;
-    const int64_t rows = batch * pool.patches;
-    here.table = pool.table.narrow(0, step * rows, rows);
-    here.labels = pool.labels.narrow(0, step * batch, batch);
-    here.place = pool.place.narrow(0, step * batch, batch);
-    one_step(model, here, now.lr);
+    one_step(model, pool.slice(step * batch, batch), now.lr);
     const double after = mean_loss(*model, test);
     now.drop = before - after;
     before = after;
