@@ -1,20 +1,11 @@
 #include "sparsight/theory/router_start.h"
 
-#include <cmath>
-
 #include <torch/types.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
-
-double router_start_std(int64_t patches, int64_t width) {
-  if (patches < 2 || width < 1)
-    fail_usage("a router's start needs at least 2 patches of at least 1 number, got ", patches, " of ", width);
-  const auto n = static_cast<double>(patches), d = static_cast<double>(width);
-  return 1 / (n * n * std::log(n) * std::sqrt(d));
-}
 
 RouterStart router_start(int64_t patches, int64_t width, int64_t draws, uint64_t seed) {
   if (draws < 1) fail_usage("a share needs at least 1 draw, got ", draws);

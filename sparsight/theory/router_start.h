@@ -4,12 +4,11 @@
 
 #include <cstdint>
 
+#include "sparsight/train/two_layer.h"
+
 namespace sparsight {
 
-// 1 / (n² ln(n) sqrt(d)): of the order that the paper prescribes, with a constant of 1. n >= 2 patches of d numbers.
-double router_start_std(int64_t patches, int64_t width);
-
-// Of kernels drawn from N(0, std²) with that deviation.
+// Of kernels drawn from N(0, std²) with the deviation router_start_std.
 struct RouterStart {
   double within = 0;  // share with a norm of at most 1/n²
   double mean_norm = 0, largest_norm = 0;

@@ -20,11 +20,17 @@ void TwoLayerSetting::declare(OptionSet& set) {
   sgd.declare(set);
 }
 
+double router_start_std(int64_t patches, int64_t width) {
+  if (patches < 2 || width < 1)
+    fail_usage("a router's start needs at least 2 patches of at least 1 number, got ", patches, " of ", width);
+  const auto n = static_cast<double>(patches), d = static_cast<double>(width);
+  return 1 / (n * n * std::log(n) * std::sqrt(d));
+}
+
 TwoLayerSetting two_layer_preset(const std::string& preset, const std::string& form, const PatchSet& data) {
   if (preset != "paper" && preset != "code")
     fail_usage("unknown preset \"", preset, "\"; \"paper\" and \"code\" exist");
   const bool paper = preset == "paper";
-  const auto n = static_cast<double>(data.patches), d = static_cast<double>(data.width());
   constexpr int64_t kFilters = 40;
   TwoLayerSetting setting;
   setting.form = form;
@@ -44,7 +50,7 @@ TwoLayerSetting two_layer_preset(const std::string& preset, const std::string& f
   setting.filters = filters_of_each(all, setting.experts);
   if (paper) {
     setting.init_std = 1 / std::sqrt(static_cast<double>(all));
-    setting.router_std = data.patches > 1 ? 1 / (n * n * std::log(n) * std::sqrt(d)) : 0;
+    setting.router_std = data.patches > 1 ? router_start_std(data.patches, data.width()) : 0;
   } else {
     setting.average = "all";
     setting.init_std = form == "joint" ? 0.01 : 0.1;

@@ -26,6 +26,10 @@ struct TwoLayerSetting {
   void declare(OptionSet& set);
 };
 
+// 1 / (n² ln(n) sqrt(d)): of the order that the paper prescribes for initial routers (section 4), with a constant of 1.
+// Raises UsageError unless there are n >= 2 patches of d >= 1 numbers.
+double router_start_std(int64_t patches, int64_t width);
+
 // preset: "paper" or "code". form: "cnn" (equation 5), "separate" (equation 3, c experts of 20 filters, 2 patches) or
 // "joint" (equation 4, 8 experts of 5 filters, 6 patches). data: gives n, d and c.
 //   paper  40 filters in all; N(0, 1/m) initial filters, routers of standard deviation 1 / (n² ln(n) sqrt(d)); divided
