@@ -20,8 +20,14 @@ struct Shape {
   int64_t experts, width, hidden, rows;  // E, D, F, R
   int64_t width_blocks() const { return blocks_of(width); }
   int64_t chunks() const { return blocks_of(hidden); }
-  int64_t chunk_columns(int64_t chunk) const { return std::min(kBlock, hidden - chunk * kBlock); }
+  int64_t chunk_columns(int64_t chunk, int64_t chunks = 1) const {
+    return std::min(chunks * kBlock, hidden - chunk * kBlock);
+  }
 };
+
+// So many chunks of the hidden layer are computed at a time: two for few rows, since weights come faster from memory in
+// longer pieces.
+int64_t chunks_at_once(const Task& task) { return task.count <= 64 ? 2 : 1; }
 
 Shape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
@@ -90,36 +96,37 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     Scratch& mine = scratch();
     float* in = mine.rows.floats(shape.width_blocks() * task.count * kBlockLd);
-    float* middle = mine.hidden.floats(task.count * kBlockLd);
+    const int64_t at_once = chunks_at_once(task), block = task.count * kBlockLd;
+    float* middle = mine.hidden.floats(at_once * block);
     float* panel = mine.panel.floats(kernel.panel_floats);
     gather(x, row_token, task, width, in, task.count);
     const int64_t first = task.expert * width * hidden, second = task.expert * hidden * width;  // elements
-    for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
-      const int64_t columns = shape.chunk_columns(c);
+    for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
+      const int64_t columns = shape.chunk_columns(c, std::min(at_once, task.chunk_end - c));
       Product up;
       up.m = task.count, up.n = columns, up.k = width;
-      up.a = in, up.a_block = task.count * kBlockLd;
+      up.a = in, up.a_block = block;
       up.b = w.at(w.w1, first + c * kBlock), up.b_ld = hidden, up.b_type = w.type;
       up.b_scale = w.scale1 ? w.scale1 + task.expert * hidden + c * kBlock : nullptr;
-      up.c = middle, up.c_ld = kBlockLd;
+      up.c = middle, up.c_ld = kBlockLd, up.c_block = block;
       up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
       up.activation = static_cast<int>(activation);
       if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
       up.next = w.at(w.w2, second + c * kBlock * width);
-      up.next_rows = columns, up.next_ld = width;
+      up.next_rows = columns, up.next_columns = width, up.next_ld = width;
       kernel.product(up, panel);
 
       Product down;
       down.m = task.count, down.n = width, down.k = columns;
-      down.a = middle, down.a_block = task.count * kBlockLd;
+      down.a = middle, down.a_block = block;
       down.b = w.at(w.w2, second + c * kBlock * width), down.b_ld = width, down.b_type = w.type;
       down.b_scale = w.scale2 ? w.scale2 + task.expert * width : nullptr;
       down.c = row_out + (task.part * shape.rows + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
       down.bias = c == 0 && b2 ? b2 + task.expert * width : nullptr;
-      down.next_rows = width, down.next_ld = hidden;
-      if (c + 1 < task.chunk_end) {
-        down.next = w.at(w.w1, first + (c + 1) * kBlock);
+      down.next_rows = width, down.next_columns = columns, down.next_ld = hidden;
+      if (c + at_once < task.chunk_end) {
+        down.next = w.at(w.w1, first + (c + at_once) * kBlock);
       } else if (const int64_t then = claim(); then < static_cast<int64_t>(plan.tasks.size())) {
         const Task& soon = plan.tasks[static_cast<size_t>(then)];
         down.next = w.at(w.w1, soon.expert * width * hidden + soon.chunk * kBlock);
@@ -178,7 +185,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   float* const rows_grad = needs.tokens ? space.out.floats(plan.parts * count * width) : nullptr;
   float* const gate_grad = space.gate.floats(chunks * count);
 
-  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto&) {
+  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto& claim) {
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     Scratch& mine = scratch();
     float* panel = mine.panel.floats(kernel.panel_floats);
@@ -190,12 +197,11 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
     gather(g, row_token, task, width, my_grad, my_block / kBlockLd);
     if (!own) gather(x, row_token, task, width, in + task.first * kBlockLd, count);
     const float *first = w1 + task.expert * width * hidden, *second = w2 + task.expert * hidden * width;
-    for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
-      const int64_t columns = shape.chunk_columns(c);
+    const int64_t at_once = chunks_at_once(task);
+    for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
+      const int64_t columns = shape.chunk_columns(c, std::min(at_once, task.chunk_end - c));
       float* const mid_grad = hidden_grad + c * block + task.first * kBlockLd;
       float* const mid = active + c * block + task.first * kBlockLd;
-      const float* mid_before = kept ? kept + task.first * hidden + c * kBlock : mid;
-      const int64_t before_ld = kept ? hidden : kBlockLd;
       if (!kept) {
         float* my_rows =
             own ? mine.hidden.floats(shape.width_blocks() * task.count * kBlockLd) : in + task.first * kBlockLd;
@@ -204,7 +210,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
         up.m = task.count, up.n = columns, up.k = width;
         up.a = my_rows, up.a_block = my_block;
         up.b = first + c * kBlock, up.b_ld = hidden;
-        up.c = mid, up.c_ld = kBlockLd;
+        up.c = mid, up.c_ld = kBlockLd, up.c_block = block;
         up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
         kernel.product(up, panel);
       }
@@ -212,14 +218,21 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
       back.m = task.count, back.n = columns, back.k = width;
       back.a = my_grad, back.a_block = my_block;
       back.b = second + c * kBlock * width, back.b_ld = width, back.b_transposed = true;
-      back.c = mid_grad, back.c_ld = kBlockLd;
+      back.c = mid_grad, back.c_ld = kBlockLd, back.c_block = block;
       back.next = first + c * kBlock;
-      back.next_rows = width, back.next_ld = hidden;
+      back.next_rows = width, back.next_columns = columns, back.next_ld = hidden;
       kernel.product(back, panel);
-      for (int64_t i = 0; i < task.count; ++i)
-        gate_grad[c * count + task.first + i] = kernel.activate_backward(
-            static_cast<int>(activation), mid_before + i * before_ld, gate ? gate[task.first + i] : 1.0f,
-            mid_grad + i * kBlockLd, mid + i * kBlockLd, columns);
+      for (int64_t at = 0; at < columns; at += kBlock) {
+        const int64_t chunk = c + at / kBlock;
+        float* const grads = hidden_grad + chunk * block + task.first * kBlockLd;
+        float* const actives = active + chunk * block + task.first * kBlockLd;
+        const float* const befores = kept ? kept + task.first * hidden + chunk * kBlock : actives;
+        for (int64_t i = 0; i < task.count; ++i)
+          gate_grad[chunk * count + task.first + i] =
+              kernel.activate_backward(static_cast<int>(activation), befores + i * (kept ? hidden : kBlockLd),
+                                       gate ? gate[task.first + i] : 1.0f, grads + i * kBlockLd, actives + i * kBlockLd,
+                                       shape.chunk_columns(chunk));
+      }
       if (!rows_grad) continue;
       Product down;
       down.m = task.count, down.n = width, down.k = columns;
@@ -227,8 +240,13 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
       down.b = first + c * kBlock, down.b_ld = hidden, down.b_transposed = true;
       down.c = rows_grad + (task.part * count + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
-      if (c + 1 < task.chunk_end) down.next = second + (c + 1) * kBlock * width;
-      down.next_rows = columns, down.next_ld = width;
+      if (c + at_once < task.chunk_end) {
+        down.next = second + (c + at_once) * kBlock * width;
+      } else if (const int64_t then = claim(); then < static_cast<int64_t>(plan.tasks.size())) {
+        const Task& soon = plan.tasks[static_cast<size_t>(then)];
+        down.next = w2 + (soon.expert * hidden + soon.chunk * kBlock) * width;
+      }
+      down.next_rows = columns, down.next_columns = width, down.next_ld = width;
       kernel.product(down, panel);
     }
   });

@@ -16,8 +16,8 @@ inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlo
 enum class WeightType { fp32, bf16, int8 };
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
-// whatever the sizes of blocks: the bits do not depend on how the work is cut. (At the AMX level that holds as long as
-// few rows stay few: kernels_amx_fp32.cpp.)
+// whatever the sizes of blocks: the bits do not depend on how the work is cut. (With B transposed and at the AMX level
+// that holds as long as few rows stay few: kernels_few_rows_inl.h, kernels_amx_fp32.cpp.)
 struct Product {
   int64_t m = 0, n = 0, k = 0;
 
@@ -46,7 +46,7 @@ struct Product {
 
   // The matrix in memory that the next product reads as B, to be fetched early; may be null.
   const void* next = nullptr;
-  int64_t next_rows = 0, next_ld = 0;
+  int64_t next_rows = 0, next_columns = 0, next_ld = 0;
 };
 
 struct Kernels {

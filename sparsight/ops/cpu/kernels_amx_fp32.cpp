@@ -24,6 +24,7 @@ constexpr int64_t kTimes = 6;                           // groups into which the
 
 constexpr int64_t kPanelSpace = kMostDepth / kDeep * kStep;
 constexpr int64_t kRowsSpace = kMostRows / kAcross * kPanelSpace;
+static_assert(kFewRows * kBlock <= kMostRows * kMostDepth);
 constexpr int64_t kWaitingLd = kBlockLd;
 
 // What is read later, fetched into the second-level cache row by row.
@@ -157,6 +158,50 @@ inline void multiply_square(const char* a, const char* b, int64_t steps, int64_t
   });
 }
 
+// Tiles 0 to 3, kAcross x kAcross elements, in memory.
+inline void zero_tiles() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+inline void load_tiles(const char* from) {
+  memory_is_up_to_date();
+  _tile_loadd(0, from, 64);
+  _tile_loadd(1, from + kTileBytes, 64);
+  _tile_loadd(2, from + 2 * kTileBytes, 64);
+  _tile_loadd(3, from + 3 * kTileBytes, 64);
+}
+inline void store_tiles(char* to) {
+  _tile_stored(0, to, 64);
+  _tile_stored(1, to + kTileBytes, 64);
+  _tile_stored(2, to + 2 * kTileBytes, 64);
+  _tile_stored(3, to + 3 * kTileBytes, 64);
+  memory_is_up_to_date();
+}
+
+// C(i.., j..) = the transpose of tiles, as far as it goes, + C if `from_c`, or bias.
+void put_turned(const char* tiles, const Product& p, int64_t i, int64_t j, bool from_c) {
+  alignas(64) char turned[kTileBytes];
+  for (int64_t tile = 0; tile < 4; ++tile) {
+    const int64_t row = i + tile % 2 * 16, column = j + tile / 2 * 16;
+    const __mmask16 lanes = first_lanes(p.n - column);
+    if (row >= p.m || lanes == 0) continue;
+    transpose(tiles + tile * kTileBytes, turned);
+    const __m512 bias = p.bias ? _mm512_maskz_loadu_ps(lanes, p.bias + column) : _mm512_setzero_ps();
+    for (int64_t r = 0; r < least(16, p.m - row); ++r) {
+      float* const c = p.c + column / kBlock * p.c_block + (row + r) * p.c_ld + column % kBlock;
+      const __m512 start = from_c ? _mm512_maskz_loadu_ps(lanes, c) : bias;
+      _mm512_mask_storeu_ps(c, lanes, _mm512_add_ps(start, _mm512_load_ps(turned + r * 64)));
+    }
+  }
+}
+
+// The first `rows` rows, as far as they go, of the matrix that the next product reads.
+Source next_matrix(const Product& p, int64_t rows) {
+  return {static_cast<const float*>(p.next), p.next_ld, least(rows, p.next_rows), p.next_columns, true};
+}
+
 // Rows `first` to `first + rows` of C.
 void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
   const int64_t tiles = pieces_of(rows, kTileRows), tile_rows = pieces_of(rows, tiles);
@@ -184,7 +229,7 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
   const bool waits = p.stream && p.n <= kBlock;
   float* const waiting = reinterpret_cast<float*>(space + kRowsSpace + 2 * kPanelSpace);
   char* panels[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
-  Cutter(source_at(0, 0, least(kAcross, p.n)), panels[0]).cut_all();
+  Cutter(source_at(0, 0, least(kAcross, p.n)), panels[0], true).cut_all();
   for (int64_t l = 0; l < p.k; l += most) {
     const int64_t depth = depth_at(l), steps = pieces_of(depth, kDeep);
     const bool last = l + most >= p.k;
@@ -195,12 +240,11 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
                tile_rows, space + block * steps * kStep);
     }
     const int64_t times = blocks * steps * kTimes;  // for each panel
-    const Source next{static_cast<const float*>(p.next), p.next_ld, most, p.n, !p.b_transposed};
-    Fetcher fetcher(last ? next : source_at(l + most, 0, p.n), times * pieces_of(p.n, kAcross));
+    Fetcher fetcher(last ? next_matrix(p, most) : source_at(l + most, 0, p.n), times * pieces_of(p.n, kAcross));
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const bool last_panel = j + kAcross >= p.n;
       const int64_t then_l = last_panel ? l + most : l, then_j = last_panel ? 0 : j + kAcross;
-      Cutter cutter(then_l < p.k ? source_at(then_l, then_j, least(kAcross, p.n - then_j)) : Source{}, panels[1]);
+      Cutter cutter(then_l < p.k ? source_at(then_l, then_j, least(kAcross, p.n - then_j)) : Source{}, panels[1], true);
       cutter.spread_over(times);
       for (int64_t block = 0; block < blocks; ++block) {
         const int64_t i = block * block_rows;
@@ -231,9 +275,69 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
       }
 }
 
+// Few rows, B transposed: the product's transpose, so that B is cut as it lies in memory and by whole rows, and only
+// the few rows of A are turned. Of kAcross rows of B a chunk is in the first-level cache while the next one is cut.
+void multiply_few_transposed(const Product& p, char* space) {
+  const float* const weights = static_cast<const float*>(p.b);
+  const TileRegisters registers(kTileRows);
+  const int64_t blocks = pieces_of(p.m, kAcross);
+  const int64_t most = kFewRowsDepth;  // depth of a chunk
+  char* chunks[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
+  alignas(64) char sums[kFewRows / kAcross * 4 * kTileBytes];
+  for (int64_t l = 0; l < p.k; l += kBlock) {
+    const int64_t depth = least(kBlock, p.k - l), steps = pieces_of(depth, kDeep);
+    const bool last = l + kBlock >= p.k;
+    const auto rows_of_b = [&](int64_t deep, int64_t j) -> Source {
+      return {weights + j * p.b_ld + deep, p.b_ld, least(kBlock, p.k - deep), least(kAcross, p.n - j), false};
+    };
+    const auto chunk_of_b = [&](int64_t deep, int64_t j) {
+      Source s = rows_of_b(l, j).part(deep, 0, kAcross);
+      s.depth = least(most, s.depth);
+      return s;
+    };
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t i = block * kAcross;
+      const float* const a = p.a + l / kBlock * p.a_block + i * kBlockLd;
+      Cutter({a, kBlockLd, depth, least(kAcross, p.m - i), false}, space + block * steps * kStep, true).cut_all();
+    }
+    Cutter(chunk_of_b(0, 0), chunks[0], false).cut_all();
+    for (int64_t j = 0; j < p.n; j += kAcross) {
+      const int64_t soon = j + kAcross;
+      Fetcher fetcher(soon < p.n ? rows_of_b(l, soon)
+                      : last     ? next_matrix(p, kAcross)
+                                 : rows_of_b(l + kBlock, 0),
+                      blocks * steps * kTimes);
+      for (int64_t deep = 0; deep < depth; deep += most) {
+        const bool ends = deep + most >= depth;
+        const int64_t here = pieces_of(least(most, depth - deep), kDeep);
+        Cutter cutter(!ends        ? chunk_of_b(deep + most, j)
+                      : soon < p.n ? chunk_of_b(0, soon)
+                                   : Source{},
+                      chunks[1], false);
+        cutter.spread_over(blocks * here * kTimes);
+        for (int64_t block = 0; block < blocks; ++block) {
+          char* const mine = sums + block * 4 * kTileBytes;
+          if (deep == 0)
+            zero_tiles();
+          else if (blocks > 1)
+            load_tiles(mine);
+          memory_is_up_to_date();
+          multiply_steps<true>(chunks[0], space + (block * steps + deep / kDeep) * kStep, here, {cutter, fetcher});
+          if (ends || blocks > 1) store_tiles(mine);
+          if (ends) put_turned(mine, p, block * kAcross, j, l > 0 || p.accumulate);
+        }
+        cutter.cut_all();
+        std::swap(chunks[0], chunks[1]);
+      }
+    }
+  }
+}
+
 void product(const Product& p, float* space) {
   if (p.b_type != WeightType::fp32 || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0)
     return kernels_avx512().product(p, space);
+  if (p.b_transposed && !p.a_transposed && p.m <= kFewRows && p.activation < 0)
+    return multiply_few_transposed(p, reinterpret_cast<char*>(space));
   const int64_t blocks = pieces_of(p.m, kMostRows);
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t first = p.m * block / blocks;

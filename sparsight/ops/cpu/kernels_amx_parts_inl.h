@@ -120,10 +120,13 @@ inline void cut_rows(const Source& s, int64_t tile_rows, char* to) {
       cut_tile(s.part(l, first, tile_rows), false, to + (first > 0 ? kTileBytes : 0));
 }
 
-// Cuts a panel of B bit by bit, while another one is multiplied: its steps one after the other.
+// Cuts a panel bit by bit, while another one is multiplied: its steps one after the other, in tiles whose rows are
+// along the depth if `rows_are_deep`.
 class Cutter {
  public:
-  Cutter(const Source& source, char* to) : source_(source), to_(to) { left_ = pieces_of(source.depth, kDeep) * kUnits; }
+  Cutter(const Source& source, char* to, bool rows_are_deep) : source_(source), to_(to), rows_are_deep_(rows_are_deep) {
+    left_ = pieces_of(source.depth, kDeep) * kUnits;
+  }
 
   // To be called `times` times before all is cut.
   void spread_over(int64_t times) { all_ = left_, times_ = times; }
@@ -141,7 +144,8 @@ class Cutter {
     --left_;
     const int64_t l = step_ * kDeep;
     char* const to = to_ + step_ * kStep;
-    if (source_.deep_rows && l + kDeep <= source_.depth && source_.across >= kAcross) {
+    const bool whole = l + kDeep <= source_.depth && source_.across >= kAcross;
+    if (whole && source_.deep_rows && rows_are_deep_) {
       const float *even = source_.at + (l + unit_ * kPairs) * source_.ld, *odd = even + 16 * source_.ld;
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kPairs; ++i)
@@ -149,14 +153,23 @@ class Cutter {
           put_line(to + tile * kTileBytes + (unit_ * kPairs + i) * 64, 2 * kTileBytes,
                    _mm512_loadu_ps(even + i * source_.ld + tile * 16),
                    _mm512_loadu_ps(odd + i * source_.ld + tile * 16));
-    } else if (unit_ % 2 == 0) {
-      cut_tile(source_.part(l, unit_ / 2 * 16, 16), true, to + unit_ / 2 * kTileBytes);
+    } else if (whole && !source_.deep_rows && !rows_are_deep_) {
+      constexpr int64_t kRows = kAcross / kUnits;
+      const float* row = source_.at + unit_ * kRows * source_.ld + l;
+      char* line = to + unit_ / 2 * kTileBytes + unit_ % 2 * kRows * 64;
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kRows; ++i)
+        put_line(line + i * 64, 2 * kTileBytes, _mm512_loadu_ps(row + i * source_.ld),
+                 _mm512_loadu_ps(row + i * source_.ld + 16));
+    } else if (unit_ % 2 == 0 && unit_ / 2 * 16 < source_.across) {
+      cut_tile(source_.part(l, unit_ / 2 * 16, 16), rows_are_deep_, to + unit_ / 2 * kTileBytes);
     }
     if (++unit_ == kUnits) unit_ = 0, ++step_;
   }
 
   Source source_;
   char* to_;
+  bool rows_are_deep_;
   int64_t left_ = 0, all_ = 0, times_ = 1, credit_ = 0;
   int64_t step_ = 0, unit_ = 0;
 };

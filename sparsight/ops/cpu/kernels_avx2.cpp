@@ -13,13 +13,13 @@ struct Vec {
   using T = __m256;
   static constexpr int lanes = 8;
   static constexpr int rows = 6, narrow = 2;  // 6 x 16: 12 of the 16 registers hold sums
-  static constexpr int few = 4;               // up to so many rows B is read in longer pieces
+  static constexpr int64_t most_few = 64;     // up to so many rows are multiplied in wide tiles of `few` rows or fewer
+  static constexpr int few = 4;
+  static constexpr int64_t most_dots = 12;  // the same where B is transposed
   static constexpr int wide(int m) {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];
   }
-  static constexpr int64_t piece = 64;  // bytes fetched at a time
-  static constexpr int64_t ahead_bytes = 4096;
 
   static T load(const float* p) { return _mm256_loadu_ps(p); }
   static T load(const uint16_t* p) {
@@ -71,8 +71,15 @@ struct Vec {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
-  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T0); }
-  static void prefetch_far(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
+  // The sum of each of 8 vectors.
+  static T sums(const T (&x)[8]) {
+    T four[2];
+    for (int h = 0; h < 2; ++h)
+      four[h] = _mm256_hadd_ps(_mm256_hadd_ps(x[4 * h], x[4 * h + 1]), _mm256_hadd_ps(x[4 * h + 2], x[4 * h + 3]));
+    return _mm256_add_ps(_mm256_permute2f128_ps(four[0], four[1], 0x20),
+                         _mm256_permute2f128_ps(four[0], four[1], 0x31));
+  }
+  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   // out[l][j] = in[j][l], 8 x 8: half rows are placed while loading, which leaves two rounds of shuffles.
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {

@@ -13,13 +13,13 @@ struct Vec {
   using T = __m512;
   static constexpr int lanes = 16;
   static constexpr int rows = 9, narrow = 3;  // 9 x 48: 27 of the 32 registers hold sums
-  static constexpr int few = 8;               // up to so many rows B is read in longer pieces
+  static constexpr int64_t most_few = 64;     // up to so many rows are multiplied in wide tiles of `few` rows or fewer
+  static constexpr int few = 6;
+  static constexpr int64_t most_dots = 20;  // the same where B is transposed
   static constexpr int wide(int m) {
-    constexpr int vectors[] = {24, 12, 8, 6, 4, 4, 3, 3};
+    constexpr int vectors[] = {24, 12, 8, 6, 4, 4};
     return vectors[m - 1];
   }
-  static constexpr int64_t piece = 192;  // bytes fetched at a time
-  static constexpr int64_t ahead_bytes = 6144;
 
   static T load(const float* p) { return _mm512_loadu_ps(p); }
   static T load(const uint16_t* p) {
@@ -73,8 +73,22 @@ struct Vec {
     const __m128 last = _mm512_castps512_ps128(four), two = _mm_add_ps(last, _mm_movehl_ps(last, last));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
-  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T0); }
-  static void prefetch_far(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
+  // The sum of each of 16 vectors.
+  static T sums(const T (&x)[16]) {
+    T four[4];
+    for (int q = 0; q < 4; ++q) {
+      const auto pair = [&](int i) {
+        return _mm512_add_ps(_mm512_unpacklo_ps(x[i], x[i + 1]), _mm512_unpackhi_ps(x[i], x[i + 1]));
+      };
+      const T a = pair(4 * q), b = pair(4 * q + 2);
+      four[q] = _mm512_add_ps(pair_low(a, b), pair_high(a, b));
+    }
+    const auto joined = [](T a, T b) {
+      return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+    };
+    return joined(joined(four[0], four[1]), joined(four[2], four[3]));
+  }
+  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   // out[l][j] = in[j][l], 16 x 16: quarter rows are placed while loading, which leaves two rounds of shuffles.
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {

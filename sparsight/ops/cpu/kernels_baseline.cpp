@@ -14,13 +14,13 @@ struct Vec {
   using Ints = int __attribute__((vector_size(16)));
   static constexpr int lanes = 4;
   static constexpr int rows = 6, narrow = 2;
+  static constexpr int64_t most_few = 64;
   static constexpr int few = 4;
+  static constexpr int64_t most_dots = 12;
   static constexpr int wide(int m) {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];
   }
-  static constexpr int64_t piece = 64;  // bytes fetched at a time
-  static constexpr int64_t ahead_bytes = 4096;
 
   static T load(const float* p) {
     T x;
@@ -73,8 +73,8 @@ struct Vec {
   }
   static T select_negative(T x, T negative, T other) { return x < set1(0.0f) ? negative : other; }
   static float sum(T x) { return (x[0] + x[2]) + (x[1] + x[3]); }
-  static void prefetch(const char* p) { __builtin_prefetch(p); }
-  static void prefetch_far(const char* p) { __builtin_prefetch(p, 0, 2); }
+  static T sums(const T (&x)[4]) { return T{sum(x[0]), sum(x[1]), sum(x[2]), sum(x[3])}; }
+  static void prefetch(const char* p) { __builtin_prefetch(p, 0, 2); }
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
     for (int l = 0; l < lanes; ++l)
       store(out + l * out_ld, T{in[l], in[in_ld + l], in[2 * in_ld + l], in[3 * in_ld + l]});

@@ -1,0 +1,158 @@
+// Products with few rows: each weight is used for few multiply-adds, so that what counts is how weights are read. Over
+// a vector type V. Included by kernels_inl.h.
+#pragma once
+
+#include "sparsight/ops/cpu/kernels_tile_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+constexpr int64_t kSlice = 64;  // rows of B, as they lie in memory, that are read at a time
+
+template <class V>
+void finish_blocks(const Product& p, int64_t columns) {
+  for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
+}
+
+// Few rows of A: B is read once and where it lies, a slice of its rows at a time, while the next slice is fetched and C
+// waits in the cache. Tiles are as wide as the registers allow. Returns how many columns that is; the rest is left.
+template <class V, class W>
+int64_t multiply_few(const Product& p) {
+  constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
+  constexpr int64_t kSize = sizeof(W);
+  const W* const weights = static_cast<const W*>(p.b);
+  const int64_t groups = (p.m + V::few - 1) / V::few, most = (p.m + groups - 1) / groups;
+  const int64_t width = V::wide(static_cast<int>(most)) * V::lanes, whole = p.n / width * width;
+  const int64_t slice = p.b_scale ? kBlock : kSlice;  // scaling comes after the sum
+  for (int64_t l = 0; l < p.k || l == 0; l += slice) {
+    const int64_t depth = least(slice, p.k - l), left = p.k - l - depth;
+    const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
+      return Fetch(from, least(slice, rows), columns * kSize, ld * kSize, width * static_cast<int64_t>(sizeof(float)),
+                   groups * depth * (whole / width));
+    };
+    Fetch fetch = left > 0 ? soon(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
+                           : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
+    Tile t{};
+    t.depth = depth;
+    t.b_ld = p.b_ld;
+    t.c_ld = p.c_ld;
+    t.columns = width;
+    t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
+    t.stream = p.stream && left == 0;
+    t.fetch = &fetch;
+    for (int64_t j = 0; j < whole; j += width) {
+      t.b = weights + l * p.b_ld + j;
+      t.bias = p.bias ? p.bias + j : nullptr;
+      t.scale = p.b_scale ? p.b_scale + j : nullptr;
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+        t.a = p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
+        t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+        wide_tile<V, W>(rows, most, kCounts)(t);
+      }
+    }
+  }
+  finish_blocks<V>(p, whole);
+  return whole;
+}
+
+// kRows x kAcross elements of C, each of them a vector of sums along a row of A and a row of B, which are summed at
+// last.
+template <class V, int kRows, int kAcross>
+void dot_tile(const Tile& t) {
+  static_assert(kRows * kAcross <= V::lanes);
+  using T = typename V::T;
+  constexpr int64_t kPiece = kAcross * V::lanes * static_cast<int64_t>(sizeof(float));
+  T acc[V::lanes];
+#pragma GCC unroll 32
+  for (T& one : acc) one = V::set1(0.0f);
+  const float* const b = static_cast<const float*>(t.b);
+  const auto step = [&](const auto& load) __attribute__((always_inline)) {
+    T bv[kAcross];
+#pragma GCC unroll 32
+    for (int j = 0; j < kAcross; ++j) bv[j] = load(b + j * t.b_ld);
+#pragma GCC unroll 32
+    for (int i = 0; i < kRows; ++i) {
+      const T av = load(t.a + i * kBlockLd);
+#pragma GCC unroll 32
+      for (int j = 0; j < kAcross; ++j) acc[i * kAcross + j] = V::fma(av, bv[j], acc[i * kAcross + j]);
+    }
+  };
+  const int64_t whole = t.depth / V::lanes * V::lanes;
+  Fetch fetch = *t.fetch;
+  for (int64_t l = 0; l < whole;) {
+    fetch.template next<V, kPiece>();
+    const int64_t end = least(whole, l + fetch.every * V::lanes);
+    for (; l < end; l += V::lanes) step([&](const float* p) { return V::load(p + l); });
+  }
+  *t.fetch = fetch;
+  if (const auto left = static_cast<int>(t.depth - whole); left > 0)
+    step([&](const float* p) { return V::load_part(p + whole, left); });
+
+  float sums[V::lanes];
+  V::store(sums, V::sums(acc));
+  for (int i = 0; i < kRows; ++i)
+    for (int j = 0; j < kAcross; ++j) {
+      float& c = t.c[i * t.c_ld + j];
+      c = (t.start == Start::c ? c : t.start == Start::bias ? t.bias[j] : 0.0f) + sums[i * kAcross + j];
+    }
+}
+
+// How many columns tiles of so many rows, up to four, have.
+template <class V>
+constexpr int dots_across(int64_t rows) {
+  constexpr int kQuarter = V::lanes / 4;
+  return rows == 1 ? V::lanes : rows == 2 ? V::lanes / 2 : kQuarter;
+}
+// As wide as tiles of `most` rows are, or one column; `rows` is `most` or one less.
+template <class V, bool kOneColumn, int... kRows>
+TileFunction dot_tile_of(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
+  static constexpr TileFunction whole[] = {dot_tile < V, kRows + 1, kOneColumn ? 1 : dots_across<V>(kRows + 1) > ...};
+  static constexpr TileFunction less[] = {dot_tile < V, kRows + (kRows == 0),
+                                          kOneColumn ? 1 : dots_across<V>(kRows + 1) > ...};
+  return (rows == most ? whole : less)[most - 1];
+}
+
+// Few rows of A, B transposed: rows of B are read once and where they lie, while the next ones are fetched.
+template <class V>
+void multiply_few_transposed(const Product& p) {
+  const float* const weights = static_cast<const float*>(p.b);
+  const int64_t groups = (p.m + 3) / 4, most = (p.m + groups - 1) / groups;
+  constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
+  const int64_t width = dots_across<V>(most);
+  const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
+  for (int64_t first = 0; first < p.n; first += kSlice) {
+    const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
+    const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
+      constexpr int64_t kSize = sizeof(float);
+      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, width * V::lanes * kSize,
+                   groups * (slice / width) * vectors);
+    };
+    Fetch fetch = left > 0 ? soon(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)
+                           : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
+    Tile t{};
+    t.b_ld = p.b_ld;
+    t.c_ld = p.c_ld;
+    t.fetch = &fetch;
+    for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {
+      t.depth = least(kBlock, p.k - l);
+      t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
+      for (int64_t j = first; j < first + slice;) {
+        const bool one = j + width > first + slice;
+        t.b = weights + j * p.b_ld + l;
+        t.bias = p.bias ? p.bias + j : nullptr;
+        for (int64_t g = 0; g < groups; ++g) {
+          const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+          t.a = p.a + l / kBlock * p.a_block + i * kBlockLd;
+          t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+          (one ? dot_tile_of<V, true>(rows, most, kCounts) : dot_tile_of<V, false>(rows, most, kCounts))(t);
+        }
+        j += one ? 1 : width;
+      }
+    }
+  }
+  finish_blocks<V>(p, p.n);
+}
+
+}  // namespace
+}  // namespace sparsight::cpu

@@ -1,0 +1,163 @@
+// Tiles: the part of a product whose sums stay in registers, over a vector type V. Included by kernels_inl.h and
+// kernels_few_rows_inl.h.
+#pragma once
+
+#include <cstring>
+
+#include "sparsight/ops/cpu/kernels_elementwise_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+enum class Start { zero, bias, c };
+
+struct Tile {
+  const float* a;
+  int64_t a_ld;  // of a transposed A
+  const void* b;
+  int64_t b_ld;
+  int64_t depth;
+  float* c;
+  int64_t c_ld;
+  int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
+  Start start;
+  const float* bias;
+  const float* scale;  // of the columns of B; may be null
+  float* copy;         // receives B as it is read: [depth][columns of the tile]
+  bool stream;
+  struct Fetch* fetch;
+};
+
+// Fetches what is read next into the second-level cache, row by row, as it lies in memory: that is faster than in the
+// order of tiles by up to two times. Spread over the steps of what is computed before; a piece is as long as a row of a
+// tile in fp32.
+struct Fetch {
+  const char *at, *row_end;
+  int64_t row_bytes, stride;
+  int64_t every;  // steps for each piece
+
+  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece, int64_t steps)
+      : at(static_cast<const char*>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
+    const int64_t pieces = matrix ? rows * ((bytes + piece - 1) / piece) : 0;
+    every = pieces == 0 ? steps + 1 : steps > pieces ? steps / pieces : 1;
+  }
+  template <class V, int64_t kPiece>
+  void next() {
+#pragma GCC unroll 32
+    for (int64_t byte = 0; byte < kPiece; byte += 64) V::prefetch(at + byte);
+    at += kPiece;
+    if (at < row_end) return;
+    row_end += stride;
+    at = row_end - row_bytes;
+  }
+};
+
+// kMr x (kNv vectors) elements of C in registers.
+template <class V, class W, int kMr, int kNv, bool kTransposed, bool kCopy>
+void run_tile(const Tile& t) {
+  using T = typename V::T;
+  constexpr int64_t kPiece = kNv * V::lanes * static_cast<int64_t>(sizeof(float));
+  T acc[kMr][kNv];
+  const bool full = t.columns >= kNv * V::lanes;
+  const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
+  const auto load = [&](const float* p, int v) {
+    return part(v) >= V::lanes ? V::load(p + v * V::lanes)
+           : part(v) > 0       ? V::load_part(p + v * V::lanes, part(v))
+                               : V::set1(0.0f);
+  };
+  const auto c = [&](int i, int v) { return t.c + i * t.c_ld + v * V::lanes; };
+  const auto each = [&](const auto& body) __attribute__((always_inline)) {
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i)
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) body(i, v);
+  };
+  const auto begin = [&](Start start) __attribute__((always_inline)) {
+    if (start == Start::zero)
+      each([&](int i, int v) { acc[i][v] = V::set1(0.0f); });
+    else if (start == Start::bias)
+      each([&](int i, int v) { acc[i][v] = load(t.bias, v); });
+    else if (full)
+      each([&](int i, int v) { acc[i][v] = V::load(c(i, v)); });
+    else
+      each([&](int i, int v) { acc[i][v] = load(t.c + i * t.c_ld, v); });
+  };
+  begin(t.scale ? Start::zero : t.start);
+
+  const float* a = t.a;
+  const W* b = static_cast<const W*>(t.b);
+  float* copy = t.copy;
+  const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = t.b_ld;
+  const auto step = [&]() __attribute__((always_inline)) {
+    T bv[kNv];
+#pragma GCC unroll 32
+    for (int v = 0; v < kNv; ++v) {
+      bv[v] = V::load(b + v * V::lanes);
+      if constexpr (kCopy) V::store(copy + v * V::lanes, bv[v]);
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i) {
+      const T av = V::set1(a[kTransposed ? i : i * kBlockLd]);
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+    }
+    a += a_step;
+    b += b_step;
+    if constexpr (kCopy) copy += kNv * V::lanes;
+  };
+  Fetch fetch = *t.fetch;
+  for (int64_t l = 0; l < t.depth;) {
+    fetch.next<V, kPiece>();
+    const int64_t end = least(t.depth, l + fetch.every);
+    for (; l < end; ++l) step();
+  }
+  *t.fetch = fetch;
+
+  if (t.scale) {
+    T unscaled[kMr][kNv];
+    std::memcpy(&unscaled, &acc, sizeof acc);
+    begin(t.start);
+    each([&](int i, int v) { acc[i][v] = V::fma(unscaled[i][v], load(t.scale, v), acc[i][v]); });
+  }
+  if (full && t.stream)
+    each([&](int i, int v) { V::stream(c(i, v), acc[i][v]); });
+  else if (full)
+    each([&](int i, int v) { V::store(c(i, v), acc[i][v]); });
+  else
+    each([&](int i, int v) {
+      if (part(v) >= V::lanes)
+        V::store(c(i, v), acc[i][v]);
+      else if (part(v) > 0)
+        V::store_part(c(i, v), acc[i][v], part(v));
+    });
+}
+
+using TileFunction = void (*)(const Tile&);
+
+// Columns j .. j + columns of C are done: what follows.
+template <class V>
+void finish(const Product& p, int64_t j, int64_t columns) {
+  if (p.activation < 0) return;
+  for (int64_t i = 0; i < p.m; ++i) {
+    float* c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+    if (p.before) std::memcpy(p.before + i * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
+    activate_any<V>(p.activation, c, c, nullptr, columns);
+  }
+}
+
+// The tile functions by number of rows: narrow ones (V::narrow vectors), and for few rows wide ones.
+template <class V, class W, bool kTransposed, bool kCopy, int... kRows>
+TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
+  static constexpr TileFunction table[] = {run_tile<V, W, kRows + 1, V::narrow, kTransposed, kCopy>...};
+  return table[rows - 1];
+}
+// As wide as tiles of `most` rows are; `rows` is that or one less.
+template <class V, class W, int... kRows>
+TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
+  static constexpr TileFunction whole[] = {run_tile<V, W, kRows + 1, V::wide(kRows + 1), false, false>...};
+  static constexpr TileFunction less[] = {run_tile<V, W, kRows + (kRows == 0), V::wide(kRows + 1), false, false>...};
+  return (rows == most ? whole : less)[most - 1];
+}
+
+}  // namespace
+}  // namespace sparsight::cpu
