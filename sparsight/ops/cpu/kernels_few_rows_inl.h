@@ -7,7 +7,9 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kSlice = 64;  // rows of B, as they lie in memory, that are read at a time
+// Rows of B, as they lie in memory, that are read at a time; a part of kBlock. The first ones of all are not fetched
+// early: the less there is to compute, the fewer.
+inline int64_t slice_for(int64_t rows) { return rows == 1 ? 16 : rows == 2 ? 32 : 64; }
 
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
@@ -23,11 +25,11 @@ int64_t multiply_few(const Product& p) {
   const W* const weights = static_cast<const W*>(p.b);
   const int64_t groups = (p.m + V::few - 1) / V::few, most = (p.m + groups - 1) / groups;
   const int64_t width = V::wide(static_cast<int>(most)) * V::lanes, whole = p.n / width * width;
-  const int64_t slice = p.b_scale ? kBlock : kSlice;  // scaling comes after the sum
+  const int64_t slice = slice_for(p.m);
   for (int64_t l = 0; l < p.k || l == 0; l += slice) {
     const int64_t depth = least(slice, p.k - l), left = p.k - l - depth;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      return Fetch(from, least(slice, rows), columns * kSize, ld * kSize, width * static_cast<int64_t>(sizeof(float)),
+      return Fetch(from, least(slice, rows), columns * kSize, ld * kSize, width * kSize,
                    groups * depth * (whole / width));
     };
     Fetch fetch = left > 0 ? soon(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
@@ -121,11 +123,12 @@ void multiply_few_transposed(const Product& p) {
   constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
   const int64_t width = dots_across<V>(most);
   const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
-  for (int64_t first = 0; first < p.n; first += kSlice) {
-    const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
+  const int64_t most_slice = slice_for(p.m);
+  for (int64_t first = 0; first < p.n; first += most_slice) {
+    const int64_t slice = least(most_slice, p.n - first), left = p.n - first - slice;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
       constexpr int64_t kSize = sizeof(float);
-      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, width * V::lanes * kSize,
+      return Fetch(from, least(most_slice, rows), columns * kSize, ld * kSize, width * V::lanes * kSize,
                    groups * (slice / width) * vectors);
     };
     Fetch fetch = left > 0 ? soon(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)

@@ -77,7 +77,7 @@ void multiply(const Product& p, float* panel) {
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
       const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
-        return Fetch(from, rows, length * kSize, ld * kSize, kNr * static_cast<int64_t>(sizeof(float)), groups * depth);
+        return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize, groups * depth);
       };
       Fetch fetch = soon(nullptr, 0, 1, 0);
       if (j + kNr < p.n)

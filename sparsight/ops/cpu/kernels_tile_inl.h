@@ -30,7 +30,7 @@ struct Tile {
 
 // Fetches what is read next into the second-level cache, row by row, as it lies in memory: that is faster than in the
 // order of tiles by up to two times. Spread over the steps of what is computed before; a piece is as long as a row of a
-// tile in fp32.
+// tile.
 struct Fetch {
   const char *at, *row_end;
   int64_t row_bytes, stride;
@@ -56,7 +56,7 @@ struct Fetch {
 template <class V, class W, int kMr, int kNv, bool kTransposed, bool kCopy>
 void run_tile(const Tile& t) {
   using T = typename V::T;
-  constexpr int64_t kPiece = kNv * V::lanes * static_cast<int64_t>(sizeof(float));
+  constexpr int64_t kPiece = kNv * V::lanes * static_cast<int64_t>(sizeof(W));
   T acc[kMr][kNv];
   const bool full = t.columns >= kNv * V::lanes;
   const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
