@@ -5,11 +5,15 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
 #include "bench/moe/contenders.h"
 #include "bench/moe/limits.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/cpu/combine_parts.h"
+#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/pool.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "sparsight/ops/top_experts.h"
 
@@ -31,11 +35,24 @@ class Lap {
 
 struct RoutingShare {
   double logits, choice, sort, permute, combine;  // seconds: tokens times the router's weights; softmax, top-k, gates;
-                                                  // counting sort and row map; copying rows; their weighted sum
+                                                  // counting sort and row map; bringing tokens to experts, and back
   double experts;                                 // the rest of the forward pass
   double routing() const { return logits + choice + sort + permute + combine; }
   double of_forward() const { return routing() / (routing() + experts); }
 };
+
+// What the layer does to bring tokens to their experts, a task's rows at a time.
+void permute(const at::Tensor& x, const RowMap& map) {
+  const int64_t rows = map.row_token.size(0), width = x.size(1), task = cpu::kernels().task_rows;
+  const float* const from = x.const_data_ptr<float>();
+  const int64_t* const token = map.row_token.const_data_ptr<int64_t>();
+  at::parallel_for(0, (rows + task - 1) / task, 1, [&](int64_t begin, int64_t end) {
+    thread_local std::vector<float> here;
+    here.resize(static_cast<size_t>(task * width));
+    for (int64_t r = begin * task; r < std::min(rows, end * task); ++r)
+      std::copy_n(from + token[r] * width, width, here.data() + r % task * width);
+  });
+}
 
 RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWeights& weights, int64_t rounds) {
   const c10::AutoGradMode no_grad(false);
@@ -44,9 +61,12 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
   const at::Tensor& router = weights.b2;  // [E,D], as good as any
   const at::Tensor token = at::arange(tokens).unsqueeze(1).expand({tokens, k}).reshape({-1});
   const at::Tensor kept = at::ones({tokens * k}, at::kBool);
+  at::Tensor x = at::empty({tokens, kWidth});
+  const at::Tensor outputs = cpu::empty_from_pool({tokens * k, kWidth});
+  at::Tensor sums = cpu::empty_from_pool({tokens, kWidth});
   std::vector<std::vector<double>> laps(6);
   for (int64_t round = 0; round <= rounds; ++round) {
-    const at::Tensor& x = loads[static_cast<size_t>(round % kLoads)].tokens;
+    x.copy_(loads[static_cast<size_t>(round % kLoads)].tokens);
     Lap lap;
     const at::Tensor logits = router_logits(x, router);
     const double logits_time = lap();
@@ -56,9 +76,12 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
     const ExpertRows rows{map_rows(token, groups.order, tokens), groups.offsets,
                           gate.reshape({-1}).index_select(0, groups.order)};
     const double sort_time = lap();
-    const at::Tensor permuted = spread_rows(x, {}, rows.map);
+    permute(x, rows.map);
     const double permute_time = lap();
-    sum_rows(permuted, rows.gate, rows.map);
+    outputs.fill_(1.0f);
+    lap();
+    cpu::combine_parts(cpu::kernels(), rows.map, rows.gate.const_data_ptr<float>(), outputs.const_data_ptr<float>(),
+                       kWidth, 1, kWidth, sums.data_ptr<float>());
     const double combine_time = lap();
     expert_mlp(x, rows, weights, {});
     const double rest = std::max(0.0, lap() - permute_time - combine_time);
