@@ -1,6 +1,7 @@
 #include "sparsight/ops/cpu/task_plan.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace sparsight::cpu {
 namespace {
@@ -24,6 +25,8 @@ Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t m
             {e, first, end - first, part, chunks * part / plan.parts, chunks * (part + 1) / plan.parts});
     }
   }
+  // The largest first: then no thread is left with a large one at the end.
+  std::ranges::stable_sort(plan.tasks, std::greater{}, &Task::count);
   return plan;
 }
 
