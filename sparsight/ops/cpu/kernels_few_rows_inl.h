@@ -106,13 +106,18 @@ constexpr int dots_across(int64_t rows) {
   constexpr int kQuarter = V::lanes / 4;
   return rows == 1 ? V::lanes : rows == 2 ? V::lanes / 2 : kQuarter;
 }
-// As wide as tiles of `most` rows are, or one column; `rows` is `most` or one less.
-template <class V, bool kOneColumn, int... kRows>
+// As wide as tiles of `most` rows are; `rows` is that or one less.
+template <class V, int... kRows>
 TileFunction dot_tile_of(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction whole[] = {dot_tile < V, kRows + 1, kOneColumn ? 1 : dots_across<V>(kRows + 1) > ...};
-  static constexpr TileFunction less[] = {dot_tile < V, kRows + (kRows == 0),
-                                          kOneColumn ? 1 : dots_across<V>(kRows + 1) > ...};
+  static constexpr TileFunction whole[] = {dot_tile<V, kRows + 1, dots_across<V>(kRows + 1)>...};
+  static constexpr TileFunction less[] = {dot_tile<V, kRows + (kRows == 0), dots_across<V>(kRows + 1)>...};
   return (rows == most ? whole : less)[most - 1];
+}
+// One column.
+template <class V, int... kRows>
+TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+  static constexpr TileFunction column[] = {dot_tile<V, kRows + 1, 1>...};
+  return column[rows - 1];
 }
 
 // Few rows of A, B transposed: rows of B are read once and where they lie, while the next ones are fetched.
@@ -148,7 +153,7 @@ void multiply_few_transposed(const Product& p) {
           const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
           t.a = p.a + l / kBlock * p.a_block + i * kBlockLd;
           t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-          (one ? dot_tile_of<V, true>(rows, most, kCounts) : dot_tile_of<V, false>(rows, most, kCounts))(t);
+          (one ? dot_column_of<V>(rows, kCounts) : dot_tile_of<V>(rows, most, kCounts))(t);
         }
         j += one ? 1 : width;
       }

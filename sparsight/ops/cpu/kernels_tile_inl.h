@@ -2,6 +2,7 @@
 // kernels_few_rows_inl.h.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
@@ -32,19 +33,19 @@ struct Tile {
 // order of tiles by up to two times. Spread over the steps of what is computed before; a piece is as long as a row of a
 // tile.
 struct Fetch {
-  const char *at, *row_end;
+  uintptr_t at, row_end;
   int64_t row_bytes, stride;
   int64_t every;  // steps for each piece
 
   Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece, int64_t steps)
-      : at(static_cast<const char*>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
+      : at(reinterpret_cast<uintptr_t>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
     const int64_t pieces = matrix ? rows * ((bytes + piece - 1) / piece) : 0;
     every = pieces == 0 ? steps + 1 : steps > pieces ? steps / pieces : 1;
   }
   template <class V, int64_t kPiece>
   void next() {
 #pragma GCC unroll 32
-    for (int64_t byte = 0; byte < kPiece; byte += 64) V::prefetch(at + byte);
+    for (int64_t byte = 0; byte < kPiece; byte += 64) V::prefetch(reinterpret_cast<const char*>(at + byte));
     at += kPiece;
     if (at < row_end) return;
     row_end += stride;
