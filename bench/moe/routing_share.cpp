@@ -10,6 +10,7 @@
 
 #include "bench/moe/contenders.h"
 #include "bench/moe/limits.h"
+#include "bench/moe/medians.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/kernels.h"
