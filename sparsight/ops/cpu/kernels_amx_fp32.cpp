@@ -281,7 +281,6 @@ void multiply_few_transposed(const Product& p, char* space) {
   const float* const weights = static_cast<const float*>(p.b);
   const TileRegisters registers(kTileRows);
   const int64_t blocks = pieces_of(p.m, kAcross);
-  const int64_t most = kFewRowsDepth;  // depth of a chunk
   char* chunks[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
   alignas(64) char sums[kFewRows / kAcross * 4 * kTileBytes];
   for (int64_t l = 0; l < p.k; l += kBlock) {
@@ -292,7 +291,7 @@ void multiply_few_transposed(const Product& p, char* space) {
     };
     const auto chunk_of_b = [&](int64_t deep, int64_t j) {
       Source s = rows_of_b(l, j).part(deep, 0, kAcross);
-      s.depth = least(most, s.depth);
+      s.depth = least(kFewRowsDepth, s.depth);
       return s;
     };
     for (int64_t block = 0; block < blocks; ++block) {
@@ -307,10 +306,10 @@ void multiply_few_transposed(const Product& p, char* space) {
                       : last     ? next_matrix(p, kAcross)
                                  : rows_of_b(l + kBlock, 0),
                       blocks * steps * kTimes);
-      for (int64_t deep = 0; deep < depth; deep += most) {
-        const bool ends = deep + most >= depth;
-        const int64_t here = pieces_of(least(most, depth - deep), kDeep);
-        Cutter cutter(!ends        ? chunk_of_b(deep + most, j)
+      for (int64_t deep = 0; deep < depth; deep += kFewRowsDepth) {
+        const bool ends = deep + kFewRowsDepth >= depth;
+        const int64_t here = pieces_of(least(kFewRowsDepth, depth - deep), kDeep);
+        Cutter cutter(!ends        ? chunk_of_b(deep + kFewRowsDepth, j)
                       : soon < p.n ? chunk_of_b(0, soon)
                                    : Source{},
                       chunks[1], false);
