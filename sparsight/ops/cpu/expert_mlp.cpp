@@ -127,9 +127,8 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
       down.next_rows = width, down.next_columns = columns, down.next_ld = hidden;
       if (c + at_once < task.chunk_end) {
         down.next = w.at(w.w1, first + (c + at_once) * kBlock);
-      } else if (const int64_t then = claim(); then < static_cast<int64_t>(plan.tasks.size())) {
-        const Task& soon = plan.tasks[static_cast<size_t>(then)];
-        down.next = w.at(w.w1, soon.expert * width * hidden + soon.chunk * kBlock);
+      } else if (const Task* soon = plan.find(claim())) {
+        down.next = w.at(w.w1, soon->expert * width * hidden + soon->chunk * kBlock);
       }
       kernel.product(down, panel);
     }
@@ -242,9 +241,8 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
       down.accumulate = c > task.chunk;
       if (c + at_once < task.chunk_end) {
         down.next = second + (c + at_once) * kBlock * width;
-      } else if (const int64_t then = claim(); then < static_cast<int64_t>(plan.tasks.size())) {
-        const Task& soon = plan.tasks[static_cast<size_t>(then)];
-        down.next = w2 + (soon.expert * hidden + soon.chunk * kBlock) * width;
+      } else if (const Task* soon = plan.find(claim())) {
+        down.next = w2 + (soon->expert * hidden + soon->chunk * kBlock) * width;
       }
       down.next_rows = columns, down.next_columns = width, down.next_ld = width;
       kernel.product(down, panel);

@@ -94,9 +94,8 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
       down.next = nullptr;
       if (c + 1 < task.chunk_end) {
         down.next = weights_of(task) + layout.first_weights(c + 1);
-      } else if (const int64_t then = claim(); then < tasks) {
-        const Task& soon = plan.tasks[static_cast<size_t>(then)];
-        down.next = weights_of(soon) + layout.first_weights(soon.chunk);
+      } else if (const Task* soon = plan.find(claim())) {
+        down.next = weights_of(*soon) + layout.first_weights(soon->chunk);
       }
       tile_product(down, c > task.chunk, row_out + (task.part * count + task.first) * wide, wide);
     }

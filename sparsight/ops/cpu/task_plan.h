@@ -15,6 +15,11 @@ struct Task {
 struct Plan {
   std::vector<Task> tasks;
   int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
+
+  // Null past the last one.
+  const Task* find(int64_t number) const {
+    return number < static_cast<int64_t>(tasks.size()) ? &tasks[static_cast<size_t>(number)] : nullptr;
+  }
 };
 
 // offset: [E+1]; chunks: blocks of the hidden layer; most_rows: of a task.
