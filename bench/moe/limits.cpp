@@ -22,6 +22,8 @@ void multiply(int m, int n, int k, const float* a, const float* b, float* c) {
   sgemm_("N", "N", &n, &m, &k, &one, b, &n, a, &k, &zero, c, &n);
 }
 
+constexpr int kRowsInAll = 1024;  // rows that a thread multiplies in a run
+
 volatile int64_t sink;  // keeps the compiler from dropping reads
 
 }  // namespace
@@ -40,48 +42,61 @@ double shortest(int rounds, const std::function<void()>& run) {
   return best;
 }
 
-double sgemm_rate(int64_t width, int64_t hidden) {
-  const int threads = at::get_num_threads(), d = static_cast<int>(width), f = static_cast<int>(hidden);
-  double best = 0;
-  for (const int rows : {64, 128, 256, 512, 1024}) {
-    const at::Tensor x = at::ones({threads, rows, width}), h = at::zeros({threads, rows, hidden}),
-                     y = at::zeros_like(x);
-    const at::Tensor w1 = at::ones({threads, width, hidden}), w2 = at::ones({threads, hidden, width});
-    const int repeat = std::max(1, 4096 / rows);
-    const double time = shortest(5, [&] {
-      at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t t = begin; t < end; ++t)
-          for (int i = 0; i < repeat; ++i) {
-            multiply(rows, f, d, x[t].const_data_ptr<float>(), w1[t].const_data_ptr<float>(), h[t].data_ptr<float>());
-            multiply(rows, d, f, h[t].const_data_ptr<float>(), w2[t].const_data_ptr<float>(), y[t].data_ptr<float>());
-          }
-      });
-    });
-    best = std::max(best, 4.0 * rows * d * f * repeat * threads / time);
-  }
-  return best;
+Sgemm::Sgemm(int64_t width, int64_t hidden, int rows)
+    : width_(static_cast<int>(width)), hidden_(static_cast<int>(hidden)), rows_(rows) {
+  const int threads = at::get_num_threads();
+  x_ = at::ones({threads, rows, width});
+  h_ = at::zeros({threads, rows, hidden});
+  y_ = at::zeros_like(x_);
+  w1_ = at::ones({threads, width, hidden});
+  w2_ = at::ones({threads, hidden, width});
 }
 
-double read_rate(const std::vector<at::Tensor>& weights) {
-  const int threads = at::get_num_threads();
-  double bytes = 0;
-  for (const at::Tensor& w : weights) bytes += 4.0 * static_cast<double>(w.numel());
-  const double time = shortest(7, [&] {
-    at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t)
-        for (const at::Tensor& w : weights) {
+Sgemm::Sgemm(int64_t width, int64_t hidden) : Sgemm(width, hidden, 1) {
+  double best = 0;
+  for (const int rows : {64, 128, 256, 512, 1024}) {
+    const Sgemm one(width, hidden, rows);
+    const double rate = one.flops() / shortest(5, [&] { one.run(); });
+    if (rate > best) best = rate, *this = one;
+  }
+}
+
+double Sgemm::flops() const { return 4.0 * rows_ * width_ * hidden_ * static_cast<double>(kRowsInAll / rows_ * x_.size(0)); }
+
+void Sgemm::run() const {
+  at::parallel_for(0, x_.size(0), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float *x = x_[t].const_data_ptr<float>(), *w1 = w1_[t].const_data_ptr<float>(),
+                  *w2 = w2_[t].const_data_ptr<float>();
+      float *h = h_[t].data_ptr<float>(), *y = y_[t].data_ptr<float>();
+      for (int i = 0; i < kRowsInAll / rows_; ++i) {
+        multiply(rows_, hidden_, width_, x, w1, h);
+        multiply(rows_, width_, hidden_, h, w2, y);
+      }
+    }
+  });
+}
+
+void read_touched(const ExpertMlpWeights& weights, const at::Tensor& offsets) {
+  const int64_t* const offset = offsets.const_data_ptr<int64_t>();
+  const int64_t experts = offsets.size(0) - 1, threads = at::get_num_threads();
+  at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t)
+      for (int64_t e = 0; e < experts; ++e) {
+        if (offset[e] == offset[e + 1]) continue;
+        for (const at::Tensor* w : {&weights.w1, &weights.w2}) {
           // Four streams at once: more than one lets the memory answer faster.
-          const int64_t words = w.numel() / 2, mine = words / threads / 4;
-          const auto* from = reinterpret_cast<const int64_t*>(w.const_data_ptr<float>()) + words / threads * t;
+          const int64_t words = w->numel() / experts / 2, mine = words / threads / 4;
+          const auto* from =
+              reinterpret_cast<const int64_t*>(w->const_data_ptr<float>()) + words * e + words / threads * t;
           int64_t sum = 0;
           for (int64_t i = 0; i + 8 <= mine; i += 8)
             for (int64_t s = 0; s < 4; ++s)
               for (int64_t j = 0; j < 8; ++j) sum += from[s * mine + i + j];
           sink = sum;
         }
-    });
+      }
   });
-  return bytes / time;
 }
 
 }  // namespace sparsight::bench

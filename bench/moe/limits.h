@@ -1,11 +1,12 @@
-// What the machine can do: the rate of single-precision matrix products, and the rate at which weights can be read.
+// What the machine can do: single-precision matrix products, and reading of weights.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "sparsight/ops/expert_mlp.h"
 
 namespace sparsight::bench {
 
@@ -13,12 +14,21 @@ double seconds_now();
 // The shortest of `rounds` runs.
 double shortest(int rounds, const std::function<void()>& run);
 
-// Floating-point operations a second of torch's sgemm on all threads: pairs of products [rows,D]x[D,F] and
-// [rows,F]x[F,D] whose operands each thread keeps in its cache, at the best number of rows.
-double sgemm_rate(int64_t width, int64_t hidden);
+// torch's sgemm on all threads: pairs of products [rows,D]x[D,F] and [rows,F]x[F,D] whose operands each thread keeps in
+// its cache, at the number of rows that is the fastest.
+class Sgemm {
+ public:
+  Sgemm(int64_t width, int64_t hidden);
+  void run() const;
+  double flops() const;  // floating-point operations of one run
 
-// Bytes a second at which all threads together read `weights` (fp32, as large as they are: a set of weights that fits
-// into a cache is read from there).
-double read_rate(const std::vector<at::Tensor>& weights);
+ private:
+  Sgemm(int64_t width, int64_t hidden, int rows);
+  int width_, hidden_, rows_;
+  at::Tensor x_, h_, y_, w1_, w2_;  // one of each for each thread
+};
+
+// Reads the weights (fp32) of the experts that have rows, with a plain loop on all threads.
+void read_touched(const ExpertMlpWeights& weights, const at::Tensor& offsets);
 
 }  // namespace sparsight::bench

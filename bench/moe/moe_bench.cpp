@@ -70,6 +70,83 @@ Settings parse(const std::vector<std::string>& arguments) {
 // Forward times by T, K and E.
 using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, double>;
 
+struct Size {
+  int64_t tokens, experts, k;
+};
+
+// Seconds of a forward pass and of a training step; 0 if not run.
+struct Pair {
+  double forward = 0, training = 0;
+};
+
+// Medians of rounds in which all of these run in turn.
+struct Row {
+  double sgemm_rate, read_rate;  // operations and bytes a second
+  double arithmetic, reading;    // at least so many seconds: the products at sgemm_rate, the touched weights read once
+  std::vector<Pair> ways;        // ours, dense, and then the contenders
+  double limit() const { return std::max(arithmetic, reading); }
+};
+
+Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights, const Sgemm& sgemm) {
+  const std::vector<Load> loads = random_loads(size.tokens, size.experts, size.k);
+  const auto at = [&](int load) -> const Load& { return loads[static_cast<size_t>(load)]; };
+  std::vector<Timed> all;
+  const auto add = [&](const Forward& forward) {
+    all.push_back({[&, forward](int load) {
+                     const c10::AutoGradMode no_grad(false);
+                     forward(at(load), weights);
+                   },
+                   {}});
+    if (settings.training)
+      all.push_back({[&, forward](int load) { train_step(forward, at(load), weights); }, {}});
+  };
+  add(run_ours);
+  all.push_back({[&](int) { sgemm.run(); }, {}});
+  all.push_back({[&](int load) { read_touched(weights, at(load).rows.offsets); }, {}});
+  add(run_dense);
+  if (settings.contenders) {
+    add(run_loop);
+    add(run_grouped_mm);
+  }
+  const std::vector<double> times = medians(std::move(all), settings.rounds);
+  auto next = times.begin();
+  const auto pair = [&] {
+    Pair both;
+    both.forward = *next++;
+    if (settings.training) both.training = *next++;
+    return both;
+  };
+  Row row;
+  row.ways.push_back(pair());
+  row.sgemm_rate = sgemm.flops() / *next++;
+  row.arithmetic = 4.0 * static_cast<double>(size.tokens * size.k * kWidth * kHidden) / row.sgemm_rate;
+  row.reading = *next++;
+  double touched = 0;
+  for (const Load& load : loads) touched += static_cast<double>(load.touched) / kLoads;
+  row.read_rate = touched * 8.0 * kWidth * kHidden / row.reading;
+  while (next != times.end()) row.ways.push_back(pair());
+  row.ways.resize(4);
+  return row;
+}
+
+void print(Size size, const Row& row) {
+  const double limit = row.limit();
+  std::printf("%5ld %4ld %ld | %4.0f %4.0f |", size.tokens, size.experts, size.k, row.sgemm_rate / 1e9,
+              row.read_rate / 1e9);
+  const auto beside_limit = [&](double time, double least, double dense) {
+    std::printf(" %8.3f %8.3f%c %5.2f %8.3f |", 1e3 * time, 1e3 * least, row.arithmetic > row.reading ? 'c' : 'm',
+                time > 0 ? least / time : 0, 1e3 * dense);
+  };
+  beside_limit(row.ways[0].forward, limit, row.ways[1].forward);
+  beside_limit(row.ways[0].training, 3 * limit, row.ways[1].training);
+  std::printf(" %8.3f %8.3f | %12.3f %8.3f\n", 1e3 * row.ways[2].forward, 1e3 * row.ways[2].training,
+              1e3 * row.ways[3].forward, 1e3 * row.ways[3].training);
+  std::fflush(stdout);
+}
+
+// Forward times by T, K and E.
+using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, double>;
+
 void print_cost_of_experts(const Settings& settings, const Times& times) {
   const auto [least, most] = std::minmax_element(settings.experts.begin(), settings.experts.end());
   if (*least == *most) return;
@@ -87,63 +164,26 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
   if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
   Times times;
   at::set_num_threads(static_cast<int>(settings.threads));
-  const double flops = sgemm_rate(kWidth, kHidden);
+  const Sgemm sgemm(kWidth, kHidden);
   std::printf("experts D=%ld F=%ld, GELU, bias, fp32; %ld threads, instruction set %s\n", kWidth, kHidden,
               settings.threads, isa_name(active_isa()).c_str());
   std::printf(
-      "sgemm, operands in cache: %.0f GFLOP/s. Times in ms: medians of %ld rounds in turn. limit: the larger of\n"
-      "arithmetic at that rate and touched weights at the rate at which E experts' weights can be read (c or m);\n"
-      "training: three times the arithmetic, weights read twice and their gradient written once.\n\n",
-      flops / 1e9, settings.rounds);
+      "Times in ms: medians of %ld rounds in turn. limit: the larger of arithmetic at the rate of sgemm, operands in\n"
+      "cache (GFLOP/s), and a plain loop's reading of the touched weights (GB/s), both measured in the same turns\n"
+      "(c or m); training: three times the arithmetic, weights read twice and their gradient written once.\n\n",
+      settings.rounds);
   std::printf(
-      "   T    E k | GB/s |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
+      "   T    E k | GF/s GB/s |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
       "  loop: fwd   train | grouped_mm: fwd   train\n");
   for (const int64_t experts : settings.experts) {
     ExpertMlpWeights weights = random_weights(experts);
     for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->requires_grad_(true);
     for (const int64_t k : settings.k)
       for (const int64_t tokens : settings.tokens) {
-        const double bandwidth = read_rate({weights.w1.detach(), weights.w2.detach()});
-        const std::vector<Load> loads = random_loads(tokens, experts, k);
-        double touched = 0;
-        for (const Load& load : loads) touched += static_cast<double>(load.touched) / kLoads;
-        const double arithmetic = 4.0 * static_cast<double>(tokens * k * kWidth * kHidden) / flops;
-        const double memory = touched * 8.0 * kWidth * kHidden / bandwidth;
-        std::vector<Timed> all;
-        const auto add = [&](const Forward& forward) {
-          all.push_back({[&loads, &weights, forward](int load) {
-                           const c10::AutoGradMode no_grad(false);
-                           forward(loads[static_cast<size_t>(load)], weights);
-                         },
-                         {}});
-          if (settings.training)
-            all.push_back({[&loads, &weights, forward](int load) {
-                             train_step(forward, loads[static_cast<size_t>(load)], weights);
-                           },
-                           {}});
-        };
-        add(run_ours);
-        add(run_dense);
-        if (settings.contenders) {
-          add(run_loop);
-          add(run_grouped_mm);
-        }
-        std::vector<double> t = medians(std::move(all), settings.rounds);
-        if (!settings.training) {
-          std::vector<double> spread;
-          for (const double x : t) spread.insert(spread.end(), {x, 0.0});
-          t = spread;
-        }
-        t.resize(8);
-        times[{tokens, k, experts}] = t[0];
-        const double limit = std::max(arithmetic, memory), train_limit = 3 * limit;
-        std::printf(
-            "%5ld %4ld %ld | %4.0f | %8.3f %8.3f%c %5.2f %8.3f | %8.3f %8.3f  %5.2f %8.3f | %8.3f %8.3f | %12.3f "
-            "%8.3f\n",
-            tokens, experts, k, bandwidth / 1e9, 1e3 * t[0], 1e3 * limit, arithmetic > memory ? 'c' : 'm', limit / t[0],
-            1e3 * t[2], 1e3 * t[1], 1e3 * train_limit, t[1] > 0 ? train_limit / t[1] : 0, 1e3 * t[3], 1e3 * t[4],
-            1e3 * t[5], 1e3 * t[6], 1e3 * t[7]);
-        std::fflush(stdout);
+        const Size size{tokens, experts, k};
+        const Row row = measure(settings, size, weights, sgemm);
+        print(size, row);
+        times[{tokens, k, experts}] = row.ways[0].forward;
       }
   }
   print_cost_of_experts(settings, times);
