@@ -14,10 +14,10 @@ struct Vec {
   static constexpr int lanes = 16;
   static constexpr int rows = 9, narrow = 3;  // 9 x 48: 27 of the 32 registers hold sums
   static constexpr int64_t most_few = 64;     // up to so many rows are multiplied in wide tiles of `few` rows or fewer
-  static constexpr int few = 6;
+  static constexpr int few = 8;
   static constexpr int64_t most_dots = 20;  // the same where B is transposed
   static constexpr int wide(int m) {
-    constexpr int vectors[] = {24, 12, 8, 6, 4, 4};
+    constexpr int vectors[] = {24, 12, 8, 6, 4, 4, 3, 3};
     return vectors[m - 1];
   }
 
