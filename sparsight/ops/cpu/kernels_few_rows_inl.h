@@ -17,9 +17,11 @@ void finish_blocks(const Product& p, int64_t columns) {
 }
 
 // Few rows of A: B is read once and where it lies, a slice of its rows at a time, while the next slice is fetched and C
-// waits in the cache. Tiles are as wide as the registers allow. Returns how many columns that is; the rest is left.
+// waits in the cache. Tiles are as wide as the registers allow. Where several lie above each other, the first one leaves
+// its part of B in the panel: rows of B may lie so far apart that they push each other out of the first-level cache.
+// Returns how many columns that is; the rest is left.
 template <class V, class W>
-int64_t multiply_few(const Product& p) {
+int64_t multiply_few(const Product& p, float* panel) {
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);
@@ -36,21 +38,24 @@ int64_t multiply_few(const Product& p) {
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
     Tile t{};
     t.depth = depth;
-    t.b_ld = p.b_ld;
     t.c_ld = p.c_ld;
     t.columns = width;
     t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && left == 0;
     t.fetch = &fetch;
     for (int64_t j = 0; j < whole; j += width) {
-      t.b = weights + l * p.b_ld + j;
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
       for (int64_t g = 0; g < groups; ++g) {
+        t.b = g == 0 ? static_cast<const void*>(weights + l * p.b_ld + j) : panel;
+        t.b_ld = g == 0 ? p.b_ld : width;
+        t.copy = panel;
         const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
         t.a = p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-        wide_tile<V, W>(rows, most, kCounts)(t);
+        (groups == 1 ? wide_tile<V, W, false>(rows, most, kCounts)
+         : g == 0    ? wide_tile<V, W, true>(rows, most, kCounts)
+                     : wide_tile<V, float, false>(rows, most, kCounts))(t);
       }
     }
   }

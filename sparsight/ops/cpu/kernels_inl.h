@@ -48,7 +48,7 @@ void multiply(const Product& p, float* panel) {
   if constexpr (!kTransposed) {
     if constexpr (std::is_same_v<W, float>)
       if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
-    if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V, W>(p);
+    if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V, W>(p, panel);
     if (first == p.n) return;
   }
   const int64_t groups = (p.m + V::rows - 1) / V::rows;

@@ -153,10 +153,10 @@ TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   return table[rows - 1];
 }
 // As wide as tiles of `most` rows are; `rows` is that or one less.
-template <class V, class W, int... kRows>
+template <class V, class W, bool kCopy, int... kRows>
 TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction whole[] = {run_tile<V, W, kRows + 1, V::wide(kRows + 1), false, false>...};
-  static constexpr TileFunction less[] = {run_tile<V, W, kRows + (kRows == 0), V::wide(kRows + 1), false, false>...};
+  static constexpr TileFunction whole[] = {run_tile<V, W, kRows + 1, V::wide(kRows + 1), false, kCopy>...};
+  static constexpr TileFunction less[] = {run_tile<V, W, kRows + (kRows == 0), V::wide(kRows + 1), false, kCopy>...};
   return (rows == most ? whole : less)[most - 1];
 }
 
