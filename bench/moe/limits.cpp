@@ -61,7 +61,9 @@ Sgemm::Sgemm(int64_t width, int64_t hidden) : Sgemm(width, hidden, 1) {
   }
 }
 
-double Sgemm::flops() const { return 4.0 * rows_ * width_ * hidden_ * static_cast<double>(kRowsInAll / rows_ * x_.size(0)); }
+double Sgemm::flops() const {
+  return 4.0 * rows_ * width_ * hidden_ * static_cast<double>(kRowsInAll / rows_ * x_.size(0));
+}
 
 void Sgemm::run() const {
   at::parallel_for(0, x_.size(0), 1, [&](int64_t begin, int64_t end) {

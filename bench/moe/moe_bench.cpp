@@ -97,8 +97,7 @@ Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights
                      forward(at(load), weights);
                    },
                    {}});
-    if (settings.training)
-      all.push_back({[&, forward](int load) { train_step(forward, at(load), weights); }, {}});
+    if (settings.training) all.push_back({[&, forward](int load) { train_step(forward, at(load), weights); }, {}});
   };
   add(run_ours);
   all.push_back({[&](int) { sgemm.run(); }, {}});

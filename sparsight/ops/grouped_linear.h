@@ -13,7 +13,8 @@ namespace sparsight {
 at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                           const at::Tensor& bias = {});
 
-// The same without autograd.
+// The same without autograd. Tensors are contiguous, of the weight itself or its transpose [E,O,I]: sums then run along
+// what lies together.
 struct GroupedLinearGradients {
   at::Tensor rows;    // [R,I]; undefined unless asked for
   at::Tensor weight;  // [E,I,O]

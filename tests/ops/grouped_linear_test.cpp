@@ -45,17 +45,20 @@ TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
   test::at_each_level([](const std::string& level) {
     for (const auto& [count, inputs, outputs] :
          {std::tuple{0, 5, 3}, {1, 1, 1}, {7, 33, 50}, {100, 385, 97}, {900, 64, 32}, {650, 97, 400}, {40, 800, 7}}) {
-      const Example e(count, inputs, outputs);
+      Example e(count, inputs, outputs);
       using test::as_double;
-      const std::vector<at::Tensor> got = on_kernels(e);
       const std::vector<at::Tensor> want =
           listed(ref::grouped_linear_forward(as_double(e.rows), e.offsets, as_double(e.weight), as_double(e.bias)),
                  ref::grouped_linear_backward(as_double(e.pull), as_double(e.rows), e.offsets, as_double(e.weight),
                                               true, true));
       const std::vector<int64_t> terms{inputs + 1, outputs, count, count};
-      for (size_t i = 0; i < got.size(); ++i)
-        EXPECT_TRUE(test::near(got[i], want[i], std::ldexp(16.0 * static_cast<double>(terms[i] + 1), -24)))
-            << level << " " << count << " " << inputs << " " << outputs << ", result " << i;
+      for (const bool transposed : {false, true}) {  // how the weight lies
+        if (transposed) e.weight = e.weight.mT().contiguous().mT();
+        const std::vector<at::Tensor> got = on_kernels(e);
+        for (size_t i = 0; i < got.size(); ++i)
+          EXPECT_TRUE(test::near(got[i], want[i], std::ldexp(16.0 * static_cast<double>(terms[i] + 1), -24)))
+              << level << " " << count << " " << inputs << " " << outputs << " " << transposed << ", result " << i;
+      }
     }
   });
 }
@@ -63,13 +66,16 @@ TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
 TEST(GroupedLinear, HasTheSameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   test::at_each_level([](const std::string& level) {
-    const Example e(5000, 40, 33);
-    at::set_num_threads(1);
-    const std::vector<at::Tensor> one = on_kernels(e);
-    for (const int n : {2, 4}) {
-      at::set_num_threads(n);
-      const std::vector<at::Tensor> more = on_kernels(e);
-      for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], more[i])) << level << " " << n << i;
+    for (const int64_t outputs : {33, 9}) {
+      Example e(5000, 40, outputs);
+      if (outputs == 9) e.weight = e.weight.mT().contiguous().mT();
+      at::set_num_threads(1);
+      const std::vector<at::Tensor> one = on_kernels(e);
+      for (const int n : {2, 4}) {
+        at::set_num_threads(n);
+        const std::vector<at::Tensor> more = on_kernels(e);
+        for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], more[i])) << level << " " << n << i;
+      }
     }
   });
   at::set_num_threads(threads);

@@ -14,7 +14,9 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kRows = 96;    // of a task: with their columns they stay in the cache
+constexpr int64_t kRows = 96;  // of a task: with their columns they stay in the cache
+// Sums along the rows of a transposed matrix are for few rows, and the fastest way to few columns.
+constexpr int64_t kFewColumns = 16, kFewRows = 12;
 constexpr int64_t kInputs = 96;  // rows of a weight's gradient that are one task
 
 struct Spaces {
@@ -30,12 +32,12 @@ struct RowTask {
   int64_t expert, first, count;
 };
 
-std::vector<RowTask> row_tasks(const at::Tensor& offsets) {
+std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t most) {
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   std::vector<RowTask> tasks;
   for (int64_t e = 0; e + 1 < offsets.size(0); ++e)
-    for (int64_t first = offset[e]; first < offset[e + 1]; first += kRows)
-      tasks.push_back({e, first, std::min(kRows, offset[e + 1] - first)});
+    for (int64_t first = offset[e]; first < offset[e + 1]; first += most)
+      tasks.push_back({e, first, std::min(most, offset[e + 1] - first)});
   return tasks;
 }
 
@@ -44,11 +46,12 @@ std::vector<RowTask> row_tasks(const at::Tensor& offsets) {
 void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& matrices, bool transposed,
                    const float* bias, at::Tensor& out) {
   const Kernels& kernel = kernels();
-  const std::vector<RowTask> tasks = row_tasks(offsets);
   const int64_t depth = rows.size(1), columns = out.size(1);
+  const std::vector<RowTask> tasks = row_tasks(offsets, transposed && columns <= kFewColumns ? kFewRows : kRows);
   const float *from = rows.const_data_ptr<float>(), *b = matrices.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
-  run_tasks(static_cast<int64_t>(tasks.size()), [&](int64_t number, const auto&) {
+  const auto count = static_cast<int64_t>(tasks.size());
+  run_tasks(count, [&](int64_t number, const auto& claim) {
     const RowTask& task = tasks[static_cast<size_t>(number)];
     float* in = spaces().rows.floats(blocks_of(depth) * task.count * kBlockLd);
     for (int64_t i = 0; i < task.count; ++i)
@@ -61,6 +64,11 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
     p.b = b + task.expert * depth * columns, p.b_ld = transposed ? depth : columns, p.b_transposed = transposed;
     p.c = to + task.first * columns, p.c_ld = columns;
     p.bias = bias ? bias + task.expert * columns : nullptr;
+    if (const int64_t then = claim(); then < count) {
+      const RowTask& soon = tasks[static_cast<size_t>(then)];
+      p.next = from + soon.first * depth;
+      p.next_rows = soon.count, p.next_columns = depth, p.next_ld = depth;
+    }
     kernel.product(p, spaces().panel.floats(kernel.panel_floats));
   });
 }
@@ -70,8 +78,8 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
   at::Tensor out = empty_from_pool({rows.size(0), weight.size(2)});
-  multiply_rows(rows, offsets, weight, /*transposed=*/false, bias.defined() ? bias.const_data_ptr<float>() : nullptr,
-                out);
+  multiply_rows(rows, offsets, weight, /*transposed=*/!weight.is_contiguous(),
+                bias.defined() ? bias.const_data_ptr<float>() : nullptr, out);
   return out;
 }
 
@@ -85,7 +93,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   GroupedLinearGradients out;
   if (need_rows) {
     out.rows = at::empty_like(rows);
-    multiply_rows(grad, offsets, weight, /*transposed=*/true, nullptr, out.rows);
+    multiply_rows(grad, offsets, weight, /*transposed=*/weight.is_contiguous(), nullptr, out.rows);
   }
   out.weight = empty_from_pool(weight.sizes());
   if (need_bias) out.bias = at::empty({experts, outputs}, weight.options());
