@@ -1,10 +1,14 @@
 """Times sparsight.MoEMLP beside the same layer in plain PyTorch (a loop over experts), in turn, in one process.
 
-Prints a line per size: milliseconds forward and training of each, and how many times faster ours is. Sizes are those of
-ViT-S: width 384, hidden 1536. Use: PYTHONPATH=build/release/python python bench/peers/layer.py [--tokens 1,49,197]
+With two experts a token, layers of packages from PyPI take part too where they are installed: mixture-of-experts and
+st-moe-pytorch, which bring at most a fixed number of tokens to each expert and drop the rest. Prints a line per size:
+milliseconds forward of each, the same in training, and how many times faster ours is than the best of the others. Sizes are
+those of ViT-S: width 384, hidden 1536. Use:
+  PYTHONPATH=build/release/python python bench/peers/layer.py [--tokens 1,49,197] [--experts 8] [--k 2]
 """
 
 import argparse
+import importlib
 import time
 
 import torch
@@ -28,6 +32,21 @@ def plain(layer, x):
     return out
 
 
+def from_packages(experts):
+    """The layers of installed packages, by package: modules of x [1,T,D] -> (out [1,T,D], ...)."""
+    settings = {
+        "mixture_of_experts": dict(hidden_dim=HIDDEN, activation=torch.nn.GELU),
+        "st_moe_pytorch": dict(expert_hidden_mult=HIDDEN // WIDTH, gating_top_n=2),
+    }
+    layers = {}
+    for package, own in settings.items():
+        try:
+            layers[package] = importlib.import_module(package).MoE(dim=WIDTH, num_experts=experts, **own)
+        except ImportError as error:
+            print(f"# without {package}: {error}")
+    return layers
+
+
 def main():
     numbers = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -41,6 +60,9 @@ def main():
     torch.manual_seed(0)
     layer = sparsight.MoEMLP(WIDTH, HIDDEN, options.experts, options.k, noise=0.0)
     ways = {"ours": layer, "plain": lambda x: plain(layer, x)}
+    others = from_packages(options.experts) if options.k == 2 else {}
+    for package, other in others.items():
+        ways[package] = lambda x, other=other: other(x.unsqueeze(0))[0]
 
     def forward(way, x):
         with torch.no_grad():
@@ -48,14 +70,16 @@ def main():
 
     def training(way, x):
         way(x).square().mean().backward()
-        layer.zero_grad()
+        for module in (layer, *others.values()):
+            module.zero_grad()
 
-    print("T E k ours:forward plain:forward faster ours:train plain:train faster")
+    works = (forward, training)
+    print("T E k", *[f"{name}:{work.__name__}" for work in works for name in (*ways, "faster")])
     for tokens in options.tokens:
         loads = [torch.randn(tokens, WIDTH) for _ in range(LOADS)]
         torch.testing.assert_close(layer(loads[0]), plain(layer, loads[0]), rtol=1e-3, atol=1e-4)
         cells = []
-        for work in (forward, training):
+        for work in works:
             times = {name: [] for name in ways}
             for _ in range(options.rounds + 1):  # the first warms up
                 for name, way in ways.items():
@@ -63,8 +87,8 @@ def main():
                     for x in loads:
                         work(way, x)
                     times[name].append((time.perf_counter() - start) / LOADS * 1e3)
-            ours, loop = (sorted(t[1:])[options.rounds // 2] for t in times.values())
-            cells += [f"{ours:.3f}", f"{loop:.3f}", f"{loop / ours:.2f}"]
+            ours, *rest = (sorted(t[1:])[options.rounds // 2] for t in times.values())
+            cells += [f"{ms:.3f}" for ms in (ours, *rest)] + [f"{min(rest) / ours:.2f}"]
         print(tokens, options.experts, options.k, *cells, flush=True)
 
 
