@@ -16,8 +16,8 @@ struct Timed {
 };
 
 // Runs all in turn, round after round, each often enough to last some milliseconds; in another order each round, since
-// what ran before decides what lies in the caches. Returns the median of each in
-// seconds for one load. The first round is not counted.
+// what ran before decides what lies in the caches. Returns the median of each in seconds for one load. The first round
+// is not counted.
 std::vector<double> medians(std::vector<Timed> all, int64_t rounds);
 
 }  // namespace sparsight::bench

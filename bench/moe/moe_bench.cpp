@@ -67,9 +67,6 @@ Settings parse(const std::vector<std::string>& arguments) {
   return settings;
 }
 
-// Forward times by T, K and E.
-using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, double>;
-
 struct Size {
   int64_t tokens, experts, k;
 };

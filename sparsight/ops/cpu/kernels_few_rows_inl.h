@@ -9,7 +9,8 @@ namespace {
 
 // Rows of B, as they lie in memory, that are read at a time; a part of kBlock. The first ones of all are not fetched
 // early: the less there is to compute, the fewer.
-inline int64_t slice_for(int64_t rows) { return rows == 1 ? 16 : rows == 2 ? 32 : 64; }
+constexpr int64_t kMostSlice = 64;
+inline int64_t slice_for(int64_t rows) { return rows == 1 ? 16 : rows == 2 ? 32 : kMostSlice; }
 
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
@@ -17,11 +18,12 @@ void finish_blocks(const Product& p, int64_t columns) {
 }
 
 // Few rows of A: B is read once and where it lies, a slice of its rows at a time, while the next slice is fetched and C
-// waits in the cache. Tiles are as wide as the registers allow. Where several lie above each other, the first one leaves
-// its part of B in the panel: rows of B may lie so far apart that they push each other out of the first-level cache.
-// Returns how many columns that is; the rest is left.
+// waits in the cache. Tiles are as wide as the registers allow. Where several lie above each other, the first one
+// leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the first-level
+// cache. Returns how many columns that is; the rest is left.
 template <class V, class W>
 int64_t multiply_few(const Product& p, float* panel) {
+  static_assert(kBlock * V::narrow >= kMostSlice * V::wide(V::few / 2 + 1));  // room in the panel for a slice of a tile
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);
