@@ -62,7 +62,8 @@ Sgemm::Sgemm(int64_t width, int64_t hidden) : Sgemm(width, hidden, 1) {
 }
 
 double Sgemm::flops() const {
-  return 4.0 * rows_ * width_ * hidden_ * static_cast<double>(kRowsInAll / rows_ * x_.size(0));
+  const int64_t repeats = kRowsInAll / rows_ * x_.size(0);
+  return 4.0 * rows_ * width_ * hidden_ * static_cast<double>(repeats);
 }
 
 void Sgemm::run() const {
