@@ -87,7 +87,8 @@ struct Row {
 Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights, const Sgemm& sgemm) {
   const std::vector<Load> loads = random_loads(size.tokens, size.experts, size.k);
   const auto at = [&](int load) -> const Load& { return loads[static_cast<size_t>(load)]; };
-  std::vector<Timed> all;
+  std::vector<Timed> all{{[&](int) { sgemm.run(); }, {}},
+                         {[&](int load) { read_touched(weights, at(load).rows.offsets); }, {}}};
   const auto add = [&](const Forward& forward) {
     all.push_back({[&, forward](int load) {
                      const c10::AutoGradMode no_grad(false);
@@ -97,30 +98,21 @@ Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights
     if (settings.training) all.push_back({[&, forward](int load) { train_step(forward, at(load), weights); }, {}});
   };
   add(run_ours);
-  all.push_back({[&](int) { sgemm.run(); }, {}});
-  all.push_back({[&](int load) { read_touched(weights, at(load).rows.offsets); }, {}});
   add(run_dense);
   if (settings.contenders) {
     add(run_loop);
     add(run_grouped_mm);
   }
   const std::vector<double> times = medians(std::move(all), settings.rounds);
-  auto next = times.begin();
-  const auto pair = [&] {
-    Pair both;
-    both.forward = *next++;
-    if (settings.training) both.training = *next++;
-    return both;
-  };
   Row row;
-  row.ways.push_back(pair());
-  row.sgemm_rate = sgemm.flops() / *next++;
+  row.sgemm_rate = sgemm.flops() / times[0];
   row.arithmetic = 4.0 * static_cast<double>(size.tokens * size.k * kWidth * kHidden) / row.sgemm_rate;
-  row.reading = *next++;
+  row.reading = times[1];
   double touched = 0;
   for (const Load& load : loads) touched += static_cast<double>(load.touched) / kLoads;
   row.read_rate = touched * 8.0 * kWidth * kHidden / row.reading;
-  while (next != times.end()) row.ways.push_back(pair());
+  for (size_t i = 2; i < times.size(); i += settings.training ? 2 : 1)
+    row.ways.push_back({times[i], settings.training ? times[i + 1] : 0});
   row.ways.resize(4);
   return row;
 }
