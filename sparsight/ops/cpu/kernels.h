@@ -44,7 +44,8 @@ struct Product {
   float* before = nullptr;  // receives what the activation saw: before[i * before_ld + j]
   int64_t before_ld = 0;
 
-  // The matrix in memory that the next product reads as B, to be fetched early; may be null.
+  // A matrix in memory that is read after this product (B of the next one, or its rows before they are blocks), to be
+  // fetched early; may be null.
   const void* next = nullptr;
   int64_t next_rows = 0, next_columns = 0, next_ld = 0;
 };
