@@ -12,6 +12,7 @@
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/kernels_amx.h"
 #include "sparsight/ops/cpu/kernels_amx_parts_inl.h"
+#include "sparsight/ops/cpu/kernels_fetch_inl.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -27,34 +28,19 @@ constexpr int64_t kRowsSpace = kMostRows / kAcross * kPanelSpace;
 static_assert(kFewRows * kBlock <= kMostRows * kMostDepth);
 constexpr int64_t kWaitingLd = kBlockLd;
 
-// What is read later, fetched into the second-level cache row by row.
-class Fetcher {
- public:
-  Fetcher() = default;
-  Fetcher(const Source& s, int64_t times) : at_(reinterpret_cast<const char*>(s.at)), apart_(s.ld * 4) {
-    lines_ = pieces_of((s.deep_rows ? s.across : s.depth) * 4, 64);
-    rows_ = s.at ? (s.deep_rows ? s.depth : s.across) : 0;
-    each_ = pieces_of(rows_ * lines_, times);
-  }
-  void fetch_some() {
-    for (int64_t i = 0; i < each_ && rows_ > 0; ++i) {
-      _mm_prefetch(at_ + line_ * 64, _MM_HINT_T1);
-      if (++line_ == lines_) line_ = 0, at_ += apart_, --rows_;
-    }
-  }
+constexpr int64_t kLine = 64;
+Fetch fetch_of(const Source& s) {
+  return {s.at, s.deep_rows ? s.depth : s.across, (s.deep_rows ? s.across : s.depth) * 4, s.ld * 4, kLine};
+}
 
- private:
-  const char* at_ = nullptr;
-  int64_t apart_ = 0, lines_ = 0, rows_ = 0, each_ = 0, line_ = 0;
-};
-
-// What happens between the products of tiles.
+// What happens between the products of tiles: cuts what is multiplied next, and fetches so many lines.
 struct Meanwhile {
   Cutter& cutter;
-  Fetcher& fetcher;
+  Fetch& fetch;
+  int64_t lines;
   void operator()() const {
     cutter.cut_some();
-    fetcher.fetch_some();
+    for (int64_t i = 0; i < lines; ++i) fetch.next<kLine>();
   }
 };
 
@@ -240,7 +226,8 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
                tile_rows, space + block * steps * kStep);
     }
     const int64_t times = blocks * steps * kTimes;  // for each panel
-    Fetcher fetcher(last ? next_matrix(p, most) : source_at(l + most, 0, p.n), times * pieces_of(p.n, kAcross));
+    Fetch fetch = fetch_of(last ? next_matrix(p, most) : source_at(l + most, 0, p.n));
+    const int64_t lines = pieces_of(fetch.left, times * pieces_of(p.n, kAcross));
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const bool last_panel = j + kAcross >= p.n;
       const int64_t then_l = last_panel ? l + most : l, then_j = last_panel ? 0 : j + kAcross;
@@ -256,9 +243,9 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
         if (waits && !last) c.to = c_waiting, c.to_ld = kWaitingLd;
         const char* const a = space + block * steps * kStep;
         if (c.rows > tile_rows)
-          multiply_square<true>(a, panels[0], steps, tile_rows, c, {cutter, fetcher});
+          multiply_square<true>(a, panels[0], steps, tile_rows, c, {cutter, fetch, lines});
         else
-          multiply_square<false>(a, panels[0], steps, tile_rows, c, {cutter, fetcher});
+          multiply_square<false>(a, panels[0], steps, tile_rows, c, {cutter, fetch, lines});
       }
       cutter.cut_all();
       std::swap(panels[0], panels[1]);
@@ -302,10 +289,10 @@ void multiply_few_transposed(const Product& p, char* space) {
     Cutter(chunk_of_b(0, 0), chunks[0], false).cut_all();
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const int64_t soon = j + kAcross;
-      Fetcher fetcher(soon < p.n ? rows_of_b(l, soon)
-                      : last     ? next_matrix(p, kAcross)
-                                 : rows_of_b(l + kBlock, 0),
-                      blocks * steps * kTimes);
+      Fetch fetch = fetch_of(soon < p.n ? rows_of_b(l, soon)
+                             : last     ? next_matrix(p, kAcross)
+                                        : rows_of_b(l + kBlock, 0));
+      const int64_t lines = pieces_of(fetch.left, blocks * steps * kTimes);
       for (int64_t deep = 0; deep < depth; deep += kFewRowsDepth) {
         const bool ends = deep + kFewRowsDepth >= depth;
         const int64_t here = pieces_of(least(kFewRowsDepth, depth - deep), kDeep);
@@ -321,7 +308,7 @@ void multiply_few_transposed(const Product& p, char* space) {
           else if (blocks > 1)
             load_tiles(mine);
           memory_is_up_to_date();
-          multiply_steps<true>(chunks[0], space + (block * steps + deep / kDeep) * kStep, here, {cutter, fetcher});
+          multiply_steps<true>(chunks[0], space + (block * steps + deep / kDeep) * kStep, here, {cutter, fetch, lines});
           if (ends || blocks > 1) store_tiles(mine);
           if (ends) put_turned(mine, p, block * kAcross, j, l > 0 || p.accumulate);
         }

@@ -79,7 +79,6 @@ struct Vec {
     return _mm256_add_ps(_mm256_permute2f128_ps(four[0], four[1], 0x20),
                          _mm256_permute2f128_ps(four[0], four[1], 0x31));
   }
-  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   // out[l][j] = in[j][l], 8 x 8: half rows are placed while loading, which leaves two rounds of shuffles.
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {

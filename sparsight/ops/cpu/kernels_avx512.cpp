@@ -16,10 +16,7 @@ struct Vec {
   static constexpr int64_t most_few = 64;     // up to so many rows are multiplied in wide tiles of `few` rows or fewer
   static constexpr int few = 8;
   static constexpr int64_t most_dots = 20;  // the same where B is transposed
-  static constexpr int wide(int m) {
-    constexpr int vectors[] = {24, 12, 8, 6, 4, 4, 3, 3};
-    return vectors[m - 1];
-  }
+  static constexpr int wide(int m) { return m <= 6 ? 4 : 3; }
 
   static T load(const float* p) { return _mm512_loadu_ps(p); }
   static T load(const uint16_t* p) {
@@ -88,7 +85,6 @@ struct Vec {
     };
     return joined(joined(four[0], four[1]), joined(four[2], four[3]));
   }
-  static void prefetch(const char* p) { _mm_prefetch(p, _MM_HINT_T1); }
 
   // out[l][j] = in[j][l], 16 x 16: quarter rows are placed while loading, which leaves two rounds of shuffles.
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {

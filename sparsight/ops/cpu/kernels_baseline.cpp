@@ -74,7 +74,6 @@ struct Vec {
   static T select_negative(T x, T negative, T other) { return x < set1(0.0f) ? negative : other; }
   static float sum(T x) { return (x[0] + x[2]) + (x[1] + x[3]); }
   static T sums(const T (&x)[4]) { return T{sum(x[0]), sum(x[1]), sum(x[2]), sum(x[3])}; }
-  static void prefetch(const char* p) { __builtin_prefetch(p, 0, 2); }
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
     for (int l = 0; l < lanes; ++l)
       store(out + l * out_ld, T{in[l], in[in_ld + l], in[2 * in_ld + l], in[3 * in_ld + l]});

@@ -7,10 +7,8 @@
 namespace sparsight::cpu {
 namespace {
 
-// Rows of B, as they lie in memory, that are read at a time; a part of kBlock. The first ones of all are not fetched
-// early: the less there is to compute, the fewer.
-constexpr int64_t kMostSlice = 64;
-inline int64_t slice_for(int64_t rows) { return rows == 1 ? 16 : rows == 2 ? 32 : kMostSlice; }
+// Rows of B, as they lie in memory, that are read at a time, while the next ones are fetched; a part of kBlock.
+constexpr int64_t kSlice = 32;
 
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
@@ -23,20 +21,18 @@ void finish_blocks(const Product& p, int64_t columns) {
 // cache. Returns how many columns that is; the rest is left.
 template <class V, class W>
 int64_t multiply_few(const Product& p, float* panel) {
-  static_assert(kBlock * V::narrow >= kMostSlice * V::wide(V::few / 2 + 1));  // room in the panel for a slice of a tile
+  static_assert(kBlock * V::narrow >= kSlice * V::wide(V::few / 2 + 1));  // room in the panel for a slice of a tile
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);
   const int64_t groups = (p.m + V::few - 1) / V::few, most = (p.m + groups - 1) / groups;
   const int64_t width = V::wide(static_cast<int>(most)) * V::lanes, whole = p.n / width * width;
-  const int64_t slice = slice_for(p.m);
-  for (int64_t l = 0; l < p.k || l == 0; l += slice) {
-    const int64_t depth = least(slice, p.k - l), left = p.k - l - depth;
+  for (int64_t l = 0; l < p.k || l == 0; l += kSlice) {
+    const int64_t depth = least(kSlice, p.k - l), left = p.k - l - depth;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      return Fetch(from, least(slice, rows), columns * kSize, ld * kSize, width * kSize,
-                   groups * depth * (whole / width));
+      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, width * kSize);
     };
-    Fetch fetch = left > 0 ? soon(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
+    Fetch fetch = left > 0 ? soon(weights + (l + kSlice) * p.b_ld, left, p.n, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
     Tile t{};
     t.depth = depth;
@@ -45,6 +41,7 @@ int64_t multiply_few(const Product& p, float* panel) {
     t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && left == 0;
     t.fetch = &fetch;
+    t.every = fetch.every(groups * depth * (whole / width));
     for (int64_t j = 0; j < whole; j += width) {
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
@@ -90,8 +87,8 @@ void dot_tile(const Tile& t) {
   const int64_t whole = t.depth / V::lanes * V::lanes;
   Fetch fetch = *t.fetch;
   for (int64_t l = 0; l < whole;) {
-    fetch.template next<V, kPiece>();
-    const int64_t end = least(whole, l + fetch.every * V::lanes);
+    fetch.template next<kPiece>();
+    const int64_t end = least(whole, l + t.every * V::lanes);
     for (; l < end; l += V::lanes) step([&](const float* p) { return V::load(p + l); });
   }
   *t.fetch = fetch;
@@ -135,13 +132,11 @@ void multiply_few_transposed(const Product& p) {
   constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
   const int64_t width = dots_across<V>(most);
   const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
-  const int64_t most_slice = slice_for(p.m);
-  for (int64_t first = 0; first < p.n; first += most_slice) {
-    const int64_t slice = least(most_slice, p.n - first), left = p.n - first - slice;
+  for (int64_t first = 0; first < p.n; first += kSlice) {
+    const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
       constexpr int64_t kSize = sizeof(float);
-      return Fetch(from, least(most_slice, rows), columns * kSize, ld * kSize, width * V::lanes * kSize,
-                   groups * (slice / width) * vectors);
+      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, width * V::lanes * kSize);
     };
     Fetch fetch = left > 0 ? soon(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
@@ -149,6 +144,7 @@ void multiply_few_transposed(const Product& p) {
     t.b_ld = p.b_ld;
     t.c_ld = p.c_ld;
     t.fetch = &fetch;
+    t.every = fetch.every(groups * (slice / width) * vectors);
     for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {
       t.depth = least(kBlock, p.k - l);
       t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;

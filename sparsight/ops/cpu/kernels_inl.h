@@ -77,9 +77,9 @@ void multiply(const Product& p, float* panel) {
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
       const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
-        return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize, groups * depth);
+        return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize);
       };
-      Fetch fetch = soon(nullptr, 0, 1, 0);
+      Fetch fetch;
       if (j + kNr < p.n)
         fetch = p.b_transposed ? soon(b_at(j + kNr), least(kNr, p.n - j - kNr), depth, p.b_ld)
                                : soon(b_at(j + kNr), depth, kNr, p.b_ld);
@@ -88,6 +88,7 @@ void multiply(const Product& p, float* panel) {
       else if (last && p.next)
         fetch = soon(p.next, least(kBlock, p.next_rows), kNr, p.next_ld);
       t.fetch = &fetch;
+      t.every = fetch.every(groups * depth);
       for (int64_t g = 0; g < groups; ++g) {
         const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
         t.a = kTransposed ? a + i : a + i * kBlockLd;

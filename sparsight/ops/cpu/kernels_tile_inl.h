@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
+#include "sparsight/ops/cpu/kernels_fetch_inl.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -26,31 +27,8 @@ struct Tile {
   const float* scale;  // of the columns of B; may be null
   float* copy;         // receives B as it is read: [depth][columns of the tile]
   bool stream;
-  struct Fetch* fetch;
-};
-
-// Fetches what is read next into the second-level cache, row by row, as it lies in memory: that is faster than in the
-// order of tiles by up to two times. Spread over the steps of what is computed before; a piece is as long as a row of a
-// tile.
-struct Fetch {
-  uintptr_t at, row_end;
-  int64_t row_bytes, stride;
-  int64_t every;  // steps for each piece
-
-  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece, int64_t steps)
-      : at(reinterpret_cast<uintptr_t>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
-    const int64_t pieces = matrix ? rows * ((bytes + piece - 1) / piece) : 0;
-    every = pieces == 0 ? steps + 1 : steps > pieces ? steps / pieces : 1;
-  }
-  template <class V, int64_t kPiece>
-  void next() {
-#pragma GCC unroll 32
-    for (int64_t byte = 0; byte < kPiece; byte += 64) V::prefetch(reinterpret_cast<const char*>(at + byte));
-    at += kPiece;
-    if (at < row_end) return;
-    row_end += stride;
-    at = row_end - row_bytes;
-  }
+  Fetch* fetch;  // a piece, as long as a row of the tile, for each `every` steps of the depth
+  int64_t every;
 };
 
 // kMr x (kNv vectors) elements of C in registers.
@@ -108,8 +86,8 @@ void run_tile(const Tile& t) {
   };
   Fetch fetch = *t.fetch;
   for (int64_t l = 0; l < t.depth;) {
-    fetch.next<V, kPiece>();
-    const int64_t end = least(t.depth, l + fetch.every);
+    fetch.next<kPiece>();
+    const int64_t end = least(t.depth, l + t.every);
     for (; l < end; ++l) step();
   }
   *t.fetch = fetch;
