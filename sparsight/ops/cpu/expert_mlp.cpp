@@ -25,9 +25,9 @@ struct Shape {
   }
 };
 
-// So many chunks of the hidden layer are computed at a time: more for few rows, since weights come faster from memory
+// So many chunks of the hidden layer are computed at a time: four for few rows, since weights come faster from memory
 // in longer pieces.
-int64_t chunks_at_once(const Task& task) { return task.count <= 16 ? 4 : task.count <= 64 ? 2 : 1; }
+int64_t chunks_at_once(const Task& task) { return task.count <= 64 ? 4 : 1; }
 
 Shape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};

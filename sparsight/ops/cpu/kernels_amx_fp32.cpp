@@ -19,8 +19,8 @@ namespace {
 
 // Of a block: two panels of B stay in the first-level cache, the rows of A in the second-level one.
 constexpr int64_t kMostRows = 384, kMostDepth = 256, kDepth = 128;
-constexpr int64_t kFewRows = 64, kFewRowsDepth = 64;    // with few rows, those are in the first-level cache too
-constexpr int64_t kFewestRows = 20, kFewestDepth = 20;  // below, the AVX-512 level is faster
+constexpr int64_t kFewRows = 64, kFewRowsDepth = 32;    // with few rows, those are in the first-level cache too
+constexpr int64_t kFewestRows = 16, kFewestDepth = 20;  // below, the AVX-512 level is faster
 constexpr int64_t kTimes = 6;                           // groups into which the products of a step fall
 
 constexpr int64_t kPanelSpace = kMostDepth / kDeep * kStep;
@@ -28,19 +28,19 @@ constexpr int64_t kRowsSpace = kMostRows / kAcross * kPanelSpace;
 static_assert(kFewRows * kBlock <= kMostRows * kMostDepth);
 constexpr int64_t kWaitingLd = kBlockLd;
 
-constexpr int64_t kLine = 64;
+constexpr int64_t kFetched = 128;  // bytes at a time
 Fetch fetch_of(const Source& s) {
-  return {s.at, s.deep_rows ? s.depth : s.across, (s.deep_rows ? s.across : s.depth) * 4, s.ld * 4, kLine};
+  return {s.at, s.deep_rows ? s.depth : s.across, (s.deep_rows ? s.across : s.depth) * 4, s.ld * 4, kFetched};
 }
 
-// What happens between the products of tiles: cuts what is multiplied next, and fetches so many lines.
+// What happens between the products of tiles: what is multiplied next is cut, and what comes then is fetched.
 struct Meanwhile {
   Cutter& cutter;
   Fetch& fetch;
-  int64_t lines;
+  Spread& fetching;
   void operator()() const {
     cutter.cut_some();
-    for (int64_t i = 0; i < lines; ++i) fetch.next<kLine>();
+    fetching.call([this] { fetch.next<kFetched>(); });
   }
 };
 
@@ -227,7 +227,7 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
     }
     const int64_t times = blocks * steps * kTimes;  // for each panel
     Fetch fetch = fetch_of(last ? next_matrix(p, most) : source_at(l + most, 0, p.n));
-    const int64_t lines = pieces_of(fetch.left, times * pieces_of(p.n, kAcross));
+    Spread fetching(fetch.left, times * pieces_of(p.n, kAcross));
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const bool last_panel = j + kAcross >= p.n;
       const int64_t then_l = last_panel ? l + most : l, then_j = last_panel ? 0 : j + kAcross;
@@ -243,9 +243,9 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
         if (waits && !last) c.to = c_waiting, c.to_ld = kWaitingLd;
         const char* const a = space + block * steps * kStep;
         if (c.rows > tile_rows)
-          multiply_square<true>(a, panels[0], steps, tile_rows, c, {cutter, fetch, lines});
+          multiply_square<true>(a, panels[0], steps, tile_rows, c, {cutter, fetch, fetching});
         else
-          multiply_square<false>(a, panels[0], steps, tile_rows, c, {cutter, fetch, lines});
+          multiply_square<false>(a, panels[0], steps, tile_rows, c, {cutter, fetch, fetching});
       }
       cutter.cut_all();
       std::swap(panels[0], panels[1]);
@@ -292,7 +292,7 @@ void multiply_few_transposed(const Product& p, char* space) {
       Fetch fetch = fetch_of(soon < p.n ? rows_of_b(l, soon)
                              : last     ? next_matrix(p, kAcross)
                                         : rows_of_b(l + kBlock, 0));
-      const int64_t lines = pieces_of(fetch.left, blocks * steps * kTimes);
+      Spread fetching(fetch.left, blocks * steps * kTimes);
       for (int64_t deep = 0; deep < depth; deep += kFewRowsDepth) {
         const bool ends = deep + kFewRowsDepth >= depth;
         const int64_t here = pieces_of(least(kFewRowsDepth, depth - deep), kDeep);
@@ -308,7 +308,8 @@ void multiply_few_transposed(const Product& p, char* space) {
           else if (blocks > 1)
             load_tiles(mine);
           memory_is_up_to_date();
-          multiply_steps<true>(chunks[0], space + (block * steps + deep / kDeep) * kStep, here, {cutter, fetch, lines});
+          multiply_steps<true>(chunks[0], space + (block * steps + deep / kDeep) * kStep, here,
+                               {cutter, fetch, fetching});
           if (ends || blocks > 1) store_tiles(mine);
           if (ends) put_turned(mine, p, block * kAcross, j, l > 0 || p.accumulate);
         }

@@ -120,6 +120,19 @@ inline void cut_rows(const Source& s, int64_t tile_rows, char* to) {
       cut_tile(s.part(l, first, tile_rows), false, to + (first > 0 ? kTileBytes : 0));
 }
 
+// Does `all` pieces of work in `times` calls.
+class Spread {
+ public:
+  Spread(int64_t all, int64_t times) : all_(all), times_(times) {}
+  template <class Piece>
+  void call(const Piece& piece) {
+    for (credit_ += all_; credit_ >= times_; credit_ -= times_) piece();
+  }
+
+ private:
+  int64_t all_, times_, credit_ = 0;
+};
+
 // Cuts a panel bit by bit, while another one is multiplied: its steps one after the other, in tiles whose rows are
 // along the depth if `rows_are_deep`.
 class Cutter {
@@ -129,9 +142,11 @@ class Cutter {
   }
 
   // To be called `times` times before all is cut.
-  void spread_over(int64_t times) { all_ = left_, times_ = times; }
+  void spread_over(int64_t times) { spread_ = {left_, times}; }
   void cut_some() {
-    for (credit_ += all_; credit_ >= times_ && left_ > 0; credit_ -= times_) cut_next();
+    spread_.call([this] {
+      if (left_ > 0) cut_next();
+    });
   }
   void cut_all() {
     while (left_ > 0) cut_next();
@@ -170,8 +185,8 @@ class Cutter {
   Source source_;
   char* to_;
   bool rows_are_deep_;
-  int64_t left_ = 0, all_ = 0, times_ = 1, credit_ = 0;
-  int64_t step_ = 0, unit_ = 0;
+  int64_t left_ = 0, step_ = 0, unit_ = 0;
+  Spread spread_{0, 1};
 };
 
 }  // namespace
