@@ -25,7 +25,8 @@ constexpr int64_t kTimes = 6;                           // groups into which the
 
 constexpr int64_t kPanelSpace = kMostDepth / kDeep * kStep;
 constexpr int64_t kRowsSpace = kMostRows / kAcross * kPanelSpace;
-static_assert(kFewRows * kBlock <= kMostRows * kMostDepth);
+constexpr int64_t kFewRowsMost = 4 * kBlock;  // of the depth, where B is transposed: its rows are read in one piece
+static_assert(kFewRows * kFewRowsMost <= kMostRows * kMostDepth && kBlock % kDeep == 0);
 constexpr int64_t kWaitingLd = kBlockLd;
 
 constexpr int64_t kFetched = 128;  // bytes at a time
@@ -270,28 +271,31 @@ void multiply_few_transposed(const Product& p, char* space) {
   const int64_t blocks = pieces_of(p.m, kAcross);
   char* chunks[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
   alignas(64) char sums[kFewRows / kAcross * 4 * kTileBytes];
-  for (int64_t l = 0; l < p.k; l += kBlock) {
-    const int64_t depth = least(kBlock, p.k - l), steps = pieces_of(depth, kDeep);
-    const bool last = l + kBlock >= p.k;
+  for (int64_t l = 0; l < p.k; l += kFewRowsMost) {
+    const int64_t depth = least(kFewRowsMost, p.k - l), steps = pieces_of(depth, kDeep);
+    const bool last = l + kFewRowsMost >= p.k;
     const auto rows_of_b = [&](int64_t deep, int64_t j) -> Source {
-      return {weights + j * p.b_ld + deep, p.b_ld, least(kBlock, p.k - deep), least(kAcross, p.n - j), false};
+      return {weights + j * p.b_ld + deep, p.b_ld, least(kFewRowsMost, p.k - deep), least(kAcross, p.n - j), false};
     };
     const auto chunk_of_b = [&](int64_t deep, int64_t j) {
       Source s = rows_of_b(l, j).part(deep, 0, kAcross);
       s.depth = least(kFewRowsDepth, s.depth);
       return s;
     };
-    for (int64_t block = 0; block < blocks; ++block) {
-      const int64_t i = block * kAcross;
-      const float* const a = p.a + l / kBlock * p.a_block + i * kBlockLd;
-      Cutter({a, kBlockLd, depth, least(kAcross, p.m - i), false}, space + block * steps * kStep, true).cut_all();
-    }
+    for (int64_t block = 0; block < blocks; ++block)
+      for (int64_t deep = 0; deep < depth; deep += kBlock) {
+        const int64_t i = block * kAcross;
+        const float* const a = p.a + (l + deep) / kBlock * p.a_block + i * kBlockLd;
+        Cutter({a, kBlockLd, least(kBlock, depth - deep), least(kAcross, p.m - i), false},
+               space + (block * steps + deep / kDeep) * kStep, true)
+            .cut_all();
+      }
     Cutter(chunk_of_b(0, 0), chunks[0], false).cut_all();
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const int64_t soon = j + kAcross;
       Fetch fetch = fetch_of(soon < p.n ? rows_of_b(l, soon)
                              : last     ? next_matrix(p, kAcross)
-                                        : rows_of_b(l + kBlock, 0));
+                                        : rows_of_b(l + kFewRowsMost, 0));
       Spread fetching(fetch.left, blocks * steps * kTimes);
       for (int64_t deep = 0; deep < depth; deep += kFewRowsDepth) {
         const bool ends = deep + kFewRowsDepth >= depth;

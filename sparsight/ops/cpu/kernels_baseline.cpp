@@ -13,7 +13,7 @@ struct Vec {
   using T = float __attribute__((vector_size(16)));
   using Ints = int __attribute__((vector_size(16)));
   static constexpr int lanes = 4;
-  static constexpr int rows = 6, narrow = 2;
+  static constexpr TileShape tile(bool) { return {6, 2}; }
   static constexpr int64_t most_few = 64;
   static constexpr int few = 4;
   static constexpr int64_t most_dots = 12;

@@ -21,7 +21,8 @@ void finish_blocks(const Product& p, int64_t columns) {
 // cache. Returns how many columns that is; the rest is left.
 template <class V, class W>
 int64_t multiply_few(const Product& p, float* panel) {
-  static_assert(kBlock * V::narrow >= kSlice * V::wide(V::few / 2 + 1));  // room in the panel for a slice of a tile
+  static_assert(kBlock * V::tile(false).vectors >=
+                kSlice * V::wide(V::few / 2 + 1));  // room in the panel for a slice of a tile
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);

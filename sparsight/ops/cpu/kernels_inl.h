@@ -40,8 +40,9 @@ void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t column
 
 template <class V, class W, bool kTransposed>
 void multiply(const Product& p, float* panel) {
-  constexpr int kNr = V::narrow * V::lanes;
-  constexpr auto kRowCounts = std::make_integer_sequence<int, V::rows>{};
+  constexpr TileShape kTile = V::tile(kTransposed);
+  constexpr int kNr = kTile.vectors * V::lanes;
+  constexpr auto kRowCounts = std::make_integer_sequence<int, kTile.rows>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);
   int64_t first = 0;
@@ -51,7 +52,7 @@ void multiply(const Product& p, float* panel) {
     if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V, W>(p, panel);
     if (first == p.n) return;
   }
-  const int64_t groups = (p.m + V::rows - 1) / V::rows;
+  const int64_t groups = (p.m + kTile.rows - 1) / kTile.rows;
   // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = least(kBlock, p.k - k0);
@@ -129,7 +130,7 @@ void product_any(const Product& p, float* panel) {
 template <class V>
 constexpr Kernels make_kernels() {
   return {product_any<V>,
-          kBlock * V::narrow * V::lanes,
+          kBlock * V::lanes * V::tile(true).vectors,
           144,
           activate_any<V>,
           activate_backward_any<V>,

@@ -11,6 +11,11 @@
 namespace sparsight::cpu {
 namespace {
 
+// What the registers hold where rows are many.
+struct TileShape {
+  int rows, vectors;
+};
+
 enum class Start { zero, bias, c };
 
 struct Tile {
@@ -124,10 +129,11 @@ void finish(const Product& p, int64_t j, int64_t columns) {
   }
 }
 
-// The tile functions by number of rows: narrow ones (V::narrow vectors), and for few rows wide ones.
+// The tile functions by number of rows: narrow ones (V::tile), and for few rows wide ones.
 template <class V, class W, bool kTransposed, bool kCopy, int... kRows>
 TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction table[] = {run_tile<V, W, kRows + 1, V::narrow, kTransposed, kCopy>...};
+  static constexpr TileFunction table[] = {
+      run_tile<V, W, kRows + 1, V::tile(kTransposed).vectors, kTransposed, kCopy>...};
   return table[rows - 1];
 }
 // As wide as tiles of `most` rows are; `rows` is that or one less.
