@@ -108,7 +108,7 @@ TEST(CpuProduct, AgreesWithFp64ForEveryShapeAndLayout) {
   at_every_level([] {
     for (const int64_t m : {1, 2, 3, 7, 16, 20, 33, 64, 100, 390})
       for (const int64_t n : {8, 40, 100})
-        for (const int64_t k : {1, 20, 33, 197, 500})
+        for (const int64_t k : {1, 20, 33, 197, 500, 1600})
           for (const bool a_transposed : {false, true})
             for (const bool b_transposed : {false, true})
               for (const Begin begin : {Begin::zero, Begin::bias, Begin::c}) {
