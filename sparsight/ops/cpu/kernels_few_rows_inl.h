@@ -16,13 +16,12 @@ void finish_blocks(const Product& p, int64_t columns) {
 }
 
 // Few rows of A: B is read once and where it lies, a slice of its rows at a time, while the next slice is fetched and C
-// waits in the cache. Tiles are as wide as the registers allow. Where several lie above each other, the first one
+// waits in the cache. Tiles have V::wide vectors. Where several lie above each other, the first one
 // leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the first-level
 // cache. Returns how many columns that is; the rest is left.
 template <class V, class W>
 int64_t multiply_few(const Product& p, float* panel) {
-  static_assert(kBlock * V::tile(false).vectors >=
-                kSlice * V::wide(V::few / 2 + 1));  // room in the panel for a slice of a tile
+  static_assert(panel_floats<V>() >= kSlice * V::wide(V::few / 2 + 1) * V::lanes);  // room for a slice of a tile
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);

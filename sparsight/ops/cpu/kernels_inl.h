@@ -129,14 +129,8 @@ void product_any(const Product& p, float* panel) {
 
 template <class V>
 constexpr Kernels make_kernels() {
-  return {product_any<V>,
-          kBlock * V::lanes * V::tile(true).vectors,
-          144,
-          activate_any<V>,
-          activate_backward_any<V>,
-          scaled_sum<V>,
-          dot<V>,
-          add_scaled<V>};
+  return {product_any<V>,           panel_floats<V>(), 144,    activate_any<V>,
+          activate_backward_any<V>, scaled_sum<V>,     dot<V>, add_scaled<V>};
 }
 
 }  // namespace

@@ -16,6 +16,13 @@ struct TileShape {
   int rows, vectors;
 };
 
+// A panel has a block of the depth, as wide as such a tile.
+template <class V>
+constexpr int64_t panel_floats() {
+  const int one = V::tile(false).vectors, other = V::tile(true).vectors;
+  return kBlock * V::lanes * (one > other ? one : other);
+}
+
 enum class Start { zero, bias, c };
 
 struct Tile {
