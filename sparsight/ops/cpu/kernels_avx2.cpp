@@ -13,8 +13,9 @@ struct Vec {
   using T = __m256;
   static constexpr int lanes = 8;
   static constexpr TileShape tile(bool) { return {6, 2}; }  // 12 of the 16 registers hold sums
-  static constexpr int64_t most_few = 64;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer
+  static constexpr int64_t most_few = 28;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer,
   static constexpr int few = 4;
+  static constexpr int64_t slice = 48;  // with so many rows of B at a time: fewer bytes than a small second-level cache
   static constexpr int64_t most_dots = 12;  // the same where B is transposed
   static constexpr int wide(int m) {
     constexpr int vectors[] = {12, 6, 4, 3};

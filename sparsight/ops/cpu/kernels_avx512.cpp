@@ -15,8 +15,9 @@ struct Vec {
   // 27 of the 32 registers hold sums; 24 where A is transposed, as for gradients, which are stored past the caches:
   // memory takes 256 bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
-  static constexpr int64_t most_few = 64;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer
+  static constexpr int64_t most_few = 64;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer,
   static constexpr int few = 8;
+  static constexpr int64_t slice = 32;      // with so many rows of B at a time
   static constexpr int64_t most_dots = 20;  // the same where B is transposed
   static constexpr int wide(int m) { return m <= 6 ? 4 : 3; }
 

@@ -16,6 +16,7 @@ struct Vec {
   static constexpr TileShape tile(bool) { return {6, 2}; }
   static constexpr int64_t most_few = 64;
   static constexpr int few = 4;
+  static constexpr int64_t slice = 32;
   static constexpr int64_t most_dots = 12;
   static constexpr int wide(int m) {
     constexpr int vectors[] = {12, 6, 4, 3};

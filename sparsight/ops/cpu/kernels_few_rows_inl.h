@@ -7,26 +7,26 @@
 namespace sparsight::cpu {
 namespace {
 
-// Rows of B, as they lie in memory, that are read at a time, while the next ones are fetched; a part of kBlock.
-constexpr int64_t kSlice = 32;
+constexpr int64_t kTransposedSlice = 32;  // rows of a transposed B that are read at a time, while the next are fetched
 
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
 }
 
-// Few rows of A: B is read once and where it lies, a slice of its rows at a time, while the next slice is fetched and C
-// waits in the cache. Tiles have V::wide vectors. Where several lie above each other, the first one
-// leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the first-level
-// cache. Returns how many columns that is; the rest is left.
+// Few rows of A: B is read once and where it lies, a slice of its rows at a time (V::slice, a part of kBlock), while
+// the next slice is fetched and C waits in the cache. Tiles have V::wide vectors. Where several lie above each other,
+// the first one leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the
+// first-level cache. Returns how many columns that is; the rest is left.
 template <class V, class W>
 int64_t multiply_few(const Product& p, float* panel) {
+  constexpr int64_t kSlice = V::slice;
   static_assert(panel_floats<V>() >= kSlice * V::wide(V::few / 2 + 1) * V::lanes);  // room for a slice of a tile
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
   constexpr int64_t kSize = sizeof(W);
   const W* const weights = static_cast<const W*>(p.b);
-  const int64_t groups = (p.m + V::few - 1) / V::few, most = (p.m + groups - 1) / groups;
-  const int64_t width = V::wide(static_cast<int>(most)) * V::lanes, whole = p.n / width * width;
+  const RowGroups groups(p.m, V::few);
+  const int64_t width = V::wide(static_cast<int>(groups.most)) * V::lanes, whole = p.n / width * width;
   for (int64_t l = 0; l < p.k || l == 0; l += kSlice) {
     const int64_t depth = least(kSlice, p.k - l), left = p.k - l - depth;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
@@ -41,20 +41,20 @@ int64_t multiply_few(const Product& p, float* panel) {
     t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && left == 0;
     t.fetch = &fetch;
-    t.every = fetch.every(groups * depth * (whole / width));
+    t.every = fetch.every(groups.count * depth * (whole / width));
     for (int64_t j = 0; j < whole; j += width) {
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      for (int64_t g = 0; g < groups; ++g) {
+      for (int64_t g = 0; g < groups.count; ++g) {
         t.b = g == 0 ? static_cast<const void*>(weights + l * p.b_ld + j) : panel;
         t.b_ld = g == 0 ? p.b_ld : width;
         t.copy = panel;
-        const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+        const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-        (groups == 1 ? wide_tile<V, W, false>(rows, most, kCounts)
-         : g == 0    ? wide_tile<V, W, true>(rows, most, kCounts)
-                     : wide_tile<V, float, false>(rows, most, kCounts))(t);
+        (groups.count == 1 ? wide_tile<V, W, false>(rows, groups.most, kCounts)
+         : g == 0          ? wide_tile<V, W, true>(rows, groups.most, kCounts)
+                           : wide_tile<V, float, false>(rows, groups.most, kCounts))(t);
       }
     }
   }
@@ -128,9 +128,10 @@ TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
 template <class V>
 void multiply_few_transposed(const Product& p) {
   const float* const weights = static_cast<const float*>(p.b);
-  const int64_t groups = (p.m + 3) / 4, most = (p.m + groups - 1) / groups;
+  constexpr int64_t kSlice = kTransposedSlice;
+  const RowGroups groups(p.m, 4);
   constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
-  const int64_t width = dots_across<V>(most);
+  const int64_t width = dots_across<V>(groups.most);
   const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
   for (int64_t first = 0; first < p.n; first += kSlice) {
     const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
@@ -144,7 +145,7 @@ void multiply_few_transposed(const Product& p) {
     t.b_ld = p.b_ld;
     t.c_ld = p.c_ld;
     t.fetch = &fetch;
-    t.every = fetch.every(groups * (slice / width) * vectors);
+    t.every = fetch.every(groups.count * (slice / width) * vectors);
     for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {
       t.depth = least(kBlock, p.k - l);
       t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
@@ -152,11 +153,11 @@ void multiply_few_transposed(const Product& p) {
         const bool one = j + width > first + slice;
         t.b = weights + j * p.b_ld + l;
         t.bias = p.bias ? p.bias + j : nullptr;
-        for (int64_t g = 0; g < groups; ++g) {
-          const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+        for (int64_t g = 0; g < groups.count; ++g) {
+          const int64_t i = groups.first(g), rows = groups.rows(g);
           t.a = p.a + l / kBlock * p.a_block + i * kBlockLd;
           t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-          (one ? dot_column_of<V>(rows, kCounts) : dot_tile_of<V>(rows, most, kCounts))(t);
+          (one ? dot_column_of<V>(rows, kCounts) : dot_tile_of<V>(rows, groups.most, kCounts))(t);
         }
         j += one ? 1 : width;
       }

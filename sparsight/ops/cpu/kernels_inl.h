@@ -52,7 +52,7 @@ void multiply(const Product& p, float* panel) {
     if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V, W>(p, panel);
     if (first == p.n) return;
   }
-  const int64_t groups = (p.m + kTile.rows - 1) / kTile.rows;
+  const RowGroups groups(p.m, kTile.rows);
   // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = least(kBlock, p.k - k0);
@@ -89,16 +89,16 @@ void multiply(const Product& p, float* panel) {
       else if (last && p.next)
         fetch = soon(p.next, least(kBlock, p.next_rows), kNr, p.next_ld);
       t.fetch = &fetch;
-      t.every = fetch.every(groups * depth);
-      for (int64_t g = 0; g < groups; ++g) {
-        const int64_t i = p.m * g / groups, rows = p.m * (g + 1) / groups - i;
+      t.every = fetch.every(groups.count * depth);
+      for (int64_t g = 0; g < groups.count; ++g) {
+        const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = kTransposed ? a + i : a + i * kBlockLd;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
         if (direct && g == 0) {
           t.b = b_at(j);
           t.b_ld = p.b_ld;
           t.copy = panel;
-          if (groups == 1)
+          if (groups.count == 1)
             narrow_tile<V, W, kTransposed, false>(rows, kRowCounts)(t);
           else
             narrow_tile<V, W, kTransposed, true>(rows, kRowCounts)(t);

@@ -23,6 +23,18 @@ constexpr int64_t panel_floats() {
   return kBlock * V::lanes * (one > other ? one : other);
 }
 
+// The rows of a product, cut into as few groups as tiles of up to `most_rows` rows allow, as equal as may be: the
+// longer ones first, of `most` rows, the others of one less.
+struct RowGroups {
+  int64_t count, most, longer;
+  RowGroups(int64_t rows, int64_t most_rows)
+      : count((rows + most_rows - 1) / most_rows),
+        most((rows + count - 1) / count),
+        longer(rows - count * (most - 1)) {}
+  int64_t first(int64_t group) const { return group * (most - 1) + least(group, longer); }
+  int64_t rows(int64_t group) const { return group < longer ? most : most - 1; }
+};
+
 enum class Start { zero, bias, c };
 
 struct Tile {
