@@ -7,8 +7,6 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kTransposedSlice = 32;  // rows of a transposed B that are read at a time, while the next are fetched
-
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
@@ -128,7 +126,7 @@ TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
 template <class V>
 void multiply_few_transposed(const Product& p) {
   const float* const weights = static_cast<const float*>(p.b);
-  constexpr int64_t kSlice = kTransposedSlice;
+  constexpr int64_t kSlice = 32;  // rows of B that are read at a time
   const RowGroups groups(p.m, 4);
   constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
   const int64_t width = dots_across<V>(groups.most);
