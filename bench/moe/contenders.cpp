@@ -53,6 +53,10 @@ at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights) {
   return expert_mlp(load.tokens, load.rows, weights, {});
 }
 
+at::Tensor run_held(const Load& load, const HeldExperts& held) {
+  return held_experts(load.tokens, load.rows, held, Activation::gelu);
+}
+
 at::Tensor run_dense(const Load& load, const ExpertMlpWeights& w) {
   const int64_t k = load.expert.size(1);
   at::Tensor rows = load.tokens;

@@ -15,10 +15,6 @@ namespace {
 
 constexpr int64_t kSmallBatch = 197;  // the tokens of one image of ViT
 
-at::Tensor run_held(const Load& load, const HeldExperts& held) {
-  return held_experts(load.tokens, load.rows, held, Activation::gelu);
-}
-
 double largest_error(const std::vector<Load>& loads, const ExpertMlpWeights& weights, const HeldExperts& held) {
   double error = 0;
   for (const Load& load : loads) {

@@ -81,14 +81,17 @@ struct Row {
   double sgemm_rate, read_rate;  // operations and bytes a second
   double arithmetic, reading;    // at least so many seconds: the products at sgemm_rate, the touched weights read once
   std::vector<Pair> ways;        // ours, dense, and then the contenders
+  double held;                   // ours forward, held for inference
   double limit() const { return std::max(arithmetic, reading); }
 };
 
-Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights, const Sgemm& sgemm) {
+Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights, const HeldExperts& held,
+            const Sgemm& sgemm) {
   const std::vector<Load> loads = random_loads(size.tokens, size.experts, size.k);
   const auto at = [&](int load) -> const Load& { return loads[static_cast<size_t>(load)]; };
   std::vector<Timed> all{{[&](int) { sgemm.run(); }, {}},
-                         {[&](int load) { read_touched(weights, at(load).rows.offsets); }, {}}};
+                         {[&](int load) { read_touched(weights, at(load).rows.offsets); }, {}},
+                         {[&](int load) { run_held(at(load), held); }, {}}};
   const auto add = [&](const Forward& forward) {
     all.push_back({[&, forward](int load) {
                      const c10::AutoGradMode no_grad(false);
@@ -111,7 +114,8 @@ Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights
   double touched = 0;
   for (const Load& load : loads) touched += static_cast<double>(load.touched) / kLoads;
   row.read_rate = touched * 8.0 * kWidth * kHidden / row.reading;
-  for (size_t i = 2; i < times.size(); i += settings.training ? 2 : 1)
+  row.held = times[2];
+  for (size_t i = 3; i < times.size(); i += settings.training ? 2 : 1)
     row.ways.push_back({times[i], settings.training ? times[i + 1] : 0});
   row.ways.resize(4);
   return row;
@@ -121,6 +125,7 @@ void print(Size size, const Row& row) {
   const double limit = row.limit();
   std::printf("%5ld %4ld %ld | %4.0f %4.0f |", size.tokens, size.experts, size.k, row.sgemm_rate / 1e9,
               row.read_rate / 1e9);
+  std::printf(" %8.3f %5.2f |", 1e3 * row.held, limit / row.held);
   const auto beside_limit = [&](double time, double least, double dense) {
     std::printf(" %8.3f %8.3f%c %5.2f %8.3f |", 1e3 * time, 1e3 * least, row.arithmetic > row.reading ? 'c' : 'm',
                 time > 0 ? least / time : 0, 1e3 * dense);
@@ -135,10 +140,10 @@ void print(Size size, const Row& row) {
 // Forward times by T, K and E.
 using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, double>;
 
-void print_cost_of_experts(const Settings& settings, const Times& times) {
+void print_cost_of_experts(const char* what, const Settings& settings, const Times& times) {
   const auto [least, most] = std::minmax_element(settings.experts.begin(), settings.experts.end());
   if (*least == *most) return;
-  std::printf("\nforward at E=%ld over E=%ld:", *most, *least);
+  std::printf("\n%s at E=%ld over E=%ld:", what, *most, *least);
   for (const int64_t k : settings.k)
     for (const int64_t tokens : settings.tokens)
       std::printf("  %.2f (T=%ld, k=%ld)", times.at({tokens, k, *most}) / times.at({tokens, k, *least}), tokens, k);
@@ -150,7 +155,7 @@ void print_cost_of_experts(const Settings& settings, const Times& times) {
 int run_moe_bench(const std::vector<std::string>& arguments) {
   const Settings settings = parse(arguments);
   if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
-  Times times;
+  Times times, held_times;
   at::set_num_threads(static_cast<int>(settings.threads));
   const Sgemm sgemm(kWidth, kHidden);
   std::printf("experts D=%ld F=%ld, GELU, bias, fp32; %ld threads, instruction set %s\n", kWidth, kHidden,
@@ -158,23 +163,27 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
   std::printf(
       "Times in ms: medians of %ld rounds in turn. limit: the larger of arithmetic at the rate of sgemm, operands in\n"
       "cache (GFLOP/s), and a plain loop's reading of the touched weights (GB/s), both measured in the same turns\n"
-      "(c or m); training: three times the arithmetic, weights read twice and their gradient written once.\n\n",
+      "(c or m); held: forward with weights packed once for inference, in fp32; training: three times the arithmetic, "
+      "weights read twice and their gradient written once.\n\n",
       settings.rounds);
   std::printf(
-      "   T    E k | GF/s GB/s |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
+      "   T    E k | GF/s GB/s |     held ratio |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
       "  loop: fwd   train | grouped_mm: fwd   train\n");
   for (const int64_t experts : settings.experts) {
     ExpertMlpWeights weights = random_weights(experts);
     for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->requires_grad_(true);
+    const HeldExperts held = hold_experts(weights, HeldType::fp32);
     for (const int64_t k : settings.k)
       for (const int64_t tokens : settings.tokens) {
         const Size size{tokens, experts, k};
-        const Row row = measure(settings, size, weights, sgemm);
+        const Row row = measure(settings, size, weights, held, sgemm);
         print(size, row);
         times[{tokens, k, experts}] = row.ways[0].forward;
+        held_times[{tokens, k, experts}] = row.held;
       }
   }
-  print_cost_of_experts(settings, times);
+  print_cost_of_experts("forward", settings, times);
+  print_cost_of_experts("held", settings, held_times);
   if (settings.routing) print_routing_share(6304, 32, settings.k, settings.rounds);
   if (settings.held) print_held_table({settings.tokens, settings.experts, settings.k, settings.rounds});
   return 0;

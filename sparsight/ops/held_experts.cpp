@@ -29,19 +29,45 @@ at::Tensor own_bias(const at::Tensor& bias) {
   return bias.defined() ? bias.detach().clone(at::MemoryFormat::Contiguous) : bias;
 }
 
-// The layout of `held.tiles`.
-cpu::TileLayout layout_of(const HeldExperts& held) {
-  return {held.type == HeldType::bf16 ? cpu::WeightType::bf16 : cpu::WeightType::int8, held.width, held.hidden};
+cpu::HeldLayout layout_of(const HeldExperts& held) {
+  const cpu::WeightType type = held.type == HeldType::fp32   ? cpu::WeightType::fp32
+                               : held.type == HeldType::bf16 ? cpu::WeightType::bf16
+                                                             : cpu::WeightType::int8;
+  return (held.order == HeldOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(type, held.width, held.hidden);
 }
 
-// The same experts with w1 and w2 in their plain order.
+HeldOrder best_order(const HeldExperts& held) {
+  if (!held.weights.w1.is_cpu()) return HeldOrder::plain;
+  if (active_isa() != Isa::amx) return HeldOrder::panels;
+  if (held.type == HeldType::fp32) return HeldOrder::plain;
+  return cpu::fits_tiles(held.width) ? HeldOrder::tiles : HeldOrder::panels;
+}
+
+// From plain order.
+void pack(HeldExperts& held, HeldOrder order) {
+  held.order = order;
+  if (order == HeldOrder::plain) return;
+  held.packed = cpu::pack_held(held.weights.w1, held.weights.w2, layout_of(held));
+  held.weights.w1 = at::Tensor();
+  held.weights.w2 = at::Tensor();
+}
+
+// The same experts in plain order.
 HeldExperts plain(const HeldExperts& held) {
-  if (!held.tiles.defined()) return held;
+  if (held.order == HeldOrder::plain) return held;
   HeldExperts out = held;
-  const cpu::UnpackedWeights w = cpu::unpack_held(held.tiles, layout_of(held));
+  const cpu::UnpackedWeights w = cpu::unpack_held(held.packed, layout_of(held));
+  out.order = HeldOrder::plain;
   out.weights.w1 = w.w1;
   out.weights.w2 = w.w2;
-  out.tiles = at::Tensor();
+  out.packed = at::Tensor();
+  return out;
+}
+
+HeldExperts in_panels(const HeldExperts& held) {
+  if (held.order == HeldOrder::panels) return held;
+  HeldExperts out = plain(held);
+  pack(out, HeldOrder::panels);
   return out;
 }
 
@@ -57,44 +83,43 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, HeldType type) {
   held.width = w.w1.size(1);
   held.hidden = w.w1.size(2);
   held.weights = {{}, own_bias(w.b1), {}, own_bias(w.b2)};
-  if (type == HeldType::bf16) {
-    held.weights.w1 = w.w1.to(at::kBFloat16).contiguous();
-    held.weights.w2 = w.w2.to(at::kBFloat16).contiguous();
-  } else {
+  if (type == HeldType::int8) {
     held.scale1 = channel_scale(w.w1);
     held.scale2 = channel_scale(w.w2);
     held.weights.w1 = to_int8(w.w1, held.scale1);
     held.weights.w2 = to_int8(w.w2, held.scale2);
+  } else {
+    const at::ScalarType stored = type == HeldType::bf16 ? at::kBFloat16 : at::kFloat;
+    held.weights.w1 = w.w1.detach().to(stored).contiguous();
+    held.weights.w2 = w.w2.detach().to(stored).contiguous();
   }
-  if (active_isa() == Isa::amx && w.w1.is_cpu() && cpu::fits_tiles(layout_of(held))) {
-    held.tiles = cpu::pack_held(held.weights.w1, held.weights.w2, layout_of(held));
-    held.weights.w1 = at::Tensor();
-    held.weights.w2 = at::Tensor();
-  }
+  pack(held, best_order(held));
   return held;
 }
 
 ExpertMlpWeights released_experts(const HeldExperts& held) {
   const ExpertMlpWeights w = plain(held).weights;
   const at::Tensor w1 = w.w1.to(at::kFloat), w2 = w.w2.to(at::kFloat);
-  if (held.type == HeldType::bf16) return {w1, w.b1, w2, w.b2};
+  if (held.type != HeldType::int8) return {w1, w.b1, w2, w.b2};
   return {w1 * held.scale1.unsqueeze(1), w.b1, w2 * held.scale2.unsqueeze(1), w.b2};
 }
 
 at::Tensor held_experts(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
                         Activation activation) {
-  const at::Tensor& stored = held.tiles.defined() ? held.tiles : held.weights.w1;
+  const at::Tensor& stored = held.order == HeldOrder::plain ? held.weights.w1 : held.packed;
   if (tokens.scalar_type() != at::kFloat || tokens.device() != stored.device())
     fail("experts held on ", stored.device(), " take fp32 tokens there, got ", tokens.scalar_type(), " on ",
          tokens.device());
   const at::NoGradGuard no_grad;
   const ExpertRows in = checked_rows(tokens, rows, held.experts, held.width);
-  if (!tokens.is_cpu()) return expert_mlp_forward(tokens.contiguous(), in, released_experts(held), activation, nullptr);
+  const at::Tensor x = tokens.contiguous();
+  if (held.order == HeldOrder::plain) return expert_mlp_forward(x, in, released_experts(held), activation, nullptr);
 #if defined(__x86_64__)
-  if (held.tiles.defined() && active_isa() == Isa::amx)
-    return cpu::held_tiles_forward(tokens.contiguous(), in, held, layout_of(held), activation);
+  if (held.order == HeldOrder::tiles && active_isa() == Isa::amx)
+    return cpu::held_tiles_forward(x, in, held, layout_of(held), activation);
 #endif
-  return cpu::held_experts_forward(tokens.contiguous(), in, plain(held), activation);
+  const HeldExperts panels = in_panels(held);
+  return cpu::held_experts_forward(x, in, panels, layout_of(panels), activation);
 }
 
 }  // namespace sparsight

@@ -29,10 +29,13 @@ Floats random_floats(int64_t count, unsigned seed) {
 }
 
 enum class Begin { zero, bias, c };
+enum class Order { rows, transposed, panels };
 
 struct Case {
   int64_t m, n, k;
-  bool a_transposed, b_transposed, stream;
+  bool a_transposed;
+  Order b_order;
+  bool stream;
   Begin begin;
 };
 
@@ -44,18 +47,26 @@ struct Operands {
   explicit Operands(const Case& s)
       : shape(s),
         a(random_floats(s.a_transposed ? s.k * s.m : cpu::blocks_of(s.k) * s.m * cpu::kBlockLd, 1)),
-        b(random_floats(s.k * s.n, 2)),
+        b(random_floats(s.k * padded_columns(s), 2)),
         bias(random_floats(s.n, 3)),
         before(random_floats(s.m * s.n, 4)),
         c(random_floats(s.m * s.n, 5)) {}
 
+  static int64_t padded_columns(const Case& s) {
+    const int64_t panels = (s.n + cpu::kPanelColumns - 1) / cpu::kPanelColumns;
+    return s.b_order == Order::panels ? panels * cpu::kPanelColumns : s.n;
+  }
   float& a_at(int64_t i, int64_t l) const {
     const int64_t block = shape.m * cpu::kBlockLd;
     return a[static_cast<size_t>(shape.a_transposed ? l * shape.m + i
                                                     : l / cpu::kBlock * block + i * cpu::kBlockLd + l % cpu::kBlock)];
   }
   double b_at(int64_t l, int64_t j) const {
-    return b[static_cast<size_t>(shape.b_transposed ? j * shape.k + l : l * shape.n + j)];
+    constexpr int64_t kColumns = cpu::kPanelColumns;
+    const int64_t at = shape.b_order == Order::transposed ? j * shape.k + l
+                       : shape.b_order == Order::panels   ? (j / kColumns * shape.k + l) * kColumns + j % kColumns
+                                                          : l * shape.n + j;
+    return b[static_cast<size_t>(at)];
   }
 
   void multiply() {
@@ -64,7 +75,8 @@ struct Operands {
     p.m = shape.m, p.n = shape.n, p.k = shape.k;
     p.a = a.get(), p.a_transposed = shape.a_transposed;
     p.a_ld = shape.m, p.a_block = shape.m * cpu::kBlockLd;
-    p.b = b.get(), p.b_transposed = shape.b_transposed, p.b_ld = shape.b_transposed ? shape.k : shape.n;
+    p.b = b.get(), p.b_transposed = shape.b_order == Order::transposed, p.b_panels = shape.b_order == Order::panels;
+    p.b_ld = p.b_transposed ? shape.k : shape.n;
     p.c = c.get(), p.c_ld = shape.n;
     p.stream = shape.stream;
     p.accumulate = shape.begin == Begin::c;
@@ -110,13 +122,14 @@ TEST(CpuProduct, AgreesWithFp64ForEveryShapeAndLayout) {
       for (const int64_t n : {8, 40, 100})
         for (const int64_t k : {1, 20, 33, 197, 500, 1600})
           for (const bool a_transposed : {false, true})
-            for (const bool b_transposed : {false, true})
+            for (const Order b_order : {Order::rows, Order::transposed, Order::panels})
               for (const Begin begin : {Begin::zero, Begin::bias, Begin::c}) {
-                if (m * n * k > 1'500'000) continue;
-                Operands x({m, n, k, a_transposed, b_transposed, /*stream=*/k % 2 == 0, begin});
+                if (m * n * k > 1'500'000 || (a_transposed && b_order == Order::panels)) continue;
+                Operands x({m, n, k, a_transposed, b_order, /*stream=*/k % 2 == 0, begin});
                 x.multiply();
                 EXPECT_LT(x.error(), std::ldexp(2 + 0.7 * std::sqrt(k), -24))
-                    << m << " x " << n << " x " << k << " " << a_transposed << b_transposed << static_cast<int>(begin);
+                    << m << " x " << n << " x " << k << " " << a_transposed << static_cast<int>(b_order)
+                    << static_cast<int>(begin);
               }
   });
 }
@@ -124,7 +137,7 @@ TEST(CpuProduct, AgreesWithFp64ForEveryShapeAndLayout) {
 // The three bf16 parts of the AMX level round less often than a chain of multiply-adds.
 TEST(CpuProduct, PartsOnTilesAreNoLessExactThanAChain) {
   if (isa_names().back() != "amx") GTEST_SKIP() << "this CPU has no AMX";
-  Operands x({64, 384, 384, false, false, false, Begin::zero});
+  Operands x({64, 384, 384, false, Order::rows, false, Begin::zero});
   set_isa("avx512");
   x.multiply();
   const double chain = x.error();
@@ -138,8 +151,8 @@ TEST(CpuProduct, WhatIsNotFiniteStaysInItsRow) {
   at_every_level([] {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       for (const int64_t m : {10, 40})
-        for (const bool b_transposed : {false, true}) {
-          Operands x({m, 70, 100, false, b_transposed, false, Begin::zero});
+        for (const Order b_order : {Order::rows, Order::transposed, Order::panels}) {
+          Operands x({m, 70, 100, false, b_order, false, Begin::zero});
           x.a_at(7, 50) = bad;
           x.multiply();
           for (int64_t i = 0; i < m; ++i)

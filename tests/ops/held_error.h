@@ -32,6 +32,9 @@ inline at::Tensor exact_result(const Exact& e, Activation activation) {
 
 inline at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
 
+// Whether the level in use rounds rows of tokens too, and the hidden layer.
+inline bool rounds_rows(HeldType type) { return active_isa() == Isa::amx && type != HeldType::fp32; }
+
 // How far the products on tiles may be from exact ones: [N,D]. They round the rows x of tokens and the active hidden
 // layer h.
 // - bf16 has 8 significant bits, so rounding to nearest errs by up to half a unit of the last one: 2^-8 |x|.
@@ -72,7 +75,7 @@ inline ::testing::AssertionResult within_held_error(const at::Tensor& got, const
     return ::testing::AssertionFailure() << "shape " << got.sizes() << ", expected " << want.sizes();
   const at::Tensor error = (as_double(got) - want).abs();
   // Without tiles weights are widened exactly and all is fp32.
-  const at::Tensor allowed = active_isa() == Isa::amx ? held_error(e, type, activation, 1) : want.abs() * 2e-5 + 5e-5;
+  const at::Tensor allowed = rounds_rows(type) ? held_error(e, type, activation, 1) : want.abs() * 2e-5 + 5e-5;
   if ((error <= allowed).all().item<bool>()) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "largest error " << error.max().item<double>() << ", "
                                        << (error / allowed).max().item<double>() << " times what is allowed";

@@ -26,13 +26,13 @@ using test::route;
 using test::Sizes;
 using test::within_held_error;
 
-constexpr HeldType kTypes[] = {HeldType::bf16, HeldType::int8};
+constexpr HeldType kTypes[] = {HeldType::fp32, HeldType::bf16, HeldType::int8};
 
 void expect_close(const at::Tensor& got, const Case& c, const HeldExperts& held, Activation activation,
                   const std::string& what) {
   const Exact e = exact(c, held);
   EXPECT_TRUE(within_held_error(got, e, held.type, activation)) << what;
-  if (active_isa() != Isa::amx || got.numel() <= 1000) return;  // not enough for an average
+  if (!test::rounds_rows(held.type) || got.numel() <= 1000) return;  // exact, or not enough for an average
   const at::Tensor error = as_double(got) - exact_result(e, activation);
   const at::Tensor typical = held_error(e, held.type, activation, 2);
   EXPECT_LT(error.square().mean().sqrt().item<double>(), 1.2 * typical.square().mean().sqrt().item<double>()) << what;
@@ -79,6 +79,39 @@ TEST(HeldExperts, AreExactInBf16OnSmallWholeNumbers) {
       ++seed;
     }
   });
+}
+
+TEST(HeldExperts, GiveTheBitsOfTheirWeightsInFp32) {
+  at_each_level([](const std::string& level) {
+    uint64_t seed = 1;
+    for (const Sizes& s : odd_sizes()) {
+      const Case c = random_case(s, seed, torch::kFloat, seed % 3 > 0);
+      const HeldExperts held = hold_experts(c.weights, HeldType::fp32);
+      EXPECT_TRUE(torch::equal(held_experts(c.tokens, c.rows, held, Activation::gelu),
+                               expert_mlp(c.tokens, c.rows, c.weights, {})))
+          << level << ", case " << seed;
+      ++seed;
+    }
+  });
+}
+
+// Packed at one level, read at another.
+TEST(HeldExperts, ComputeAtEveryLevelWhereverTheyWerePacked) {
+  const Case c = random_case({50, 3, 2, 100, 800}, 5);
+  for (const HeldType type : kTypes) {
+    std::vector<HeldExperts> held;
+    at_each_level([&](const std::string&) { held.push_back(hold_experts(c.weights, type)); });
+    at_each_level([&](const std::string& level) {
+      const at::Tensor own = held_experts(c.tokens, c.rows, hold_experts(c.weights, type), Activation::gelu);
+      for (const HeldExperts& other : held) {
+        const at::Tensor got = held_experts(c.tokens, c.rows, other, Activation::gelu);
+        if (test::rounds_rows(type))
+          expect_close(got, c, other, Activation::gelu, level);
+        else
+          EXPECT_TRUE(torch::allclose(got, own, 1e-5, 1e-5)) << level;
+      }
+    });
+  }
 }
 
 TEST(HeldExperts, AllTokensMayGoToOneExpert) {
@@ -132,6 +165,8 @@ TEST(HeldExperts, NanAndInfinityStayWithTheirToken) {
 TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
   at_each_level([](const std::string& level) {
     const Case c = random_case({1, 3, 1, 40, 60}, 5);
+    const ExpertMlpWeights same = released_experts(hold_experts(c.weights, HeldType::fp32));
+    EXPECT_TRUE(torch::equal(same.w1, c.weights.w1) && torch::equal(same.w2, c.weights.w2)) << level;
     const ExpertMlpWeights half = released_experts(hold_experts(c.weights, HeldType::bf16));
     EXPECT_TRUE(((half.w1 - c.weights.w1).abs() <= c.weights.w1.abs() * std::ldexp(1.0, -8)).all().item<bool>());
     const ExpertMlpWeights bytes = released_experts(hold_experts(c.weights, HeldType::int8));
@@ -172,9 +207,9 @@ TEST(HeldExperts, LieOnceInMemory) {
     for (const HeldType type : kTypes) {
       const HeldExperts held = hold_experts(c.weights, type);
       int64_t bytes = 0;
-      for (const at::Tensor& t : {held.weights.w1, held.weights.w2, held.tiles})
+      for (const at::Tensor& t : {held.weights.w1, held.weights.w2, held.packed})
         if (t.defined()) bytes += t.numel() * t.element_size();
-      EXPECT_EQ(bytes, 3 * 2 * 128 * 192 * (type == HeldType::bf16 ? 2 : 1)) << level;
+      EXPECT_EQ(bytes, 3 * 2 * 128 * 192 * (type == HeldType::fp32 ? 4 : type == HeldType::bf16 ? 2 : 1)) << level;
     }
   });
 }

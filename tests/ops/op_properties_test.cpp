@@ -288,7 +288,7 @@ TEST(OpsProperties, ExpertMlpHasTheSameBitsForAnyNumberOfThreads) {
 TEST(OpsProperties, HeldExpertsComputeWithTheWeightsTheyStandFor) {
   for_all([] {
     const Shape s = *shapes(40, 9, 130, 300);
-    const auto type = *rc::gen::element(HeldType::bf16, HeldType::int8);
+    const auto type = *rc::gen::element(HeldType::fp32, HeldType::bf16, HeldType::int8);
     const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
     const test::Case c{tokens, {}, rows_of(s, torch::kFloat), weights_of(s, torch::kFloat)};
     const HeldExperts held = hold_experts(c.weights, type);

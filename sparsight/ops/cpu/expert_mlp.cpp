@@ -70,14 +70,23 @@ at::Tensor float_gate(const ExpertRows& rows) {
 struct StoredWeights {
   Shape shape;
   WeightType type;
-  const void *w1, *w2;
+  const void *w1, *w2;  // [E,D,F], [E,F,D]; or
+  const void* panels;   // all weights in `layout`; null where they lie in w1 and w2
+  HeldLayout layout;
   const float *b1, *b2, *scale1, *scale2;  // may be null
 
-  const void* at(const void* weights, int64_t element) const {
-    return static_cast<const char*>(weights) + element * (type == WeightType::fp32   ? 4
-                                                          : type == WeightType::bf16 ? 2
-                                                                                     : 1);
+  // W1[:, columns] and W2[columns, :] of an expert, from a chunk of the hidden layer on
+  const void* first(int64_t expert, int64_t chunk) const {
+    return panels ? at(panels, expert * layout.expert_bytes() + layout.first_weights(chunk))
+                  : at(w1, (expert * shape.width * shape.hidden + chunk * kBlock) * bytes_of(type));
   }
+  const void* second(int64_t expert, int64_t chunk) const {
+    return panels ? at(panels, expert * layout.expert_bytes() + layout.second_weights(chunk))
+                  : at(w2, (expert * shape.hidden + chunk * kBlock) * shape.width * bytes_of(type));
+  }
+
+ private:
+  static const void* at(const void* weights, int64_t byte) { return static_cast<const char*>(weights) + byte; }
 };
 
 at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
@@ -96,39 +105,38 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     Scratch& mine = scratch();
     float* in = mine.rows.floats(shape.width_blocks() * task.count * kBlockLd);
-    const int64_t at_once = chunks_at_once(task), block = task.count * kBlockLd;
+    const int64_t at_once = w.panels ? 1 : chunks_at_once(task), block = task.count * kBlockLd;
     float* middle = mine.hidden.floats(at_once * block);
     float* panel = mine.panel.floats(kernel.panel_floats);
     gather(x, row_token, task, width, in, task.count);
-    const int64_t first = task.expert * width * hidden, second = task.expert * hidden * width;  // elements
     for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
       const int64_t columns = shape.chunk_columns(c, std::min(at_once, task.chunk_end - c));
       Product up;
       up.m = task.count, up.n = columns, up.k = width;
       up.a = in, up.a_block = block;
-      up.b = w.at(w.w1, first + c * kBlock), up.b_ld = hidden, up.b_type = w.type;
+      up.b = w.first(task.expert, c), up.b_ld = hidden, up.b_type = w.type, up.b_panels = w.panels != nullptr;
       up.b_scale = w.scale1 ? w.scale1 + task.expert * hidden + c * kBlock : nullptr;
       up.c = middle, up.c_ld = kBlockLd, up.c_block = block;
       up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
       up.activation = static_cast<int>(activation);
       if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
-      up.next = w.at(w.w2, second + c * kBlock * width);
+      up.next = w.second(task.expert, c);
       up.next_rows = columns, up.next_columns = width, up.next_ld = width;
       kernel.product(up, panel);
 
       Product down;
       down.m = task.count, down.n = width, down.k = columns;
       down.a = middle, down.a_block = block;
-      down.b = w.at(w.w2, second + c * kBlock * width), down.b_ld = width, down.b_type = w.type;
+      down.b = up.next, down.b_ld = width, down.b_type = w.type, down.b_panels = up.b_panels;
       down.b_scale = w.scale2 ? w.scale2 + task.expert * width : nullptr;
       down.c = row_out + (task.part * shape.rows + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
       down.bias = c == 0 && b2 ? b2 + task.expert * width : nullptr;
       down.next_rows = width, down.next_columns = columns, down.next_ld = hidden;
       if (c + at_once < task.chunk_end) {
-        down.next = w.at(w.w1, first + (c + at_once) * kBlock);
+        down.next = w.first(task.expert, c + at_once);
       } else if (const Task* soon = plan.find(claim())) {
-        down.next = w.at(w.w1, soon->expert * width * hidden + soon->chunk * kBlock);
+        down.next = w.first(soon->expert, soon->chunk);
       }
       kernel.product(down, panel);
     }
@@ -144,20 +152,35 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
                               Activation activation, at::Tensor* before) {
-  return run_forward(
-      tokens, rows,
-      {shape_of(rows, w), WeightType::fp32, data(w.w1), data(w.w2), data(w.b1), data(w.b2), nullptr, nullptr},
-      activation, before);
+  return run_forward(tokens, rows,
+                     {shape_of(rows, w),
+                      WeightType::fp32,
+                      data(w.w1),
+                      data(w.w2),
+                      nullptr,
+                      {},
+                      data(w.b1),
+                      data(w.b2),
+                      nullptr,
+                      nullptr},
+                     activation, before);
 }
 
 at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
-                                Activation activation) {
+                                const HeldLayout& layout, Activation activation) {
   const ExpertMlpWeights& w = held.weights;
-  return run_forward(
-      tokens, rows,
-      {shape_of(rows, w), held.type == HeldType::bf16 ? WeightType::bf16 : WeightType::int8, w.w1.const_data_ptr(),
-       w.w2.const_data_ptr(), data(w.b1), data(w.b2), data(held.scale1), data(held.scale2)},
-      activation, nullptr);
+  return run_forward(tokens, rows,
+                     {{held.experts, held.width, held.hidden, rows.map.row_token.size(0)},
+                      layout.type,
+                      nullptr,
+                      nullptr,
+                      held.packed.const_data_ptr(),
+                      layout,
+                      data(w.b1),
+                      data(w.b2),
+                      data(held.scale1),
+                      data(held.scale2)},
+                     activation, nullptr);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,

@@ -2,6 +2,7 @@
 // threads, and threads take tasks as they come: results have the same bits for any number of threads.
 #pragma once
 
+#include "sparsight/ops/cpu/held_layout.h"
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/held_experts.h"
 
@@ -13,7 +14,8 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
                                        const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs);
 
+// held: in panels, of `layout`.
 at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
-                                Activation activation);
+                                const HeldLayout& layout, Activation activation);
 
 }  // namespace sparsight::cpu

@@ -48,16 +48,16 @@ TileRows space_for(WeightType type, int64_t count, int64_t columns, Workspace& t
 }  // namespace
 
 at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
-                              const TileLayout& layout, Activation activation) {
+                              const HeldLayout& layout, Activation activation) {
   const Kernels& kernel = kernels();
-  const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded_width();
+  const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded(layout.width);
   const int64_t count = rows.map.row_token.size(0);
   const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), held.experts, layout.chunks(), kernel.task_rows);
   const auto tasks = static_cast<int64_t>(plan.tasks.size());
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = floats_of(tokens), *b1 = floats_of(held.weights.b1), *b2 = floats_of(held.weights.b2);
   const float *scale1 = floats_of(held.scale1), *scale2 = floats_of(held.scale2);
-  const char* weights = static_cast<const char*>(held.tiles.const_data_ptr());
+  const char* weights = static_cast<const char*>(held.packed.const_data_ptr());
   const auto weights_of = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
   float* const row_out = results().floats(plan.parts * count * wide);
 
@@ -67,7 +67,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
     const TileRegisters registers;
     const TileRows in = space_for(layout.type, task.count, wide, mine.rows, mine.row_scale);
     for (int64_t i = 0; i < task.count; ++i) put_tile_row(in, i, x + row_token[task.first + i] * width, width);
-    float* const constants = mine.constants.floats(2 * kHiddenChunk + 2 * wide);
+    float* const constants = mine.constants.floats(2 * kBlock + 2 * wide);
     float* const first_constants = constants + 2 * wide;
     TileProduct down;
     down.columns = wide;
@@ -76,14 +76,14 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
 
     for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
       const int64_t columns = layout.chunk_columns(c), padded = layout.padded(columns);
-      const int64_t place = task.expert * hidden + c * kHiddenChunk;
+      const int64_t place = task.expert * hidden + c * kBlock;
       const TileRows active = space_for(layout.type, task.count, padded, mine.active, mine.active_scale);
       TileProduct up;
       up.a = in;
       up.b = weights_of(task) + layout.first_weights(c);
       up.columns = padded;
       up.scale = padded_copy(scale1 ? scale1 + place : nullptr, columns, padded, first_constants);
-      up.bias = padded_copy(b1 ? b1 + place : nullptr, columns, padded, first_constants + kHiddenChunk);
+      up.bias = padded_copy(b1 ? b1 + place : nullptr, columns, padded, first_constants + kBlock);
       up.next = weights_of(task) + layout.second_weights(c);
       tile_product_active(up, static_cast<int>(activation), kernel, active,
                           mine.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));

@@ -13,7 +13,12 @@ constexpr int64_t kBlock = 384;
 constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
+// B may lie in panels of so many columns, one after the other, each row after row: B(l,j) is element
+// (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns. The last panel is padded to its whole width.
+constexpr int64_t kPanelColumns = 16;
+
 enum class WeightType { fp32, bf16, int8 };
+constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1; }
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
 // whatever the sizes of blocks: the bits do not depend on how the work is cut. (With B transposed and at the AMX level
@@ -27,11 +32,13 @@ struct Product {
   int64_t a_block = 0;
   bool a_transposed = false;
 
-  const void* b = nullptr;  // B(l,j) = b[l * b_ld + j], or b[j * b_ld + l] if transposed (fp32 only)
+  const void* b = nullptr;  // B(l,j) = b[l * b_ld + j], or b[j * b_ld + l] if transposed
   int64_t b_ld = 0;
   bool b_transposed = false;
-  WeightType b_type = WeightType::fp32;
-  const float* b_scale = nullptr;  // [n]: column j of B is b_scale[j] times what is stored
+
+  bool b_panels = false;                 // instead: B lies in panels, b_ld is not used
+  WeightType b_type = WeightType::fp32;  // of panels
+  const float* b_scale = nullptr;        // [n], of panels: column j of B is b_scale[j] times what is stored
 
   float* c =
       nullptr;  // C(i,j) = c[j/kBlock*c_block + i*c_ld + j%kBlock]; for rows that lie in one piece c_block = kBlock
@@ -45,7 +52,7 @@ struct Product {
   int64_t before_ld = 0;
 
   // A matrix in memory that is read after this product (B of the next one, or its rows before they are blocks), to be
-  // fetched early; may be null.
+  // fetched early; may be null. With B in panels it is panels too, as deep as those of B.
   const void* next = nullptr;
   int64_t next_rows = 0, next_columns = 0, next_ld = 0;
 };

@@ -12,8 +12,8 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-constexpr int64_t kSumsLd = kPanelColumns;  // sums of a block: 32 rows of tiles, 32 columns, fp32 or int32
-constexpr int64_t kSumsRow = kSumsLd * 4;   // bytes
+constexpr int64_t kSumsLd = kTilePanelColumns;  // sums of a block: 32 rows of tiles, 32 columns, fp32 or int32
+constexpr int64_t kSumsRow = kSumsLd * 4;       // bytes
 
 // sums = the rows of one or two tiles times a panel. soon: fetched meanwhile, as many bytes as the panel has.
 template <bool kInt8, bool kTwo>
@@ -75,7 +75,7 @@ inline __m512 joined_digits(const float* sums, __m512 row_scale, __m512 scale, _
 template <class Finish>
 inline void for_blocks(const TileProduct& p, const Finish& finish) {
   alignas(64) float sums[2 * kTileRows * kSumsLd];
-  const int64_t steps = p.a.steps(), panels = p.columns / kPanelColumns, blocks = p.a.blocks();
+  const int64_t steps = p.a.steps(), panels = p.columns / kTilePanelColumns, blocks = p.a.blocks();
   const bool int8 = p.a.type == WeightType::int8;
   for (int64_t panel = 0; panel < panels; ++panel) {
     const char* const b = p.b + panel * steps * kStepBytes;
@@ -88,7 +88,7 @@ inline void for_blocks(const TileProduct& p, const Finish& finish) {
         multiply<false, true>(a, b, steps, soon, sums);
       else
         multiply<false, false>(a, b, steps, soon, sums);
-      finish(block, block * p.a.block_rows(), p.a.rows_of(block), panel * kPanelColumns, sums);
+      finish(block, block * p.a.block_rows(), p.a.rows_of(block), panel * kTilePanelColumns, sums);
     }
   }
 }
@@ -163,7 +163,7 @@ void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t 
 void tile_product(const TileProduct& p, bool accumulate, float* out, int64_t out_ld) {
   const bool int8 = p.a.type == WeightType::int8;
   for_blocks(p, [&](int64_t, int64_t first, int64_t rows, int64_t column, const float* sums) {
-    for (int64_t half = 0; half < kPanelColumns; half += 16) {
+    for (int64_t half = 0; half < kTilePanelColumns; half += 16) {
       const int64_t c = column + half;
       const __m512 bias = load_or_zero(p.bias ? p.bias + c : nullptr);
       const __m512 scale = load_or_zero(int8 ? p.scale + c : nullptr);
@@ -199,7 +199,7 @@ void tile_product_active(const TileProduct& p, int activation, const Kernels& ke
     }
     kernels.activate(activation, sums, sums, nullptr, rows * kSumsLd);
     const RowPlace place = place_of(active, first);  // of a block's first row: the others follow at 64 bytes each
-    char* const to = place.at + column / kPanelColumns * place.step;
+    char* const to = place.at + column / kTilePanelColumns * place.step;
     for (int64_t i = 0; i < rows; ++i)
       _mm512_store_si512(to + i * 64,
                          reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + i * kSumsLd + 16),

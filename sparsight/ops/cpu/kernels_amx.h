@@ -1,4 +1,4 @@
-// Products of rows with held weights on the tile registers of AMX. Weights lie as tile_layout.h says. bf16: rows are
+// Products of rows with held weights on the tile registers of AMX. Weights lie as held_layout.h says. bf16: rows are
 // rounded to bf16, sums are fp32. int8: a row x is s (256 h + l) with two int8 digits h, l of each element and one fp32
 // s (so within max|x| / 65278 of itself), and both digits are multiplied with the stored weights in int32, exactly:
 // weights are used as they are stored, and nothing has to be widened. Plain pointers, no torch: see kernels.h.
@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "sparsight/ops/cpu/tile_layout.h"
+#include "sparsight/ops/cpu/held_layout.h"
 
 namespace sparsight::cpu {
 

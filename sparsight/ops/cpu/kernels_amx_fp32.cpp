@@ -325,8 +325,7 @@ void multiply_few_transposed(const Product& p, char* space) {
 }
 
 void product(const Product& p, float* space) {
-  if (p.b_type != WeightType::fp32 || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0)
-    return kernels_avx512().product(p, space);
+  if (p.b_panels || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) return kernels_avx512().product(p, space);
   if (p.b_transposed && !p.a_transposed && p.m <= kFewRows && p.activation < 0)
     return multiply_few_transposed(p, reinterpret_cast<char*>(space));
   const int64_t blocks = pieces_of(p.m, kMostRows);

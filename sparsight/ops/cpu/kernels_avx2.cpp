@@ -23,6 +23,9 @@ struct Vec {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];
   }
+  // With weights in panels (of two vectors):
+  static constexpr int panel_rows = 6;
+  static constexpr int panel_vectors(int m) { return m == 1 ? 12 : m == 2 ? 6 : m == 3 ? 4 : 2; }
 
   static T load(const float* p) { return _mm256_loadu_ps(p); }
   static T load(const uint16_t* p) {
@@ -31,14 +34,6 @@ struct Vec {
   }
   static T load(const int8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-  }
-  static float value(float x) { return x; }
-  static float value(int8_t x) { return x; }
-  static float value(uint16_t x) {
-    const uint32_t bits = static_cast<uint32_t>(x) << 16;
-    float out;
-    std::memcpy(&out, &bits, sizeof out);
-    return out;
   }
   static T load_part(const float* p, int n) { return _mm256_maskload_ps(p, mask(n)); }
   static void store(float* p, T x) { _mm256_storeu_ps(p, x); }

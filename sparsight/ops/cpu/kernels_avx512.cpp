@@ -20,6 +20,9 @@ struct Vec {
   static constexpr int64_t slice = 32;      // with so many rows of B at a time
   static constexpr int64_t most_dots = 20;  // the same where B is transposed
   static constexpr int wide(int m) { return m <= 6 ? 4 : 3; }
+  // With weights in panels (of one vector):
+  static constexpr int panel_rows = 9;
+  static constexpr int panel_vectors(int m) { return m <= 6 ? 4 : 3; }
 
   static T load(const float* p) { return _mm512_loadu_ps(p); }
   static T load(const uint16_t* p) {
@@ -28,14 +31,6 @@ struct Vec {
   }
   static T load(const int8_t* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-  }
-  static float value(float x) { return x; }
-  static float value(int8_t x) { return x; }
-  static float value(uint16_t x) {
-    const uint32_t bits = static_cast<uint32_t>(x) << 16;
-    float out;
-    std::memcpy(&out, &bits, sizeof out);
-    return out;
   }
   static T load_part(const float* p, int n) { return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p); }
   static void store(float* p, T x) { _mm512_storeu_ps(p, x); }

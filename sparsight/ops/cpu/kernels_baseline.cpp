@@ -22,22 +22,22 @@ struct Vec {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];
   }
+  // With weights in panels (of four vectors):
+  static constexpr int panel_rows = 3;
+  static constexpr int panel_vectors(int m) { return m == 1 ? 12 : 4; }
 
   static T load(const float* p) {
     T x;
     std::memcpy(&x, p, sizeof x);
     return x;
   }
-  static T load(const uint16_t* p) { return T{value(p[0]), value(p[1]), value(p[2]), value(p[3])}; }
-  static T load(const int8_t* p) { return T{value(p[0]), value(p[1]), value(p[2]), value(p[3])}; }
-  static float value(float x) { return x; }
-  static float value(int8_t x) { return x; }
-  static float value(uint16_t x) {
-    const uint32_t bits = static_cast<uint32_t>(x) << 16;
-    float out;
-    std::memcpy(&out, &bits, sizeof out);
-    return out;
+  static T load(const uint16_t* p) {
+    const Ints bits = Ints{p[0], p[1], p[2], p[3]} << 16;
+    T x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
   }
+  static T load(const int8_t* p) { return T{float(p[0]), float(p[1]), float(p[2]), float(p[3])}; }
   static T load_part(const float* p, int n) {
     T x = set1(0.0f);
     for (int i = 0; i < lanes; ++i)

@@ -16,13 +16,13 @@ void finish_blocks(const Product& p, int64_t columns) {
 // the next slice is fetched and C waits in the cache. Tiles have V::wide vectors. Where several lie above each other,
 // the first one leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the
 // first-level cache. Returns how many columns that is; the rest is left.
-template <class V, class W>
+template <class V>
 int64_t multiply_few(const Product& p, float* panel) {
   constexpr int64_t kSlice = V::slice;
   static_assert(panel_floats<V>() >= kSlice * V::wide(V::few / 2 + 1) * V::lanes);  // room for a slice of a tile
   constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
-  constexpr int64_t kSize = sizeof(W);
-  const W* const weights = static_cast<const W*>(p.b);
+  constexpr int64_t kSize = sizeof(float);
+  const float* const weights = static_cast<const float*>(p.b);
   const RowGroups groups(p.m, V::few);
   const int64_t width = V::wide(static_cast<int>(groups.most)) * V::lanes, whole = p.n / width * width;
   for (int64_t l = 0; l < p.k || l == 0; l += kSlice) {
@@ -42,7 +42,6 @@ int64_t multiply_few(const Product& p, float* panel) {
     t.every = fetch.every(groups.count * depth * (whole / width));
     for (int64_t j = 0; j < whole; j += width) {
       t.bias = p.bias ? p.bias + j : nullptr;
-      t.scale = p.b_scale ? p.b_scale + j : nullptr;
       for (int64_t g = 0; g < groups.count; ++g) {
         t.b = g == 0 ? static_cast<const void*>(weights + l * p.b_ld + j) : panel;
         t.b_ld = g == 0 ? p.b_ld : width;
@@ -50,9 +49,9 @@ int64_t multiply_few(const Product& p, float* panel) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-        (groups.count == 1 ? wide_tile<V, W, false>(rows, groups.most, kCounts)
-         : g == 0          ? wide_tile<V, W, true>(rows, groups.most, kCounts)
-                           : wide_tile<V, float, false>(rows, groups.most, kCounts))(t);
+        (groups.count == 1 ? wide_tile<V, Source::rows>(rows, groups.most, kCounts)
+         : g == 0          ? wide_tile<V, Source::rows_copied>(rows, groups.most, kCounts)
+                           : wide_tile<V, Source::rows>(rows, groups.most, kCounts))(t);
       }
     }
   }

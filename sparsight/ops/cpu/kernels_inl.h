@@ -6,6 +6,7 @@
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_few_rows_inl.h"
+#include "sparsight/ops/cpu/kernels_panels_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
 
 namespace sparsight::cpu {
@@ -14,13 +15,9 @@ namespace {
 // ---- products with many rows: panels of B -------------------------------------------------------------------------
 
 // panel[l][j] = b(l, j) for depth x columns, with zeros up to `width` columns.
-template <class V, class W>
-void pack(const W* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
+inline void pack(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
   for (int64_t l = 0; l < depth; ++l) {
-    if constexpr (std::is_same_v<W, float>)
-      std::memcpy(panel + l * width, b + l * b_ld, static_cast<size_t>(columns) * sizeof(float));
-    else
-      for (int64_t j = 0; j < columns; ++j) panel[l * width + j] = V::value(b[l * b_ld + j]);
+    std::memcpy(panel + l * width, b + l * b_ld, static_cast<size_t>(columns) * sizeof(float));
     for (int64_t j = columns; j < width; ++j) panel[l * width + j] = 0;
   }
 }
@@ -38,18 +35,17 @@ void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t column
   }
 }
 
-template <class V, class W, bool kTransposed>
+template <class V, bool kTransposed>
 void multiply(const Product& p, float* panel) {
   constexpr TileShape kTile = V::tile(kTransposed);
   constexpr int kNr = kTile.vectors * V::lanes;
   constexpr auto kRowCounts = std::make_integer_sequence<int, kTile.rows>{};
-  constexpr int64_t kSize = sizeof(W);
-  const W* const weights = static_cast<const W*>(p.b);
+  constexpr int64_t kSize = sizeof(float);
+  const float* const weights = static_cast<const float*>(p.b);
   int64_t first = 0;
   if constexpr (!kTransposed) {
-    if constexpr (std::is_same_v<W, float>)
-      if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
-    if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V, W>(p, panel);
+    if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
+    if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V>(p, panel);
     if (first == p.n) return;
   }
   const RowGroups groups(p.m, kTile.rows);
@@ -58,7 +54,7 @@ void multiply(const Product& p, float* panel) {
     const int64_t depth = least(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
     const float* a = kTransposed ? p.a + k0 * p.a_ld : p.a + k0 / kBlock * p.a_block;
-    const W* b = p.b_transposed ? weights + k0 : weights + k0 * p.b_ld;
+    const float* b = p.b_transposed ? weights + k0 : weights + k0 * p.b_ld;
     const auto b_at = [&](int64_t j) { return p.b_transposed ? b + j * p.b_ld : b + j; };
     Tile t{};
     t.a_ld = p.a_ld;
@@ -70,13 +66,12 @@ void multiply(const Product& p, float* panel) {
       const int64_t columns = least(kNr, p.n - j);
       const bool direct = !p.b_transposed && columns == kNr;
       if (p.b_transposed) {
-        if constexpr (std::is_same_v<W, float>) pack_transposed<V>(b_at(j), p.b_ld, depth, columns, kNr, panel);
+        pack_transposed<V>(b_at(j), p.b_ld, depth, columns, kNr, panel);
       } else if (!direct) {
-        pack<V, W>(b_at(j), p.b_ld, depth, columns, kNr, panel);
+        pack(b_at(j), p.b_ld, depth, columns, kNr, panel);
       }
       t.columns = columns;
       t.bias = p.bias ? p.bias + j : nullptr;
-      t.scale = p.b_scale ? p.b_scale + j : nullptr;
       const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
         return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize);
       };
@@ -99,13 +94,13 @@ void multiply(const Product& p, float* panel) {
           t.b_ld = p.b_ld;
           t.copy = panel;
           if (groups.count == 1)
-            narrow_tile<V, W, kTransposed, false>(rows, kRowCounts)(t);
+            narrow_tile<V, kTransposed, Source::rows>(rows, kRowCounts)(t);
           else
-            narrow_tile<V, W, kTransposed, true>(rows, kRowCounts)(t);
+            narrow_tile<V, kTransposed, Source::rows_copied>(rows, kRowCounts)(t);
         } else {
           t.b = panel;
           t.b_ld = kNr;
-          narrow_tile<V, float, kTransposed, false>(rows, kRowCounts)(t);
+          narrow_tile<V, kTransposed, Source::rows>(rows, kRowCounts)(t);
         }
       }
       if (last) finish<V>(p, j, columns);
@@ -116,14 +111,12 @@ void multiply(const Product& p, float* panel) {
 template <class V>
 void product_any(const Product& p, float* panel) {
   if (p.m == 0 || p.n == 0) return;
-  if (p.b_type == WeightType::bf16)
-    multiply<V, uint16_t, false>(p, panel);
-  else if (p.b_type == WeightType::int8)
-    multiply<V, int8_t, false>(p, panel);
+  if (p.b_panels)
+    multiply_panels_any<V>(p);
   else if (p.a_transposed)
-    multiply<V, float, true>(p, panel);
+    multiply<V, true>(p, panel);
   else
-    multiply<V, float, false>(p, panel);
+    multiply<V, false>(p, panel);
   if (p.stream) V::fence();
 }
 

@@ -37,11 +37,19 @@ struct RowGroups {
 
 enum class Start { zero, bias, c };
 
+// Where a tile finds B.
+enum class Source {
+  rows,
+  rows_copied,  // and leaves it behind: Tile::copy
+  panels,       // of kPanelColumns columns
+};
+
 struct Tile {
   const float* a;
   int64_t a_ld;  // of a transposed A
   const void* b;
-  int64_t b_ld;
+  int64_t b_ld;     // of rows
+  int64_t b_panel;  // elements from one panel to the next
   int64_t depth;
   float* c;
   int64_t c_ld;
@@ -55,11 +63,21 @@ struct Tile {
   int64_t every;
 };
 
+// A row of such a tile of B in bytes, but at least a line of the cache.
+template <class V, class W>
+constexpr int64_t piece_bytes(int vectors) {
+  const int64_t bytes = vectors * V::lanes * static_cast<int64_t>(sizeof(W));
+  return bytes > 64 ? bytes : 64;
+}
+
 // kMr x (kNv vectors) elements of C in registers.
-template <class V, class W, int kMr, int kNv, bool kTransposed, bool kCopy>
+template <class V, class W, int kMr, int kNv, bool kTransposed, Source kSource>
 void run_tile(const Tile& t) {
   using T = typename V::T;
-  constexpr int64_t kPiece = kNv * V::lanes * static_cast<int64_t>(sizeof(W));
+  constexpr bool kCopy = kSource == Source::rows_copied, kPanels = kSource == Source::panels;
+  constexpr int kPanelVectors = static_cast<int>(kPanelColumns) / V::lanes;
+  static_assert(!kPanels || kNv % kPanelVectors == 0);
+  constexpr int64_t kPiece = piece_bytes<V, W>(kNv);
   T acc[kMr][kNv];
   const bool full = t.columns >= kNv * V::lanes;
   const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
@@ -90,12 +108,12 @@ void run_tile(const Tile& t) {
   const float* a = t.a;
   const W* b = static_cast<const W*>(t.b);
   float* copy = t.copy;
-  const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = t.b_ld;
+  const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = kPanels ? kPanelColumns : t.b_ld;
   const auto step = [&]() __attribute__((always_inline)) {
     T bv[kNv];
 #pragma GCC unroll 32
     for (int v = 0; v < kNv; ++v) {
-      bv[v] = V::load(b + v * V::lanes);
+      bv[v] = V::load(b + (kPanels ? v / kPanelVectors * t.b_panel + v % kPanelVectors * V::lanes : v * V::lanes));
       if constexpr (kCopy) V::store(copy + v * V::lanes, bv[v]);
     }
 #pragma GCC unroll 32
@@ -149,17 +167,18 @@ void finish(const Product& p, int64_t j, int64_t columns) {
 }
 
 // The tile functions by number of rows: narrow ones (V::tile), and for few rows wide ones.
-template <class V, class W, bool kTransposed, bool kCopy, int... kRows>
+template <class V, bool kTransposed, Source kSource, int... kRows>
 TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction table[] = {
-      run_tile<V, W, kRows + 1, V::tile(kTransposed).vectors, kTransposed, kCopy>...};
+      run_tile<V, float, kRows + 1, V::tile(kTransposed).vectors, kTransposed, kSource>...};
   return table[rows - 1];
 }
 // As wide as tiles of `most` rows are; `rows` is that or one less.
-template <class V, class W, bool kCopy, int... kRows>
+template <class V, Source kSource, int... kRows>
 TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction whole[] = {run_tile<V, W, kRows + 1, V::wide(kRows + 1), false, kCopy>...};
-  static constexpr TileFunction less[] = {run_tile<V, W, kRows + (kRows == 0), V::wide(kRows + 1), false, kCopy>...};
+  static constexpr TileFunction whole[] = {run_tile<V, float, kRows + 1, V::wide(kRows + 1), false, kSource>...};
+  static constexpr TileFunction less[] = {
+      run_tile<V, float, kRows + (kRows == 0), V::wide(kRows + 1), false, kSource>...};
   return (rows == most ? whole : less)[most - 1];
 }
 

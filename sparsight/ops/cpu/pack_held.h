@@ -1,18 +1,18 @@
-// Weights of held experts in the layout of tile_layout.h, and back.
+// Weights of held experts in the layout of held_layout.h, and back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include "sparsight/ops/cpu/tile_layout.h"
+#include "sparsight/ops/cpu/held_layout.h"
 
 namespace sparsight::cpu {
 
 // w1: [E,D,F], w2: [E,F,D], contiguous, of the layout's type. Returns [E, bytes of an expert] uint8.
-at::Tensor pack_held(const at::Tensor& w1, const at::Tensor& w2, const TileLayout& layout);
+at::Tensor pack_held(const at::Tensor& w1, const at::Tensor& w2, const HeldLayout& layout);
 
 struct UnpackedWeights {
   at::Tensor w1, w2;  // [E,D,F], [E,F,D]
 };
-UnpackedWeights unpack_held(const at::Tensor& tiles, const TileLayout& layout);
+UnpackedWeights unpack_held(const at::Tensor& packed, const HeldLayout& layout);
 
 }  // namespace sparsight::cpu
