@@ -52,8 +52,12 @@ void multiply_panels(const Product& p) {
       t.columns = least(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      // While panels are at work those that follow are fetched.
-      const void* const soon = panel + here < panels ? at(panel + here, k0) : last ? p.next : at(0, k0 + kBlock);
+      // While panels are at work those that follow are fetched. One or two rows read several panels side by side, which
+      // the processor fetches by itself, and faster.
+      const void* const soon = p.m <= 2                ? nullptr
+                               : panel + here < panels ? at(panel + here, k0)
+                               : last                  ? p.next
+                                                       : at(0, k0 + kBlock);
       Fetch fetch(soon, here, depth * kRow, p.k * kRow, piece_bytes<V, W>(static_cast<int>(here) * kOne));
       t.fetch = &fetch;
       t.every = fetch.every(groups.count * depth);
