@@ -18,12 +18,14 @@ void add_eval(CLI::App& app) {
   CLI::App* verb = add_verb(app, "eval", "Evaluate a trained model: accuracy, loss and expert load",
                             "sparsight eval runs/demo\n"
                             "sparsight eval runs/demo --split val --weights last --json\n"
+                            "sparsight eval runs/demo --hold int8\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
   verb->add_option("--split", arguments->options.split, "Part of the data set: train, val or test")
       ->check(CLI::IsMember({"train", "val", "test"}));
   verb->add_option("--weights", arguments->options.weights, "Checkpoint of a run folder: best (default) or last")
       ->check(CLI::IsMember({"best", "last"}));
+  add_hold_option(*verb, arguments->options.hold);
   verb->add_option("--set", arguments->options.overrides, "Override a setting of the run; may be repeated")
       ->type_name("SECTION.KEY=VALUE")
       ->allow_extra_args(false);

@@ -13,7 +13,7 @@ namespace sparsight::cli {
 namespace {
 
 struct PredictArguments {
-  std::string run, checkpoint;
+  std::string run, checkpoint, hold;
   std::vector<std::string> images;
   int64_t top = 3;
   bool json = false;
@@ -22,7 +22,8 @@ struct PredictArguments {
 // Every image gets its answer or its error line; one that cannot be read does not stop the others.
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
-  const LoadedModel model = load_model(arguments.run, arguments.checkpoint);
+  LoadedModel model = load_model(arguments.run, arguments.checkpoint);
+  if (!arguments.hold.empty()) hold_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   size_t failed = 0;
   for (const std::string& file : files) {
@@ -43,6 +44,7 @@ void add_predict(CLI::App& app) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* verb = add_verb(app, "predict", "Classify images and say which experts they used",
                             "sparsight predict runs/demo cat.png photos/\n"
+                            "sparsight predict runs/demo --hold int8 photos/\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > answers.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "run folder or checkpoint file")->required()->type_name("RUN");
@@ -54,6 +56,7 @@ void add_predict(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--checkpoint", arguments->checkpoint, "best or last (default: the best there is)")
       ->check(CLI::IsMember({"best", "last"}));
+  add_hold_option(*verb, arguments->hold);
   verb->add_flag("--json", arguments->json, "one JSON object a line");
   verb->callback([arguments] { predict_images(*arguments); });
 }

@@ -11,6 +11,9 @@ namespace sparsight::cli {
 // A subcommand whose --help ends with `examples` (one or more lines, without indentation).
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples);
 
+// --hold: `type` receives a name that the library knows, or stays empty.
+void add_hold_option(CLI::App& verb, std::string& type);
+
 void add_bench(CLI::App& app);
 void add_config(CLI::App& app);
 void add_data(CLI::App& app);

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "sparsight/core/error.h"
+
 namespace sparsight {
 namespace {
 
@@ -35,6 +37,12 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
     }
   }
   return best;
+}
+
+size_t position_of(const std::string& name, const std::vector<std::string>& names, const char* what) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) fail_usage("unknown ", what, " \"", name, "\" (known: ", join(names), ")");
+  return static_cast<size_t>(found - names.begin());
 }
 
 std::string join(const std::vector<std::string>& names, const std::string& separator) {

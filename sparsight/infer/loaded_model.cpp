@@ -10,6 +10,7 @@
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/register_models.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/train/run_config.h"
@@ -82,6 +83,12 @@ ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data
   RandomStream unused(0, "shape");
   const at::Tensor image = transforms(blank, unused);
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.classes.size())};
+}
+
+void hold_experts(LoadedModel& loaded, const std::string& type) {
+  if (hold_experts(*loaded.model, parse_held_type(type)) == 0)
+    fail("the model ", loaded.path, " has no experts that can be held as ", type,
+         "; those of the kind mlp with one hidden layer can");
 }
 
 LoadedModel load_model(const std::string& path, const std::string& which) {

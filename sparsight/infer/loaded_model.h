@@ -25,6 +25,10 @@ struct LoadedModel {
 // checkpoint file. Raises Error where there is none, or it is damaged or does not fit its own configuration.
 LoadedModel load_model(const std::string& path, const std::string& which = "");
 
+// Holds the model's experts for inference in `type`, one of held_type_names(): see Experts::hold(). Raises Error where
+// it has none that can be held.
+void hold_experts(LoadedModel& loaded, const std::string& type);
+
 // The shape that images of `data` have after `transforms`.
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data);
 

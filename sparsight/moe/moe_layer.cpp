@@ -20,6 +20,11 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
   if (shared_) register_module("shared", shared_);
 }
 
+bool MoeLayer::hold(HeldType type) {
+  if (shared_) shared_->hold(type);
+  return experts_->hold(type);
+}
+
 std::optional<ExpertRandom> MoeLayer::expert_random(const char* name, const StepRandom& random,
                                                     const PoolInfo& pool) const {
   if (!is_training()) return std::nullopt;
@@ -72,6 +77,12 @@ void for_each_layer(const torch::nn::Module& model, const Visit& visit) {
 }
 
 }  // namespace
+
+int64_t hold_experts(torch::nn::Module& model, HeldType type) {
+  int64_t layers = 0;
+  for_each_layer(model, [&](MoeLayer& layer) { layers += layer.hold(type) ? 1 : 0; });
+  return layers;
+}
 
 bool learns_from_routings(const torch::nn::Module& model) {
   bool learns = false;

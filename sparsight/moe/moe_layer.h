@@ -41,6 +41,8 @@ class MoeLayer : public torch::nn::Module {
   const std::string& path() const { return path_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
+  // Holds the experts, and those that are shared, for inference; false if it could not with the routed ones.
+  bool hold(HeldType type);
 
  private:
   // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
@@ -58,6 +60,9 @@ class MoeLayer : public torch::nn::Module {
   CapacityOptions capacity_;
   LossOptions losses_;
 };
+
+// Holds the experts of the model's MoE layers for inference: see Experts::hold(). Returns of how many layers.
+int64_t hold_experts(torch::nn::Module& model, HeldType type);
 
 // Whether some router of the model learns from routings; else nobody need keep them until the step ends.
 bool learns_from_routings(const torch::nn::Module& model);

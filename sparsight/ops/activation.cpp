@@ -1,7 +1,5 @@
 #include "sparsight/ops/activation.h"
 
-#include <algorithm>
-
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/relu.h>
@@ -9,7 +7,6 @@
 #include <ATen/ops/silu_backward.h>
 #include <ATen/ops/threshold_backward.h>
 
-#include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 
 namespace sparsight {
@@ -20,10 +17,7 @@ const std::vector<std::string>& activation_names() {
 }
 
 Activation parse_activation(const std::string& name) {
-  const auto& names = activation_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) fail_usage("unknown activation \"", name, "\" (known: ", join(names), ")");
-  return static_cast<Activation>(found - names.begin());
+  return static_cast<Activation>(position_of(name, activation_names(), "activation"));
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {

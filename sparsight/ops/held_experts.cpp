@@ -6,6 +6,7 @@
 #include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/held_tiles.h"
 #include "sparsight/ops/cpu/isa.h"
@@ -72,6 +73,15 @@ HeldExperts in_panels(const HeldExperts& held) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& held_type_names() {
+  static const std::vector<std::string> names{"fp32", "bf16", "int8"};  // in the order of the enumeration
+  return names;
+}
+
+HeldType parse_held_type(const std::string& name) {
+  return static_cast<HeldType>(position_of(name, held_type_names(), "type to hold experts in"));
+}
 
 HeldExperts hold_experts(const ExpertMlpWeights& w, HeldType type) {
   if (w.w1.scalar_type() != at::kFloat) fail("experts are held from fp32 weights, got ", w.w1.scalar_type());

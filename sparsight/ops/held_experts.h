@@ -5,11 +5,18 @@
 // are fp32. Elsewhere the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "sparsight/ops/expert_mlp.h"
 
 namespace sparsight {
 
 enum class HeldType { fp32, bf16, int8 };
+// The names that parse_held_type knows: "fp32", "bf16", "int8".
+const std::vector<std::string>& held_type_names();
+HeldType parse_held_type(const std::string& name);  // raises UsageError for an unknown name
+
 enum class HeldOrder {
   plain,   // as they came
   panels,  // of columns, for vectors

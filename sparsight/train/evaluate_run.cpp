@@ -27,7 +27,8 @@ DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
 }  // namespace
 
 Json evaluate_run(const EvaluateRunOptions& options) {
-  const LoadedModel loaded = load_model(options.path, options.weights);
+  LoadedModel loaded = load_model(options.path, options.weights);
+  if (!options.hold.empty()) hold_experts(loaded, options.hold);
   const Json config = with_overrides(loaded.config, loaded.path, options.overrides);
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);

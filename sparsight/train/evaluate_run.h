@@ -11,6 +11,7 @@ namespace sparsight {
 struct EvaluateRunOptions {
   std::string path;                    // a run folder or a checkpoint file
   std::string weights;                 // "best", "last" or "" for the best there is; only for a run folder
+  std::string hold;                    // one of held_type_names(), or "" for weights as they were trained
   std::string split = "test";          // "train", "val" or "test"
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere"
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/errors.h"
+
 namespace sparsight::nearest_name_test {
 
 TEST(NearestName, FindsTheSmallestEditDistance) {
@@ -16,6 +18,13 @@ TEST(NearestName, TheFirstOfEqualsWins) { EXPECT_EQ(nearest_name("c", {"a", "b"}
 TEST(NearestName, EmptyInputs) {
   EXPECT_EQ(nearest_name("x", {}), "");
   EXPECT_EQ(nearest_name("", {"abc", "d"}), "d");
+}
+
+TEST(PositionOf, FindsANameOrSaysWhichThereAre) {
+  const std::vector<std::string> names{"gelu", "relu"};
+  EXPECT_EQ(position_of("relu", names, "activation"), 1u);
+  EXPECT_EQ(testing::message_of([&] { position_of("rely", names, "activation"); }),
+            "unknown activation \"rely\" (known: gelu, relu)");
 }
 
 TEST(Join, PutsSeparatorsBetween) {

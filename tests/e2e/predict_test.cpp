@@ -76,6 +76,20 @@ TEST_F(PredictVerb, WritesJsonForFoldersAndLists) {
   EXPECT_EQ(lines[0], lines[2]);  // the same image in the folder and in the list
 }
 
+TEST_F(PredictVerb, HoldsExperts) {
+  const std::string plain = run_program({"predict", run(), image()}).out;
+  EXPECT_EQ(run_program({"predict", run(), "--hold", "fp32", image()}).out, plain);
+  const ProgramResult bytes = run_program({"predict", run(), "--hold", "int8", image(), "--json"});
+  EXPECT_EQ(bytes.exit_code, 0) << bytes.err;
+  EXPECT_EQ(json_lines(bytes.out).size(), 1u);
+  EXPECT_EQ(run_program({"predict", run(), "--hold", "int4", image()}).exit_code, 2);
+  for (const char* type : {"fp32", "bf16", "int8"}) {
+    const ProgramResult evaluated = run_program({"eval", run(), "--hold", type, "--json"});
+    EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+    EXPECT_EQ(json_lines(evaluated.out).size(), 1u);
+  }
+}
+
 TEST_F(PredictVerb, ABadImageDoesNotStopTheOthers) {
   const std::string cut = folder_->write("cut.png", read_file(image(), 1 << 20).substr(0, 40));
   const std::string large = folder_->write("large.png", encode_png(at::full({1, 40, 16}, 1, at::kByte)));
