@@ -33,13 +33,15 @@ inline at::Tensor exact_result(const Exact& e, Activation activation) {
 inline at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
 
 // Whether the level in use rounds rows of tokens too, and the hidden layer.
-inline bool rounds_rows(HeldType type) { return active_isa() == Isa::amx && type != HeldType::fp32; }
+inline bool rounds_rows(HeldType type) {
+  return type == HeldType::int8 || (type == HeldType::bf16 && active_isa() == Isa::amx);
+}
 
-// How far the products on tiles may be from exact ones: [N,D]. They round the rows x of tokens and the active hidden
-// layer h.
+// How far products with rounded rows may be from exact ones: [N,D]. They round the rows x of tokens and the active
+// hidden layer h.
 // - bf16 has 8 significant bits, so rounding to nearest errs by up to half a unit of the last one: 2^-8 |x|.
-// - Two int8 digits count in steps of max|row| / 32639 (127 * 256 + 127), and err by up to half of one; the hidden
-//   layer's row is cut into chunks whose largest values are at most the row's.
+// - With int8 weights, two int8 digits count in steps of max|row| / 32639 (127 * 256 + 127), and integers of 16 bits in
+//   smaller ones, and err by up to half of one; rows are cut into blocks whose largest values are at most the row's.
 // An error d of x moves the hidden layer before its activation by d |W1|, and after it by up to 1.13 times as much
 // (the steepest slope of gelu; silu's is 1.10). All the rest is fp32: sums of n terms, each rounded by 2^-24 and, where
 // products are too, by as much again. 2^-22 (n + 8) of the sum of magnitudes covers these and the activation.
@@ -74,7 +76,7 @@ inline ::testing::AssertionResult within_held_error(const at::Tensor& got, const
   if (got.sizes() != want.sizes())
     return ::testing::AssertionFailure() << "shape " << got.sizes() << ", expected " << want.sizes();
   const at::Tensor error = (as_double(got) - want).abs();
-  // Without tiles weights are widened exactly and all is fp32.
+  // Where rows are not rounded weights are widened exactly and all is fp32.
   const at::Tensor allowed = rounds_rows(type) ? held_error(e, type, activation, 1) : want.abs() * 2e-5 + 5e-5;
   if ((error <= allowed).all().item<bool>()) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "largest error " << error.max().item<double>() << ", "

@@ -2,10 +2,9 @@
 // is cut into chunks of kBlock; of each chunk there are the panels of W1[:, chunk] and then those of W2[chunk, :]. A
 // panel has some columns of its matrix, and all rows: `depth` of them at a time, of these 16 columns at a time, each
 // `group` consecutive rows of a column together.
-// - Vectors (panel_layout): panels of 16 columns, row after row.
-// - Tile registers of AMX (tile_layout): a tile has 16 rows of 64 bytes; of B it holds `depth` rows and 16 columns,
-// each
-//   four bytes being a group. Two tiles side by side make a panel.
+// - Vectors (panel_layout): panels of 16 columns, row after row; of int8 two rows at a time.
+// - Tile registers of AMX (tile_layout): a tile has 16 rows of 64 bytes; of B it holds `depth` rows and 16 columns, and
+//   each four bytes are a group. Two tiles side by side make a panel.
 // Letters: moe/axes.md.
 #pragma once
 
@@ -47,7 +46,8 @@ struct HeldLayout {
 };
 
 inline HeldLayout panel_layout(WeightType type, int64_t width, int64_t hidden) {
-  return {type, width, hidden, kPanelColumns, 1, 1};
+  const int64_t together = type == WeightType::int8 ? 2 : 1;
+  return {type, width, hidden, kPanelColumns, together, together};
 }
 // bf16 or int8
 inline HeldLayout tile_layout(WeightType type, int64_t width, int64_t hidden) {

@@ -14,7 +14,8 @@ constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
 // B may lie in panels of so many columns, one after the other, each row after row: B(l,j) is element
-// (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns. The last panel is padded to its whole width.
+// (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; of int8, with k rounded up to even, element
+// (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns * 2 + l % 2. Padding is zeros.
 constexpr int64_t kPanelColumns = 16;
 
 enum class WeightType { fp32, bf16, int8 };

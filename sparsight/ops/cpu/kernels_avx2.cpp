@@ -32,9 +32,6 @@ struct Vec {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
   }
-  static T load(const int8_t* p) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-  }
   static T load_part(const float* p, int n) { return _mm256_maskload_ps(p, mask(n)); }
   static void store(float* p, T x) { _mm256_storeu_ps(p, x); }
   static void store_part(float* p, T x, int n) { _mm256_maskstore_ps(p, mask(n), x); }
@@ -46,6 +43,27 @@ struct Vec {
   }
   static void fence() { _mm_sfence(); }
   static T set1(float x) { return _mm256_set1_ps(x); }
+
+  // Pairs of 16-bit integers, and sums of their products.
+  using Pairs = __m256i;
+  using Ints = __m256i;
+  static Pairs load_pairs(const int8_t* p) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Pairs set_pair(const int16_t* p) {
+    int pair;
+    std::memcpy(&pair, p, sizeof pair);
+    return _mm256_set1_epi32(pair);
+  }
+  static Ints no_sum() { return _mm256_setzero_si256(); }
+  static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+  static T to_float(Ints x) { return _mm256_cvtepi32_ps(x); }
+  static void store_digits(int16_t* p, T x) {
+    const __m256i whole = _mm256_cvtps_epi32(x);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1)));
+  }
+
   static T add(T a, T b) { return _mm256_add_ps(a, b); }
   static T mul(T a, T b) { return _mm256_mul_ps(a, b); }
   static T fma(T a, T b, T c) { return _mm256_fmadd_ps(a, b, c); }

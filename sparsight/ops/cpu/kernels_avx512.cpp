@@ -29,9 +29,6 @@ struct Vec {
     const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
   }
-  static T load(const int8_t* p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-  }
   static T load_part(const float* p, int n) { return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p); }
   static void store(float* p, T x) { _mm512_storeu_ps(p, x); }
   static void store_part(float* p, T x, int n) { _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), x); }
@@ -43,6 +40,25 @@ struct Vec {
   }
   static void fence() { _mm_sfence(); }
   static T set1(float x) { return _mm512_set1_ps(x); }
+
+  // Pairs of 16-bit integers, and sums of their products.
+  using Pairs = __m512i;
+  using Ints = __m512i;
+  static Pairs load_pairs(const int8_t* p) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static Pairs set_pair(const int16_t* p) {
+    int pair;
+    std::memcpy(&pair, p, sizeof pair);
+    return _mm512_set1_epi32(pair);
+  }
+  static Ints no_sum() { return _mm512_setzero_si512(); }
+  static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return _mm512_dpwssd_epi32(sum, a, b); }
+  static T to_float(Ints x) { return _mm512_cvtepi32_ps(x); }
+  static void store_digits(int16_t* p, T x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(x)));
+  }
+
   static T add(T a, T b) { return _mm512_add_ps(a, b); }
   static T mul(T a, T b) { return _mm512_mul_ps(a, b); }
   static T fma(T a, T b, T c) { return _mm512_fmadd_ps(a, b, c); }

@@ -37,7 +37,6 @@ struct Vec {
     std::memcpy(&x, &bits, sizeof x);
     return x;
   }
-  static T load(const int8_t* p) { return T{float(p[0]), float(p[1]), float(p[2]), float(p[3])}; }
   static T load_part(const float* p, int n) {
     T x = set1(0.0f);
     for (int i = 0; i < lanes; ++i)
@@ -52,6 +51,20 @@ struct Vec {
   static void stream(float* p, T x) { store(p, x); }
   static void fence() {}
   static T set1(float x) { return T{x, x, x, x}; }
+
+  // Pairs of 16-bit integers, and sums of their products.
+  struct Pairs {
+    Ints first, second;
+  };
+  static Pairs load_pairs(const int8_t* p) { return {Ints{p[0], p[2], p[4], p[6]}, Ints{p[1], p[3], p[5], p[7]}}; }
+  static Pairs set_pair(const int16_t* p) { return {Ints{p[0], p[0], p[0], p[0]}, Ints{p[1], p[1], p[1], p[1]}}; }
+  static Ints no_sum() { return Ints{0, 0, 0, 0}; }
+  static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return sum + a.first * b.first + a.second * b.second; }
+  static T to_float(Ints x) { return __builtin_convertvector(x, T); }
+  static void store_digits(int16_t* p, T x) {
+    for (int i = 0; i < lanes; ++i) p[i] = static_cast<int16_t>(std::lrint(x[i]));
+  }
+
   static T add(T a, T b) { return a + b; }
   static T mul(T a, T b) { return a * b; }
   static T fma(T a, T b, T c) { return a * b + c; }

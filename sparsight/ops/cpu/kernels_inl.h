@@ -112,7 +112,7 @@ template <class V>
 void product_any(const Product& p, float* panel) {
   if (p.m == 0 || p.n == 0) return;
   if (p.b_panels)
-    multiply_panels_any<V>(p);
+    multiply_panels_any<V>(p, panel);
   else if (p.a_transposed)
     multiply<V, true>(p, panel);
   else

@@ -2,52 +2,63 @@
 // multiplied with all rows it stays in the first-level cache. Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
+#include "sparsight/ops/cpu/kernels_integers_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
 
 namespace sparsight::cpu {
 namespace {
 
-template <class V>
-constexpr int one_panel() {
-  return static_cast<int>(kPanelColumns) / V::lanes;
+template <class V, class W, int kMr, int kNv>
+constexpr TileFunction tile_over_panels() {
+  if constexpr (std::is_same_v<W, int8_t>)
+    return run_integer_tile<V, kMr, kNv>;
+  else
+    return run_tile<V, W, kMr, kNv, false, Source::panels>;
 }
 
 // The tile functions by number of rows: as wide as so many rows alone allow; as wide as V::panel_rows rows allow; and
 // one panel wide.
 template <class V, class W, int... kRows>
 TileFunction lone_panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction table[] = {
-      run_tile<V, W, kRows + 1, V::panel_vectors(kRows + 1), false, Source::panels>...};
+  static constexpr TileFunction table[] = {tile_over_panels<V, W, kRows + 1, V::panel_vectors(kRows + 1)>()...};
   return table[rows - 1];
 }
 template <class V, class W, int kVectors, int... kRows>
 TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction table[] = {run_tile<V, W, kRows + 1, kVectors, false, Source::panels>...};
+  static constexpr TileFunction table[] = {tile_over_panels<V, W, kRows + 1, kVectors>()...};
   return table[rows - 1];
 }
 
+// space: panel_floats, for weights of one byte; these take up to kIntegerRows rows.
 template <class V, class W>
-void multiply_panels(const Product& p) {
-  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize;
+void multiply_panels(const Product& p, float* space) {
+  constexpr bool kIntegers = std::is_same_v<W, int8_t>;
+  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = kIntegers ? 2 : 1;
   constexpr int kMost = V::panel_rows, kOne = one_panel<V>();
   constexpr auto kCounts = std::make_integer_sequence<int, kMost>{};
   const W* const weights = static_cast<const W*>(p.b);
+  float* const row_scale = space;
+  int16_t* const digits = reinterpret_cast<int16_t*>(space + kIntegerRows);
   const RowGroups groups(p.m, kMost);
   const bool lone = groups.count == 1;
   const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMost) / kOne;
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns, whole = panels / across * across;
+  const int64_t rows_of_panel = (p.k + kStep - 1) / kStep * kStep;
+  const auto at = [&](int64_t panel, int64_t row) { return weights + (panel * rows_of_panel + row) * kPanelColumns; };
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = least(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
+    const float* const a = p.a + k0 / kBlock * p.a_block;
+    if constexpr (kIntegers)
+      for (int64_t i = 0; i < p.m; ++i) row_scale[i] = to_digits<V>(a + i * kBlockLd, depth, digits + i * kBlock);
     Tile t{};
-    t.b_panel = p.k * kPanelColumns;
+    t.b_panel = rows_of_panel * kPanelColumns;
     t.depth = depth;
     t.c_ld = p.c_ld;
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && last;
     for (int64_t panel = 0; panel < panels;) {
       const int64_t here = panel < whole ? across : 1, j = panel * kPanelColumns;
-      const auto at = [&](int64_t number, int64_t row) { return weights + (number * p.k + row) * kPanelColumns; };
       t.b = at(panel, k0);
       t.columns = least(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
@@ -58,12 +69,14 @@ void multiply_panels(const Product& p) {
                                : panel + here < panels ? at(panel + here, k0)
                                : last                  ? p.next
                                                        : at(0, k0 + kBlock);
-      Fetch fetch(soon, here, depth * kRow, p.k * kRow, piece_bytes<V, W>(static_cast<int>(here) * kOne));
+      Fetch fetch(soon, here, depth * kRow, rows_of_panel * kRow, piece_bytes<V, W>(static_cast<int>(here) * kOne));
       t.fetch = &fetch;
-      t.every = fetch.every(groups.count * depth);
+      t.every = fetch.every(groups.count * depth / kStep);
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
-        t.a = p.a + k0 / kBlock * p.a_block + i * kBlockLd;
+        t.a = a + i * kBlockLd;
+        t.digits = digits + i * kBlock;
+        t.row_scale = row_scale + i;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
         (here < across ? panel_tile<V, W, kOne>(rows, kCounts)
          : lone        ? lone_panel_tile<V, W>(rows, kCounts)
@@ -76,13 +89,17 @@ void multiply_panels(const Product& p) {
 }
 
 template <class V>
-void multiply_panels_any(const Product& p) {
-  if (p.b_type == WeightType::bf16)
-    multiply_panels<V, uint16_t>(p);
-  else if (p.b_type == WeightType::int8)
-    multiply_panels<V, int8_t>(p);
-  else
-    multiply_panels<V, float>(p);
+void multiply_panels_any(const Product& p, float* space) {
+  if (p.b_type == WeightType::fp32) return multiply_panels<V, float>(p, space);
+  if (p.b_type == WeightType::bf16) return multiply_panels<V, uint16_t>(p, space);
+  Product part = p;
+  for (int64_t i = 0; i < p.m; i += kIntegerRows) {
+    part.m = least(kIntegerRows, p.m - i);
+    part.a = p.a + i * kBlockLd;
+    part.c = p.c + i * p.c_ld;
+    part.before = p.before ? p.before + i * p.before_ld : nullptr;
+    multiply_panels<V, int8_t>(part, space);
+  }
 }
 
 }  // namespace

@@ -16,11 +16,14 @@ struct TileShape {
   int rows, vectors;
 };
 
-// A panel has a block of the depth, as wide as such a tile.
+// What a product works in: a panel, which has a block of the depth and is as wide as such a tile, or rows as integers
+// (kernels_integers_inl.h).
+constexpr int64_t kIntegerRows = 144;
 template <class V>
 constexpr int64_t panel_floats() {
   const int one = V::tile(false).vectors, other = V::tile(true).vectors;
-  return kBlock * V::lanes * (one > other ? one : other);
+  const int64_t panel = kBlock * V::lanes * (one > other ? one : other), integers = kIntegerRows * (kBlock / 2 + 1);
+  return panel > integers ? panel : integers;
 }
 
 // The rows of a product, cut into as few groups as tiles of up to `most_rows` rows allow, as equal as may be: the
@@ -56,8 +59,10 @@ struct Tile {
   int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  const float* scale;  // of the columns of B; may be null
-  float* copy;         // receives B as it is read: [depth][columns of the tile]
+  const int16_t* digits;   // instead of A, with weights of one byte: kernels_integers_inl.h
+  const float* row_scale;  // of digits
+  const float* scale;      // of such weights' columns
+  float* copy;             // receives B as it is read: [depth][columns of the tile]
   bool stream;
   Fetch* fetch;  // a piece, as long as a row of the tile, for each `every` steps of the depth
   int64_t every;
@@ -70,87 +75,111 @@ constexpr int64_t piece_bytes(int vectors) {
   return bytes > 64 ? bytes : 64;
 }
 
+// The part of C that belongs to a tile: kMr rows of kNv vectors.
+template <class V, int kMr, int kNv>
+class TileOfC {
+ public:
+  using T = typename V::T;
+  explicit TileOfC(const Tile& tile) : t_(tile), full_(tile.columns >= kNv * V::lanes) {}
+
+  template <class Body>
+  [[gnu::always_inline]] static void each(const Body& body) {
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i)
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) body(i, v);
+  }
+
+  // Vector v of a row of the columns, with zeros for those that are not there.
+  [[gnu::always_inline]] T load(const float* row, int v) const {
+    return part(v) >= V::lanes ? V::load(row + v * V::lanes)
+           : part(v) > 0       ? V::load_part(row + v * V::lanes, part(v))
+                               : V::set1(0.0f);
+  }
+
+  [[gnu::always_inline]] void begin(T (&acc)[kMr][kNv]) const {
+    if (t_.start == Start::zero)
+      each([&](int i, int v) { acc[i][v] = V::set1(0.0f); });
+    else if (t_.start == Start::bias)
+      each([&](int i, int v) { acc[i][v] = load(t_.bias, v); });
+    else if (full_)
+      each([&](int i, int v) { acc[i][v] = V::load(at(i, v)); });
+    else
+      each([&](int i, int v) { acc[i][v] = load(t_.c + i * t_.c_ld, v); });
+  }
+
+  [[gnu::always_inline]] void end(const T (&acc)[kMr][kNv]) const {
+    if (full_ && t_.stream)
+      each([&](int i, int v) { V::stream(at(i, v), acc[i][v]); });
+    else if (full_)
+      each([&](int i, int v) { V::store(at(i, v), acc[i][v]); });
+    else
+      each([&](int i, int v) {
+        if (part(v) >= V::lanes)
+          V::store(at(i, v), acc[i][v]);
+        else if (part(v) > 0)
+          V::store_part(at(i, v), acc[i][v], part(v));
+      });
+  }
+
+ private:
+  float* at(int i, int v) const { return t_.c + i * t_.c_ld + v * V::lanes; }
+  int part(int v) const { return static_cast<int>(t_.columns - v * V::lanes); }  // columns of vector v, or more
+
+  const Tile& t_;
+  bool full_;
+};
+
+// Calls step() for each of so many steps of the depth, and fetches in between.
+template <int64_t kPiece, class Step>
+[[gnu::always_inline]] inline void fetching_steps(const Tile& t, int64_t steps, const Step& step) {
+  Fetch fetch = *t.fetch;
+  for (int64_t l = 0; l < steps;) {
+    fetch.next<kPiece>();
+    const int64_t end = least(steps, l + t.every);
+    for (; l < end; ++l) step();
+  }
+  *t.fetch = fetch;
+}
+
+// Vectors of a row of a panel.
+template <class V>
+constexpr int one_panel() {
+  return static_cast<int>(kPanelColumns) / V::lanes;
+}
+
 // kMr x (kNv vectors) elements of C in registers.
 template <class V, class W, int kMr, int kNv, bool kTransposed, Source kSource>
 void run_tile(const Tile& t) {
   using T = typename V::T;
   constexpr bool kCopy = kSource == Source::rows_copied, kPanels = kSource == Source::panels;
-  constexpr int kPanelVectors = static_cast<int>(kPanelColumns) / V::lanes;
-  static_assert(!kPanels || kNv % kPanelVectors == 0);
-  constexpr int64_t kPiece = piece_bytes<V, W>(kNv);
+  const TileOfC<V, kMr, kNv> c(t);
   T acc[kMr][kNv];
-  const bool full = t.columns >= kNv * V::lanes;
-  const auto part = [&](int v) { return static_cast<int>(t.columns - v * V::lanes); };  // columns of vector v, or more
-  const auto load = [&](const float* p, int v) {
-    return part(v) >= V::lanes ? V::load(p + v * V::lanes)
-           : part(v) > 0       ? V::load_part(p + v * V::lanes, part(v))
-                               : V::set1(0.0f);
-  };
-  const auto c = [&](int i, int v) { return t.c + i * t.c_ld + v * V::lanes; };
-  const auto each = [&](const auto& body) __attribute__((always_inline)) {
-#pragma GCC unroll 32
-    for (int i = 0; i < kMr; ++i)
-#pragma GCC unroll 32
-      for (int v = 0; v < kNv; ++v) body(i, v);
-  };
-  const auto begin = [&](Start start) __attribute__((always_inline)) {
-    if (start == Start::zero)
-      each([&](int i, int v) { acc[i][v] = V::set1(0.0f); });
-    else if (start == Start::bias)
-      each([&](int i, int v) { acc[i][v] = load(t.bias, v); });
-    else if (full)
-      each([&](int i, int v) { acc[i][v] = V::load(c(i, v)); });
-    else
-      each([&](int i, int v) { acc[i][v] = load(t.c + i * t.c_ld, v); });
-  };
-  begin(t.scale ? Start::zero : t.start);
-
+  c.begin(acc);
   const float* a = t.a;
   const W* b = static_cast<const W*>(t.b);
   float* copy = t.copy;
   const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = kPanels ? kPanelColumns : t.b_ld;
-  const auto step = [&]() __attribute__((always_inline)) {
-    T bv[kNv];
+  fetching_steps<piece_bytes<V, W>(kNv)>(
+      t, t.depth, [&]() __attribute__((always_inline)) {
+        T bv[kNv];
 #pragma GCC unroll 32
-    for (int v = 0; v < kNv; ++v) {
-      bv[v] = V::load(b + (kPanels ? v / kPanelVectors * t.b_panel + v % kPanelVectors * V::lanes : v * V::lanes));
-      if constexpr (kCopy) V::store(copy + v * V::lanes, bv[v]);
-    }
+        for (int v = 0; v < kNv; ++v) {
+          const int64_t across = v / one_panel<V>() * t.b_panel + v % one_panel<V>() * V::lanes;
+          bv[v] = V::load(b + (kPanels ? across : v * V::lanes));
+          if constexpr (kCopy) V::store(copy + v * V::lanes, bv[v]);
+        }
 #pragma GCC unroll 32
-    for (int i = 0; i < kMr; ++i) {
-      const T av = V::set1(a[kTransposed ? i : i * kBlockLd]);
+        for (int i = 0; i < kMr; ++i) {
+          const T av = V::set1(a[kTransposed ? i : i * kBlockLd]);
 #pragma GCC unroll 32
-      for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
-    }
-    a += a_step;
-    b += b_step;
-    if constexpr (kCopy) copy += kNv * V::lanes;
-  };
-  Fetch fetch = *t.fetch;
-  for (int64_t l = 0; l < t.depth;) {
-    fetch.next<kPiece>();
-    const int64_t end = least(t.depth, l + t.every);
-    for (; l < end; ++l) step();
-  }
-  *t.fetch = fetch;
-
-  if (t.scale) {
-    T unscaled[kMr][kNv];
-    std::memcpy(&unscaled, &acc, sizeof acc);
-    begin(t.start);
-    each([&](int i, int v) { acc[i][v] = V::fma(unscaled[i][v], load(t.scale, v), acc[i][v]); });
-  }
-  if (full && t.stream)
-    each([&](int i, int v) { V::stream(c(i, v), acc[i][v]); });
-  else if (full)
-    each([&](int i, int v) { V::store(c(i, v), acc[i][v]); });
-  else
-    each([&](int i, int v) {
-      if (part(v) >= V::lanes)
-        V::store(c(i, v), acc[i][v]);
-      else if (part(v) > 0)
-        V::store_part(c(i, v), acc[i][v], part(v));
-    });
+          for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+        }
+        a += a_step;
+        b += b_step;
+        if constexpr (kCopy) copy += kNv * V::lanes;
+      });
+  c.end(acc);
 }
 
 using TileFunction = void (*)(const Tile&);
