@@ -41,7 +41,7 @@ struct Meanwhile {
   Spread& fetching;
   void operator()() const {
     cutter.cut_some();
-    fetching.call([this] { fetch.next<kFetched>(); });
+    fetching.call([this] { fetch.next(); });
   }
 };
 

@@ -12,14 +12,18 @@ namespace {
 struct Fetch {
   static constexpr int64_t kStreams = 8;
   uintptr_t at = 0, row_end = 0;
-  int64_t row_bytes = 0, stride = 0;
+  int64_t row_bytes = 0, stride = 0, piece = 0;
   int64_t streams = 1, apart = 0, stream = 0;
   int64_t left = 0;  // pieces
 
   Fetch() = default;
   // Nothing, if `matrix` is null.
-  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece)
-      : at(reinterpret_cast<uintptr_t>(matrix)), row_end(at + bytes), row_bytes(bytes), stride(row_stride) {
+  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes)
+      : at(reinterpret_cast<uintptr_t>(matrix)),
+        row_end(at + bytes),
+        row_bytes(bytes),
+        stride(row_stride),
+        piece(piece_bytes) {
     for (streams = kStreams; rows % streams != 0;) streams /= 2;
     apart = rows / streams * stride;
     if (matrix) left = rows * ((bytes + piece - 1) / piece);
@@ -27,17 +31,14 @@ struct Fetch {
   // So many of `steps` steps for each piece that all are fetched in time, if there are enough.
   int64_t every(int64_t steps) const { return left == 0 ? steps + 1 : steps > left ? steps / left : 1; }
 
-  template <int64_t kPiece>
   void next() {
     if (left == 0) return;
     --left;
-#pragma GCC unroll 32
-    for (int64_t byte = 0; byte < kPiece; byte += 64)
-      __builtin_prefetch(reinterpret_cast<const char*>(at + byte), 0, 2);
+    for (int64_t byte = 0; byte < piece; byte += 64) __builtin_prefetch(reinterpret_cast<const char*>(at + byte), 0, 2);
     at += apart;
     if (++stream < streams) return;
     stream = 0;
-    at += kPiece - streams * apart;
+    at += piece - streams * apart;
     if (at < row_end) return;
     row_end += stride;
     at = row_end - row_bytes;

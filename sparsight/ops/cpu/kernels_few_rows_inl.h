@@ -65,7 +65,6 @@ template <class V, int kRows, int kAcross>
 void dot_tile(const Tile& t) {
   static_assert(kRows * kAcross <= V::lanes);
   using T = typename V::T;
-  constexpr int64_t kPiece = kAcross * V::lanes * static_cast<int64_t>(sizeof(float));
   T acc[V::lanes];
 #pragma GCC unroll 32
   for (T& one : acc) one = V::set1(0.0f);
@@ -84,7 +83,7 @@ void dot_tile(const Tile& t) {
   const int64_t whole = t.depth / V::lanes * V::lanes;
   Fetch fetch = *t.fetch;
   for (int64_t l = 0; l < whole;) {
-    fetch.template next<kPiece>();
+    fetch.next();
     const int64_t end = least(whole, l + t.every * V::lanes);
     for (; l < end; l += V::lanes) step([&](const float* p) { return V::load(p + l); });
   }

@@ -42,7 +42,7 @@ void run_integer_tile(const Tile& t) {
   c.each([&](int i, int v) { sum[i][v] = V::no_sum(); });
   const int16_t* a = t.digits;
   const int8_t* b = static_cast<const int8_t*>(t.b);
-  fetching_steps<piece_bytes<V, int8_t>(kNv)>(
+  fetching_steps(
       t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {
         typename V::Pairs bv[kNv];
 #pragma GCC unroll 32

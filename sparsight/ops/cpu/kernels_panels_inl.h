@@ -29,6 +29,9 @@ TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   return table[rows - 1];
 }
 
+constexpr int64_t kUnfetchedRows = 4;
+constexpr int64_t kPanelPiece = 256;  // bytes; asking for less takes as many instructions as a step of a tile
+
 // space: panel_floats, for weights of one byte; these take up to kIntegerRows rows.
 template <class V, class W>
 void multiply_panels(const Product& p, float* space) {
@@ -63,13 +66,13 @@ void multiply_panels(const Product& p, float* space) {
       t.columns = least(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      // While panels are at work those that follow are fetched. One or two rows read several panels side by side, which
-      // the processor fetches by itself, and faster.
-      const void* const soon = p.m <= 2                ? nullptr
+      // While panels are at work those that follow are fetched. So few rows that they only wait for memory leave that
+      // to the processor, which fetches such streams by itself, and faster.
+      const void* const soon = p.m <= kUnfetchedRows   ? nullptr
                                : panel + here < panels ? at(panel + here, k0)
                                : last                  ? p.next
                                                        : at(0, k0 + kBlock);
-      Fetch fetch(soon, here, depth * kRow, rows_of_panel * kRow, piece_bytes<V, W>(static_cast<int>(here) * kOne));
+      Fetch fetch(soon, here, depth * kRow, rows_of_panel * kRow, kPanelPiece);
       t.fetch = &fetch;
       t.every = fetch.every(groups.count * depth / kStep);
       for (int64_t g = 0; g < groups.count; ++g) {

@@ -64,16 +64,9 @@ struct Tile {
   const float* scale;      // of such weights' columns
   float* copy;             // receives B as it is read: [depth][columns of the tile]
   bool stream;
-  Fetch* fetch;  // a piece, as long as a row of the tile, for each `every` steps of the depth
+  Fetch* fetch;  // a piece for each `every` steps of the depth
   int64_t every;
 };
-
-// A row of such a tile of B in bytes, but at least a line of the cache.
-template <class V, class W>
-constexpr int64_t piece_bytes(int vectors) {
-  const int64_t bytes = vectors * V::lanes * static_cast<int64_t>(sizeof(W));
-  return bytes > 64 ? bytes : 64;
-}
 
 // The part of C that belongs to a tile: kMr rows of kNv vectors.
 template <class V, int kMr, int kNv>
@@ -131,11 +124,11 @@ class TileOfC {
 };
 
 // Calls step() for each of so many steps of the depth, and fetches in between.
-template <int64_t kPiece, class Step>
+template <class Step>
 [[gnu::always_inline]] inline void fetching_steps(const Tile& t, int64_t steps, const Step& step) {
   Fetch fetch = *t.fetch;
   for (int64_t l = 0; l < steps;) {
-    fetch.next<kPiece>();
+    fetch.next();
     const int64_t end = least(steps, l + t.every);
     for (; l < end; ++l) step();
   }
@@ -160,7 +153,7 @@ void run_tile(const Tile& t) {
   const W* b = static_cast<const W*>(t.b);
   float* copy = t.copy;
   const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = kPanels ? kPanelColumns : t.b_ld;
-  fetching_steps<piece_bytes<V, W>(kNv)>(
+  fetching_steps(
       t, t.depth, [&]() __attribute__((always_inline)) {
         T bv[kNv];
 #pragma GCC unroll 32
