@@ -163,8 +163,8 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
   std::printf(
       "Times in ms: medians of %ld rounds in turn. limit: the larger of arithmetic at the rate of sgemm, operands in\n"
       "cache (GFLOP/s), and a plain loop's reading of the touched weights (GB/s), both measured in the same turns\n"
-      "(c or m); held: forward with weights packed once for inference, in fp32; training: three times the arithmetic, "
-      "weights read twice and their gradient written once.\n\n",
+      "(c or m); held: forward with weights packed once for inference, in fp32; training: three times the\n"
+      "arithmetic, weights read twice and their gradient written once.\n\n",
       settings.rounds);
   std::printf(
       "   T    E k | GF/s GB/s |     held ratio |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
