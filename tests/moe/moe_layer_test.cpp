@@ -346,33 +346,6 @@ TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
   EXPECT_TRUE(torch::equal(after[2], before[2]));
 }
 
-TEST(MoeLayer, HeldForInferenceItGivesTheSameAnswersButNoGradients) {
-  const at::Tensor tokens = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat);
-  const auto answer = [&](MoeLayer& layer) {
-    const torch::NoGradGuard no_grad;
-    return layer.forward(tokens, one_image(kTokens), {5, 6}).tokens;
-  };
-  for (const HeldType type : {HeldType::fp32, HeldType::bf16, HeldType::int8}) {
-    const auto layer = small_layer(torch::kFloat);
-    layer->eval();
-    const at::Tensor before = answer(*layer);
-    EXPECT_EQ(hold_experts(*layer, type), 1);
-    EXPECT_EQ(parameter(*layer, "experts.w1").numel(), 0);
-    const at::Tensor held = answer(*layer);
-    EXPECT_EQ(torch::equal(held, before), type == HeldType::fp32);
-    EXPECT_LT((held - before).abs().max().item<double>(), 0.03 * before.abs().max().item<double>());
-
-    const auto refusal = [&] {
-      return testing::message_of([&] {
-        layer->forward(tokens.clone().requires_grad_(true), one_image(kTokens), {5, 6});
-      });
-    };
-    EXPECT_NE(refusal().find("held for inference"), std::string::npos);
-    layer->train();
-    EXPECT_NE(refusal().find("held for inference"), std::string::npos);
-  }
-}
-
 TEST(MoeLayer, AnEmptyPoolGivesAnEmptyResult) {
   auto layer = small_layer(torch::kFloat);
   const MoeOutput out = layer->forward(torch::empty({0, kWidth}), one_image(0), {1, 2});
