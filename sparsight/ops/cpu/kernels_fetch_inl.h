@@ -11,6 +11,8 @@ namespace {
 // faster than the order in which tiles read.
 struct Fetch {
   static constexpr int64_t kStreams = 8;
+  // Bytes. Pieces of one line are asked for so often that it takes as many instructions as the steps of a tile.
+  static constexpr int64_t kLongPiece = 256;
   uintptr_t at = 0, row_end = 0;
   int64_t row_bytes = 0, stride = 0, piece = 0;
   int64_t streams = 1, apart = 0, stream = 0;

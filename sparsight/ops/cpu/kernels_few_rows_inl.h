@@ -7,6 +7,8 @@
 namespace sparsight::cpu {
 namespace {
 
+inline int64_t longer(int64_t a, int64_t b) { return a > b ? a : b; }
+
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
@@ -25,10 +27,12 @@ int64_t multiply_few(const Product& p, float* panel) {
   const float* const weights = static_cast<const float*>(p.b);
   const RowGroups groups(p.m, V::few);
   const int64_t width = V::wide(static_cast<int>(groups.most)) * V::lanes, whole = p.n / width * width;
+  // One group of rows waits for memory, not for instructions, and short pieces come faster.
+  const int64_t piece = groups.count > 1 ? longer(Fetch::kLongPiece, width * kSize) : width * kSize;
   for (int64_t l = 0; l < p.k || l == 0; l += kSlice) {
     const int64_t depth = least(kSlice, p.k - l), left = p.k - l - depth;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, width * kSize);
+      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, piece);
     };
     Fetch fetch = left > 0 ? soon(weights + (l + kSlice) * p.b_ld, left, p.n, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
@@ -129,11 +133,12 @@ void multiply_few_transposed(const Product& p) {
   constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
   const int64_t width = dots_across<V>(groups.most);
   const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
+  constexpr int64_t kSize = sizeof(float);
+  const int64_t piece = longer(Fetch::kLongPiece, width * V::lanes * kSize);
   for (int64_t first = 0; first < p.n; first += kSlice) {
     const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      constexpr int64_t kSize = sizeof(float);
-      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, width * V::lanes * kSize);
+      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, piece);
     };
     Fetch fetch = left > 0 ? soon(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);

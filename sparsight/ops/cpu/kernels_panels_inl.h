@@ -30,7 +30,6 @@ TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
 }
 
 constexpr int64_t kUnfetchedRows = 4;
-constexpr int64_t kPanelPiece = 256;  // bytes; asking for less takes as many instructions as a step of a tile
 
 // space: panel_floats, for weights of one byte; these take up to kIntegerRows rows.
 template <class V, class W>
@@ -72,7 +71,7 @@ void multiply_panels(const Product& p, float* space) {
                                : panel + here < panels ? at(panel + here, k0)
                                : last                  ? p.next
                                                        : at(0, k0 + kBlock);
-      Fetch fetch(soon, here, depth * kRow, rows_of_panel * kRow, kPanelPiece);
+      Fetch fetch(soon, here, depth * kRow, rows_of_panel * kRow, Fetch::kLongPiece);
       t.fetch = &fetch;
       t.every = fetch.every(groups.count * depth / kStep);
       for (int64_t g = 0; g < groups.count; ++g) {
