@@ -69,20 +69,21 @@ at::Tensor float_gate(const ExpertRows& rows) {
 // Weights as the kernels read them.
 struct StoredWeights {
   Shape shape;
-  WeightType type;
-  const void *w1, *w2;  // [E,D,F], [E,F,D]; or
-  const void* panels;   // all weights in `layout`; null where they lie in w1 and w2
-  HeldLayout layout;
-  const float *b1, *b2, *scale1, *scale2;  // may be null
+  const float *b1, *b2;                      // may be null
+  const float *w1 = nullptr, *w2 = nullptr;  // [E,D,F], [E,F,D]; or
+  const void* panels = nullptr;              // all weights in `layout`
+  HeldLayout layout{};
+  const float *scale1 = nullptr, *scale2 = nullptr;  // of int8
 
+  WeightType type() const { return panels ? layout.type : WeightType::fp32; }
   // W1[:, columns] and W2[columns, :] of an expert, from a chunk of the hidden layer on
   const void* first(int64_t expert, int64_t chunk) const {
     return panels ? at(panels, expert * layout.expert_bytes() + layout.first_weights(chunk))
-                  : at(w1, (expert * shape.width * shape.hidden + chunk * kBlock) * bytes_of(type));
+                  : w1 + expert * shape.width * shape.hidden + chunk * kBlock;
   }
   const void* second(int64_t expert, int64_t chunk) const {
     return panels ? at(panels, expert * layout.expert_bytes() + layout.second_weights(chunk))
-                  : at(w2, (expert * shape.hidden + chunk * kBlock) * shape.width * bytes_of(type));
+                  : w2 + (expert * shape.hidden + chunk * kBlock) * shape.width;
   }
 
  private:
@@ -114,7 +115,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
       Product up;
       up.m = task.count, up.n = columns, up.k = width;
       up.a = in, up.a_block = block;
-      up.b = w.first(task.expert, c), up.b_ld = hidden, up.b_type = w.type, up.b_panels = w.panels != nullptr;
+      up.b = w.first(task.expert, c), up.b_ld = hidden, up.b_type = w.type(), up.b_panels = w.panels != nullptr;
       up.b_scale = w.scale1 ? w.scale1 + task.expert * hidden + c * kBlock : nullptr;
       up.c = middle, up.c_ld = kBlockLd, up.c_block = block;
       up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
@@ -127,7 +128,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
       Product down;
       down.m = task.count, down.n = width, down.k = columns;
       down.a = middle, down.a_block = block;
-      down.b = up.next, down.b_ld = width, down.b_type = w.type, down.b_panels = up.b_panels;
+      down.b = up.next, down.b_ld = width, down.b_type = w.type(), down.b_panels = up.b_panels;
       down.b_scale = w.scale2 ? w.scale2 + task.expert * width : nullptr;
       down.c = row_out + (task.part * shape.rows + task.first) * width, down.c_ld = width;
       down.accumulate = c > task.chunk;
@@ -152,34 +153,23 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
                               Activation activation, at::Tensor* before) {
-  return run_forward(tokens, rows,
-                     {shape_of(rows, w),
-                      WeightType::fp32,
-                      data(w.w1),
-                      data(w.w2),
-                      nullptr,
-                      {},
-                      data(w.b1),
-                      data(w.b2),
-                      nullptr,
-                      nullptr},
-                     activation, before);
+  return run_forward(
+      tokens, rows,
+      {.shape = shape_of(rows, w), .b1 = data(w.b1), .b2 = data(w.b2), .w1 = data(w.w1), .w2 = data(w.w2)}, activation,
+      before);
 }
 
 at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
                                 const HeldLayout& layout, Activation activation) {
   const ExpertMlpWeights& w = held.weights;
   return run_forward(tokens, rows,
-                     {{held.experts, held.width, held.hidden, rows.map.row_token.size(0)},
-                      layout.type,
-                      nullptr,
-                      nullptr,
-                      held.packed.const_data_ptr(),
-                      layout,
-                      data(w.b1),
-                      data(w.b2),
-                      data(held.scale1),
-                      data(held.scale2)},
+                     {.shape = {held.experts, held.width, held.hidden, rows.map.row_token.size(0)},
+                      .b1 = data(w.b1),
+                      .b2 = data(w.b2),
+                      .panels = held.packed.const_data_ptr(),
+                      .layout = layout,
+                      .scale1 = data(held.scale1),
+                      .scale2 = data(held.scale2)},
                      activation, nullptr);
 }
 
