@@ -7,8 +7,6 @@
 namespace sparsight::cpu {
 namespace {
 
-inline int64_t longer(int64_t a, int64_t b) { return a > b ? a : b; }
-
 template <class V>
 void finish_blocks(const Product& p, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
@@ -28,7 +26,7 @@ int64_t multiply_few(const Product& p, float* panel) {
   const RowGroups groups(p.m, V::few);
   const int64_t width = V::wide(static_cast<int>(groups.most)) * V::lanes, whole = p.n / width * width;
   // One group of rows waits for memory, not for instructions, and short pieces come faster.
-  const int64_t piece = groups.count > 1 ? longer(Fetch::kLongPiece, width * kSize) : width * kSize;
+  const int64_t piece = groups.count > 1 ? greatest(Fetch::kLongPiece, width * kSize) : width * kSize;
   for (int64_t l = 0; l < p.k || l == 0; l += kSlice) {
     const int64_t depth = least(kSlice, p.k - l), left = p.k - l - depth;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
@@ -47,15 +45,14 @@ int64_t multiply_few(const Product& p, float* panel) {
     for (int64_t j = 0; j < whole; j += width) {
       t.bias = p.bias ? p.bias + j : nullptr;
       for (int64_t g = 0; g < groups.count; ++g) {
-        t.b = g == 0 ? static_cast<const void*>(weights + l * p.b_ld + j) : panel;
+        t.b = g == 0 ? weights + l * p.b_ld + j : panel;
         t.b_ld = g == 0 ? p.b_ld : width;
         t.copy = panel;
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-        (groups.count == 1 ? wide_tile<V, Source::rows>(rows, groups.most, kCounts)
-         : g == 0          ? wide_tile<V, Source::rows_copied>(rows, groups.most, kCounts)
-                           : wide_tile<V, Source::rows>(rows, groups.most, kCounts))(t);
+        (g == 0 && groups.count > 1 ? wide_tile<V, Source::rows_copied>(rows, groups.most, kCounts)
+                                    : wide_tile<V, Source::rows>(rows, groups.most, kCounts))(t);
       }
     }
   }
@@ -85,13 +82,12 @@ void dot_tile(const Tile& t) {
     }
   };
   const int64_t whole = t.depth / V::lanes * V::lanes;
-  Fetch fetch = *t.fetch;
-  for (int64_t l = 0; l < whole;) {
-    fetch.next();
-    const int64_t end = least(whole, l + t.every * V::lanes);
-    for (; l < end; l += V::lanes) step([&](const float* p) { return V::load(p + l); });
-  }
-  *t.fetch = fetch;
+  int64_t l = 0;
+  fetching_steps(
+      t, whole / V::lanes, [&]() __attribute__((always_inline)) {
+        step([&](const float* p) { return V::load(p + l); });
+        l += V::lanes;
+      });
   if (const auto left = static_cast<int>(t.depth - whole); left > 0)
     step([&](const float* p) { return V::load_part(p + whole, left); });
 
@@ -134,7 +130,7 @@ void multiply_few_transposed(const Product& p) {
   const int64_t width = dots_across<V>(groups.most);
   const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
   constexpr int64_t kSize = sizeof(float);
-  const int64_t piece = longer(Fetch::kLongPiece, width * V::lanes * kSize);
+  const int64_t piece = greatest(Fetch::kLongPiece, width * V::lanes * kSize);
   for (int64_t first = 0; first < p.n; first += kSlice) {
     const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {

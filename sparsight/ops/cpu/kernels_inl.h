@@ -89,19 +89,12 @@ void multiply(const Product& p, float* panel) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = kTransposed ? a + i : a + i * kBlockLd;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-        if (direct && g == 0) {
-          t.b = b_at(j);
-          t.b_ld = p.b_ld;
-          t.copy = panel;
-          if (groups.count == 1)
-            narrow_tile<V, kTransposed, Source::rows>(rows, kRowCounts)(t);
-          else
-            narrow_tile<V, kTransposed, Source::rows_copied>(rows, kRowCounts)(t);
-        } else {
-          t.b = panel;
-          t.b_ld = kNr;
-          narrow_tile<V, kTransposed, Source::rows>(rows, kRowCounts)(t);
-        }
+        const bool in_place = direct && g == 0;
+        t.b = in_place ? b_at(j) : panel;
+        t.b_ld = in_place ? p.b_ld : kNr;
+        t.copy = panel;
+        (in_place && groups.count > 1 ? narrow_tile<V, kTransposed, Source::rows_copied>(rows, kRowCounts)
+                                      : narrow_tile<V, kTransposed, Source::rows>(rows, kRowCounts))(t);
       }
       if (last) finish<V>(p, j, columns);
     }

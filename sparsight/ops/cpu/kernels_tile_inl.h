@@ -21,9 +21,8 @@ struct TileShape {
 constexpr int64_t kIntegerRows = 144;
 template <class V>
 constexpr int64_t panel_floats() {
-  const int one = V::tile(false).vectors, other = V::tile(true).vectors;
-  const int64_t panel = kBlock * V::lanes * (one > other ? one : other), integers = kIntegerRows * (kBlock / 2 + 1);
-  return panel > integers ? panel : integers;
+  const int64_t vectors = greatest(V::tile(false).vectors, V::tile(true).vectors);
+  return greatest(kBlock * V::lanes * vectors, kIntegerRows * (kBlock / 2 + 1));
 }
 
 // The rows of a product, cut into as few groups as tiles of up to `most_rows` rows allow, as equal as may be: the
