@@ -18,7 +18,12 @@ struct Vec {
   static constexpr int64_t most_few = 28;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer,
   static constexpr int few = 4;
   static constexpr int64_t slice = 48;  // with so many rows of B at a time: fewer bytes than a small second-level cache
-  static constexpr int64_t most_dots = 12;  // the same where B is transposed
+  static constexpr int64_t most_dots = 20;  // the same where B is transposed
+  // Columns of a tile of so many rows, up to four, where B is transposed: 12 sums, of which each is a vector.
+  static constexpr int dots_across(int64_t rows) {
+    constexpr int columns[] = {8, 6, 4, 3};
+    return columns[rows - 1];
+  }
   static constexpr int wide(int m) {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];

@@ -19,6 +19,11 @@ struct Vec {
   static constexpr int few = 8;
   static constexpr int64_t slice = 32;      // with so many rows of B at a time
   static constexpr int64_t most_dots = 20;  // the same where B is transposed
+  // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
+  static constexpr int dots_across(int64_t rows) {
+    constexpr int columns[] = {16, 8, 4, 4};
+    return columns[rows - 1];
+  }
   static constexpr int wide(int m) { return m <= 6 ? 4 : 3; }
   // With weights in panels (of one vector):
   static constexpr int panel_rows = 9;

@@ -18,6 +18,7 @@ struct Vec {
   static constexpr int few = 4;
   static constexpr int64_t slice = 32;
   static constexpr int64_t most_dots = 12;
+  static constexpr int dots_across(int64_t rows) { return rows == 1 ? lanes : rows == 2 ? lanes / 2 : lanes / 4; }
   static constexpr int wide(int m) {
     constexpr int vectors[] = {12, 6, 4, 3};
     return vectors[m - 1];

@@ -7,11 +7,6 @@
 namespace sparsight::cpu {
 namespace {
 
-template <class V>
-void finish_blocks(const Product& p, int64_t columns) {
-  for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
-}
-
 // Few rows of A: B is read once and where it lies, a slice of its rows at a time (V::slice, a part of kBlock), while
 // the next slice is fetched and C waits in the cache. Tiles have V::wide vectors. Where several lie above each other,
 // the first one leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the
@@ -64,35 +59,40 @@ int64_t multiply_few(const Product& p, float* panel) {
 // last.
 template <class V, int kRows, int kAcross>
 void dot_tile(const Tile& t) {
-  static_assert(kRows * kAcross <= V::lanes);
   using T = typename V::T;
-  T acc[V::lanes];
+  constexpr int kVectors = (kRows * kAcross + V::lanes - 1) / V::lanes;
+  T acc[kVectors][V::lanes];
 #pragma GCC unroll 32
-  for (T& one : acc) one = V::set1(0.0f);
-  const float* const b = static_cast<const float*>(t.b);
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 32
+    for (T& one : acc[v]) one = V::set1(0.0f);
+  const float *a = t.a, *b = static_cast<const float*>(t.b);
   const auto step = [&](const auto& load) __attribute__((always_inline)) {
     T bv[kAcross];
 #pragma GCC unroll 32
     for (int j = 0; j < kAcross; ++j) bv[j] = load(b + j * t.b_ld);
 #pragma GCC unroll 32
     for (int i = 0; i < kRows; ++i) {
-      const T av = load(t.a + i * kBlockLd);
+      const T av = load(a + i * kBlockLd);
 #pragma GCC unroll 32
-      for (int j = 0; j < kAcross; ++j) acc[i * kAcross + j] = V::fma(av, bv[j], acc[i * kAcross + j]);
+      for (int j = 0; j < kAcross; ++j) {
+        T& sum = acc[(i * kAcross + j) / V::lanes][(i * kAcross + j) % V::lanes];
+        sum = V::fma(av, bv[j], sum);
+      }
     }
   };
-  const int64_t whole = t.depth / V::lanes * V::lanes;
-  int64_t l = 0;
   fetching_steps(
-      t, whole / V::lanes, [&]() __attribute__((always_inline)) {
-        step([&](const float* p) { return V::load(p + l); });
-        l += V::lanes;
+      t, t.depth / V::lanes, [&]() __attribute__((always_inline)) {
+        step([&](const float* p) { return V::load(p); });
+        a += V::lanes;
+        b += V::lanes;
       });
-  if (const auto left = static_cast<int>(t.depth - whole); left > 0)
-    step([&](const float* p) { return V::load_part(p + whole, left); });
+  if (const auto left = static_cast<int>(t.depth % V::lanes); left > 0)
+    step([&](const float* p) { return V::load_part(p, left); });
 
-  float sums[V::lanes];
-  V::store(sums, V::sums(acc));
+  float sums[kVectors * V::lanes];
+#pragma GCC unroll 32
+  for (int v = 0; v < kVectors; ++v) V::store(sums + v * V::lanes, V::sums(acc[v]));
   for (int i = 0; i < kRows; ++i)
     for (int j = 0; j < kAcross; ++j) {
       float& c = t.c[i * t.c_ld + j];
@@ -100,17 +100,11 @@ void dot_tile(const Tile& t) {
     }
 }
 
-// How many columns tiles of so many rows, up to four, have.
-template <class V>
-constexpr int dots_across(int64_t rows) {
-  constexpr int kQuarter = V::lanes / 4;
-  return rows == 1 ? V::lanes : rows == 2 ? V::lanes / 2 : kQuarter;
-}
 // As wide as tiles of `most` rows are; `rows` is that or one less.
 template <class V, int... kRows>
 TileFunction dot_tile_of(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction whole[] = {dot_tile<V, kRows + 1, dots_across<V>(kRows + 1)>...};
-  static constexpr TileFunction less[] = {dot_tile<V, kRows + (kRows == 0), dots_across<V>(kRows + 1)>...};
+  static constexpr TileFunction whole[] = {dot_tile<V, kRows + 1, V::dots_across(kRows + 1)>...};
+  static constexpr TileFunction less[] = {dot_tile<V, kRows + (kRows == 0), V::dots_across(kRows + 1)>...};
   return (rows == most ? whole : less)[most - 1];
 }
 // One column.
@@ -124,13 +118,18 @@ TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
 template <class V>
 void multiply_few_transposed(const Product& p) {
   const float* const weights = static_cast<const float*>(p.b);
-  constexpr int64_t kSlice = 32;  // rows of B that are read at a time
+  constexpr int64_t kSlice = V::lanes < 16 ? 24 : 32;  // rows of B that are read at a time
+  static_assert(kSlice % V::dots_across(1) == 0 && kSlice % V::dots_across(2) == 0 && kSlice % V::dots_across(3) == 0 &&
+                kSlice % V::dots_across(4) == 0);
   const RowGroups groups(p.m, 4);
   constexpr auto kCounts = std::make_integer_sequence<int, 4>{};
-  const int64_t width = dots_across<V>(groups.most);
+  const int64_t width = V::dots_across(groups.most);
   const int64_t vectors = (p.k + V::lanes - 1) / V::lanes;
   constexpr int64_t kSize = sizeof(float);
   const int64_t piece = greatest(Fetch::kLongPiece, width * V::lanes * kSize);
+  Tile t{};
+  t.b_ld = p.b_ld;
+  t.c_ld = p.c_ld;
   for (int64_t first = 0; first < p.n; first += kSlice) {
     const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
@@ -138,9 +137,6 @@ void multiply_few_transposed(const Product& p) {
     };
     Fetch fetch = left > 0 ? soon(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
-    Tile t{};
-    t.b_ld = p.b_ld;
-    t.c_ld = p.c_ld;
     t.fetch = &fetch;
     t.every = fetch.every(groups.count * (slice / width) * vectors);
     for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {

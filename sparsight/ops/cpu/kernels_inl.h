@@ -6,6 +6,8 @@
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_few_rows_inl.h"
+#include "sparsight/ops/cpu/kernels_outer_inl.h"
+#include "sparsight/ops/cpu/kernels_pack_inl.h"
 #include "sparsight/ops/cpu/kernels_panels_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
 
@@ -14,50 +16,26 @@ namespace {
 
 // ---- products with many rows: panels of B -------------------------------------------------------------------------
 
-// panel[l][j] = b(l, j) for depth x columns, with zeros up to `width` columns.
-inline void pack(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
-  for (int64_t l = 0; l < depth; ++l) {
-    std::memcpy(panel + l * width, b + l * b_ld, static_cast<size_t>(columns) * sizeof(float));
-    for (int64_t j = columns; j < width; ++j) panel[l * width + j] = 0;
-  }
-}
-// The same of b(l, j) = b[j * b_ld + l].
 template <class V>
-void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
-  constexpr int kLanes = V::lanes;
-  for (int64_t j = 0; j < width; j += kLanes) {
-    const int64_t some = least(kLanes, columns - j);
-    int64_t l = 0;
-    if (some == kLanes)
-      for (; l + kLanes <= depth; l += kLanes) V::transpose(b + j * b_ld + l, b_ld, panel + l * width + j, width);
-    for (; l < depth; ++l)
-      for (int64_t i = 0; i < kLanes; ++i) panel[l * width + j + i] = i < some ? b[(j + i) * b_ld + l] : 0;
-  }
-}
-
-template <class V, bool kTransposed>
 void multiply(const Product& p, float* panel) {
-  constexpr TileShape kTile = V::tile(kTransposed);
+  constexpr TileShape kTile = V::tile(false);
   constexpr int kNr = kTile.vectors * V::lanes;
   constexpr auto kRowCounts = std::make_integer_sequence<int, kTile.rows>{};
   constexpr int64_t kSize = sizeof(float);
   const float* const weights = static_cast<const float*>(p.b);
   int64_t first = 0;
-  if constexpr (!kTransposed) {
-    if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
-    if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V>(p, panel);
-    if (first == p.n) return;
-  }
+  if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
+  if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V>(p, panel);
+  if (first == p.n) return;
   const RowGroups groups(p.m, kTile.rows);
   // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = least(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
-    const float* a = kTransposed ? p.a + k0 * p.a_ld : p.a + k0 / kBlock * p.a_block;
+    const float* a = p.a + k0 / kBlock * p.a_block;
     const float* b = p.b_transposed ? weights + k0 : weights + k0 * p.b_ld;
     const auto b_at = [&](int64_t j) { return p.b_transposed ? b + j * p.b_ld : b + j; };
     Tile t{};
-    t.a_ld = p.a_ld;
     t.depth = depth;
     t.c_ld = p.c_ld;
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
@@ -65,11 +43,7 @@ void multiply(const Product& p, float* panel) {
     for (int64_t j = first; j < p.n; j += kNr) {
       const int64_t columns = least(kNr, p.n - j);
       const bool direct = !p.b_transposed && columns == kNr;
-      if (p.b_transposed) {
-        pack_transposed<V>(b_at(j), p.b_ld, depth, columns, kNr, panel);
-      } else if (!direct) {
-        pack(b_at(j), p.b_ld, depth, columns, kNr, panel);
-      }
+      if (!direct) pack<V>(p.b_transposed, b_at(j), p.b_ld, depth, columns, kNr, panel);
       t.columns = columns;
       t.bias = p.bias ? p.bias + j : nullptr;
       const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
@@ -87,14 +61,14 @@ void multiply(const Product& p, float* panel) {
       t.every = fetch.every(groups.count * depth);
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
-        t.a = kTransposed ? a + i : a + i * kBlockLd;
+        t.a = a + i * kBlockLd;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
         const bool in_place = direct && g == 0;
         t.b = in_place ? b_at(j) : panel;
         t.b_ld = in_place ? p.b_ld : kNr;
         t.copy = panel;
-        (in_place && groups.count > 1 ? narrow_tile<V, kTransposed, Source::rows_copied>(rows, kRowCounts)
-                                      : narrow_tile<V, kTransposed, Source::rows>(rows, kRowCounts))(t);
+        (in_place && groups.count > 1 ? narrow_tile<V, Source::rows_copied>(rows, kRowCounts)
+                                      : narrow_tile<V, Source::rows>(rows, kRowCounts))(t);
       }
       if (last) finish<V>(p, j, columns);
     }
@@ -107,9 +81,9 @@ void product_any(const Product& p, float* panel) {
   if (p.b_panels)
     multiply_panels_any<V>(p, panel);
   else if (p.a_transposed)
-    multiply<V, true>(p, panel);
+    multiply_outer<V>(p, panel);
   else
-    multiply<V, false>(p, panel);
+    multiply<V>(p, panel);
   if (p.stream) V::fence();
 }
 

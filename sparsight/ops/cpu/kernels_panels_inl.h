@@ -13,7 +13,7 @@ constexpr TileFunction tile_over_panels() {
   if constexpr (std::is_same_v<W, int8_t>)
     return run_integer_tile<V, kMr, kNv>;
   else
-    return run_tile<V, W, kMr, kNv, false, Source::panels>;
+    return run_tile<V, W, kMr, kNv, Source::panels>;
 }
 
 // The tile functions by number of rows: as wide as so many rows alone allow; as wide as V::panel_rows rows allow; and

@@ -67,12 +67,13 @@ struct Tile {
   int64_t every;
 };
 
-// The part of C that belongs to a tile: kMr rows of kNv vectors.
+// The part of C that belongs to a tile: kMr rows of kNv vectors, from a row of it on.
 template <class V, int kMr, int kNv>
 class TileOfC {
  public:
   using T = typename V::T;
-  explicit TileOfC(const Tile& tile) : t_(tile), full_(tile.columns >= kNv * V::lanes) {}
+  explicit TileOfC(const Tile& tile, int64_t row = 0)
+      : t_(tile), c_(tile.c + row * tile.c_ld), full_(tile.columns >= kNv * V::lanes) {}
 
   template <class Body>
   [[gnu::always_inline]] static void each(const Body& body) {
@@ -97,7 +98,7 @@ class TileOfC {
     else if (full_)
       each([&](int i, int v) { acc[i][v] = V::load(at(i, v)); });
     else
-      each([&](int i, int v) { acc[i][v] = load(t_.c + i * t_.c_ld, v); });
+      each([&](int i, int v) { acc[i][v] = load(c_ + i * t_.c_ld, v); });
   }
 
   [[gnu::always_inline]] void end(const T (&acc)[kMr][kNv]) const {
@@ -115,10 +116,11 @@ class TileOfC {
   }
 
  private:
-  float* at(int i, int v) const { return t_.c + i * t_.c_ld + v * V::lanes; }
+  float* at(int i, int v) const { return c_ + i * t_.c_ld + v * V::lanes; }
   int part(int v) const { return static_cast<int>(t_.columns - v * V::lanes); }  // columns of vector v, or more
 
   const Tile& t_;
+  float* c_;
   bool full_;
 };
 
@@ -141,7 +143,7 @@ constexpr int one_panel() {
 }
 
 // kMr x (kNv vectors) elements of C in registers.
-template <class V, class W, int kMr, int kNv, bool kTransposed, Source kSource>
+template <class V, class W, int kMr, int kNv, Source kSource>
 void run_tile(const Tile& t) {
   using T = typename V::T;
   constexpr bool kCopy = kSource == Source::rows_copied, kPanels = kSource == Source::panels;
@@ -151,7 +153,7 @@ void run_tile(const Tile& t) {
   const float* a = t.a;
   const W* b = static_cast<const W*>(t.b);
   float* copy = t.copy;
-  const int64_t a_step = kTransposed ? t.a_ld : 1, b_step = kPanels ? kPanelColumns : t.b_ld;
+  const int64_t b_step = kPanels ? kPanelColumns : t.b_ld;
   fetching_steps(
       t, t.depth, [&]() __attribute__((always_inline)) {
         T bv[kNv];
@@ -163,11 +165,11 @@ void run_tile(const Tile& t) {
         }
 #pragma GCC unroll 32
         for (int i = 0; i < kMr; ++i) {
-          const T av = V::set1(a[kTransposed ? i : i * kBlockLd]);
+          const T av = V::set1(a[i * kBlockLd]);
 #pragma GCC unroll 32
           for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
         }
-        a += a_step;
+        ++a;
         b += b_step;
         if constexpr (kCopy) copy += kNv * V::lanes;
       });
@@ -187,19 +189,22 @@ void finish(const Product& p, int64_t j, int64_t columns) {
   }
 }
 
+template <class V>
+void finish_blocks(const Product& p, int64_t columns) {
+  for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
+}
+
 // The tile functions by number of rows: narrow ones (V::tile), and for few rows wide ones.
-template <class V, bool kTransposed, Source kSource, int... kRows>
+template <class V, Source kSource, int... kRows>
 TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction table[] = {
-      run_tile<V, float, kRows + 1, V::tile(kTransposed).vectors, kTransposed, kSource>...};
+  static constexpr TileFunction table[] = {run_tile<V, float, kRows + 1, V::tile(false).vectors, kSource>...};
   return table[rows - 1];
 }
 // As wide as tiles of `most` rows are; `rows` is that or one less.
 template <class V, Source kSource, int... kRows>
 TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction whole[] = {run_tile<V, float, kRows + 1, V::wide(kRows + 1), false, kSource>...};
-  static constexpr TileFunction less[] = {
-      run_tile<V, float, kRows + (kRows == 0), V::wide(kRows + 1), false, kSource>...};
+  static constexpr TileFunction whole[] = {run_tile<V, float, kRows + 1, V::wide(kRows + 1), kSource>...};
+  static constexpr TileFunction less[] = {run_tile<V, float, kRows + (kRows == 0), V::wide(kRows + 1), kSource>...};
   return (rows == most ? whole : less)[most - 1];
 }
 

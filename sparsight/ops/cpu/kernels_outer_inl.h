@@ -1,0 +1,86 @@
+// Products with A transposed, C = A^T B over the rows of an expert: gradients of weights. Over a vector type V.
+// Included by kernels_inl.h.
+#pragma once
+
+#include <utility>
+
+#include "sparsight/ops/cpu/kernels_pack_inl.h"
+#include "sparsight/ops/cpu/kernels_tile_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+// Tiles of kMr rows from `row` to `end`, below each other: few steps of the depth make a tile, and many tiles a
+// product.
+template <class V, int kMr>
+void outer_tiles(const Tile& t, int64_t row, int64_t end) {
+  constexpr int kNv = V::tile(true).vectors;
+  for (; row < end; row += kMr) {
+    const TileOfC<V, kMr, kNv> c(t, row);
+    typename V::T acc[kMr][kNv];
+    c.begin(acc);
+    const float *a = t.a + row, *b = static_cast<const float*>(t.b);
+    for (int64_t l = 0; l < t.depth; ++l) {
+      typename V::T bv[kNv];
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) bv[v] = V::load(b + v * V::lanes);
+#pragma GCC unroll 32
+      for (int i = 0; i < kMr; ++i) {
+        const auto av = V::set1(a[i]);
+#pragma GCC unroll 32
+        for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+      }
+      a += t.a_ld;
+      b += t.b_ld;
+    }
+    c.end(acc);
+  }
+}
+template <class V, int... kRows>
+auto outer_tiles_of(int64_t rows, std::integer_sequence<int, kRows...>) {
+  static constexpr void (*table[])(const Tile&, int64_t, int64_t) = {outer_tiles<V, kRows + 1>...};
+  return table[rows - 1];
+}
+
+template <class V>
+void outer_rows(const Tile& t, int64_t row, int64_t rows) {
+  constexpr auto kCounts = std::make_integer_sequence<int, V::tile(true).rows>{};
+  const RowGroups groups(rows, V::tile(true).rows);
+  const int64_t longer = row + groups.first(groups.longer);
+  outer_tiles_of<V>(groups.most, kCounts)(t, row, longer);
+  if (groups.longer < groups.count) outer_tiles_of<V>(groups.most - 1, kCounts)(t, longer, row + rows);
+}
+
+constexpr int64_t kFewOuter = 64;  // B is read where it lies, up to so many rows: they fit into the first-level cache
+
+// Over few rows it is memory that limits, which takes C faster if few of its rows are written at a time.
+template <class V>
+void multiply_outer(const Product& p, float* panel) {
+  constexpr int64_t kColumns = V::tile(true).vectors * V::lanes;
+  const int64_t most = p.k <= kFewOuter ? 16 * V::tile(true).rows : p.m;
+  Tile t{};
+  t.a_ld = p.a_ld, t.c_ld = p.c_ld;
+  for (int64_t i = 0; i < p.m; i += most)
+    for (int64_t j = 0; j < p.n; j += kColumns) {
+      t.columns = least(kColumns, p.n - j);
+      t.c = p.c + j / kBlock * p.c_block + j % kBlock;
+      t.bias = p.bias ? p.bias + j : nullptr;
+      for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {
+        const float* const b = static_cast<const float*>(p.b) + (p.b_transposed ? j * p.b_ld + l : l * p.b_ld + j);
+        t.depth = least(kBlock, p.k - l);
+        t.a = p.a + l * p.a_ld;
+        t.b = b, t.b_ld = p.b_ld;
+        if (p.b_transposed || t.columns < kColumns || p.k > kFewOuter) {
+          pack<V>(p.b_transposed, b, p.b_ld, t.depth, t.columns, kColumns, panel);
+          t.b = panel, t.b_ld = kColumns;
+        }
+        t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
+        t.stream = p.stream && l + kBlock >= p.k;
+        outer_rows<V>(t, i, least(most, p.m - i));
+      }
+    }
+  finish_blocks<V>(p, p.n);
+}
+
+}  // namespace
+}  // namespace sparsight::cpu

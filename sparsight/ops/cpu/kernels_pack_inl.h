@@ -1,0 +1,39 @@
+// Copies a part of B into a panel, in the order in which tiles read it. Over a vector type V. Included by
+// kernels_inl.h.
+#pragma once
+
+#include <cstring>
+
+#include "sparsight/ops/cpu/kernels_elementwise_inl.h"
+
+namespace sparsight::cpu {
+namespace {
+
+// panel[l][j] = b(l, j) = b[l * b_ld + j] for depth x columns, with zeros up to `width` columns.
+inline void pack_rows(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
+  for (int64_t l = 0; l < depth; ++l) {
+    std::memcpy(panel + l * width, b + l * b_ld, static_cast<size_t>(columns) * sizeof(float));
+    for (int64_t j = columns; j < width; ++j) panel[l * width + j] = 0;
+  }
+}
+// The same of b(l, j) = b[j * b_ld + l].
+template <class V>
+void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
+  constexpr int kLanes = V::lanes;
+  for (int64_t j = 0; j < width; j += kLanes) {
+    const int64_t some = least(kLanes, columns - j);
+    int64_t l = 0;
+    if (some == kLanes)
+      for (; l + kLanes <= depth; l += kLanes) V::transpose(b + j * b_ld + l, b_ld, panel + l * width + j, width);
+    for (; l < depth; ++l)
+      for (int64_t i = 0; i < kLanes; ++i) panel[l * width + j + i] = i < some ? b[(j + i) * b_ld + l] : 0;
+  }
+}
+template <class V>
+void pack(bool transposed, const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
+  transposed ? pack_transposed<V>(b, b_ld, depth, columns, width, panel)
+             : pack_rows(b, b_ld, depth, columns, width, panel);
+}
+
+}  // namespace
+}  // namespace sparsight::cpu
