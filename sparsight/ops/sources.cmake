@@ -2,6 +2,7 @@ light_sources(
   ops/activation.cpp
   ops/cpu/combine_parts.cpp
   ops/cpu/expert_mlp.cpp
+  ops/cpu/expert_mlp_backward.cpp
   ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp

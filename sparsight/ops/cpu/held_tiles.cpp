@@ -6,15 +6,12 @@
 #include <ATen/ops/empty.h>
 
 #include "sparsight/ops/cpu/combine_parts.h"
+#include "sparsight/ops/cpu/expert_rows.h"
 #include "sparsight/ops/cpu/kernels_amx.h"
-#include "sparsight/ops/cpu/task_plan.h"
 #include "sparsight/ops/cpu/tasks.h"
-#include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight::cpu {
 namespace {
-
-const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
 
 // What each thread works in.
 struct TileScratch {

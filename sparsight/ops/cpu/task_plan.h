@@ -2,6 +2,7 @@
 // the number of threads. Letters: moe/axes.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,10 +17,9 @@ struct Plan {
   std::vector<Task> tasks;
   int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
 
+  int64_t size() const { return static_cast<int64_t>(tasks.size()); }
   // Null past the last one.
-  const Task* find(int64_t number) const {
-    return number < static_cast<int64_t>(tasks.size()) ? &tasks[static_cast<size_t>(number)] : nullptr;
-  }
+  const Task* find(int64_t number) const { return number < size() ? &tasks[static_cast<size_t>(number)] : nullptr; }
 };
 
 // offset: [E+1]; chunks: blocks of the hidden layer; most_rows: of a task.

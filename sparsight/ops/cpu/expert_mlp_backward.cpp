@@ -1,0 +1,275 @@
+// The gradients of expert_mlp(). A task that has all rows of an expert computes the gradient of its weights too, while
+// what it needs is in the cache. The gradients of experts whose rows are cut into several tasks follow in a second
+// round.
+#include <vector>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "sparsight/ops/cpu/combine_parts.h"
+#include "sparsight/ops/cpu/expert_mlp.h"
+#include "sparsight/ops/cpu/expert_rows.h"
+#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/tasks.h"
+
+namespace sparsight::cpu {
+namespace {
+
+// What each thread works in; for experts with several tasks, those of the thread that calls.
+struct BackwardSpace {
+  Workspace in, out_grad, hidden_grad, active, panel;
+  Workspace all_in, all_out_grad, all_hidden_grad, all_active, rows_grad, gate_grad;  // of all rows
+};
+BackwardSpace& backward_space() {
+  thread_local BackwardSpace mine;
+  return mine;
+}
+
+// Rows of one expert: its tokens, the gradient of what comes out of it, the gradient of chunks of its hidden layer, and
+// those chunks active and times the gate.
+struct BackwardRows {
+  RowBlocks in, out_grad, hidden_grad, active;
+};
+
+class Backward {
+ public:
+  Backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
+           Activation activation, const at::Tensor& before, bool wants_rows)
+      : shape_(shape_of(rows, w)),
+        activation_(static_cast<int>(activation)),
+        offset_(rows.offsets.const_data_ptr<int64_t>()),
+        row_token_(rows.map.row_token.const_data_ptr<int64_t>()),
+        plan_(make_plan(offset_, shape_.experts, shape_.chunks(), kernel_.task_rows)),
+        gates_(float_gate(rows)),
+        x_(floats_of(tokens)),
+        grad_(floats_of(grad)),
+        gate_(floats_of(gates_)),
+        kept_(floats_of(before)),
+        w1_(floats_of(w.w1)),
+        b1_(floats_of(w.b1)),
+        w2_(floats_of(w.w2)),
+        weights_grad_{.w1 = empty_from_pool(w.w1.sizes()),
+                      .b1 = w.b1.defined() ? at::empty_like(w.b1) : w.b1,
+                      .w2 = empty_from_pool(w.w2.sizes()),
+                      .b2 = w.b2.defined() ? at::empty_like(w.b2) : w.b2} {
+    BackwardSpace& space = backward_space();
+    int64_t shared = 0;  // rows, up to the last one of an expert with several tasks
+    for (int64_t e = 0; e < shape_.experts; ++e)
+      if (!in_one_task(e)) shared = offset_[e + 1];
+    shared_ = {blocks_in(space.all_in, shape_.width_blocks(), shared),
+               blocks_in(space.all_out_grad, shape_.width_blocks(), shared),
+               blocks_in(space.all_hidden_grad, shape_.chunks(), shared),
+               blocks_in(space.all_active, shape_.chunks(), shared)};
+    if (wants_rows) rows_grad_ = space.rows_grad.floats(plan_.parts * shape_.rows * shape_.width);
+    gate_grad_ = space.gate_grad.floats(shape_.chunks() * shape_.rows);
+  }
+
+  void run() {
+    run_tasks(plan_.size(), [&](int64_t number, const auto& claim) {
+      run_task(plan_.tasks[static_cast<size_t>(number)], [&] { return plan_.find(claim()); });
+    });
+    std::vector<int64_t> left;
+    for (int64_t e = 0; e < shape_.experts; ++e)
+      if (rows_of(e) == 0 || !in_one_task(e)) left.push_back(e);
+    run_tasks(static_cast<int64_t>(left.size()) * shape_.chunks(), [&](int64_t number, const auto&) {
+      const int64_t expert = left[static_cast<size_t>(number / shape_.chunks())];
+      const int64_t c = number % shape_.chunks();
+      const auto from = [&](RowBlocks all, int64_t chunk) {
+        return rows_of(expert) > 0 ? RowBlocks{all.block(chunk) + offset_[expert] * kBlockLd, all.apart} : RowBlocks{};
+      };
+      weights_gradients(
+          expert, c, 1,
+          {from(shared_.in, 0), from(shared_.out_grad, 0), from(shared_.hidden_grad, c), from(shared_.active, c)});
+    });
+  }
+
+  const ExpertMlpWeights& weights_grad() const { return weights_grad_; }
+  const float* rows_grad() const { return rows_grad_; }  // [parts,R,D]: to be summed; null if not wanted
+  int64_t parts() const { return plan_.parts; }
+  // [R], given the gradient of the result [N,D]
+  at::Tensor gate_grad(const float* b2) const {
+    at::Tensor out = at::empty({shape_.rows}, at::kFloat);
+    float* const to = out.data_ptr<float>();
+    for (int64_t e = 0; e < shape_.experts; ++e)
+      for (int64_t r = offset_[e]; r < offset_[e + 1]; ++r) {
+        to[r] = b2 ? kernel_.dot(b2 + e * shape_.width, grad_ + row_token_[r] * shape_.width, shape_.width) : 0.0f;
+        for (int64_t c = 0; c < shape_.chunks(); ++c) to[r] += gate_grad_[c * shape_.rows + r];
+      }
+    return out;
+  }
+
+ private:
+  int64_t rows_of(int64_t expert) const { return offset_[expert + 1] - offset_[expert]; }
+  // Whether no rows of the expert are left to another task (which may have other chunks of its hidden layer).
+  bool in_one_task(int64_t expert) const { return rows_of(expert) <= kernel_.task_rows; }
+
+  float* panel() const { return backward_space().panel.floats(kernel_.panel_floats); }
+  const float* first(int64_t expert, int64_t chunk) const {
+    return w1_ + expert * shape_.width * shape_.hidden + chunk * kBlock;
+  }
+  const float* second(int64_t expert, int64_t chunk) const {
+    return w2_ + (expert * shape_.hidden + chunk * kBlock) * shape_.width;
+  }
+
+  template <class NextTask>
+  void run_task(const Task& task, const NextTask& next_task) const {
+    const bool alone = in_one_task(task.expert);
+    const int64_t at_once = chunks_at_once(task);
+    BackwardSpace& mine = backward_space();
+    const auto from_first = [&](RowBlocks all) { return RowBlocks{all.data + task.first * kBlockLd, all.apart}; };
+    // A task that shares its rows with others gathers them for itself; one of them leaves them for the second round.
+    const bool own = alone || task.chunk > 0;
+    BackwardRows rows;
+    rows.in = own ? blocks_in(mine.in, shape_.width_blocks(), task.count) : from_first(shared_.in);
+    rows.out_grad = own ? blocks_in(mine.out_grad, shape_.width_blocks(), task.count) : from_first(shared_.out_grad);
+    gather(grad_, row_token_, task, shape_.width, rows.out_grad);
+    gather(x_, row_token_, task, shape_.width, rows.in);
+    for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
+      const int64_t chunks = std::min(at_once, task.chunk_end - c);
+      const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.apart}; };
+      rows.hidden_grad = alone ? blocks_in(mine.hidden_grad, at_once, task.count) : from_here(shared_.hidden_grad);
+      rows.active = alone ? blocks_in(mine.active, at_once, task.count) : from_here(shared_.active);
+      const float* next = nullptr;  // W2 that is read after these chunks
+      if (c + chunks < task.chunk_end)
+        next = second(task.expert, c + chunks);
+      else if (const Task* soon = next_task())
+        next = second(soon->expert, soon->chunk);
+      hidden_layer(task, c, chunks, rows);
+      if (rows_grad_) rows_gradient(task, c, chunks, rows, next);
+      if (alone) weights_gradients(task.expert, c, chunks, rows);
+    }
+  }
+
+  // Chunks of the hidden layer: its gradient, active, and the part of the gate's gradient that they have.
+  void hidden_layer(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows) const {
+    const int64_t columns = shape_.chunk_columns(c, chunks);
+    if (!kept_) {
+      Product up;
+      up.m = task.count, up.n = columns, up.k = shape_.width;
+      up.a = rows.in.data, up.a_block = rows.in.apart;
+      up.b = first(task.expert, c), up.b_ld = shape_.hidden;
+      up.c = rows.active.data, up.c_ld = kBlockLd, up.c_block = rows.active.apart;
+      up.bias = b1_ ? b1_ + task.expert * shape_.hidden + c * kBlock : nullptr;
+      kernel_.product(up, panel());
+    }
+    Product back;
+    back.m = task.count, back.n = columns, back.k = shape_.width;
+    back.a = rows.out_grad.data, back.a_block = rows.out_grad.apart;
+    back.b = second(task.expert, c), back.b_ld = shape_.width, back.b_transposed = true;
+    back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.apart;
+    back.next = first(task.expert, c);
+    back.next_rows = shape_.width, back.next_columns = columns, back.next_ld = shape_.hidden;
+    kernel_.product(back, panel());
+    for (int64_t i = 0; i < chunks; ++i) {
+      float *const grads = rows.hidden_grad.block(i), *const actives = rows.active.block(i);
+      const float* const befores = kept_ ? kept_ + task.first * shape_.hidden + (c + i) * kBlock : actives;
+      for (int64_t r = 0; r < task.count; ++r)
+        gate_grad_[(c + i) * shape_.rows + task.first + r] = kernel_.activate_backward(
+            activation_, befores + r * (kept_ ? shape_.hidden : kBlockLd), gate_ ? gate_[task.first + r] : 1.0f,
+            grads + r * kBlockLd, actives + r * kBlockLd, shape_.chunk_columns(c + i));
+    }
+  }
+
+  // next: weights that are read after this, or null
+  void rows_gradient(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows, const float* next) const {
+    Product down;
+    down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
+    down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.apart;
+    down.b = first(task.expert, c), down.b_ld = shape_.hidden, down.b_transposed = true;
+    down.c = rows_grad_ + (task.part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
+    down.accumulate = c > task.chunk;
+    down.next_rows = down.k, down.next_columns = shape_.width, down.next_ld = shape_.width;
+    down.next = next;
+    kernel_.product(down, panel());
+  }
+
+  // What chunks of the hidden layer, over all rows of their expert, give the gradients of W1[:, chunks], b1[chunks],
+  // W2[chunks, :] and, with the first chunk, b2.
+  void weights_gradients(int64_t expert, int64_t c, int64_t chunks, const BackwardRows& rows) const {
+    for (int64_t i = 0; i < chunks; ++i) {
+      BackwardRows one = rows;
+      one.hidden_grad.data = rows.hidden_grad.block(i), one.active.data = rows.active.block(i);
+      for (int64_t d = 0; d < shape_.width_blocks(); ++d) {
+        kernel_.product(first_weights(expert, c + i, d, one), panel());
+        kernel_.product(second_weights(expert, c + i, d, one), panel());
+      }
+      biases_gradients(expert, c + i, one);
+    }
+  }
+
+  // The gradients of W1[block, chunk] and W2[chunk, block] over all rows of an expert, for one chunk of the hidden
+  // layer and one block of the width.
+  Product first_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
+    Product p = outer_product(rows_of(expert), rows.in.block(block), rows.hidden_grad.data);
+    p.m = block_columns(block), p.n = shape_.chunk_columns(c);
+    p.c = weights_grad_.w1.data_ptr<float>() + (expert * shape_.width + block * kBlock) * shape_.hidden + c * kBlock;
+    p.c_ld = shape_.hidden;
+    return p;
+  }
+  Product second_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
+    Product p = outer_product(rows_of(expert), rows.active.data, rows.out_grad.block(block));
+    p.m = shape_.chunk_columns(c), p.n = block_columns(block);
+    p.c = weights_grad_.w2.data_ptr<float>() + (expert * shape_.hidden + c * kBlock) * shape_.width + block * kBlock;
+    p.c_ld = shape_.width;
+    return p;
+  }
+  static Product outer_product(int64_t rows, const float* a, const float* b) {
+    Product p;
+    p.k = rows;
+    p.a = a, p.a_transposed = true, p.a_ld = kBlockLd;
+    p.b = b, p.b_ld = kBlockLd;
+    p.stream = true;
+    return p;
+  }
+  int64_t block_columns(int64_t block) const { return std::min(kBlock, shape_.width - block * kBlock); }
+
+  // The gradients of b1[chunk] and, with the first chunk, of b2.
+  void biases_gradients(int64_t expert, int64_t c, const BackwardRows& rows) const {
+    if (b1_)
+      sum_rows(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
+               weights_grad_.b1.data_ptr<float>() + expert * shape_.hidden + c * kBlock);
+    if (c > 0 || !weights_grad_.b2.defined()) return;
+    for (int64_t d = 0; d < shape_.width_blocks(); ++d)
+      sum_rows(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr, block_columns(d),
+               weights_grad_.b2.data_ptr<float>() + expert * shape_.width + d * kBlock);
+  }
+  // factors: [rows] or null for ones
+  void sum_rows(int64_t rows, const float* from, const float* factors, int64_t columns, float* sum) const {
+    std::fill_n(sum, columns, 0.0f);
+    for (int64_t r = 0; r < rows; ++r)
+      kernel_.add_scaled(factors ? factors[r] : 1.0f, from + r * kBlockLd, sum, columns);
+  }
+
+  const Kernels& kernel_ = kernels();
+  const MlpShape shape_;
+  const int activation_;
+  const int64_t *const offset_, *const row_token_;
+  const Plan plan_;
+  const at::Tensor gates_;
+  const float *const x_, *const grad_, *const gate_, *const kept_, *const w1_, *const b1_, *const w2_;
+  ExpertMlpWeights weights_grad_;
+  BackwardRows shared_{};
+  float* rows_grad_ = nullptr;
+  float* gate_grad_ = nullptr;  // [chunks,R]
+};
+
+}  // namespace
+
+ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
+                                       const ExpertMlpWeights& w, Activation activation, const at::Tensor& before,
+                                       ExpertMlpNeeds needs) {
+  Backward backward(grad, tokens, rows, w, activation, before, needs.tokens);
+  backward.run();
+  ExpertMlpGradients out;
+  out.weights = backward.weights_grad();
+  if (needs.tokens) {
+    const int64_t width = w.w1.size(1);
+    out.tokens = empty_from_pool({rows.map.tokens, width});
+    combine_parts(kernels(), rows.map, nullptr, backward.rows_grad(), width, backward.parts(), width,
+                  out.tokens.data_ptr<float>());
+  }
+  if (needs.gate) out.gate = backward.gate_grad(floats_of(w.b2)).to(rows.gate.scalar_type());
+  return out;
+}
+
+}  // namespace sparsight::cpu

@@ -1,0 +1,52 @@
+// What the forward and the backward pass of experts share: sizes, and rows of tokens as the kernels take them.
+#pragma once
+
+#include <algorithm>
+
+#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/task_plan.h"
+#include "sparsight/ops/cpu/workspace.h"
+#include "sparsight/ops/expert_mlp.h"
+
+namespace sparsight::cpu {
+
+struct MlpShape {
+  int64_t experts, width, hidden, rows;  // E, D, F, R
+  int64_t width_blocks() const { return blocks_of(width); }
+  int64_t chunks() const { return blocks_of(hidden); }
+  int64_t chunk_columns(int64_t chunk, int64_t chunks = 1) const {
+    return std::min(chunks * kBlock, hidden - chunk * kBlock);
+  }
+};
+inline MlpShape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
+  return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
+}
+
+// So many chunks of the hidden layer are computed at a time: four for few rows, since weights come faster from memory
+// in longer pieces.
+inline int64_t chunks_at_once(const Task& task) { return task.count <= 64 ? 4 : 1; }
+
+// Rows of a matrix in blocks of its columns (kernels.h), which lie `apart` elements apart.
+struct RowBlocks {
+  float* data = nullptr;
+  int64_t apart = 0;
+  float* block(int64_t number) const { return data + number * apart; }
+};
+inline RowBlocks blocks_in(Workspace& space, int64_t blocks, int64_t rows) {
+  return {space.floats(blocks * rows * kBlockLd), rows * kBlockLd};
+}
+
+inline void gather(const float* tokens, const int64_t* row_token, const Task& task, int64_t width, RowBlocks to) {
+  for (int64_t i = 0; i < task.count; ++i) {
+    const float* from = tokens + row_token[task.first + i] * width;
+    for (int64_t b = 0; b < blocks_of(width); ++b)
+      std::copy_n(from + b * kBlock, std::min(kBlock, width - b * kBlock), to.block(b) + i * kBlockLd);
+  }
+}
+
+inline const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
+inline at::Tensor float_gate(const ExpertRows& rows) {
+  return rows.gate.defined() ? rows.gate.to(at::kFloat).contiguous() : rows.gate;
+}
+
+}  // namespace sparsight::cpu
