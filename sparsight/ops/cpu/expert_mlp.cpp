@@ -11,7 +11,6 @@ namespace {
 // What each thread works in.
 struct ForwardSpace {
   Workspace in, hidden, panel;
-  Workspace out;  // of all rows: of the thread that calls
 };
 ForwardSpace& forward_space() {
   thread_local ForwardSpace mine;
@@ -52,7 +51,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
   const float *x = floats_of(tokens), *b1 = w.b1, *b2 = w.b2;
   if (before) *before = empty_from_pool({shape.rows, hidden});
   float* const kept = before ? before->data_ptr<float>() : nullptr;
-  float* const row_out = forward_space().out.floats(plan.parts * shape.rows * width);
+  float* const row_out = row_results().floats(plan.parts * shape.rows * width);
 
   run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto& claim) {
     const Task& task = plan.tasks[static_cast<size_t>(number)];

@@ -18,7 +18,7 @@ namespace {
 // What each thread works in; for experts with several tasks, those of the thread that calls.
 struct BackwardSpace {
   Workspace in, out_grad, hidden_grad, active, panel;
-  Workspace all_in, all_out_grad, all_hidden_grad, all_active, rows_grad, gate_grad;  // of all rows
+  Workspace all_in, all_out_grad, all_hidden_grad, all_active, gate_grad;  // of all rows
 };
 BackwardSpace& backward_space() {
   thread_local BackwardSpace mine;
@@ -60,7 +60,7 @@ class Backward {
                blocks_in(space.all_out_grad, shape_.width_blocks(), shared),
                blocks_in(space.all_hidden_grad, shape_.chunks(), shared),
                blocks_in(space.all_active, shape_.chunks(), shared)};
-    if (wants_rows) rows_grad_ = space.rows_grad.floats(plan_.parts * shape_.rows * shape_.width);
+    if (wants_rows) rows_grad_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
     gate_grad_ = space.gate_grad.floats(shape_.chunks() * shape_.rows);
   }
 

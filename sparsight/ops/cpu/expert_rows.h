@@ -44,6 +44,13 @@ inline void gather(const float* tokens, const int64_t* row_token, const Task& ta
   }
 }
 
+// Results of rows, [parts,R,D], before they are summed by token: of the thread that calls. The forward and the backward
+// pass need it in turn.
+inline Workspace& row_results() {
+  thread_local Workspace mine;
+  return mine;
+}
+
 inline const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
 inline at::Tensor float_gate(const ExpertRows& rows) {
   return rows.gate.defined() ? rows.gate.to(at::kFloat).contiguous() : rows.gate;

@@ -21,10 +21,6 @@ TileScratch& tile_scratch() {
   thread_local TileScratch mine;
   return mine;
 }
-Workspace& results() {
-  thread_local Workspace mine;
-  return mine;
-}
 
 // Biases and scales of the columns of a panel's matrix, with zeros for its padding. A null stays null.
 const float* padded_copy(const float* from, int64_t columns, int64_t padded, float* to) {
@@ -56,7 +52,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const float *scale1 = floats_of(held.scale1), *scale2 = floats_of(held.scale2);
   const char* weights = static_cast<const char*>(held.packed.const_data_ptr());
   const auto weights_of = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
-  float* const row_out = results().floats(plan.parts * count * wide);
+  float* const row_out = row_results().floats(plan.parts * count * wide);
 
   run_tasks(tasks, [&](int64_t number, const auto& claim) {
     const Task& task = plan.tasks[static_cast<size_t>(number)];
