@@ -53,7 +53,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
   float* const kept = before ? before->data_ptr<float>() : nullptr;
   float* const row_out = row_results().floats(plan.parts * shape.rows * width);
 
-  run_tasks(static_cast<int64_t>(plan.tasks.size()), [&](int64_t number, const auto& claim) {
+  run_tasks(plan.size(), [&](int64_t number, const auto& claim) {
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     ForwardSpace& mine = forward_space();
     const int64_t at_once = w.panels ? 1 : chunks_at_once(task);

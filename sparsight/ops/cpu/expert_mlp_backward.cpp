@@ -86,7 +86,7 @@ class Backward {
   const ExpertMlpWeights& weights_grad() const { return weights_grad_; }
   const float* rows_grad() const { return rows_grad_; }  // [parts,R,D]: to be summed; null if not wanted
   int64_t parts() const { return plan_.parts; }
-  // [R], given the gradient of the result [N,D]
+  // [R]. b2: [E,D] or null
   at::Tensor gate_grad(const float* b2) const {
     at::Tensor out = at::empty({shape_.rows}, at::kFloat);
     float* const to = out.data_ptr<float>();
@@ -123,7 +123,8 @@ class Backward {
     rows.in = own ? blocks_in(mine.in, shape_.width_blocks(), task.count) : from_first(shared_.in);
     rows.out_grad = own ? blocks_in(mine.out_grad, shape_.width_blocks(), task.count) : from_first(shared_.out_grad);
     gather(grad_, row_token_, task, shape_.width, rows.out_grad);
-    gather(x_, row_token_, task, shape_.width, rows.in);
+    const bool reads_tokens = alone || !kept_;  // or leaves them
+    if (reads_tokens || !own) gather(x_, row_token_, task, shape_.width, rows.in);
     for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
       const int64_t chunks = std::min(at_once, task.chunk_end - c);
       const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.apart}; };

@@ -46,7 +46,6 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded(layout.width);
   const int64_t count = rows.map.row_token.size(0);
   const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), held.experts, layout.chunks(), kernel.task_rows);
-  const auto tasks = static_cast<int64_t>(plan.tasks.size());
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = floats_of(tokens), *b1 = floats_of(held.weights.b1), *b2 = floats_of(held.weights.b2);
   const float *scale1 = floats_of(held.scale1), *scale2 = floats_of(held.scale2);
@@ -54,7 +53,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const auto weights_of = [&](const Task& task) { return weights + task.expert * layout.expert_bytes(); };
   float* const row_out = row_results().floats(plan.parts * count * wide);
 
-  run_tasks(tasks, [&](int64_t number, const auto& claim) {
+  run_tasks(plan.size(), [&](int64_t number, const auto& claim) {
     const Task& task = plan.tasks[static_cast<size_t>(number)];
     TileScratch& mine = tile_scratch();
     const TileRegisters registers;
