@@ -4,14 +4,10 @@
 #include <numeric>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/shuffle.h"
 
 namespace sparsight {
 namespace {
-
-void shuffle(std::vector<int64_t>& indices, RandomStream& random) {  // Fisher-Yates
-  for (int64_t i = static_cast<int64_t>(indices.size()) - 1; i > 0; --i)
-    std::swap(indices[i], indices[random.below(i + 1)]);
-}
 
 std::vector<int64_t> all_indices(const DataSet& data) {
   std::vector<int64_t> indices(data.size());

@@ -5,10 +5,10 @@
 #include <numbers>
 #include <numeric>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
+#include "sparsight/core/shuffle.h"
 
 namespace sparsight {
 namespace {
@@ -144,7 +144,7 @@ PatternSamples PatternModel::draw(const std::string& part, int64_t count) const 
     std::vector<int64_t> places;
     for (int64_t j = 0; j < n; ++j)
       if (j != place[i]) places.push_back(j);
-    for (int64_t j = std::ssize(places) - 1; j > 0; --j) std::swap(places[j], places[random.below(j + 1)]);
+    shuffle(places, random);
     std::copy_n(o + label[i] * c, c, x + (i * n + place[i]) * d);
     for (int64_t k = 0; k < std::ssize(places); ++k) {
       const int64_t which = k < options_.confusers ? confuser : options_.confuser_sets + random.below(ordinary);

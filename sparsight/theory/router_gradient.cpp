@@ -6,7 +6,7 @@
 #include <torch/types.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
+#include "sparsight/core/shuffle.h"
 
 namespace sparsight {
 
@@ -32,7 +32,7 @@ double batch_gradient_deviation(const at::Tensor& gradients, int64_t size, uint6
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   RandomStream random(seed, "theory.batches");
-  for (int64_t i = count - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+  shuffle(order, random);
   const at::Tensor shuffled =
       gradients.index_select(0, torch::tensor(order, torch::kLong).narrow(0, 0, batches * size));
   const at::Tensor means = shuffled.view({batches, size, -1}).mean(1);

@@ -6,7 +6,7 @@
 #include <torch/types.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
+#include "sparsight/core/shuffle.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/theory/router_gradient.h"
 #include "sparsight/theory/router_start.h"
@@ -37,7 +37,7 @@ at::Tensor train_routers(const PatternSamples& samples, const RouterTrainingOpti
   for (int64_t step = 0, next = count, epoch = 0; step < options.steps; ++step) {
     if (next >= count) {
       RandomStream random(options.seed, "theory.order", static_cast<uint64_t>(epoch++));
-      for (int64_t i = count - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+      shuffle(order, random);
       next = 0;
     }
     const std::vector<int64_t> which(order.begin() + next, order.begin() + std::min(count, next + batch));

@@ -4,16 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "sparsight/core/random.h"
+#include "sparsight/core/shuffle.h"
 
 namespace sparsight {
-namespace {
-
-void shuffle(std::vector<int64_t>& indices, RandomStream& stream) {
-  for (size_t i = indices.size(); i > 1; --i) std::swap(indices[i - 1], indices[stream.below(static_cast<int64_t>(i))]);
-}
-
-}  // namespace
 
 std::pair<std::vector<int64_t>, std::vector<int64_t>> stratified_split(const DataSet& set, double fraction,
                                                                        uint64_t seed) {

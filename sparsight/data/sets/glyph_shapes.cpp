@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
+#include "sparsight/core/shuffle.h"
 
 namespace sparsight {
 namespace {
@@ -107,7 +107,7 @@ std::vector<GlyphShape> parse_all(const Drawing (&drawings)[N]) {
 GlyphShape walk(int64_t index, uint64_t attempt, std::set<std::pair<int, int>>& edges) {
   RandomStream random(static_cast<uint64_t>(index), "glyphs.shape", attempt);
   std::array<int, 9> nodes{0, 1, 2, 3, 4, 5, 6, 7, 8};
-  for (int i = 8; i > 0; --i) std::swap(nodes[i], nodes[random.below(i + 1)]);
+  shuffle(nodes, random);
   const int length = 5 + static_cast<int>(random.below(2));
   GlyphStroke stroke;
   for (int i = 0; i < length; ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sparsight/core/shuffle.h"
 #include "sparsight/data/transforms/pixel_ops.h"
 
 namespace sparsight {
@@ -22,7 +23,7 @@ TransformOp make_color_jitter(const ColorJitterOptions& options) {
   return [=](const at::Tensor& image, RandomStream& random) {
     const auto factor = [&](double width) { return random.uniform(std::max(0.0, 1 - width), 1 + width); };
     std::array<int, 4> order{0, 1, 2, 3};
-    for (int i = 3; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
+    shuffle(order, random);
     at::Tensor result = byte_planes(image, "color_jitter");
     for (const int step : order) {
       if (step == 0 && options.brightness > 0) result = adjust_brightness(result, factor(options.brightness));
