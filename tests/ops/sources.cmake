@@ -5,6 +5,7 @@ torch_tests(
   ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp
   ops/held_experts_test.cpp
+  ops/pool_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp
   ops/sort_by_expert_test.cpp

@@ -2,8 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -18,31 +18,70 @@ namespace {
 constexpr size_t kPage = size_t{2} << 20;   // large pages: fewer faults, and less to look up
 constexpr size_t kSmall = size_t{1} << 20;  // below this torch's own allocation does as well
 
+struct Block {
+  void* memory;
+  size_t bytes;
+};
+
+// Used and unused memory together are never more than twice what was in use at a time: what came back first is freed
+// first.
 struct Pool {
   std::mutex mutex;
-  std::map<size_t, std::vector<void*>> unused;  // by size
+  std::vector<Block> unused;  // in the order in which they came back
+  size_t unused_bytes = 0, used_bytes = 0, most_used_bytes = 0;
 };
 Pool& pool() {
   static auto* const only = new Pool;  // never destroyed: tensors may be freed at exit
   return *only;
 }
 
-void* take(size_t bytes) {
-  {
-    const std::scoped_lock lock(pool().mutex);
-    auto& list = pool().unused[bytes];
-    if (!list.empty()) {
-      void* const memory = list.back();
-      list.pop_back();
-      return memory;
-    }
+void free_oldest(Pool& of, size_t allowed_bytes) {
+  size_t freed = 0;
+  for (; of.unused_bytes > allowed_bytes; ++freed) {
+    std::free(of.unused[freed].memory);
+    of.unused_bytes -= of.unused[freed].bytes;
   }
+  of.unused.erase(of.unused.begin(), of.unused.begin() + static_cast<ptrdiff_t>(freed));
+}
+
+void keep_within_bounds(Pool& of) { free_oldest(of, 2 * of.most_used_bytes - of.used_bytes); }
+
+Block new_block(size_t bytes) {
   void* const memory = std::aligned_alloc(kPage, bytes);
   if (!memory) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
   madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
-  return memory;
+  return {memory, bytes};
+}
+
+// A block of at least so many bytes: the smallest unused one, unless a quarter of it would lie idle.
+Block take(size_t bytes) {
+  Pool& from = pool();
+  const std::scoped_lock lock(from.mutex);
+  auto best = from.unused.end();
+  for (auto block = from.unused.begin(); block != from.unused.end(); ++block)
+    if (block->bytes >= bytes && block->bytes - block->bytes / 4 <= bytes &&
+        (best == from.unused.end() || block->bytes <= best->bytes))
+      best = block;
+  const Block taken = best == from.unused.end() ? new_block(bytes) : *best;
+  if (best != from.unused.end()) {
+    from.unused_bytes -= taken.bytes;
+    from.unused.erase(best);
+  }
+  from.used_bytes += taken.bytes;
+  from.most_used_bytes = std::max(from.most_used_bytes, from.used_bytes);
+  keep_within_bounds(from);
+  return taken;
+}
+
+void give_back(Block block) {
+  Pool& to = pool();
+  const std::scoped_lock lock(to.mutex);
+  to.used_bytes -= block.bytes;
+  to.unused_bytes += block.bytes;
+  to.unused.push_back(block);
+  keep_within_bounds(to);
 }
 
 }  // namespace
@@ -50,19 +89,15 @@ void* take(size_t bytes) {
 at::Tensor empty_from_pool(at::IntArrayRef sizes) {
   const size_t wanted = static_cast<size_t>(c10::multiply_integers(sizes)) * sizeof(float);
   if (wanted < kSmall) return at::empty(sizes, at::kFloat);
-  const size_t bytes = (wanted + kPage - 1) / kPage * kPage;
-  const auto give_back = [bytes](void* memory) {
-    const std::scoped_lock lock(pool().mutex);
-    pool().unused[bytes].push_back(memory);
-  };
-  return at::from_blob(take(bytes), sizes, give_back, at::kFloat);
+  const Block block = take((wanted + kPage - 1) / kPage * kPage);
+  return at::from_blob(
+      block.memory, sizes, [block](void*) { give_back(block); }, at::kFloat);
 }
 
 void release_pool() {
   const std::scoped_lock lock(pool().mutex);
-  for (auto& [bytes, list] : pool().unused)
-    for (void* memory : list) std::free(memory);
-  pool().unused.clear();
+  free_oldest(pool(), 0);
+  pool().most_used_bytes = pool().used_bytes;
 }
 
 }  // namespace sparsight::cpu

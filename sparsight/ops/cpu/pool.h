@@ -1,6 +1,6 @@
 // Large tensors in large pages, whose memory goes back to a pool when they are freed: what a layer returns and the
 // gradients of its weights, freed and asked for again in every step, would otherwise be paged in anew each time, which
-// costs more than filling them.
+// costs more than filling them. With its unused memory a pool is never larger than twice what was in use at a time.
 #pragma once
 
 #include <ATen/core/Tensor.h>
