@@ -1,12 +1,13 @@
 #include "sparsight/analysis/model_cost.h"
 
-#include <algorithm>
-
+#include "sparsight/analysis/component_settings.h"
+#include "sparsight/analysis/moe_cost.h"
 #include "sparsight/analysis/patch_cnn_cost.h"
+#include "sparsight/analysis/vit_cost.h"
 #include "sparsight/analysis/wide_resnet_cost.h"
-#include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/models/patch_cnn.h"
+#include "sparsight/models/vit.h"
 #include "sparsight/models/wide_resnet.h"
 #include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/experts/norm_conv_experts.h"
@@ -15,33 +16,47 @@
 namespace sparsight {
 namespace {
 
-std::string name_in(const Json& resolved, const char* section) { return resolved.at(section).at("name"); }
-
-template <class Options>
-Options component(const Json& resolved, const std::string& section) {
-  Json settings = resolved;
-  settings[section].erase("name");
-  return read_section<Options>(settings, section);
-}
-
-// The patches that each expert takes. Raises UsageError for other routers and experts.
-int64_t patches_taken(const Json& resolved, const char* model, const char* kind) {
+// The patches that each expert takes of the `patches` of an image. Raises UsageError for other routers and experts.
+int64_t patches_taken(const Json& resolved, const char* model, const char* kind, int64_t patches) {
   if (name_in(resolved, "router") != "patch_choice" || name_in(resolved, "experts") != kind)
     fail_usage("the cost of ", model, " is counted with router patch_choice and experts ", kind, ", not with router ",
                name_in(resolved, "router"), " and experts ", name_in(resolved, "experts"));
-  return component<PatchChoiceOptions>(resolved, "router").patches;
+  const auto router = settings_in<PatchChoiceOptions>(resolved, "router");
+  check_patches(router, /*training=*/true, patches);
+  return router.patches;
 }
 
-int64_t outputs(const ImageShape& image) { return image.classes == 2 ? 1 : image.classes; }
+std::vector<PartCost> cost_of_vit(const Json& resolved, const ImageShape& image) {
+  const VitOptions options = settled(settings_in<VitOptions>(resolved, "model"), image);
+  VitShape vit{.channels = image.channels,
+               .height = image.height,
+               .width = image.width,
+               .classes = image.classes,
+               .tokens_width = options.width,
+               .depth = options.depth,
+               .mlp_hidden = options.mlp_hidden(),
+               .patch = options.patch,
+               .class_token = options.pool == "class",
+               .qkv_bias = options.qkv_bias};
+  const std::vector<bool> is_moe = read_moe_spec(resolved).places(options.depth);
+  for (int64_t i = 0; i < options.depth; ++i)
+    if (is_moe[static_cast<size_t>(i)])
+      vit.moe_blocks[i] =
+          moe_cost(resolved, {cat("blocks.", i, ".mlp"), vit.tokens_width, vit.mlp_hidden}, vit.tokens());
+  return vit_cost(vit);
+}
 
 std::vector<PartCost> cost_of_wide_resnet(const Json& resolved, const ImageShape& image) {
-  const auto options = component<WideResnetOptions>(resolved, "model");
-  WideResnetShape net{image.channels, image.height, image.width, outputs(image), options.depth, options.widen};
-  if (const auto moe = read_section<MoeOptions>(resolved, "moe"); !moe.blocks.empty()) {
-    net.taken = patches_taken(resolved, "wide_resnet", "norm_conv");
-    const auto experts = component<NormConvExpertsOptions>(resolved, "experts");
-    net.experts = moe.experts;
-    net.patch = options.patch > 0 ? options.patch : std::max<int64_t>(1, (image.height + 3) / 4 / 4);
+  const auto options = settings_in<WideResnetOptions>(resolved, "model");
+  check_depth(options);
+  WideResnetShape net{image.channels, image.height, image.width, head_outputs(image.classes),
+                      options.depth,  options.widen};
+  const MoeSpec moe = read_moe_spec(resolved);
+  if (moe.places(1)[0]) {
+    net.patch = patch_side(options, image);
+    net.taken = patches_taken(resolved, "wide_resnet", "norm_conv", net.patches());
+    const auto experts = settings_in<NormConvExpertsOptions>(resolved, "experts");
+    net.experts = moe.options.experts;
     net.kernel = experts.kernel;
     net.gathered = experts.path == "gathered";
   }
@@ -49,20 +64,17 @@ std::vector<PartCost> cost_of_wide_resnet(const Json& resolved, const ImageShape
 }
 
 std::vector<PartCost> cost_of_patch_cnn(const Json& resolved, const ImageShape& image) {
-  const auto options = component<PatchCnnOptions>(resolved, "model");
-  const auto moe = read_section<MoeOptions>(resolved, "moe");
+  const auto options = settings_in<PatchCnnOptions>(resolved, "model");
   if (name_in(resolved, "experts") != "conv")
     fail_usage("the cost of patch_cnn is counted with experts conv, not with experts ", name_in(resolved, "experts"));
-  const auto experts = component<ConvExpertsOptions>(resolved, "experts");
-  PatchCnnShape cnn{image.channels, image.height, image.width, outputs(image)};
-  cnn.patch = options.patch > 0 ? options.patch : image.height / 4;
-  cnn.train_output = experts.output == "trained";
-  if (moe.blocks.empty()) {
-    cnn.filters = moe.hidden > 0 ? moe.hidden : 40;
-  } else {
-    cnn.experts = moe.experts;
-    cnn.filters = moe.hidden > 0 ? moe.hidden : filters_of_each(40, moe.experts);
-    cnn.taken = patches_taken(resolved, "patch_cnn", "conv");
+  const MoeSpec moe = read_moe_spec(resolved);
+  PatchCnnShape cnn{image.channels, image.height, image.width, head_outputs(image.classes)};
+  cnn.patch = patch_side(options, image);
+  cnn.filters = patch_cnn_filters(moe);
+  cnn.train_output = settings_in<ConvExpertsOptions>(resolved, "experts").output == "trained";
+  if (moe.places(1)[0]) {
+    cnn.experts = moe.options.experts;
+    cnn.taken = patches_taken(resolved, "patch_cnn", "conv", cnn.patches());
   }
   return patch_cnn_cost(cnn);
 }
@@ -71,9 +83,10 @@ std::vector<PartCost> cost_of_patch_cnn(const Json& resolved, const ImageShape& 
 
 std::vector<PartCost> model_cost(const Json& resolved, const ImageShape& image) {
   const std::string model = name_in(resolved, "model");
+  if (model == "vit") return cost_of_vit(resolved, image);
   if (model == "wide_resnet") return cost_of_wide_resnet(resolved, image);
   if (model == "patch_cnn") return cost_of_patch_cnn(resolved, image);
-  fail_usage("the cost of ", model, " is not counted; it is for wide_resnet and patch_cnn");
+  fail_usage("the cost of ", model, " is not counted; it is for vit, wide_resnet and patch_cnn");
 }
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// What the model of a configuration costs, part by part, from its settings alone: nothing is built.
+// What the model of a configuration costs, part by part, from its settings alone: the model is not built.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,11 @@
 
 namespace sparsight {
 
-// resolved: with the sections [model], [moe], [experts] and [router]. Counted are wide_resnet, dense or with experts
-// "norm_conv", and patch_cnn with experts "conv" whose kernel is the patch; both with router "patch_choice". Raises
-// UsageError for any other.
+// resolved: with the section [model] and those of read_moe_spec. Counted are
+//   vit          dense or with MoE layers that moe_cost counts
+//   wide_resnet  dense or with experts "norm_conv", router "patch_choice"
+//   patch_cnn    with experts "conv" whose kernel is the patch, router "patch_choice" or none
+// Raises UsageError for any other, and where the model would for sizes that do not fit.
 std::vector<PartCost> model_cost(const Json& resolved, const ImageShape& image);
 
 }  // namespace sparsight

@@ -14,4 +14,5 @@ light_sources(
 torch_sources(
   analysis/explain.cpp
   analysis/model_cost.cpp
+  analysis/moe_cost.cpp
   analysis/moe_trial.cpp)

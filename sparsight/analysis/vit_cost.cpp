@@ -32,7 +32,7 @@ std::vector<PartCost> vit_cost(const VitShape& vit) {
     parts.push_back({block + ".norm1", norm_cost(width)});
     parts.push_back({block + ".attn", attention_cost(tokens, width, vit.qkv_bias)});
     parts.push_back({block + ".norm2", norm_cost(width)});
-    parts.push_back({block + ".mlp", on_units(moe == vit.moe_blocks.end() ? mlp : moe->second, tokens)});
+    parts.push_back({block + ".mlp", moe == vit.moe_blocks.end() ? on_units(mlp, tokens) : moe->second});
   }
   parts.push_back({vit.class_token ? "norm" : "fc_norm", norm_cost(width)});
   parts.push_back({"head", linear_cost(width, vit.classes, true)});

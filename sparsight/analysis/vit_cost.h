@@ -9,12 +9,13 @@
 
 namespace sparsight {
 
-// An MoE layer, per token. `expert` and `shared_expert` are the costs of one of them.
+// An MoE layer, per token or per image. `expert` is the cost of one of them for a row, `shared_expert` that of one of
+// them for all.
 struct MoeLayerShape {
   Cost router;
   Cost expert;
   int64_t experts = 0;  // E
-  int64_t chosen = 0;   // experts that a token uses: K, or on average less where capacity drops assignments
+  int64_t chosen = 0;   // rows that experts compute: K for a token, or on average less where capacity drops assignments
   Cost shared_expert = {};
   int64_t shared = 0;
 };
@@ -28,7 +29,7 @@ struct VitShape {
   int64_t patch = 16;
   bool class_token = true;
   bool qkv_bias = true;
-  std::map<int64_t, Cost> moe_blocks = {};  // by block: cost per token of what stands in place of its MLP
+  std::map<int64_t, Cost> moe_blocks = {};  // by block: cost per image of what stands in place of its MLP
 
   int64_t patches() const { return height / patch * (width / patch); }
   int64_t tokens() const { return patches() + (class_token ? 1 : 0); }  // S

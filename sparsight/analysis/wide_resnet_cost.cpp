@@ -42,7 +42,7 @@ class Parts {
 
 void add_experts(Parts& parts, const WideResnetShape& net, const std::string& name) {
   const int64_t places = net.patch * net.patch, channels = parts.channels();
-  parts.add(name + ".router", on_units(router_cost(channels * places, net.experts), parts.places() / places));
+  parts.add(name + ".router", on_units(router_cost(channels * places, net.experts), net.patches()));
   const Cost place = conv_cost({channels, channels / net.experts, net.kernel, true});
   const Cost expert = on_units(place, net.gathered ? net.taken * places : parts.places()) + norm_cost(channels);
   parts.add(name + ".experts", copies(expert, net.experts));

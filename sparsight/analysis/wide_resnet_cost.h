@@ -16,6 +16,8 @@ struct WideResnetShape {
   int64_t patch = 4;      // side of the patches
   int64_t kernel = 3;     // of the experts
   bool gathered = false;  // only patches that were taken are convolved; else the whole map for each expert
+
+  int64_t patches() const { return (height + 3) / 4 / patch * ((width + 3) / 4 / patch); }  // of the last map
 };
 std::vector<PartCost> wide_resnet_cost(const WideResnetShape& net);
 

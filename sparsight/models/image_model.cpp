@@ -16,4 +16,8 @@ at::Tensor as_logits(const at::Tensor& head) {
   return head.scalar_type() == torch::kDouble ? head : head.to(torch::kFloat);
 }
 
+int64_t head_outputs(int64_t classes) { return classes == 2 ? 1 : classes; }
+
+at::Tensor two_class_logits(const at::Tensor& f) { return torch::cat({torch::zeros_like(f), f}, 1); }
+
 }  // namespace sparsight

@@ -44,4 +44,9 @@ void check_images(const at::Tensor& images, const ImageShape& shape);
 // The head's result in fp32 (fp64 for fp64), as losses want it under autocast.
 at::Tensor as_logits(const at::Tensor& head);
 
+// For models whose logits of two classes are (0, f), so that their cross-entropy is the logistic loss of f. The head
+// then gives f alone, for more classes a number for each.
+int64_t head_outputs(int64_t classes);
+at::Tensor two_class_logits(const at::Tensor& f);  // [B,1] -> [B,2]
+
 }  // namespace sparsight

@@ -19,23 +19,28 @@ int64_t filters_of_each(int64_t all, int64_t experts) {
   return all / experts;
 }
 
-PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
-    : options_(options), image_(context.image), patch_(options.patch > 0 ? options.patch : image_.height / 4) {
-  if (patch_ == 0 || image_.height % patch_ != 0 || image_.width % patch_ != 0)
-    fail_usage("[model] patch = ", patch_, " does not divide images of ", image_.height, "x", image_.width,
+int64_t patch_cnn_filters(const MoeSpec& moe) {
+  constexpr int64_t kAll = 40;  // of all experts together, as in the paper
+  if (moe.options.hidden > 0) return moe.options.hidden;
+  return moe.places(1)[0] ? filters_of_each(kAll, moe.options.experts) : kAll;
+}
+
+int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image) {
+  const int64_t side = options.patch > 0 ? options.patch : image.height / 4;
+  if (side == 0 || image.height % side != 0 || image.width % side != 0)
+    fail_usage("[model] patch = ", side, " does not divide images of ", image.height, "x", image.width,
                "; choose a divisor of both sides, or resize");
-  constexpr int64_t kHidden = 40;  // filters of all experts together, as in the paper
-  const int64_t width = image_.channels * patch_ * patch_, outputs = image_.classes == 2 ? 1 : image_.classes;
-  const MoeOptions& moe = context.moe.options;
+  return side;
+}
+
+PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
+    : options_(options), image_(context.image), patch_(patch_side(options, image_)) {
+  const int64_t width = image_.channels * patch_ * patch_, outputs = head_outputs(image_.classes);
+  const int64_t filters = patch_cnn_filters(context.moe);
   if (context.moe.places(1)[0])
-    moe_ = register_module(
-        "moe",
-        std::make_shared<MoeLayer>(
-            context.moe,
-            MoePlace{"moe", width, moe.hidden > 0 ? moe.hidden : filters_of_each(kHidden, moe.experts), outputs}));
+    moe_ = register_module("moe", std::make_shared<MoeLayer>(context.moe, MoePlace{"moe", width, filters, outputs}));
   else
-    filters_ =
-        register_module("filters", context.moe.make_kind({1, width, moe.hidden > 0 ? moe.hidden : kHidden, outputs}));
+    filters_ = register_module("filters", context.moe.make_kind({1, width, filters, outputs}));
 }
 
 PatchCnnParts PatchCnn::parts() {
@@ -71,7 +76,7 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   }
   const at::Tensor sum = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1));
   const at::Tensor f = sum / divisor(taken, layout.per_image);
-  out.logits = image_.classes == 2 ? torch::cat({torch::zeros_like(f), f}, 1) : f;
+  out.logits = image_.classes == 2 ? two_class_logits(f) : f;
   return out;
 }
 

@@ -23,6 +23,10 @@ struct PatchCnnOptions {
 
 // Filters of each of `experts` that share `all`. Raises UsageError where they cannot be shared out evenly.
 int64_t filters_of_each(int64_t all, int64_t experts);
+// Filters of each expert, or of the plain CNN.
+int64_t patch_cnn_filters(const MoeSpec& moe);
+// Side of the patches. Raises UsageError where they do not fit the image.
+int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image);
 
 // What computes in a PatchCnn, for code that trains or studies it on patches instead of images.
 struct PatchCnnParts {

@@ -7,25 +7,21 @@
 #include "sparsight/nn/dropout.h"
 
 namespace sparsight {
-namespace {
 
-// timm's vit_tiny, vit_small and vit_base.
-VitOptions apply_size(VitOptions options) {
+VitOptions settled(VitOptions options, const ImageShape& image) {
+  // timm's vit_tiny, vit_small and vit_base
   if (options.size == "tiny") options.width = 192, options.depth = 12, options.heads = 3;
   if (options.size == "small") options.width = 384, options.depth = 12, options.heads = 6;
   if (options.size == "base") options.width = 768, options.depth = 12, options.heads = 12;
-  return options;
-}
-
-void check_vit(const VitOptions& options, const ImageShape& image) {
   if (image.height % options.patch != 0 || image.width % options.patch != 0)
     fail_usage("[model] patch ", options.patch, " does not divide images of ", image.height, "x", image.width,
                "; choose a divisor of both sides, or resize with the [transforms] section");
   if (options.width % options.heads != 0)
     fail_usage("[model] heads ", options.heads, " does not divide width ", options.width);
+  return options;
 }
 
-}  // namespace
+int64_t VitOptions::mlp_hidden() const { return std::llround(static_cast<double>(width) * mlp_ratio); }
 
 void VitOptions::declare(OptionSet& set) {
   set.choice("size", &size, {"custom", "tiny", "small", "base"},
@@ -42,8 +38,7 @@ void VitOptions::declare(OptionSet& set) {
 }
 
 Vit::Vit(VitOptions options, const ModelContext& context)
-    : options_(apply_size(std::move(options))), image_(context.image) {
-  check_vit(options_, image_);
+    : options_(settled(std::move(options), context.image)), image_(context.image) {
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
   if (prefix_tokens()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
@@ -57,7 +52,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   for (int64_t i = 0; i < options_.depth; ++i) {
     VitBlockOptions block;
     block.attention = {width, options_.heads, options_.qkv_bias};
-    block.mlp_hidden = std::llround(static_cast<double>(width) * options_.mlp_ratio);
+    block.mlp_hidden = options_.mlp_hidden();
     block.dropout = options_.dropout;
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
     block.path = cat("blocks.", i);

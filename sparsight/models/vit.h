@@ -25,11 +25,16 @@ struct VitOptions {
   double dropout = 0;
   double drop_path = 0;
   void declare(OptionSet& set);
+  int64_t mlp_hidden() const;  // F of the dense MLPs
 };
+
+// The settings, with those that `size` stands for in their place. Raises UsageError where the patch does not divide the
+// image, or the heads the width.
+VitOptions settled(VitOptions options, const ImageShape& image);
 
 class Vit : public ImageModel, public Initialized {
  public:
-  // Raises UsageError where the patch does not divide the image, or the heads the width.
+  // Raises UsageError as settled() does.
   Vit(VitOptions options, const ModelContext& context);
   void initialize(const InitRandom& random) override;  // class token N(0, 1e-6²), position embedding N(0, 0.02²)
 

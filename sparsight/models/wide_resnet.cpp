@@ -21,15 +21,6 @@ Conv conv_of(int64_t in, int64_t out, const WideResnetOptions& options, int64_t 
                           ConvInit::glorot_uniform});
 }
 
-// Side of the patches of a map.
-int64_t patch_side(const WideResnetOptions& options, int64_t height, int64_t width) {
-  const int64_t side = options.patch > 0 ? options.patch : std::max<int64_t>(1, height / 4);
-  if (height % side != 0 || width % side != 0)
-    fail_usage("[model] patch = ", side, " does not divide the feature map of ", height, "x", width,
-               ", a quarter of the image's sides; choose a divisor of both sides, or resize the images");
-  return side;
-}
-
 }  // namespace
 
 void WideResnetOptions::declare(OptionSet& set) {
@@ -45,6 +36,19 @@ void WideResnetOptions::declare(OptionSet& set) {
       "patch", &patch, {0, 4096},
       "side of the square patches that the MoE layer routes, in places of the last feature map; 0: a quarter of "
       "the map's");
+}
+
+void check_depth(const WideResnetOptions& options) {
+  if (options.depth % 6 != 4) fail_usage("[model] depth must be 6 n + 4 (10, 16, 22, 28, ...), got ", options.depth);
+}
+
+int64_t patch_side(const WideResnetOptions& options, const ImageShape& image) {
+  const int64_t height = (image.height + 3) / 4, width = (image.width + 3) / 4;  // two groups halve, rounding up
+  const int64_t side = options.patch > 0 ? options.patch : std::max<int64_t>(1, height / 4);
+  if (height % side != 0 || width % side != 0)
+    fail_usage("[model] patch = ", side, " does not divide the feature map of ", height, "x", width,
+               ", a quarter of the image's sides; choose a divisor of both sides, or resize the images");
+  return side;
 }
 
 WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& options) {
@@ -87,29 +91,27 @@ at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, M
 }
 
 WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& context) : image_(context.image) {
-  if (options.depth % 6 != 4) fail_usage("[model] depth must be 6 n + 4 (10, 16, 22, 28, ...), got ", options.depth);
+  check_depth(options);
   const bool routed = context.moe.places(1)[0];
   stem_ = register_module("stem", conv_of(image_.channels, kStemChannels, options));
   const auto groups = register_module("groups", std::make_shared<torch::nn::Module>());
   const int64_t blocks = options.depth / 6;
-  int64_t channels = kStemChannels, height = image_.height, width = image_.width;
+  int64_t channels = kStemChannels;
   for (int64_t g = 0; g < kGroups; ++g) {
     const auto group = groups->register_module(cat(g), std::make_shared<torch::nn::Module>());
     for (int64_t i = 0; i < blocks; ++i) {
       const WideBlockShape shape{channels, options.widen * (int64_t{16} << g), g > 0 && i == 0 ? 2 : 1, i == 0};
       channels = shape.out;
-      height = (height + shape.stride - 1) / shape.stride;
-      width = (width + shape.stride - 1) / shape.stride;
       if (routed && g == kGroups - 1 && i == blocks - 1)
         moe_block_ = group->register_module(
-            cat(i), std::make_shared<WideMoeBlock>(shape, options, context.moe, patch_side(options, height, width),
+            cat(i), std::make_shared<WideMoeBlock>(shape, options, context.moe, patch_side(options, image_),
                                                    cat("groups.", g, ".", i)));
       else
         blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));
     }
   }
   norm_ = register_module("norm", norm_of(channels, options));
-  head_ = register_module("head", GlorotLinear(channels, image_.classes == 2 ? 1 : image_.classes));
+  head_ = register_module("head", GlorotLinear(channels, head_outputs(image_.classes)));
 }
 
 ModelOutput WideResnet::run(const ModelInput& input) {
@@ -120,7 +122,7 @@ ModelOutput WideResnet::run(const ModelInput& input) {
   if (moe_block_) x = moe_block_->forward(x, input, out);
   x = at::relu(norm_->forward(x)).mean({2, 3});
   const at::Tensor f = as_logits(head_->forward(x));
-  out.logits = image_.classes == 2 ? torch::cat({torch::zeros_like(f), f}, 1) : f;
+  out.logits = image_.classes == 2 ? two_class_logits(f) : f;
   return out;
 }
 

@@ -35,6 +35,11 @@ struct WideResnetOptions {
   void declare(OptionSet& set);
 };
 
+// Raises UsageError for a depth that is not 6 n + 4.
+void check_depth(const WideResnetOptions& options);
+// Side of the patches of the last feature map. Raises UsageError where they do not divide it.
+int64_t patch_side(const WideResnetOptions& options, const ImageShape& image);
+
 // One block's place in the network.
 struct WideBlockShape {
   int64_t in = 0, out = 0;  // channels

@@ -17,13 +17,12 @@ void MoeOptions::declare(OptionSet& set) {
 }
 
 std::shared_ptr<Experts> MoeSpec::make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
-  return make_kind({options.experts, width, options.hidden > 0 ? options.hidden : mlp_hidden, outputs});
+  return make_kind({options.experts, width, options.hidden_for(mlp_hidden), outputs});
 }
 
 std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
   if (options.shared == 0) return nullptr;
-  const int64_t hidden = options.hidden > 0 ? options.hidden : mlp_hidden;
-  return make_kind({options.shared, width, options.shared_hidden > 0 ? options.shared_hidden : hidden, outputs});
+  return make_kind({options.shared, width, options.shared_hidden_for(mlp_hidden), outputs});
 }
 
 std::vector<bool> MoeSpec::places(int64_t depth) const {

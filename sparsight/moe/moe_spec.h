@@ -23,6 +23,11 @@ struct MoeOptions {
   int64_t shared_hidden = 0;
   bool output_sigmoid = false;
   void declare(OptionSet& set);
+  // Hidden widths of the routed and of the shared experts in place of an MLP of `mlp_hidden`.
+  int64_t hidden_for(int64_t mlp_hidden) const { return hidden > 0 ? hidden : mlp_hidden; }
+  int64_t shared_hidden_for(int64_t mlp_hidden) const {
+    return shared_hidden > 0 ? shared_hidden : hidden_for(mlp_hidden);
+  }
 };
 
 struct MoeSpec {

@@ -98,7 +98,7 @@ TwoLayerResult train_two_layer(const TwoLayerSetting& setting, const PatchSet& t
   const at::Tensor f = patch_outputs(*result.model, test);
   result.accuracy = patch_accuracy(f, test.labels, setting.threshold);
   result.other_accuracy = patch_accuracy(f, test.labels, setting.threshold == 0 ? 0.5 : 0);
-  const at::Tensor logits = f.size(1) == 1 ? at::cat({at::zeros_like(f), f}, 1) : f;
+  const at::Tensor logits = f.size(1) == 1 ? two_class_logits(f) : f;
   result.test_loss = at::cross_entropy_loss(logits, test.labels).item<double>();
   return result;
 }

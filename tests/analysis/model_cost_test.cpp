@@ -1,6 +1,8 @@
 // Costs of configurations, against the models that they build.
 #include "sparsight/analysis/model_cost.h"
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
@@ -12,7 +14,7 @@
 namespace sparsight::model_cost_test {
 
 Json resolved(const std::string& file, const std::vector<std::string>& settings = {}) {
-  Config config = Config::from_file(test::source_path("configs/pmoe/" + file));
+  Config config = Config::from_file(test::source_path("configs/" + file));
   for (const std::string& setting : settings) config.set(setting);
   return resolve(config, config_sections());
 }
@@ -32,12 +34,12 @@ TEST(ModelCost, P26_P27_P28_TheConfigurationsOfThePaperCostWhatTheirHeadersSay) 
     ImageShape image;
     int64_t parameters, multiply_adds;
     std::vector<std::string> settings = {};
-  } cases[] = {{"wrn.toml", kFace, 7432961, 3986358912},
-               {"wrn_pmoe_celeba.toml", kFace, 7318401, 3935240832},
-               {"wrn_pmoe_celeba.toml", kFace, 7318401, 3109487232, {"experts.path=gathered"}},
-               {"wrn_pmoe_cifar.toml", kPicture, 3962890, 773937408},
-               {"wrn_pmoe_cifar.toml", kPicture, 3962890, 754276608, {"experts.path=gathered"}},
-               {"joint_mnist.toml", kDigits, 31360 + 6272, 188160 + 100352}};
+  } cases[] = {{"pmoe/wrn.toml", kFace, 7432961, 3986358912},
+               {"pmoe/wrn_pmoe_celeba.toml", kFace, 7318401, 3935240832},
+               {"pmoe/wrn_pmoe_celeba.toml", kFace, 7318401, 3109487232, {"experts.path=gathered"}},
+               {"pmoe/wrn_pmoe_cifar.toml", kPicture, 3962890, 773937408},
+               {"pmoe/wrn_pmoe_cifar.toml", kPicture, 3962890, 754276608, {"experts.path=gathered"}},
+               {"pmoe/joint_mnist.toml", kDigits, 31360 + 6272, 188160 + 100352}};
   for (const auto& c : cases) {
     const Json config = resolved(c.file, c.settings);
     const Cost cost = total(model_cost(config, c.image));
@@ -54,21 +56,143 @@ TEST(ModelCost, AgreesWithTheModelBuilt) {
        {std::vector<std::string>{"model.depth=16", "model.widen=2", "model.patch=2", "experts.channels=128"},
         {"model.widen=1", "model.patch=1", "moe.experts=16", "experts.channels=64", "experts.kernel=5"},
         {"model.depth=22", "model.widen=1", "moe.blocks=[]"}}) {
-    const Json config = resolved("wrn_pmoe_celeba.toml", settings);
+    const Json config = resolved("pmoe/wrn_pmoe_celeba.toml", settings);
     EXPECT_EQ(total(model_cost(config, image)).parameters, parameters_built(config, image)) << settings[0];
   }
 }
 
+TEST(ModelCost, EveryConfigurationOfAVitAgreesWithTheModelBuilt) {
+  const ImageShape image{3, 56, 56, 10};  // patches of 4, 7 and 8 divide it
+  const std::filesystem::path folder = test::source_path("configs");
+  int64_t counted = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
+    const std::string file = entry.path().lexically_relative(folder).string();
+    const Json config = resolved(file);
+    if (config["model"]["name"] != "vit") continue;
+    EXPECT_EQ(total(model_cost(config, image)).parameters, parameters_built(config, image)) << file;
+    ++counted;
+  }
+  EXPECT_GE(counted, 5);
+}
+
+// 65 tokens of width 64, MLPs of 128. Each of 4 blocks: 65 * 4 * 64² + 2 * 65² * 64 products of attention, 16,640
+// parameters of it and 256 of norms. 2 MLPs of 16,384 products a token and 16,576 parameters, 2 MoE layers of 64 * 8
+// and two such MLPs a token, eight in all.
+TEST(ModelCost, TheDemoByHand) {
+  const Cost cost = total(model_cost(resolved("demo.toml"), {1, 32, 32, 12}));
+  EXPECT_EQ(cost.multiply_adds, 64 * 16 * 64 + 4 * 1605760 + 2 * 65 * 16384 + 2 * 65 * (512 + 2 * 16384) + 64 * 12);
+  EXPECT_EQ(cost.parameters,
+            64 + 65 * 64 + 17 * 64 + 4 * (16640 + 256) + 2 * 16576 + 2 * (512 + 8 * 16576) + 128 + 65 * 12);
+}
+
+TEST(ModelCost, VitsOfOtherShapesAgreeWithTheModelBuilt) {
+  const ImageShape image{1, 16, 24, 5};
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"moe.blocks=[]"},
+                                                   {"model.pool=mean", "model.qkv_bias=false", "model.mlp_ratio=0.7"},
+                                                   {"model.size=tiny", "model.patch=8", "moe.experts=2"},
+                                                   {"moe.hidden=7", "experts.depth=3", "experts.bias=false"},
+                                                   {"moe.shared=2", "moe.shared_hidden=5"},
+                                                   {"moe.shared=1", "experts.name=swiglu"},
+                                                   {"experts.name=swiglu", "experts.bias=true"},
+                                                   {"experts.name=linear"}}) {
+    const Json config = resolved("demo.toml", settings);
+    EXPECT_EQ(total(model_cost(config, image)).parameters, parameters_built(config, image)) << settings[0];
+  }
+}
+
+TEST(ModelCost, VitsWithEachRouterAgreeWithTheModelBuilt) {
+  const ImageShape image{1, 16, 16, 5};
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"softmax_topk"},
+                                                   {"noisy_topk"},
+                                                   {"gshard_top2"},
+                                                   {"switch_top1"},
+                                                   {"cosine", "router.width=24"},
+                                                   {"cosine", "router.learn_temperature=false"},
+                                                   {"sigmoid_bias"},
+                                                   {"dense_softmax"},
+                                                   {"hash"},
+                                                   {"random"},
+                                                   {"round_robin"},
+                                                   {"expert_choice"},
+                                                   {"patch_choice"},
+                                                   {"balanced_batchwise"},
+                                                   {"hierarchical"},
+                                                   {"balanced_hierarchical"},
+                                                   {"per_image"},
+                                                   {"per_image", "router.norm=affine"},
+                                                   {"base"},
+                                                   {"sinkhorn"},
+                                                   {"soft_moe"},
+                                                   {"soft_moe", "router.slots=3", "router.normalize=false"}}) {
+    Config config = Config::from_text("", "");
+    for (const char* setting : {"model.width=16", "model.depth=3", "moe.blocks=[0, -1]", "moe.experts=4"})
+      config.set(setting);
+    config.set("router.name=" + settings[0]);
+    for (size_t i = 1; i < settings.size(); ++i) config.set(settings[i]);
+    const Json all = resolve(config, config_sections());
+    EXPECT_EQ(total(model_cost(all, image)).parameters, parameters_built(all, image)) << settings[0];
+  }
+}
+
+TEST(ModelCost, SizesThatDoNotFitAreTheErrorsOfTheModel) {
+  constexpr ImageShape kGlyph{1, 32, 32, 12};
+  const struct {
+    std::string file;
+    ImageShape image;
+    std::vector<std::string> settings;
+    std::string error;
+  } cases[] = {
+      {"pmoe/joint_mnist.toml", {1, 2, 2, 2}, {}, "[model] patch = 0 does not divide images of 2x2"},
+      {"pmoe/joint_mnist.toml", {1, 30, 30, 2}, {}, "[model] patch = 7 does not divide images of 30x30"},
+      {"pmoe/joint_mnist.toml",
+       kDigits,
+       {"moe.blocks=[1]"},
+       "[moe] blocks: there is no block 1 in a model of 1 blocks"},
+      {"pmoe/joint_mnist.toml", kDigits, {"moe.experts=3"}, "40 filters cannot be shared out among 3 experts"},
+      {"pmoe/wrn.toml", kFace, {"model.depth=12"}, "[model] depth must be 6 n + 4 (10, 16, 22, 28, ...), got 12"},
+      {"pmoe/wrn_pmoe_celeba.toml", {3, 40, 40, 2}, {}, "[model] patch = 4 does not divide the feature map of 10x10"},
+      {"demo.toml", {1, 30, 30, 12}, {}, "[model] patch 4 does not divide images of 30x30"},
+      {"demo.toml", kGlyph, {"model.heads=5"}, "[model] heads 5 does not divide width 64"},
+      {"demo.toml", kGlyph, {"moe.blocks=[4]"}, "[moe] blocks: there is no block 4 in a model of 4 blocks"},
+      {"demo.toml", kGlyph, {"router.k=9"}, "[router] chooses 9 experts per token but [moe] experts is 8"},
+  };
+  for (const auto& c : cases) {
+    const Json config = resolved(c.file, c.settings);
+    const std::string message = testing::message_of<UsageError>([&] { model_cost(config, c.image); });
+    EXPECT_TRUE(message.starts_with(c.error)) << message;
+    EXPECT_EQ(message, testing::message_of<UsageError>([&] { parameters_built(config, c.image); }));
+  }
+}
+
+// Models meet this only with images at hand.
+TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
+  const struct {
+    std::string file;
+    ImageShape image;
+    int64_t patches;
+  } cases[] = {{"pmoe/joint_mnist.toml", kDigits, 16}, {"pmoe/wrn_pmoe_celeba.toml", kFace, 16}};
+  for (const auto& c : cases) {
+    const auto taking = [&](int64_t patches) {
+      return testing::message_of<UsageError>(
+          [&] { model_cost(resolved(c.file, {cat("router.patches=", patches)}), c.image); });
+    };
+    EXPECT_EQ(taking(c.patches), "");
+    EXPECT_EQ(taking(c.patches + 1), cat("[router] patches = ", c.patches + 1, " but an image has ", c.patches,
+                                         " tokens; lower it or use smaller patches"));
+  }
+}
+
 TEST(ModelCost, SaysWhatItDoesNotCount) {
-  Json config = resolved("wrn_pmoe_celeba.toml");
+  Json config = resolved("pmoe/wrn_pmoe_celeba.toml");
   config["router"] = {{"name", "hash"}};
   EXPECT_EQ(
       testing::message_of<UsageError>([&] { model_cost(config, kFace); }),
       "the cost of wide_resnet is counted with router patch_choice and experts norm_conv, not with router hash and "
       "experts norm_conv");
-  config["model"] = {{"name", "vit"}};
+  config["model"] = {{"name", "cnn"}};
   EXPECT_EQ(testing::message_of<UsageError>([&] { model_cost(config, kFace); }),
-            "the cost of vit is not counted; it is for wide_resnet and patch_cnn");
+            "the cost of cnn is not counted; it is for vit, wide_resnet and patch_cnn");
 }
 
 }  // namespace sparsight::model_cost_test

@@ -10,4 +10,5 @@ light_tests(
 torch_tests(
   analysis/explain_test.cpp
   analysis/model_cost_test.cpp
+  analysis/moe_cost_test.cpp
   analysis/vit_cost_test.cpp)

@@ -45,7 +45,7 @@ TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
                        .depth = 2,
                        .mlp_hidden = 32,
                        .patch = 4,
-                       .moe_blocks = {{1, moe}}};
+                       .moe_blocks = {{1, on_units(moe, 13)}}};
   const std::vector<PartCost> parts = vit_cost(shape);
   int64_t all = 0;
   for (const PartCost& part : parts) EXPECT_EQ(part.cost.parameters, parameters_of(*model, part.part)) << part.part;

@@ -14,9 +14,14 @@ void ExpertChoiceOptions::declare(OptionSet& set) {
   set.choice("pool", &pool, {"batch", "image"}, "what an expert chooses from at a time");
 }
 
+at::Tensor tokens_of_each(const at::Tensor& sizes, int64_t experts, double experts_per_token) {
+  constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
+  const double share = experts_per_token / static_cast<double>(experts) * (1 - kRounding);
+  return at::minimum((sizes.to(torch::kDouble) * share).ceil().to(torch::kLong).clamp_min(1), sizes);
+}
+
 Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t groups,
                             double experts_per_token) {
-  constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
   Routing routing;
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
@@ -25,9 +30,7 @@ Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, in
   const at::Tensor ranked = ranked_tokens(routing.scores, groups, valid);
   const at::Tensor sizes = valid.defined() ? valid.reshape({groups, ranked.size(2)}).sum(1)
                                            : at::full({groups}, ranked.size(2), ranked.options());
-  const double share = experts_per_token / static_cast<double>(routing.experts) * (1 - kRounding);
-  const at::Tensor rows = (sizes.to(torch::kDouble) * share).ceil().to(torch::kLong).clamp_min(1);
-  choose_per_expert(routing, ranked, at::minimum(rows, sizes));
+  choose_per_expert(routing, ranked, tokens_of_each(sizes, routing.experts, experts_per_token));
   routing.gate = at_assignments(routing, routing.scores);
   finish_routing(routing);
   return routing;

@@ -16,9 +16,13 @@ struct ExpertChoiceOptions {
   void declare(OptionSet& set);
 };
 
+// Tokens that each expert takes of groups of T tokens: ceil(experts_per_token * T / E), at least 1 and at most T.
+// sizes: int64, of any shape. Returns the same shape.
+at::Tensor tokens_of_each(const at::Tensor& sizes, int64_t experts, double experts_per_token);
+
 // The router's decision for given logits. clean: [N,E] differentiable. valid: [N] bool, or undefined. Each expert takes
-// ceil(experts_per_token * T / E) of the T tokens (without padding) of each of `groups` groups, at least 1 and at most
-// T. Gates are the probabilities of the softmax over experts.
+// tokens_of_each of the tokens (without padding) of each of `groups` groups. Gates are the probabilities of the softmax
+// over experts.
 Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t groups, double experts_per_token);
 
 // With pool = "batch", as published, a token's experts depend on the other images of the batch, in evaluation too; with

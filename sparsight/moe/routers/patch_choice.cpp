@@ -29,6 +29,13 @@ void PatchChoiceOptions::declare(OptionSet& set) {
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the router's initial weights");
 }
 
+void check_patches(const PatchChoiceOptions& options, bool training, int64_t tokens) {
+  const int64_t patches = choices_of(training, options.patches, options.eval_patches);
+  if (patches > tokens)
+    fail_usage("[router] ", training || options.eval_patches == 0 ? "patches" : "eval_patches", " = ", patches,
+               " but an image has ", tokens, " tokens; lower it or use smaller patches");
+}
+
 Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
                            const PatchChoiceOptions& options) {
   Routing routing;
@@ -39,7 +46,7 @@ Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int
   const int64_t per_image = ranked.size(2);
   routing.scores = softmax_over_patches(clean, valid, images, per_image);
   const at::Tensor count = valid.defined() ? valid.reshape({images, per_image}).sum(1).clamp_max(options.patches)
-                                           : at::full({images}, options.patches, ranked.options());
+                                           : at::full({images}, std::min(options.patches, per_image), ranked.options());
   choose_per_expert(routing, ranked, count);
   if (options.gate == "ones") {
     routing.gate = at::ones(routing.token.sizes(), clean.options());
@@ -60,10 +67,7 @@ PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterSh
 Routing PatchChoiceRouter::choose(const RouterInput& input) {
   PatchChoiceOptions options = options_;
   options.patches = choices_of(is_training(), options_.patches, options_.eval_patches);
-  if (options.patches > input.layout.per_image && input.layout.images > 0)
-    fail_usage("[router] ", is_training() || options_.eval_patches == 0 ? "patches" : "eval_patches", " = ",
-               options.patches, " but an image has ", input.layout.per_image,
-               " tokens; lower it or use smaller patches");
+  if (input.tokens.size(0) > 0) check_patches(options_, is_training(), input.layout.per_image);
   return route_patch_choice(router_logits(input.tokens, weight), input.pool.valid, input.layout.images, options);
 }
 

@@ -18,6 +18,9 @@ struct PatchChoiceOptions {
   void declare(OptionSet& set);
 };
 
+// Raises UsageError where an expert is to take more patches than the `tokens` of an image.
+void check_patches(const PatchChoiceOptions& options, bool training, int64_t tokens);
+
 // The router's decision for given logits of whole images. clean: [N,E] differentiable. valid: [N] bool, or undefined;
 // an image with fewer tokens than `patches` gives all it has. gate:
 //   "topl_softmax"  softmax over the patches that the expert took (equation 4), 1 in sum
@@ -37,7 +40,7 @@ class PatchChoiceRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
 
  protected:
-  // Raises UsageError for images with fewer tokens than `patches`, in evaluation eval_patches.
+  // Raises UsageError as check_patches does.
   Routing choose(const RouterInput& input) override;
 
  private:

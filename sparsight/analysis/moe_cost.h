@@ -1,0 +1,16 @@
+// What an MoE layer costs an image, from the sections [moe], [experts] and [router]. Counted as in
+// analysis/layer_cost.h, for training: router.k and not router.eval_k, the noise of routers that have it, and every
+// assignment that the router makes, before capacity. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/analysis/layer_cost.h"
+#include "sparsight/core/options.h"
+#include "sparsight/moe/moe_layer.h"
+
+namespace sparsight {
+
+// resolved: with the sections of read_moe_spec. tokens: of an image, S. Counted are the routers of moe/register_moe.h
+// and experts "mlp", "swiglu" and "linear". Raises UsageError for others, and where the router does not fit the layer.
+Cost moe_cost(const Json& resolved, const MoePlace& place, int64_t tokens);
+
+}  // namespace sparsight
