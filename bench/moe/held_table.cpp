@@ -34,7 +34,7 @@ void print_held_table(const HeldSizes& sizes) {
       "   T    E k |     fp32 |     bf16  faster   error |     int8  faster   error\n");
   for (const int64_t experts : sizes.experts) {
     const ExpertMlpWeights weights = random_weights(experts);
-    const HeldExperts bf16 = hold_experts(weights, HeldType::bf16), int8 = hold_experts(weights, HeldType::int8);
+    const HeldExperts bf16 = hold_experts(weights, WeightType::bf16), int8 = hold_experts(weights, WeightType::int8);
     for (const int64_t k : sizes.k)
       for (const int64_t tokens : sizes.tokens) {
         if (tokens > kSmallBatch) continue;

@@ -172,7 +172,7 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
   for (const int64_t experts : settings.experts) {
     ExpertMlpWeights weights = random_weights(experts);
     for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->requires_grad_(true);
-    const HeldExperts held = hold_experts(weights, HeldType::fp32);
+    const HeldExperts held = hold_experts(weights, WeightType::fp32);
     for (const int64_t k : settings.k)
       for (const int64_t tokens : settings.tokens) {
         const Size size{tokens, experts, k};

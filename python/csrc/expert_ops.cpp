@@ -81,13 +81,15 @@ std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool 
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> moe_mlp_backward(
-    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate) {
+    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate,
+    bool need_weights) {
   const c10::AutoGradMode no_grad(false);
   const Prepared in = prepare(call);
   if (grad.sizes() != call.tokens.sizes() || grad.scalar_type() != call.tokens.scalar_type())
     fail("the gradient of the experts' output has the shape of tokens, ", call.tokens.sizes(), "; got ", grad.sizes());
-  const ExpertMlpGradients out = expert_mlp_backward(grad.contiguous(), in.tokens, in.rows, in.weights, in.activation,
-                                                     before.narrow(0, 0, in.order.size(0)), {need_tokens, need_gate});
+  const ExpertMlpGradients out =
+      expert_mlp_backward(grad.contiguous(), in.tokens, in.rows, in.weights, in.activation,
+                          before.narrow(0, 0, in.order.size(0)), {need_tokens, need_gate, need_weights});
   at::Tensor gate;
   if (need_gate)
     gate = torch::zeros({call.gate.numel()}, call.gate.options())

@@ -31,6 +31,7 @@ std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool 
 
 // Gradients of tokens, gate, w1, b1, w2, b2; [0] for what is not there or not needed.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> moe_mlp_backward(
-    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate);
+    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate,
+    bool need_weights);
 
 }  // namespace sparsight::python

@@ -16,7 +16,7 @@ using ForwardSignature = Kept(const Tensor&, const Tensor&, const Tensor&, const
                               bool);
 using BackwardSignature = Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                     const OptionalTensor&, const Tensor&, const OptionalTensor&, Text,
-                                    const OptionalTensor&, const OptionalTensor&, const Tensor&, bool, bool);
+                                    const OptionalTensor&, const OptionalTensor&, const Tensor&, bool, bool, bool);
 
 Kept mlp_forward(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const Tensor& w1,
                  const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2, Text activation,
@@ -29,10 +29,10 @@ Kept mlp_forward(const Tensor& tokens, const Tensor& expert, const Tensor& gate,
 Gradients mlp_backward(const Tensor& grad, const Tensor& tokens, const Tensor& expert, const Tensor& gate,
                        const Tensor& w1, const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2,
                        Text activation, const OptionalTensor& token, const OptionalTensor& kept, const Tensor& before,
-                       bool need_tokens, bool need_gate) {
+                       bool need_tokens, bool need_gate, bool need_weights) {
   return with_python_errors([&] {
     return moe_mlp_backward(grad, {tokens, expert, gate, w1, b1, w2, b2, activation, token, kept}, before, need_tokens,
-                            need_gate);
+                            need_gate, need_weights);
   });
 }
 
@@ -65,17 +65,20 @@ class MoeMlpFunction : public torch::autograd::Function<MoeMlpFunction> {
     const std::string activation = context->saved_data["activation"].toStringRef();
     static const auto op = operator_of<BackwardSignature>("sparsight::moe_mlp_backward");
     const bool need_tokens = context->needs_input_grad(0), need_gate = context->needs_input_grad(2);
+    bool need_weights = false;
+    for (size_t edge = 3, i = 3; i < 7; ++i)
+      if (s[i].defined()) need_weights = context->needs_input_grad(edge++) || need_weights;
     const auto [tokens, gate, w1, b1, w2, b2] =
         op.call(grads[0], s[0], s[1], s[2], s[3], optional(s[4]), s[5], optional(s[6]), activation, optional(s[7]),
-                optional(s[8]), s[9], need_tokens, need_gate);
+                optional(s[8]), s[9], need_tokens, need_gate, need_weights);
     const auto where = [](bool there, const Tensor& x) { return there ? x : Tensor(); };
     return {where(need_tokens, tokens),
             {},
             where(need_gate, gate),
-            w1,
-            where(s[4].defined(), b1),
-            w2,
-            where(s[6].defined(), b2),
+            where(need_weights, w1),
+            where(need_weights && s[4].defined(), b1),
+            where(need_weights, w2),
+            where(need_weights && s[6].defined(), b2),
             {},
             {},
             {}};
@@ -140,7 +143,8 @@ TORCH_LIBRARY(sparsight, m) {
       "str activation, Tensor? token, Tensor? kept, bool keep) -> (Tensor out, Tensor before)");
   m.def(
       "moe_mlp_backward(Tensor grad, Tensor tokens, Tensor expert, Tensor gate, Tensor w1, Tensor? b1, Tensor w2, "
-      "Tensor? b2, str activation, Tensor? token, Tensor? kept, Tensor before, bool need_tokens, bool need_gate) -> "
+      "Tensor? b2, str activation, Tensor? token, Tensor? kept, Tensor before, bool need_tokens, bool need_gate, "
+      "bool need_weights=True) -> "
       "(Tensor tokens, Tensor gate, Tensor w1, Tensor b1, Tensor w2, Tensor b2)");
   m.def(
       "router_after_step(str config, int dim, Tensor[] weights, Tensor[] scores, Tensor[] chosen_count, "

@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/no_second_derivative.h"
 
 namespace sparsight::python {
 
@@ -28,18 +29,17 @@ auto with_python_errors(const Run& run) {
   }
 }
 
-inline void no_second_derivative() {
-  if (at::GradMode::is_enabled())
-    fail("MoE layers have no second derivative; do not create a graph of the backward pass");
-}
-
 // An operator by its name, to be called below autograd.
 template <class Signature>
 auto operator_of(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
+// Whether a graph is wanted. Raises Error for what forward-mode differentiation (torch.func.jvp) runs on.
 inline bool needs_graph(TensorList tensors) {
+  for (const Tensor& t : tensors)
+    if (t.defined() && t._fw_grad(/*level=*/0).defined())
+      fail("MoE layers have no forward-mode derivative; use reverse mode");
   if (!at::GradMode::is_enabled()) return false;
   for (const Tensor& t : tensors)
     if (t.defined() && t.requires_grad()) return true;

@@ -4,17 +4,13 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/experts/recompute.h"
+#include "sparsight/ops/no_second_derivative.h"
 
 namespace sparsight {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-void no_second_derivative() {
-  if (at::GradMode::is_enabled())
-    fail("MoE layers have no second derivative; do not create a graph of the backward pass");
-}
 
 void save_map(AutogradContext* context, const RowMap& map) {
   context->saved_data["tokens"] = map.tokens;

@@ -54,9 +54,9 @@ class Experts : public torch::nn::Module {
   // forward(), recomputed in the backward pass where the experts are made so.
   at::Tensor apply_rows(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws = {});
 
-  // Holds the experts for inference in this type (ops/held_experts.h); false where this kind cannot. From then on their
-  // weights are no parameters any more: there are no gradients, no training and no second time.
-  virtual bool hold(HeldType) { return false; }
+  // Holds the experts for inference in this type (ops/held_experts.h); false where this kind cannot. From then on the
+  // parameters of their weights are empty: there are no gradients, no training and no second time.
+  virtual bool hold(WeightType) { return false; }
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
   // gathers the rows, calls forward() and combines; a kind with a kernel for all three takes over here. random: while

@@ -42,7 +42,7 @@ class MoeLayer : public torch::nn::Module {
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
   // Holds the experts, and those that are shared, for inference; false if it could not with the routed ones.
-  bool hold(HeldType type);
+  bool hold(WeightType type);
 
  private:
   // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
@@ -62,7 +62,7 @@ class MoeLayer : public torch::nn::Module {
 };
 
 // Holds the experts of the model's MoE layers for inference: see Experts::hold(). Returns of how many layers.
-int64_t hold_experts(torch::nn::Module& model, HeldType type);
+int64_t hold_experts(torch::nn::Module& model, WeightType type);
 
 // Whether some router of the model learns from routings; else nobody need keep them until the step ends.
 bool learns_from_routings(const torch::nn::Module& model);

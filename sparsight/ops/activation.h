@@ -6,9 +6,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace sparsight {
+#include "sparsight/ops/kernel_types.h"
 
-enum class Activation { gelu, relu, silu, gelu_tanh };
+namespace sparsight {
 
 // The names that parse_activation knows: "gelu" (exact, by erf), "relu", "silu", "gelu_tanh" (gelu's
 // approximation by tanh).

@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
+#include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 
@@ -41,15 +42,18 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    if (at::GradMode::is_enabled())
-      fail("experts have no second derivative; do not create a graph of the backward pass");
+    no_second_derivative();
     const auto saved = context->get_saved_variables();
     const ExpertRows rows{{context->saved_data["tokens"].toInt(), saved[8], saved[9], saved[10]}, saved[7], saved[1]};
     const bool has_gate = saved[1].defined();
+    size_t edge = has_gate ? 2 : 1;
+    bool needs_weights = false;
+    for (size_t i = 2; i < 6; ++i)
+      if (saved[i].defined()) needs_weights = context->needs_input_grad(edge++) || needs_weights;
     const ExpertMlpGradients out =
         expert_mlp_backward(grads[0].contiguous(), saved[0], rows, {saved[2], saved[3], saved[4], saved[5]},
                             static_cast<Activation>(context->saved_data["activation"].toInt()), saved[6],
-                            {context->needs_input_grad(0), has_gate && context->needs_input_grad(1)});
+                            {context->needs_input_grad(0), has_gate && context->needs_input_grad(1), needs_weights});
     const ExpertMlpWeights& w = out.weights;
     return {out.tokens, {}, out.gate, w.w1, w.b1, w.w2, w.b2, {}, {}};
   }

@@ -49,12 +49,13 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                               Activation activation, at::Tensor* before);
 
+// Undefined unless asked for.
 struct ExpertMlpGradients {
-  at::Tensor tokens, gate;  // undefined unless asked for
+  at::Tensor tokens, gate;
   ExpertMlpWeights weights;
 };
 struct ExpertMlpNeeds {
-  bool tokens = true, gate = true;
+  bool tokens = true, gate = true, weights = true;
 };
 // grad: [N,D], of the result. before: from the forward pass, or undefined to compute it again.
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,

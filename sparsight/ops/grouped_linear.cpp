@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/grouped_linear.h"
+#include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 
@@ -27,12 +28,12 @@ class GroupedLinear : public torch::autograd::Function<GroupedLinear> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    if (at::GradMode::is_enabled())
-      fail("experts have no second derivative; do not create a graph of the backward pass");
+    no_second_derivative();
     const auto saved = context->get_saved_variables();
     const GroupedLinearGradients out =
-        grouped_linear_backward(grads[0].contiguous(), saved[0], saved[1], saved[2], context->needs_input_grad(0),
-                                context->saved_data["bias"].toBool());
+        grouped_linear_backward(grads[0].contiguous(), saved[0], saved[1], saved[2],
+                                {context->needs_input_grad(0), context->needs_input_grad(2),
+                                 context->saved_data["bias"].toBool() && context->needs_input_grad(3)});
     return {out.rows, {}, out.weight, out.bias};
   }
 };
@@ -70,11 +71,11 @@ at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offs
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
-                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
-                                               bool need_bias) {
-  if (!rows.is_cpu()) return off_cpu::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
-  return has_linear_kernels(rows) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias)
-                                  : ref::grouped_linear_backward(grad, rows, offsets, weight, need_rows, need_bias);
+                                               const at::Tensor& offsets, const at::Tensor& weight,
+                                               GroupedLinearNeeds needs) {
+  if (!rows.is_cpu()) return off_cpu::grouped_linear_backward(grad, rows, offsets, weight, needs);
+  return has_linear_kernels(rows) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, needs)
+                                  : ref::grouped_linear_backward(grad, rows, offsets, weight, needs);
 }
 
 }  // namespace sparsight

@@ -15,16 +15,19 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 
 // The same without autograd. Tensors are contiguous, of the weight itself or its transpose [E,O,I]: sums then run along
 // what lies together.
-struct GroupedLinearGradients {
-  at::Tensor rows;    // [R,I]; undefined unless asked for
-  at::Tensor weight;  // [E,I,O]
-  at::Tensor bias;    // [E,O]; undefined without a bias
+struct GroupedLinearGradients {  // undefined unless asked for
+  at::Tensor rows;               // [R,I]
+  at::Tensor weight;             // [E,I,O]
+  at::Tensor bias;               // [E,O]
+};
+struct GroupedLinearNeeds {
+  bool rows = true, weight = true, bias = true;
 };
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias);
 // grad: [R,O], of the result.
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
-                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
-                                               bool need_bias);
+                                               const at::Tensor& offsets, const at::Tensor& weight,
+                                               GroupedLinearNeeds needs);
 
 }  // namespace sparsight

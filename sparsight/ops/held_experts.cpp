@@ -31,16 +31,13 @@ at::Tensor own_bias(const at::Tensor& bias) {
 }
 
 cpu::HeldLayout layout_of(const HeldExperts& held) {
-  const cpu::WeightType type = held.type == HeldType::fp32   ? cpu::WeightType::fp32
-                               : held.type == HeldType::bf16 ? cpu::WeightType::bf16
-                                                             : cpu::WeightType::int8;
-  return (held.order == HeldOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(type, held.width, held.hidden);
+  return (held.order == HeldOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(held.type, held.width, held.hidden);
 }
 
 HeldOrder best_order(const HeldExperts& held) {
   if (!held.weights.w1.is_cpu()) return HeldOrder::plain;
   if (active_isa() != Isa::amx) return HeldOrder::panels;
-  if (held.type == HeldType::fp32) return HeldOrder::plain;
+  if (held.type == WeightType::fp32) return HeldOrder::plain;
   return cpu::fits_tiles(held.width) ? HeldOrder::tiles : HeldOrder::panels;
 }
 
@@ -74,16 +71,16 @@ HeldExperts in_panels(const HeldExperts& held) {
 
 }  // namespace
 
-const std::vector<std::string>& held_type_names() {
+const std::vector<std::string>& weight_type_names() {
   static const std::vector<std::string> names{"fp32", "bf16", "int8"};  // in the order of the enumeration
   return names;
 }
 
-HeldType parse_held_type(const std::string& name) {
-  return static_cast<HeldType>(position_of(name, held_type_names(), "type to hold experts in"));
+WeightType parse_weight_type(const std::string& name) {
+  return static_cast<WeightType>(position_of(name, weight_type_names(), "type to hold experts in"));
 }
 
-HeldExperts hold_experts(const ExpertMlpWeights& w, HeldType type) {
+HeldExperts hold_experts(const ExpertMlpWeights& w, WeightType type) {
   if (w.w1.scalar_type() != at::kFloat) fail("experts are held from fp32 weights, got ", w.w1.scalar_type());
   check_weights(w, at::kFloat, w.w1.device());
   const at::NoGradGuard no_grad;
@@ -93,13 +90,13 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, HeldType type) {
   held.width = w.w1.size(1);
   held.hidden = w.w1.size(2);
   held.weights = {{}, own_bias(w.b1), {}, own_bias(w.b2)};
-  if (type == HeldType::int8) {
+  if (type == WeightType::int8) {
     held.scale1 = channel_scale(w.w1);
     held.scale2 = channel_scale(w.w2);
     held.weights.w1 = to_int8(w.w1, held.scale1);
     held.weights.w2 = to_int8(w.w2, held.scale2);
   } else {
-    const at::ScalarType stored = type == HeldType::bf16 ? at::kBFloat16 : at::kFloat;
+    const at::ScalarType stored = type == WeightType::bf16 ? at::kBFloat16 : at::kFloat;
     held.weights.w1 = w.w1.detach().to(stored).contiguous();
     held.weights.w2 = w.w2.detach().to(stored).contiguous();
   }
@@ -110,7 +107,7 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, HeldType type) {
 ExpertMlpWeights released_experts(const HeldExperts& held) {
   const ExpertMlpWeights w = plain(held).weights;
   const at::Tensor w1 = w.w1.to(at::kFloat), w2 = w.w2.to(at::kFloat);
-  if (held.type != HeldType::int8) return {w1, w.b1, w2, w.b2};
+  if (held.type != WeightType::int8) return {w1, w.b1, w2, w.b2};
   return {w1 * held.scale1.unsqueeze(1), w.b1, w2 * held.scale2.unsqueeze(1), w.b2};
 }
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/kernel_types.h"
 
 namespace sparsight {
 
-enum class HeldType { fp32, bf16, int8 };
-// The names that parse_held_type knows: "fp32", "bf16", "int8".
-const std::vector<std::string>& held_type_names();
-HeldType parse_held_type(const std::string& name);  // raises UsageError for an unknown name
+// The names that parse_weight_type knows: "fp32", "bf16", "int8".
+const std::vector<std::string>& weight_type_names();
+WeightType parse_weight_type(const std::string& name);  // raises UsageError for an unknown name
 
 enum class HeldOrder {
   plain,   // as they came
@@ -26,7 +26,7 @@ enum class HeldOrder {
 // For each expert 8 D F bytes of weights (fp32), 4 D F (bf16), or 2 D F and 4 (D + F) of scales (int8), and the biases.
 // In panels D and F count as multiples of 16, in tiles as multiples of 32 (bf16) or 64 (int8).
 struct HeldExperts {
-  HeldType type = HeldType::fp32;
+  WeightType type = WeightType::fp32;
   HeldOrder order = HeldOrder::plain;
   int64_t experts = 0, width = 0, hidden = 0;  // E, D, F
   ExpertMlpWeights weights;  // w1 and w2 of the type if their order is plain, undefined otherwise; biases fp32
@@ -39,7 +39,7 @@ struct HeldExperts {
 // weights: fp32. The order is that which the active level of ops/cpu/isa.h reads fastest: tiles of bf16 and int8 and
 // plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere. Held experts compute at every other
 // level too, but tiles are turned into panels in each call there.
-HeldExperts hold_experts(const ExpertMlpWeights& weights, HeldType type);
+HeldExperts hold_experts(const ExpertMlpWeights& weights, WeightType type);
 // The fp32 weights that `held` stands for.
 ExpertMlpWeights released_experts(const HeldExperts& held);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -57,6 +58,11 @@ void fill(at::Tensor& out, const RandomStream& stream, uint64_t first, const Con
                              [&] { fill_blocks(out.data_ptr<scalar_t>(), out.numel(), stream, first, convert); });
 }
 
+template <class T>
+T largest_below(double low, double high) {
+  return std::nextafter(static_cast<T>(high), static_cast<T>(low));
+}
+
 }  // namespace
 
 void fill_normal(at::Tensor& out, const RandomStream& stream, double mean, double std, uint64_t first) {
@@ -68,8 +74,11 @@ void fill_normal(at::Tensor& out, const RandomStream& stream, double mean, doubl
 }
 
 void fill_uniform(at::Tensor& out, const RandomStream& stream, double low, double high, uint64_t first) {
+  // 32 bits may round up to `high` in fp32.
+  const std::pair<float, double> most{largest_below<float>(low, high), largest_below<double>(low, high)};
   fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
-    for (int i = 0; i < 4; ++i) values[i] = static_cast<T>(low + (high - low) * (words[i] * 0x1p-32));
+    for (int i = 0; i < 4; ++i)
+      values[i] = std::min(std::get<T>(most), static_cast<T>(low + (high - low) * (words[i] * 0x1p-32)));
   });
 }
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
+#include "sparsight/core/shuffle.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/grouped_linear.h"
 
@@ -15,8 +16,7 @@ constexpr int64_t kChunk = 256;  // samples routed or evaluated at once
 
 at::Tensor shuffled(at::Tensor samples, const RandomStream& stream) {
   RandomStream random = stream;
-  auto* const ids = samples.mutable_data_ptr<int64_t>();
-  for (int64_t i = samples.size(0) - 1; i > 0; --i) std::swap(ids[i], ids[random.below(i + 1)]);
+  shuffle(std::span(samples.mutable_data_ptr<int64_t>(), static_cast<size_t>(samples.size(0))), random);
   return samples;
 }
 
@@ -130,7 +130,8 @@ HeadLoss PatchSgd::step(const at::Tensor& samples) {
   HeadLoss head = two_layer_head({parts_.experts->w2, taken.gate, data_.labels.index_select(0, samples),
                                   static_cast<double>(model_->divisor(each, data_.patches))},
                                  hidden);
-  const at::Tensor grad_w1 = grouped_linear_backward(hidden, taken.rows, offsets, w1, false, false).weight;
+  const at::Tensor grad_w1 =
+      grouped_linear_backward(hidden, taken.rows, offsets, w1, {.rows = false, .bias = false}).weight;
   if (taken.gate.defined() && parts_.router->options().gate == "topl_softmax") {  // equation 26
     const at::Tensor grad_score = taken.gate * (head.grad_gate - (taken.gate * head.grad_gate).sum(2, true));
     at::Tensor by_patch = at::zeros({experts, taken.patches.size(0)}, hidden.options());

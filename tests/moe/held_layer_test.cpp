@@ -40,21 +40,21 @@ TEST(HeldLayer, GivesTheSameAnswersInFp32AndCloseOnesInFewerBits) {
   const torch::NoGradGuard no_grad;
   const at::Tensor tokens = some_tokens();
   for (const int64_t shared : {0, 1})
-    for (const HeldType type : {HeldType::fp32, HeldType::bf16, HeldType::int8}) {
+    for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::int8}) {
       const auto layer = layer_of("mlp", shared);
       const at::Tensor before = answer(*layer, tokens);
       EXPECT_EQ(hold_experts(*layer, type), 1);
       const at::Tensor held = answer(*layer, tokens);
-      EXPECT_EQ(torch::equal(held, before), type == HeldType::fp32);
+      EXPECT_EQ(torch::equal(held, before), type == WeightType::fp32);
       EXPECT_LT((held - before).abs().max().item<double>(), 0.03 * before.abs().max().item<double>());
     }
 }
 
 TEST(HeldLayer, GivesItsParametersUpAndRefusesGradients) {
   const auto layer = layer_of("mlp", 0);
-  EXPECT_EQ(hold_experts(*layer, HeldType::fp32), 1);
+  EXPECT_EQ(hold_experts(*layer, WeightType::fp32), 1);
   EXPECT_EQ(layer->named_parameters().find("experts.w1")->numel(), 0);
-  EXPECT_EQ(hold_experts(*layer, HeldType::int8), 0);
+  EXPECT_EQ(hold_experts(*layer, WeightType::int8), 0);
   const auto refusal = [&] { return testing::message_of([&] { answer(*layer, some_tokens().requires_grad_(true)); }); };
   EXPECT_NE(refusal().find("held for inference"), std::string::npos);
   layer->train();
@@ -65,7 +65,7 @@ TEST(HeldLayer, KindsThatCannotBeHeldStayAsTheyAre) {
   const torch::NoGradGuard no_grad;
   const auto layer = layer_of("swiglu", 0);
   const at::Tensor before = answer(*layer, some_tokens());
-  EXPECT_EQ(hold_experts(*layer, HeldType::fp32), 0);
+  EXPECT_EQ(hold_experts(*layer, WeightType::fp32), 0);
   EXPECT_TRUE(torch::equal(answer(*layer, some_tokens()), before));
 }
 

@@ -29,8 +29,7 @@ TEST(CpuKernels, GeluIsAccurateToAFewUnitsInTheLastPlace) {
   slope.resize(x.size());
   for (const std::string& name : isa_names()) {
     set_isa(name);
-    cpu::kernels().activate(static_cast<int>(Activation::gelu), x.data(), y.data(), slope.data(),
-                            static_cast<int64_t>(x.size()));
+    cpu::kernels().activate(Activation::gelu, x.data(), y.data(), slope.data(), static_cast<int64_t>(x.size()));
     double worst = 0, worst_slope = 0;
     for (size_t i = 0; i < x.size(); ++i) {
       const double unit = std::max(std::abs(0.5 * x[i]), 1e-30) * std::ldexp(1.0, -23);
@@ -53,8 +52,7 @@ TEST(CpuKernels, GeluTanhFollowsItsFormula) {
   std::vector<float> y(x.size()), slope(x.size());
   for (const std::string& name : isa_names()) {
     set_isa(name);
-    cpu::kernels().activate(static_cast<int>(Activation::gelu_tanh), x.data(), y.data(), slope.data(),
-                            static_cast<int64_t>(x.size()));
+    cpu::kernels().activate(Activation::gelu_tanh, x.data(), y.data(), slope.data(), static_cast<int64_t>(x.size()));
     for (size_t i = 0; i < x.size(); ++i) {
       EXPECT_NEAR(y[i], formula(x[i]), 1e-6 * std::max(1.0, std::abs(formula(x[i])))) << name << " " << x[i];
       EXPECT_NEAR(slope[i], (formula(x[i] + 1e-5) - formula(x[i] - 1e-5)) / 2e-5, 2e-6) << name << " " << x[i];
@@ -70,7 +68,7 @@ TEST(CpuKernels, ActivationsPassNanAndKeepTheirLimits) {
     set_isa(name);
     for (const Activation activation : {Activation::gelu, Activation::relu, Activation::silu, Activation::gelu_tanh}) {
       std::vector<float> y(5), slope(5);
-      cpu::kernels().activate(static_cast<int>(activation), x.data(), y.data(), slope.data(), 5);
+      cpu::kernels().activate(activation, x.data(), y.data(), slope.data(), 5);
       EXPECT_TRUE(std::isnan(y[0]) && std::isnan(slope[0])) << name;
       EXPECT_EQ(y[1], inf) << name;
       EXPECT_NEAR(y[2], 0, 1e-30) << name;

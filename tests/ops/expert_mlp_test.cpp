@@ -72,7 +72,7 @@ TEST(ExpertMlp, AgreesWithTheReferenceAtEveryLevelAndShape) {
     uint64_t seed = 1;
     for (const Sizes& s : odd_sizes())
       for (const bool bias : {true, false}) {
-        const auto activation = static_cast<Activation>(seed % 3);
+        const auto activation = static_cast<Activation>(seed % activation_names().size());
         const Case c = random_case(s, seed++, torch::kFloat, bias);
         const auto want = expected(c, activation);
         const std::string what = cat(level, ", case ", seed - 1);
@@ -104,6 +104,42 @@ TEST(ExpertMlp, ExpertsWithManyFewAndNoRowsMeetInOneCall) {
     for (const bool keep : {true, false})
       expect_close(on_kernels(c, Activation::gelu, keep), expected(c, Activation::gelu), level);
   });
+}
+
+TEST(ExpertMlp, FrozenWeightsChangeNoBitOfTheOtherGradients) {
+  at_each_level([](const std::string& level) {
+    Case c = random_case({330, 4, 1, 40, 900}, 3);
+    c.rows = route(torch::arange(330, torch::kLong).unsqueeze(1).floor_divide(200), torch::ones({330}, torch::kBool), 4, 5, torch::kFloat);
+    for (const bool keep : {true, false}) {
+      const auto gradients = [&](bool frozen) {
+        const auto leaf = [&](const at::Tensor& x, bool learns) { return x.detach().clone().requires_grad_(learns); };
+        const ExpertMlpWeights w{leaf(c.weights.w1, !frozen), leaf(c.weights.b1, !frozen), leaf(c.weights.w2, !frozen),
+                                 leaf(c.weights.b2, !frozen)};
+        const at::Tensor tokens = leaf(c.tokens, true);
+        ExpertRows rows = c.rows;
+        rows.gate = leaf(c.rows.gate, true);
+        expert_mlp(tokens, rows, w, {.recompute = !keep}).backward(c.pull);
+        EXPECT_EQ(w.w1.grad().defined(), !frozen) << level;
+        EXPECT_EQ(w.b2.grad().defined(), !frozen) << level;
+        return std::pair{tokens.grad(), rows.gate.grad()};
+      };
+      const auto learning = gradients(false), frozen = gradients(true);
+      EXPECT_TRUE(torch::equal(learning.first, frozen.first)) << level;
+      EXPECT_TRUE(torch::equal(learning.second, frozen.second)) << level;
+    }
+  });
+}
+
+TEST(ExpertMlp, OneWeightThatLearnsHasItsGradient) {
+  const Case c = random_case({50, 4, 2, 16, 20}, 3);
+  for (const bool bias : {true, false}) {
+    ExpertMlpWeights w = c.weights;
+    if (!bias) w.b1 = w.b2 = at::Tensor();
+    w.w2 = w.w2.detach().clone().requires_grad_(true);
+    expert_mlp(c.tokens, c.rows, w, {}).backward(c.pull);
+    const at::Tensor want = cpu::expert_mlp_backward(c.pull, c.tokens, c.rows, w, Activation::gelu, {}, {}).weights.w2;
+    EXPECT_TRUE(torch::equal(w.w2.grad(), want)) << bias;
+  }
 }
 
 TEST(ExpertMlp, HasTheSameBitsForAnyNumberOfThreads) {

@@ -33,7 +33,7 @@ std::vector<at::Tensor> listed(const at::Tensor& out, const GroupedLinearGradien
 
 std::vector<at::Tensor> on_kernels(const Example& e) {
   return listed(cpu::grouped_linear_forward(e.rows, e.offsets, e.weight, e.bias),
-                cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, true, true));
+                cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {}));
 }
 
 }  // namespace
@@ -47,10 +47,9 @@ TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
          {std::tuple{0, 5, 3}, {1, 1, 1}, {7, 33, 50}, {100, 385, 97}, {900, 64, 32}, {650, 97, 400}, {40, 800, 7}}) {
       Example e(count, inputs, outputs);
       using test::as_double;
-      const std::vector<at::Tensor> want =
-          listed(ref::grouped_linear_forward(as_double(e.rows), e.offsets, as_double(e.weight), as_double(e.bias)),
-                 ref::grouped_linear_backward(as_double(e.pull), as_double(e.rows), e.offsets, as_double(e.weight),
-                                              true, true));
+      const std::vector<at::Tensor> want = listed(
+          ref::grouped_linear_forward(as_double(e.rows), e.offsets, as_double(e.weight), as_double(e.bias)),
+          ref::grouped_linear_backward(as_double(e.pull), as_double(e.rows), e.offsets, as_double(e.weight), {}));
       const std::vector<int64_t> terms{inputs + 1, outputs, count, count};
       for (const bool transposed : {false, true}) {  // how the weight lies
         if (transposed) e.weight = e.weight.mT().contiguous().mT();
@@ -61,6 +60,22 @@ TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
       }
     }
   });
+}
+
+TEST(GroupedLinear, ComputesTheGradientsThatAreAskedFor) {
+  const Example e(90, 40, 33);
+  const GroupedLinearGradients all = cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {});
+  for (const bool weight : {true, false})
+    for (const bool bias : {true, false})
+      for (const auto backward : {cpu::grouped_linear_backward, ref::grouped_linear_backward}) {
+        const GroupedLinearGradients some =
+            backward(e.pull, e.rows, e.offsets, e.weight, {.weight = weight, .bias = bias});
+        EXPECT_TRUE(torch::allclose(some.rows, all.rows, 1e-5, 1e-4));
+        EXPECT_EQ(some.weight.defined(), weight);
+        EXPECT_EQ(some.bias.defined(), bias);
+        if (weight) EXPECT_TRUE(torch::allclose(some.weight, all.weight, 1e-5, 1e-4));
+        if (bias) EXPECT_TRUE(torch::allclose(some.bias, all.bias, 1e-5, 1e-4));
+      }
 }
 
 TEST(GroupedLinear, HasTheSameBitsForAnyNumberOfThreads) {

@@ -33,8 +33,8 @@ inline at::Tensor exact_result(const Exact& e, Activation activation) {
 inline at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ? x.abs().pow(p) : x; }
 
 // Whether the level in use rounds rows of tokens too, and the hidden layer.
-inline bool rounds_rows(HeldType type) {
-  return type == HeldType::int8 || (type == HeldType::bf16 && active_isa() == Isa::amx);
+inline bool rounds_rows(WeightType type) {
+  return type == WeightType::int8 || (type == WeightType::bf16 && active_isa() == Isa::amx);
 }
 
 // How far products with rounded rows may be from exact ones: [N,D]. They round the rows x of tokens and the active
@@ -47,10 +47,10 @@ inline bool rounds_rows(HeldType type) {
 // products are too, by as much again. 2^-22 (n + 8) of the sum of magnitudes covers these and the activation.
 // p = 1 adds magnitudes: the worst that can be. p = 2 adds squares: the error that is to be expected, for roundings are
 // independent and spread evenly over a unit, of a standard deviation of 1/sqrt 3 of the half unit.
-inline at::Tensor held_error(const Exact& e, HeldType type, Activation activation, double p) {
+inline at::Tensor held_error(const Exact& e, WeightType type, Activation activation, double p) {
   const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
     const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
-    if (type == HeldType::bf16) return power_of(values * (even * std::ldexp(1.0, -8)), p);
+    if (type == WeightType::bf16) return power_of(values * (even * std::ldexp(1.0, -8)), p);
     const at::Tensor step = values.numel() > 0 ? values.abs().amax(1, true) / 32639 : values;
     return power_of(step * (even * 0.501), p).expand_as(values).contiguous();
   };
@@ -70,7 +70,7 @@ inline at::Tensor held_error(const Exact& e, HeldType type, Activation activatio
 }
 
 // Passes where `got`, computed at the level in use, is within the worst that can be.
-inline ::testing::AssertionResult within_held_error(const at::Tensor& got, const Exact& e, HeldType type,
+inline ::testing::AssertionResult within_held_error(const at::Tensor& got, const Exact& e, WeightType type,
                                                     Activation activation) {
   const at::Tensor want = exact_result(e, activation);
   if (got.sizes() != want.sizes())

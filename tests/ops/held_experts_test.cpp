@@ -26,7 +26,7 @@ using test::route;
 using test::Sizes;
 using test::within_held_error;
 
-constexpr HeldType kTypes[] = {HeldType::fp32, HeldType::bf16, HeldType::int8};
+constexpr WeightType kTypes[] = {WeightType::fp32, WeightType::bf16, WeightType::int8};
 
 void expect_close(const at::Tensor& got, const Case& c, const HeldExperts& held, Activation activation,
                   const std::string& what) {
@@ -48,8 +48,8 @@ TEST(HeldExperts, ComputeWithTheWeightsTheyStandFor) {
   at_each_level([](const std::string& level) {
     uint64_t seed = 1;
     for (const Sizes& s : odd_sizes())
-      for (const HeldType type : kTypes) {
-        const auto activation = static_cast<Activation>(seed % 3);
+      for (const WeightType type : kTypes) {
+        const auto activation = static_cast<Activation>(seed % activation_names().size());
         const Case c = random_case(s, seed, torch::kFloat, seed % 5 > 1);
         const HeldExperts held = hold_experts(c.weights, type);
         expect_close(held_experts(c.tokens, c.rows, held, activation), c, held, activation,
@@ -71,7 +71,7 @@ TEST(HeldExperts, AreExactInBf16OnSmallWholeNumbers) {
                    whole_numbers({s.experts, s.hidden}, seed * 10 + 2, 3),
                    whole_numbers({s.experts, s.hidden, s.width}, seed * 10 + 3, 1),
                    whole_numbers({s.experts, s.width}, seed * 10 + 4, 3)};
-      const HeldExperts held = hold_experts(c.weights, HeldType::bf16);
+      const HeldExperts held = hold_experts(c.weights, WeightType::bf16);
       const Exact e = exact(c, held);
       EXPECT_TRUE(torch::equal(as_double(held_experts(c.tokens, c.rows, held, Activation::relu)),
                                exact_result(e, Activation::relu)))
@@ -86,7 +86,7 @@ TEST(HeldExperts, GiveTheBitsOfTheirWeightsInFp32) {
     uint64_t seed = 1;
     for (const Sizes& s : odd_sizes()) {
       const Case c = random_case(s, seed, torch::kFloat, seed % 3 > 0);
-      const HeldExperts held = hold_experts(c.weights, HeldType::fp32);
+      const HeldExperts held = hold_experts(c.weights, WeightType::fp32);
       EXPECT_TRUE(torch::equal(held_experts(c.tokens, c.rows, held, Activation::gelu),
                                expert_mlp(c.tokens, c.rows, c.weights, {})))
           << level << ", case " << seed;
@@ -98,7 +98,7 @@ TEST(HeldExperts, GiveTheBitsOfTheirWeightsInFp32) {
 // Packed at one level, read at another.
 TEST(HeldExperts, ComputeAtEveryLevelWhereverTheyWerePacked) {
   const Case c = random_case({50, 3, 2, 100, 800}, 5);
-  for (const HeldType type : kTypes) {
+  for (const WeightType type : kTypes) {
     std::vector<HeldExperts> held;
     at_each_level([&](const std::string&) { held.push_back(hold_experts(c.weights, type)); });
     at_each_level([&](const std::string& level) {
@@ -118,7 +118,7 @@ TEST(HeldExperts, AllTokensMayGoToOneExpert) {
   at_each_level([](const std::string& level) {
     Case c = random_case({200, 6, 1, 40, 450}, 3);
     c.rows = route(torch::full({200, 1}, 4, torch::kLong), torch::ones({200}, torch::kBool), 6, 5, torch::kFloat);
-    for (const HeldType type : kTypes) {
+    for (const WeightType type : kTypes) {
       const HeldExperts held = hold_experts(c.weights, type);
       expect_close(held_experts(c.tokens, c.rows, held, Activation::gelu), c, held, Activation::gelu, level);
     }
@@ -129,7 +129,7 @@ TEST(HeldExperts, HaveTheSameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   at_each_level([](const std::string& level) {
     for (const Sizes& s : {Sizes{300, 5, 2, 64, 800}, Sizes{7, 3, 2, 384, 1536}, Sizes{2000, 80, 1, 16, 24}})
-      for (const HeldType type : kTypes) {
+      for (const WeightType type : kTypes) {
         const Case c = random_case(s, 11);
         const HeldExperts held = hold_experts(c.weights, type);
         at::set_num_threads(1);
@@ -145,7 +145,7 @@ TEST(HeldExperts, HaveTheSameBitsForAnyNumberOfThreads) {
 
 TEST(HeldExperts, NanAndInfinityStayWithTheirToken) {
   at_each_level([](const std::string& level) {
-    for (const HeldType type : kTypes) {
+    for (const WeightType type : kTypes) {
       Case c = random_case({40, 3, 2, 33, 70}, 9);
       c.rows = route(torch::arange(80).reshape({40, 2}) % 3, torch::ones({80}, torch::kBool), 3, 5, torch::kFloat);
       const HeldExperts held = hold_experts(c.weights, type);
@@ -165,11 +165,11 @@ TEST(HeldExperts, NanAndInfinityStayWithTheirToken) {
 TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
   at_each_level([](const std::string& level) {
     const Case c = random_case({1, 3, 1, 40, 60}, 5);
-    const ExpertMlpWeights same = released_experts(hold_experts(c.weights, HeldType::fp32));
+    const ExpertMlpWeights same = released_experts(hold_experts(c.weights, WeightType::fp32));
     EXPECT_TRUE(torch::equal(same.w1, c.weights.w1) && torch::equal(same.w2, c.weights.w2)) << level;
-    const ExpertMlpWeights half = released_experts(hold_experts(c.weights, HeldType::bf16));
+    const ExpertMlpWeights half = released_experts(hold_experts(c.weights, WeightType::bf16));
     EXPECT_TRUE(((half.w1 - c.weights.w1).abs() <= c.weights.w1.abs() * std::ldexp(1.0, -8)).all().item<bool>());
-    const ExpertMlpWeights bytes = released_experts(hold_experts(c.weights, HeldType::int8));
+    const ExpertMlpWeights bytes = released_experts(hold_experts(c.weights, WeightType::int8));
     for (const auto& [got, want] : {std::pair{bytes.w1, c.weights.w1}, std::pair{bytes.w2, c.weights.w2}})
       EXPECT_TRUE(((got - want).abs() <= want.abs().amax(1, true) * (0.5001 / 127)).all().item<bool>()) << level;
   });
@@ -177,7 +177,7 @@ TEST(HeldExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
 
 TEST(HeldExperts, ReleaseTheSameWeightsAtEveryLevel) {
   for (const Sizes& s : odd_sizes())
-    for (const HeldType type : kTypes) {
+    for (const WeightType type : kTypes) {
       const Case c = random_case(s, 6);
       std::vector<ExpertMlpWeights> released;
       at_each_level([&](const std::string&) { released.push_back(released_experts(hold_experts(c.weights, type))); });
@@ -190,7 +190,7 @@ TEST(HeldExperts, ReleaseTheSameWeightsAtEveryLevel) {
 
 TEST(HeldExperts, ComputeAtAnotherLevelThanTheyWereHeldAt) {
   const Case c = random_case({30, 4, 2, 50, 90}, 12);
-  for (const HeldType type : kTypes)
+  for (const WeightType type : kTypes)
     at_each_level([&](const std::string& held_at) {
       const HeldExperts held = hold_experts(c.weights, type);
       at_each_level([&](const std::string& level) {
@@ -204,12 +204,12 @@ TEST(HeldExperts, ComputeAtAnotherLevelThanTheyWereHeldAt) {
 TEST(HeldExperts, LieOnceInMemory) {
   const Case c = random_case({1, 3, 1, 128, 192}, 5);
   at_each_level([&](const std::string& level) {
-    for (const HeldType type : kTypes) {
+    for (const WeightType type : kTypes) {
       const HeldExperts held = hold_experts(c.weights, type);
       int64_t bytes = 0;
       for (const at::Tensor& t : {held.weights.w1, held.weights.w2, held.packed})
         if (t.defined()) bytes += t.numel() * t.element_size();
-      EXPECT_EQ(bytes, 3 * 2 * 128 * 192 * (type == HeldType::fp32 ? 4 : type == HeldType::bf16 ? 2 : 1)) << level;
+      EXPECT_EQ(bytes, 3 * 2 * 128 * 192 * (type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1)) << level;
     }
   });
 }
@@ -220,7 +220,7 @@ TEST(HeldExperts, LeaveTorchsProductsAsTheyWere) {
   const at::Tensor a = test::random_tensor({200, 300}, 1, torch::kBFloat16);
   const at::Tensor b = test::random_tensor({300, 100}, 2, torch::kBFloat16);
   const at::Tensor before = torch::matmul(a, b);
-  for (const HeldType type : kTypes) {
+  for (const WeightType type : kTypes) {
     const HeldExperts held = hold_experts(c.weights, type);
     const at::Tensor first = held_experts(c.tokens, c.rows, held, Activation::gelu);
     EXPECT_TRUE(torch::equal(torch::matmul(a, b), before));
@@ -233,7 +233,7 @@ TEST(HeldExperts, StridedAndMisalignedArgumentsGiveTheSameBits) {
   const Case c = random_case({30, 3, 2, 64, 96}, 10);
   using Layout = at::Tensor (*)(const at::Tensor&);
   at_each_level([&](const std::string& level) {
-    for (const HeldType type : kTypes) {
+    for (const WeightType type : kTypes) {
       const at::Tensor want = held_experts(c.tokens, c.rows, hold_experts(c.weights, type), Activation::gelu);
       for (const Layout odd : {test::strided, test::misaligned}) {
         const ExpertMlpWeights& w = c.weights;
@@ -255,9 +255,9 @@ TEST(HeldExperts, StridedAndMisalignedArgumentsGiveTheSameBits) {
 TEST(HeldExperts, WrongArgumentsAreRefused) {
   const Case c = random_case({30, 3, 2, 24, 50}, 10);
   const ExpertMlpWeights& w = c.weights;
-  EXPECT_THROW(hold_experts({w.w1, w.b1, w.w1, w.b2}, HeldType::bf16), Error);
-  EXPECT_THROW(hold_experts({w.w1.to(torch::kDouble), w.b1, w.w2, w.b2}, HeldType::bf16), Error);
-  const HeldExperts held = hold_experts(w, HeldType::int8);
+  EXPECT_THROW(hold_experts({w.w1, w.b1, w.w1, w.b2}, WeightType::bf16), Error);
+  EXPECT_THROW(hold_experts({w.w1.to(torch::kDouble), w.b1, w.w2, w.b2}, WeightType::bf16), Error);
+  const HeldExperts held = hold_experts(w, WeightType::int8);
   EXPECT_THROW(held_experts(c.tokens.to(torch::kDouble), c.rows, held, Activation::gelu), Error);
   EXPECT_THROW(held_experts(c.tokens.narrow(1, 0, 23), c.rows, held, Activation::gelu), Error);
   EXPECT_THROW(held_experts(c.tokens.narrow(0, 0, 29), c.rows, held, Activation::gelu), Error);

@@ -199,7 +199,7 @@ TEST(OpsProperties, GroupedLinearInFp32AgreesWithTheReferenceForwardAndBackwardA
     const ExpertMlpWeights w = weights_of(s, torch::kFloat);
     const at::Tensor want = ref::grouped_linear_forward(as_double(x), r.offsets, as_double(w.w1), as_double(w.b1));
     const GroupedLinearGradients grads =
-        ref::grouped_linear_backward(as_double(pull), as_double(x), r.offsets, as_double(w.w1), true, s.bias);
+        ref::grouped_linear_backward(as_double(pull), as_double(x), r.offsets, as_double(w.w1), {.bias = s.bias});
     at_each_level([&](const std::string& level) {
       const auto leaf = [](const at::Tensor& t) { return t.defined() ? t.detach().clone().requires_grad_(true) : t; };
       const at::Tensor in = leaf(x), weight = leaf(w.w1), bias = leaf(w.b1);
@@ -288,7 +288,7 @@ TEST(OpsProperties, ExpertMlpHasTheSameBitsForAnyNumberOfThreads) {
 TEST(OpsProperties, HeldExpertsComputeWithTheWeightsTheyStandFor) {
   for_all([] {
     const Shape s = *shapes(40, 9, 130, 300);
-    const auto type = *rc::gen::element(HeldType::fp32, HeldType::bf16, HeldType::int8);
+    const auto type = *rc::gen::element(WeightType::fp32, WeightType::bf16, WeightType::int8);
     const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
     const test::Case c{tokens, {}, rows_of(s, torch::kFloat), weights_of(s, torch::kFloat)};
     const HeldExperts held = hold_experts(c.weights, type);

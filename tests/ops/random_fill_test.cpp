@@ -48,4 +48,14 @@ TEST(RandomFill, UniformStaysInItsRange) {
   EXPECT_NEAR(x.mean().item<double>(), -1, 4 * 4 / std::sqrt(12.0 * 100000));
 }
 
+// Element 4585376 of this stream is 0xffffff9a / 2^32, which is nearer to 1 than to any fp32 number below.
+TEST(RandomFill, UniformStaysBelowItsUpperEnd) {
+  for (const at::ScalarType type : {torch::kFloat, torch::kDouble}) {
+    at::Tensor x = torch::empty({1}, type);
+    fill_uniform(x, RandomStream(4, "init"), 0, 1, 4585376);
+    EXPECT_GT(x.item<double>(), 1 - 1e-7);
+    EXPECT_LT(x.item<double>(), 1);
+  }
+}
+
 }  // namespace sparsight::random_fill_test

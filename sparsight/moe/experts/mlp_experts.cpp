@@ -34,7 +34,7 @@ MoeMlpWeights MlpExperts::fused_weights(at::ScalarType type) const {
   return {layers_[0].weight.to(type), bias(0), layers_[1].weight.to(type), bias(1)};
 }
 
-bool MlpExperts::hold(HeldType type) {
+bool MlpExperts::hold(WeightType type) {
   if (held_ || !is_fused()) return false;
   const torch::NoGradGuard no_grad;
   held_ = hold_experts(fused_weights(at::kFloat), type);

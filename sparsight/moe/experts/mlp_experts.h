@@ -30,7 +30,7 @@ class MlpExperts : public Experts, public Initialized {
   at::Tensor forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) override;
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const std::optional<ExpertRandom>& random = {}) override;
-  bool hold(HeldType type) override;                   // those with one hidden layer between equal widths
+  bool hold(WeightType type) override;                 // those with one hidden layer between equal widths
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
 
  private:

@@ -6,6 +6,7 @@
 #include <torch/custom_class.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/no_second_derivative.h"
 
 namespace sparsight {
 namespace {
@@ -58,8 +59,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    if (at::GradMode::is_enabled())
-      fail("recomputed experts have no second derivative; do not create a graph of the backward pass");
+    no_second_derivative();
     const auto replay = c10::static_intrusive_pointer_cast<Replay>(context->saved_data["replay"].toCapsule());
     const auto inputs = static_cast<size_t>(context->saved_data["inputs"].toInt());
     variable_list leaves = context->get_saved_variables();

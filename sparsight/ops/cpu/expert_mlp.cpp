@@ -70,7 +70,7 @@ at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const S
       up.b_scale = w.scale1 ? w.scale1 + task.expert * hidden + c * kBlock : nullptr;
       up.c = middle.data, up.c_ld = kBlockLd, up.c_block = middle.apart;
       up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
-      up.activation = static_cast<int>(activation);
+      up.activates = true, up.activation = activation;
       if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
       up.next = w.second(task.expert, c);
       up.next_rows = columns, up.next_columns = width, up.next_ld = width;

@@ -34,9 +34,9 @@ struct BackwardRows {
 class Backward {
  public:
   Backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-           Activation activation, const at::Tensor& before, bool wants_rows)
+           Activation activation, const at::Tensor& before, ExpertMlpNeeds needs)
       : shape_(shape_of(rows, w)),
-        activation_(static_cast<int>(activation)),
+        activation_(activation),
         offset_(rows.offsets.const_data_ptr<int64_t>()),
         row_token_(rows.map.row_token.const_data_ptr<int64_t>()),
         plan_(make_plan(offset_, shape_.experts, shape_.chunks(), kernel_.task_rows)),
@@ -48,10 +48,12 @@ class Backward {
         w1_(floats_of(w.w1)),
         b1_(floats_of(w.b1)),
         w2_(floats_of(w.w2)),
-        weights_grad_{.w1 = empty_from_pool(w.w1.sizes()),
-                      .b1 = w.b1.defined() ? at::empty_like(w.b1) : w.b1,
-                      .w2 = empty_from_pool(w.w2.sizes()),
-                      .b2 = w.b2.defined() ? at::empty_like(w.b2) : w.b2} {
+        needs_weights_(needs.weights) {
+    if (needs_weights_)
+      weights_grad_ = {.w1 = empty_from_pool(w.w1.sizes()),
+                       .b1 = w.b1.defined() ? at::empty_like(w.b1) : w.b1,
+                       .w2 = empty_from_pool(w.w2.sizes()),
+                       .b2 = w.b2.defined() ? at::empty_like(w.b2) : w.b2};
     BackwardSpace& space = backward_space();
     int64_t shared = 0;  // rows, up to the last one of an expert with several tasks
     for (int64_t e = 0; e < shape_.experts; ++e)
@@ -60,7 +62,7 @@ class Backward {
                blocks_in(space.all_out_grad, shape_.width_blocks(), shared),
                blocks_in(space.all_hidden_grad, shape_.chunks(), shared),
                blocks_in(space.all_active, shape_.chunks(), shared)};
-    if (wants_rows) rows_grad_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
+    if (needs.tokens) rows_grad_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
     gate_grad_ = space.gate_grad.floats(shape_.chunks() * shape_.rows);
   }
 
@@ -68,6 +70,7 @@ class Backward {
     run_tasks(plan_.size(), [&](int64_t number, const auto& claim) {
       run_task(plan_.tasks[static_cast<size_t>(number)], [&] { return plan_.find(claim()); });
     });
+    if (!needs_weights_) return;
     std::vector<int64_t> left;
     for (int64_t e = 0; e < shape_.experts; ++e)
       if (rows_of(e) == 0 || !in_one_task(e)) left.push_back(e);
@@ -100,8 +103,9 @@ class Backward {
 
  private:
   int64_t rows_of(int64_t expert) const { return offset_[expert + 1] - offset_[expert]; }
-  // Whether no rows of the expert are left to another task (which may have other chunks of its hidden layer).
-  bool in_one_task(int64_t expert) const { return rows_of(expert) <= kernel_.task_rows; }
+  // Whether tasks keep the expert's rows to themselves: where the gradients of its weights need no rows of another task
+  // (which may have other chunks of its hidden layer).
+  bool in_one_task(int64_t expert) const { return !needs_weights_ || rows_of(expert) <= kernel_.task_rows; }
 
   float* panel() const { return backward_space().panel.floats(kernel_.panel_floats); }
   const float* first(int64_t expert, int64_t chunk) const {
@@ -123,7 +127,7 @@ class Backward {
     rows.in = own ? blocks_in(mine.in, shape_.width_blocks(), task.count) : from_first(shared_.in);
     rows.out_grad = own ? blocks_in(mine.out_grad, shape_.width_blocks(), task.count) : from_first(shared_.out_grad);
     gather(grad_, row_token_, task, shape_.width, rows.out_grad);
-    const bool reads_tokens = alone || !kept_;  // or leaves them
+    const bool reads_tokens = !kept_ || (alone && needs_weights_);  // or leaves them
     if (reads_tokens || !own) gather(x_, row_token_, task, shape_.width, rows.in);
     for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
       const int64_t chunks = std::min(at_once, task.chunk_end - c);
@@ -137,7 +141,7 @@ class Backward {
         next = second(soon->expert, soon->chunk);
       hidden_layer(task, c, chunks, rows);
       if (rows_grad_) rows_gradient(task, c, chunks, rows, next);
-      if (alone) weights_gradients(task.expert, c, chunks, rows);
+      if (alone && needs_weights_) weights_gradients(task.expert, c, chunks, rows);
     }
   }
 
@@ -243,11 +247,12 @@ class Backward {
 
   const Kernels& kernel_ = kernels();
   const MlpShape shape_;
-  const int activation_;
+  const Activation activation_;
   const int64_t *const offset_, *const row_token_;
   const Plan plan_;
   const at::Tensor gates_;
   const float *const x_, *const grad_, *const gate_, *const kept_, *const w1_, *const b1_, *const w2_;
+  const bool needs_weights_;
   ExpertMlpWeights weights_grad_;
   BackwardRows shared_{};
   float* rows_grad_ = nullptr;
@@ -259,7 +264,7 @@ class Backward {
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& w, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs) {
-  Backward backward(grad, tokens, rows, w, activation, before, needs.tokens);
+  Backward backward(grad, tokens, rows, w, activation, before, needs);
   backward.run();
   ExpertMlpGradients out;
   out.weights = backward.weights_grad();

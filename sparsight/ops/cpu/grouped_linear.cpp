@@ -84,30 +84,34 @@ at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offs
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
-                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
-                                               bool need_bias) {
+                                               const at::Tensor& offsets, const at::Tensor& weight,
+                                               GroupedLinearNeeds needs) {
   const Kernels& kernel = kernels();
   const int64_t experts = weight.size(0), inputs = weight.size(1), outputs = weight.size(2);
   const int64_t blocks = (inputs + kInputs - 1) / kInputs;
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   GroupedLinearGradients out;
-  if (need_rows) {
+  if (needs.rows) {
     out.rows = at::empty_like(rows);
     multiply_rows(grad, offsets, weight, /*transposed=*/weight.is_contiguous(), nullptr, out.rows);
   }
-  out.weight = empty_from_pool(weight.sizes());
-  if (need_bias) out.bias = at::empty({experts, outputs}, weight.options());
+  if (needs.weight) out.weight = empty_from_pool(weight.sizes());
+  if (needs.bias) out.bias = at::empty({experts, outputs}, weight.options());
+  if (!needs.weight && !needs.bias) return out;
   const float *x = rows.const_data_ptr<float>(), *g = grad.const_data_ptr<float>();
-  float *const to = out.weight.data_ptr<float>(), *const to_bias = need_bias ? out.bias.data_ptr<float>() : nullptr;
+  float* const to = needs.weight ? out.weight.data_ptr<float>() : nullptr;
+  float* const to_bias = needs.bias ? out.bias.data_ptr<float>() : nullptr;
   // One sum over all rows of the expert for each element.
   run_tasks(experts * blocks, [&](int64_t number, const auto&) {
     const int64_t e = number / blocks, i = number % blocks * kInputs, first = offset[e];
-    Product p;
-    p.m = std::min(kInputs, inputs - i), p.n = outputs, p.k = offset[e + 1] - first;
-    p.a = x + first * inputs + i, p.a_ld = inputs, p.a_transposed = true;
-    p.b = g + first * outputs, p.b_ld = outputs;
-    p.c = to + (e * inputs + i) * outputs, p.c_ld = outputs;
-    kernel.product(p, spaces().panel.floats(kernel.panel_floats));
+    if (to) {
+      Product p;
+      p.m = std::min(kInputs, inputs - i), p.n = outputs, p.k = offset[e + 1] - first;
+      p.a = x + first * inputs + i, p.a_ld = inputs, p.a_transposed = true;
+      p.b = g + first * outputs, p.b_ld = outputs;
+      p.c = to + (e * inputs + i) * outputs, p.c_ld = outputs;
+      kernel.product(p, spaces().panel.floats(kernel.panel_floats));
+    }
     if (i > 0 || !to_bias) return;
     float* sum = to_bias + e * outputs;
     std::fill_n(sum, outputs, 0.0f);

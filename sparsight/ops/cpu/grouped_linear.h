@@ -9,7 +9,7 @@ namespace sparsight::cpu {
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias);
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
-                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
-                                               bool need_bias);
+                                               const at::Tensor& offsets, const at::Tensor& weight,
+                                               GroupedLinearNeeds needs);
 
 }  // namespace sparsight::cpu

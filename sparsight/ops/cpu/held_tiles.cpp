@@ -77,7 +77,7 @@ at::Tensor held_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, 
       up.scale = padded_copy(scale1 ? scale1 + place : nullptr, columns, padded, first_constants);
       up.bias = padded_copy(b1 ? b1 + place : nullptr, columns, padded, first_constants + kBlock);
       up.next = weights_of(task) + layout.second_weights(c);
-      tile_product_active(up, static_cast<int>(activation), kernel, active,
+      tile_product_active(up, activation, kernel, active,
                           mine.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));
 
       down.a = active;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sparsight/ops/kernel_types.h"
+
 namespace sparsight::cpu {
 
 // Activations that cover columns lie in blocks of kBlock columns: element (row, column) of a buffer with `rows` rows is
@@ -18,7 +20,6 @@ inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlo
 // (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns * 2 + l % 2. Padding is zeros.
 constexpr int64_t kPanelColumns = 16;
 
-enum class WeightType { fp32, bf16, int8 };
 constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1; }
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
@@ -48,7 +49,8 @@ struct Product {
   bool stream = false;          // store past the caches
   const float* bias = nullptr;  // [n]: start from it
 
-  int activation = -1;      // of the finished elements (Activation), or none
+  bool activates = false;  // the finished elements
+  Activation activation = Activation::gelu;
   float* before = nullptr;  // receives what the activation saw: before[i * before_ld + j]
   int64_t before_ld = 0;
 
@@ -63,10 +65,10 @@ struct Kernels {
   int64_t panel_floats;  // size of `panel`, 64-byte aligned
   int64_t task_rows;     // that one thread multiplies at a time: with their hidden block they stay in a 2 MB cache
   // out[c] = act(x[c]), slope[c] = act'(x[c])
-  void (*activate)(int activation, const float* x, float* out, float* slope, int64_t count);
+  void (*activate)(Activation activation, const float* x, float* out, float* slope, int64_t count);
   // Per row: dot = <active, grad>; grad = gate * grad * slope(before); active = gate * act(before). One row of one
   // block.
-  float (*activate_backward)(int activation, const float* before, float gate, float* grad, float* active,
+  float (*activate_backward)(Activation activation, const float* before, float gate, float* grad, float* active,
                              int64_t count);
   void (*scaled_sum)(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width);
   float (*dot)(const float* a, const float* b, int64_t count);

@@ -178,7 +178,7 @@ void tile_product(const TileProduct& p, bool accumulate, float* out, int64_t out
   });
 }
 
-void tile_product_active(const TileProduct& p, int activation, const Kernels& kernels, const TileRows& active,
+void tile_product_active(const TileProduct& p, Activation activation, const Kernels& kernels, const TileRows& active,
                          float* space) {
   if (p.a.type == WeightType::int8) {
     tile_product(p, false, space, p.columns);

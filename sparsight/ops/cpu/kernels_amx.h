@@ -68,7 +68,7 @@ struct TileProduct {
 void tile_product(const TileProduct& product, bool accumulate, float* out, int64_t out_ld);
 
 // act(C + bias) as the rows of the next product: `active` has as many columns. space: [count,columns], for int8 only.
-void tile_product_active(const TileProduct& product, int activation, const Kernels& kernels, const TileRows& active,
-                         float* space);
+void tile_product_active(const TileProduct& product, Activation activation, const Kernels& kernels,
+                         const TileRows& active, float* space);
 
 }  // namespace sparsight::cpu

@@ -252,7 +252,7 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
       std::swap(panels[0], panels[1]);
     }
   }
-  if (p.activation >= 0)
+  if (p.activates)
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < p.n; j += kBlock) {
         float* const c = c_at(i, j);
@@ -326,7 +326,7 @@ void multiply_few_transposed(const Product& p, char* space) {
 
 void product(const Product& p, float* space) {
   if (p.b_panels || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) return kernels_avx512().product(p, space);
-  if (p.b_transposed && !p.a_transposed && p.m <= kFewRows && p.activation < 0)
+  if (p.b_transposed && !p.a_transposed && p.m <= kFewRows && !p.activates)
     return multiply_few_transposed(p, reinterpret_cast<char*>(space));
   const int64_t blocks = pieces_of(p.m, kMostRows);
   for (int64_t block = 0; block < blocks; ++block) {

@@ -148,16 +148,24 @@ void activate_as(const float* x, float* out, float* slope, int64_t count) {
   });
 }
 
+// body(the activation's functions, as a value of their class)
+template <class V, class Body>
+auto with_activation(Activation activation, const Body& body) {
+  switch (activation) {
+    case Activation::relu:
+      return body(Relu<V>{});
+    case Activation::silu:
+      return body(Silu<V>{});
+    case Activation::gelu_tanh:
+      return body(GeluTanh<V>{});
+    default:
+      return body(Gelu<V>{});
+  }
+}
+
 template <class V>
-void activate_any(int activation, const float* x, float* out, float* slope, int64_t count) {
-  if (activation == 1)
-    activate_as<V, Relu<V>>(x, out, slope, count);
-  else if (activation == 2)
-    activate_as<V, Silu<V>>(x, out, slope, count);
-  else if (activation == 3)
-    activate_as<V, GeluTanh<V>>(x, out, slope, count);
-  else
-    activate_as<V, Gelu<V>>(x, out, slope, count);
+void activate_any(Activation activation, const float* x, float* out, float* slope, int64_t count) {
+  with_activation<V>(activation, [&](auto f) { activate_as<V, decltype(f)>(x, out, slope, count); });
 }
 
 template <class V, class F>
@@ -176,12 +184,10 @@ float activate_backward_as(const float* before, float gate, float* grad, float* 
 }
 
 template <class V>
-float activate_backward_any(int activation, const float* before, float gate, float* grad, float* active,
+float activate_backward_any(Activation activation, const float* before, float gate, float* grad, float* active,
                             int64_t count) {
-  if (activation == 1) return activate_backward_as<V, Relu<V>>(before, gate, grad, active, count);
-  if (activation == 2) return activate_backward_as<V, Silu<V>>(before, gate, grad, active, count);
-  if (activation == 3) return activate_backward_as<V, GeluTanh<V>>(before, gate, grad, active, count);
-  return activate_backward_as<V, Gelu<V>>(before, gate, grad, active, count);
+  return with_activation<V>(
+      activation, [&](auto f) { return activate_backward_as<V, decltype(f)>(before, gate, grad, active, count); });
 }
 
 template <class V>

@@ -181,7 +181,7 @@ using TileFunction = void (*)(const Tile&);
 // Columns j .. j + columns of C are done: what follows.
 template <class V>
 void finish(const Product& p, int64_t j, int64_t columns) {
-  if (p.activation < 0) return;
+  if (!p.activates) return;
   for (int64_t i = 0; i < p.m; ++i) {
     float* c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
     if (p.before) std::memcpy(p.before + i * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));

@@ -24,10 +24,11 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
     out.gate =
         dot_rows(grouped_linear_forward(active, rows.offsets, w.w2, w.b2), grad, rows.map).to(rows.gate.scalar_type());
   const at::Tensor rows_grad = spread_rows(grad, rows.gate, rows.map);
-  const GroupedLinearGradients second =
-      grouped_linear_backward(rows_grad, active, rows.offsets, w.w2, true, w.b2.defined());
-  const GroupedLinearGradients first = grouped_linear_backward(activate_backward(second.rows, hidden, activation), in,
-                                                               rows.offsets, w.w1, needs.tokens, w.b1.defined());
+  const GroupedLinearGradients second = grouped_linear_backward(rows_grad, active, rows.offsets, w.w2,
+                                                                {true, needs.weights, needs.weights && w.b2.defined()});
+  const GroupedLinearGradients first =
+      grouped_linear_backward(activate_backward(second.rows, hidden, activation), in, rows.offsets, w.w1,
+                              {needs.tokens, needs.weights, needs.weights && w.b1.defined()});
   if (needs.tokens) out.tokens = sum_rows(first.rows, {}, rows.map);
   out.weights = {first.weight, first.bias, second.weight, second.bias};
   return out;

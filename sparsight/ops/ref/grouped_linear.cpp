@@ -36,21 +36,23 @@ at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offs
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
-                                               const at::Tensor& offsets, const at::Tensor& weight, bool need_rows,
-                                               bool need_bias) {
+                                               const at::Tensor& offsets, const at::Tensor& weight,
+                                               GroupedLinearNeeds needs) {
   GroupedLinearGradients out;
-  out.weight = at::zeros_like(weight);
-  if (need_bias) out.bias = at::zeros({weight.size(0), weight.size(2)}, weight.options());
-  if (need_rows) out.rows = at::empty_like(rows);
+  if (needs.weight) out.weight = at::zeros_like(weight);
+  if (needs.bias) out.bias = at::zeros({weight.size(0), weight.size(2)}, weight.options());
+  if (needs.rows) out.rows = at::empty_like(rows);
   for_each_group(offsets, [&](int64_t e, int64_t first, int64_t count) {
     const at::Tensor block = grad.narrow(0, first, count);
-    at::Tensor weight_grad = out.weight[e];
-    at::mm_out(weight_grad, rows.narrow(0, first, count).t(), block);
-    if (need_bias) {
+    if (needs.weight) {
+      at::Tensor weight_grad = out.weight[e];
+      at::mm_out(weight_grad, rows.narrow(0, first, count).t(), block);
+    }
+    if (needs.bias) {
       at::Tensor bias_grad = out.bias[e];
       at::sum_out(bias_grad, block, 0);
     }
-    if (need_rows) {
+    if (needs.rows) {
       at::Tensor rows_grad = out.rows.narrow(0, first, count);
       at::mm_out(rows_grad, block, weight[e].t());
     }
