@@ -1,33 +1,79 @@
-// sparsight_bench [NAME | google-benchmark options]: "moe" prints the tables of bench/moe/, "pmoe" the time of an epoch
-// of the patch network, any other word runs the small benchmarks whose name matches it.
+// sparsight_bench [NAME [options of that table] | google-benchmark options]: "moe" prints the tables of bench/moe/,
+// "pmoe" the time of an epoch of the patch network, any other word runs the small benchmarks whose name matches it.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/moe/moe_bench.h"
 #include "bench/train/pmoe_bench.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 
-int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  const std::map<std::string, int (*)(const std::vector<std::string>&)> tables = {
-      {"moe", sparsight::bench::run_moe_bench}, {"pmoe", sparsight::bench::run_pmoe_bench}};
-  if (argc > 1 && tables.contains(arguments[1])) try {
-      return tables.at(arguments[1])({arguments.begin() + 2, arguments.end()});
-    } catch (const sparsight::Error& error) {
-      std::fprintf(stderr, "error: %s\n", error.what());
-      return error.exit_code();
-    }
-  if (argc > 1 && arguments[1][0] != '-') arguments[1] = "--benchmark_filter=" + arguments[1];
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
+namespace sparsight::bench {
+namespace {
+
+// Gives google-benchmark these options; returns those that it does not know. It keeps the pointer to the program's
+// name.
+std::vector<std::string> set_options(char* program, std::vector<std::string> options) {
+  std::vector<char*> pointers{program};
+  for (std::string& option : options) pointers.push_back(option.data());
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
+  return {pointers.begin() + 1, pointers.begin() + count};
+}
+
+// The small benchmarks whose name matches, without the sizes that they run at.
+std::vector<std::string> matching(char* program, const std::string& filter) {
+  set_options(program, {"--benchmark_list_tests=true", "--benchmark_filter=" + filter});
+  std::ostringstream listed, ignored;
+  benchmark::ConsoleReporter reporter(benchmark::ConsoleReporter::OO_None);
+  reporter.SetOutputStream(&listed);
+  reporter.SetErrorStream(&ignored);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  std::vector<std::string> names;
+  std::istringstream lines(listed.str());
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(0, line.find('/'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+int run(char* program, std::vector<std::string> arguments) {
+  const std::map<std::string, int (*)(const std::vector<std::string>&)> tables = {{"moe", run_moe_bench},
+                                                                                  {"pmoe", run_pmoe_bench}};
+  if (!arguments.empty() && tables.contains(arguments[0]))
+    return tables.at(arguments[0])({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && !arguments[0].starts_with('-')) {
+    const std::string filter = arguments[0];
+    if (matching(program, filter).empty()) {
+      std::vector<std::string> names = matching(program, ".");
+      for (const auto& [name, table] : tables) names.push_back(name);
+      fail_usage("no benchmark matches \"", filter, "\"", suggestion(filter, names));
+    }
+    arguments[0] = "--benchmark_filter=" + filter;
+    arguments.insert(arguments.begin(), "--benchmark_list_tests=false");
+  }
+  if (const auto unknown = set_options(program, arguments); !unknown.empty())
+    fail_usage("unknown option ", unknown[0], " (known: --benchmark_..., as google-benchmark documents them)");
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;
+}
+
+}  // namespace
+}  // namespace sparsight::bench
+
+int main(int argc, char** argv) {
+  try {
+    return sparsight::bench::run(argv[0], {argv + 1, argv + argc});
+  } catch (const sparsight::Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return error.exit_code();
+  }
 }

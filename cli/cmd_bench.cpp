@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
@@ -23,13 +25,22 @@ std::string bench_program() {
 
 void add_bench(CLI::App& app) {
   CLI::App* verb = add_verb(app, "bench", "Measure how fast the parts are on this machine",
-                            "sparsight bench\nsparsight bench random   (only those whose name matches)\nsparsight "
-                            "bench moe      (experts against the machine's limits)");
+                            "sparsight bench\n"
+                            "sparsight bench random   (only those whose name matches)\n"
+                            "sparsight bench moe --tokens 49,197 --experts 8   (experts against the machine's limits)");
   const auto filter = std::make_shared<std::string>(".");
-  verb->add_option("filter", *filter, "Run only benchmarks whose name matches this expression")->type_name("REGEX");
-  verb->callback([filter] {
+  verb->add_option("filter", *filter,
+                   "Run only benchmarks whose name matches this expression; what follows are options of theirs")
+      ->type_name("REGEX");
+  verb->allow_extras()->fallthrough(false);  // so that they come here and are not looked for among the program's own
+  verb->callback([verb, filter] {
     const std::string program = bench_program();
-    execl(program.c_str(), program.c_str(), filter->c_str(), nullptr);
+    std::vector<std::string> arguments{program, *filter};
+    for (const std::string& extra : verb->remaining()) arguments.push_back(extra);
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    execv(program.c_str(), pointers.data());
     fail("cannot start ", program, "; is it executable?");
   });
 }

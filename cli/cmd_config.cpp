@@ -8,6 +8,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/report/cost_table.h"
 #include "sparsight/train/run_config.h"
+#include "sparsight/train/training_setup.h"
 
 namespace sparsight::cli {
 void add_config(CLI::App& app) {
@@ -26,11 +27,16 @@ void add_config(CLI::App& app) {
   });
 
   const auto check_arguments = std::make_shared<ConfigArguments>();
-  CLI::App* check = add_verb(*verb, "check", "Say whether a configuration is right, without running it",
-                             "sparsight config check my.toml");
+  CLI::App* check =
+      add_verb(*verb, "check",
+               "Say whether a configuration is right: read it, open its data and build its model, without training",
+               "sparsight config check my.toml");
   check_arguments->declare(check);
   check->callback([check_arguments] {
-    check_arguments->resolved();
+    const Json config = check_arguments->resolved();
+    // The initial weights, which `fresh` makes or reads, are only of interest where they come from a file.
+    const bool reads_weights = !config.at("train").at("init_from").get<std::string>().empty();
+    make_training_setup(config, /*fresh=*/reads_weights);
     log_info("the configuration is right");
   });
 
@@ -40,7 +46,10 @@ void add_config(CLI::App& app) {
     int64_t classes = 2;
   };
   const auto cost_arguments = std::make_shared<CostArguments>();
-  CLI::App* cost = add_verb(*verb, "cost", "Print what the model's parts cost: parameters and multiply-adds",
+  CLI::App* cost = add_verb(*verb, "cost",
+                            "Print what the parts of a vit, wide_resnet or patch_cnn cost an image: parameters and "
+                            "multiply-adds",
+                            "sparsight config cost configs/demo.toml --image 1,32,32 --classes 12\n"
                             "sparsight config cost configs/pmoe/wrn.toml --image 3,64,64 --classes 2");
   cost_arguments->config.declare(cost);
   cost->add_option("--image", cost_arguments->image, "Channels, height and width of the images")

@@ -1,5 +1,8 @@
 #include "sparsight/core/config.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "sparsight/core/printable.h"
@@ -8,30 +11,125 @@
 namespace sparsight {
 namespace {
 
+namespace fs = std::filesystem;
+
 const SectionVariant& chosen_variant(const Section& section, const Json& table) {
   if (section.default_variant.empty()) return section.variants.front();
   std::string name = section.default_variant;
   if (table.contains("name")) {
-    if (!table["name"].is_string()) fail_usage(section.name, ".name must be a text, got ", table["name"].dump());
+    if (!table["name"].is_string()) fail_usage(section.name, ".name must be a text, got ", shown(table["name"]));
     name = table["name"].get<std::string>();
   }
+  return entry_named(name, section.variants, section.name + ".name");
+}
+
+std::vector<std::string> setting_names(const SectionVariant& variant) {
   std::vector<std::string> names;
-  for (const SectionVariant& variant : section.variants) {
-    if (variant.name == name) return variant;
-    names.push_back(variant.name);
+  variant.describe([&](const OptionSet& set) {
+    for (const Option& option : set.options()) names.push_back(option.name);
+  });
+  return names;
+}
+
+// The configuration beside `path` that was probably meant; "" where there is none.
+std::string nearest_file(const fs::path& path) {
+  std::vector<std::string> stems;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".toml") stems.push_back(entry.path().stem().string());
+  std::ranges::sort(stems);
+  const std::string stem = nearest_name(path.stem().string(), stems);
+  return stem.empty() ? "" : (path.parent_path() / (stem + ".toml")).string();
+}
+
+// Whether a setting `key` of `section` may have the value, by its type.
+bool takes(const Section& section, const std::string& key, const Json& value) {
+  if (key == "name") return value.is_string();
+  bool fits = false;
+  for (const SectionVariant& variant : section.variants)
+    variant.describe([&](const OptionSet& set) {
+      const Option* option = set.find(key);
+      if (!option) return;
+      const Json now = option->get();
+      fits = fits || (now.is_number() ? value.is_number() : now.type() == value.type());
+    });
+  return fits;
+}
+
+// What somebody who wrote the unknown `key` into `section` probably meant: the setting of that name in another section
+// ("optimizer.lr"), else one of a near name in this section ("epochs") or another.
+std::string meant_setting(const std::string& key, const std::string& section, const Config& config,
+                          const std::vector<Section>& sections) {
+  std::vector<std::string> own, others, others_in_full;
+  for (const Section& other : sections) {
+    const Json table = config.tree().value(other.name, Json::object());
+    for (const std::string& name : setting_names(chosen_variant(other, table))) {
+      if (other.name == section) {
+        own.push_back(name);
+      } else {
+        others.push_back(name);
+        others_in_full.push_back(other.name + "." + name);
+      }
+    }
   }
-  fail_usage("unknown ", section.name, ".name \"", printable(name), "\"; did you mean \"", nearest_name(name, names),
-             "\"? (known: ", join(names), ")");
+  const std::string near = nearest_name(key, own), elsewhere = nearest_name(key, others);
+  if (elsewhere.empty() || (elsewhere != key && !near.empty())) return near;
+  return others_in_full[position_of(elsewhere, others, "setting")];
+}
+
+// Runs `check`; an error then starts with where a file sets `setting`: "my.toml:12: ".
+template <class Check>
+void check_at(const Config& config, const std::string& setting, Check check) {
+  try {
+    check();
+  } catch (const UsageError& error) {
+    const std::string origin = config.origin(setting);
+    if (origin.find(':') == std::string::npos) throw;
+    fail_usage(printable(origin), ": ", error.what());
+  }
+}
+
+// The names of sections, and of the components that they choose.
+void check_names(const Config& config, const std::vector<Section>& sections) {
+  std::vector<std::string> names;
+  for (const Section& section : sections) names.push_back(section.name);
+  for (const auto& item : config.tree().items()) {
+    const std::string& name = item.key();
+    if (std::ranges::find(names, name) == names.end())
+      check_at(config, item.value().empty() ? "" : name + "." + item.value().begin().key(),
+               [&] { fail_usage("unknown section [", printable(name), "]", suggestion(name, names)); });
+  }
+  for (const Section& section : sections)
+    check_at(config, section.name + ".name",
+             [&] { chosen_variant(section, config.tree().value(section.name, Json::object())); });
+}
+
+// Sets the options of `section` from `table`.
+void assign_section(OptionSet& set, const Json& table, const std::string& section, const Config& config,
+                    const std::vector<Section>& sections) {
+  for (const auto& item : table.items()) {
+    const std::string &key = item.key(), full = section + "." + key;
+    check_at(config, full, [&] {
+      const std::string meant = set.find(key) ? "" : meant_setting(key, section, config, sections);
+      if (meant.find('.') != std::string::npos) fail_usage("unknown setting ", printable(full), did_you_mean(meant));
+      assign(set, Json{{key, item.value()}}, section);
+    });
+  }
 }
 
 }  // namespace
 
 Config Config::from_file(const std::string& path) {
+  std::error_code ignored;
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
+  const int reason = fs::is_directory(path, ignored) ? EISDIR : errno;
   std::ostringstream text;
   if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // an empty file is all defaults
-  if (!file.is_open() || file.bad())
-    fail("cannot read the configuration ", path, "; check that it is a file that you may read");
+  if (!file.is_open() || file.bad() || reason == EISDIR)
+    fail_usage("cannot read the configuration ", printable(path), ": ", std::strerror(reason != 0 ? reason : EIO),
+               did_you_mean(reason == ENOENT ? nearest_file(path) : ""));
   return from_text(text.str(), path);
 }
 
@@ -55,7 +153,7 @@ void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.find('.');
   if (equals == std::string::npos || dot == std::string::npos || dot > equals || dot == 0 || dot + 1 == equals)
-    fail_usage("--set takes section.key=value (for example train.epochs=3), got \"", assignment, "\"");
+    fail_usage("--set takes section.key=value (for example train.epochs=3), got \"", printable(assignment), "\"");
   set(assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1),
       parse_toml_value(assignment.substr(equals + 1)), "--set");
 }
@@ -77,6 +175,7 @@ Config Config::with_present_names(const std::vector<Section>& sections) const {
       const size_t dot = old_name.find('.');
       const std::string old_section = old_name.substr(0, dot), old_key = old_name.substr(dot + 1);
       if (!tree_.contains(old_section) || !tree_[old_section].contains(old_key)) continue;
+      if (!takes(section, key, tree_[old_section][old_key])) continue;  // a mistyped name of a newer setting
       if (!renamed.tree_.contains(section.name) || !renamed.tree_[section.name].contains(key))
         renamed.set(section.name, key, tree_[old_section][old_key], origin(old_name));
       renamed.tree_[old_section].erase(old_key);
@@ -86,15 +185,7 @@ Config Config::with_present_names(const std::vector<Section>& sections) const {
 
 Json resolve(const Config& given, const std::vector<Section>& sections) {
   const Config config = given.with_present_names(sections);
-  std::vector<std::string> names;
-  for (const Section& section : sections) names.push_back(section.name);
-  for (const auto& [name, table] : config.tree().items()) {
-    bool known = false;
-    for (const std::string& section : names) known = known || section == name;
-    if (!known)
-      fail_usage("unknown section [", printable(name), "]; did you mean [", nearest_name(name, names),
-                 "]? (known: ", join(names), ")");
-  }
+  check_names(config, sections);
   Json resolved = Json::object();
   for (const Section& section : sections) {
     Json table = config.tree().value(section.name, Json::object());
@@ -105,7 +196,7 @@ Json resolve(const Config& given, const std::vector<Section>& sections) {
       table.erase("name");
     }
     variant.describe([&](OptionSet& set) {
-      assign(set, table, section.name);
+      assign_section(set, table, section.name, config, sections);
       target.update(values(set));
     });
   }

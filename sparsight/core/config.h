@@ -26,7 +26,8 @@ struct Section {
   std::string help;
   std::string default_variant;  // "" for a plain section
   std::vector<SectionVariant> variants;
-  // Where settings of this section stood in earlier versions: {"name": "moe.expert"}. Old files stay readable.
+  // Where settings of this section stood in earlier versions: {"name": "moe.expert"}. Old files stay readable. A value
+  // that the setting cannot have by its type is not taken for it.
   std::map<std::string, std::string> formerly = {};
 };
 
@@ -57,7 +58,7 @@ Section named_section(const std::string& name, const std::string& help, const st
 
 class Config {
  public:
-  // Raises Error if the file cannot be read, UsageError if it is not TOML.
+  // Raises UsageError if the file cannot be read or is not TOML.
   static Config from_file(const std::string& path);
   static Config from_text(const std::string& text, const std::string& origin);
 
@@ -78,7 +79,8 @@ class Config {
 };
 
 // Checks `config` against `sections` and returns every setting of every section with its value, in declaration order
-// ({section: {name?, key: value}}). Unknown sections, components and keys raise UsageError naming the nearest one.
+// ({section: {name?, key: value}}). Unknown sections, components and keys raise UsageError naming the nearest one and,
+// where a file has them, the line.
 Json resolve(const Config& config, const std::vector<Section>& sections);
 
 // One section of a resolved configuration, bound to an options struct.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 namespace sparsight {
 namespace {
@@ -13,8 +14,10 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // used in a signal hand
 
 void on_signal(int) {
   if (stop_wanted.exchange(true)) _exit(130);
+  const int before = errno;
   static constexpr char message[] = "\nstopping after this step; press Ctrl-C again to stop at once\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, message, sizeof(message) - 1);
+  errno = before;
 }
 
 }  // namespace

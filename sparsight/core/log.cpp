@@ -30,6 +30,12 @@ LogState& log_state() {
   return state;
 }
 
+// Of the terminal on stderr; 0 where there is none.
+int columns_now() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 double seconds_since_1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::round(std::chrono::duration<double>(now).count() * 1000) / 1000;
@@ -41,8 +47,7 @@ LogSettings default_log_settings() {
   LogSettings settings;
   const char* kind = std::getenv("TERM");
   settings.terminal = isatty(STDERR_FILENO) == 1 && kind && std::string(kind) != "dumb";
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) settings.columns = size.ws_col;
+  if (const int columns = columns_now(); columns > 0) settings.columns = columns;
   return settings;
 }
 
@@ -56,6 +61,7 @@ void set_log(const LogSettings& settings) {
 LogSettings log_settings() {
   LogState& state = log_state();
   const std::lock_guard<std::mutex> lock(state.mutex);
+  if (const int columns = state.settings.stream ? 0 : columns_now(); columns > 0) state.settings.columns = columns;
   return state.settings;
 }
 

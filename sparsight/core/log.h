@@ -25,7 +25,7 @@ struct LogSettings {
 // The settings that fit the process: `terminal` and `columns` as stderr has them.
 LogSettings default_log_settings();
 void set_log(const LogSettings& settings);
-LogSettings log_settings();
+LogSettings log_settings();  // `columns` as they are now: a terminal can be resized
 
 // One line of level "info", "warning" or "error". Info is silent under --quiet. `fields` are added to the JSON form.
 void log_line(const std::string& level, const std::string& message, const Json& fields);

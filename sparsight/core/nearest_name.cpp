@@ -3,25 +3,32 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
 namespace {
 
+// Insertions, deletions, substitutions and swaps of neighbours that make `b` of `a` (optimal string alignment).
 size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before = std::exchange(above, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      const size_t substituted = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, substituted});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
+}
+
+bool goes_on(const std::string& longer, const std::string& shorter) {
+  return !shorter.empty() && longer.starts_with(shorter + "_");
 }
 
 }  // namespace
@@ -30,18 +37,30 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
   std::string best;
   size_t best_distance = std::numeric_limits<size_t>::max();
   for (const std::string& name : names) {
-    const size_t distance = edit_distance(word, name);
-    if (distance < best_distance) {
+    const size_t distance = edit_distance(word, name),
+                 longest = std::max<size_t>(1, std::max(word.size(), name.size()) / 3);
+    if (distance <= longest && distance < best_distance) {
       best_distance = distance;
       best = name;
     }
   }
-  return best;
+  if (!best.empty()) return best;
+  const auto found =
+      std::ranges::find_if(names, [&](const std::string& name) { return goes_on(name, word) || goes_on(word, name); });
+  return found == names.end() ? "" : *found;
 }
 
-size_t position_of(const std::string& name, const std::vector<std::string>& names, const char* what) {
+std::string did_you_mean(const std::string& name) {
+  return name.empty() ? "" : "; did you mean \"" + printable(name) + "\"?";
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
+  return did_you_mean(nearest_name(word, names)) + " (known: " + printable(join(names)) + ")";
+}
+
+size_t position_of(const std::string& name, const std::vector<std::string>& names, const std::string& what) {
   const auto found = std::ranges::find(names, name);
-  if (found == names.end()) fail_usage("unknown ", what, " \"", name, "\" (known: ", join(names), ")");
+  if (found == names.end()) fail_usage("unknown ", what, " \"", printable(name), "\"", suggestion(name, names));
   return static_cast<size_t>(found - names.begin());
 }
 

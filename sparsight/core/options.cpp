@@ -22,7 +22,7 @@ std::string kind_of(const Json& value) {
 }
 
 [[noreturn]] void wrong_type(const Json& value, const std::string& wanted) {
-  fail_usage("must be ", wanted, ", got ", kind_of(value), ": ", value.dump());
+  fail_usage("must be ", wanted, ", got ", kind_of(value), ": ", shown(value));
 }
 
 template <class T>
@@ -111,8 +111,8 @@ void OptionSet::choice(const std::string& name, std::string* value, const std::v
              *value = got;
              return;
            }
-         fail_usage("must be one of ", join(allowed), ", got \"", got, "\"; did you mean \"",
-                    nearest_name(got, allowed), "\"?");
+         fail_usage("must be one of ", join(allowed), ", got \"", printable(got), "\"",
+                    did_you_mean(nearest_name(got, allowed)));
        },
        [value] { return Json(*value); }});
 }
@@ -148,17 +148,18 @@ void OptionSet::tables(const std::string& name, Json* value, const std::string& 
        [value] { return *value; }});
 }
 
+std::string shown(const Json& value) { return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+
 void assign(OptionSet& set, const Json& table, const std::string& where) {
   if (table.is_null()) return;  // no settings
-  if (!table.is_object()) fail_usage(where, " must be a table, got ", kind_of(table), ": ", table.dump());
+  if (!table.is_object()) fail_usage(where, " must be a table, got ", kind_of(table), ": ", shown(table));
   for (const auto& [key, value] : table.items()) {
     const std::string full = where.empty() ? key : where + "." + key;
     const Option* option = set.find(key);
     if (!option) {
       std::vector<std::string> names;
       for (const Option& known : set.options()) names.push_back(known.name);
-      fail_usage("unknown setting ", printable(full), "; did you mean ", nearest_name(key, names),
-                 "? (known: ", join(names), ")");
+      fail_usage("unknown setting ", printable(full), suggestion(key, names));
     }
     try {
       option->set(value);

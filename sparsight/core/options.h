@@ -61,6 +61,9 @@ class OptionSet {
   std::vector<Option> options_;
 };
 
+// A value as errors show it: JSON in one line of valid UTF-8, whatever the bytes of its texts.
+std::string shown(const Json& value);
+
 // Sets the options of `set` from `table` ({"momentum": 0.9}); `where` ("optimizer") names the table in errors. A key
 // that is not declared raises UsageError naming the nearest one.
 void assign(OptionSet& set, const Json& table, const std::string& where);

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr double kTerminalPeriod = 0.1, kLinePeriod = 5.0;  // seconds between two updates that are shown
-constexpr int kBarCells = 24;
+constexpr int kMostCells = 24, kLeastCells = 6;             // of a bar
 
 std::string short_number(double value) {
   char text[32];
@@ -20,18 +20,23 @@ std::string short_number(double value) {
   return text;
 }
 
-std::string bar_text(double fraction) {
-  const int full = static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * kBarCells));
+std::string bar_text(double fraction, int cells) {
+  const int full = static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * cells));
   std::string bar;
-  for (int cell = 0; cell < kBarCells; ++cell) bar += cell < full ? "█" : "░";
+  for (int cell = 0; cell < cells; ++cell) bar += cell < full ? "█" : "░";
   return bar;
 }
+
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+// Characters of UTF-8 text.
+int length(const std::string& text) { return static_cast<int>(std::ranges::count_if(text, begins_character)); }
 
 // Cuts UTF-8 text to at most `columns` characters.
 std::string cut(const std::string& text, int columns) {
   int seen = 0;
   for (size_t i = 0; i < text.size(); ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80 && ++seen > columns) return text.substr(0, i);
+    if (begins_character(text[i]) && ++seen > columns) return text.substr(0, i);
   return text;
 }
 
@@ -58,14 +63,16 @@ std::string duration_text(double seconds) {
 }
 
 std::string progress_text(const ProgressState& state, bool bar, int columns) {
-  std::string text = state.label + "  ";
-  if (bar && state.total > 0) text += bar_text(static_cast<double>(state.done) / state.total) + " ";
-  text += std::to_string(state.done);
+  const std::string label = state.label + "  ";
+  std::string text = std::to_string(state.done);
   if (state.total > 0) text += "/" + std::to_string(state.total);
   text += state.rate() > 0 ? "  " + short_number(state.rate()) + " " + state.unit + "/s" : " " + state.unit;
   if (!state.extra.empty()) text += "  " + state.extra;
   if (state.seconds_left() >= 0) text += "  " + duration_text(state.seconds_left()) + " left";
-  return cut(text, columns);
+  if (const int cells = std::min(kMostCells, columns - length(label + text) - 1);
+      bar && state.total > 0 && cells >= kLeastCells)
+    text = bar_text(static_cast<double>(state.done) / static_cast<double>(state.total), cells) + " " + text;
+  return cut(label + text, columns);
 }
 
 Progress::Progress(const std::string& label, int64_t total, const std::string& unit, int64_t start)

@@ -27,7 +27,8 @@ struct ProgressState {
   double seconds_left() const;  // negative when unknown
 };
 
-// "train  ████░░░░ 40/100  12.3 steps/s  loss 0.41  5 s left", cut to `columns`; without a bar if `bar` is false.
+// "train  ████░░░░ 40/100  12.3 steps/s  loss 0.41  5 s left", cut to `columns`. The bar takes what the text leaves
+// free, 24 cells at most; where that is little, or `bar` is false, there is none.
 std::string progress_text(const ProgressState& state, bool bar, int columns);
 
 // "5 s", "3 min 20 s", "2 h 05 min"

@@ -60,12 +60,7 @@ class Registry {
     return names;
   }
 
-  const Entry& get(const std::string& name) const {
-    for (const Entry& entry : entries_)
-      if (entry.name == name) return entry;
-    fail_usage("unknown ", kind_, " \"", name, "\"; did you mean \"", nearest_name(name, names()),
-               "\"? (known: ", join(names()), ")");
-  }
+  const Entry& get(const std::string& name) const { return entry_named(name, entries_, kind_); }
 
   // `settings`: the component's own settings, without its name. `where`: the configuration section, for errors.
   Product make(const std::string& name, const Json& settings, const std::string& where, Context... context) const {

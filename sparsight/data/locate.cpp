@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/readers/image.h"
@@ -44,8 +45,11 @@ std::string kind_of_folder(const std::string& folder) {
 LocatedSet locate_set(const std::string& what) {
   const auto& sets = data_sets();
   const std::vector<std::string> names = sets.names();
-  if (std::find(names.begin(), names.end(), what) != names.end()) return {what, Json::object()};
-  if (what == "fashion-mnist" || what == "kmnist") return {"mnist", {{"variant", what}}};
+  const bool variant = what == "fashion-mnist" || what == "kmnist";
+  if (variant || std::find(names.begin(), names.end(), what) != names.end()) {
+    if (path_exists(what)) log_info("\"", what, "\" is the built-in set; for the folder of that name write ./", what);
+    return variant ? LocatedSet{"mnist", {{"variant", what}}} : LocatedSet{what, Json::object()};
+  }
   if (!path_exists(what))
     fail("\"", printable(what), "\" is neither a data set (", join(names), ") nor a file or folder");
   if (std::error_code ignored; !fs::is_directory(what, ignored)) return {"manifest", {{"root", what}}};

@@ -1,6 +1,5 @@
 #include "sparsight/data/remote_sets.h"
 
-#include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 
 namespace sparsight {
@@ -108,13 +107,7 @@ const std::vector<RemoteSet>& remote_sets() {
 }
 
 const RemoteSet& find_remote_set(const std::string& name) {
-  std::vector<std::string> names;
-  for (const RemoteSet& set : remote_sets()) {
-    if (set.name == name) return set;
-    names.push_back(set.name);
-  }
-  fail_usage("no address is known for a data set \"", name, "\"; did you mean \"", nearest_name(name, names),
-             "\"? (known: ", join(names), ")");
+  return entry_named(name, remote_sets(), "data set to fetch");
 }
 
 }  // namespace sparsight

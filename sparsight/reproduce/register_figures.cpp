@@ -1,6 +1,5 @@
 #include "sparsight/reproduce/register_figures.h"
 
-#include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/reproduce/pmoe/figures.h"
 #include "sparsight/reproduce/pmoe/theory_figures.h"
@@ -21,14 +20,6 @@ const std::vector<Figure>& figures() {
   return all;
 }
 
-const Figure& find_figure(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Figure& figure : figures()) {
-    if (figure.name == name) return figure;
-    names.push_back(figure.name);
-  }
-  fail_usage("unknown figure \"", name, "\"; did you mean \"", nearest_name(name, names), "\"? (known: ", join(names),
-             ")");
-}
+const Figure& find_figure(const std::string& name) { return entry_named(name, figures(), "figure"); }
 
 }  // namespace sparsight

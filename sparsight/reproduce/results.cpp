@@ -50,13 +50,7 @@ std::optional<double> value_of(const ResultTable& table, const Json& settings, c
 
 std::string scale_name(Scale scale) { return kScales.at(static_cast<size_t>(scale)); }
 
-Scale scale_of(const std::string& name) {
-  const auto found = std::find(kScales.begin(), kScales.end(), name);
-  if (found == kScales.end())
-    fail_usage("unknown scale \"", name, "\"; did you mean \"", nearest_name(name, kScales),
-               "\"? (known: ", join(kScales), ")");
-  return static_cast<Scale>(found - kScales.begin());
-}
+Scale scale_of(const std::string& name) { return static_cast<Scale>(position_of(name, kScales, "scale")); }
 
 std::string stand_in_of(const Figure& figure, const FigureRun& run) {
   return figure.stand_in ? figure.stand_in(run) : "";

@@ -94,21 +94,65 @@ TEST(Config, AnOverrideOfAnotherFormIsRefused) {
 }
 
 TEST(Config, UnknownSectionsKeysAndComponentsNameTheNearest) {
-  EXPECT_NE(complaint("[trian]\nepochs = 3\n").find("unknown section [trian]; did you mean [train]?"),
-            std::string::npos);
-  EXPECT_NE(complaint("[train]\nepoch = 3\n").find("did you mean epochs?"), std::string::npos);
+  EXPECT_EQ(complaint("[trian]\nepochs = 3\n"),
+            "a.toml:2: unknown section [trian]; did you mean \"train\"? (known: train, optimizer)");
+  EXPECT_EQ(complaint("\n[train]\nepoch = 3\n"),
+            "a.toml:3: unknown setting train.epoch; did you mean \"epochs\"? (known: epochs, rate)");
   EXPECT_NE(complaint("[optimizer]\nname = \"adan\"\n").find("did you mean \"adam\"?"), std::string::npos);
-  EXPECT_NE(complaint("[optimizer]\nname = 3\n").find("optimizer.name must be a text"), std::string::npos);
+  EXPECT_EQ(complaint("[optimizer]\nname = 3\n"), "a.toml:2: optimizer.name must be a text, got 3");
+}
+
+TEST(Config, ASettingOfAnotherSectionIsNamedInFull) {
+  EXPECT_EQ(complaint("[train]\nmomentum = 3\n"),
+            "a.toml:2: unknown setting train.momentum; did you mean \"optimizer.momentum\"?");
+  EXPECT_EQ(complaint("[train]\nmomentun = 3\n"),
+            "a.toml:2: unknown setting train.momentun; did you mean \"optimizer.momentum\"?");
+  EXPECT_EQ(complaint("[train]\nepsilon = 3\n"), "a.toml:2: unknown setting train.epsilon (known: epochs, rate)");
+  EXPECT_EQ(complaint("[train]\nepsilon = 3\n[optimizer]\nname = \"adam\"\n"),
+            "a.toml:2: unknown setting train.epsilon; did you mean \"optimizer.epsilon\"?");
+}
+
+TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
+  EXPECT_EQ(complaint("[train]\n\nepochs = 0\n"), "a.toml:3: train.epochs must be at least 1, got 0");
+  Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
+  config.set("train.epochs=0");
+  EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
+            "train.epochs must be at least 1, got 0");
+  config.set("train.epochs=\xff");
+  EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
+            "train.epochs must be an integer, got a text: \"\xEF\xBF\xBD\"");
+}
+
+TEST(Config, AnOldNameWithAValueOfAnotherTypeIsNoOldSetting) {
+  std::vector<Section> present = sections();
+  present[1].formerly = {{"name", "train.epoch"}, {"momentum", "train.rat"}};
+  EXPECT_EQ(
+      testing::message_of<UsageError>([&] { resolve(Config::from_text("[train]\nepoch = 3\n", "a.toml"), present); }),
+      "a.toml:2: unknown setting train.epoch; did you mean \"epochs\"? (known: epochs, rate)");
+  EXPECT_EQ(
+      testing::message_of<UsageError>([&] { resolve(Config::from_text("[train]\nrat = \"x\"\n", "a.toml"), present); }),
+      "a.toml:2: unknown setting train.rat; did you mean \"rate\"? (known: epochs, rate)");
 }
 
 TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {
   EXPECT_EQ(complaint("\nepochs = 3\n").rfind("a.toml:2: \"epochs\" stands outside any [section]", 0), 0u);
 }
 
-TEST(Config, AFileThatIsNotThereIsAnErrorOfTheWork) {
-  EXPECT_NE(testing::message_of([] { Config::from_file("/nonexistent/a.toml"); }), "");
+TEST(Config, AFileThatCannotBeReadSaysWhyAndNamesTheNearest) {
+  const auto complaint = [](const std::string& path) {
+    return testing::message_of<UsageError>([&] { Config::from_file(path); });
+  };
+  EXPECT_EQ(complaint("/nonexistent/a.toml"),
+            "cannot read the configuration /nonexistent/a.toml: No such file or directory");
   const testing::TemporaryFolder folder;
-  EXPECT_NE(testing::message_of([&] { Config::from_file(folder.path()); }), "");
+  EXPECT_EQ(complaint(folder.path()), "cannot read the configuration " + folder.path() + ": Is a directory");
+  folder.write("demo.toml", "");
+  folder.write("other.toml", "");
+  folder.write("dem.txt", "");
+  EXPECT_EQ(complaint(folder.path("demo.tml")), "cannot read the configuration " + folder.path("demo.tml") +
+                                                    ": No such file or directory; did you mean \"" +
+                                                    folder.path("demo.toml") + "\"?");
+  EXPECT_EQ(complaint(folder.path("far.toml")).find("did you mean"), std::string::npos);
 }
 
 TEST(Config, SectionsBindToStructsAndComponents) {

@@ -9,8 +9,22 @@ namespace sparsight::nearest_name_test {
 TEST(NearestName, FindsTheSmallestEditDistance) {
   const std::vector<std::string> names{"epochs", "batch_size", "seed"};
   EXPECT_EQ(nearest_name("epoch", names), "epochs");           // one insertion
-  EXPECT_EQ(nearest_name("bacth_size", names), "batch_size");  // a swap counts as two substitutions
+  EXPECT_EQ(nearest_name("bacth_size", names), "batch_size");  // a swap
   EXPECT_EQ(nearest_name("sead", names), "seed");
+}
+
+TEST(NearestName, SuggestsNothingBeyondAThirdOfTheLength) {
+  EXPECT_EQ(nearest_name("lr", {"keep", "epochs"}), "");
+  EXPECT_EQ(nearest_name("batch_size", {"epochs"}), "");
+  EXPECT_EQ(nearest_name("trian", {"train"}), "train");      // one swap
+  EXPECT_EQ(nearest_name("tiran", {"trial"}), "");           // two edits of five characters
+  EXPECT_EQ(nearest_name("cifar", {"cifar10"}), "cifar10");  // two of seven
+}
+
+TEST(NearestName, OneThatGoesOnWhereTheOtherEnds) {
+  EXPECT_EQ(nearest_name("batch_size", {"epochs", "batch"}), "batch");
+  EXPECT_EQ(nearest_name("weight", {"weight_decay"}), "weight_decay");
+  EXPECT_EQ(nearest_name("batches_of_many", {"batch"}), "");
 }
 
 TEST(NearestName, TheFirstOfEqualsWins) { EXPECT_EQ(nearest_name("c", {"a", "b"}), "a"); }
@@ -24,7 +38,26 @@ TEST(PositionOf, FindsANameOrSaysWhichThereAre) {
   const std::vector<std::string> names{"gelu", "relu"};
   EXPECT_EQ(position_of("relu", names, "activation"), 1u);
   EXPECT_EQ(testing::message_of([&] { position_of("rely", names, "activation"); }),
-            "unknown activation \"rely\" (known: gelu, relu)");
+            "unknown activation \"rely\"; did you mean \"relu\"? (known: gelu, relu)");
+  EXPECT_EQ(testing::message_of([&] { position_of("tanh\xff", names, "activation"); }),
+            "unknown activation \"tanh\\xff\" (known: gelu, relu)");
+}
+
+TEST(EntryNamed, FindsTheEntry) {
+  struct Named {
+    std::string name;
+    int value;
+  };
+  const std::vector<Named> entries{{"one", 1}, {"two", 2}};
+  EXPECT_EQ(entry_named("two", entries, "number").value, 2);
+  EXPECT_EQ(testing::message_of([&] { entry_named("tow", entries, "number"); }),
+            "unknown number \"tow\"; did you mean \"two\"? (known: one, two)");
+}
+
+TEST(Suggestion, LeavesTheQuestionOutWhereNothingIsNear) {
+  EXPECT_EQ(suggestion("sead", {"seed", "threads"}), "; did you mean \"seed\"? (known: seed, threads)");
+  EXPECT_EQ(suggestion("lr", {"keep"}), " (known: keep)");
+  EXPECT_EQ(did_you_mean(""), "");
 }
 
 TEST(Join, PutsSeparatorsBetween) {

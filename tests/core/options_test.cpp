@@ -75,7 +75,22 @@ TEST(Options, AnIntegerIsAlsoANumber) {
 
 TEST(Options, UnknownKeyNamesTheNearest) {
   const std::string text = complaint({{"epoch", 3}});
-  EXPECT_NE(text.find("unknown setting train.epoch; did you mean epochs?"), std::string::npos) << text;
+  EXPECT_NE(text.find("unknown setting train.epoch; did you mean \"epochs\"? (known: nesterov, epochs"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Options, AKeyThatIsLikeNoOtherComesWithTheList) {
+  EXPECT_EQ(complaint({{"lr", 3}}),
+            "unknown setting train.lr (known: nesterov, epochs, momentum, root, schedule, steps, mean, frozen, "
+            "transforms)");
+}
+
+TEST(Options, BytesThatAreNotUtf8AreShownInPrintableForm) {
+  EXPECT_EQ(complaint({{"epochs", "\xff"}}), "train.epochs must be an integer, got a text: \"\xEF\xBF\xBD\"");
+  EXPECT_EQ(complaint({{"schedule", "a\nb"}}), "train.schedule must be one of cosine, step, got \"a\\x0ab\"");
+  EXPECT_EQ(complaint({{"a\nb", 1}}).rfind("unknown setting train.a\\x0ab (known: ", 0), 0u);
+  EXPECT_EQ(shown(Json{{"a\x7f", "\t"}}), "{\"a\\x7f\":\"\\t\"}");
 }
 
 TEST(Options, WrongTypesSayWhatWasGot) {

@@ -72,9 +72,28 @@ TEST(Progress, UnknownTotalHasNoTimeLeft) {
   EXPECT_EQ(progress_text(state, true, 100), "train  40  10.0 steps/s");
 }
 
+TEST(Progress, TheBarTakesWhatTheTextLeavesFree) {
+  const std::string text = "40/100  10.0 steps/s  6 s left";  // 30 characters, after the 7 of "train  "
+  EXPECT_EQ(progress_text(forty_of_hundred(), true, 48), "train  ████░░░░░░ " + text);  // 48 - 37 - 1 = 10 cells
+  EXPECT_EQ(progress_text(forty_of_hundred(), true, 44), "train  ██░░░░ " + text);
+  EXPECT_EQ(progress_text(forty_of_hundred(), true, 43), "train  " + text);  // 5 cells would say little
+  EXPECT_EQ(progress_text(forty_of_hundred(), true, 37), "train  " + text);
+}
+
+TEST(Progress, ALineOfTrainingEndsWithTheTimeLeftOn80Columns) {
+  ProgressState state = forty_of_hundred();
+  state.done = 22;
+  state.total = 46;
+  state.extra = "epoch 1/2  loss 2.521";
+  const std::string text = progress_text(state, true, 79);
+  EXPECT_TRUE(text.ends_with("  4 s left")) << text;  // 24 of 5.5 steps/s
+  EXPECT_NE(text.find("█"), std::string::npos) << text;
+}
+
 TEST(Progress, TextIsCutAtCharactersNotBytes) {
-  const std::string text = progress_text(forty_of_hundred(), true, 10);  // "train  " and three cells of three bytes
-  EXPECT_EQ(text, "train  ███");
+  ProgressState state = forty_of_hundred();
+  state.label = "prüfen";
+  EXPECT_EQ(progress_text(state, true, 3), "prü");
 }
 
 TEST(Progress, Durations) {

@@ -46,6 +46,8 @@ TEST(Registry, KeepsTheOrderOfRegistration) {
 TEST(Registry, UnknownNameAnswersWithTheNearestAndTheList) {
   EXPECT_EQ(testing::message_of<UsageError>([] { operations().get("scales"); }),
             "unknown operation \"scales\"; did you mean \"scale\"? (known: scale, shift)");
+  EXPECT_EQ(testing::message_of<UsageError>([] { operations().get("rotate\n"); }),
+            "unknown operation \"rotate\\x0a\" (known: scale, shift)");
 }
 
 TEST(Registry, SettingsOfAnotherEntryAreUnknown) {

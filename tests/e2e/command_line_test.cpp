@@ -34,7 +34,28 @@ TEST(CommandLine, HelpListsTheVerbs) {
 
 TEST(CommandLine, UnknownVerbNamesTheNearest) { expect_usage_error({"versoin"}, "did you mean \"version\"?"); }
 
-TEST(CommandLine, UnknownFlagNamesTheNearest) { expect_usage_error({"version", "--quite"}, "did you mean --quiet?"); }
+TEST(CommandLine, UnknownFlagNamesTheNearest) {
+  expect_usage_error({"version", "--quite"}, "did you mean \"--quiet\"?");
+}
+
+TEST(CommandLine, AFlagThatIsLikeNoOtherComesWithoutAGuess) {
+  for (const std::string flag : {"--checkpoint", "-x"}) {
+    const ProgramResult result = run_program({"version", flag});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.err, "error: unknown flag " + flag + "; see sparsight version --help\n");
+  }
+  expect_usage_error({"frobnicate"}, "unknown verb \"frobnicate\" after sparsight (known: train, ");
+}
+
+TEST(CommandLine, BenchHandsItsOptionsOn) {
+  const ProgramResult unknown = run_program({"bench", "nosuch"});
+  if (unknown.err.find("are not built") != std::string::npos) GTEST_SKIP() << "needs the benchmarks";
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_NE(unknown.err.find("no benchmark matches \"nosuch\" (known: "), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find("random_uniform"), std::string::npos) << unknown.err;
+  expect_usage_error({"bench", "moe", "--tokens", "1", "--sizes", "2"}, "unknown option --sizes (known: --tokens");
+}
 
 TEST(CommandLine, UnexpectedArgumentIsNamed) { expect_usage_error({"version", "now"}, "\"now\""); }
 

@@ -29,15 +29,25 @@ std::string complaint(const std::string& text, const std::vector<std::string>& o
 
 TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
   const auto cost = [](const std::string& file, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"config", "cost", test::source_path("configs/pmoe/" + file)};
+    std::vector<std::string> arguments{"config", "cost", test::source_path("configs/" + file)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result.out;
   };
-  EXPECT_SAYS(cost("wrn.toml", {}), "7,432,961  3,986,358,912\n");
-  EXPECT_SAYS(cost("wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890    773,937,408\n");
-  EXPECT_SAYS(cost("wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401  3,109,487,232\n");
+  EXPECT_SAYS(cost("pmoe/wrn.toml", {}), "7,432,961  3,986,358,912\n");
+  EXPECT_SAYS(cost("pmoe/wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}),
+              "3,962,890    773,937,408\n");
+  EXPECT_SAYS(cost("pmoe/wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401  3,109,487,232\n");
+  EXPECT_SAYS(cost("demo.toml", {"--image", "1,32,32", "--classes", "12"}), "373,196     12,945,664\n");
+}
+
+TEST(ConfigVerb, TheCostOfImagesThatDoNotFitIsAnError) {
+  const ProgramResult result =
+      run_program({"config", "cost", test::source_path("configs/pmoe/joint_mnist.toml"), "--image", "1,2,2"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_SAYS(result.err, "[model] patch = 0 does not divide images of 2x2");
 }
 
 TEST(ConfigVerb, SyntaxErrorsNameTheLine) {
@@ -59,8 +69,13 @@ TEST(ConfigVerb, WrongTypesAndNumbersOutOfRange) {
 }
 
 TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {
-  EXPECT_SAYS(complaint("[trian]\nepochs = 1\n"), "did you mean [train]?");
-  EXPECT_SAYS(complaint("[train]\nepoch = 1\n"), "did you mean epochs?");
+  EXPECT_SAYS(complaint("[trian]\nepochs = 1\n"), "my.toml:2: unknown section [trian]; did you mean \"train\"?");
+  EXPECT_SAYS(complaint("[train]\nepoch = 1\n"), "my.toml:2: unknown setting train.epoch; did you mean \"epochs\"?");
+  EXPECT_SAYS(complaint("", {"train.lr=1"}), "unknown setting train.lr; did you mean \"optimizer.lr\"?");
+  EXPECT_SAYS(complaint("", {"train.batch_size=1"}),
+              "unknown setting train.batch_size; did you mean \"loader.batch\"?");
+  EXPECT_SAYS(complaint("", {"moe.expert=16"}), "unknown setting moe.expert; did you mean \"experts\"?");
+  EXPECT_SAYS(complaint("", {"train.zzz=1"}), "unknown setting train.zzz (known: epochs, ");
   EXPECT_SAYS(complaint("", {"optimizer.name=adamv"}), "did you mean \"adam\"?");
   EXPECT_SAYS(complaint("epochs = 1\n"), "stands outside any [section]");
 }
@@ -70,10 +85,36 @@ TEST(ConfigVerb, OverridesOfAnotherForm) {
   EXPECT_SAYS(complaint("", {"train.epochs"}), "section.key=value");
 }
 
-TEST(ConfigVerb, AMissingFileIsAnError) {
+TEST(ConfigVerb, BytesThatAreNotUtf8AreAWrongValue) {
+  EXPECT_SAYS(complaint("", {"train.epochs=\xff"}), "train.epochs must be an integer, got a text: ");
+  EXPECT_SAYS(complaint("", {"optimizer.name=\xff"}), "unknown optimizer.name \"\\xff\" (known: ");
+}
+
+TEST(ConfigVerb, AMissingFileIsAWrongConfiguration) {
   const ProgramResult result = run_program({"config", "check", "no/such/file.toml"});
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_SAYS(result.err, "no/such/file.toml");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_SAYS(result.err, "cannot read the configuration no/such/file.toml: No such file or directory");
+  const TemporaryFolder folder;
+  folder.write("demo.toml", "");
+  const ProgramResult mistyped = run_program({"train", folder.path("demo.tml")});
+  EXPECT_EQ(mistyped.exit_code, 2);
+  EXPECT_SAYS(mistyped.err, "did you mean \"" + folder.path("demo.toml") + "\"?");
+}
+
+TEST(ConfigVerb, CheckOpensTheDataAndBuildsTheModel) {
+  const std::string demo = test::source_path("configs/demo.toml");
+  const ProgramResult right = run_program({"config", "check", demo});
+  EXPECT_EQ(right.exit_code, 0) << right.err;
+  EXPECT_SAYS(right.err, "the configuration is right");
+  const ProgramResult odd = run_program({"config", "check", demo, "--set", "data.side=30"});
+  EXPECT_EQ(odd.exit_code, 2) << odd.err;
+  EXPECT_SAYS(odd.err, "does not divide images of 30x30");
+  const TemporaryFolder folder;
+  const ProgramResult missing = run_program(
+      {"config", "check", folder.write("my.toml", "[data]\nname = \"folder\"\nroot = \"/nowhere/at/all\"\n")});
+  EXPECT_EQ(missing.exit_code, 1) << missing.err;
+  EXPECT_EQ(std::count(missing.err.begin(), missing.err.end(), '\n'), 1) << missing.err;
+  EXPECT_SAYS(missing.err, "there is no /nowhere/at/all");
 }
 
 TEST(ConfigVerb, ShowSaysWhereEachValueCameFrom) {

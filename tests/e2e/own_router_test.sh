@@ -14,4 +14,4 @@ grep -q '"importance"' "$folder/run/metrics.jsonl"
 # A setting that the router does not have is refused with the nearest one.
 sed 's/temperature/temprature/' examples/router/glyphs.toml >"$folder/wrong.toml"
 if "$folder/build/train_with_my_router" "$folder/wrong.toml" "$folder/wrong" 2>"$folder/message"; then exit 1; fi
-grep -q 'did you mean temperature' "$folder/message"
+grep -q 'did you mean "temperature"' "$folder/message"

@@ -54,8 +54,7 @@ std::string checked_name(std::string_view word, const Lines& lines) {
 size_t CelebaTable::attribute(const std::string& name) const {
   const auto found = std::find(attributes.begin(), attributes.end(), name);
   if (found == attributes.end())
-    fail("CelebA's list of attributes has no \"", name, "\"; the nearest is \"",
-         printable(nearest_name(name, attributes)), "\"");
+    fail("CelebA's list of attributes has no \"", printable(name), "\"", suggestion(name, attributes));
   return static_cast<size_t>(found - attributes.begin());
 }
 

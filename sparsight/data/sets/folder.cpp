@@ -115,8 +115,8 @@ DataSplits make_domain_folder(const DomainFolderOptions& options, const DataCont
   for (const std::string& name : options.test_domains) {
     const auto found = std::find(info.domains.begin(), info.domains.end(), name);
     if (found == info.domains.end())
-      fail_usage("data.test_domains: ", info.name, " has no domain \"", name, "\"; did you mean \"",
-                 nearest_name(name, info.domains), "\"? (it has: ", join(info.domains), ")");
+      fail_usage("data.test_domains: ", info.name, " has no domain \"", printable(name), "\"",
+                 suggestion(name, info.domains));
     held_out[found - info.domains.begin()] = true;
   }
   if (std::find(held_out.begin(), held_out.end(), false) == held_out.end())

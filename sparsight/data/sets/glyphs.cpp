@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/glyph_painter.h"
 
@@ -71,8 +72,7 @@ void check_domains(const std::string& option, const std::vector<std::string>& na
                    const std::vector<std::string>& known) {
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      fail_usage("data.", option, " has the unknown domain \"", name, "\"; did you mean \"", nearest_name(name, known),
-                 "\"? (known: ", join(known), ")");
+      fail_usage("data.", option, " has the unknown domain \"", printable(name), "\"", suggestion(name, known));
   for (size_t i = 0; i < names.size(); ++i)
     if (std::find(names.begin(), names.begin() + i, names[i]) != names.begin() + i)
       fail_usage("data.", option, " names the domain \"", names[i], "\" twice");

@@ -146,7 +146,7 @@ TEST_F(CelebaSet, ListsThatDoNotMatchAreErrors) {
   folder_.write("list_eval_partition.txt", "a.jpg 0\n");
   EXPECT_TRUE(says(message(), "img_align_celeba has no a.jpg"));
   folder_.write("img_align_celeba/a.jpg", grey_png(1));
-  EXPECT_TRUE(says(message(), "has no \"Smiling\"; the nearest is \"Smilin\""));
+  EXPECT_TRUE(says(message(), "has no \"Smiling\"; did you mean \"Smilin\"? (known: Smilin)"));
   folder_.write("list_eval_partition.txt", "a.jpg 3\n");
   EXPECT_TRUE(says(message(), "list_eval_partition.txt:1: expected the name of an image and 0, 1 or 2"));
   folder_.write("list_attr_celeba.txt", "");

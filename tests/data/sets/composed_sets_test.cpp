@@ -150,7 +150,7 @@ TEST(ComposedSets, P44_SayWhatIsMissing) {
     return complaint([&] { make_set(name, settings); });
   };
   EXPECT_TRUE(says(message("cifar_vehicles", {{"root", folder.path()}}), "has no data_batch_1.bin"));
-  EXPECT_TRUE(says(message("cifar_vehicles", {{"root", folder.path() + "/none"}}), "set data.root"));
+  EXPECT_TRUE(says(message("cifar_vehicles", {{"root", folder.path() + "/none"}}), "(--set data.root=PATH)"));
   EXPECT_TRUE(says(message("cifar_noise", {{"root", folder.path()}}), "data.backgrounds is empty"));
   write_cifar(folder);
   folder.write("one/a.png", testing::grey_png(1));
