@@ -22,7 +22,9 @@ void report(const ReportArguments& arguments) {
     std::cout << write_report(arguments.run, arguments.out) << "\n";
     return;
   }
-  const std::vector<Json> metrics = read_metrics(RunFolder::open(arguments.run).metrics());
+  const auto [metrics, warning] =
+      readable_metrics(read_file(RunFolder::open(arguments.run).metrics(), kMaxMetricsBytes));
+  if (!warning.empty()) log_warning(warning);
   const std::string text = arguments.format == "csv"        ? result_csv(metrics)
                            : arguments.format == "markdown" ? result_markdown(metrics)
                                                             : result_table(metrics);

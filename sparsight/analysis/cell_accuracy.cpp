@@ -9,7 +9,7 @@ namespace sparsight {
 CellAccuracy::CellAccuracy(std::vector<std::string> classes, std::vector<std::string> domains)
     : classes_(std::move(classes)), domains_(std::move(domains)) {
   const size_t cells = classes_.size() * domains_.size();
-  if (domains_.size() < 2 || cells > static_cast<size_t>(kMaxCells)) return;
+  if (cells > static_cast<size_t>(kMaxCells)) return;
   images_.resize(cells);
   correct_.resize(cells);
 }

@@ -1,5 +1,6 @@
 // Accuracy by class and domain: where a feature goes along with the label in training, the combinations that were rare
-// tell whether a model learned the label or the feature. Letters: moe/axes.md; K here is classes.
+// tell whether a model learned the label or the feature. With one domain it is the accuracy by class. Letters:
+// moe/axes.md; K here is classes.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ inline constexpr int64_t kMaxCells = 256;
 
 class CellAccuracy {
  public:
-  // Counts nothing where there is one domain only, or more than kMaxCells cells.
+  // Counts nothing where there are more than kMaxCells cells.
   CellAccuracy(std::vector<std::string> classes, std::vector<std::string> domains);
 
   // logits: [B,K]; labels, domains: [B] int64.

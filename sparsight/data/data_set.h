@@ -40,7 +40,7 @@ struct DataContext {
   uint64_t seed = 0;  // of the run; splits off a validation part
 };
 
-// The named parts of a data set. A set without a test part uses its validation part for both.
+// The named parts of a data set, none of them empty. Where a set lacks validation or test, the other stands for both.
 struct DataSplits {
   DataSetPtr train, validation, test;
 };

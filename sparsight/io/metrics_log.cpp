@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -12,18 +13,36 @@
 namespace sparsight {
 namespace {
 
-constexpr size_t kMaxLog = size_t{1} << 32;  // a run of years
+using OnObject = std::function<void(std::string_view line, Json object)>;
+using OnBadLine = std::function<void(std::string_view line, int64_t number)>;
 
-// Calls `visit` with the text (with its end) and the object of every whole line.
-void for_each_line(const std::string& text, const std::string& path,
-                   const std::function<void(std::string_view, Json)>& visit) {
-  size_t number = 1;
-  for (size_t start = 0, end; (end = text.find('\n', start)) != std::string::npos; start = end + 1, ++number) {
-    const std::string_view line(text.data() + start, end + 1 - start);
-    Json object = Json::parse(line, nullptr, false);
-    if (!object.is_object()) fail(path, ":", number, " is not a JSON object; remove the line or restore the file");
-    visit(line, std::move(object));
+// Calls one of the two for every line that is not blank. `line` has its end, but for a last one without; numbers are
+// from 1.
+void for_each_line(const std::string& text, const OnObject& on_object, const OnBadLine& on_bad_line) {
+  int64_t number = 1;
+  for (size_t start = 0; start < text.size(); ++number) {
+    const size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+    const std::string_view line = std::string_view(text).substr(start, end - start);
+    start = end;
+    if (line.find_first_not_of(" \t\r\n") == std::string::npos) continue;
+    Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_object())
+      on_object(line, std::move(object));
+    else
+      on_bad_line(line, number);
   }
+}
+
+// Every line must be an object, but for a last one without its end, which is passed over.
+void for_each_whole_line(const std::string& path, const OnObject& on_object) {
+  for_each_line(
+      read_file(path, kMaxMetricsBytes),
+      [&](std::string_view line, Json object) {
+        if (line.ends_with('\n')) on_object(line, std::move(object));
+      },
+      [&](std::string_view line, int64_t number) {
+        if (line.ends_with('\n')) fail(path, ":", number, " is not a JSON object; remove the line or restore the file");
+      });
 }
 
 bool of_the_end(const Json& line) {
@@ -33,15 +52,14 @@ bool of_the_end(const Json& line) {
 // Removes what a resumed run will write again.
 void trim(const std::string& path, int64_t last_step) {
   if (!std::filesystem::exists(path)) return;
-  const std::string text = read_file(path, kMaxLog);
   std::string kept;
-  for_each_line(text, path, [&](std::string_view line, const Json& object) {
+  for_each_whole_line(path, [&](std::string_view line, const Json& object) {
     const auto step = object.find("step");
     if (step == object.end() || !step->is_number_integer())
       fail(path, ": a line has no integer \"step\": ", line.substr(0, 80));
     if (step->get<int64_t>() <= last_step && !of_the_end(object)) kept += line;
   });
-  if (kept != text) write_file_atomically(path, kept);
+  if (kept.size() != std::filesystem::file_size(path)) write_file_atomically(path, kept);
 }
 
 }  // namespace
@@ -59,9 +77,22 @@ void MetricsLog::write(const Json& line) {
 std::vector<Json> read_metrics(const std::string& path) {
   std::vector<Json> lines;
   if (!std::filesystem::exists(path)) return lines;
-  for_each_line(read_file(path, kMaxLog), path,
-                [&](std::string_view, Json object) { lines.push_back(std::move(object)); });
+  for_each_whole_line(path, [&](std::string_view, Json object) { lines.push_back(std::move(object)); });
   return lines;
+}
+
+ReadableMetrics readable_metrics(const std::string& text) {
+  ReadableMetrics metrics;
+  int64_t bad_lines = 0, first = 0;
+  for_each_line(
+      text, [&](std::string_view, Json object) { metrics.lines.push_back(std::move(object)); },
+      [&](std::string_view, int64_t number) {
+        if (bad_lines++ == 0) first = number;
+      });
+  if (bad_lines > 0)
+    metrics.warning = cat(bad_lines, bad_lines == 1 ? " line" : " lines",
+                          " of metrics.jsonl could not be read and were left out; the first is line ", first);
+  return metrics;
 }
 
 }  // namespace sparsight

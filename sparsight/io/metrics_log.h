@@ -1,4 +1,6 @@
 // metrics.jsonl: one JSON object a line, appended while a run goes on. The schema: docs/file_formats.md.
+//
+// Training reads it strictly, because it goes on writing it; tables and reports take what can be read.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,8 @@
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
+
+inline constexpr size_t kMaxMetricsBytes = size_t{1} << 32;  // a run of years
 
 class MetricsLog {
  public:
@@ -31,5 +35,13 @@ class MetricsLog {
 // All whole lines. A line that is not an object raises Error with its number; an unfinished last one is left out. A
 // missing file is an empty log.
 std::vector<Json> read_metrics(const std::string& path);
+
+// What can be read of a log's text, whatever became of it.
+struct ReadableMetrics {
+  std::vector<Json> lines;
+  std::string warning;  // how many lines could not be read and where the first is; "" for a whole log
+};
+
+ReadableMetrics readable_metrics(const std::string& text);
 
 }  // namespace sparsight

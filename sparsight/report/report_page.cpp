@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include "sparsight/analysis/expert_colours.h"
-#include "sparsight/core/toml.h"
+#include "sparsight/core/error.h"
+#include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/charts.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
@@ -56,12 +57,15 @@ std::string tiles(const RunSummary& run) {
   const RunMetrics& log = run.log;
   std::string html = "<div class=\"tiles\">\n";
   if (const Json last = final_eval(log, false); last.is_object()) {
-    html += tile(percent(number(last, "accuracy")), split_name(text(last, "split")) + " accuracy",
+    html += tile(percent(number(last, "accuracy")), part_of_eval(last) + " accuracy",
                  whole(number(last, "images")) + " images, step " + whole(number(last, "step")), true);
-    html += tile(decimal(number(last, "loss"), 4), split_name(text(last, "split")) + " loss", "cross entropy");
+    html += tile(decimal(number(last, "loss"), 4), part_of_eval(last) + " loss", "cross entropy");
   }
-  if (const auto best = largest(log.evals, "accuracy", "val"))
-    html += tile(percent(*best), "best validation accuracy", std::to_string(log.evals.size()) + " evaluations");
+  if (const auto best = largest(log.evals, "accuracy", "val")) {
+    const auto count = std::count_if(log.evals.begin(), log.evals.end(),
+                                     [](const Json& eval) { return text(eval, "split") == "val"; });
+    html += tile(percent(*best), "best validation accuracy", cat(count, count == 1 ? " evaluation" : " evaluations"));
+  }
   if (!log.train.empty()) {
     // Evaluations may stand behind the last train line.
     const auto latest = [&](const char* key) { return std::max(largest(log.train, key), largest(log.evals, key)); };
@@ -81,15 +85,54 @@ void add_results(Page& page, const RunMetrics& log) {
   page.open_section("results", "Results", "last evaluation of each split", true);
   std::string rows;
   for (const Json& eval : last_evals(log))
-    rows += "<tr>" + html_cell(html_text(split_name(text(eval, "split")))) +
-            html_cell(html_text(text(eval, "weights"))) + html_cell(whole(number(eval, "step")), "n") +
-            html_cell(whole(number(eval, "images")), "n") + html_cell(percent(number(eval, "accuracy")), "n") +
-            html_cell(decimal(number(eval, "loss"), 4), "n") +
+    rows += "<tr>" + html_cell(html_text(part_of_eval(eval))) + html_cell(html_text(text(eval, "weights"))) +
+            html_cell(whole(number(eval, "step")), "n") + html_cell(whole(number(eval, "images")), "n") +
+            html_cell(percent(number(eval, "accuracy")), "n") + html_cell(decimal(number(eval, "loss"), 4), "n") +
             html_cell(duration(number(eval, "seconds").value_or(-1)), "n") + "</tr>\n";
   page.body += html_table(
       "<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"
       "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
       rows);
+  page.close_section();
+}
+
+// "87.50 %" over a bar of that length.
+std::string accuracy_cell(const Json& cell) {
+  const auto accuracy = number(cell, "accuracy");
+  if (!accuracy) return html_cell("-", "n");
+  return html_cell(percent(accuracy) + "<div class=\"bar\"><i style=\"width:" +
+                       fixed(100 * std::clamp(*accuracy, 0.0, 1.0), 1) + "%\"></i></div>",
+                   "share");
+}
+
+// One line for each class, with a column for each domain.
+void add_classes(Page& page, const RunMetrics& log) {
+  const Json eval = final_eval(log, false);
+  const std::vector<Json> cells = accuracy_cells(eval);
+  if (cells.empty()) return;
+  const std::vector<std::string> classes = distinct_texts(cells, "class"), domains = distinct_texts(cells, "domain");
+  const Json worst = worst_cells(cells, 1).front();
+  std::string header = "<th>Class</th><th class=\"n\">Images</th>", rows;
+  for (const std::string& domain : domains)
+    header += "<th class=\"n\">" + (domains.size() > 1 ? html_text(domain) : "Accuracy") + "</th>";
+  for (const std::string& name : classes) {
+    std::vector<Json> row(domains.size());
+    double images = 0;
+    for (const Json& cell : cells) {
+      if (text(cell, "class") != name) continue;
+      row[std::find(domains.begin(), domains.end(), text(cell, "domain")) - domains.begin()] = cell;
+      images += number(cell, "images").value_or(0);
+    }
+    rows += "<tr>" + html_cell(html_text(name)) + html_cell(whole(images), "n");
+    for (const Json& cell : row) rows += accuracy_cell(cell);
+    rows += "</tr>\n";
+  }
+  page.open_section(
+      "accuracy", "Classes",
+      cat(part_of_eval(eval), ", step ", whole(number(eval, "step")), "; worst: ", text(worst, "class"),
+          domains.size() > 1 ? ", " + text(worst, "domain") : "", " with ", percent(number(worst, "accuracy"))),
+      true);
+  page.body += html_table(header, rows);
   page.close_section();
 }
 
@@ -112,8 +155,7 @@ std::string layer_rows(const Json& eval) {
 void add_experts(Page& page, const RunSummary& run) {
   const Json eval = final_eval(run.log, true);
   if (!eval.is_object()) return;
-  page.open_section("experts", "Experts", split_name(text(eval, "split")) + ", step " + whole(number(eval, "step")),
-                    true);
+  page.open_section("experts", "Experts", part_of_eval(eval) + ", step " + whole(number(eval, "step")), true);
   page.body += html_table(
       "<th>MoE layer</th><th class=\"n\">Experts</th><th>Chosen, expert 0 first</th><th>Kept</th>"
       "<th class=\"n\">CV of load</th>"
@@ -132,8 +174,7 @@ void add_experts(Page& page, const RunSummary& run) {
     if (!chart.spec.is_null()) charts.push_back(std::move(chart));
   }
   if (charts.empty()) return;
-  page.open_section("classes", "Classes and experts", explained ? run.explain_caption : split_name(text(eval, "split")),
-                    true);
+  page.open_section("classes", "Classes and experts", explained ? run.explain_caption : part_of_eval(eval), true);
   page.charts(charts);
   page.close_section();
 }
@@ -176,19 +217,29 @@ void add_patch_routing(Page& page, const RunSummary& run) {
   page.close_section();
 }
 
+const char* verdict(const ExplainedImage& image) {
+  return image.truth.empty() ? "" : image.truth == image.predicted ? "right" : "wrong";
+}
+
+// The prediction, in the colour of its verdict, with its probability.
+std::string prediction(const ExplainedImage& image) {
+  return std::string("<b class=\"") + verdict(image) + "\">" + html_text(image.predicted) + "</b> " +
+         percent(std::clamp(image.probability, 0.0, 1.0), 1);
+}
+
+std::string truth_line(const ExplainedImage& image) {
+  return image.truth.empty() ? "" : "<small>true: " + escape_html(image.truth) + "</small>";
+}
+
 void add_examples(Page& page, const RunSummary& run) {
   if (run.examples.empty()) return;
   page.open_section("examples", "Example predictions", run.explain_caption, true);
   page.body += "<div class=\"examples\">\n";
   for (const ExplainedImage& image : run.examples) {
-    const char* verdict = image.truth.empty() ? "" : image.truth == image.predicted ? "right" : "wrong";
-    const double probability = std::clamp(image.probability, 0.0, 1.0);
-    page.body += std::string("<div class=\"example\">") + html_image(image.picture_png, image.id) + "<b class=\"" +
-                 verdict + "\">" + html_text(image.predicted) + "</b> " + percent(probability, 1) +
-                 "<div class=\"bar " + verdict + "\"><i style=\"width:" + fixed(100 * probability, 1) +
-                 "%\"></i></div>" +
-                 (image.truth.empty() ? "" : "<small>true: " + escape_html(image.truth) + "</small>") + "<small>" +
-                 escape_html(image.id) + "</small></div>\n";
+    page.body += "<div class=\"example\">" + html_image(image.picture_png, image.id) + prediction(image) +
+                 "<div class=\"bar " + verdict(image) +
+                 "\"><i style=\"width:" + fixed(100 * std::clamp(image.probability, 0.0, 1.0), 1) + "%\"></i></div>" +
+                 truth_line(image) + "<small>" + escape_html(image.id) + "</small></div>\n";
   }
   page.body += "</div>\n";
   page.close_section();
@@ -200,8 +251,8 @@ void add_examples(Page& page, const RunSummary& run) {
   for (const ExplainedImage& image : run.examples)
     if (!image.experts_png.empty())
       page.body += "<figure class=\"routed\">" + html_image(image.experts_png, "experts of " + image.id) +
-                   "<figcaption>" + html_text(image.predicted) + "<small>" + escape_html(image.id) + "</small><small>" +
-                   escape_html(image.caption) + "</small></figcaption></figure>\n";
+                   "<figcaption>" + prediction(image) + truth_line(image) + "<small>" + escape_html(image.id) +
+                   "</small><small>" + escape_html(image.caption) + "</small></figcaption></figure>\n";
   page.body += "</div>\n";
   page.close_section();
 }
@@ -247,6 +298,7 @@ std::string report_page(const RunSummary& run) {
     page.charts(charts);
     page.close_section();
   }
+  add_classes(page, run.log);
   add_experts(page, run);
   add_patch_routing(page, run);
   add_examples(page, run);

@@ -1,9 +1,9 @@
 #include "sparsight/report/run_metrics.h"
 
 #include <cmath>
-#include <sstream>
 
-#include "sparsight/core/error.h"
+#include "sparsight/io/metrics_log.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight {
 
@@ -63,23 +63,9 @@ void RunMetrics::add(const Json& record) {
 }
 
 RunMetrics parse_metrics(const std::string& jsonl) {
-  RunMetrics log;
-  std::istringstream lines(jsonl);
-  std::string line;
-  int unreadable = 0, first_unreadable = 0;
-  for (int at = 1; std::getline(lines, line); ++at) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (record.is_object()) {
-      log.add(record);
-    } else if (unreadable++ == 0) {
-      first_unreadable = at;
-    }
-  }
-  if (unreadable > 0)
-    log.warnings.push_back(cat(unreadable, unreadable == 1 ? " line" : " lines",
-                               " of metrics.jsonl could not be read and were left out; the first is line ",
-                               first_unreadable));
+  const ReadableMetrics metrics = readable_metrics(jsonl);
+  RunMetrics log = sort_metrics(metrics.lines);
+  if (!metrics.warning.empty()) log.warnings.push_back(metrics.warning);
   return log;
 }
 
@@ -87,6 +73,11 @@ RunMetrics sort_metrics(const std::vector<Json>& records) {
   RunMetrics log;
   for (const Json& record : records) log.add(record);
   return log;
+}
+
+std::string part_of_eval(const Json& eval) {
+  const std::string part = split_name(text(eval, "split")), same = split_name(text(eval, "same_as"));
+  return same.empty() ? part : part + " (= " + same + ")";
 }
 
 std::vector<Json> last_evals(const RunMetrics& log) {

@@ -1,4 +1,4 @@
-// The records of a run's metrics.jsonl, sorted by kind. Schema: docs/training.md.
+// The records of a run's metrics.jsonl, sorted by kind. Schema: docs/file_formats.md.
 //
 // A run that was killed may leave a torn line, and one that was resumed may have written some steps twice: neither is
 // an error here. Records come back in order of step, each (kind, split, weights, step) once, the later line winning.
@@ -31,6 +31,10 @@ std::optional<double> number(const Json& record, const std::string& key);
 std::string text(const Json& record, const std::string& key);
 std::vector<double> numbers(const Json& list);                   // entries that are no finite number become 0
 const Json& member(const Json& record, const std::string& key);  // null where absent
+
+// The part of the data that an evaluation was on, as people call it: "validation", "test", or "test (= validation)"
+// where the set has no test part.
+std::string part_of_eval(const Json& eval);
 
 // For each (split, weights) the record with the largest step, in order of first appearance.
 std::vector<Json> last_evals(const RunMetrics& log);

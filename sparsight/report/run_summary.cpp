@@ -5,6 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/toml.h"
+#include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostMetrics = size_t{1} << 30, kMostText = size_t{1} << 26, kMostPicture = size_t{1} << 24;
+constexpr size_t kMostText = size_t{1} << 26, kMostPicture = size_t{1} << 24;
 constexpr size_t kMostExamples = 64;
 
 std::vector<std::string> texts(const Json& list) {
@@ -89,7 +90,7 @@ RunSummary read_run_summary(const std::string& path) {
   RunSummary run;
   run.name = fs::weakly_canonical(path).filename().string();
   if (!fs::exists(folder.metrics())) fail(path, " has no metrics.jsonl yet; train the run first");
-  run.log = parse_metrics(read_file(folder.metrics(), kMostMetrics));
+  run.log = parse_metrics(read_file(folder.metrics(), kMaxMetricsBytes));
   run.warnings = run.log.warnings;
   if (run.log.empty())
     fail(folder.metrics(), " holds no record of training or evaluation; there is nothing to report yet");

@@ -1,4 +1,5 @@
 light_sources(
+  report/accuracy_cells.cpp
   report/assets.cpp
   report/charts.cpp
   report/cost_table.cpp
@@ -14,7 +15,6 @@ light_sources(
   report/table.cpp)
 torch_sources(
   report/explain_items.cpp
-  report/explain_run.cpp
   report/moe_trial_table.cpp)
 
 # The scripts and styles of the report are built into the program: it needs no files beside it and no network.

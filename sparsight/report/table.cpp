@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/run_metrics.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;  // the first row is the header
 
-constexpr size_t kListedCells = 16;    // beyond, a table of accuracies says less than its worst line
+constexpr size_t kListedCells = 16;    // beyond, a table of accuracies says less than its worst lines
+constexpr size_t kWorstCells = 5;      // these many
 constexpr size_t kListedExperts = 16;  // beyond, only the bars: the shares would not fit a line
 
 std::string whole(const Json& record, const std::string& key) {
@@ -32,7 +34,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 Rows result_rows(const RunMetrics& log) {
   Rows rows = {{"split", "weights", "step", "images", "accuracy", "loss"}};
   for (const Json& eval : last_evals(log))
-    rows.push_back({or_dash(split_name(text(eval, "split"))), or_dash(text(eval, "weights")), whole(eval, "step"),
+    rows.push_back({or_dash(part_of_eval(eval)), or_dash(text(eval, "weights")), whole(eval, "step"),
                     whole(eval, "images"), percent(number(eval, "accuracy")), decimal(eval, "loss", 4)});
   return rows;
 }
@@ -103,16 +105,24 @@ Rows patch_rows(const Json& reports, const std::vector<std::string>& classes) {
   return rows;
 }
 
-// Accuracy by class and domain of an evaluation, where it has them; beyond kListedCells only the worst.
+// Accuracy by class and domain of an evaluation, where it has them; beyond kListedCells the worst, from the worst on.
 Rows cell_rows(const Json& eval) {
-  const Json& cells = member(eval, "cells");
-  if (!cells.is_array() || cells.empty()) return {};
-  Rows rows = {{"class", "domain", "images", "accuracy"}};
+  std::vector<Json> cells = accuracy_cells(eval);
+  if (cells.empty()) return {};
+  const bool domains = distinct_texts(cells, "domain").size() > 1, all = cells.size() <= kListedCells;
+  std::string first = "class";
+  if (!all) {
+    first += " (worst " + std::to_string(kWorstCells) + " of " + std::to_string(cells.size()) +
+             (domains ? " combinations)" : ")");
+    cells = worst_cells(std::move(cells), kWorstCells);
+  }
+  Rows rows = {{first, "domain", "images", "accuracy"}};
   for (const Json& cell : cells)
-    if (cells.size() <= kListedCells)
-      rows.push_back({or_dash(text(cell, "class")), or_dash(text(cell, "domain")), whole(cell, "images"),
-                      percent(number(cell, "accuracy"))});
-  rows.push_back({"worst", "", "", percent(number(eval, "worst_cell"))});
+    rows.push_back({or_dash(text(cell, "class")), or_dash(text(cell, "domain")), whole(cell, "images"),
+                    percent(number(cell, "accuracy"))});
+  if (all) rows.push_back({"worst", "", "", percent(number(eval, "worst_cell"))});
+  if (!domains)
+    for (auto& row : rows) row.erase(row.begin() + 1);
   return rows;
 }
 

@@ -1,4 +1,4 @@
-// The results of a run as text: pure functions of the records of metrics.jsonl (schema: docs/training.md).
+// The results of a run as text: pure functions of the records of metrics.jsonl (schema: docs/file_formats.md).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,9 @@
 namespace sparsight {
 
 // What a terminal shows at the end of a run: one line per (split, weights) with accuracy and loss of the last
-// evaluation, then its accuracy by class and domain where there are several domains, then one line per MoE layer with
-// the load of its experts: what routers chose, and beside it what was kept where capacity dropped some. Ends with a
-// newline; "" without evaluations.
+// evaluation, then its accuracy by class (and domain where there are several), or the worst of many, then one line per
+// MoE layer with the load of its experts: what routers chose, and beside it what was kept where capacity dropped some.
+// Ends with a newline; "" without evaluations.
 std::string result_table(const std::vector<Json>& metrics);
 
 // The lines of result_table on MoE layers, from the "layers" of a record. "" without layers.

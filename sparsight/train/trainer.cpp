@@ -67,8 +67,13 @@ int64_t Trainer::epoch() const { return progress_.step / setup_.length.steps_per
 double Trainer::seconds() const { return progress_.seconds + seconds_since(session_start_); }
 
 std::string Trainer::status() const {
-  char text[48];
-  std::snprintf(text, sizeof text, "epoch %d  loss %.3f", static_cast<int>(epoch()), last_loss_);
+  const int64_t per_epoch = setup_.length.steps_per_epoch;
+  const int64_t epochs = std::min(setup_.train.epochs, (setup_.length.total_steps + per_epoch - 1) / per_epoch);
+  const int64_t now =
+      std::clamp<int64_t>((progress_.step + per_epoch - 1) / per_epoch, 1, std::max<int64_t>(1, epochs));
+  char text[64];
+  std::snprintf(text, sizeof text, "epoch %lld/%lld  loss %.3f", static_cast<long long>(now),
+                static_cast<long long>(epochs), last_loss_);
   return text;
 }
 
@@ -183,13 +188,25 @@ void Trainer::evaluate_and_keep_best() {
     progress_.best_accuracy = evaluation.accuracy;
     progress_.evaluations_since_best = 0;
   }
-  if (better || setup_.train.keep == "last") {
-    progress_.best_step = progress_.step;
-    write_checkpoint(folder_.checkpoint("best"), weights_checkpoint());
-  }
+  if (better || setup_.train.keep == "last") save_best();
   metrics_->write(metrics_line(evaluation, "val", average_ ? "ema" : "model", progress_.step, epoch()));
   log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation accuracy ",
            percent(evaluation.accuracy), ", loss ", evaluation.loss);
+}
+
+// The model's weights as they are: under a Swap, the averaged ones.
+void Trainer::save_best() {
+  progress_.best_step = progress_.step;
+  write_checkpoint(folder_.checkpoint("best"), weights_checkpoint());
+}
+
+// Where nothing was validated or somebody removed the best weights, those of the last step stand in.
+void Trainer::ensure_best() {
+  if (folder_.has_checkpoint("best")) return;
+  if (setup_.validation_loader)
+    log_warning(folder_.checkpoint("best"), " is gone; the weights of the last step take its place");
+  WeightAverage::Swap swap(average_ ? &*average_ : nullptr);
+  save_best();
 }
 
 Checkpoint Trainer::weights_checkpoint() const {
@@ -222,13 +239,22 @@ void Trainer::resume() {
   log_info("resumed at step ", progress_.step, " of ", setup_.length.total_steps);
 }
 
+bool Trainer::tests_on_validation() const {
+  return setup_.validation_loader && &setup_.validation_loader->data() == &setup_.test_loader->data();
+}
+
 void Trainer::final_evaluation() {
-  if (!folder_.has_checkpoint("best")) write_checkpoint(folder_.checkpoint("best"), weights_checkpoint());
   set_weights(*setup_.model, read_checkpoint(folder_.checkpoint("best")).weights);
-  if (setup_.test_loader) {
-    const Evaluation evaluation = evaluate(*setup_.model, *setup_.test_loader, setup_.shape.classes, bf16_, "test");
-    if (interrupted()) return;
-    metrics_->write(metrics_line(evaluation, "test", average_ ? "ema" : "model", progress_.best_step, epoch()));
+  const Evaluation evaluation = evaluate(*setup_.model, *setup_.test_loader, setup_.shape.classes, bf16_, "test");
+  if (interrupted()) return;
+  Json line = metrics_line(evaluation, "test", average_ ? "ema" : "model", progress_.best_step, epoch());
+  if (tests_on_validation()) line["same_as"] = "val";
+  metrics_->write(line);
+  if (tests_on_validation()) {
+    const std::string text = cat("this run has no test part of its own: \"test\" is the validation part",
+                                 setup_.train.keep == "best" ? ", on which the best weights were chosen" : "");
+    log_warning(text);
+    metrics_->write({{"kind", "note"}, {"split", "test"}, {"step", progress_.step}, {"text", text}});
   }
   metrics_->write({{"kind", "done"},
                    {"step", progress_.step},
@@ -266,6 +292,7 @@ TrainingEnd Trainer::run() {
     if (checkpoint_due()) save_last();
   }
   bar.finish();
+  ensure_best();
   save_last();
   final_evaluation();
   return interrupted() ? TrainingEnd::interrupted : end;

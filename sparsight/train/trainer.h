@@ -41,7 +41,10 @@ class Trainer {
   bool evaluation_due() const;
   bool checkpoint_due() const;
   void evaluate_and_keep_best();
+  void save_best();
+  void ensure_best();
   bool out_of_patience() const;
+  bool tests_on_validation() const;
   void final_evaluation();
   void save_last();
   Checkpoint weights_checkpoint() const;

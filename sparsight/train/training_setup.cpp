@@ -7,6 +7,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/machine.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/models/register_models.h"
@@ -35,6 +36,15 @@ bool has_part(const std::string& name, const std::vector<std::string>& parts) {
                      [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
+// The names and how they begin, up to each dot.
+std::vector<std::string> beginnings(const std::vector<std::string>& names) {
+  std::vector<std::string> all = names;
+  for (const std::string& name : names)
+    for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+      all.push_back(name.substr(0, dot));
+  return all;
+}
+
 // Freezes what options.freeze names and lists the rest for the optimiser.
 std::vector<OptimizedParameter> optimized_parameters(const torch::nn::Module& model, const TrainOptions& options) {
   std::vector<OptimizedParameter> parameters;
@@ -47,8 +57,8 @@ std::vector<OptimizedParameter> optimized_parameters(const torch::nn::Module& mo
   }
   for (const std::string& prefix : options.freeze)
     if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); }))
-      fail_usage("train.freeze names \"", prefix, "\", but no parameter starts so; did you mean \"",
-                 nearest_name(prefix, names), "\"?");
+      fail_usage("train.freeze names \"", printable(prefix), "\", but no parameter starts so",
+                 did_you_mean(nearest_name(prefix, beginnings(names))));
   if (parameters.empty()) fail_usage("train.freeze leaves no parameter to train");
   return parameters;
 }
@@ -59,11 +69,6 @@ TrainingLength training_length(const TrainOptions& options, int64_t batches_per_
   length.total_steps = (options.epochs * batches_per_epoch + options.accumulate - 1) / options.accumulate;
   if (options.max_steps > 0) length.total_steps = std::min(length.total_steps, options.max_steps);
   return length;
-}
-
-std::unique_ptr<Loader> loader_or_null(const DataSetPtr& data, const TransformPipeline& transforms,
-                                       const LoaderOptions& options) {
-  return data && data->size() > 0 ? evaluation_loader(data, transforms, options) : nullptr;
 }
 
 std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& shape) {
@@ -93,8 +98,8 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.shape = image_shape(*splits.train, eval_transforms);
   setup.train_loader = std::make_unique<Loader>(splits.train, train_transforms,
                                                 BatchTransform(transforms, setup.shape.classes), loader, seed);
-  setup.validation_loader = loader_or_null(splits.validation, eval_transforms, loader);
-  setup.test_loader = loader_or_null(splits.test, eval_transforms, loader);
+  setup.validation_loader = evaluation_loader(splits.validation, eval_transforms, loader);
+  setup.test_loader = evaluation_loader(splits.test, eval_transforms, loader);
 
   setup.super_classes = guidance(resolved, setup.data);
   setup.model = new_model(resolved, setup.shape);

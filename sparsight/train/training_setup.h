@@ -19,7 +19,7 @@ struct TrainingSetup {
   DataInfo data;
   at::Tensor super_classes;  // [K,E]: what routers are guided by (guidance.h); undefined without guidance
   ImageShape shape;
-  std::unique_ptr<Loader> train_loader, validation_loader, test_loader;  // the last two are null where there is no data
+  std::unique_ptr<Loader> train_loader, validation_loader, test_loader;  // without validation, the second is null
   std::shared_ptr<ImageModel> model;
   std::shared_ptr<Optimizer> optimizer;
   TrainingLength length;

@@ -26,8 +26,15 @@ TEST(CellAccuracy, P39_TellsEachCombinationAndTheWorst) {
   EXPECT_EQ(worst_cell(found), 0.0);
 }
 
-TEST(CellAccuracy, CountsNothingWhereThereIsOneDomain) {
-  CellAccuracy cells({"a", "b"}, {"all"});
+TEST(CellAccuracy, OneDomainIsTheAccuracyOfEachClass) {
+  CellAccuracy cells({"a", "b", "c"}, {"all"});
+  // Answers b, a.
+  cells.add(at::tensor(std::vector<float>{0, 1, 0, 2, 1, 0}, at::kFloat).reshape({2, 3}), longs({1, 1}), longs({0, 0}));
+  EXPECT_EQ(cells.cells(), Json::array({Json{{"class", "b"}, {"domain", "all"}, {"images", 2}, {"accuracy", 0.5}}}));
+}
+
+TEST(CellAccuracy, CountsNothingWhereThereAreTooMany) {
+  CellAccuracy cells(std::vector<std::string>(kMaxCells / 2 + 1, "a"), {"dark", "bright"});
   cells.add(at::tensor(std::vector<float>{0, 1}, at::kFloat).reshape({1, 2}), longs({1}), longs({0}));
   EXPECT_TRUE(cells.cells().is_null());
   EXPECT_TRUE(worst_cell(cells.cells()).is_null());

@@ -40,6 +40,7 @@ TEST(MetricsLog, TheLinesOfARunsEndAreWrittenAgain) {
   const testing::TemporaryFolder folder;
   MetricsLog(folder.path("log"), 0).write(line(5));
   MetricsLog(folder.path("log"), 5).write({{"kind", "eval"}, {"split", "test"}, {"step", 4}});
+  MetricsLog(folder.path("log"), 5).write({{"kind", "note"}, {"split", "test"}, {"step", 5}});
   MetricsLog(folder.path("log"), 5).write({{"kind", "done"}, {"step", 5}});
   MetricsLog(folder.path("log"), 5).write({{"kind", "eval"}, {"split", "val"}, {"step", 5}});
   const auto lines = read_metrics(folder.path("log"));
@@ -57,6 +58,23 @@ TEST(MetricsLog, ReadsBackWhatWasWritten) {
   EXPECT_EQ(lines[0]["text"], "a\nb\ufffd");
   EXPECT_TRUE(lines[0]["loss"].is_null());
   EXPECT_TRUE(read_metrics(folder.path("missing")).empty());
+}
+
+TEST(MetricsLog, BlankLinesArePassedOver) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.write("log", "\n{\"step\":1}\n \r\n\n{\"step\":2}\n");
+  EXPECT_EQ(read_metrics(path).size(), 2u);
+  MetricsLog(path, 1);
+  EXPECT_EQ(read_file(path, 100), "{\"step\":1}\n");
+  EXPECT_EQ(readable_metrics("\n\n").warning, "");
+}
+
+TEST(MetricsLog, ADamagedLogIsReadAsFarAsItGoes) {
+  const ReadableMetrics metrics = readable_metrics("{\"step\":1}\nnot JSON\n\n[1]\n{\"step\":2}\n{\"step\":3");
+  ASSERT_EQ(metrics.lines.size(), 2u);
+  EXPECT_EQ(metrics.lines[1]["step"], 2);
+  EXPECT_EQ(metrics.warning, "3 lines of metrics.jsonl could not be read and were left out; the first is line 2");
+  EXPECT_EQ(readable_metrics("x").warning.substr(0, 7), "1 line ");
 }
 
 TEST(MetricsLog, ADamagedLineIsNamed) {

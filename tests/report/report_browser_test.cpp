@@ -55,6 +55,8 @@ TEST_F(ReportBrowser, HostileTextStaysText) {
   eval["layers"][0]["layer"] = attack;
   eval["class_expert"] = Json::object();
   eval["class_expert"][attack] = Json::parse("[[1, 2, 3], [3, 2, 1]]");
+  eval["cells"] = {{{"class", attack}, {"domain", attack}, {"images", 3}, {"accuracy", 0.5}},
+                   {{"class", attack}, {"domain", "clean"}, {"images", 3}, {"accuracy", 1}}};
   train["losses"] = Json::object();
   train["losses"][attack] = 1.0;
   const Json note = {{"kind", "note"}, {"step", 1}, {"text", attack}};

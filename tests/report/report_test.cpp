@@ -22,8 +22,9 @@ TEST(Report, HoldsTheRun) {
   const std::string path = write_report(testing::write_run(folder, "my run", lines(testing::usual_records())));
   EXPECT_EQ(path, folder.path("my run") + "/report.html");
   const std::string page = read_file(path, size_t{1} << 24);
-  for (const char* part : {"<h1>my run</h1>", "87.50 %", "best validation accuracy", "blocks.1.mlp", "vit on glyphs",
-                           "step 50: resumed", "1 min 23 s", "1.50 GB", "default-src 'none'"})
+  for (const char* part :
+       {"<h1>my run</h1>", "87.50 %", "best validation accuracy</span><b>90.00 %</b><span>2 evaluations</span>",
+        "blocks.1.mlp", "vit on glyphs", "step 50: resumed", "1 min 23 s", "1.50 GB", "default-src 'none'"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   EXPECT_LT(page.size(), 1'200'000u);
 }
@@ -41,10 +42,52 @@ TEST(Report, MissingPartsCostAWarningOnly) {
   EXPECT_NE(report_page(summary).find("Not all of this run could be read"), std::string::npos);
 }
 
+TEST(Report, ClassesHaveAColumnForEachDomain) {
+  Json record = testing::eval_record("test", 7, 0.5);
+  record["cells"] = Json::parse(R"([{"class": "house", "domain": "clean", "images": 50, "accuracy": 0.125},
+                      {"class": "house", "domain": "sketch", "images": 30, "accuracy": 0.5},
+                      {"class": "a<b", "domain": "sketch", "images": 20, "accuracy": 1}])");
+  RunSummary run;
+  run.log = sort_metrics({record});
+  const std::string page = report_page(run);
+  for (const char* part :
+       {"<details id=\"accuracy\" open><summary>Classes<small>test, step 7; worst: house, clean with 12.50 %</small>",
+        "<th class=\"n\">clean</th><th class=\"n\">sketch</th>",
+        "<td>house</td><td class=\"n\">80</td><td class=\"share\">12.50 %<div class=\"bar\"><i "
+        "style=\"width:12.5%\"></i></div></td><td class=\"share\">50.00 %",
+        "<td>a&lt;b</td><td class=\"n\">20</td><td class=\"n\">-</td><td class=\"share\">100.00 %"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+
+  for (Json& cell : record["cells"]) cell["domain"] = "all";
+  run.log = sort_metrics({record});
+  EXPECT_NE(report_page(run).find("<th class=\"n\">Images</th><th class=\"n\">Accuracy</th></tr>"), std::string::npos);
+  run.log = sort_metrics({testing::eval_record("test", 7, 0.5)});
+  EXPECT_EQ(report_page(run).find("id=\"accuracy\""), std::string::npos);
+}
+
+TEST(Report, SaysWhereTheTestPartIsTheValidationPart) {
+  Json record = testing::eval_record("test", 7, 0.5);
+  record["same_as"] = "val";
+  RunSummary run;
+  run.log = sort_metrics({record});
+  const std::string page = report_page(run);
+  EXPECT_NE(page.find("test (= validation) accuracy</span>"), std::string::npos);
+  EXPECT_NE(page.find("<td>test (= validation)</td>"), std::string::npos);
+}
+
+TEST(Report, RoutingPicturesTellPredictionAndTruth) {
+  RunSummary run;
+  run.examples = {{"1.png", "house", "tree", 0.75, "", "png", "experts"}, {"2.png", "", "tree", 0.5, "", "png", ""}};
+  const std::string page = report_page(run);
+  EXPECT_NE(page.find("<figcaption><b class=\"wrong\">tree</b> 75.0 %<small>true: house</small><small>1.png</small>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<figcaption><b class=\"\">tree</b> 50.0 %<small>2.png</small>"), std::string::npos);
+}
+
 TEST(Report, RecordsOfUnexpectedTypes) {
   RunSummary run;
   run.log = sort_metrics({Json::parse(R"({"kind": "eval", "step": 1, "accuracy": "high",
-                                          "layers": [3, {"load": "x"}], "class_expert": {"a": [1, [2]], "b": 3}})"),
+                                          "layers": [3, {"load": "x"}], "cells": [3, {"class": 4}], "class_expert": {"a": [1, [2]], "b": 3}})"),
                           Json::parse(R"({"kind": "train", "step": 1, "losses": [1]})"),
                           Json::parse(R"({"kind": "other"})")});
   EXPECT_NE(report_page(run).find("</html>"), std::string::npos);
@@ -68,6 +111,20 @@ TEST(Report, CommandLine) {
   EXPECT_TRUE(std::filesystem::exists(folder.path("a.html")));
   EXPECT_NE(run_program({"report", run, "--format", "csv"}).out.find("\ntest,model,100,2,1000,0.875,"),
             std::string::npos);
+}
+
+TEST(Report, ADamagedLineCostsAWarningInEveryFormat) {
+  const testing::TemporaryFolder folder;
+  const std::string run = testing::write_run(folder, "run", "not JSON\n" + lines(testing::usual_records()) + "{\"kind");
+  for (const char* format : {"html", "table", "csv", "markdown"}) {
+    const auto result = run_program({"report", run, "--format", format});
+    EXPECT_EQ(result.exit_code, 0) << format << " " << result.err;
+    if (format != std::string("html")) {
+      EXPECT_NE(result.out.find("test"), std::string::npos) << format;
+      EXPECT_NE(result.err.find("2 lines of metrics.jsonl could not be read"), std::string::npos) << result.err;
+      EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+  }
 }
 
 TEST(Report, WrongRunsAreOneClearLine) {

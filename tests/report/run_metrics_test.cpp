@@ -46,6 +46,13 @@ TEST(RunMetrics, FinalEvaluationPrefersTest) {
   EXPECT_TRUE(final_eval(sort_metrics({train_record(1, 1)}), false).is_null());
 }
 
+TEST(RunMetrics, NamesThePartOfAnEvaluation) {
+  EXPECT_EQ(part_of_eval(Json{{"split", "val"}}), "validation");
+  EXPECT_EQ(part_of_eval(Json{{"split", "test"}}), "test");
+  EXPECT_EQ(part_of_eval(Json{{"split", "test"}, {"same_as", "val"}}), "test (= validation)");
+  EXPECT_EQ(part_of_eval(Json()), "");
+}
+
 TEST(RunMetrics, FieldsOfBrokenRecords) {
   const Json record = {{"loss", nullptr}, {"text", 3}, {"name", "a"}};
   EXPECT_FALSE(number(record, "loss"));

@@ -65,6 +65,59 @@ TEST(Table, P39_CellsOfClassAndDomainEndWithTheWorst) {
   EXPECT_NE(table.find("  worst                  50.00 %\n"), std::string::npos) << table;
 }
 
+TEST(Table, OneDomainHasNoColumn) {
+  Json record = eval_record("test", 7, 0.5);
+  record["cells"] = Json::parse(R"([{"class": "house", "domain": "all", "images": 50, "accuracy": 0},
+                                    {"class": "tree", "domain": "all", "images": 40, "accuracy": 0.75}])");
+  record["worst_cell"] = 0;
+  const std::string table = result_table({record});
+  EXPECT_NE(table.find("\n"
+                       "  class  images  accuracy\n"
+                       "  house  50      0.00 %\n"
+                       "  tree   40      75.00 %\n"
+                       "  worst          0.00 %\n"),
+            std::string::npos)
+      << table;
+}
+
+TEST(Table, OfManyCellsTheWorstAreNamed) {
+  Json record = eval_record("test", 7, 0.5);
+  for (int i = 0; i < 17; ++i)
+    record["cells"].push_back({{"class", "c" + std::to_string(i)},
+                               {"domain", i % 2 == 0 ? "clean" : "sketch"},
+                               {"images", 50},
+                               {"accuracy", i == 7 ? 0 : 0.5 + i / 100.0}});
+  const std::string table = result_markdown({record});
+  EXPECT_NE(table.find("| class (worst 5 of 17 combinations) | domain | images | accuracy |\n|---|---|---|---|\n"
+                       "| c7 | sketch | 50 | 0.00 % |\n"
+                       "| c0 | clean | 50 | 50.00 % |\n"
+                       "| c1 | sketch | 50 | 51.00 % |\n"
+                       "| c2 | clean | 50 | 52.00 % |\n"
+                       "| c3 | sketch | 50 | 53.00 % |\n\n"),
+            std::string::npos)
+      << table;
+  for (Json& cell : record["cells"]) cell["domain"] = "all";
+  EXPECT_NE(result_table({record}).find("  class (worst 5 of 17)  images  accuracy\n  c7 "), std::string::npos);
+}
+
+TEST(Table, CellsOfUnexpectedTypesAreDashes) {
+  Json record = eval_record("test", 7, 0.5);
+  record["cells"] = Json::parse(R"([3, {"class": "tree", "accuracy": "high"}])");
+  EXPECT_NE(result_table({record}).find("  -      -       -\n  tree   -       -\n  worst          -\n"),
+            std::string::npos)
+      << result_table({record});
+}
+
+TEST(Table, SaysWhereTheTestPartIsTheValidationPart) {
+  Json record = eval_record("test", 7, 0.5);
+  record["same_as"] = "val";
+  const std::string table = result_table({eval_record("val", 7, 0.5), record});
+  EXPECT_NE(table.find("\n  validation           model    7     1,000   50.00 %   0.5000\n"
+                       "  test (= validation)  model    7     1,000   50.00 %   0.5000\n"),
+            std::string::npos)
+      << table;
+}
+
 TEST(Format, Numbers) {
   EXPECT_EQ(grouped(1234567), "1,234,567");
   EXPECT_EQ(grouped(-1234), "-1,234");

@@ -19,7 +19,7 @@ struct TrainedEpoch {
 
 struct WrnResult {
   double accuracy = 0;  // of the last weights on the test part, in %
-  Json worst_cell;      // the lowest accuracy of a class and domain, in %; null where there is one domain
+  Json worst_cell;      // the lowest accuracy of a class and domain, in %; null where they are too many
   std::vector<TrainedEpoch> epochs;
   int64_t steps_per_epoch = 0;
 };

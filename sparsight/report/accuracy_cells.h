@@ -1,0 +1,21 @@
+// The "cells" of an evaluation, its accuracy by class and domain, as tables and pages show them. Schema:
+// docs/file_formats.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/report/run_metrics.h"
+
+namespace sparsight {
+
+// The cells of an "eval" record in its order; empty without any.
+std::vector<Json> accuracy_cells(const Json& eval);
+
+// The values of `key` ("class", "domain") in order of first appearance.
+std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const std::string& key);
+
+// At most `count` cells, the lowest accuracy first; of equal ones, the earlier.
+std::vector<Json> worst_cells(std::vector<Json> cells, size_t count);
+
+}  // namespace sparsight
