@@ -1,9 +1,10 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/model_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/infer/evaluate_run.h"
 #include "sparsight/report/table.h"
-#include "sparsight/train/evaluate_run.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,18 +20,16 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo\n"
                             "sparsight eval runs/demo --split val --weights last --json\n"
                             "sparsight eval runs/demo --hold int8\n"
+                            "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
   verb->add_option("--split", arguments->options.split, "Part of the data set: train, val or test")
       ->check(CLI::IsMember({"train", "val", "test"}));
-  verb->add_option("--weights", arguments->options.weights, "Checkpoint of a run folder: best (default) or last")
-      ->check(CLI::IsMember({"best", "last"}));
+  add_weights_option(*verb, arguments->options.weights);
   add_hold_option(*verb, arguments->options.hold);
-  verb->add_option("--set", arguments->options.overrides, "Override a setting of the run; may be repeated")
-      ->type_name("SECTION.KEY=VALUE")
-      ->allow_extra_args(false);
+  add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
-  verb->callback([arguments] {
+  stoppable(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {
       std::cout << result.dump() << "\n";

@@ -1,10 +1,11 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/model_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
+#include "sparsight/infer/explain_run.h"
 #include "sparsight/report/explain_folder.h"
-#include "sparsight/report/explain_run.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/table.h"
@@ -43,6 +44,7 @@ void add_explain(CLI::App& app) {
   CLI::App* verb = add_verb(app, "explain", "Show which expert works on what: expert load, classes, tinted patches",
                             "sparsight explain runs/demo\n"
                             "sparsight explain runs/demo photo.jpg more_photos/\n"
+                            "sparsight explain runs/demo --set data.root=/elsewhere\n"
                             "sparsight explain runs/demo --json");
   verb->add_option("run", request.run, "run folder")->required()->type_name("RUN");
   verb->add_option("images", request.paths, "image files and folders (default: test images of the run's own data)")
@@ -55,11 +57,10 @@ void add_explain(CLI::App& app) {
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str()
       ->type_name("N");
-  verb->add_option("--checkpoint", request.checkpoint, "best or last (default: best, if there is one)")
-      ->check(CLI::IsMember({"best", "last"}))
-      ->type_name("NAME");
+  add_weights_option(*verb, request.weights);
+  add_overrides_option(*verb, request.overrides);
   verb->add_flag("--json", arguments->json, "print explain.json instead of the summary");
-  verb->callback([arguments] { explain(*arguments); });
+  stoppable(verb, [arguments] { explain(*arguments); });
 }
 
 }  // namespace sparsight::cli

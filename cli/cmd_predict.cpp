@@ -1,8 +1,10 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/model_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
@@ -13,7 +15,7 @@ namespace sparsight::cli {
 namespace {
 
 struct PredictArguments {
-  std::string run, checkpoint, hold;
+  std::string run, weights, hold;
   std::vector<std::string> images;
   int64_t top = 3;
   bool json = false;
@@ -22,11 +24,13 @@ struct PredictArguments {
 // Every image gets its answer or its error line; one that cannot be read does not stop the others.
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
-  LoadedModel model = load_model(arguments.run, arguments.checkpoint);
+  LoadedModel model = load_model(arguments.run, arguments.weights);
   if (!arguments.hold.empty()) hold_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
-  size_t failed = 0;
+  size_t seen = 0, failed = 0;
   for (const std::string& file : files) {
+    if (interrupted()) fail("stopped after ", seen, " of ", files.size(), " images");
+    ++seen;
     try {
       const Prediction prediction = predict(model, read_image(file, decoding), printable(file), arguments.top);
       std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
@@ -54,11 +58,10 @@ void add_predict(CLI::App& app) {
   verb->add_option("--top", arguments->top, "classes to name for each image")
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
-  verb->add_option("--checkpoint", arguments->checkpoint, "best or last (default: the best there is)")
-      ->check(CLI::IsMember({"best", "last"}));
+  add_weights_option(*verb, arguments->weights);
   add_hold_option(*verb, arguments->hold);
   verb->add_flag("--json", arguments->json, "one JSON object a line");
-  verb->callback([arguments] { predict_images(*arguments); });
+  stoppable(verb, [arguments] { predict_images(*arguments); });
 }
 
 }  // namespace sparsight::cli

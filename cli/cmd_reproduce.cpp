@@ -147,7 +147,7 @@ void add_reproduce(CLI::App& app) {
       ->type_name("PROGRAM");
   verb->add_flag("--json", arguments->json, "Print the result (of list: the list) as JSON");
   verb->add_option("--worker", arguments->worker)->group("");  // the process to work for: how --jobs starts others
-  verb->callback([arguments, scale, jobs, threads] {
+  stoppable(verb, [arguments, scale, jobs, threads] {
     if (arguments->what == "list") return print_list(arguments->json);
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);
     if (*scale || *jobs || *threads)

@@ -7,7 +7,6 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
-#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 
 namespace sparsight {
@@ -49,7 +48,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   sparsight::cli::spin_briefly(argc, argv);
-  sparsight::install_interrupt_handler();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   try {
     return sparsight::run(argc, argv);

@@ -1,12 +1,15 @@
 #include "cli/usage.h"
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/ops/held_experts.h"
 
 namespace sparsight::cli {
@@ -22,14 +25,15 @@ std::string full_name(const CLI::App& app) {
   return app.get_parent() ? full_name(*app.get_parent()) + " " + app.get_name() : app.get_name();
 }
 
-std::vector<std::string> flag_names(const CLI::App& app) {
+// The flag that `word` ("--quite=1") probably means; "" where none is near. Compared without dashes, which all share.
+std::string nearest_flag(const std::string& word, const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* level = &app; level; level = level->get_parent())
-    for (const CLI::Option* option : level->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-    }
-  return names;
+    for (const CLI::Option* option : level->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
+  const size_t begin = std::min(word.find_first_not_of('-'), word.size());
+  const std::string bare = word.substr(begin, word.find('=') - begin), nearest = nearest_name(bare, names);
+  return bare.size() < 2 || nearest.empty() ? "" : "--" + nearest;
 }
 
 std::vector<std::string> verb_names(const CLI::App& app) {
@@ -50,11 +54,18 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
   return verb;
 }
 
+void stoppable(CLI::App* verb, const std::function<void()>& work) {
+  verb->callback([work] {
+    install_interrupt_handler();
+    work();
+  });
+}
+
 void add_hold_option(CLI::App& verb, std::string& type) {
   verb.add_option("--hold", type,
                   "Pack the experts' weights once, which pays from some hundred images on: as fp32 (the same answers), "
                   "or as bf16 or int8 (half or a quarter of the memory, answers a little off)")
-      ->check(CLI::IsMember(held_type_names()));
+      ->check(CLI::IsMember(weight_type_names()));
 }
 
 void add_global_flags(CLI::App& app) {
@@ -72,12 +83,10 @@ std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& err
   if (extras.empty() || extras.front() == "--") return cat(error.what(), help);
   const std::string& word = extras.front();
   if (word.size() > 1 && word.front() == '-')
-    return cat("unknown flag ", word, "; did you mean ", nearest_name(word.substr(0, word.find('=')), flag_names(verb)),
-               "?", help);
+    return cat("unknown flag ", printable(word), did_you_mean(nearest_flag(word, verb)), help);
   if (!verbs.empty())
-    return cat("unknown verb \"", word, "\" after ", full_name(verb), "; did you mean \"", nearest_name(word, verbs),
-               "\"? (known: ", join(verbs), ")");
-  return cat("unexpected argument \"", word, "\"", help);
+    return cat("unknown verb \"", printable(word), "\" after ", full_name(verb), suggestion(word, verbs));
+  return cat("unexpected argument \"", printable(word), "\"", help);
 }
 
 }  // namespace sparsight::cli

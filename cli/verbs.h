@@ -4,12 +4,17 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 
 namespace sparsight::cli {
 
 // A subcommand whose --help ends with `examples` (one or more lines, without indentation).
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples);
+
+// Sets what the verb does: work that looks at interrupted() (core/interrupt.h), so that the first Ctrl-C lets it end
+// its step. Other verbs end at once.
+void stoppable(CLI::App* verb, const std::function<void()>& work);
 
 // --hold: `type` receives a name that the library knows, or stays empty.
 void add_hold_option(CLI::App& verb, std::string& type);

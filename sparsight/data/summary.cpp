@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/data/readers/cifar.h"
 #include "sparsight/data/readers/idx.h"
@@ -24,11 +25,13 @@ PartSummary summarise_part(const std::string& name, const DataSet& set) {
   part.per_class.resize(set.info().classes.size());
   part.per_domain.resize(set.info().domains.size());
   for (int64_t i = 0; i < set.size(); ++i) {
+    if (interrupted()) fail("stopped");
     ++part.per_class.at(set.label(i));
     ++part.per_domain.at(set.domain(i));
   }
   part.looked_at = std::min(kLookedAt, set.size());
   for (int64_t i = 0; i < part.looked_at; ++i) {
+    if (interrupted()) fail("stopped");
     const at::Tensor image = set.get(i * set.size() / part.looked_at).image;
     const int64_t height = image.size(1), width = image.size(2);
     part.min_height = i == 0 ? height : std::min(part.min_height, height);

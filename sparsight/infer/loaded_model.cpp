@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/data/transforms/transform_options.h"
@@ -14,6 +15,7 @@
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/train/run_config.h"
+#include "sparsight/train/train_options.h"
 
 namespace sparsight {
 namespace {
@@ -23,31 +25,64 @@ constexpr int64_t kProbeSide = 256;
 
 std::string checkpoint_path(const std::string& path, const std::string& which) {
   if (!std::filesystem::is_directory(path)) {
+    if (path.ends_with(".toml") && std::filesystem::exists(path))
+      fail_usage(path,
+                 " is a configuration, no trained model; name the run folder that train made of it, or a checkpoint");
     if (!which.empty()) fail_usage(path, " is no run folder, so there is no ", which, " checkpoint to choose in it");
     return path;
   }
   const RunFolder run = RunFolder::open(path);
   for (const std::string& name : which.empty() ? std::vector<std::string>{"best", "last"} : std::vector{which})
     if (run.has_checkpoint(name)) return run.checkpoint(name);
-  fail("the run ", path, " has no ", which.empty() ? "" : which + " ", "checkpoint yet; train it longer");
+  fail("the run ", path, " has no ", which.empty() ? "" : which + " ", "checkpoint",
+       run.is_done() ? "; it is finished, so the file was removed: train it again with --overwrite"
+                     : " yet; train it longer");
 }
 
 // The configuration of the checkpoint with the defaults of settings that are newer than it.
-Json resolved_config(const Checkpoint& checkpoint, const std::string& path) {
-  return resolve(Config::from_text(to_toml(checkpoint.config), path), config_sections());
+Json resolved_config(const Checkpoint& checkpoint) {
+  return resolve(Config::from_text(to_toml(checkpoint.config), "its configuration"), config_sections());
+}
+
+// `resolved` with `overrides`.
+Json overridden(const Json& resolved, const std::string& path, const std::vector<std::string>& overrides) {
+  Config changes;
+  for (const std::string& assignment : overrides) changes.set(assignment);
+  // A setting given under an earlier name would lose against the present one.
+  changes = changes.with_present_names(config_sections());
+  Config config = Config::from_text(to_toml(resolved), path);
+  for (const auto& [section, table] : changes.tree().items())
+    for (const auto& [key, value] : table.items()) config.set(section, key, value, "--set");
+  return resolve(config, config_sections());
+}
+
+struct UsedWeights {
+  NamedTensors tensors;
+  bool averaged = false;
+};
+
+// Whether the file is a best checkpoint, written while the model had its averaged weights. Earlier versions wrote plain
+// ones at the end of a training that never evaluated, and left best_step 0.
+bool is_averaged_best(const Checkpoint& checkpoint) {
+  const Json progress = checkpoint.state.value("progress", Json::object());
+  const auto best_step = progress.value("best_step", int64_t{0});
+  return checkpoint.training.empty() && best_step > 0 && best_step == progress.value("step", int64_t{0});
 }
 
 // The average of the weights is what training evaluates; the best checkpoint holds nothing else, the last one both.
-NamedTensors weights_for_use(const Checkpoint& checkpoint) {
+// config: the checkpoint's own.
+UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
   const std::string prefix = "ema/";
   NamedTensors average;
   for (const auto& [name, tensor] : checkpoint.training)
     if (name.starts_with(prefix)) average.emplace_back(name.substr(prefix.size()), tensor);
-  return average.empty() ? checkpoint.weights : average;
+  if (!average.empty()) return {average, true};
+  return {checkpoint.weights,
+          read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint)};
 }
 
-// The model that the checkpoint's configuration describes. One somewhat larger than the weights is made, so that
-// loading can name the parameters that do not fit.
+// The model that the configuration describes. One somewhat larger than the weights is made, so that loading can name
+// the parameters that do not fit.
 std::shared_ptr<ImageModel> new_model(const LoadedModel& loaded, const NamedTensors& weights) {
   constexpr int64_t kSlack = 4, kSmall = 64 << 20;
   int64_t values = 0;
@@ -57,20 +92,22 @@ std::shared_ptr<ImageModel> new_model(const LoadedModel& loaded, const NamedTens
   return make_component(models(), loaded.config, "model", ModelContext{loaded.shape, read_moe_spec(loaded.config)});
 }
 
-LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path) {
+LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
   LoadedModel loaded;
   loaded.path = path;
   loaded.step = checkpoint.state.at("step").get<int64_t>();
-  loaded.config = resolved_config(checkpoint, path);
+  loaded.config = resolved_config(checkpoint);
+  const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
+  loaded.averaged = weights.averaged;
+  if (!overrides.empty()) loaded.config = overridden(loaded.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms =
       TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");
   loaded.shape = shape_after(loaded.eval_transforms, loaded.data);
-  const NamedTensors weights = weights_for_use(checkpoint);
-  loaded.model = new_model(loaded, weights);
+  loaded.model = new_model(loaded, weights.tensors);
   LoadOptions options;
   options.strict = true;
-  load_weights(*loaded.model, weights, options);
+  load_weights(*loaded.model, weights.tensors, options);
   loaded.model->eval();
   return loaded;
 }
@@ -85,19 +122,32 @@ ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.classes.size())};
 }
 
+at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
+  RandomStream unused(0, "predict");  // evaluation transforms draw nothing
+  at::Tensor input = loaded.eval_transforms(image, unused);
+  const ImageShape& shape = loaded.shape;
+  if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
+    fail("the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),
+         " channels does not become the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
+         " channels that the model takes; resize it, or train with a resize in [transforms] eval");
+  return input;
+}
+
 void hold_experts(LoadedModel& loaded, const std::string& type) {
-  if (hold_experts(*loaded.model, parse_held_type(type)) == 0)
+  if (hold_experts(*loaded.model, parse_weight_type(type)) == 0)
     fail("the model ", loaded.path, " has no experts that can be held as ", type,
          "; those of the kind mlp with one hidden layer can");
 }
 
-LoadedModel load_model(const std::string& path, const std::string& which) {
+LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {
   const std::string file = checkpoint_path(path, which);
   const Checkpoint checkpoint = read_checkpoint(file);
   try {
-    return model_of(checkpoint, file);
-  } catch (const Error& error) {  // a wrong configuration in a checkpoint is no wrong usage
-    fail("cannot use the checkpoint ", file, ": ", error.what());
+    return model_of(checkpoint, file, overrides);
+  } catch (const Error& error) {  // a wrong configuration in a checkpoint is no wrong usage, but a wrong override is
+    if (!overrides.empty() && dynamic_cast<const UsageError*>(&error)) throw;
+    const std::string changed = overrides.empty() ? "" : " with --set " + printable(join(overrides, " --set "));
+    fail("cannot use the checkpoint ", file, changed, ": ", error.what());
   } catch (const Json::exception&) {
     fail("cannot use the checkpoint ", file, ": its state is damaged");
   }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "sparsight/data/data_set.h"
 #include "sparsight/data/transforms/pipeline.h"
@@ -14,19 +15,27 @@ namespace sparsight {
 struct LoadedModel {
   std::string path;                   // of the checkpoint
   int64_t step = 0;                   // of training
-  Json config;                        // resolved
+  Json config;                        // resolved, with the overrides
   DataInfo data;                      // what it was trained on
   ImageShape shape;                   // of the images it takes
   TransformPipeline eval_transforms;  // from a uint8 image to what the model takes
-  std::shared_ptr<ImageModel> model;  // in evaluation mode; with averaged weights where training averages them
+  std::shared_ptr<ImageModel> model;  // in evaluation mode; with averaged weights where the checkpoint has them
+  bool averaged = false;              // whether it has
 };
 
 // `path`: a run folder, of which the checkpoint `which` ("best" or "last"; "" for the best there is) is taken, or a
-// checkpoint file. Raises Error where there is none, or it is damaged or does not fit its own configuration.
-LoadedModel load_model(const std::string& path, const std::string& which = "");
+// checkpoint file. `overrides` change the checkpoint's configuration, also of the model: "router.eval_k=1". Raises
+// Error where there is no checkpoint, or it is damaged or its weights do not fit the configuration; UsageError for
+// overrides that are wrong by themselves.
+LoadedModel load_model(const std::string& path, const std::string& which = "",
+                       const std::vector<std::string>& overrides = {});
 
-// Holds the model's experts for inference in `type`, one of held_type_names(): see Experts::hold(). Raises Error where
-// it has none that can be held.
+// What the model takes, [C,H,W] fp32 of loaded.shape, made of image: [C,H,W] uint8. Raises Error, naming no image,
+// where the evaluation transforms do not make that of it.
+at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
+
+// Holds the model's experts for inference in `type`, one of weight_type_names(): see Experts::hold(). Raises Error
+// where it has none that can be held.
 void hold_experts(LoadedModel& loaded, const std::string& type);
 
 // The shape that images of `data` have after `transforms`.

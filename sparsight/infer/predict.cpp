@@ -28,23 +28,12 @@ LayerExperts experts_of(const Routing& routing) {
   return layer;
 }
 
-at::Tensor apply_transforms(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
-  RandomStream unused(0, "predict");  // evaluation transforms draw nothing
+at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
   try {
-    return loaded.eval_transforms(image, unused);
+    return model_image(loaded, image);
   } catch (const Error& error) {
     fail(name, ": ", error.what());
   }
-}
-
-at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const std::string& name) {
-  at::Tensor input = apply_transforms(loaded, image, name);
-  const ImageShape& shape = loaded.shape;
-  if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
-    fail(name, ": the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),
-         " channels does not become the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
-         " channels that the model takes; resize it, or train with a resize in [transforms] eval");
-  return input;
 }
 
 }  // namespace

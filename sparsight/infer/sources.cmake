@@ -1,4 +1,6 @@
 light_sources(infer/image_list.cpp)
 torch_sources(
+  infer/evaluate_run.cpp
+  infer/explain_run.cpp
   infer/loaded_model.cpp
   infer/predict.cpp)

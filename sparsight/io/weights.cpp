@@ -20,7 +20,7 @@ std::string shape_text(const at::Tensor& tensor) {
 
 void check_finite(const std::string& name, const at::Tensor& tensor) {
   if (!tensor.is_floating_point() || tensor.isfinite().all().item<bool>()) return;
-  fail("tensor ", printable(name), " holds NaN or infinite values; it comes from a training that failed");
+  fail("tensor ", printable(name), " holds NaN or infinity; the file is damaged, or its training failed");
 }
 
 std::string first_of(const std::vector<std::string>& names) {

@@ -52,18 +52,16 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
 }
 
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
-                  int64_t epoch) {
-  Json line{{"kind", "eval"},
-            {"split", split},
-            {"step", step},
-            {"epoch", epoch},
-            {"loss", evaluation.loss},
-            {"accuracy", evaluation.accuracy},
-            {"images", evaluation.images},
-            {"seconds", evaluation.seconds},
-            {"weights", weights},
-            {"layers", evaluation.layers},
-            {"class_expert", evaluation.class_expert}};
+                  std::optional<int64_t> epoch) {
+  Json line{{"kind", "eval"}, {"split", split}, {"step", step}};
+  if (epoch) line["epoch"] = *epoch;
+  line.update({{"loss", evaluation.loss},
+               {"accuracy", evaluation.accuracy},
+               {"images", evaluation.images},
+               {"seconds", evaluation.seconds},
+               {"weights", weights},
+               {"layers", evaluation.layers},
+               {"class_expert", evaluation.class_expert}});
   if (!evaluation.cells.is_null()) {
     line["cells"] = evaluation.cells;
     line["worst_cell"] = worst_cell(evaluation.cells);

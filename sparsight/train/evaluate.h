@@ -1,6 +1,8 @@
 // Runs a model over a data set and counts: accuracy, loss, and what its routers did.
 #pragma once
 
+#include <optional>
+
 #include "sparsight/core/options.h"
 #include "sparsight/data/loader.h"
 #include "sparsight/models/image_model.h"
@@ -14,15 +16,15 @@ struct Evaluation {
   double seconds = 0;
   Json layers;        // expert statistics, one entry per MoE layer
   Json class_expert;  // {layer: [K][E] token counts}
-  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where there is one domain
+  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where they are too many
 };
 
 // One pass in evaluation mode and without gradients; the model's training mode is restored. `title` labels the progress
 // bar. After an interrupt it returns early with what was counted so far.
 Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
 
-// The "eval" line of metrics.jsonl. weights: "model" or "ema".
+// The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
-                  int64_t epoch);
+                  std::optional<int64_t> epoch = std::nullopt);
 
 }  // namespace sparsight

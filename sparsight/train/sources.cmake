@@ -14,7 +14,6 @@ light_sources(
   train/weight_average.cpp)
 torch_sources(
   train/evaluate.cpp
-  train/evaluate_run.cpp
   train/guidance.cpp
   train/initial_weights.cpp
   train/patch_sgd.cpp

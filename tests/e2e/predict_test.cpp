@@ -2,10 +2,16 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
+#include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/atomic_file.h"
@@ -99,6 +105,35 @@ TEST_F(PredictVerb, ABadImageDoesNotStopTheOthers) {
   for (const char* part : {"cut.png", "missing.png", "large.png", "3 of 4 images could not be used"})
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 4) << result.err;
+}
+
+TEST_F(PredictVerb, CtrlCStopsBetweenImages) {
+  constexpr size_t kImages = 50000;
+  std::string lines;
+  for (size_t i = 0; i < kImages; ++i) lines += image() + "\n";
+  const std::string list = folder_->write("list", lines), answers = folder_->path("answers.jsonl");
+  Program program(
+      {"-c", R"(exec "$0" predict "$1" - --json < "$2" > "$3")", test::program_path(), run(), list, answers}, {},
+      "/bin/sh");
+  std::error_code absent;
+  for (int i = 0; i < 30000; ++i) {
+    if (const auto size = std::filesystem::file_size(answers, absent); !absent && size > 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  program.send(SIGINT);
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  const size_t answered = json_lines(read_file(answers, 100 << 20)).size();
+  EXPECT_GT(answered, 0u);
+  EXPECT_NE(result.err.find(cat("error: stopped after ", answered, " of ", kImages, " images\n")), std::string::npos)
+      << result.err;
+}
+
+TEST_F(PredictVerb, TakesTheLastWeightsUnderBothNames) {
+  const std::string last = run_program({"predict", run(), "--weights", "last", image()}).out;
+  EXPECT_NE(last, "");
+  EXPECT_EQ(run_program({"predict", run(), "--checkpoint", "last", image()}).out, last);
+  EXPECT_EQ(run_program({"predict", run(), "--weights", "first", image()}).exit_code, 2);
 }
 
 TEST_F(PredictVerb, RefusesWhatIsNoRun) {

@@ -2,6 +2,7 @@ light_tests(
   e2e/command_line_test.cpp
   e2e/config_test.cpp
   e2e/data_test.cpp
+  e2e/eval_test.cpp
   e2e/guided_training_test.cpp
   e2e/moe_test.cpp
   e2e/predict_test.cpp

@@ -89,6 +89,96 @@ TEST(LoadModel, PrefersTheBestCheckpointAndAveragedWeights) {
   EXPECT_TRUE(at::equal(answer(load_model(path)), averaged));  // the average was `other`
 }
 
+TEST(LoadModel, SaysWhereTheCheckpointsOfAFinishedRunWent) {
+  const testing::TemporaryFolder folder;
+  const RunFolder run = RunFolder::create(folder.path("run"));
+  write_file_atomically(run.config(), to_toml(untrained_checkpoint().config));
+  run.mark_done();
+  EXPECT_NE(testing::message_of([&] { load_model(run.path()); }).find("it is finished, so the file was removed"),
+            std::string::npos);
+  EXPECT_NE(testing::message_of<UsageError>([&] { load_model(run.config()); }).find("config.toml is a configuration"),
+            std::string::npos);
+}
+
+TEST(LoadModel, KnowsWhetherTheWeightsAreAveraged) {
+  const testing::TemporaryFolder folder;
+  const auto averaged = [&](const Checkpoint& checkpoint, const std::vector<std::string>& overrides = {}) {
+    write_checkpoint(folder.path("a"), checkpoint);
+    return load_model(folder.path("a"), "", overrides).averaged;
+  };
+  Checkpoint best = untrained_checkpoint();
+  best.state["progress"] = {{"step", 5}, {"best_step", 5}};
+  EXPECT_FALSE(averaged(best));
+  EXPECT_FALSE(averaged(best, {"train.ema_decay=0.9"}));
+  best.config["train"]["ema_decay"] = 0.9;
+  EXPECT_TRUE(averaged(best));
+  EXPECT_TRUE(averaged(best, {"train.ema_decay=0"}));
+  best.state["progress"]["best_step"] = 0;  // of a training that never evaluated, written by an earlier version
+  EXPECT_FALSE(averaged(best));
+  best.state.erase("progress");
+  EXPECT_FALSE(averaged(best));
+
+  Checkpoint last = best;
+  for (const auto& [name, tensor] : best.weights) last.training.emplace_back("ema/" + name, tensor);
+  EXPECT_TRUE(averaged(last));
+}
+
+TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  write_checkpoint(path, untrained_checkpoint());
+  const auto with = [&](const std::string& assignment) { return load_model(path, "", {assignment}); };
+  const auto choices = [](const LoadedModel& loaded) {
+    return loaded.model->forward(at::ones({1, 1, 8, 8}), StepRandom{}).routings[0].expert.numel();
+  };
+  EXPECT_EQ(choices(load_model(path)), 2 * choices(with("router.eval_k=1")));  // k = 2
+  RandomStream unused(0, "test");
+  const LoadedModel shifted =
+      with("transforms.eval=[{op=\"resize\",size=[8,8]},{op=\"normalize\",mean=[0.5],std=[0.5]}]");
+  EXPECT_EQ(shifted.eval_transforms(at::zeros({1, 20, 30}, at::kByte), unused).min().item<double>(), -1);
+  EXPECT_EQ(with("experts.activation=relu").config["experts"]["activation"], "relu");
+  EXPECT_EQ(with("moe.activation=relu").config["experts"]["activation"], "relu");  // its earlier name
+}
+
+TEST(LoadModel, OverridesThatDoNotFitTheWeightsAreRefused) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  write_checkpoint(path, untrained_checkpoint());
+  const auto refusal = [&](const std::vector<std::string>& overrides) {
+    const std::string message = testing::message_of([&] { load_model(path, "", overrides); });
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    return message;
+  };
+  const std::string deeper = refusal({"run.seed=3", "model.depth=2"});
+  EXPECT_NE(deeper.find(path + " with --set run.seed=3 --set model.depth=2: the file has no fitting weights for"),
+            std::string::npos)
+      << deeper;
+  EXPECT_NE(refusal({"transforms.eval=[{op=\"resize\",size=[16,16]}]"}).find("no fitting weights for pos_embed"),
+            std::string::npos);
+  EXPECT_NE(refusal({"model.width=4096"}).find("far larger model than it has weights for"), std::string::npos);
+  const auto misuse = [&](const std::string& assignment) {
+    return testing::message_of<UsageError>([&] { load_model(path, "", {assignment}); });
+  };
+  EXPECT_NE(misuse("router.eval_k=3").find("3 experts per token but [moe] experts is 2"), std::string::npos);
+  EXPECT_NE(misuse("router.evalk=1").find("did you mean"), std::string::npos);
+}
+
+TEST(ModelImage, IsWhatTheModelTakes) {
+  const testing::TemporaryFolder folder;
+  Checkpoint checkpoint = untrained_checkpoint();
+  write_checkpoint(folder.path("a"), checkpoint);
+  const LoadedModel resizing = load_model(folder.path("a"));
+  EXPECT_EQ(model_image(resizing, at::zeros({1, 20, 30}, at::kByte)).sizes(), at::IntArrayRef({1, 8, 8}));
+  checkpoint.config["transforms"]["eval"] = Json::array();
+  checkpoint.state["data"]["height"] = checkpoint.state["data"]["width"] = 8;
+  write_checkpoint(folder.path("a"), checkpoint);
+  const LoadedModel plain = load_model(folder.path("a"));
+  EXPECT_NE(testing::message_of([&] {
+              model_image(plain, at::zeros({1, 20, 30}, at::kByte));
+            }).find("the image of 30x20 pixels and 1 channels does not become the 8x8 pixels"),
+            std::string::npos);
+}
+
 TEST(LoadModel, HoldsExpertsForInference) {
   const testing::TemporaryFolder folder;
   write_checkpoint(folder.path("a"), untrained_checkpoint());

@@ -2,7 +2,6 @@ light_tests(
   report/browser.cpp
   report/cost_table_test.cpp
   report/explain_folder_test.cpp
-  report/explain_run_test.cpp
   report/html_test.cpp
   report/report_browser_test.cpp
   report/report_test.cpp

@@ -18,7 +18,7 @@ std::string data_root(const std::string& root, const std::string& name) {
   if ((root.empty() || root[0] != '/') && path_exists(below)) return below;
   if (!root.empty())
     fail("there is no ", printable(root), root[0] == '/' ? "" : cat(", nor ", printable(below)),
-         "; set data.root to the data's folder");
+         "; set data.root to the data's folder (--set data.root=PATH)");
   fail("the files of ", name, " are missing: there is no ", printable(below), "; run `sparsight data fetch ", name,
        "`, or set data.root, or SPARSIGHT_DATA to the folder that holds ", name, "/");
 }

@@ -79,18 +79,40 @@ TEST_F(ExplainRun, OwnPictures) {
   EXPECT_NE(result.out.find("MoE layer"), std::string::npos) << result.out;
 }
 
+TEST_F(ExplainRun, SettingsReachTheModel) {
+  const auto assignments = [&](const std::string& assignment) {
+    const auto result =
+        run_program({"explain", run_, "--images", "8", "--examples", "0", "--json", "--quiet", "--set", assignment});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    double sum = 0;
+    for (const Json& load : Json::parse(result.out)["layers"][0]["load"]) sum += load.get<double>();
+    return sum;
+  };
+  EXPECT_EQ(assignments("run.seed=4"), 2 * assignments("router.eval_k=1"));  // k = 2
+  EXPECT_EQ(run_program({"explain", run_, "--set", "router.evalk=1", "--quiet"}).exit_code, 2);
+}
+
+TEST_F(ExplainRun, TakesTheLastWeightsUnderBothNames) {
+  for (const char* name : {"--weights", "--checkpoint"}) {
+    const auto result = run_program({"explain", run_, "--images", "8", name, "last", "--quiet"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out.rfind("last checkpoint", 0), 0u) << result.out;
+    EXPECT_EQ(run_program({"explain", run_, name, "first"}).exit_code, 2);
+  }
+}
+
 TEST_F(ExplainRun, WrongInputIsOneLineAndLeavesNothing) {
   fs::remove_all(run_ + "/explain");
   folder_->write("torn.png", "\x89PNG");
   folder_->write("small.png", encode_png(at::full({3, 3, 1}, 90, at::kByte)));
   expect_one_line(run_program({"explain", run_, folder_->path("torn.png"), "--quiet"}), "torn.png");
   expect_one_line(run_program({"explain", run_, folder_->path("absent.png"), "--quiet"}), "absent.png");
-  expect_one_line(run_program({"explain", run_, folder_->path("small.png"), "--quiet"}), "");
+  expect_one_line(run_program({"explain", run_, folder_->path("small.png"), "--quiet"}),
+                  "small.png: the image of 1x3 pixels and 3 channels does not become the 16x16 pixels");
   expect_one_line(run_program({"explain", folder_->path("nowhere")}), "no run folder");
   folder_->write("bare/config.toml", "");
   expect_one_line(run_program({"explain", folder_->path("bare")}), "checkpoint");
   EXPECT_FALSE(fs::exists(run_ + "/explain"));
-  EXPECT_EQ(run_program({"explain", run_, "--checkpoint", "first"}).exit_code, 2);
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// Flags of the verbs that use a trained model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace sparsight::cli {
+
+// --weights: `weights` receives "best" or "last", or stays empty. --checkpoint, as some verbs once called it, means the
+// same.
+void add_weights_option(CLI::App& verb, std::string& weights);
+
+// --set: `overrides` receives changes to the run's configuration.
+void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides);
+
+}  // namespace sparsight::cli

@@ -1,0 +1,46 @@
+#include "sparsight/infer/evaluate_run.h"
+
+#include <cmath>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/infer/loaded_model.h"
+#include "sparsight/train/evaluate.h"
+#include "sparsight/train/precision.h"
+#include "sparsight/train/train_options.h"
+
+namespace sparsight {
+namespace {
+
+DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
+  if (name == "train") return splits.train;
+  return name == "val" ? splits.validation : splits.test;
+}
+
+}  // namespace
+
+Json evaluate_run(const EvaluateRunOptions& options) {
+  LoadedModel loaded = load_model(options.path, options.weights, options.overrides);
+  if (!options.hold.empty()) hold_experts(loaded, options.hold);
+  const Json& config = loaded.config;
+  const RunOptions run = read_section<RunOptions>(config, "run");
+  apply_threads(run);
+  const DataSplits splits = make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
+  const DataSetPtr data = part_of(splits, options.split);
+  if (!data || data->size() == 0) fail("the data set has no ", options.split, " part; choose another with --split");
+  if (data->info().classes.size() != loaded.data.classes.size())
+    fail("the data set has ", data->info().classes.size(), " classes, but the model was trained on ",
+         loaded.data.classes.size());
+  const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
+  const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
+  const Evaluation evaluation = evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate");
+  if (interrupted()) fail("interrupted after ", evaluation.images, " images");
+  if (!std::isfinite(evaluation.loss))
+    fail("the loss of ", loaded.path, " on the ", options.split,
+         " part is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
+         "range");
+  return metrics_line(evaluation, options.split, loaded.averaged ? "ema" : "model", loaded.step);
+}
+
+}  // namespace sparsight

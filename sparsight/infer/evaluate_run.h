@@ -1,0 +1,23 @@
+// Evaluates a trained model on a part of a data set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct EvaluateRunOptions {
+  std::string path;                    // a run folder or a checkpoint file
+  std::string weights;                 // "best", "last" or "" for the best there is; only for a run folder
+  std::string hold;                    // one of weight_type_names(), or "" for weights as they were trained
+  std::string split = "test";          // "train", "val" or "test"
+  std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
+};
+
+// The "eval" record of metrics.jsonl (docs/file_formats.md), without `epoch`. Raises Error where the split is empty,
+// its classes are not those of the model, or the loss is not finite.
+Json evaluate_run(const EvaluateRunOptions& options);
+
+}  // namespace sparsight

@@ -1,0 +1,24 @@
+// `sparsight explain`: a run's model looks at images.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sparsight/analysis/explanation.h"
+
+namespace sparsight {
+
+struct ExplainRequest {
+  std::string run;                     // run folder
+  std::vector<std::string> paths;      // image files and folders; none: test images of the run's own data
+  std::string weights;                 // "best" or "last"; "": best, or last where there is no best
+  std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere"
+  int64_t images = 500;                // at most so many of the run's data
+  int64_t examples = 12;               // so many become pictures
+};
+
+// Raises Error where the run has no checkpoint, or an image cannot be read or is none that the model takes.
+Explanation explain_run(const ExplainRequest& request);
+
+}  // namespace sparsight

@@ -1,0 +1,118 @@
+// The eval verb on a trained run: what training said, settings that reach the model, and what it refuses.
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/metrics_log.h"
+#include "sparsight/io/safetensors.h"
+#include "tests/e2e/train_fixture.h"
+
+namespace sparsight::testing::eval_test {
+namespace {
+
+// One line "error: ..." with `part` in it, nothing on stdout.
+void expect_failure(const ProgramResult& result, int exit_code, const std::string& part) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err.rfind("error: ", 0), 0u) << result.err;
+  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+class EvalVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult trained =
+        run_program({"train", tiny_config(*folder_), "--set", "train.epochs=1", "--out", run(), "--quiet"});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string run() { return folder_->path("run"); }
+  static ProgramResult eval(const std::string& path, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"eval", path, "--json", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  }
+  static Json result(const std::vector<std::string>& more = {}) {
+    const ProgramResult evaluated = eval(run(), more);
+    EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+    return Json::parse(evaluated.out, nullptr, false);
+  }
+  static Json with(const std::string& assignment) { return result({"--set", assignment}); }
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* EvalVerb::folder_ = nullptr;
+
+double assignments(const Json& evaluation) {
+  double sum = 0;
+  for (const Json& load : evaluation["layers"][0]["load"]) sum += load.get<double>();
+  return sum;
+}
+
+// 256 images in batches of 32: 8 steps.
+TEST_F(EvalVerb, AgreesWithTheTestOfTheTraining) {
+  Json line;
+  for (const Json& entry : read_metrics(run() + "/metrics.jsonl"))
+    if (entry["kind"] == "eval" && entry["split"] == "test") line = entry;
+  const Json best = result();
+  EXPECT_EQ(best["accuracy"], line["accuracy"]);
+  EXPECT_NEAR(best["loss"].get<double>(), line["loss"].get<double>(), 1e-6);
+  EXPECT_EQ(best["step"], 8);
+  EXPECT_EQ(best["weights"], "ema");
+  EXPECT_FALSE(best.contains("epoch"));
+}
+
+TEST_F(EvalVerb, SaysWhichWeightsItTook) {
+  EXPECT_EQ(result({"--weights", "last"})["weights"], "ema");
+  EXPECT_EQ(result({"--checkpoint", "last"})["weights"], "ema");
+  EXPECT_EQ(with("train.ema_decay=0")["weights"], "ema") << "a setting of the training says nothing of the file";
+}
+
+TEST_F(EvalVerb, SettingsReachTheModelAndItsTransforms) {
+  const Json plain = result();
+  EXPECT_EQ(assignments(plain), 2 * assignments(with("router.eval_k=1")));  // k = 2
+  EXPECT_GT(with("capacity.eval_factor=0.1")["layers"][0]["dropped"].get<double>(), 0.5);
+  for (const char* assignment : {"experts.activation=relu", "transforms.eval=[]", "data.seed=4"})
+    EXPECT_NE(with(assignment)["loss"], plain["loss"]) << assignment;
+}
+
+TEST_F(EvalVerb, RefusesSettingsThatDoNotFit) {
+  expect_failure(eval(run(), {"--set", "model.depth=3"}), 1,
+                 "with --set model.depth=3: the file has no fitting weights for");
+  expect_failure(eval(run(), {"--set", "router.eval_k=5"}), 2, "5 experts per token but [moe] experts is 4");
+  expect_failure(eval(run(), {"--set", "router.evalk=1"}), 2, "did you mean");
+}
+
+TEST_F(EvalVerb, RefusesDamagedWeights) {
+  const std::string bad = folder_->path("bad.safetensors");
+  TensorFile file = read_safetensors(run() + "/checkpoints/best.safetensors");
+  const auto bias = std::find_if(file.tensors.begin(), file.tensors.end(),
+                                 [](const auto& entry) { return entry.first == "head.bias"; });
+  ASSERT_NE(bias, file.tensors.end());
+  bias->second = at::tensor({3e38f, -3e38f, -3e38f, -3e38f});  // finite, their differences are not
+  write_safetensors(bad, file);
+  expect_failure(eval(bad), 1, "on the test part is not finite; the checkpoint is damaged");
+  bias->second = at::full_like(bias->second, std::numeric_limits<double>::quiet_NaN());
+  write_safetensors(bad, file);
+  expect_failure(eval(bad), 1, "tensor head.bias holds NaN or infinity; the file is damaged");
+}
+
+TEST_F(EvalVerb, SaysWhatAPathIsThatIsNoRun) {
+  expect_failure(eval(folder_->path("tiny.toml")), 2, "tiny.toml is a configuration");
+  folder_->write("emptied/config.toml", read_file(run() + "/config.toml", 1 << 20));
+  expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint yet; train it longer");
+  folder_->write("emptied/done", "");
+  expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint; it is finished, so the file was removed");
+}
+
+}  // namespace
+}  // namespace sparsight::testing::eval_test
