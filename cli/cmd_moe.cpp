@@ -1,10 +1,13 @@
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "cli/config_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/io/atomic_file.h"
 #include "sparsight/report/moe_trial_table.h"
 #include "sparsight/train/train_options.h"
 
@@ -17,21 +20,39 @@ struct MoeArguments {
   std::string input, out, mode = "eval";
   int64_t seed = -1;
   ConfigArguments config;
+  std::vector<int64_t> grid;
+  int64_t prefix = 0;
   bool float64 = false;
 };
+
+// Before anything is computed: the file can be written, and is not the one that is read.
+void check_output(const MoeArguments& arguments) {
+  if (arguments.out.empty()) return;
+  std::error_code none;
+  if (std::filesystem::equivalent(arguments.input, arguments.out, none))
+    fail_usage("--out ", arguments.out, " is the file that is read; name another one");
+  const AtomicFile writable(arguments.out);
+}
 
 void run_layer(const MoeArguments& arguments) {
   ConfigArguments config = arguments.config;
   if (arguments.seed >= 0) config.overrides.push_back("run.seed=" + std::to_string(arguments.seed));
-  const MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64};
+  check_output(arguments);
+  MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
+  if (!arguments.grid.empty()) options.grid_h = arguments.grid[0], options.grid_w = arguments.grid[1];
   apply_threads(read_section<RunOptions>(options.config, "run"));
   const MoeTrial trial = run_moe_trial(read_moe_trial_input(arguments.input), options);
   if (!trial.drawn.empty()) log_info("drawn from the seed: ", join(trial.drawn));
   std::cout << moe_trial_table(trial);
   if (arguments.out.empty()) return;
-  const Json settings{{"moe", options.config.at("moe")},       {"experts", options.config.at("experts")},
-                      {"router", options.config.at("router")}, {"capacity", options.config.at("capacity")},
-                      {"losses", options.config.at("losses")}, {"mode", arguments.mode}};
+  const Json settings{{"moe", options.config.at("moe")},
+                      {"experts", options.config.at("experts")},
+                      {"router", options.config.at("router")},
+                      {"capacity", options.config.at("capacity")},
+                      {"losses", options.config.at("losses")},
+                      {"run", options.config.at("run")},
+                      {"mode", arguments.mode},
+                      {"float64", arguments.float64}};
   write_safetensors(arguments.out, {trial.tensors, {{"settings", settings.dump()}}});
   std::cout << "tensors: " << arguments.out << "\n";
 }
@@ -47,7 +68,8 @@ void add_moe(CLI::App& app) {
   verb->add_option(
           "input", arguments->input,
           ".npy file of tokens [N,D] or [B,S,D], or safetensors file with \"tokens\" and, if wanted, \"grad\", "
-          "\"noise\", \"valid\" and weights under their names")
+          "\"noise\" or \"noise.<purpose>\", \"valid\", \"token_id\", \"target\", \"priority\" and weights under their "
+          "names (docs/moe.md)")
       ->required()
       ->type_name("FILE");
   arguments->config.declare(verb, "--config");
@@ -61,6 +83,14 @@ void add_moe(CLI::App& app) {
                    "Seed of weights and noise that the file does not give (default: run.seed)")
       ->check(CLI::Range(int64_t{0}, INT64_MAX))
       ->type_name("N");
+  verb->add_option("--prefix", arguments->prefix, "Leading tokens of an image that are no patch: 1 for a class token")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 32))
+      ->type_name("N");
+  verb->add_option("--grid", arguments->grid, "The other tokens of an image are a map of so many rows and columns")
+      ->expected(2)
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->type_name("H,W");
   verb->add_flag("--float64", arguments->float64, "Compute in 64 bits");
   verb->callback([arguments] { run_layer(*arguments); });
 }

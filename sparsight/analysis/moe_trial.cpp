@@ -1,10 +1,15 @@
 #include "sparsight/analysis/moe_trial.h"
 
+#include <algorithm>
+#include <set>
+
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routing_stats.h"
 #include "sparsight/nn/init.h"
 
@@ -17,23 +22,45 @@ bool is_weight(const std::string& name) {
   return name.starts_with("router.") || name.starts_with("experts.") || name.starts_with("shared.");
 }
 
+// Raises Error for complex numbers, and for those of eight bits: torch computes little with them.
+at::Tensor real_numbers(const std::string& name, const at::Tensor& tensor) {
+  for (const auto type : {torch::kHalf, torch::kBFloat16, torch::kFloat, torch::kDouble})
+    if (tensor.scalar_type() == type) return tensor;
+  fail("tensor \"", printable(name), "\" is of type ", tensor.scalar_type(),
+       "; it must be of floating-point numbers of 16, 32 or 64 bits");
+}
+
+at::Tensor integers(const std::string& name, const at::Tensor& tensor) {
+  if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true))
+    fail("tensor \"", name, "\" is of type ", tensor.scalar_type(), "; it must be of integers");
+  return tensor;
+}
+
+// Shares of the experts: not negative, and 1 in all for each image.
+at::Tensor shares(const std::string& name, const at::Tensor& tensor) {
+  const at::Tensor rows = real_numbers(name, tensor).to(torch::kDouble);
+  if (rows.dim() == 2 && !((rows >= 0).all().item<bool>() && ((rows.sum(1) - 1).abs() < 0.01).all().item<bool>()))
+    fail("tensor \"", name, "\" holds shares of experts: numbers from 0 on whose rows sum to 1");
+  return tensor;
+}
+
 void take(MoeTrialInput& input, const std::string& name, const at::Tensor& tensor) {
   if (name == "tokens")
-    input.tokens = tensor;
+    input.tokens = real_numbers(name, tensor);
   else if (name == "grad")
-    input.gradient = tensor;
+    input.gradient = real_numbers(name, tensor);
   else if (name == "noise")
-    input.pool.draws["noise"] = tensor;
+    input.pool.draws["noise"] = real_numbers(name, tensor);
   else if (name.starts_with("noise."))
-    input.pool.draws[name.substr(6)] = tensor;
+    input.pool.draws[name.substr(6)] = real_numbers(name, tensor);
   else if (name == "valid")
-    input.pool.valid = tensor.to(torch::kBool);
+    input.pool.valid = integers(name, tensor).to(torch::kBool);
   else if (name == "token_id")
-    input.pool.token_id = tensor.to(torch::kLong);
+    input.pool.token_id = integers(name, tensor).to(torch::kLong);
   else if (name == "target")
-    input.pool.target = tensor;
+    input.pool.target = shares(name, tensor);
   else if (name == "priority")
-    input.pool.priority = tensor;
+    input.pool.priority = real_numbers(name, tensor);
   else if (is_weight(name))
     input.weights.emplace_back(name, tensor);
   else
@@ -57,13 +84,45 @@ void check_input(const MoeTrialInput& input, const TokenLayout& layout, int64_t 
   if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
 }
 
-TokenLayout layout_of(const at::Tensor& tokens) {
+void check_tokens(const at::Tensor& tokens) {
   if (!tokens.defined()) fail("the file has no tensor \"tokens\"");
   if (!tokens.is_floating_point() || tokens.dim() < 2 || tokens.dim() > 3 || tokens.size(-1) == 0)
     fail("tokens must be floating-point numbers of the shape [N,D] or [B,S,D], got ", tokens.scalar_type(), " ",
          tokens.sizes());
-  if (tokens.dim() == 2) return {1, tokens.size(0), 0, 0, 0};
-  return {tokens.size(0), tokens.size(1), 0, 0, 0};
+}
+
+TokenLayout layout_of(const at::Tensor& tokens, const MoeTrialOptions& options) {
+  check_tokens(tokens);
+  TokenLayout layout{1, tokens.size(0), options.prefix, options.grid_h, options.grid_w};
+  if (tokens.dim() == 3) layout.images = tokens.size(0), layout.per_image = tokens.size(1);
+  const int64_t cells = options.grid_h * options.grid_w;
+  if (options.prefix > layout.per_image || (cells > 0 && options.prefix + cells != layout.per_image))
+    fail_usage("images of ", layout.per_image, " tokens are not --prefix ", options.prefix,
+               cells > 0 ? cat(" and a --grid of ", options.grid_h, " by ", options.grid_w) : "", " tokens");
+  return layout;
+}
+
+// Draws of the input that the router never looked for: misspelt, unless it makes none in evaluation.
+void check_draws(const PoolInfo& pool, const std::set<std::string>& asked_for, bool training) {
+  for (const auto& [purpose, draws] : pool.draws) {
+    if (asked_for.contains(purpose)) continue;
+    if (!training && asked_for.empty())
+      log_warning("tensor \"noise.", printable(purpose), "\" is not used in --mode eval");
+    else
+      fail("the router makes no draws \"", printable(purpose),
+           "\" (it makes: ", asked_for.empty() ? "none" : join({asked_for.begin(), asked_for.end()}),
+           "); leave the tensor out");
+  }
+}
+
+// A weight of a loss that the router's values do not allow.
+void warn_of_missing_losses(const LossOptions& wanted, const std::vector<NamedLoss>& computed) {
+  for (size_t i = 0; i < wanted.weights.size(); ++i) {
+    const std::string& name = routing_losses()[i].name;
+    const auto is_it = [&](const NamedLoss& loss) { return loss.name == name; };
+    if (wanted.weights[i] > 0 && std::ranges::none_of(computed, is_it))
+      log_warning("the loss ", name, " is not computed: this router's decisions, or the file, lack what it is made of");
+  }
 }
 
 // The weights of the input into the layer; returns the names of those that it did not give.
@@ -79,6 +138,7 @@ std::vector<std::string> load_into(MoeLayer& layer, const NamedTensors& weights)
       fail("the layer has no weight \"", printable(name), "\" (it has: ", join(known), ")");
     }
     check_shape(name, source, target->second.sizes().vec());
+    if (target->second.is_floating_point()) real_numbers(name, source);
     target->second.copy_(source);
     targets.erase(target);
   }
@@ -151,12 +211,12 @@ MoeTrialInput read_moe_trial_input(const std::string& path) {
   } else {
     for (const auto& [name, tensor] : read_safetensors(path).tensors) take(input, name, tensor);
   }
-  layout_of(input.tokens);
+  check_tokens(input.tokens);
   return input;
 }
 
 MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& options) {
-  const TokenLayout layout = layout_of(input.tokens);
+  const TokenLayout layout = layout_of(input.tokens, options);
   const auto type = options.float64 ? torch::kDouble : torch::kFloat;
   const int64_t width = input.tokens.size(-1);
   const MoeSpec spec = read_moe_spec(options.config);
@@ -172,8 +232,12 @@ MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& option
 
   PoolInfo pool = input.pool;
   for (auto& [purpose, draws] : pool.draws) draws = draws.to(type);
+  std::set<std::string> asked_for;
+  pool.asked_for = &asked_for;
   const at::Tensor tokens = input.tokens.to(type).reshape({-1, width}).clone().requires_grad_(true);
   trial.output = layer->forward(tokens, layout, {seed, 0}, pool);
+  check_draws(pool, asked_for, options.training);
+  if (options.training) warn_of_missing_losses(spec.losses, trial.output.losses);
   const at::Tensor gradient = input.gradient.defined() ? input.gradient.to(type) : at::Tensor();
   const bool has_gradients = backward(trial.output, gradient);
 

@@ -23,14 +23,16 @@ struct MoeTrialInput {
 };
 
 // From a .npy file (tokens) or a safetensors file with the tensors "tokens", "grad" (like tokens), "noise" ([N,E]; or
-// "noise.<purpose>"), "valid" ([N]), "token_id" ([N]), "target" ([B,E]), "priority" ([N]) and weights. Raises Error for
-// other names and wrong shapes.
+// "noise.<purpose>"), "valid" ([N] bool), "token_id" ([N] integers), "target" ([B,E], rows of shares that sum to 1),
+// "priority" ([N]) and weights. Raises Error for other names, types and shapes.
 MoeTrialInput read_moe_trial_input(const std::string& path);
 
 struct MoeTrialOptions {
   Json config;  // resolved: [moe], [experts], [router], [capacity], [losses], run.seed; [moe] hidden = 0 stands for 4 D
   bool training = false;
   bool float64 = false;
+  int64_t prefix = 0;              // leading tokens of an image that are no patch
+  int64_t grid_h = 0, grid_w = 0;  // the map that the other tokens are, row by row; 0: none
 };
 
 struct MoeTrial {

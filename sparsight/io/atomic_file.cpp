@@ -92,12 +92,17 @@ Descriptor open_for_reading(const std::string& path) {
   return file;
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(temporary_name(path)) {
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor_ < 0 && errno == EEXIST) {  // left by a killed process that had the same number
-    unlink(temporary_.c_str());
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  std::error_code none;
+  if (std::filesystem::is_symlink(path_, none)) path_ = std::filesystem::weakly_canonical(path_, none).string();
+  if (const auto there = std::filesystem::status(path_, none); std::filesystem::exists(there) &&
+                                                               !std::filesystem::is_regular_file(there) &&
+                                                               !std::filesystem::is_directory(there))
+    fail("cannot write ", path, ": it is a device, a pipe or a socket; name a file");
+  do {  // another machine that shares the disk may have a process of this number, or a killed one had it
+    temporary_ = temporary_name(path);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  }
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail_system("write", path_, errno);
 }
 

@@ -20,7 +20,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
   if (shared_) register_module("shared", shared_);
 }
 
-bool MoeLayer::hold(HeldType type) {
+bool MoeLayer::hold(WeightType type) {
   if (shared_) shared_->hold(type);
   return experts_->hold(type);
 }
@@ -60,9 +60,9 @@ MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout,
     return out;
   }
   out.routing = router_->route(input);
+  if (is_training()) out.losses = compute_losses(out.routing, losses_);  // of gates before drops
   apply_capacity(out.routing, capacity_, capacity_factor(capacity_, is_training()));
   out.tokens = finish(run_experts(tokens, out.routing, *experts_, drawing), tokens, random, pool);
-  if (is_training()) out.losses = compute_losses(out.routing, losses_);
   return out;
 }
 
@@ -78,7 +78,7 @@ void for_each_layer(const torch::nn::Module& model, const Visit& visit) {
 
 }  // namespace
 
-int64_t hold_experts(torch::nn::Module& model, HeldType type) {
+int64_t hold_experts(torch::nn::Module& model, WeightType type) {
   int64_t layers = 0;
   for_each_layer(model, [&](MoeLayer& layer) { layers += layer.hold(type) ? 1 : 0; });
   return layers;

@@ -40,6 +40,7 @@ namespace {
 // The draws that the caller gave for `purpose`, or undefined.
 at::Tensor given_draws(const RouterInput& input, const std::string& purpose, const at::Tensor& like,
                        at::IntArrayRef sizes) {
+  if (input.pool.asked_for) input.pool.asked_for->insert(purpose);
   const auto given = input.pool.draws.find(purpose);
   if (given == input.pool.draws.end()) return {};
   if (given->second.sizes() != sizes)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct RouterShape {
 
 // What is known of the pool's tokens beside their values; all of it optional.
 struct PoolInfo {
-  std::map<std::string, at::Tensor> draws;  // by purpose: used in place of a router's random draws ("noise": [N,E])
-  at::Tensor valid;                         // [N] bool: false for padding
+  std::map<std::string, at::Tensor> draws;     // by purpose: used in place of a router's random draws ("noise": [N,E])
+  std::set<std::string>* asked_for = nullptr;  // receives the purposes that a router had draws for, given or not
+  at::Tensor valid;                            // [N] bool: false for padding
   int64_t first_token = 0;  // number of the pool's first token in the whole batch: noise is keyed by token numbers, so
                             // that splitting a batch changes no token's noise
   at::Tensor token_id;      // [N] int64: what hash routing goes by; undefined: a token's place in its image

@@ -119,6 +119,55 @@ TEST(MoeVerb, GivesTheLossesOfTheExample) {
   EXPECT_NE(trial.result.out.find("max/mean load 1.291"), std::string::npos) << trial.result.out;
 }
 
+// The specification counts gates before drops, whatever becomes of the gates of what is kept.
+TEST(MoeVerb, LossesAreOfGatesBeforeDrops) {
+  const Trial trial =
+      run_layer(example(), {"--mode", "train", "--float64", "--set", "losses.importance=0.1", "--set",
+                            "losses.load=0.1", "--set", "capacity.factor=0.5", "--set", "capacity.renormalize=true"});
+  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+  EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, 1e-6);
+  EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, 1e-6);
+}
+
+TEST(MoeVerb, TakesImagesWithAClassTokenAndAMap) {
+  const NamedTensors images{{"tokens", at::arange(2 * 5 * 3, at::kDouble).view({2, 5, 3}) / 30}};
+  std::vector<std::string> arguments{"--set", "moe.experts=4",         "--set", "experts.name=linear",
+                                     "--set", "router.name=per_image", "--set", "router.input=class_token"};
+  const TemporaryFolder folder;
+  write_safetensors(folder.path("in.safetensors"), {images, {}});
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"moe", folder.path("in.safetensors")};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return run_program(all);
+  };
+  EXPECT_EQ(run({}).exit_code, 2);
+  EXPECT_EQ(run({"--prefix", "1"}).exit_code, 0);
+  EXPECT_EQ(run({"--prefix", "1", "--grid", "2,2"}).exit_code, 0);
+  EXPECT_EQ(run({"--prefix", "1", "--grid", "2,3"}).exit_code, 2);
+  EXPECT_EQ(run({"--prefix", "6"}).exit_code, 2);
+}
+
+TEST(MoeVerb, WarnsOfALossThatTheRouterCannotHave) {
+  const TemporaryFolder folder;
+  write_safetensors(folder.path("in.safetensors"), {{{"tokens", tokens()}}, {}});
+  const ProgramResult result = run_program({"moe", folder.path("in.safetensors"), "--mode", "train", "--set",
+                                            "router.name=hash", "--set", "losses.switch=1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("the loss switch is not computed"), std::string::npos) << result.err;
+}
+
+TEST(MoeVerb, DoesNotWriteOverWhatItReads) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("in.safetensors");
+  write_safetensors(file, {example(), {}});
+  const ProgramResult same = run_program({"moe", file, "--out", folder.path("./in.safetensors")});
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_NE(same.err.find("is the file that is read"), std::string::npos) << same.err;
+  EXPECT_EQ(read_safetensors(file).tensors.size(), example().size());
+  EXPECT_EQ(run_program({"moe", file, "--out", folder.path("no/such/folder/out.safetensors")}).exit_code, 1);
+}
+
 TEST(MoeVerb, EvaluationUsesNoNoiseAndImagesAreTokensInARow) {
   const Trial flat = run_layer(example(), {"--float64"});
   ASSERT_EQ(flat.result.exit_code, 0) << flat.result.err;
@@ -194,6 +243,11 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
        "\"router.weight\" has the shape [5, 3], expected [4, 3]");
   says(complaint(with("router.wieght", at::ones({4, 3})), 1), "no weight \"router.wieght\"");
   says(complaint(with("tolkens", tokens()), 1), "\"tolkens\" has no meaning here");
+  says(complaint(with("noise.niose", noise()), 1, {"--mode", "train"}), "makes no draws \"niose\" (it makes: noise)");
+  says(complaint(with("tokens", tokens().to(at::kFloat8_e4m3fn)), 1), "floating-point numbers of 16, 32 or 64 bits");
+  says(complaint(with("router.weight", at::ones({4, 3}, at::kLong)), 1), "\"router.weight\" is of type Long");
+  says(complaint(with("valid", at::ones({3})), 1), "\"valid\" is of type Float; it must be of integers");
+  says(complaint(with("target", at::ones({1, 4})), 1), "rows sum to 1");
   says(complaint(example(), 2, {"--set", "router.k=9"}), "experts");
   EXPECT_EQ(run_program({"moe", "no/such/file.safetensors"}).exit_code, 1);
   EXPECT_EQ(run_program({"moe"}).exit_code, 2);

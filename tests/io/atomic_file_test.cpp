@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -32,6 +33,18 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   const testing::TemporaryFolder folder;
   { AtomicFile(folder.path("a.txt")).write("half"); }
   EXPECT_EQ(testing::count_entries(folder), 0u);
+}
+
+TEST(AtomicFile, WritesWhereALinkPointsAndOverNoDevice) {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder.path("there.txt"), "old");
+  ASSERT_EQ(symlink("there.txt", folder.path("link.txt").c_str()), 0);
+  write_file_atomically(folder.path("link.txt"), "new");
+  EXPECT_EQ(read_file(folder.path("there.txt"), kLimit), "new");
+  EXPECT_EQ(testing::count_entries(folder), 2u);
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  EXPECT_NE(testing::message_of([&] { write_file_atomically(folder.path("pipe"), "x"); }).find("a device, a pipe"),
+            std::string::npos);
 }
 
 TEST(AtomicFile, SaysWhatIsWrongWithTheFolder) {

@@ -64,6 +64,15 @@ TEST_P(EvalNoise, IsOffUntilAskedForAndThenThatOfTraining) {
 INSTANTIATE_TEST_SUITE_P(Registry, EvalNoise, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.router; });
 
+TEST(EvalNoiseOfTheRegistry, IsNotDrawnWhereNoiseIsOff) {
+  for (const char* name : {"noisy_topk", "hierarchical"}) {
+    auto router = make_router(name, {{"noise", false}, {"eval_noise", true}});
+    EXPECT_TRUE(same(route(*router, 2), route(*router, 3))) << name;
+    router->eval();
+    EXPECT_TRUE(same(route(*router, 2), route(*router, 3))) << name;
+  }
+}
+
 // random draws in evaluation as in training; soft routers have no noise.
 TEST(EvalNoiseOfTheRegistry, EveryRouterThatDrawsNoiseWhileTrainingHasIt) {
   for (const std::string& name : routers().names()) {

@@ -58,17 +58,18 @@ class RouterAtItsLimits : public ::testing::TestWithParam<std::string> {
 
 TEST_P(RouterAtItsLimits, NoTokensGiveAnEmptyOutputAndZeroLosses) {
   auto l = layer();
-  for (const bool training : {true, false}) {
-    l->train(training);
-    const Pass pass = run_layer(*l, torch::empty({0, kWidth}), 0);
-    EXPECT_EQ(pass.out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));
-    for (const NamedLoss& loss : pass.out.losses) EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
-    for (const auto& [name, value] : pass.all)
-      EXPECT_TRUE(value.numel() == 0 || value.abs().max().item<double>() == 0) << name;
-    if (pass.out.soft) continue;
-    expect_consistent(pass.out.routing, kExperts);
-    after_step(*l, {detached(pass.out.routing)});
-  }
+  for (const bool training : {true, false})
+    for (const int64_t images : {0, 1, 3}) {
+      l->train(training);
+      const Pass pass = run_layer(*l, torch::empty({0, kWidth}), images);
+      EXPECT_EQ(pass.out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));
+      for (const NamedLoss& loss : pass.out.losses) EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
+      for (const auto& [name, value] : pass.all)
+        EXPECT_TRUE(value.numel() == 0 || value.abs().max().item<double>() == 0) << name << ", images: " << images;
+      if (pass.out.soft) continue;
+      expect_consistent(pass.out.routing, kExperts);
+      after_step(*l, {detached(pass.out.routing)});
+    }
   for (const auto& b : l->named_buffers()) EXPECT_TRUE(all_finite(b.value())) << b.key();
 }
 

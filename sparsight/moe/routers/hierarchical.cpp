@@ -94,7 +94,7 @@ std::vector<LossWeight> HierarchicalRouter::paper_losses() const { return {{"imp
 
 Routing HierarchicalRouter::choose(const RouterInput& input) {
   const int64_t experts = weight.size(0), size = experts / options_.groups;
-  const bool noisy = is_training() ? options_.noise : options_.eval_noise;
+  const bool noisy = options_.noise && options_.draws(is_training());
   NoisyLogits primary{router_logits(input.tokens, group_weight), {}, {}};
   at::Tensor epsilon;  // [N,E]
   if (noisy) {

@@ -47,7 +47,7 @@ std::vector<LossWeight> NoisyTopKRouter::paper_losses() const { return {{"import
 Routing NoisyTopKRouter::choose(const RouterInput& input) {
   const int64_t k = options_.of(is_training());
   const at::Tensor clean = router_logits(input.tokens, weight);
-  if (!(is_training() ? options_.noise : options_.eval_noise)) return route_noisy_topk(clean, {}, {}, k);
+  if (!options_.noise || !options_.draws(is_training())) return route_noisy_topk(clean, {}, {}, k);
   const at::Tensor scale = noise_scale(router_logits(input.tokens, noise_weight), options_.noise_floor);
   return route_noisy_topk(clean, scale, router_normal(input, clean, "noise"), k);
 }

@@ -34,10 +34,10 @@ at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, co
     fail_usage("[router] input = \"class_token\" but images have none; set router.input = \"mean_all\"");
   const auto type = tokens.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const at::Tensor by_image = tokens.view({images, per_image, tokens.size(1)});
-  if (class_token) return by_image.select(1, 0).to(type);
+  if (class_token) return by_image.slice(1, 0, 1).sum(1).to(type);  // 0 of an image without tokens
   const int64_t first = input == "mean_patches" ? layout.prefix : 0;
   const at::Tensor rows = by_image.slice(1, first).to(type);
-  if (!valid.defined()) return rows.mean(1);
+  if (!valid.defined()) return rows.sum(1) / std::max<int64_t>(1, rows.size(1));
   const at::Tensor counts = valid.reshape({images, per_image, 1}).slice(1, first);
   return rows.masked_fill(counts.logical_not(), 0).sum(1) / counts.sum(1).clamp_min(1);
 }
