@@ -29,12 +29,15 @@ void add_train(CLI::App& app) {
   verb->add_option("--init-from", arguments->init_from, "Start from these weights (.safetensors, .pt, .pth)")
       ->type_name("FILE");
   verb->add_option("--on-nan", arguments->on_nan, "When the loss is not finite: stop (default) or skip the step");
-  verb->callback([arguments, &app] {
+  stoppable(verb, [arguments] {
     ConfigArguments config = arguments->config;
     if (!arguments->resume.empty()) {
-      if (!config.file.empty() || !config.overrides.empty() || !arguments->out.empty())
-        fail_usage("--resume takes its configuration from the run folder; leave out the file, --out and --set");
-      resume_training(arguments->resume, std::cout);
+      if (!config.file.empty() || !config.overrides.empty() || !arguments->out.empty() ||
+          !arguments->init_from.empty() || arguments->overwrite)
+        fail_usage(
+            "--resume takes its configuration from the run folder; leave out the file, --out, --set, --init-from and "
+            "--overwrite");
+      resume_training(arguments->resume, arguments->on_nan, std::cout);
       return;
     }
     if (config.file.empty()) fail_usage("train needs a configuration, for example configs/demo.toml, or --resume DIR");

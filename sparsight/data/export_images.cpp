@@ -49,19 +49,20 @@ void write_image(const std::string& path, const std::string& bytes) {
 
 }  // namespace
 
-int64_t export_images(const DataSplits& splits, const std::string& folder, const std::string& layout,
+int64_t export_images(const DataSplits& splits, const std::string& target, const std::string& layout,
                       const std::function<void(int64_t, int64_t)>& progress) {
   SPARSIGHT_CHECK(layout == "class" || layout == "domain");
+  const std::string folder = target.substr(0, target.find_last_not_of('/') + 1), unfinished = folder + ".tmp";
   std::error_code ignored;
-  if (fs::exists(folder, ignored)) fail(printable(folder), " exists already; choose another folder or remove it");
+  for (const std::string& path : {target, folder, unfinished})
+    if (fs::exists(path, ignored)) fail(printable(path), " exists already; choose another folder or remove it");
   std::vector<std::pair<std::string, DataSetPtr>> parts{{"train", splits.train}};
   if (splits.validation) parts.push_back({"val", splits.validation});
   if (splits.test && splits.test != splits.validation) parts.push_back({"test", splits.test});
   int64_t total = 0, done = 0;
   for (const auto& [name, part] : parts) total += part->size();
 
-  UnfinishedFolder aside{folder + ".tmp"};
-  fs::remove_all(aside.path, ignored);
+  UnfinishedFolder aside{unfinished};
   make_folder(aside.path);
   for (const auto& [part_name, part] : parts) {
     const DataInfo& info = part->info();

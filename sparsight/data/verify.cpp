@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "sparsight/core/error.h"
@@ -27,22 +29,34 @@ void look_at_all(int64_t count, const std::function<void(int64_t)>& look, const 
   std::atomic<int64_t> next = 0, done = 0;
   std::mutex mutex;
   std::map<int64_t, std::string> problems;
+  std::exception_ptr failure;  // that no image is to blame for: out of memory
   const auto work = [&] {
-    for (int64_t i = next++; i < count && !interrupted(); i = next++) {
-      try {
-        look(i);
-      } catch (const Error& error) {
-        const std::lock_guard lock(mutex);
-        problems[i] = error.what();
+    try {
+      for (int64_t i = next++; i < count && !interrupted(); i = next++) {
+        try {
+          look(i);
+        } catch (const Error& error) {
+          const std::lock_guard lock(mutex);
+          problems[i] = error.what();
+        }
+        progress(++done, count);
       }
-      progress(++done, count);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      next = count;
     }
   };
-  std::vector<std::thread> threads;
-  const int64_t cores = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 16);
-  for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  {
+    std::vector<std::jthread> threads;
+    const int64_t cores = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 16);
+    try {
+      for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads to be had: fewer do the work
+    }
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
   if (interrupted()) fail("stopped after ", done, " of ", count, " images");
   result.images += count - static_cast<int64_t>(problems.size());
   for (auto& [index, problem] : problems) result.problems.push_back(std::move(problem));

@@ -92,7 +92,7 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   if (const std::string begun = folder + "/config.toml"; std::filesystem::exists(begun)) {
     if (resolved_file(begun) != settings)
       fail(folder, " holds a run of other settings; choose another folder with --run");
-    resume_training(folder, out);
+    resume_training(folder, /*on_nan=*/"", out);
   } else {
     start_training(settings, folder, /*overwrite=*/false, out);
   }

@@ -43,7 +43,7 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
   run_to_the_end(trainer, out);
 }
 
-void resume_training(const std::string& path, std::ostream& out) {
+void resume_training(const std::string& path, const std::string& on_nan, std::ostream& out) {
   RunFolder folder = RunFolder::create(path, IfExists::kResume);
   if (folder.is_done()) {  // no error: a job that is started again and again must come to an end
     log_info("the run ", path, " is finished; train longer with a new run: --init-from ", folder.checkpoint("last"));
@@ -51,9 +51,10 @@ void resume_training(const std::string& path, std::ostream& out) {
     print_result(folder, out);
     return;
   }
-  const Json config =
-      resolve(Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config()), config_sections());
-  TrainingSetup setup = make_training_setup(config, /*fresh=*/!folder.has_checkpoint("last"));
+  Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
+  if (!on_nan.empty()) config.set("train.on_nan=" + on_nan);
+  TrainingSetup setup =
+      make_training_setup(resolve(config, config_sections()), /*fresh=*/!folder.has_checkpoint("last"));
   Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
   run_to_the_end(trainer, out);

@@ -12,8 +12,8 @@ namespace sparsight {
 // folder holds a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
 void start_training(const Json& config, const std::string& folder, bool overwrite, std::ostream& out);
 
-// Continues a run from its last checkpoint, or from the start if it has none. A finished run
-// is left as it is: its result is printed again.
-void resume_training(const std::string& folder, std::ostream& out);
+// Continues a run from its last checkpoint, or from the start if it has none. A finished run is left as it is: its
+// result is printed again. on_nan: train.on_nan from now on, or "" for the run's own.
+void resume_training(const std::string& folder, const std::string& on_nan, std::ostream& out);
 
 }  // namespace sparsight

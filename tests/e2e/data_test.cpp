@@ -56,6 +56,17 @@ TEST(DataVerb, RefusesUnknownNames) {
   expect_error(data({}), 2, "--help");
 }
 
+TEST(DataVerb, SaysWhenAFolderHasTheNameOfASet) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("glyphs"));
+  ProgramOptions options;
+  options.folder = folder.path();
+  const ProgramResult result = data({"inspect", "glyphs", "--set", "train=24"}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(says(result.err, "\"glyphs\" is the built-in set; for the folder of that name write ./glyphs"));
+  EXPECT_FALSE(says(data({"inspect", "glyphs", "--set", "train=24"}).err, "built-in set"));
+}
+
 TEST(DataVerb, SaysWhereMissingFilesWereLookedFor) {
   const TemporaryFolder folder;
   ProgramOptions options;
@@ -76,6 +87,12 @@ TEST(DataVerb, MakesGlyphsThatCanBeReadBack) {
   EXPECT_EQ(data(make).exit_code, 0);
   expect_good(folder.path("by_domain"), "4 domains");
   expect_error(data(make), 1, "exists already");
+  make[1] = folder.path("ends_in_a_slash/");
+  EXPECT_EQ(data(make).exit_code, 0);
+  expect_good(folder.path("ends_in_a_slash"), "4 domains");
+  folder.write("mine.tmp/notes.txt", "not to be removed");
+  make[1] = folder.path("mine");
+  expect_error(data(make), 1, "mine.tmp exists already");
 }
 
 TEST(DataVerb, CannotWriteWhereItMayNot) {

@@ -8,9 +8,11 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
 #include "tests/e2e/train_fixture.h"
@@ -83,6 +85,8 @@ TEST(Train, WritesAWholeRunFolder) {
                            "checkpoints/best.safetensors", "report.html", "done"})
     EXPECT_TRUE(fs::exists(run + "/" + name)) << name;
   EXPECT_NE(result.out.find("blocks.1.mlp"), std::string::npos) << result.out;  // per-expert load
+  EXPECT_NE(result.out.find("  class "), std::string::npos) << result.out;      // accuracy by class
+  EXPECT_EQ(result.out.find("(= validation)"), std::string::npos) << result.out;
   const std::vector<Json> metrics = read_metrics(run + "/metrics.jsonl");
   EXPECT_EQ(metrics.back()["kind"], "done");
   EXPECT_EQ(metrics.back()["step"], 32);  // 256 / 32 * 4
@@ -90,6 +94,65 @@ TEST(Train, WritesAWholeRunFolder) {
   for (const Json& line : metrics)
     if (line["kind"] == "train") (first == 0 ? first : final) = line["task_loss"].get<double>();
   EXPECT_LT(final, first);
+}
+
+// 4 classes of 12 grey pictures in class/image.png: the validation part is cut from them, and there is no other.
+std::string config_of_own_images(const TemporaryFolder& folder) {
+  for (int i = 0; i < 48; ++i)
+    folder.write(cat("images/class", i % 4, "/", i, ".png"), encode_png(at::full({1, 16, 16}, 5 * i, at::kByte)));
+  std::string config = kTinyConfig;
+  const size_t start = config.find("[data]");
+  config.replace(start, config.find("[transforms]") - start,
+                 cat("[data]\nname = \"folder\"\nchannels = 1\nroot = \"", folder.path("images"), "\"\n\n"));
+  return folder.write("own.toml", config);
+}
+
+TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run"), config = config_of_own_images(folder);
+  const std::string said =
+      "no test part of its own: \"test\" is the validation part, on which the best weights were chosen";
+  const ProgramResult result = run_program({"train", config, "--out", run});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const size_t at = result.err.find(said);
+  EXPECT_NE(at, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find(said, at + 1), std::string::npos) << "said twice";
+  EXPECT_NE(result.out.find("  test (= validation)  "), std::string::npos) << result.out;
+  EXPECT_NE(read_file(run + "/report.html", size_t{1} << 24).find("test (= validation) accuracy"), std::string::npos);
+
+  fs::remove(run + "/done");  // the lines of the end are written anew
+  ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
+  int notes = 0, tests = 0;
+  for (const Json& line : read_metrics(run + "/metrics.jsonl")) {
+    if (line["kind"] == "note") notes += line["text"].get<std::string>().find(said) != std::string::npos;
+    if (line["kind"] != "eval") continue;
+    tests += line["split"] == "test";
+    EXPECT_EQ(line.contains("same_as"), line["split"] == "test");
+  }
+  EXPECT_EQ(notes, 1);
+  EXPECT_EQ(tests, 1);
+
+  const ProgramResult last_weights =
+      run_program({"train", config, "--out", folder.path("last"), "--set", "train.keep=last"});
+  EXPECT_NE(last_weights.err.find("\"test\" is the validation part\n"), std::string::npos) << last_weights.err;
+}
+
+TEST(Train, TheLastAveragedWeightsStandInForBestOnesThatSomebodyRemoved) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run"), best = run + "/checkpoints/best.safetensors";
+  ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=4"}).exit_code, 0);
+  fs::remove(run + "/done");
+  fs::remove(best);
+  const ProgramResult resumed = run_program({"train", "--resume", run});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find(best + " is gone"), std::string::npos) << resumed.err;
+  NamedTensors averaged;
+  for (const auto& [name, tensor] : read_checkpoint(last(run)).training)
+    if (name.starts_with("ema/")) averaged.emplace_back(name.substr(4), tensor);
+  expect_equal_tensors(read_checkpoint(best).weights, averaged);
+  const std::vector<Json> metrics = read_metrics(run + "/metrics.jsonl");
+  EXPECT_EQ(metrics.at(metrics.size() - 2)["split"], "test");
+  EXPECT_EQ(metrics.at(metrics.size() - 2)["step"], 4);
 }
 
 TEST(Train, TwiceTheSameConfigurationGivesTheSameBits) {
@@ -206,6 +269,12 @@ TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
   EXPECT_NE(result.err.find("--on-nan skip"), std::string::npos) << result.err;
   for (const auto& [name, tensor] : read_checkpoint(last(run)).weights)
     EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << name;
+  const ProgramResult again = run_program({"train", "--resume", run});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_NE(again.err.find("not finite at step"), std::string::npos) << again.err;
+  const ProgramResult skipping = run_program({"train", "--resume", run, "--on-nan", "skip"});
+  EXPECT_EQ(skipping.exit_code, 0) << skipping.err;
+  EXPECT_NE(skipping.err.find("the step is skipped"), std::string::npos) << skipping.err;
 }
 
 TEST(Train, SkipsStepsThatAreNotFiniteWhenAsked) {
@@ -226,6 +295,11 @@ TEST(Train, RefusesAFolderThatHoldsARunAndLeavesAFinishedOneAsItIs) {
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_NE(again.err.find("--overwrite"), std::string::npos) << again.err;
   EXPECT_EQ(saved_step(run), 2);
+  for (const std::vector<std::string>& extra : {std::vector<std::string>{"--overwrite"}, {"--init-from", last(run)}}) {
+    std::vector<std::string> arguments{"train", "--resume", run};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    EXPECT_EQ(run_program(arguments).exit_code, 2) << extra.front();
+  }
   const ProgramResult finished = run_program({"train", "--resume", run});
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_NE(finished.err.find("is finished"), std::string::npos) << finished.err;
