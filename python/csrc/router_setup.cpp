@@ -24,6 +24,22 @@ Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const 
   return routing;
 }
 
+// The purposes by which routers ask for random draws; a test asks every router for each (router_test.py).
+std::vector<std::string> draws_of(const std::string& router) {
+  static const std::unordered_map<std::string, std::vector<std::string>> named = {
+      {"softmax_topk", {"noise"}},
+      {"noisy_topk", {"noise"}},
+      {"cosine", {"noise"}},
+      {"per_image", {"noise"}},
+      {"hierarchical", {"noise", "group_noise"}},
+      {"switch_top1", {"jitter"}},
+      {"gshard_top2", {"second", "second_expert"}},
+      {"random", {"draw"}},
+  };
+  const auto found = named.find(router);
+  return found == named.end() ? std::vector<std::string>() : found->second;
+}
+
 // Placeholders of the holders while no call is on.
 void release(const at::Tensor& holder) { holder.set_data(at::empty({0}, holder.options().requires_grad(false))); }
 
@@ -37,6 +53,9 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   wants_losses = settings.contains("losses");
   if (experts < 1) fail_usage("experts must be at least 1, got ", experts);
   if (dim < 1) fail_usage("dim must be at least 1, got ", dim);
+  if (prefix < 0) fail_usage("prefix must be at least 0, got ", prefix);
+  name = settings.at("router").at("name").get<std::string>();
+  draws = draws_of(name);
   router = make_component(routers(), settings, "router", RouterShape{dim, experts});
   if (settings.contains("capacity")) capacity = read_section<CapacityOptions>(settings, "capacity");
   if (wants_losses) losses = read_section<LossOptions>(settings, "losses");
@@ -53,9 +72,11 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
     weight_names.push_back(b.key());
     weights.push_back(b.value());
   }
+  for (const at::Tensor& weight : weights) shapes.push_back(weight.sizes().vec());
   if (!is_soft(*this)) {
     const torch::NoGradGuard no_grad;
-    const Routing nothing = router->route({torch::empty({0, dim}), {0, 0, prefix, 0, 0}, "moe", {}, {}, 0});
+    // No images; they would have as many tokens as have to be there.
+    const Routing nothing = router->route({torch::empty({0, dim}), {0, prefix, prefix, 0, 0}, "moe", {}, {}, 0});
     per_token = nothing.per_token;
     has_logits = nothing.clean_logits.defined();
     has_scores = nothing.scores.defined();
@@ -76,6 +97,10 @@ RouterSetup& router_setup(std::string_view config, int64_t dim) {
 BoundWeights::BoundWeights(RouterSetup& setup, at::TensorList weights) : setup_(setup) {
   if (weights.size() != setup.weights.size())
     fail("the router has ", setup.weights.size(), " weights (", join(setup.weight_names), "), got ", weights.size());
+  for (size_t i = 0; i < weights.size(); ++i)
+    if (weights[i].sizes() != setup.shapes[i])
+      fail("the router's ", setup.weight_names[i], " has shape ", at::IntArrayRef(setup.shapes[i]), ", got ",
+           weights[i].sizes());
   for (size_t i = 0; i < weights.size(); ++i) setup.weights[i].set_data(weights[i].detach());
 }
 
@@ -96,7 +121,7 @@ std::string describe_router(const std::string& config, int64_t dim) {
   return Json{
       {"weights", weights},         {"soft", is_soft(setup)},       {"learns", setup.router->learns_from_routings()},
       {"losses", losses},           {"per_token", setup.per_token}, {"logits", setup.has_logits},
-      {"scores", setup.has_scores}, {"groups", setup.groups}}
+      {"scores", setup.has_scores}, {"groups", setup.groups},       {"draws", setup.draws}}
       .dump();
 }
 

@@ -27,9 +27,12 @@ struct RouterSetup {
   CapacityOptions capacity;
   LossOptions losses;  // with the weights of the router's paper filled in
   std::vector<std::string> loss_names;
+  std::string name;                // of the router
+  std::vector<std::string> draws;  // names of the random draws that a caller may give it
   std::vector<std::string> weight_names;
   std::vector<at::Tensor> weights;  // the router's own parameters, then its buffers: holders of what calls are given
-  size_t parameters = 0;            // how many of `weights` are parameters
+  std::vector<std::vector<int64_t>> shapes;  // of these
+  size_t parameters = 0;                     // how many of `weights` are parameters
 
   // What a routing looks like, found by routing no tokens at all.
   int64_t per_token = 0;  // K; 0 where the number of assignments depends on the tokens
@@ -54,7 +57,7 @@ class BoundWeights {
 };
 
 // JSON: {"weights": [{"name", "shape", "parameter", "integer"}], "soft", "learns", "losses": {name: weight},
-// "per_token", "logits", "scores", "groups"}.
+// "per_token", "logits", "scores", "groups", "draws": [name]}.
 std::string describe_router(const std::string& config, int64_t dim);
 // JSON: {name: {"summary", "options": [{"name", "type", "allowed", "default", "help"}]}}.
 std::string list_routers();

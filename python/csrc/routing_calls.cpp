@@ -1,5 +1,6 @@
 #include "python/csrc/routing_calls.h"
 
+#include <algorithm>
 #include <functional>
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -10,8 +11,10 @@
 #include "python/csrc/router_setup.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/register_moe.h"
+#include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight::python {
@@ -42,7 +45,12 @@ TokenLayout layout_of(const at::Tensor& tokens, int64_t images, int64_t prefix) 
   const int64_t count = tokens.size(0);
   if (images < 0 || (images == 0 ? count != 0 : count % images != 0))
     fail(count, " tokens are not ", images, " images of equally many");
-  return {images, images == 0 ? 0 : count / images, prefix, 0, 0};
+  // Where there are no images, they have as many tokens as have to be there.
+  const int64_t per_image = images == 0 ? prefix : count / images;
+  if (prefix > per_image)
+    fail("the router was made for images with prefix = ", prefix, " leading tokens, got images of ", per_image,
+         " tokens");
+  return {images, per_image, prefix, 0, 0};
 }
 
 void check_size(const at::Tensor& tensor, const char* name, std::vector<int64_t> expected) {
@@ -53,6 +61,21 @@ void check_size(const at::Tensor& tensor, const char* name, std::vector<int64_t>
 void check_valid(const at::Tensor& valid, int64_t tokens) {
   check_size(valid, "valid", {tokens});
   if (valid.defined() && valid.scalar_type() != torch::kBool) fail("valid must be bool, got ", valid.scalar_type());
+}
+
+void check_target(const at::Tensor& target, int64_t images, int64_t experts) {
+  check_size(target, "target", {images, experts});
+  if (target.defined() && !target.isfinite().logical_and_(target >= 0).all().item<bool>())
+    fail("target must be finite numbers of at least 0: the shares of the experts in each image");
+}
+
+// A draw that the router would never look at is a mistake; it may name one that it needs in training only.
+void check_draws(const std::vector<std::string>& draws, const RouterSetup& setup) {
+  for (const std::string& draw : draws) {
+    if (std::find(setup.draws.begin(), setup.draws.end(), draw) != setup.draws.end()) continue;
+    if (setup.draws.empty()) fail_usage("unknown draws \"", draw, "\": the router ", setup.name, " takes no draws");
+    fail_usage("unknown draws \"", draw, "\" of the router ", setup.name, suggestion(draw, setup.draws));
+  }
 }
 
 std::vector<std::string> split(std::string_view names) {
@@ -126,8 +149,13 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   const TokenLayout layout = layout_of(tokens, call.images, setup.prefix);
   check_valid(valid, tokens.size(0));
   check_size(inputs[3], "token_id", {tokens.size(0)});
-  check_size(target, "target", {call.images, setup.experts});
+  if (inputs[3].defined() && !at::isIntegralType(inputs[3].scalar_type(), /*includeBool=*/false))
+    fail("token_id must be integers, got ", inputs[3].scalar_type());
+  check_target(target, call.images, setup.experts);
+  if (inputs[1].numel() != 1 || !at::isIntegralType(inputs[1].scalar_type(), /*includeBool=*/false))
+    fail("seed must be one integer, got ", inputs[1].scalar_type(), " ", inputs[1].sizes());
   const std::vector<std::string> draws = split(call.draws);
+  check_draws(draws, setup);
   const size_t weights = inputs.size() - kBeforeWeights - std::min(draws.size(), inputs.size() - kBeforeWeights);
   const BoundWeights bound(setup, at::TensorList(inputs.data() + kBeforeWeights, weights));
   RouterInput input{tokens, layout, "moe", {}, {}, group_tokens(setup.capacity, layout)};
@@ -137,8 +165,8 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   input.pool.target = target;
   for (size_t i = 0; i < draws.size(); ++i) input.pool.draws[draws[i]] = inputs[kBeforeWeights + weights + i];
   Routing routing = setup.router->route(input);
+  const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));  // of gates before drops
   apply_capacity(routing, setup.capacity, capacity_factor(setup.capacity, setup.training));
-  const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
   then(outputs_of(routing, losses, setup), inputs);
 }
@@ -159,15 +187,7 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
   then({routing.dispatch.contiguous(), routing.combine.contiguous(), routing.logits.contiguous()}, inputs);
 }
 
-const RoutingLoss& loss_named(const std::string& name) {
-  std::vector<std::string> names;
-  for (const RoutingLoss& loss : routing_losses()) {
-    if (loss.name == name) return loss;
-    names.push_back(loss.name);
-  }
-  fail_usage("unknown loss \"", name, "\"; did you mean \"", nearest_name(name, names), "\"? (known: ", join(names),
-             ")");
-}
+const RoutingLoss& loss_named(const std::string& name) { return entry_named(name, routing_losses(), "loss"); }
 
 // The inputs of a loss, by place.
 constexpr size_t kLogits = 0, kNoisyLogits = 1, kNoiseScale = 2, kScores = 3, kGate = 4, kExpert = 5, kValid = 6,
@@ -213,7 +233,29 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
   select_assignments(routing, torch::nonzero(routing.expert >= 0).squeeze(1));
 }
 
-void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& inputs, const Then& then) {
+// An integer of a loss's settings, of at least `least`.
+int64_t integer_of(const Json& settings, const char* name, int64_t otherwise, int64_t least) {
+  if (!settings.contains(name)) return otherwise;
+  const Json& value = settings.at(name);
+  if (!value.is_number_integer()) fail_usage(name, " must be an integer, got ", value.dump());
+  if (value.get<int64_t>() < least) fail_usage(name, " must be at least ", least, ", got ", value.dump());
+  return value.get<int64_t>();
+}
+
+// The real inputs in fp32, or all in fp64 where one is. Sums of ones in half types stop growing at 256 or 2048.
+std::vector<at::Tensor> widened(std::vector<at::Tensor> inputs) {
+  constexpr size_t kReal[] = {kLogits, kNoisyLogits, kNoiseScale, kScores, kGate, kTarget, kThreshold};
+  at::ScalarType type = torch::kFloat;
+  for (const size_t i : kReal)
+    if (inputs[i].defined() && inputs[i].scalar_type() == torch::kDouble) type = torch::kDouble;
+  for (const size_t i : kReal)
+    if (inputs[i].defined()) inputs[i] = inputs[i].to(type);
+  return inputs;
+}
+
+void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, const Then& then) {
+  const NoAutocast no_autocast;
+  const std::vector<at::Tensor> inputs = widened(leaves);
   const Json settings = Json::parse(call.config);
   const RoutingLoss& loss = loss_named(settings.at("loss").get<std::string>());
   LossVariants variants;
@@ -222,19 +264,19 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& inputs, co
   assign(set, settings.value("variants", Json::object()), "variants");
 
   Routing routing;
-  routing.experts = settings.at("experts").get<int64_t>();
-  routing.group_tokens = settings.value("group_tokens", int64_t{0});
+  routing.experts = integer_of(settings, "experts", 0, 1);
+  routing.group_tokens = integer_of(settings, "group_tokens", 0, 0);
   routing.clean_logits = inputs[kLogits];
   routing.noisy_logits = inputs[kNoisyLogits].defined() ? inputs[kNoisyLogits] : inputs[kLogits];
   routing.noise_scale = inputs[kNoiseScale];
   routing.scores = inputs[kScores];
   routing.threshold = inputs[kThreshold];
   const at::Tensor ranked = routing.noisy_logits.defined() ? routing.noisy_logits : routing.scores;
-  choose(routing, loss.name, inputs, ranked, settings.value("k", int64_t{1}));
+  choose(routing, loss.name, inputs, ranked, integer_of(settings, "k", 1, 1));
   for (const size_t i : {kLogits, kNoisyLogits, kScores})
     check_size(inputs[i], "logits or scores", {routing.tokens, routing.experts});
   check_valid(inputs[kValid], routing.tokens);
-  check_size(inputs[kTarget], "target", {call.images, routing.experts});
+  check_target(inputs[kTarget], call.images, routing.experts);
   check_size(inputs[kThreshold], "threshold", {routing.experts});
   if (call.images < 1 || routing.tokens % call.images != 0)
     fail(routing.tokens, " tokens are not ", call.images, " images of equally many");
@@ -246,7 +288,7 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& inputs, co
     fail("the loss \"", loss.name,
          "\" counts the K choices of each token: it needs expert [N,K]; where experts choose tokens it is not defined");
   if (!value.defined()) fail("the loss \"", loss.name, "\" needs more than was given: ", loss.help);
-  then({value}, inputs);
+  then({value}, leaves);
 }
 
 void run_then(const RoutingCall& call, const std::vector<at::Tensor>& inputs, const Then& then) {

@@ -32,7 +32,7 @@ struct RoutingCall {
 //        out dispatch, combine, logits [B,S,P]
 // loss:  in  logits, noisy_logits [N,E], noise_scale [N,E] or [], scores [N,E], gate, expert [N,K], valid [N],
 //            target [B,E], threshold [E], token [A]
-//        out []
+//        out [] fp32, or fp64 where an input is; half types are widened first
 //        With token, gate and expert are [A] and a token may have any number of experts; expert -1 is no choice.
 // The config of a loss: {"loss": "load", "experts": 8, "k": 2, "group_tokens": 0, "variants": {...}}.
 std::vector<at::Tensor> run(const RoutingCall& call);

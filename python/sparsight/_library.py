@@ -66,10 +66,9 @@ def _(config, tokens, images, weights, valid=None):
 @torch.library.register_fake("sparsight::routing_loss")
 def _(config, images=1, logits=None, noisy_logits=None, noise_scale=None, scores=None, gate=None, expert=None, valid=None,
       target=None, threshold=None, token=None):
-    for like in (logits, scores, gate):
-        if like is not None:
-            return like.new_empty(())
-    return torch.empty(())
+    real = [x for x in (logits, scores, gate, noisy_logits, noise_scale, target, threshold) if x is not None]
+    dtype = torch.float64 if any(x.dtype == torch.float64 for x in real) else torch.float32
+    return real[0].new_empty((), dtype=dtype) if real else torch.empty((), dtype=dtype)
 
 
 @torch.library.register_fake("sparsight::routing_backward")
@@ -88,11 +87,13 @@ def _(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, keep):
 
 
 @torch.library.register_fake("sparsight::moe_mlp_backward")
-def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, before, need_tokens, need_gate):
+def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, before, need_tokens, need_gate,
+      need_weights=True):
     def like(x, needed=True):
         return x.new_empty(x.shape) if needed and x is not None else tokens.new_empty((0,))
     no_gate = gate.new_empty((0,))
-    return like(tokens, need_tokens), like(gate) if need_gate else no_gate, like(w1), like(b1), like(w2), like(b2)
+    weights = [like(w, need_weights) for w in (w1, b1, w2, b2)]
+    return like(tokens, need_tokens), like(gate) if need_gate else no_gate, *weights
 
 
 @torch.library.register_fake("sparsight::router_after_step")

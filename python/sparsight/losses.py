@@ -7,8 +7,15 @@ not the library's.
 `expert` is [N,K] int64, or, of those that also know routings in which experts choose tokens, [A] with `token` [A]: a
 `sparsight.Routing` has both. Expert -1 is no choice (GShard skips second ones) and counts in nothing.
 `valid`, of each: [N] bool, False for padding, which counts in nothing.
+
+Half types are computed in fp32, and so is the result; gradients have the type of what they are gradients of. fp64 stays.
+Settings that do not fit (k, group_tokens, variants) are ValueErrors; shapes, types and indices RuntimeErrors.
 """
 import json
+import math
+import numbers
+
+import torch
 
 from ._library import ops
 
@@ -18,11 +25,17 @@ def names():
     return json.loads(ops.list_losses())
 
 
-def _json(value):
+def _json(value, name=""):
     """As json.dumps, which torch.compile cannot trace."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f'"{key}": {_json(entry)}' for key, entry in value.items()) + "}"
-    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+        return "{" + ", ".join(f'"{key}": {_json(entry, key)}' for key, entry in value.items()) + "}"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if not isinstance(value, (numbers.Number, torch.SymInt)):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    return str(value).lower()
 
 
 def _loss(name, like, *, k=1, experts=None, images=1, group_tokens=0, variants=None, **tensors):

@@ -1,7 +1,10 @@
 """The mixture-of-experts layer in place of a transformer's MLP."""
+import contextlib
+
 import torch
 from torch import nn
 
+from . import _checks
 from ._library import ops
 from .router import Router
 
@@ -55,6 +58,7 @@ class MoEMLP(nn.Module):
 
     Raises:
         ValueError: unknown router, option or activation (the message names the nearest one); k above the experts.
+        TypeError: a number or a name was asked for and something else given.
 
     Parameters: `experts.w1` [E,D,F], `experts.b1` [E,F], `experts.w2` [E,F,D], `experts.b2` [E,D], and the router's under
     `router.`: the names of Sparsight's checkpoints, whose tensors load as they are. They start as N(0, 0.02²), biases as 0.
@@ -63,6 +67,7 @@ class MoEMLP(nn.Module):
     def __init__(self, dim, hidden, experts, k=None, *, router="softmax_topk", activation="gelu", bias=True, prefix=0,
                  capacity=None, losses=None, seed=None, **options):
         super().__init__()
+        hidden = _checks.integer("hidden", hidden, 1)
         if isinstance(router, Router):
             given = [name for name, value in (("k", k), ("capacity", capacity), ("losses", losses), ("seed", seed),
                                               ("prefix", prefix or None), *options.items()) if value is not None]
@@ -75,11 +80,12 @@ class MoEMLP(nn.Module):
             if k is not None:
                 options["k"] = k
             router = Router(router, dim, experts, prefix=prefix, capacity=capacity, losses=losses, seed=seed, **options)
-        self.dim, self.hidden, self.activation = dim, hidden, activation
+        self.dim, self.hidden, self.activation = router.dim, hidden, activation
         self.router = router
-        self.experts = _Experts(dim, hidden, experts, bias)
-        ops.moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1), None,
-                    torch.zeros(1, 1, 1), None, activation)  # raises for an unknown activation
+        self.experts = _Experts(router.dim, hidden, router.experts, bias)
+        with torch.device("cpu"):
+            ops.moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1),
+                        None, torch.zeros(1, 1, 1), None, activation)  # raises for an unknown activation
 
     def extra_repr(self):
         return f"activation={self.activation!r}"
@@ -117,17 +123,21 @@ class MoEMLP(nn.Module):
         by_image = tokens.view(images, per_image, width)
         if valid is not None:
             by_image = by_image.masked_fill(~valid.reshape(images, per_image, 1), 0)
-        slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
-        rows = slots.reshape(-1, width)
         each = places // self.router.experts
         expert = (torch.arange(places, device=tokens.device) // each).repeat(images).unsqueeze(1)
-        out = moe_mlp(rows, expert, torch.ones_like(expert, dtype=tokens.dtype), weights.w1, weights.b1, weights.w2,
-                      weights.b2, self.activation)
-        return routing.combine.to(tokens.dtype) @ out.view(images, places, width)
+        with _without_autocast(tokens.device.type):  # in the weights' type, as with every other router
+            slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
+            out = moe_mlp(slots.reshape(-1, width), expert, torch.ones_like(expert, dtype=tokens.dtype), weights.w1,
+                          weights.b1, weights.w2, weights.b2, self.activation)
+            return routing.combine.to(tokens.dtype) @ out.view(images, places, width)
 
     def after_step(self, *routings):
         """After the optimiser's step, with the routings of its batches: see `sparsight.Router.after_step`."""
         self.router.after_step(*routings)
+
+
+def _without_autocast(device_type):
+    return contextlib.nullcontext() if device_type == "meta" else torch.autocast(device_type, enabled=False)
 
 
 class _Experts(nn.Module):

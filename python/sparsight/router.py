@@ -1,9 +1,11 @@
 """Every router of the library, as a module."""
 import json
+import numbers
 
 import torch
 from torch import nn
 
+from . import _checks
 from ._library import describe, ops
 from .routing import Routing, SoftRouting
 
@@ -31,24 +33,34 @@ class Router(nn.Module):
         name: one of `sparsight.routers()`. Each entry there names the paper; docs/routing.md has them all.
         dim: width D of the tokens.
         experts: E.
-        prefix: leading tokens of each image that are no patch (class token); `per_image` routing looks at it.
+        prefix: leading tokens of each image that are no patch (class token), 0 or more; `per_image` routing looks at it.
         capacity: rows that an expert takes, as a factor of its even share, or a dict of the settings of
             docs/routing.md#capacity (`{"factor": 1.25, "priority": "max_gate"}`). None: no limit.
         losses: weights of balance losses by name (docs/routing.md#losses), and their variants. Losses that it does not name
-            have the weight of the router's paper; 0 switches one off.
+            have the weight of the router's paper; 0 switches one off. One that the router cannot have, as it is set or now,
+            is 0: docs/python.md#routers lists which.
         seed: of the initial weights, which are the library's; None: drawn from torch's default generator.
         options: the router's own settings, `sparsight.routers()[name]["options"]`: k, noise, temperature, ...
 
     Raises:
         ValueError: unknown router, option or loss (the message names the nearest one), or a value out of its range.
+        TypeError: a number or a name was asked for and something else given.
 
     The names of parameters and buffers are those of the library's checkpoints: `weight`, `noise_weight`, `bias`, ...
     """
 
     def __init__(self, name, dim, experts, *, prefix=0, capacity=None, losses=None, seed=None, **options):
         super().__init__()
-        if isinstance(capacity, (int, float)):
+        if not isinstance(name, str):
+            raise TypeError(f"router must be one of sparsight.routers(), by name; got {type(name).__name__}")
+        dim, experts = _checks.integer("dim", dim, 1), _checks.integer("experts", experts, 1)
+        prefix = _checks.integer("prefix", prefix, 0)
+        seed = None if seed is None else _checks.integer("seed", seed, 0)
+        if isinstance(capacity, bool) or not (capacity is None or isinstance(capacity, (numbers.Real, dict))):
+            raise TypeError(f"capacity must be a number, a dict of settings or None, got {capacity!r}")
+        if isinstance(capacity, numbers.Real):
             capacity = {"factor": float(capacity)}
+        _checks.finite({**options, "capacity": capacity, "losses": losses})
         self.name, self.dim, self.experts = name, dim, experts
         settings = {"router": {"name": name, **options}, "experts": experts, "prefix": prefix, "capacity": capacity or {}}
         self._settings = json.dumps({**settings, "losses": losses or {}})
@@ -67,6 +79,8 @@ class Router(nn.Module):
         self.per_token = info["per_token"]
         #: G of a router that chooses groups of experts first and balances them too (balanced_hierarchical), or 0
         self.groups = info["groups"]
+        #: names of the draws that `forward` takes
+        self.draw_names = tuple(info["draws"])
         self._weight_names = tuple(w["name"] for w in info["weights"])
         for weight in info["weights"]:
             empty = torch.empty(weight["shape"], dtype=torch.int64 if weight["integer"] else torch.float32)
@@ -77,9 +91,14 @@ class Router(nn.Module):
         self.reset_parameters(seed)
 
     def reset_parameters(self, seed=None):
-        """Draws the weights as the library does for this seed (an integer from 0); None: a seed from torch's generator."""
+        """Draws the weights as the library does for this seed (an integer from 0); None: a seed from torch's generator.
+
+        Weights on the device "meta" have no values to draw.
+        """
+        if any(weight.is_meta for weight in self._weights()):
+            return
         if seed is None:
-            seed = int(torch.randint(0, 2**62, ()))
+            seed = int(torch.randint(0, 2**62, (), device="cpu"))
         with torch.no_grad():
             for old, new in zip(self._weights(), ops.init_router(self._configs[True, True], self.dim, seed, "")):
                 old.copy_(new)
@@ -100,31 +119,36 @@ class Router(nn.Module):
             x: [...,S,D] (every leading index is an image) or [N,D] (one image), floating point.
             with_losses: compute the balance losses; else `losses` is empty.
             valid: bool, of x's shape without D: False for padding, which gets no expert and counts in nothing.
-            token_id: int64, likewise: what hash routing goes by; None: the place of a token in its image.
-            target: [B,E], rows that sum to 1: the experts that a guided router should give each image.
+            token_id: integers, likewise: what hash routing goes by; None: the place of a token in its image.
+            target: [B,E], at least 0, rows that sum to 1: the experts that a guided router should give each image.
             seed: [] int64 tensor (or int) that the router's random draws follow from.
             draws: tensors in place of random draws, by purpose: {"noise": [N,E]}; "jitter" [N,D] (switch_top1), "second" [N,1]
-                and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E] (random).
+                and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E] (random). Those that the
+                router takes but does not draw now (in evaluation, or without noise) are not looked at.
 
         Returns:
             A `Routing`, or a `SoftRouting` of `soft_moe`.
 
         Raises:
-            RuntimeError: shapes that do not fit.
+            RuntimeError: shapes and types that do not fit. ValueError: draws that the router does not take.
         """
+        if x.shape[-1] != self.dim:
+            raise RuntimeError(f"tokens of width {x.shape[-1]}, the router was made for dim = {self.dim}")
         tokens = x.reshape(-1, x.shape[-1])
         images = 1 if x.dim() == 2 else x.shape[:-2].numel()
         config = self._configs[self.training, with_losses]
         flat = lambda t: None if t is None else t.reshape(-1)
+        draws = draws or {}
         if self.soft:
+            if draws:
+                raise ValueError(f'unknown draws "{next(iter(draws))}": the router {self.name} takes no draws')
             dispatch, combine, logits = ops.mix(config, tokens, images, self._weights(), flat(valid))
             return SoftRouting(dispatch, combine, logits, {}, logits.new_zeros(()))
         if seed is None:
-            seed = (torch.randint(0, 2**62, (), dtype=torch.int64) if self.training else
-                    torch.zeros((), dtype=torch.int64))
+            seed = (torch.randint(0, 2**62, (), dtype=torch.int64, device="cpu") if self.training else
+                    torch.zeros((), dtype=torch.int64, device="cpu"))
         elif not isinstance(seed, torch.Tensor):
-            seed = torch.tensor(seed, dtype=torch.int64)
-        draws = draws or {}
+            seed = torch.tensor(seed, dtype=torch.int64, device="cpu")
         gate, values, logits, scores, token, expert, rank, kept, count, *of_groups = ops.route(
             config, tokens, images, self._weights(), seed, flat(valid), flat(token_id), target, ",".join(draws),
             list(draws.values()))

@@ -16,7 +16,7 @@ class Routing(NamedTuple):
     rank: torch.Tensor  #: [A] int64, 0 for a token's (or an expert's) first choice
     gate: torch.Tensor  #: [A], weight of the expert's output; differentiable
     kept: torch.Tensor  #: [A] bool: made, and not dropped by the expert's capacity
-    logits: torch.Tensor  #: [N,E] before noise; differentiable; [0,E] of routers without (hash, random, round_robin)
+    logits: torch.Tensor  #: [N,E] before noise; differentiable; [0,E] of routers without (hash, random, hierarchical, ...)
     scores: torch.Tensor  #: [N,E], the router's dense scores (softmax, sigmoid), noise included; differentiable; or [0,E]
     chosen_count: torch.Tensor  #: [E] int64, assignments of each expert before capacity
     valid: Optional[torch.Tensor]  #: [N] bool: False for padding; None: no padding

@@ -48,6 +48,16 @@ class Compiled(unittest.TestCase):
     def test_capacity_and_skipped_choices(self):
         self.check("aot_eager", router="gshard_top2", capacity=0.5)
 
+    def test_autocast_and_half_types(self):
+        layer, x = sparsight.MoEMLP(D, F, E, router="soft_moe"), torch.randn(B, S, D)
+        compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+        with torch.autocast("cpu", torch.bfloat16):
+            torch.testing.assert_close(compiled(x), layer(x))
+        logits = torch.randn(B * S, E, dtype=torch.bfloat16, requires_grad=True)
+        expert = torch.randint(E, (B * S, 1))
+        loss = torch.compile(sparsight.losses.switch, fullgraph=True, backend="aot_eager")(logits, expert)
+        self.assertEqual((loss.dtype, torch.autograd.grad(loss, logits)[0].dtype), (torch.float32, torch.bfloat16))
+
     def test_sizes_may_change(self):
         self.check("aot_eager", images=(2, 3, 5), dynamic=True)
 

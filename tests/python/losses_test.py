@@ -2,6 +2,7 @@
 import math
 import unittest
 
+import loss_cases
 import support  # noqa: F401
 import torch
 
@@ -87,6 +88,53 @@ class Losses(unittest.TestCase):
             torch.testing.assert_close(loss(logits, valid=valid), loss(logits[:4]))
         torch.testing.assert_close(losses.switch(logits, expert, valid=valid), losses.switch(logits[:4], expert[:4]))
 
+    def test_half_types_are_computed_in_fp32(self):
+        for half in (torch.bfloat16, torch.float16):
+            for name, each in loss_cases.cases(half).items():
+                for case in each:
+                    (config, images), given = loss_cases.operator_call(*case)
+                    wide = {key: x.detach().float().requires_grad_(x.requires_grad) if x is not None and x.dtype == half else x
+                            for key, x in given.items()}
+                    leaves = [key for key, x in given.items() if x is not None and x.requires_grad]
+                    with self.subTest(name, half=half):
+                        self.assertTrue(leaves)
+                        value, expected = (sparsight.ops.routing_loss(config, images, **t) for t in (given, wide))
+                        self.assertEqual(value.dtype, torch.float32)
+                        self.assertTrue(torch.equal(value, expected))
+                        gradients, exact = (torch.autograd.grad(y, [t[key] for key in leaves])
+                                            for y, t in ((value, given), (expected, wide)))
+                        for a, b in zip(gradients, exact):
+                            self.assertTrue(torch.equal(a, b.to(half)))
+
+    def test_half_types_count_many_tokens(self):
+        # bf16 has 8 bits: counting by ones it stops at 256.
+        logits, expert = torch.randn(4096, 4) + torch.tensor([2.0, 0, 0, 0]), torch.zeros(4096, 1, dtype=torch.int64)
+        for half in (torch.bfloat16, torch.float16):
+            narrow, gate = logits.to(half), torch.rand(4096, 1).to(half)
+            torch.testing.assert_close(losses.switch(narrow, expert), losses.switch(narrow.float(), expert))
+            self.assertAlmostEqual(losses.importance(gate, expert, 4).item(), 3, places=5)  # E - 1
+            scale = torch.ones((), dtype=half)
+            torch.testing.assert_close(losses.load(narrow, narrow, scale, 1),
+                                       losses.load(narrow.float(), narrow.float(), scale.float(), 1))
+
+    def test_autocast_changes_nothing(self):
+        for name, each in loss_cases.cases(torch.float32).items():
+            for run, inputs in each:
+                with self.subTest(name):
+                    expected = run(*inputs)
+                    with torch.autocast("cpu", torch.bfloat16):
+                        value = run(*inputs)
+                    self.assertTrue(torch.equal(value, expected))
+                    for a, b in zip(torch.autograd.grad(value, inputs), torch.autograd.grad(expected, inputs)):
+                        self.assertTrue(torch.equal(a, b))
+
+    def test_forward_mode_is_refused(self):
+        for name, each in loss_cases.cases(torch.float32).items():
+            run, inputs = each[0]
+            values = tuple(x.detach() for x in inputs)
+            with self.subTest(name), self.assertRaisesRegex(RuntimeError, "no forward-mode derivative; use reverse mode"):
+                torch.func.jvp(run, values, tuple(torch.ones_like(x) for x in values))
+
     def of_routing(self, name, r, router, target):
         """The loss of a routing without noise."""
         per_token = r.expert.view(len(target) * 6, -1) if router.per_token else r.expert
@@ -150,6 +198,17 @@ class Losses(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, r'"switch" counts the K choices of each token: it needs expert \[N,K\]'):
             losses._loss("switch", torch.zeros(3, 2), logits=torch.zeros(3, 2), expert=torch.tensor([0, 1, 0]),
                          token=torch.tensor([0, 0, 2]))
+        logits = torch.randn(6, 4)
+        for k, message in ((2.5, "k must be an integer, got 2.5"), (0, "k must be at least 1, got 0"),
+                           (True, "k must be an integer, got true"), (None, "k must be a number, got None"),
+                           (math.nan, "k must be finite, got nan")):
+            with self.assertRaisesRegex(ValueError, message):
+                losses.load(logits, logits, torch.ones(()), k)
+        with self.assertRaisesRegex(ValueError, "group_tokens must be at least 0, got -1"):
+            losses.switch(logits, torch.zeros(6, 1, dtype=torch.int64), group_tokens=-1)
+        for wrong in (math.nan, -1.0):
+            with self.assertRaisesRegex(RuntimeError, "target must be finite numbers of at least 0"):
+                losses.superclass(logits, torch.full((2, 4), wrong))
         with self.assertRaisesRegex(RuntimeError, "the importance loss needs the gates"):
             losses._loss("importance", torch.randn(6, 4), logits=torch.randn(6, 4))
 

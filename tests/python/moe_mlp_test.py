@@ -100,6 +100,22 @@ class Layer(unittest.TestCase):
         with torch.inference_mode():
             torch.testing.assert_close(layer(x), layer(x.clone()))
 
+    def test_autocast_changes_nothing(self):
+        for name in sparsight.routers():
+            with self.subTest(name):
+                layer, x = self.layer(router=name), torch.randn(B, S, D, requires_grad=True)
+                results = []
+                for enabled in (False, True):
+                    with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                        y, routing = layer(x, return_routing=True, seed=3)
+                        of_half = layer(x.bfloat16(), seed=3)
+                    self.assertEqual((y.dtype, of_half.dtype), (torch.float32, torch.bfloat16))
+                    gradients = torch.autograd.grad(y.square().sum() + routing.loss, [x, *layer.parameters()],
+                                                    materialize_grads=True)
+                    results.append([y, routing.loss, of_half, *gradients])
+                for a, b in zip(*results):
+                    self.assertTrue(torch.equal(a, b))
+
     def test_padding_gets_nothing(self):
         valid = torch.ones(B, S, dtype=torch.bool)
         valid[1, 3:] = False
@@ -123,8 +139,30 @@ class Layer(unittest.TestCase):
             sparsight.MoEMLP(D, F, E, router=sparsight.Router("softmax_topk", D, 3))
         with self.assertRaisesRegex(ValueError, "switch_top1 always chooses 1 expert"):
             sparsight.MoEMLP(D, F, E, 2, router="switch_top1")
-        with self.assertRaisesRegex(ValueError, "did you mean"):
+        with self.assertRaisesRegex(ValueError, "unknown setting"):
             sparsight.MoEMLP(D, F, E, 2, router="soft_moe")  # has no k
+        with self.assertRaisesRegex(ValueError, "hidden must be at least 1, got 0"):
+            sparsight.MoEMLP(D, 0, E)
+        with self.assertRaisesRegex(TypeError, "hidden must be an integer, got 12.0"):
+            sparsight.MoEMLP(D, 12.0, E)
+        for router in (None, sparsight.Router):
+            with self.assertRaisesRegex(TypeError, "router must be one of sparsight.routers"):
+                sparsight.MoEMLP(D, F, E, router=router)
+        with self.assertRaisesRegex(RuntimeError, "tokens of width 9, the router was made for dim = 8"):
+            self.layer()(torch.randn(B, S, D + 1))
+
+    def test_forward_mode_is_refused(self):
+        refused = self.assertRaisesRegex(RuntimeError, "no forward-mode derivative; use reverse mode")
+        for router in ("softmax_topk", "soft_moe"):
+            layer, x = self.layer(router=router), torch.randn(B, S, D)
+            for enabled in (True, False):
+                with torch.set_grad_enabled(enabled), refused:
+                    torch.func.jvp(layer, (x,), (torch.ones_like(x),))
+        layer = self.layer()
+        w, routing = layer.experts, layer.router(x)
+        with refused:
+            torch.func.jvp(lambda w1: sparsight.moe_mlp(x.view(-1, D), routing.expert, routing.gate, w1, w.b1, w.w2, w.b2,
+                                                        token=routing.token), (w.w1.detach(),), (torch.ones_like(w.w1),))
 
 
 if __name__ == "__main__":

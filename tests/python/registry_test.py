@@ -1,5 +1,6 @@
 """Whatever is registered, by name: opcheck of every operator with every router and loss, gradcheck of every router and loss, and
 the same bits for any number of threads."""
+import itertools
 import unittest
 
 import loss_cases
@@ -61,6 +62,9 @@ def route():
     router = router_of("softmax_topk")
     yield "given draws", [router._configs[True, True], images().view(-1, D), B, weights_of(router), torch.tensor(3), None, None,
                           None, "noise", [torch.randn(B * S, E)]], {}
+    router = router_of("per_image", prefix=1)
+    yield "class token", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, weights_of(router),
+                          torch.tensor(3), None, None, None, "", []], {}
 
 
 def mix():
@@ -68,7 +72,7 @@ def mix():
 
 
 def routing_loss():
-    for dtype in (torch.float32, torch.float64):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
         for name, each in loss_cases.cases(dtype).items():
             for case in each:
                 yield name, *loss_cases.operator_call(*case)
@@ -121,7 +125,7 @@ def moe_mlp_backward():
     for activation, (*call, keep), _ in moe_mlp_forward():
         if keep:
             before = ops.moe_mlp_forward(*call, True)[1]
-            for needs in ((True, True), (True, False), (False, True), (False, False)):
+            for needs in itertools.product((True, False), repeat=3):
                 yield activation, [torch.randn(7, D), *call, before, *needs], {}
 
 

@@ -217,6 +217,87 @@ class Decisions(unittest.TestCase):
                                     sparsight.Router("cosine", D, E, seed=3).projector))
 
 
+class LeadingTokens(unittest.TestCase):
+    """prefix: the class token and its like."""
+
+    def test_one_expert_per_image_by_its_class_token(self):
+        for options in ({}, {"input": "class_token"}, {"input": "mean_patches"}):
+            with self.subTest(**options):
+                router = sparsight.Router("per_image", D, E, prefix=1, norm="none", **options).eval()
+                x = images()
+                seen = x[:, 1:].mean(1) if options.get("input") == "mean_patches" else x[:, 0]
+                of_images = (seen @ router.weight.T).softmax(1).topk(router.per_token, dim=1)
+                expert = of_images.indices.repeat_interleave(S, 0)
+                routing = router(x)
+                self.assertTrue(torch.equal(routing.expert.view(B * S, -1), expert))
+                self.assertEqual(len(router(torch.randn(0, S, D)).gate), 0)
+
+    def test_every_router_takes_them(self):
+        for name in ALL:
+            with self.subTest(name):
+                router = sparsight.Router(name, D, E, prefix=2)
+                self.assertIsNotNone(router(images()))
+                self.assertIsNotNone(router(torch.randn(0, S, D)))
+                with self.assertRaisesRegex(RuntimeError, "prefix = 2 leading tokens, got images of 1 tokens"):
+                    router(torch.randn(B, 1, D))
+        with self.assertRaisesRegex(ValueError, "prefix must be at least 0, got -1"):
+            sparsight.Router("per_image", D, E, prefix=-1)
+
+
+class Draws(unittest.TestCase):
+    def test_are_those_that_routers_ask_for(self):
+        named = {name for router in ALL for name in sparsight.Router(router, D, E).draw_names}
+        self.assertEqual(named, {"noise", "group_noise", "jitter", "second", "second_expert", "draw"})
+        for name in ALL:
+            looked_at = set()
+            # By default the others draw all that they can.
+            settings = {"gshard_top2": [{"second": "random"}, {"second": "all", "sample_second": True}],
+                        "per_image": [{"noise": 1.0}]}
+            for options in settings.get(name, [{}]):
+                router = sparsight.Router(name, D, E, **options)
+                for draw in named:
+                    with self.subTest(name, draw=draw):
+                        if draw not in router.draw_names:
+                            with self.assertRaisesRegex(ValueError, f'unknown draws "{draw}"'):
+                                router(images(), draws={draw: torch.zeros(1, 1, 1)})
+                            continue
+                        try:
+                            router(images(), draws={draw: torch.zeros(1, 1, 1)})
+                        except RuntimeError as error:
+                            self.assertIn(f'the draws "{draw}" have the shape [1, 1, 1]', str(error))
+                            looked_at.add(draw)
+            self.assertEqual(looked_at, set(router.draw_names), name)
+
+    def test_unknown_ones_are_named(self):
+        with self.assertRaisesRegex(ValueError, 'unknown draws "secnd" of the router gshard_top2; did you mean "second"'):
+            sparsight.Router("gshard_top2", D, E)(images(), draws={"secnd": torch.rand(B * S, 1)})
+        for name in ("hash", "soft_moe"):
+            with self.assertRaisesRegex(ValueError, f'unknown draws "noise": the router {name} takes no draws'):
+                sparsight.Router(name, D, E)(images(), draws={"noise": torch.rand(B * S, E)})
+        # Known and not needed: evaluation has no noise.
+        sparsight.Router("noisy_topk", D, E).eval()(images(), draws={"noise": torch.rand(B * S, E)})
+
+
+class Places(unittest.TestCase):
+    def test_on_meta_nothing_is_drawn(self):
+        before = torch.random.get_rng_state()
+        with torch.device("meta"):
+            layers = [sparsight.MoEMLP(D, 16, E, router=name) for name in ALL]
+            with self.assertRaisesRegex(ValueError, "unknown activation"):
+                sparsight.MoEMLP(D, 16, E, activation="gleu")
+        for name, layer in zip(ALL, layers):
+            with self.subTest(name):
+                self.assertTrue(all(t.is_meta for t in layer.state_dict().values()))
+                layer.to_empty(device="cpu")
+                for module in layer.modules():
+                    if hasattr(module, "reset_parameters"):
+                        module.reset_parameters()
+                self.assertTrue(layer(images()).isfinite().all())
+        with torch.device("meta"):
+            sparsight.Router("hash", D, E)  # without weights
+        torch.random.set_rng_state(before)
+
+
 class Mistakes(unittest.TestCase):
     def test_names(self):
         with self.assertRaisesRegex(ValueError, 'unknown router "noisy_topkk"; did you mean "noisy_topk"'):
@@ -234,16 +315,59 @@ class Mistakes(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "experts must be at least 1"):
             sparsight.Router("softmax_topk", D, 0)
 
+    def test_numbers(self):
+        nan, inf = float("nan"), float("inf")
+        for options, message in (({"noise": nan}, "noise must be finite, got nan"),
+                                 ({"losses": {"switch": nan}}, "switch must be finite, got nan"),
+                                 ({"capacity": inf}, "factor must be finite, got inf"),
+                                 ({"capacity": {"eval_factor": -inf}}, "eval_factor must be finite, got -inf"),
+                                 ({"seed": -1}, "seed must be at least 0, got -1")):
+            with self.assertRaisesRegex(ValueError, message):
+                sparsight.Router("softmax_topk", D, E, **options)
+        for options, message in (({"prefix": 1.5}, "prefix must be an integer, got 1.5"),
+                                 ({"seed": True}, "seed must be an integer, got True"),
+                                 ({"capacity": True}, "capacity must be a number, a dict of settings or None, got True"),
+                                 ({"capacity": "1"}, "capacity must be a number, a dict")):
+            with self.assertRaisesRegex(TypeError, message):
+                sparsight.Router("softmax_topk", D, E, **options)
+        with self.assertRaisesRegex(ValueError, "dim must be at least 1, got 0"):
+            sparsight.Router("softmax_topk", 0, E)
+        with self.assertRaisesRegex(TypeError, "experts must be an integer, got 4.0"):
+            sparsight.Router("softmax_topk", D, 4.0)
+        with self.assertRaisesRegex(TypeError, "by name; got NoneType"):
+            sparsight.Router(None, D, E)
+
+    def test_ids_and_targets(self):
+        hashed = sparsight.Router("hash", D, E)
+        with self.assertRaisesRegex(RuntimeError, "token_id must be integers, got Float"):
+            hashed(images(), token_id=torch.rand(B, S))
+        ids = torch.randint(100, (B, S))
+        self.assertTrue(torch.equal(hashed(images(), token_id=ids).expert, hashed(images(), token_id=ids.int()).expert))
+        guided = sparsight.Router("per_image", D, E)
+        for wrong in (float("nan"), float("inf"), -0.5):
+            target = torch.full((B, E), 1 / E)
+            target[1, 2] = wrong
+            with self.assertRaisesRegex(RuntimeError, "target must be finite numbers of at least 0"):
+                guided(images(), target=target)
+        with self.assertRaisesRegex(RuntimeError, "seed must be one integer"):
+            guided(images(), seed=torch.tensor(0.5))
+
     def test_shapes(self):
         router = sparsight.Router("softmax_topk", D, E)
-        with self.assertRaises(RuntimeError):
-            router(torch.randn(3, D + 1))
+        for name in ALL:
+            with self.assertRaisesRegex(RuntimeError, "tokens of width 9, the router was made for dim = 8"):
+                sparsight.Router(name, D, E)(torch.randn(B, S, D + 1))
         with self.assertRaisesRegex(RuntimeError, 'draws "noise" have the shape'):
             router(torch.randn(3, D), draws={"noise": torch.randn(3, E + 1)})
         with self.assertRaisesRegex(RuntimeError, "valid has the shape"):
             router(torch.randn(3, D), valid=torch.ones(4, dtype=torch.bool))
         with self.assertRaisesRegex(RuntimeError, "valid must be bool, got Int"):
             router(torch.randn(3, D), valid=torch.ones(3, dtype=torch.int32))
+        weight, router.weight = router.weight, torch.nn.Parameter(torch.randn(E + 1, D))
+        with self.assertRaisesRegex(RuntimeError, r"weight has shape \[4, 8\], got \[5, 8\]"):
+            router(torch.randn(3, D))
+        router.weight = weight
+        self.assertEqual(len(router(torch.randn(3, D)).gate), 3 * router.per_token)
         with self.assertRaisesRegex(RuntimeError, "no second derivative"):
             x = torch.randn(3, D, requires_grad=True)
             torch.autograd.grad(router(x).gate.sum(), x, create_graph=True)
