@@ -17,6 +17,8 @@ while IFS= read -r long; do
   problems=1
 done < <(wc -l "${sources[@]}" | awk '$2 != "total" && $1 > 400')
 
+"$PYTHON" tools/check_storeys.py || { echo "storeys: see docs/architecture.md"; problems=1; }
+
 # clang-tidy reads a folder configured for clang without precompiled headers; nothing is built there.
 folder=build/lint
 mkdir -p "$folder" .cache/lint
