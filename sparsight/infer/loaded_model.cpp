@@ -1,5 +1,6 @@
 #include "sparsight/infer/loaded_model.h"
 
+#include <array>
 #include <filesystem>
 
 #include "sparsight/core/config.h"
@@ -56,6 +57,16 @@ Json overridden(const Json& resolved, const std::string& path, const std::vector
   return resolve(config, config_sections());
 }
 
+// What the model was trained on. Earlier versions did not write it down: then of an image of the set's size after the
+// transforms.
+ImageShape trained_shape(const Checkpoint& checkpoint, const LoadedModel& loaded) {
+  if (!checkpoint.state.contains("image")) return shape_after(loaded.eval_transforms, loaded.data);
+  const auto image = checkpoint.state.at("image").get<std::array<int64_t, 3>>();
+  for (const int64_t side : image)
+    if (side < 1 || side > 1 << 20) fail("its images are of ", image[0], "x", image[1], "x", image[2], " numbers");
+  return {image[0], image[1], image[2], static_cast<int64_t>(loaded.data.classes.size())};
+}
+
 struct UsedWeights {
   NamedTensors tensors;
   bool averaged = false;
@@ -103,7 +114,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms =
       TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");
-  loaded.shape = shape_after(loaded.eval_transforms, loaded.data);
+  loaded.shape = trained_shape(checkpoint, loaded);
   loaded.model = new_model(loaded, weights.tensors);
   LoadOptions options;
   options.strict = true;

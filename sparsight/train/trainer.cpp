@@ -215,7 +215,11 @@ Checkpoint Trainer::weights_checkpoint() const {
   checkpoint.config = setup_.config;
   TrainingProgress progress = progress_;
   progress.seconds = seconds();
-  checkpoint.state = {{"step", progress.step}, {"progress", to_json(progress)}, {"data", to_json(setup_.data)}};
+  const ImageShape& shape = setup_.shape;
+  checkpoint.state = {{"step", progress.step},
+                      {"progress", to_json(progress)},
+                      {"data", to_json(setup_.data)},
+                      {"image", {shape.channels, shape.height, shape.width}}};
   return checkpoint;
 }
 

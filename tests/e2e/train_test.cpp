@@ -119,6 +119,8 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
   EXPECT_EQ(result.err.find(said, at + 1), std::string::npos) << "said twice";
   EXPECT_NE(result.out.find("  test (= validation)  "), std::string::npos) << result.out;
   EXPECT_NE(read_file(run + "/report.html", size_t{1} << 24).find("test (= validation) accuracy"), std::string::npos);
+  const ProgramResult evaluated = run_program({"eval", run});
+  EXPECT_NE(evaluated.out.find("test (= validation)"), std::string::npos) << evaluated.out << evaluated.err;
 
   fs::remove(run + "/done");  // the lines of the end are written anew
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
