@@ -15,18 +15,13 @@ struct Vec {
   // 12 of the 16 registers hold sums. Gradients, where A is transposed, are stored past the caches: memory takes 128
   // bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{3, 4} : TileShape{6, 2}; }
-  static constexpr int64_t most_few = 28;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer,
-  static constexpr int few = 4;
-  static constexpr int64_t slice = 48;  // with so many rows of B at a time: fewer bytes than a small second-level cache
-  static constexpr int64_t most_dots = 20;  // the same where B is transposed
+  static constexpr int64_t most_few = 44;   // kernels_few_rows_inl.h, up to so many rows, and
+  static constexpr int64_t most_dots = 20;  // where B is transposed
+  static constexpr int few_vectors = 3;     // with four rows of B of so many vectors in registers
   // Columns of a tile of so many rows, up to four, where B is transposed: 12 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {8, 6, 4, 3};
     return columns[rows - 1];
-  }
-  static constexpr int wide(int m) {
-    constexpr int vectors[] = {12, 6, 4, 3};
-    return vectors[m - 1];
   }
   // With weights in panels (of two vectors):
   static constexpr int panel_rows = 6;

@@ -15,16 +15,14 @@ struct Vec {
   // 27 of the 32 registers hold sums; 24 where A is transposed, as for gradients, which are stored past the caches:
   // memory takes 256 bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
-  static constexpr int64_t most_few = 64;  // up to so many rows are multiplied in wide tiles of `few` rows or fewer,
-  static constexpr int few = 8;
-  static constexpr int64_t slice = 32;      // with so many rows of B at a time
-  static constexpr int64_t most_dots = 20;  // the same where B is transposed
+  static constexpr int64_t most_few = 64;   // kernels_few_rows_inl.h, up to so many rows, and
+  static constexpr int64_t most_dots = 20;  // where B is transposed
+  static constexpr int few_vectors = 4;     // with four rows of B of so many vectors in registers
   // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {16, 8, 4, 4};
     return columns[rows - 1];
   }
-  static constexpr int wide(int m) { return m <= 6 ? 4 : 3; }
   // With weights in panels (of one vector):
   static constexpr int panel_rows = 9;
   static constexpr int panel_vectors(int m) { return m <= 6 ? 4 : 3; }

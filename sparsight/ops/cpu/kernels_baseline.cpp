@@ -15,14 +15,9 @@ struct Vec {
   static constexpr int lanes = 4;
   static constexpr TileShape tile(bool) { return {6, 2}; }
   static constexpr int64_t most_few = 64;
-  static constexpr int few = 4;
-  static constexpr int64_t slice = 32;
   static constexpr int64_t most_dots = 12;
+  static constexpr int few_vectors = 2;
   static constexpr int dots_across(int64_t rows) { return rows == 1 ? lanes : rows == 2 ? lanes / 2 : lanes / 4; }
-  static constexpr int wide(int m) {
-    constexpr int vectors[] = {12, 6, 4, 3};
-    return vectors[m - 1];
-  }
   // With weights in panels (of four vectors):
   static constexpr int panel_rows = 3;
   static constexpr int panel_vectors(int m) { return m == 1 ? 12 : 4; }

@@ -7,49 +7,91 @@
 namespace sparsight::cpu {
 namespace {
 
-// Few rows of A: B is read once and where it lies, a slice of its rows at a time (V::slice, a part of kBlock), while
-// the next slice is fetched and C waits in the cache. Tiles have V::wide vectors. Where several lie above each other,
-// the first one leaves its part of B in the panel: rows of B may lie so far apart that they push each other out of the
-// first-level cache. Returns how many columns that is; the rest is left.
-template <class V>
-int64_t multiply_few(const Product& p, float* panel) {
-  constexpr int64_t kSlice = V::slice;
-  static_assert(panel_floats<V>() >= kSlice * V::wide(V::few / 2 + 1) * V::lanes);  // room for a slice of a tile
-  constexpr auto kCounts = std::make_integer_sequence<int, V::few>{};
-  constexpr int64_t kSize = sizeof(float);
-  const float* const weights = static_cast<const float*>(p.b);
-  const RowGroups groups(p.m, V::few);
-  const int64_t width = V::wide(static_cast<int>(groups.most)) * V::lanes, whole = p.n / width * width;
-  // One group of rows waits for memory, not for instructions, and short pieces come faster.
-  const int64_t piece = groups.count > 1 ? greatest(Fetch::kLongPiece, width * kSize) : width * kSize;
-  for (int64_t l = 0; l < p.k || l == 0; l += kSlice) {
-    const int64_t depth = least(kSlice, p.k - l), left = p.k - l - depth;
-    const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, piece);
-    };
-    Fetch fetch = left > 0 ? soon(weights + (l + kSlice) * p.b_ld, left, p.n, p.b_ld)
-                           : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
-    Tile t{};
-    t.depth = depth;
-    t.c_ld = p.c_ld;
-    t.columns = width;
-    t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
-    t.stream = p.stream && left == 0;
-    t.fetch = &fetch;
-    t.every = fetch.every(groups.count * depth * (whole / width));
-    for (int64_t j = 0; j < whole; j += width) {
-      t.bias = p.bias ? p.bias + j : nullptr;
-      for (int64_t g = 0; g < groups.count; ++g) {
-        t.b = g == 0 ? weights + l * p.b_ld + j : panel;
-        t.b_ld = g == 0 ? p.b_ld : width;
-        t.copy = panel;
-        const int64_t i = groups.first(g), rows = groups.rows(g);
-        t.a = p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
-        t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-        (g == 0 && groups.count > 1 ? wide_tile<V, Source::rows_copied>(rows, groups.most, kCounts)
-                                    : wide_tile<V, Source::rows>(rows, groups.most, kCounts))(t);
-      }
+// So many rows of B stay in registers while rows of C come by.
+constexpr int kFewDepth = 4;
+
+// C [rows, kAcross vectors] += A [rows,kDepth] B [kDepth, kAcross vectors].
+template <class V, int kDepth, int kAcross>
+[[gnu::always_inline]] inline void add_to_rows(int64_t rows, const float* a, const float* b, int64_t b_ld, float* c,
+                                               int64_t c_ld) {
+  using T = typename V::T;
+  T bv[kDepth][kAcross];
+#pragma GCC unroll 32
+  for (int l = 0; l < kDepth; ++l)
+#pragma GCC unroll 32
+    for (int v = 0; v < kAcross; ++v) bv[l][v] = V::load(b + l * b_ld + v * V::lanes);
+  for (; rows > 0; --rows, a += kBlockLd, c += c_ld) {
+    T sums[kAcross];
+#pragma GCC unroll 32
+    for (int v = 0; v < kAcross; ++v) sums[v] = V::load(c + v * V::lanes);
+#pragma GCC unroll 32
+    for (int l = 0; l < kDepth; ++l) {
+      const T av = V::set1(a[l]);
+#pragma GCC unroll 32
+      for (int v = 0; v < kAcross; ++v) sums[v] = V::fma(av, bv[l][v], sums[v]);
     }
+#pragma GCC unroll 32
+    for (int v = 0; v < kAcross; ++v) V::store(c + v * V::lanes, sums[v]);
+  }
+}
+
+// What the sums of a product start from, in the first `columns` columns of C.
+inline void start_rows(const Product& p, int64_t columns) {
+  if (p.accumulate) return;
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < columns; j += kBlock) {
+      float* const c = p.c + j / kBlock * p.c_block + i * p.c_ld;
+      const auto bytes = static_cast<size_t>(least(kBlock, columns - j)) * sizeof(float);
+      p.bias ? std::memcpy(c, p.bias + j, bytes) : std::memset(c, 0, bytes);
+    }
+}
+
+// Rows of B that are multiplied at a time, of so many columns, while as many are fetched. Both are to fit into a small
+// second-level cache with all else, and eight streams are to fetch whole rows of them.
+inline int64_t rows_of_slice(int64_t columns) {
+  constexpr int64_t kBytes = 48 << 10;
+  return greatest(1, kBytes / (Fetch::kStreams * greatest(1, columns) * static_cast<int64_t>(sizeof(float)))) *
+         Fetch::kStreams;
+}
+
+// Few rows of A: B is read once and as it lies in memory, a slice of its rows at a time, while the next slice is
+// fetched. Columns of C go by in such strips that a strip of all rows stays in the first-level cache. Returns how many
+// columns that is; the rest is left.
+template <class V>
+int64_t multiply_few(const Product& p) {
+  constexpr int64_t kWidth = V::few_vectors * V::lanes, kSize = sizeof(float);
+  constexpr int64_t kStripBytes = 16 << 10;
+  static_assert(kBlock % kWidth == 0 && Fetch::kStreams % kFewDepth == 0 && kBlock % kFewDepth == 0);
+  const float* const weights = static_cast<const float*>(p.b);
+  const int64_t whole = p.n / kWidth * kWidth;
+  const int64_t strip = greatest(1, kStripBytes / (p.m * kWidth * kSize)) * kWidth;
+  const int64_t slice = rows_of_slice(p.n);
+  if (whole == 0) return 0;
+  start_rows(p, whole);
+  for (int64_t l = 0; l < p.k; l += slice) {
+    const int64_t depth = least(slice, p.k - l), left = p.k - l - depth;
+    const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
+      return Fetch(from, least(rows_of_slice(columns), rows), columns * kSize, ld * kSize, kFewDepth * kWidth * kSize);
+    };
+    Fetch fetch = left > 0 ? soon(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
+                           : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
+    const int64_t steps = (depth + kFewDepth - 1) / kFewDepth * (whole / kWidth);
+    const int64_t fetches = (fetch.left + steps - 1) / steps;  // in each step
+    for (int64_t first = 0; first < whole; first += strip)
+      for (int64_t d = l; d < l + depth; d += kFewDepth) {
+        const float* const a = p.a + d / kBlock * p.a_block + d % kBlock;
+        const int64_t deep = least(kFewDepth, l + depth - d);
+        for (int64_t j = first; j < least(whole, first + strip); j += kWidth) {
+          for (int64_t f = 0; f < fetches; ++f) fetch.next();
+          const float* const b = weights + d * p.b_ld + j;
+          float* const c = p.c + j / kBlock * p.c_block + j % kBlock;
+          if (deep == kFewDepth)
+            add_to_rows<V, kFewDepth, V::few_vectors>(p.m, a, b, p.b_ld, c, p.c_ld);
+          else
+            for (int64_t one = 0; one < deep; ++one)
+              add_to_rows<V, 1, V::few_vectors>(p.m, a + one, b + one * p.b_ld, p.b_ld, c, p.c_ld);
+        }
+      }
   }
   finish_blocks<V>(p, whole);
   return whole;

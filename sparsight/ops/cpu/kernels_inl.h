@@ -25,7 +25,7 @@ void multiply(const Product& p, float* panel) {
   const float* const weights = static_cast<const float*>(p.b);
   int64_t first = 0;
   if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
-  if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V>(p, panel);
+  if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V>(p);
   if (first == p.n) return;
   const RowGroups groups(p.m, kTile.rows);
   // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
@@ -67,8 +67,8 @@ void multiply(const Product& p, float* panel) {
         t.b = in_place ? b_at(j) : panel;
         t.b_ld = in_place ? p.b_ld : kNr;
         t.copy = panel;
-        (in_place && groups.count > 1 ? narrow_tile<V, Source::rows_copied>(rows, kRowCounts)
-                                      : narrow_tile<V, Source::rows>(rows, kRowCounts))(t);
+        (in_place && groups.count > 1 ? tile_of<V, Source::rows_copied>(rows, kRowCounts)
+                                      : tile_of<V, Source::rows>(rows, kRowCounts))(t);
       }
       if (last) finish<V>(p, j, columns);
     }

@@ -194,18 +194,11 @@ void finish_blocks(const Product& p, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
 }
 
-// The tile functions by number of rows: narrow ones (V::tile), and for few rows wide ones.
+// The tile functions by number of rows.
 template <class V, Source kSource, int... kRows>
-TileFunction narrow_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
+TileFunction tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction table[] = {run_tile<V, float, kRows + 1, V::tile(false).vectors, kSource>...};
   return table[rows - 1];
-}
-// As wide as tiles of `most` rows are; `rows` is that or one less.
-template <class V, Source kSource, int... kRows>
-TileFunction wide_tile(int64_t rows, int64_t most, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction whole[] = {run_tile<V, float, kRows + 1, V::wide(kRows + 1), kSource>...};
-  static constexpr TileFunction less[] = {run_tile<V, float, kRows + (kRows == 0), V::wide(kRows + 1), kSource>...};
-  return (rows == most ? whole : less)[most - 1];
 }
 
 }  // namespace
