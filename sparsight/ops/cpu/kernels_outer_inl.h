@@ -12,9 +12,8 @@ namespace {
 
 // Tiles of kMr rows from `row` to `end`, below each other: few steps of the depth make a tile, and many tiles a
 // product.
-template <class V, int kMr>
+template <class V, int kMr, int kNv>
 void outer_tiles(const Tile& t, int64_t row, int64_t end) {
-  constexpr int kNv = V::tile(true).vectors;
   for (; row < end; row += kMr) {
     const TileOfC<V, kMr, kNv> c(t, row);
     typename V::T acc[kMr][kNv];
@@ -36,28 +35,28 @@ void outer_tiles(const Tile& t, int64_t row, int64_t end) {
     c.end(acc);
   }
 }
-template <class V, int... kRows>
+template <class V, int kNv, int... kRows>
 auto outer_tiles_of(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr void (*table[])(const Tile&, int64_t, int64_t) = {outer_tiles<V, kRows + 1>...};
+  static constexpr void (*table[])(const Tile&, int64_t, int64_t) = {outer_tiles<V, kRows + 1, kNv>...};
   return table[rows - 1];
 }
 
-template <class V>
+template <class V, TileShape kShape>
 void outer_rows(const Tile& t, int64_t row, int64_t rows) {
-  constexpr auto kCounts = std::make_integer_sequence<int, V::tile(true).rows>{};
-  const RowGroups groups(rows, V::tile(true).rows);
+  constexpr auto kCounts = std::make_integer_sequence<int, kShape.rows>{};
+  const RowGroups groups(rows, kShape.rows);
   const int64_t longer = row + groups.first(groups.longer);
-  outer_tiles_of<V>(groups.most, kCounts)(t, row, longer);
-  if (groups.longer < groups.count) outer_tiles_of<V>(groups.most - 1, kCounts)(t, longer, row + rows);
+  outer_tiles_of<V, kShape.vectors>(groups.most, kCounts)(t, row, longer);
+  if (groups.longer < groups.count) outer_tiles_of<V, kShape.vectors>(groups.most - 1, kCounts)(t, longer, row + rows);
 }
 
 constexpr int64_t kFewOuter = 64;  // B is read where it lies, up to so many rows: they fit into the first-level cache
 
 // Over few rows it is memory that limits, which takes C faster if few of its rows are written at a time.
-template <class V>
-void multiply_outer(const Product& p, float* panel) {
-  constexpr int64_t kColumns = V::tile(true).vectors * V::lanes;
-  const int64_t most = p.k <= kFewOuter ? 16 * V::tile(true).rows : p.m;
+template <class V, TileShape kShape>
+void multiply_outer_in(const Product& p, float* panel) {
+  constexpr int64_t kColumns = kShape.vectors * V::lanes;
+  const int64_t most = p.k <= kFewOuter ? 48 : p.m;
   Tile t{};
   t.a_ld = p.a_ld, t.c_ld = p.c_ld;
   for (int64_t i = 0; i < p.m; i += most)
@@ -76,10 +75,22 @@ void multiply_outer(const Product& p, float* panel) {
         }
         t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
         t.stream = p.stream && l + kBlock >= p.k;
-        outer_rows<V>(t, i, least(most, p.m - i));
+        outer_rows<V, kShape>(t, i, least(most, p.m - i));
       }
     }
   finish_blocks<V>(p, p.n);
+}
+
+// Over the fewest rows C is written in pieces of a row, as long as the registers allow: shorter ones take memory up to
+// twice as long.
+template <class V>
+void multiply_outer(const Product& p, float* panel) {
+  constexpr TileShape kLong{1, 12};
+  constexpr int64_t kFewest = 8;
+  if (p.k <= kFewest && p.n % (kLong.vectors * V::lanes) == 0)
+    multiply_outer_in<V, kLong>(p, panel);
+  else
+    multiply_outer_in<V, V::tile(true)>(p, panel);
 }
 
 }  // namespace
