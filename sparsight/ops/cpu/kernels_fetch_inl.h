@@ -20,13 +20,14 @@ struct Fetch {
 
   Fetch() = default;
   // Nothing, if `matrix` is null.
-  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes)
+  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes,
+        int64_t most_streams = kStreams)
       : at(reinterpret_cast<uintptr_t>(matrix)),
         row_end(at + bytes),
         row_bytes(bytes),
         stride(row_stride),
         piece(piece_bytes) {
-    for (streams = kStreams; rows % streams != 0;) streams /= 2;
+    for (streams = most_streams; rows % streams != 0;) streams /= 2;
     apart = rows / streams * stride;
     if (matrix) left = rows * ((bytes + piece - 1) / piece);
   }

@@ -59,21 +59,23 @@ void multiply_panels(const Product& p, float* space) {
     t.c_ld = p.c_ld;
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && last;
+    // While panels are at work those that follow are fetched, one after the other, and at last what comes after them.
+    // So few rows that they only wait for memory leave that to the processor, which fetches such streams by itself,
+    // and faster.
+    const auto soon = [&](const void* from, int64_t count) {
+      return Fetch(p.m <= kUnfetchedRows ? nullptr : from, count, depth * kRow, rows_of_panel * kRow, Fetch::kLongPiece,
+                   1);
+    };
+    Fetch fetch = soon(at(across, k0), greatest(0, panels - across));
+    t.fetch = &fetch;
+    t.every = greatest(1, groups.count * Fetch::kLongPiece / (across * kStep * kRow));
     for (int64_t panel = 0; panel < panels;) {
       const int64_t here = panel < whole ? across : 1, j = panel * kPanelColumns;
       t.b = at(panel, k0);
       t.columns = least(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      // While panels are at work those that follow are fetched. So few rows that they only wait for memory leave that
-      // to the processor, which fetches such streams by itself, and faster.
-      const void* const soon = p.m <= kUnfetchedRows   ? nullptr
-                               : panel + here < panels ? at(panel + here, k0)
-                               : last                  ? p.next
-                                                       : at(0, k0 + kBlock);
-      Fetch fetch(soon, here, depth * kRow, rows_of_panel * kRow, Fetch::kLongPiece);
-      t.fetch = &fetch;
-      t.every = fetch.every(groups.count * depth / kStep);
+      if (panel + here == panels) fetch = soon(last ? p.next : at(0, k0 + kBlock), across);
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;
@@ -84,10 +86,10 @@ void multiply_panels(const Product& p, float* space) {
          : lone        ? lone_panel_tile<V, W>(rows, kCounts)
                        : panel_tile<V, W, V::panel_vectors(kMost)>(rows, kCounts))(t);
       }
-      if (last) finish<V>(p, j, t.columns);
       panel += here;
     }
   }
+  finish_blocks<V>(p, p.n);
 }
 
 template <class V>
