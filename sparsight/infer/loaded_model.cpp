@@ -83,10 +83,7 @@ bool is_averaged_best(const Checkpoint& checkpoint) {
 // The average of the weights is what training evaluates; the best checkpoint holds nothing else, the last one both.
 // config: the checkpoint's own.
 UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
-  const std::string prefix = "ema/";
-  NamedTensors average;
-  for (const auto& [name, tensor] : checkpoint.training)
-    if (name.starts_with(prefix)) average.emplace_back(name.substr(prefix.size()), tensor);
+  const NamedTensors average = tensors_under(kAverageTensors, checkpoint.training);
   if (!average.empty()) return {average, true};
   return {checkpoint.weights,
           read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint)};

@@ -31,6 +31,13 @@ Json object_of(const TensorFile& file, const std::string& key, const std::string
 
 bool is_training_name(const std::string& name) { return name.rfind(kTraining, 0) == 0; }
 
+NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors) {
+  NamedTensors found;
+  for (const auto& [name, tensor] : tensors)
+    if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), tensor);
+  return found;
+}
+
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   TensorFile file;
   for (const auto& [name, tensor] : checkpoint.weights) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "sparsight/core/options.h"
 #include "sparsight/io/safetensors.h"
@@ -18,6 +19,12 @@ struct Checkpoint {
   Json config;            // resolved configuration of the run
   Json state;             // step, epoch, description of the data, ...; NaN and infinity become null
 };
+
+// Names in `training` begin with one of these.
+inline constexpr std::string_view kOptimizerTensors = "optimizer/", kAverageTensors = "ema/";
+
+// The tensors whose names begin with `prefix`, without it.
+NamedTensors tensors_under(std::string_view prefix, const NamedTensors& tensors);
 
 // Written aside and renamed: a process killed while it writes leaves the earlier file whole.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);

@@ -36,13 +36,6 @@ void set_weights(ImageModel& model, const NamedTensors& weights) {
   load_weights(model, weights, options);
 }
 
-NamedTensors under(const std::string& prefix, const NamedTensors& tensors) {
-  NamedTensors found;
-  for (const auto& [name, tensor] : tensors)
-    if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), tensor);
-  return found;
-}
-
 std::string percent(double fraction) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f %%", 100 * fraction);
@@ -225,10 +218,11 @@ Checkpoint Trainer::weights_checkpoint() const {
 
 void Trainer::save_last() {
   Checkpoint checkpoint = weights_checkpoint();
-  for (const auto& [name, tensor] : setup_.optimizer->state())
-    checkpoint.training.emplace_back("optimizer/" + name, tensor);
-  if (average_)
-    for (const auto& [name, tensor] : average_->tensors()) checkpoint.training.emplace_back("ema/" + name, tensor);
+  const auto keep = [&checkpoint](std::string_view prefix, const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) checkpoint.training.emplace_back(std::string(prefix) + name, tensor);
+  };
+  keep(kOptimizerTensors, setup_.optimizer->state());
+  if (average_) keep(kAverageTensors, average_->tensors());
   write_checkpoint(folder_.checkpoint("last"), checkpoint);
   last_checkpoint_ = std::chrono::steady_clock::now();
 }
@@ -237,8 +231,8 @@ void Trainer::resume() {
   if (!folder_.has_checkpoint("last")) return;
   const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"));
   set_weights(*setup_.model, checkpoint.weights);
-  setup_.optimizer->load_state(under("optimizer/", checkpoint.training));
-  if (average_) average_->load(under("ema/", checkpoint.training));
+  setup_.optimizer->load_state(tensors_under(kOptimizerTensors, checkpoint.training));
+  if (average_) average_->load(tensors_under(kAverageTensors, checkpoint.training));
   progress_ = training_progress_from(checkpoint.state.at("progress"));
   log_info("resumed at step ", progress_.step, " of ", setup_.length.total_steps);
 }
