@@ -56,7 +56,7 @@ constexpr int64_t kFewOuter = 64;  // B is read where it lies, up to so many row
 template <class V, TileShape kShape>
 void multiply_outer_in(const Product& p, float* panel) {
   constexpr int64_t kColumns = kShape.vectors * V::lanes;
-  const int64_t most = p.k <= kFewOuter ? 48 : p.m;
+  const int64_t most = p.k <= kFewOuter ? 16 * V::tile(true).rows : p.m;
   Tile t{};
   t.a_ld = p.a_ld, t.c_ld = p.c_ld;
   for (int64_t i = 0; i < p.m; i += most)
