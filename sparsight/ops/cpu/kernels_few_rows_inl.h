@@ -66,13 +66,13 @@ int64_t multiply_few(const Product& p) {
   const int64_t whole = p.n / kWidth * kWidth;
   const int64_t strip = greatest(1, kStripBytes / (p.m * kWidth * kSize)) * kWidth;
   const int64_t slice = rows_of_slice(p.n);
+  const auto soon = [](const void* from, int64_t rows, int64_t columns, int64_t ld) {
+    return Fetch(from, least(rows_of_slice(columns), rows), columns * kSize, ld * kSize, kFewDepth * kWidth * kSize);
+  };
   if (whole == 0) return 0;
   start_rows(p, whole);
   for (int64_t l = 0; l < p.k; l += slice) {
     const int64_t depth = least(slice, p.k - l), left = p.k - l - depth;
-    const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      return Fetch(from, least(rows_of_slice(columns), rows), columns * kSize, ld * kSize, kFewDepth * kWidth * kSize);
-    };
     Fetch fetch = left > 0 ? soon(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
     const int64_t steps = (depth + kFewDepth - 1) / kFewDepth * (whole / kWidth);
