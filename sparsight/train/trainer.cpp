@@ -273,7 +273,7 @@ TrainingEnd Trainer::run() {
   while (true) {
     if (evaluation_due()) {
       evaluate_and_keep_best();
-      if (setup_.train.checkpoint_every == 0) save_last();
+      if (setup_.train.checkpoint_every == 0 || checkpoint_due()) save_last();
     }
     if (interrupted()) {
       save_last();
@@ -287,7 +287,7 @@ TrainingEnd Trainer::run() {
     }
     train_step();
     bar.update(progress_.step, status());
-    if (checkpoint_due()) save_last();
+    if (checkpoint_due() && !evaluation_due()) save_last();  // the lines of a step come before its checkpoint
   }
   bar.finish();
   ensure_best();

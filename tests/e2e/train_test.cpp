@@ -194,6 +194,19 @@ TEST(Train, KilledAtSeveralMomentsAndResumedEqualsAnUnbrokenRun) {
   expect_same_run(unbroken, killed);
 }
 
+// Resuming keeps the lines up to the checkpoint's step: one saved before its own evaluation would repeat it.
+TEST(Train, ACheckpointIsSavedAfterTheEvaluationOfItsStep) {
+  TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  Program program(
+      {"train", tiny_config(folder), "--out", run, "--set", "train.eval_every=8", "--set", "train.checkpoint_every=8"});
+  ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 8; }));
+  program.send(SIGKILL);
+  program.wait();
+  const Json progress = read_checkpoint(last(run)).state["progress"];
+  EXPECT_EQ(progress["evaluated_step"], progress["step"]);
+}
+
 TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
   TemporaryFolder folder;
   const std::string unbroken = folder.path("unbroken"), run = folder.path("run");
