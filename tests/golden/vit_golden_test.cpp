@@ -33,7 +33,7 @@ void load_golden(Vit& vit, const std::map<std::string, at::Tensor>& golden, cons
 
 }  // namespace
 
-class VitGolden : public testing::TestWithParam<std::string> {};
+class VitGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(VitGolden, LogitsAgreeWithTimm) {
   const auto golden = golden_tensors();
@@ -52,7 +52,7 @@ TEST_P(VitGolden, LogitsAgreeWithTimm) {
   EXPECT_LT(relative, 1e-4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pooling, VitGolden, testing::Values("class", "mean"));
+INSTANTIATE_TEST_SUITE_P(Pooling, VitGolden, ::testing::Values("class", "mean"));
 
 TEST(PositionEmbeddingGolden, ResamplesAsTimm) {
   const auto golden = golden_tensors();

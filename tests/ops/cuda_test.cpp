@@ -9,7 +9,7 @@
 namespace sparsight::cuda_test {
 namespace {
 
-class Cuda : public testing::Test {
+class Cuda : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";

@@ -109,7 +109,8 @@ TEST(ExpertMlp, ExpertsWithManyFewAndNoRowsMeetInOneCall) {
 TEST(ExpertMlp, FrozenWeightsChangeNoBitOfTheOtherGradients) {
   at_each_level([](const std::string& level) {
     Case c = random_case({330, 4, 1, 40, 900}, 3);
-    c.rows = route(torch::arange(330, torch::kLong).unsqueeze(1).floor_divide(200), torch::ones({330}, torch::kBool), 4, 5, torch::kFloat);
+    c.rows = route(torch::arange(330, torch::kLong).unsqueeze(1).floor_divide(200), torch::ones({330}, torch::kBool), 4,
+                   5, torch::kFloat);
     for (const bool keep : {true, false}) {
       const auto gradients = [&](bool frozen) {
         const auto leaf = [&](const at::Tensor& x, bool learns) { return x.detach().clone().requires_grad_(learns); };

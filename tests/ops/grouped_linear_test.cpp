@@ -73,8 +73,12 @@ TEST(GroupedLinear, ComputesTheGradientsThatAreAskedFor) {
         EXPECT_TRUE(torch::allclose(some.rows, all.rows, 1e-5, 1e-4));
         EXPECT_EQ(some.weight.defined(), weight);
         EXPECT_EQ(some.bias.defined(), bias);
-        if (weight) EXPECT_TRUE(torch::allclose(some.weight, all.weight, 1e-5, 1e-4));
-        if (bias) EXPECT_TRUE(torch::allclose(some.bias, all.bias, 1e-5, 1e-4));
+        if (weight) {
+          EXPECT_TRUE(torch::allclose(some.weight, all.weight, 1e-5, 1e-4));
+        }
+        if (bias) {
+          EXPECT_TRUE(torch::allclose(some.bias, all.bias, 1e-5, 1e-4));
+        }
       }
 }
 

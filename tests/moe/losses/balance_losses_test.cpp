@@ -30,7 +30,7 @@ Routing route(const at::Tensor& clean, int64_t k) { return route_softmax_topk(cl
 
 }  // namespace
 
-class BalanceLosses : public testing::TestWithParam<at::ScalarType> {
+class BalanceLosses : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   double tol() const { return test::example_tolerance(GetParam()); }
   at::Tensor logits() const { return test::example_logits().to(GetParam()).requires_grad_(true); }
@@ -209,7 +209,7 @@ TEST_P(BalanceLosses, S21_RouterZStaysFiniteForHugeLogits) {
       near(clean.grad() / 1e4, table({{1, 0}, {-0.499965342641, -0.499965342641}}), fp64 ? 1e-10 : std::ldexp(1, -11)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, BalanceLosses, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, BalanceLosses, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(BalanceLoss, EntropiesAtTheirEnds) {
   const double most = std::log(4.0);

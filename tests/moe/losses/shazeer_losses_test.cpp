@@ -25,7 +25,7 @@ at::Tensor row(const std::vector<double>& values) { return torch::tensor(values,
 
 }  // namespace
 
-class ShazeerLosses : public testing::TestWithParam<at::ScalarType> {
+class ShazeerLosses : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   double tol() const { return test::example_tolerance(GetParam()); }
 };
@@ -289,7 +289,7 @@ TEST_P(ShazeerLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, ShazeerLosses, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, ShazeerLosses, ::testing::Values(torch::kFloat, torch::kDouble));
 
 // Nothing is computed: no types, no gradient.
 TEST(ShazeerLoss, S43_AWeightOfZeroSkipsTheTerm) {

@@ -20,7 +20,7 @@ LossOptions vmoe_weights() {
 
 }  // namespace
 
-class VmoeLosses : public testing::TestWithParam<at::ScalarType> {
+class VmoeLosses : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   at::Tensor logits() const { return test::example_logits().to(GetParam()).requires_grad_(true); }
   Routing route(const at::Tensor& clean) const {
@@ -91,7 +91,7 @@ TEST_P(VmoeLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
   EXPECT_NEAR(vmoe_load_loss(one).item<double>(), 3, test::example_tolerance(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, VmoeLosses, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, VmoeLosses, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(VmoeLoss, GradientsAgreeWithCentralDifferences) {
   at::Tensor clean = test::random_tensor({12, 5}, 1) * 0.3;

@@ -40,7 +40,7 @@ class Identity : public Experts {
 
 }  // namespace
 
-class BalancedBatchwise : public testing::TestWithParam<at::ScalarType> {
+class BalancedBatchwise : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   double tol() const { return test::example_tolerance(GetParam()); }
   at::Tensor clean() const { return example_scores().log().to(GetParam()); }
@@ -198,7 +198,7 @@ TEST_P(BalancedBatchwise, S18_ATokenThatNobodyTakesGivesZeroAndFiniteGradients) 
   EXPECT_TRUE((x.grad() == 0).all().item<bool>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, BalancedBatchwise, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, BalancedBatchwise, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(BalancedBatchwiseRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 4}, 1);

@@ -10,7 +10,7 @@
 
 namespace sparsight::base_test {
 
-class Base : public testing::TestWithParam<at::ScalarType> {};
+class Base : public ::testing::TestWithParam<at::ScalarType> {};
 
 // Both tokens prefer expert 0; the sum is largest if the second one gets it. Gates are sigmoids of 3 and 4, or of the
 // largest logits 5 and 4 in evaluation.
@@ -27,7 +27,7 @@ TEST_P(Base, BalancesInTrainingAndIsGreedyInEvaluation) {
   EXPECT_TRUE(test::near(greedy.gate, torch::tensor({0.993307, 0.982014}, torch::kDouble), tol));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Base, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, Base, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(BaseRouter, EveryExpertGetsTheSameNumberOfTokensWhileTraining) {
   BaseRouter router({}, {6, 8});

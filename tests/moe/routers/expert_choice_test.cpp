@@ -21,7 +21,7 @@ at::Tensor ints(const std::vector<int64_t>& values) { return torch::tensor(value
 
 }  // namespace
 
-class ExpertChoice : public testing::TestWithParam<at::ScalarType> {};
+class ExpertChoice : public ::testing::TestWithParam<at::ScalarType> {};
 
 // Softmax of the clean logits of the worked example (printed with the V-MoE router):
 //   .494362 .102337 .145223 .258079
@@ -56,7 +56,7 @@ TEST_P(ExpertChoice, ChoosesWithinEachImage) {
   EXPECT_TRUE(torch::equal(whole.chosen_count, ints({4, 4, 4, 4})));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, ExpertChoice, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, ExpertChoice, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(ExpertChoiceRouter, RowsAreRoundedUpWithinOneAndTheTokens) {
   const auto rows = [](int64_t tokens, int64_t experts, double per_token) {

@@ -90,7 +90,7 @@ class Scaling : public Experts {
 
 }  // namespace
 
-class Hierarchical : public testing::TestWithParam<at::ScalarType> {
+class Hierarchical : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   double tol() const { return test::example_tolerance(GetParam()); }
 };
@@ -281,7 +281,7 @@ TEST_P(Hierarchical, S10_ZeroInitialisationSpreadsTokensAndLearnsFromTheTask) {
   for (const auto& p : router->named_parameters()) EXPECT_GT(p.value().grad().abs().max().item<double>(), 1e-3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
   auto router = router_of(8, 4, 2, 1);

@@ -33,7 +33,7 @@ std::shared_ptr<NoisyTopKRouter> router_of(int64_t width, int64_t experts, int64
 
 }  // namespace
 
-class NoisyTopK : public testing::TestWithParam<at::ScalarType> {
+class NoisyTopK : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   double tol() const { return test::example_tolerance(GetParam()); }
 };
@@ -262,7 +262,7 @@ TEST_P(NoisyTopK, S37_SoftplusAtItsEnds) {
   EXPECT_TRUE(torch::isfinite(noise_scale(torch::tensor({-1e4, 1e4}, GetParam()), 0)).all().item<bool>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, NoisyTopK, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, NoisyTopK, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
   NoisyTopKOptions options;

@@ -32,7 +32,7 @@ at::Tensor example() { return table({{1, 3}, {2, 3}, {4, 1}, {5, 1}, {1, 2}, {1,
 
 }  // namespace
 
-class PatchChoice : public testing::TestWithParam<at::ScalarType> {};
+class PatchChoice : public ::testing::TestWithParam<at::ScalarType> {};
 
 TEST_P(PatchChoice, P3_P4_TheThreeGatesOnTheTwoBestPatchesOfEachImage) {
   const double tol = GetParam() == torch::kDouble ? 1e-12 : 1e-6;
@@ -54,7 +54,7 @@ TEST_P(PatchChoice, P3_P4_TheThreeGatesOnTheTwoBestPatchesOfEachImage) {
   EXPECT_EQ(ones.gate.scalar_type(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, PatchChoice, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, PatchChoice, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(PatchChoiceRouter, P3_ExactlyLDistinctPatchesOfEachImageForEveryL) {
   const at::Tensor clean = test::random_tensor({5 * 9, 3}, 1);

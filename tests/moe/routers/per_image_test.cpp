@@ -37,7 +37,7 @@ at::Tensor tokens() { return test::random_tensor({kImages * kPerImage, kWidth}, 
 
 }  // namespace
 
-class PerImage : public testing::TestWithParam<at::ScalarType> {};
+class PerImage : public ::testing::TestWithParam<at::ScalarType> {};
 
 // Logits (1, 2, 0): p = (0.244728, 0.665241, 0.090031).
 TEST_P(PerImage, M17_ReproducesTheWorkedExampleOfTheGuidedLoss) {
@@ -70,7 +70,7 @@ TEST_P(PerImage, M10_AllTokensOfAnImageGoToTheSameExpertsWithTheSameGates) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, PerImage, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, PerImage, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(PerImageRouter, M13_SeesTheClassTokenOrAMean) {
   const at::Tensor x = tokens(), by_image = x.view({kImages, kPerImage, kWidth});

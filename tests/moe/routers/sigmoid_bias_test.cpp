@@ -20,7 +20,7 @@ at::Tensor example_bias() { return torch::tensor({0.05, -0.10, 0.00, 0.30}, torc
 
 }  // namespace
 
-class SigmoidBias : public testing::TestWithParam<at::ScalarType> {};
+class SigmoidBias : public ::testing::TestWithParam<at::ScalarType> {};
 
 TEST_P(SigmoidBias, S22_ReproducesT14) {
   const double tol = test::example_tolerance(GetParam());
@@ -115,7 +115,7 @@ TEST_P(SigmoidBias, S23_BalancesAStreamOfTokens) {
   RecordProperty("max_over_mean_at_the_end", std::to_string(end));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SigmoidBias, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, SigmoidBias, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SigmoidBiasRouter, GroupsThatDoNotFitAreErrors) {
   const auto make = [](int64_t experts, int64_t k, int64_t groups, int64_t kept) {

@@ -12,7 +12,7 @@
 
 namespace sparsight::sinkhorn_test {
 
-class Sinkhorn : public testing::TestWithParam<at::ScalarType> {};
+class Sinkhorn : public ::testing::TestWithParam<at::ScalarType> {};
 
 // exp(logits) = (4 1; 2 2). One iteration: rows divided by their sums 5 and 4 are (.8 .2; .5 .5), with column sums 1.3
 // and 0.7, which should be 1: offsets -ln 1.3 and -ln 0.7.
@@ -42,7 +42,7 @@ TEST_P(Sinkhorn, IterationsBalanceTheSoftmax) {
   EXPECT_TRUE(test::near(column_sums(200), torch::full({5}, 20.0), 1e-3));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Sinkhorn, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, Sinkhorn, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SinkhornRouter, TrainingIsNearlyBalancedAndEvaluationTakesTheLargestLogits) {
   SinkhornOptions options;

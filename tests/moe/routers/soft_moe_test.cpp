@@ -49,7 +49,7 @@ class Scaling : public Experts {
 
 }  // namespace
 
-class SoftMoe : public testing::TestWithParam<at::ScalarType> {};
+class SoftMoe : public ::testing::TestWithParam<at::ScalarType> {};
 
 // One image, two tokens, two experts with a slot each; exp(logits) = (1 3; 3 1). Columns and rows both sum to 4.
 TEST_P(SoftMoe, ByHand) {
@@ -104,7 +104,7 @@ TEST_P(SoftMoe, DispatchSumsToOneOverTokensAndCombineOverSlots) {
       (r.dispatch.view({-1, kExperts * kSlots}).index({input.pool.valid.logical_not()}) == 0).all().item<bool>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SoftMoe, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, SoftMoe, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SoftMoeRouter, TheLayerHasTheRightGradients) {
   auto router = router_of(torch::kDouble);

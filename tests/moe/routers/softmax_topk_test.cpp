@@ -23,7 +23,7 @@ std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, Sof
 
 }  // namespace
 
-class SoftmaxTopKExample : public testing::TestWithParam<at::ScalarType> {};
+class SoftmaxTopKExample : public ::testing::TestWithParam<at::ScalarType> {};
 
 // The gradients of T12's losses are in losses/vmoe_losses_test.cpp.
 // Noisy logits, probabilities, choices and gates of the worked example (tests/moe/vmoe_example.h).
@@ -90,7 +90,7 @@ TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecis
   EXPECT_EQ(low[1].scalar_type(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, testing::Values(torch::kFloat, torch::kDouble));
+INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SoftmaxTopK, GatesHaveTheRightGradients) {
   const at::Tensor epsilon = test::random_tensor({5, 4}, 2), pull = test::random_tensor({10}, 3);
