@@ -16,7 +16,7 @@ namespace {
 
 struct PredictArguments {
   std::string run, weights, hold;
-  std::vector<std::string> images;
+  std::vector<std::string> images, overrides;
   int64_t top = 3;
   bool json = false;
 };
@@ -24,7 +24,7 @@ struct PredictArguments {
 // Every image gets its answer or its error line; one that cannot be read does not stop the others.
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
-  LoadedModel model = load_model(arguments.run, arguments.weights);
+  LoadedModel model = load_model(arguments.run, arguments.weights, arguments.overrides);
   if (!arguments.hold.empty()) hold_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   size_t seen = 0, failed = 0;
@@ -49,6 +49,7 @@ void add_predict(CLI::App& app) {
   CLI::App* verb = add_verb(app, "predict", "Classify images and say which experts they used",
                             "sparsight predict runs/demo cat.png photos/\n"
                             "sparsight predict runs/demo --hold int8 photos/\n"
+                            "sparsight predict runs/demo --set router.eval_k=2 photos/\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > answers.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "run folder or checkpoint file")->required()->type_name("RUN");
@@ -60,6 +61,7 @@ void add_predict(CLI::App& app) {
       ->capture_default_str();
   add_weights_option(*verb, arguments->weights);
   add_hold_option(*verb, arguments->hold);
+  add_overrides_option(*verb, arguments->overrides);
   verb->add_flag("--json", arguments->json, "one JSON object a line");
   stoppable(verb, [arguments] { predict_images(*arguments); });
 }

@@ -136,6 +136,16 @@ TEST_F(PredictVerb, TakesTheLastWeightsUnderBothNames) {
   EXPECT_EQ(run_program({"predict", run(), "--weights", "first", image()}).exit_code, 2);
 }
 
+TEST_F(PredictVerb, SettingsReachTheModel) {
+  const auto experts = [](const std::string& assignment) {
+    const auto result = run_program({"predict", run(), "--json", "--set", assignment, image()});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json_lines(result.out)[0]["experts"]["blocks.1.mlp"].size();
+  };
+  EXPECT_EQ(experts("router.eval_k=4"), 4u);  // all there are
+  EXPECT_EQ(run_program({"predict", run(), "--set", "router.evalk=1", image()}).exit_code, 2);
+}
+
 TEST_F(PredictVerb, RefusesWhatIsNoRun) {
   expect_failure(run_program({"predict", folder_->path("nothing"), image()}), "nothing");
   expect_failure(run_program({"predict", folder_->path("images"), image()}), "is no run folder");
