@@ -46,7 +46,7 @@ void for_each_whole_line(const std::string& path, const OnObject& on_object) {
 }
 
 bool of_the_end(const Json& line) {
-  return line.value("kind", Json()) == "done" || line.value("split", Json()) == "test";
+  return line.value("kind", Json()) == "done" || line.value("split", Json()) == "test" || line.contains("end");
 }
 
 // Removes what a resumed run will write again.

@@ -282,7 +282,6 @@ TrainingEnd Trainer::run() {
     if (progress_.step >= setup_.length.total_steps) break;
     if (out_of_patience()) {
       end = TrainingEnd::stopped_early;
-      metrics_->write({{"kind", "note"}, {"step", progress_.step}, {"text", "stopped early: patience is used up"}});
       break;
     }
     train_step();
@@ -292,6 +291,9 @@ TrainingEnd Trainer::run() {
   bar.finish();
   ensure_best();
   save_last();
+  if (end == TrainingEnd::stopped_early)
+    metrics_->write(
+        {{"kind", "note"}, {"step", progress_.step}, {"text", "stopped early: patience is used up"}, {"end", true}});
   final_evaluation();
   return interrupted() ? TrainingEnd::interrupted : end;
 }

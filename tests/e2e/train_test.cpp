@@ -346,6 +346,12 @@ TEST(Train, StopsEarlyWhenPatienceIsUsedUp) {
   // A rate of 0 never improves on the first evaluation.
   ASSERT_EQ(train(folder, run, {"--set", "optimizer.lr=0", "--set", "train.patience=2"}).exit_code, 0);
   EXPECT_EQ(saved_step(run), 8 * 3);
+  fs::remove(run + "/done");  // as if it had been killed at its end
+  ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
+  int64_t notes = 0;
+  for (const Json& line : read_metrics(run + "/metrics.jsonl"))
+    notes += line.value("text", "") == "stopped early: patience is used up";
+  EXPECT_EQ(notes, 1);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ TEST(MetricsLog, TheLinesOfARunsEndAreWrittenAgain) {
   MetricsLog(folder.path("log"), 0).write(line(5));
   MetricsLog(folder.path("log"), 5).write({{"kind", "eval"}, {"split", "test"}, {"step", 4}});
   MetricsLog(folder.path("log"), 5).write({{"kind", "note"}, {"split", "test"}, {"step", 5}});
+  MetricsLog(folder.path("log"), 5).write({{"kind", "note"}, {"end", true}, {"step", 5}});
   MetricsLog(folder.path("log"), 5).write({{"kind", "done"}, {"step", 5}});
   MetricsLog(folder.path("log"), 5).write({{"kind", "eval"}, {"split", "val"}, {"step", 5}});
   const auto lines = read_metrics(folder.path("log"));
