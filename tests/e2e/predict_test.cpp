@@ -137,12 +137,17 @@ TEST_F(PredictVerb, TakesTheLastWeightsUnderBothNames) {
 }
 
 TEST_F(PredictVerb, SettingsReachTheModel) {
-  const auto experts = [](const std::string& assignment) {
-    const auto result = run_program({"predict", run(), "--json", "--set", assignment, image()});
+  const auto experts = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"predict", run(), "--json", image()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return json_lines(result.out)[0]["experts"]["blocks.1.mlp"].size();
+    return json_lines(result.out).at(0)["experts"]["blocks.1.mlp"];
   };
-  EXPECT_EQ(experts("router.eval_k=4"), 4u);  // all there are
+  const Json all = experts({"--set", "router.eval_k=4"});
+  ASSERT_EQ(all.size(), 4u);
+  for (const Json& entry : all) EXPECT_EQ(entry["share"], 0.25);  // every patch goes to every expert
+  EXPECT_NE(experts({}), all);
   EXPECT_EQ(run_program({"predict", run(), "--set", "router.evalk=1", image()}).exit_code, 2);
 }
 
