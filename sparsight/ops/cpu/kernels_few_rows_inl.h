@@ -10,28 +10,38 @@ namespace {
 // So many rows of B stay in registers while rows of C come by.
 constexpr int kFewDepth = 4;
 
-// C [rows, kAcross vectors] += A [rows,kDepth] B [kDepth, kAcross vectors].
-template <class V, int kDepth, int kAcross>
+// C [rows,columns] += A [rows,kDepth] B [kDepth,columns], where columns are a multiple of kAcross vectors. between() is
+// called before each of these pieces.
+template <class V, int kDepth, int kAcross, class Between>
 [[gnu::always_inline]] inline void add_to_rows(int64_t rows, const float* a, const float* b, int64_t b_ld, float* c,
-                                               int64_t c_ld) {
+                                               int64_t c_ld, int64_t columns, const Between& between) {
   using T = typename V::T;
-  T bv[kDepth][kAcross];
+  constexpr int64_t kWidth = kAcross * V::lanes;
+  for (const float* const end = b + columns; b < end; b += kWidth, c += kWidth) {
+    between();
+    T bv[kDepth][kAcross];
+    const float* row_of_b = b;
 #pragma GCC unroll 32
-  for (int l = 0; l < kDepth; ++l)
+    for (int l = 0; l < kDepth; ++l, row_of_b += b_ld) {
+      asm("" : "+r"(row_of_b));  // else compilers compute an address for each vector, and run out of registers
 #pragma GCC unroll 32
-    for (int v = 0; v < kAcross; ++v) bv[l][v] = V::load(b + l * b_ld + v * V::lanes);
-  for (; rows > 0; --rows, a += kBlockLd, c += c_ld) {
-    T sums[kAcross];
-#pragma GCC unroll 32
-    for (int v = 0; v < kAcross; ++v) sums[v] = V::load(c + v * V::lanes);
-#pragma GCC unroll 32
-    for (int l = 0; l < kDepth; ++l) {
-      const T av = V::set1(a[l]);
-#pragma GCC unroll 32
-      for (int v = 0; v < kAcross; ++v) sums[v] = V::fma(av, bv[l][v], sums[v]);
+      for (int v = 0; v < kAcross; ++v) bv[l][v] = V::load(row_of_b + v * V::lanes);
     }
+    const float* row_of_a = a;
+    float* row_of_c = c;
+    for (int64_t i = rows; i > 0; --i, row_of_a += kBlockLd, row_of_c += c_ld) {
+      T sums[kAcross];
 #pragma GCC unroll 32
-    for (int v = 0; v < kAcross; ++v) V::store(c + v * V::lanes, sums[v]);
+      for (int v = 0; v < kAcross; ++v) sums[v] = V::load(row_of_c + v * V::lanes);
+#pragma GCC unroll 32
+      for (int l = 0; l < kDepth; ++l) {
+        const T av = V::set1(row_of_a[l]);
+#pragma GCC unroll 32
+        for (int v = 0; v < kAcross; ++v) sums[v] = V::fma(av, bv[l][v], sums[v]);
+      }
+#pragma GCC unroll 32
+      for (int v = 0; v < kAcross; ++v) V::store(row_of_c + v * V::lanes, sums[v]);
+    }
   }
 }
 
@@ -77,21 +87,23 @@ int64_t multiply_few(const Product& p) {
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);
     const int64_t steps = (depth + kFewDepth - 1) / kFewDepth * (whole / kWidth);
     const int64_t fetches = (fetch.left + steps - 1) / steps;  // in each step
-    for (int64_t first = 0; first < whole; first += strip)
+    const auto fetch_some = [&] {
+      for (int64_t f = 0; f < fetches; ++f) fetch.next();
+    };
+    for (int64_t first = 0, columns; first < whole; first += columns) {
+      columns = least(least(strip, whole - first), kBlock - first % kBlock);
+      float* const c = p.c + first / kBlock * p.c_block + first % kBlock;
       for (int64_t d = l; d < l + depth; d += kFewDepth) {
         const float* const a = p.a + d / kBlock * p.a_block + d % kBlock;
+        const float* const b = weights + d * p.b_ld + first;
         const int64_t deep = least(kFewDepth, l + depth - d);
-        for (int64_t j = first; j < least(whole, first + strip); j += kWidth) {
-          for (int64_t f = 0; f < fetches; ++f) fetch.next();
-          const float* const b = weights + d * p.b_ld + j;
-          float* const c = p.c + j / kBlock * p.c_block + j % kBlock;
-          if (deep == kFewDepth)
-            add_to_rows<V, kFewDepth, V::few_vectors>(p.m, a, b, p.b_ld, c, p.c_ld);
-          else
-            for (int64_t one = 0; one < deep; ++one)
-              add_to_rows<V, 1, V::few_vectors>(p.m, a + one, b + one * p.b_ld, p.b_ld, c, p.c_ld);
-        }
+        if (deep == kFewDepth)
+          add_to_rows<V, kFewDepth, V::few_vectors>(p.m, a, b, p.b_ld, c, p.c_ld, columns, fetch_some);
+        else
+          for (int64_t one = 0; one < deep; ++one)
+            add_to_rows<V, 1, V::few_vectors>(p.m, a + one, b + one * p.b_ld, p.b_ld, c, p.c_ld, columns, [] {});
       }
+    }
   }
   finish_blocks<V>(p, whole);
   return whole;
