@@ -1,6 +1,7 @@
 light_tests(
   ops/cpu_kernels_test.cpp
-  ops/cpu_product_test.cpp)
+  ops/cpu_product_test.cpp
+  ops/task_plan_test.cpp)
 torch_tests(
   ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp

@@ -41,90 +41,134 @@ struct StoredWeights {
   static const void* at(const void* weights, int64_t byte) { return static_cast<const char*>(weights) + byte; }
 };
 
-at::Tensor run_forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
-                       at::Tensor* before) {
-  const Kernels& kernel = kernels();
-  const MlpShape shape = w.shape;
-  const int64_t width = shape.width, hidden = shape.hidden;
-  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), shape.experts, shape.chunks(), kernel.task_rows);
-  const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
-  const float *x = floats_of(tokens), *b1 = w.b1, *b2 = w.b2;
-  if (before) *before = empty_from_pool({shape.rows, hidden});
-  float* const kept = before ? before->data_ptr<float>() : nullptr;
-  float* const row_out = row_results().floats(plan.parts * shape.rows * width);
-
-  run_tasks(plan.size(), [&](int64_t number, const auto& claim) {
-    const Task& task = plan.tasks[static_cast<size_t>(number)];
-    ForwardSpace& mine = forward_space();
-    const int64_t at_once = w.panels ? 1 : chunks_at_once(task);
-    const RowBlocks in = blocks_in(mine.in, shape.width_blocks(), task.count);
-    const RowBlocks middle = blocks_in(mine.hidden, at_once, task.count);
-    float* panel = mine.panel.floats(kernel.panel_floats);
-    gather(x, row_token, task, width, in);
-    for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
-      const int64_t columns = shape.chunk_columns(c, std::min(at_once, task.chunk_end - c));
-      Product up;
-      up.m = task.count, up.n = columns, up.k = width;
-      up.a = in.data, up.a_block = in.apart;
-      up.b = w.first(task.expert, c), up.b_ld = hidden, up.b_type = w.type(), up.b_panels = w.panels != nullptr;
-      up.b_scale = w.scale1 ? w.scale1 + task.expert * hidden + c * kBlock : nullptr;
-      up.c = middle.data, up.c_ld = kBlockLd, up.c_block = middle.apart;
-      up.bias = b1 ? b1 + task.expert * hidden + c * kBlock : nullptr;
-      up.activates = true, up.activation = activation;
-      if (kept) up.before = kept + task.first * hidden + c * kBlock, up.before_ld = hidden;
-      up.next = w.second(task.expert, c);
-      up.next_rows = columns, up.next_columns = width, up.next_ld = width;
-      kernel.product(up, panel);
-
-      Product down;
-      down.m = task.count, down.n = width, down.k = columns;
-      down.a = middle.data, down.a_block = middle.apart;
-      down.b = up.next, down.b_ld = width, down.b_type = w.type(), down.b_panels = up.b_panels;
-      down.b_scale = w.scale2 ? w.scale2 + task.expert * width : nullptr;
-      down.c = row_out + (task.part * shape.rows + task.first) * width, down.c_ld = width;
-      down.accumulate = c > task.chunk;
-      down.bias = c == 0 && b2 ? b2 + task.expert * width : nullptr;
-      down.next_rows = width, down.next_columns = columns, down.next_ld = hidden;
-      if (c + at_once < task.chunk_end) {
-        down.next = w.first(task.expert, c + at_once);
-      } else if (const Task* soon = plan.find(claim())) {
-        down.next = w.first(soon->expert, soon->chunk);
-      }
-      kernel.product(down, panel);
+class Forward {
+ public:
+  // before: receives [R,F], what the activation sees; or null
+  Forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
+          at::Tensor* before)
+      : w_(w),
+        shape_(w.shape),
+        activation_(activation),
+        rows_(rows),
+        plan_(make_plan(rows.offsets.const_data_ptr<int64_t>(), shape_.experts, shape_.chunks(), kernel_.task_rows)),
+        x_(floats_of(tokens)) {
+    join_parts(plan_, at::get_num_threads());
+    if (before) {
+      *before = empty_from_pool({shape_.rows, shape_.hidden});
+      kept_ = before->data_ptr<float>();
     }
-  });
+    rows_out_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
+  }
 
-  at::Tensor out = empty_from_pool({rows.map.tokens, width});
-  const at::Tensor gate = float_gate(rows);
-  combine_parts(kernel, rows.map, floats_of(gate), row_out, width, plan.parts, width, out.data_ptr<float>());
-  return out;
-}
+  at::Tensor run() const {
+    run_tasks(plan_.size(), [&](int64_t number, const auto& claim) {
+      run_task(plan_.tasks[static_cast<size_t>(number)], [&] { return plan_.find(claim()); });
+    });
+    at::Tensor out = empty_from_pool({rows_.map.tokens, shape_.width});
+    const at::Tensor gate = float_gate(rows_);
+    combine_parts(kernel_, rows_.map, floats_of(gate), rows_out_, shape_.width, plan_.parts, shape_.width,
+                  out.data_ptr<float>());
+    return out;
+  }
+
+ private:
+  float* panel() const { return forward_space().panel.floats(kernel_.panel_floats); }
+
+  template <class NextTask>
+  void run_task(const Task& task, const NextTask& next_task) const {
+    ForwardSpace& mine = forward_space();
+    const int64_t at_once = w_.panels ? 1 : chunks_at_once(task);
+    const RowBlocks in = blocks_in(mine.in, shape_.width_blocks(), task.count);
+    const RowBlocks hidden = blocks_in(mine.hidden, at_once, task.count);
+    gather(x_, rows_.map.row_token.const_data_ptr<int64_t>(), task, shape_.width, in);
+    for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
+      const int64_t end = std::min(c + at_once, task.chunk_end);
+      hidden_layer(task, c, end, in, hidden);
+      for (int64_t part = plan_.part_of(c); part <= plan_.part_of(end - 1); ++part) {
+        const int64_t first = std::max(c, plan_.first_chunk(part)), last = std::min(end, plan_.first_chunk(part + 1));
+        Product down = partial_result(task, part, first, last, {hidden.block(first - c), hidden.apart});
+        if (last < end) {
+          down.next = w_.second(task.expert, last);
+          down.next_rows = shape_.chunk_columns(last, end - last), down.next_columns = down.next_ld = shape_.width;
+        } else {
+          if (last < task.chunk_end)
+            down.next = w_.first(task.expert, last);
+          else if (const Task* soon = next_task())
+            down.next = w_.first(soon->expert, soon->chunk);
+          down.next_rows = shape_.width, down.next_ld = shape_.hidden;
+          down.next_columns = shape_.chunk_columns(c, end - c);
+        }
+        kernel_.product(down, panel());
+      }
+    }
+  }
+
+  // Chunks c .. end of the hidden layer.
+  void hidden_layer(const Task& task, int64_t c, int64_t end, RowBlocks in, RowBlocks hidden) const {
+    Product up;
+    up.m = task.count, up.n = shape_.chunk_columns(c, end - c), up.k = shape_.width;
+    up.a = in.data, up.a_block = in.apart;
+    up.b = w_.first(task.expert, c), up.b_ld = shape_.hidden, up.b_type = w_.type(), up.b_panels = w_.panels != nullptr;
+    up.b_scale = w_.scale1 ? w_.scale1 + task.expert * shape_.hidden + c * kBlock : nullptr;
+    up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.apart;
+    up.bias = w_.b1 ? w_.b1 + task.expert * shape_.hidden + c * kBlock : nullptr;
+    up.activates = true, up.activation = activation_;
+    if (kept_) up.before = kept_ + task.first * shape_.hidden + c * kBlock, up.before_ld = shape_.hidden;
+    up.next = w_.second(task.expert, c);
+    up.next_rows = up.n, up.next_columns = up.next_ld = shape_.width;
+    kernel_.product(up, panel());
+  }
+
+  // What chunks c .. end of the hidden layer add to the results of their part.
+  Product partial_result(const Task& task, int64_t part, int64_t c, int64_t end, RowBlocks hidden) const {
+    Product down;
+    down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, end - c);
+    down.a = hidden.data, down.a_block = hidden.apart;
+    down.b = w_.second(task.expert, c), down.b_ld = shape_.width, down.b_type = w_.type();
+    down.b_panels = w_.panels != nullptr;
+    down.b_scale = w_.scale2 ? w_.scale2 + task.expert * shape_.width : nullptr;
+    down.c = rows_out_ + (part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
+    down.accumulate = c > plan_.first_chunk(part);
+    down.bias = c == 0 && w_.b2 ? w_.b2 + task.expert * shape_.width : nullptr;
+    return down;
+  }
+
+  const Kernels& kernel_ = kernels();
+  const StoredWeights& w_;
+  const MlpShape shape_;
+  const Activation activation_;
+  const ExpertRows& rows_;
+  Plan plan_;
+  const float* const x_;
+  float* kept_ = nullptr;      // [R,F]
+  float* rows_out_ = nullptr;  // [parts,R,D]
+};
 
 }  // namespace
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
                               Activation activation, at::Tensor* before) {
-  return run_forward(tokens, rows,
-                     {.shape = shape_of(rows, w),
-                      .b1 = floats_of(w.b1),
-                      .b2 = floats_of(w.b2),
-                      .w1 = floats_of(w.w1),
-                      .w2 = floats_of(w.w2)},
-                     activation, before);
+  const StoredWeights stored{.shape = shape_of(rows, w),
+                             .b1 = floats_of(w.b1),
+                             .b2 = floats_of(w.b2),
+                             .w1 = floats_of(w.w1),
+                             .w2 = floats_of(w.w2)};
+  return Forward(tokens, rows, stored, activation, before).run();
 }
 
 at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
                                 const HeldLayout& layout, Activation activation) {
   const ExpertMlpWeights& w = held.weights;
-  return run_forward(tokens, rows,
-                     {.shape = {held.experts, held.width, held.hidden, rows.map.row_token.size(0)},
-                      .b1 = floats_of(w.b1),
-                      .b2 = floats_of(w.b2),
-                      .panels = held.packed.const_data_ptr(),
-                      .layout = layout,
-                      .scale1 = floats_of(held.scale1),
-                      .scale2 = floats_of(held.scale2)},
-                     activation, nullptr);
+  const StoredWeights stored{
+      .shape = {held.experts, held.width, held.hidden, rows.map.row_token.size(0)},
+      .b1 = floats_of(w.b1),
+      .b2 = floats_of(w.b2),
+      .panels = held.packed.const_data_ptr(),
+      .layout = layout,
+      .scale1 = floats_of(held.scale1),
+      .scale2 = floats_of(held.scale2),
+  };
+  return Forward(tokens, rows, stored, activation, nullptr).run();
 }
 
 }  // namespace sparsight::cpu

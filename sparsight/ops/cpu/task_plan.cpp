@@ -2,18 +2,28 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kFewTasks = 32;  // with fewer tasks than this, each is cut along the hidden layer too
+constexpr int64_t kFewTasks = 32;        // with fewer tasks than this, each is cut along the hidden layer too
+constexpr int64_t kMemoryBoundRows = 8;  // up to which tasks wait for weights
+constexpr int64_t kManyTasks = 4;        // a thread: so many keep it busy until the others are done
+
+// The largest first: then no thread is left with a large one at the end.
+void sort_by_size(std::vector<Task>& tasks) {
+  std::ranges::stable_sort(tasks, std::greater{}, [](const Task& task) {
+    return std::max(task.count, kMemoryBoundRows) * (task.chunk_end - task.chunk);
+  });
+}
 
 }  // namespace
 
 Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t most_rows) {
   int64_t blocks = 0;
   for (int64_t e = 0; e < experts; ++e) blocks += (offset[e + 1] - offset[e] + most_rows - 1) / most_rows;
-  Plan plan;
+  Plan plan{.chunks = chunks};
   if (blocks > 0) plan.parts = std::clamp<int64_t>((kFewTasks + blocks - 1) / blocks, 1, chunks);
   plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
   for (int64_t e = 0; e < experts; ++e) {
@@ -21,13 +31,31 @@ Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t m
     for (int64_t p = 0; p < pieces; ++p) {
       const int64_t first = offset[e] + count * p / pieces, end = offset[e] + count * (p + 1) / pieces;
       for (int64_t part = 0; part < plan.parts; ++part)
-        plan.tasks.push_back(
-            {e, first, end - first, part, chunks * part / plan.parts, chunks * (part + 1) / plan.parts});
+        plan.tasks.push_back({e, first, end - first, part, plan.first_chunk(part), plan.first_chunk(part + 1)});
     }
   }
-  // The largest first: then no thread is left with a large one at the end.
-  std::ranges::stable_sort(plan.tasks, std::greater{}, &Task::count);
+  sort_by_size(plan.tasks);
   return plan;
+}
+
+void join_parts(Plan& plan, int64_t threads) {
+  const int64_t blocks = plan.size() / plan.parts;
+  const auto busy = [&](int64_t pieces) {
+    return blocks * pieces % threads == 0 || blocks * pieces >= kManyTasks * threads;
+  };
+  int64_t pieces = 1;  // of a block of rows
+  while (pieces < plan.parts && !busy(pieces)) ++pieces;
+  std::vector<Task> joined;
+  for (Task task : plan.tasks) {
+    if (task.count <= kMemoryBoundRows) {
+      const int64_t piece = (task.part * pieces + plan.parts - 1) / plan.parts;
+      if (plan.parts * piece / pieces != task.part) continue;  // in an earlier part's task
+      task.chunk_end = plan.first_chunk(plan.parts * (piece + 1) / pieces);
+    }
+    joined.push_back(task);
+  }
+  sort_by_size(joined);
+  plan.tasks = std::move(joined);
 }
 
 }  // namespace sparsight::cpu
