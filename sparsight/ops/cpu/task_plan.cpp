@@ -14,7 +14,7 @@ constexpr int64_t kManyTasks = 4;        // a thread: so many keep it busy until
 // The largest first: then no thread is left with a large one at the end.
 void sort_by_size(std::vector<Task>& tasks) {
   std::ranges::stable_sort(tasks, std::greater{}, [](const Task& task) {
-    return std::max(task.count, kMemoryBoundRows) * (task.chunk_end - task.chunk);
+    return std::pair(std::max(task.count, kMemoryBoundRows) * (task.chunk_end - task.chunk), task.count);
   });
 }
 
