@@ -14,24 +14,32 @@ namespace {
 // product.
 template <class V, int kMr, int kNv>
 void outer_tiles(const Tile& t, int64_t row, int64_t end) {
+  using T = typename V::T;
   for (; row < end; row += kMr) {
     const TileOfC<V, kMr, kNv> c(t, row);
-    typename V::T acc[kMr][kNv];
-    c.begin(acc);
+    T acc[kMr][kNv];
     const float *a = t.a + row, *b = static_cast<const float*>(t.b);
-    for (int64_t l = 0; l < t.depth; ++l) {
-      typename V::T bv[kNv];
+    const auto step = [&](const auto& added) __attribute__((always_inline)) {
+      T bv[kNv];
 #pragma GCC unroll 32
       for (int v = 0; v < kNv; ++v) bv[v] = V::load(b + v * V::lanes);
 #pragma GCC unroll 32
       for (int i = 0; i < kMr; ++i) {
         const auto av = V::set1(a[i]);
 #pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+        for (int v = 0; v < kNv; ++v) acc[i][v] = added(av, bv[v], acc[i][v]);
       }
       a += t.a_ld;
       b += t.b_ld;
+    };
+    int64_t l = 0;
+    if (t.start == Start::zero && t.depth > 0) {
+      step([](T x, T y, T) { return V::mul(x, y); });
+      ++l;
+    } else {
+      c.begin(acc);
     }
+    for (const int64_t depth = t.depth; l < depth; ++l) step([](T x, T y, T sum) { return V::fma(x, y, sum); });
     c.end(acc);
   }
 }
