@@ -73,7 +73,7 @@ class TileOfC {
  public:
   using T = typename V::T;
   explicit TileOfC(const Tile& tile, int64_t row = 0)
-      : t_(tile), c_(tile.c + row * tile.c_ld), full_(tile.columns >= kNv * V::lanes) {}
+      : t_(tile), c_(tile.c + row * tile.c_ld), c_ld_(tile.c_ld), full_(tile.columns >= kNv * V::lanes) {}
 
   template <class Body>
   [[gnu::always_inline]] static void each(const Body& body) {
@@ -98,7 +98,7 @@ class TileOfC {
     else if (full_)
       each([&](int i, int v) { acc[i][v] = V::load(at(i, v)); });
     else
-      each([&](int i, int v) { acc[i][v] = load(c_ + i * t_.c_ld, v); });
+      each([&](int i, int v) { acc[i][v] = load(c_ + i * c_ld_, v); });
   }
 
   [[gnu::always_inline]] void end(const T (&acc)[kMr][kNv]) const {
@@ -116,11 +116,12 @@ class TileOfC {
   }
 
  private:
-  float* at(int i, int v) const { return c_ + i * t_.c_ld + v * V::lanes; }
+  float* at(int i, int v) const { return c_ + i * c_ld_ + v * V::lanes; }
   int part(int v) const { return static_cast<int>(t_.columns - v * V::lanes); }  // columns of vector v, or more
 
   const Tile& t_;
   float* c_;
+  int64_t c_ld_;  // that of t_, which compilers would read again after each store
   bool full_;
 };
 
@@ -156,18 +157,32 @@ void run_tile(const Tile& t) {
   const int64_t b_step = kPanels ? kPanelColumns : t.b_ld;
   fetching_steps(
       t, t.depth, [&]() __attribute__((always_inline)) {
-        T bv[kNv];
-#pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v) {
+        const auto load = [&](int v) __attribute__((always_inline)) {
           const int64_t across = v / one_panel<V>() * t.b_panel + v % one_panel<V>() * V::lanes;
-          bv[v] = V::load(b + (kPanels ? across : v * V::lanes));
-          if constexpr (kCopy) V::store(copy + v * V::lanes, bv[v]);
-        }
+          const T bv = V::load(b + (kPanels ? across : v * V::lanes));
+          if constexpr (kCopy) V::store(copy + v * V::lanes, bv);
+          return bv;
+        };
+        if constexpr (kMr < kNv) {  // the fewer of both stay in registers: with the sums there are no more than 16
+          T av[kMr];
 #pragma GCC unroll 32
-        for (int i = 0; i < kMr; ++i) {
-          const T av = V::set1(a[i * kBlockLd]);
+          for (int i = 0; i < kMr; ++i) av[i] = V::set1(a[i * kBlockLd]);
 #pragma GCC unroll 32
-          for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+          for (int v = 0; v < kNv; ++v) {
+            const T bv = load(v);
+#pragma GCC unroll 32
+            for (int i = 0; i < kMr; ++i) acc[i][v] = V::fma(av[i], bv, acc[i][v]);
+          }
+        } else {
+          T bv[kNv];
+#pragma GCC unroll 32
+          for (int v = 0; v < kNv; ++v) bv[v] = load(v);
+#pragma GCC unroll 32
+          for (int i = 0; i < kMr; ++i) {
+            const T av = V::set1(a[i * kBlockLd]);
+#pragma GCC unroll 32
+            for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
+          }
         }
         ++a;
         b += b_step;
