@@ -11,9 +11,9 @@ namespace sparsight::cpu {
 namespace {
 
 // Tiles of kMr rows from `row` to `end`, below each other: few steps of the depth make a tile, and many tiles a
-// product.
+// product. partial: [rows, columns of the tile], what they start from; or null.
 template <class V, int kMr, int kNv>
-void outer_tiles(const Tile& t, int64_t row, int64_t end) {
+void outer_tiles(const Tile& t, const float* partial, int64_t row, int64_t end) {
   using T = typename V::T;
   for (; row < end; row += kMr) {
     const TileOfC<V, kMr, kNv> c(t, row);
@@ -33,7 +33,9 @@ void outer_tiles(const Tile& t, int64_t row, int64_t end) {
       b += t.b_ld;
     };
     int64_t l = 0;
-    if (t.start == Start::zero && t.depth > 0) {
+    if (partial) {
+      c.each([&](int i, int v) { acc[i][v] = V::load(partial + ((row + i) * kNv + v) * V::lanes); });
+    } else if (t.start == Start::zero && t.depth > 0) {
       step([](T x, T y, T) { return V::mul(x, y); });
       ++l;
     } else {
@@ -45,45 +47,60 @@ void outer_tiles(const Tile& t, int64_t row, int64_t end) {
 }
 template <class V, int kNv, int... kRows>
 auto outer_tiles_of(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr void (*table[])(const Tile&, int64_t, int64_t) = {outer_tiles<V, kRows + 1, kNv>...};
+  static constexpr void (*table[])(const Tile&, const float*, int64_t, int64_t) = {outer_tiles<V, kRows + 1, kNv>...};
   return table[rows - 1];
 }
 
 template <class V, TileShape kShape>
-void outer_rows(const Tile& t, int64_t row, int64_t rows) {
+void outer_rows(const Tile& t, const float* partial, int64_t rows) {
   constexpr auto kCounts = std::make_integer_sequence<int, kShape.rows>{};
   const RowGroups groups(rows, kShape.rows);
-  const int64_t longer = row + groups.first(groups.longer);
-  outer_tiles_of<V, kShape.vectors>(groups.most, kCounts)(t, row, longer);
-  if (groups.longer < groups.count) outer_tiles_of<V, kShape.vectors>(groups.most - 1, kCounts)(t, longer, row + rows);
+  const int64_t longer = groups.first(groups.longer);
+  outer_tiles_of<V, kShape.vectors>(groups.most, kCounts)(t, partial, 0, longer);
+  if (groups.longer < groups.count)
+    outer_tiles_of<V, kShape.vectors>(groups.most - 1, kCounts)(t, partial, longer, rows);
 }
 
-constexpr int64_t kFewOuter = 64;  // B is read where it lies, up to so many rows: they fit into the first-level cache
+// So much of a longer depth at a time, for so many rows of C: what their tiles read fits into the first-level cache,
+// with their sums so far.
+constexpr int64_t kOuterDepth = 64, kOuterRows = 48;
 
 // Over few rows it is memory that limits, which takes C faster if few of its rows are written at a time.
 template <class V, TileShape kShape>
 void multiply_outer_in(const Product& p, float* panel) {
   constexpr int64_t kColumns = kShape.vectors * V::lanes;
-  const int64_t most = p.k <= kFewOuter ? 16 * V::tile(true).rows : p.m;
+  float* const packed = panel;                            // [kOuterDepth,kColumns] of B
+  float* const partial = panel + kOuterDepth * kColumns;  // [kOuterRows,kColumns]
+  static_assert((kOuterDepth + kOuterRows) * kColumns <= panel_floats<V>());
+  const int64_t parts = greatest(1, (p.k + kOuterDepth - 1) / kOuterDepth), depth = (p.k + parts - 1) / parts;
+  const bool in_parts = parts > 1;
+  const int64_t most = in_parts ? kOuterRows : 16 * V::tile(true).rows;
   Tile t{};
-  t.a_ld = p.a_ld, t.c_ld = p.c_ld;
+  t.a_ld = p.a_ld;
+  t.start = p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
   for (int64_t i = 0; i < p.m; i += most)
     for (int64_t j = 0; j < p.n; j += kColumns) {
+      const int64_t rows = least(most, p.m - i);
+      float* const c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
       t.columns = least(kColumns, p.n - j);
-      t.c = p.c + j / kBlock * p.c_block + j % kBlock;
       t.bias = p.bias ? p.bias + j : nullptr;
-      for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {
+      if (in_parts && p.accumulate)
+        for (int64_t row = 0; row < rows; ++row)
+          std::memcpy(partial + row * kColumns, c + row * p.c_ld, static_cast<size_t>(t.columns) * sizeof(float));
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t l = part * depth;
+        const bool last = part + 1 == parts;
         const float* const b = static_cast<const float*>(p.b) + (p.b_transposed ? j * p.b_ld + l : l * p.b_ld + j);
-        t.depth = least(kBlock, p.k - l);
-        t.a = p.a + l * p.a_ld;
+        t.depth = least(depth, p.k - l);
+        t.a = p.a + l * p.a_ld + i;
         t.b = b, t.b_ld = p.b_ld;
-        if (p.b_transposed || t.columns < kColumns || p.k > kFewOuter) {
-          pack<V>(p.b_transposed, b, p.b_ld, t.depth, t.columns, kColumns, panel);
-          t.b = panel, t.b_ld = kColumns;
+        if (p.b_transposed || t.columns < kColumns) {
+          pack<V>(p.b_transposed, b, p.b_ld, t.depth, t.columns, kColumns, packed);
+          t.b = packed, t.b_ld = kColumns;
         }
-        t.start = l > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
-        t.stream = p.stream && l + kBlock >= p.k;
-        outer_rows<V, kShape>(t, i, least(most, p.m - i));
+        t.c = last ? c : partial, t.c_ld = last ? p.c_ld : kColumns;
+        t.stream = p.stream && last;
+        outer_rows<V, kShape>(t, part > 0 || (in_parts && p.accumulate) ? partial : nullptr, rows);
       }
     }
   finish_blocks<V>(p, p.n);
