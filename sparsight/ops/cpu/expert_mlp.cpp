@@ -77,12 +77,12 @@ class Forward {
   template <class NextTask>
   void run_task(const Task& task, const NextTask& next_task) const {
     ForwardSpace& mine = forward_space();
-    const int64_t at_once = w_.panels ? 1 : chunks_at_once(task);
+    const int64_t step = at_once(task);
     const RowBlocks in = blocks_in(mine.in, shape_.width_blocks(), task.count);
-    const RowBlocks hidden = blocks_in(mine.hidden, at_once, task.count);
+    const RowBlocks hidden = blocks_in(mine.hidden, step, task.count);
     gather(x_, rows_.map.row_token.const_data_ptr<int64_t>(), task, shape_.width, in);
-    for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
-      const int64_t end = std::min(c + at_once, task.chunk_end);
+    for (int64_t c = task.chunk; c < task.chunk_end; c += step) {
+      const int64_t end = std::min(c + step, task.chunk_end);
       hidden_layer(task, c, end, in, hidden);
       for (int64_t part = plan_.part_of(c); part <= plan_.part_of(end - 1); ++part) {
         const int64_t first = std::max(c, plan_.first_chunk(part)), last = std::min(end, plan_.first_chunk(part + 1));
@@ -90,17 +90,23 @@ class Forward {
         if (last < end) {
           down.next = w_.second(task.expert, last);
           down.next_rows = shape_.chunk_columns(last, end - last), down.next_columns = down.next_ld = shape_.width;
-        } else {
-          if (last < task.chunk_end)
-            down.next = w_.first(task.expert, last);
-          else if (const Task* soon = next_task())
-            down.next = w_.first(soon->expert, soon->chunk);
-          down.next_rows = shape_.width, down.next_ld = shape_.hidden;
-          down.next_columns = shape_.chunk_columns(c, end - c);
+        } else if (last < task.chunk_end) {
+          fetch_first(down, task, last);
+        } else if (const Task* soon = next_task()) {
+          fetch_first(down, *soon, soon->chunk);
         }
         kernel_.product(down, panel());
       }
     }
+  }
+
+  int64_t at_once(const Task& task) const { return w_.panels ? 1 : chunks_at_once(task); }
+
+  // What is read after `down`: W1 of a task, from a chunk on.
+  void fetch_first(Product& down, const Task& task, int64_t chunk) const {
+    down.next = w_.first(task.expert, chunk);
+    down.next_rows = shape_.width, down.next_ld = shape_.hidden;
+    down.next_columns = shape_.chunk_columns(chunk, std::min(at_once(task), task.chunk_end - chunk));
   }
 
   // Chunks c .. end of the hidden layer.
