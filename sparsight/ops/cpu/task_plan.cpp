@@ -39,18 +39,20 @@ Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t m
 }
 
 void join_parts(Plan& plan, int64_t threads) {
+  if (plan.parts == 1) return;
   const int64_t blocks = plan.size() / plan.parts;
   const auto busy = [&](int64_t pieces) {
     return blocks * pieces % threads == 0 || blocks * pieces >= kManyTasks * threads;
   };
   int64_t pieces = 1;  // of a block of rows
   while (pieces < plan.parts && !busy(pieces)) ++pieces;
+  const auto first_part = [&](int64_t piece) { return plan.parts * piece / pieces; };
   std::vector<Task> joined;
   for (Task task : plan.tasks) {
     if (task.count <= kMemoryBoundRows) {
       const int64_t piece = (task.part * pieces + plan.parts - 1) / plan.parts;
-      if (plan.parts * piece / pieces != task.part) continue;  // in an earlier part's task
-      task.chunk_end = plan.first_chunk(plan.parts * (piece + 1) / pieces);
+      if (first_part(piece) != task.part) continue;  // in an earlier part's task
+      task.chunk_end = plan.first_chunk(first_part(piece + 1));
     }
     joined.push_back(task);
   }
