@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include <unistd.h>
 
@@ -40,6 +43,18 @@ TEST_F(PoolTest, KeepsNoMoreThanWasInUseAtATime) {
   const int64_t before = resident_megabytes();
   for (int64_t size = 40; size <= 200; size += 10) cpu::empty_from_pool({size, kMegabyte}).fill_(1);
   EXPECT_LE(resident_megabytes() - before, 2 * 200 + 50);
+}
+
+// Room in malloc's heap between blocks still in use, as programs have it that ran for a while.
+TEST_F(PoolTest, GivesReleasedMemoryBackToTheSystemThoughMallocHasRoomForIt) {
+  std::vector<std::unique_ptr<std::byte[]>> heap(5000);
+  for (auto& block : heap) block.reset(new std::byte[64 << 10]);
+  heap.erase(heap.begin(), heap.end() - 1);
+  const int64_t before = resident_megabytes();
+  cpu::empty_from_pool({100 * kMegabyte}).fill_(1);
+  EXPECT_GE(resident_megabytes() - before, 90);
+  cpu::release_pool();
+  EXPECT_LE(resident_megabytes() - before, 10);
 }
 
 }  // namespace sparsight::pool_test

@@ -3,7 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -38,7 +39,7 @@ Pool& pool() {
 void free_oldest(Pool& of, size_t allowed_bytes) {
   size_t freed = 0;
   for (; of.unused_bytes > allowed_bytes; ++freed) {
-    std::free(of.unused[freed].memory);
+    munmap(of.unused[freed].memory, of.unused[freed].bytes);
     of.unused_bytes -= of.unused[freed].bytes;
   }
   of.unused.erase(of.unused.begin(), of.unused.begin() + static_cast<ptrdiff_t>(freed));
@@ -46,9 +47,15 @@ void free_oldest(Pool& of, size_t allowed_bytes) {
 
 void keep_within_bounds(Pool& of) { free_oldest(of, 2 * of.most_used_bytes - of.used_bytes); }
 
+// Mapped, not from malloc, which may keep what is freed: here it goes back to the system. Begins where a page does.
 Block new_block(size_t bytes) {
-  void* const memory = std::aligned_alloc(kPage, bytes);
-  if (!memory) throw std::bad_alloc();
+  void* const mapped = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  auto* const first = static_cast<std::byte*>(mapped);
+  const size_t before = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
+  std::byte* const memory = first + before;
+  if (before) munmap(first, before);
+  munmap(memory + bytes, kPage - before);
 #ifdef MADV_HUGEPAGE
   madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
