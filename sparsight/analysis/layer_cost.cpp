@@ -20,7 +20,7 @@ Cost mlp_cost(const MlpShape& mlp) {
   const Cost first = linear_cost(mlp.width, mlp.hidden, mlp.bias),
              middle = linear_cost(mlp.hidden, mlp.hidden, mlp.bias);
   return copies(first, mlp.gated ? 2 : 1) + copies(middle, mlp.depth - 1) +
-         linear_cost(mlp.hidden, mlp.width, mlp.bias);
+         linear_cost(mlp.hidden, mlp.outputs > 0 ? mlp.outputs : mlp.width, mlp.bias);
 }
 
 Cost router_cost(int64_t width, int64_t experts, int64_t maps) {

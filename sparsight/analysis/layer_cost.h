@@ -36,13 +36,14 @@ Cost norm_cost(int64_t width);
 // the recurrent input, too (Sak et al. 2014).
 Cost lstm_cost(int64_t inputs, int64_t units, int64_t projection = 0);
 
-// A perceptron D -> F -> ... -> F -> D with `depth` hidden layers, per token.
+// A perceptron D -> F -> ... -> F -> O with `depth` hidden layers, per token.
 struct MlpShape {
   int64_t width = 0;   // D
   int64_t hidden = 0;  // F
   int64_t depth = 1;
   bool bias = false;
-  bool gated = false;  // SwiGLU: a second first layer of the same shape
+  bool gated = false;   // SwiGLU: a second first layer of the same shape
+  int64_t outputs = 0;  // O; 0: D
 };
 Cost mlp_cost(const MlpShape& mlp);
 

@@ -2,24 +2,22 @@
 
 #include "sparsight/analysis/component_settings.h"
 #include "sparsight/analysis/moe_cost.h"
-#include "sparsight/analysis/patch_cnn_cost.h"
 #include "sparsight/analysis/vit_cost.h"
 #include "sparsight/analysis/wide_resnet_cost.h"
 #include "sparsight/core/error.h"
 #include "sparsight/models/patch_cnn.h"
 #include "sparsight/models/vit.h"
 #include "sparsight/models/wide_resnet.h"
-#include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/experts/norm_conv_experts.h"
 #include "sparsight/moe/routers/patch_choice.h"
 
 namespace sparsight {
 namespace {
 
-// The patches that each expert takes of the `patches` of an image. Raises UsageError for other routers and experts.
-int64_t patches_taken(const Json& resolved, const char* model, const char* kind, int64_t patches) {
-  if (name_in(resolved, "router") != "patch_choice" || name_in(resolved, "experts") != kind)
-    fail_usage("the cost of ", model, " is counted with router patch_choice and experts ", kind, ", not with router ",
+// The patches that each expert of a wide_resnet takes of the `patches` of an image.
+int64_t patches_taken(const Json& resolved, int64_t patches) {
+  if (name_in(resolved, "router") != "patch_choice" || name_in(resolved, "experts") != "norm_conv")
+    fail_usage("the cost of wide_resnet is counted with router patch_choice and experts norm_conv, not with router ",
                name_in(resolved, "router"), " and experts ", name_in(resolved, "experts"));
   const auto router = settings_in<PatchChoiceOptions>(resolved, "router");
   check_patches(router, /*training=*/true, patches);
@@ -54,29 +52,24 @@ std::vector<PartCost> cost_of_wide_resnet(const Json& resolved, const ImageShape
   const MoeSpec moe = read_moe_spec(resolved);
   if (moe.places(1)[0]) {
     net.patch = patch_side(options, image);
-    net.taken = patches_taken(resolved, "wide_resnet", "norm_conv", net.patches());
+    net.taken = patches_taken(resolved, net.patches());
     const auto experts = settings_in<NormConvExpertsOptions>(resolved, "experts");
     net.experts = moe.options.experts;
     net.kernel = experts.kernel;
     net.gathered = experts.path == "gathered";
+    net.shared = moe.options.shared;
   }
   return wide_resnet_cost(net);
 }
 
 std::vector<PartCost> cost_of_patch_cnn(const Json& resolved, const ImageShape& image) {
   const auto options = settings_in<PatchCnnOptions>(resolved, "model");
-  if (name_in(resolved, "experts") != "conv")
-    fail_usage("the cost of patch_cnn is counted with experts conv, not with experts ", name_in(resolved, "experts"));
   const MoeSpec moe = read_moe_spec(resolved);
-  PatchCnnShape cnn{image.channels, image.height, image.width, head_outputs(image.classes)};
-  cnn.patch = patch_side(options, image);
-  cnn.filters = patch_cnn_filters(moe);
-  cnn.train_output = settings_in<ConvExpertsOptions>(resolved, "experts").output == "trained";
-  if (moe.places(1)[0]) {
-    cnn.experts = moe.options.experts;
-    cnn.taken = patches_taken(resolved, "patch_cnn", "conv", cnn.patches());
-  }
-  return patch_cnn_cost(cnn);
+  const int64_t side = patch_side(options, image), patches = image.height / side * (image.width / side);
+  const MoePlace place{"moe", image.channels * side * side, patch_cnn_filters(moe), head_outputs(image.classes)};
+  if (moe.places(1)[0]) return moe_cost(resolved, place, patches);
+  const Cost filters = expert_cost(resolved, {1, place.width, place.mlp_hidden, place.outputs});
+  return {{"filters", on_units(filters, patches)}};
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace sparsight {
 
 // resolved: with the section [model] and those of read_moe_spec. Counted are
 //   vit          dense or with MoE layers that moe_cost counts
+//   patch_cnn    the same, or without an MoE layer
 //   wide_resnet  dense or with experts "norm_conv", router "patch_choice"
-//   patch_cnn    with experts "conv" whose kernel is the patch, router "patch_choice" or none
 // Raises UsageError for any other, and where the model would for sizes that do not fit.
 std::vector<PartCost> model_cost(const Json& resolved, const ImageShape& image);
 

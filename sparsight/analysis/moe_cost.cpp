@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "sparsight/analysis/component_settings.h"
-#include "sparsight/analysis/vit_cost.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/experts/linear_experts.h"
 #include "sparsight/moe/experts/mlp_experts.h"
 #include "sparsight/moe/experts/swiglu_experts.h"
@@ -152,36 +152,47 @@ RouterUse router_use(const Json& resolved, const Routed& routed) {
              name_in(resolved, "router"));
 }
 
-// Of one expert, per row.
-Cost expert_cost(const Json& resolved, int64_t width, int64_t hidden) {
-  const std::string kind = name_in(resolved, "experts");
-  if (kind == "mlp") {
-    const auto o = settings_in<MlpExpertsOptions>(resolved, "experts");
-    return mlp_cost({.width = width, .hidden = hidden, .depth = o.depth, .bias = o.bias});
-  }
-  if (kind == "swiglu")
-    return mlp_cost({.width = width,
-                     .hidden = hidden,
-                     .bias = settings_in<SwigluExpertsOptions>(resolved, "experts").bias,
-                     .gated = true});
-  if (kind == "linear") return linear_cost(width, width, settings_in<LinearExpertsOptions>(resolved, "experts").bias);
-  fail_usage("the cost of an MoE layer is counted with experts mlp, swiglu and linear, not with experts ", kind);
-}
-
 }  // namespace
 
-Cost moe_cost(const Json& resolved, const MoePlace& place, int64_t tokens) {
+Cost expert_cost(const Json& resolved, const ExpertShape& shape) {
+  const std::string kind = name_in(resolved, "experts");
+  MlpShape mlp{.width = shape.width, .hidden = shape.hidden, .outputs = shape.outputs};
+  if (kind == "mlp") {
+    const auto o = settings_in<MlpExpertsOptions>(resolved, "experts");
+    mlp.depth = o.depth, mlp.bias = o.bias;
+    return mlp_cost(mlp);
+  }
+  if (kind == "swiglu") {
+    mlp.bias = settings_in<SwigluExpertsOptions>(resolved, "experts").bias, mlp.gated = true;
+    return mlp_cost(mlp);
+  }
+  if (kind == "linear")
+    return linear_cost(shape.width, shape.output_width(), settings_in<LinearExpertsOptions>(resolved, "experts").bias);
+  if (kind == "conv") {
+    const auto o = settings_in<ConvExpertsOptions>(resolved, "experts");
+    const PatchShape patch = square_patch(o.channels, shape.width);
+    const PatchKernel kernel = o.kernel_for(patch);
+    const Cost filters =
+        on_units(conv_cost({patch.channels, shape.hidden, kernel.side, o.bias}), kernel_places(patch, kernel));
+    return o.output == "trained" ? filters + linear_cost(shape.hidden, shape.output_width(), false) : filters;
+  }
+  fail_usage("the cost of an MoE layer is counted with experts mlp, swiglu, linear and conv, not with experts ", kind);
+}
+
+std::vector<PartCost> moe_cost(const Json& resolved, const MoePlace& place, int64_t tokens) {
   const MoeSpec spec = read_moe_spec(resolved);
   const MoeOptions& moe = spec.options;
   const RouterUse use = router_use(resolved, {place.width, moe.experts, tokens});
   spec.make_router({place.width, moe.experts});  // says where its settings do not fit
-  const Cost shared = expert_cost(resolved, place.width, moe.shared_hidden_for(place.mlp_hidden));
-  return moe_layer_cost({.router = use.router,
-                         .expert = expert_cost(resolved, place.width, moe.hidden_for(place.mlp_hidden)),
-                         .experts = moe.experts,
-                         .chosen = use.rows,
-                         .shared_expert = on_units(shared, tokens),
-                         .shared = moe.shared});
+  const auto expert = [&](int64_t hidden) { return expert_cost(resolved, {1, place.width, hidden, place.outputs}); };
+  std::vector<PartCost> parts{
+      {place.path + ".router", use.router},
+      {place.path + ".experts", experts_cost(expert(moe.hidden_for(place.mlp_hidden)), moe.experts, use.rows)}};
+  if (moe.shared > 0) {
+    const Cost shared = on_units(expert(moe.shared_hidden_for(place.mlp_hidden)), tokens);
+    parts.push_back({place.path + ".shared", copies(shared, moe.shared)});
+  }
+  return parts;
 }
 
 }  // namespace sparsight

@@ -3,14 +3,22 @@
 // assignment that the router makes, before capacity. Letters: moe/axes.md.
 #pragma once
 
-#include "sparsight/analysis/layer_cost.h"
+#include <vector>
+
+#include "sparsight/analysis/part_cost.h"
 #include "sparsight/core/options.h"
 #include "sparsight/moe/moe_layer.h"
 
 namespace sparsight {
 
-// resolved: with the sections of read_moe_spec. tokens: of an image, S. Counted are the routers of moe/register_moe.h
-// and experts "mlp", "swiglu" and "linear". Raises UsageError for others, and where the router does not fit the layer.
-Cost moe_cost(const Json& resolved, const MoePlace& place, int64_t tokens);
+// One expert, per row; `shape.experts` is of no account. Counted are experts "mlp", "swiglu", "linear" and "conv";
+// fixed output weights are neither parameters nor multiply-adds. Raises UsageError for others, and where the shape does
+// not fit them.
+Cost expert_cost(const Json& resolved, const ExpertShape& shape);
+
+// The parts "<path>.router", ".experts" and, if there are any, ".shared". resolved: with the sections of read_moe_spec.
+// tokens: of an image, S. Counted are the routers of moe/register_moe.h and the experts above. Raises UsageError for
+// others, and where the router does not fit the layer.
+std::vector<PartCost> moe_cost(const Json& resolved, const MoePlace& place, int64_t tokens);
 
 }  // namespace sparsight

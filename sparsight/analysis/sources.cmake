@@ -6,7 +6,6 @@ light_sources(
   analysis/layer_cost.cpp
   analysis/patch_routing_report.cpp
   analysis/part_cost.cpp
-  analysis/patch_cnn_cost.cpp
   analysis/patch_tint.cpp
   analysis/routing_accumulator.cpp
   analysis/vit_cost.cpp

@@ -13,11 +13,6 @@ Cost attention_cost(int64_t tokens, int64_t width, bool qkv_bias) {
 
 }  // namespace
 
-Cost moe_layer_cost(const MoeLayerShape& layer) {
-  return layer.router + experts_cost(layer.expert, layer.experts, layer.chosen) +
-         copies(layer.shared_expert, layer.shared);
-}
-
 std::vector<PartCost> vit_cost(const VitShape& vit) {
   const int64_t width = vit.tokens_width, tokens = vit.tokens();
   const Cost mlp = mlp_cost({.width = width, .hidden = vit.mlp_hidden, .bias = true});
@@ -32,7 +27,10 @@ std::vector<PartCost> vit_cost(const VitShape& vit) {
     parts.push_back({block + ".norm1", norm_cost(width)});
     parts.push_back({block + ".attn", attention_cost(tokens, width, vit.qkv_bias)});
     parts.push_back({block + ".norm2", norm_cost(width)});
-    parts.push_back({block + ".mlp", moe == vit.moe_blocks.end() ? on_units(mlp, tokens) : moe->second});
+    if (moe == vit.moe_blocks.end())
+      parts.push_back({block + ".mlp", on_units(mlp, tokens)});
+    else
+      parts.insert(parts.end(), moe->second.begin(), moe->second.end());
   }
   parts.push_back({vit.class_token ? "norm" : "fc_norm", norm_cost(width)});
   parts.push_back({"head", linear_cost(width, vit.classes, true)});

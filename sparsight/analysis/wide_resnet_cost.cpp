@@ -43,9 +43,12 @@ class Parts {
 void add_experts(Parts& parts, const WideResnetShape& net, const std::string& name) {
   const int64_t places = net.patch * net.patch, channels = parts.channels();
   parts.add(name + ".router", on_units(router_cost(channels * places, net.experts), net.patches()));
-  const Cost place = conv_cost({channels, channels / net.experts, net.kernel, true});
-  const Cost expert = on_units(place, net.gathered ? net.taken * places : parts.places()) + norm_cost(channels);
-  parts.add(name + ".experts", copies(expert, net.experts));
+  const auto add_sharing = [&](const std::string& part, int64_t experts, int64_t seen) {  // share out the channels
+    const Cost place = conv_cost({channels, channels / experts, net.kernel, true});
+    parts.add(name + part, copies(on_units(place, seen) + norm_cost(channels), experts));
+  };
+  add_sharing(".experts", net.experts, net.gathered ? net.taken * places : parts.places());
+  if (net.shared > 0) add_sharing(".shared", net.shared, parts.places());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ struct WideResnetShape {
   int64_t patch = 4;      // side of the patches
   int64_t kernel = 3;     // of the experts
   bool gathered = false;  // only patches that were taken are convolved; else the whole map for each expert
+  int64_t shared = 0;     // experts that see every patch
 
   int64_t patches() const { return (height + 3) / 4 / patch * ((width + 3) / 4 / patch); }  // of the last map
 };

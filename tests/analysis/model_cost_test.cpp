@@ -76,6 +76,39 @@ TEST(ModelCost, EveryConfigurationOfAVitAgreesWithTheModelBuilt) {
   EXPECT_GE(counted, 5);
 }
 
+TEST(ModelCost, P26_TheTwoLayerNetworksCostWhatTheSpecificationSays) {
+  const auto cost = [](const std::vector<std::string>& settings) {
+    return model_cost(resolved("pmoe/joint_mnist.toml", settings), kDigits);
+  };
+  const auto expect = [](const PartCost& part, const std::string& name, int64_t parameters, int64_t multiply_adds) {
+    EXPECT_EQ(part.part, name);
+    EXPECT_EQ(part.cost.parameters, parameters) << name;
+    EXPECT_EQ(part.cost.multiply_adds, multiply_adds) << name;
+  };
+  expect(cost({"moe.blocks=[]"}).at(0), "filters", 31360, 501760);
+  const auto separate = cost({"moe.experts=2", "router.patches=2"}), joint = cost({});
+  expect(separate.at(0), "moe.router", 1568, 25088);
+  expect(separate.at(1), "moe.experts", 31360, 62720);
+  expect(joint.at(0), "moe.router", 6272, 100352);
+  expect(joint.at(1), "moe.experts", 31360, 188160);
+}
+
+TEST(ModelCost, NetworksOnPatchesAgreeWithTheModelBuilt) {
+  for (const std::vector<std::string>& settings :
+       {std::vector<std::string>{"moe.shared=2"},
+        {"moe.shared=1", "moe.shared_hidden=3", "experts.bias=true"},
+        {"experts.channels=1", "experts.kernel=5", "experts.stride=2", "experts.output=trained"},
+        {"moe.blocks=[]", "experts.bias=true", "experts.channels=1", "experts.kernel=3", "experts.padding=1"}}) {
+    const Json config = resolved("pmoe/joint_mnist.toml", settings);
+    EXPECT_EQ(total(model_cost(config, kDigits)).parameters, parameters_built(config, kDigits)) << settings[0];
+  }
+  Config config = Config::from_text("", "");
+  for (const char* setting : {"model.name=patch_cnn", "moe.blocks=[0]", "experts.depth=2", "router.name=cosine"})
+    config.set(setting);
+  const Json all = resolve(config, config_sections());
+  EXPECT_EQ(total(model_cost(all, kDigits)).parameters, parameters_built(all, kDigits));
+}
+
 // 65 tokens of width 64, MLPs of 128. Each of 4 blocks: 65 * 4 * 64² + 2 * 65² * 64 products of attention, 16,640
 // parameters of it and 256 of norms. 2 MLPs of 16,384 products a token and 16,576 parameters, 2 MoE layers of 64 * 8
 // and two such MLPs a token, eight in all.

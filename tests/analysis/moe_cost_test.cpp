@@ -20,7 +20,7 @@ Json settings_with(const Json& router, const std::string& experts = "mlp", int64
           {"router", router}};
 }
 
-Cost cost_of(const Json& settings) { return moe_cost(settings, {"moe", kWidth, 32}, kTokens); }
+Cost cost_of(const Json& settings) { return total(moe_cost(settings, {"moe", kWidth, 32}, kTokens)); }
 
 // Of an image. A hidden unit more is 2 D products more in each row.
 int64_t rows_counted(const Json& router) {
@@ -102,11 +102,30 @@ TEST(MoeCost, CountsSharedExperts) {
   EXPECT_EQ(with.parameters - without.parameters, 2 * 93);
 }
 
+// Rows of 8 numbers are 2 channels of 2x2; with a zero around them a kernel of 2x2 fits in 3 * 3 places, with 2 * 4
+// products for each of 5 filters. An output map of 5 * 8, or of 5 * 3.
+TEST(MoeCost, CountsExpertsThatAreSmallCnns) {
+  Json settings = settings_with({{"name", "softmax_topk"}}, "conv", 5);
+  settings["experts"].update({{"channels", 2}, {"kernel", 2}, {"padding", 1}});
+  const auto one = [&](int64_t outputs = 0) { return expert_cost(settings, {1, kWidth, 5, outputs}); };
+  EXPECT_EQ(one().multiply_adds, 9 * 8 * 5 + 5 * 8);
+  EXPECT_EQ(one().parameters, 8 * 5 + 5 * 8);
+  EXPECT_EQ(one(3).parameters, 8 * 5 + 5 * 3);
+  EXPECT_EQ(cost_of(settings).parameters, kWidth * kExperts + kExperts * one().parameters);
+  settings["experts"]["bias"] = true;
+  EXPECT_EQ(one().parameters, 8 * 5 + 5 + 5 * 8);
+  settings["experts"]["output"] = "signs";
+  EXPECT_EQ(one().multiply_adds, 9 * 8 * 5);
+  settings["experts"]["stride"] = 2;
+  EXPECT_EQ(one().multiply_adds, 4 * 8 * 5);
+}
+
 TEST(MoeCost, SaysWhatItDoesNotCount) {
-  EXPECT_EQ(testing::message_of<UsageError>([] {
-              cost_of(settings_with({{"name", "softmax_topk"}}, "conv"));
-            }),
-            "the cost of an MoE layer is counted with experts mlp, swiglu and linear, not with experts conv");
+  EXPECT_EQ(
+      testing::message_of<UsageError>([] {
+        cost_of(settings_with({{"name", "softmax_topk"}}, "norm_conv"));
+      }),
+      "the cost of an MoE layer is counted with experts mlp, swiglu, linear and conv, not with experts norm_conv");
   const std::string message = testing::message_of<UsageError>([] { cost_of(settings_with({{"name", "own"}})); });
   EXPECT_TRUE(message.starts_with("the cost of an MoE layer is counted with the routers softmax_topk, ")) << message;
   EXPECT_TRUE(message.ends_with("; not with router own")) << message;

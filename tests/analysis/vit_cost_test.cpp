@@ -33,10 +33,7 @@ TEST(VitCost, AgreesWithThePublishedSizes) {
 TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
   const auto model = models().make("vit", {{"width", 8}, {"depth", 2}, {"heads", 2}, {"patch", 4}}, "model",
                                    ModelContext{{1, 16, 12, 5}, default_moe_spec({1})});
-  const Cost moe = moe_layer_cost({.router = router_cost(8, 8),
-                                   .expert = mlp_cost({.width = 8, .hidden = 32, .bias = true}),
-                                   .experts = 8,
-                                   .chosen = 2});
+  const Cost expert = mlp_cost({.width = 8, .hidden = 32, .bias = true});
   const VitShape shape{.channels = 1,
                        .height = 16,
                        .width = 12,
@@ -45,16 +42,18 @@ TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
                        .depth = 2,
                        .mlp_hidden = 32,
                        .patch = 4,
-                       .moe_blocks = {{1, on_units(moe, 13)}}};
+                       .moe_blocks = {{1,
+                                       {{"blocks.1.mlp.router", on_units(router_cost(8, 8), 13)},
+                                        {"blocks.1.mlp.experts", on_units(experts_cost(expert, 8, 2), 13)}}}}};
   const std::vector<PartCost> parts = vit_cost(shape);
   int64_t all = 0;
   for (const PartCost& part : parts) EXPECT_EQ(part.cost.parameters, parameters_of(*model, part.part)) << part.part;
   for (const auto& [name, tensor] : named_weights(*model)) all += tensor.numel();
   EXPECT_EQ(total(parts).parameters, all);
-  // 13 tokens; of the MoE layer each pays a router of 8 * 8 and two experts of 2 * 8 * 32 products.
+  // 13 tokens; each pays for two experts of 2 * 8 * 32 products.
   for (const PartCost& part : parts)
-    if (part.part == "blocks.1.mlp") {
-      EXPECT_EQ(part.cost.multiply_adds, 13 * (8 * 8 + 2 * 2 * 8 * 32));
+    if (part.part == "blocks.1.mlp.experts") {
+      EXPECT_EQ(part.cost.multiply_adds, 13 * 2 * 2 * 8 * 32);
     }
 }
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsight/analysis/patch_cnn_cost.h"
-
 namespace sparsight::wide_resnet_cost_test {
 
 void expect_cost(const std::vector<PartCost>& parts, int64_t parameters, int64_t multiply_adds) {
@@ -81,18 +79,13 @@ TEST(WideResnetCost, P26_NamesTheShapesOfTheMaps) {
   EXPECT_EQ(shape(routed, "groups.2.0.shortcut"), "none");
 }
 
-TEST(PatchCnnCost, CountsTheTwoLayerNetworks) {
-  expect_cost(patch_cnn_cost({}), 31360, 501760);
-  const auto separate = patch_cnn_cost({.experts = 2, .filters = 20, .taken = 2});
-  EXPECT_EQ(part(separate, "moe.experts").parameters, 31360);
-  EXPECT_EQ(part(separate, "moe.experts").multiply_adds, 62720);
-  EXPECT_EQ(part(separate, "moe.router").parameters, 1568);
-  EXPECT_EQ(part(separate, "moe.router").multiply_adds, 25088);
-  const auto joint = patch_cnn_cost({.experts = 8, .filters = 5, .taken = 6});
-  EXPECT_EQ(part(joint, "moe.experts").parameters, 31360);
-  EXPECT_EQ(part(joint, "moe.experts").multiply_adds, 188160);
-  EXPECT_EQ(part(joint, "moe.router").parameters, 6272);
-  EXPECT_EQ(part(joint, "moe.router").multiply_adds, 100352);
+// Two shared experts of 3 x 3 convolutions from 640 channels to 320, on 16 x 16 places; and their batch norms.
+TEST(WideResnetCost, CountsSharedExperts) {
+  WideResnetShape net = celeba(1, true);
+  net.shared = 2;
+  const Cost shared = part(wide_resnet_cost(net), "groups.2.0.moe.shared");
+  EXPECT_EQ(shared.multiply_adds, 2 * 256 * 9 * 640 * 320);
+  EXPECT_EQ(shared.parameters, 2 * (9 * 640 * 320 + 320 + 2 * 640));
 }
 
 }  // namespace sparsight::wide_resnet_cost_test

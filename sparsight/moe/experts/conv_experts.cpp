@@ -4,18 +4,6 @@
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
-namespace {
-
-PatchKernel kernel_for(const ConvExpertsOptions& options, const PatchShape& patch) {
-  const PatchKernel kernel{options.kernel == 0 ? patch.height : options.kernel, options.padding, options.stride};
-  if (kernel.side > patch.height + 2 * kernel.padding)
-    fail_usage("[experts] kernel = ", kernel.side, " is larger than the patch of ", patch.height, "x", patch.width,
-               " with padding = ", kernel.padding, "; lower kernel or raise padding");
-  return kernel;
-}
-
-}  // namespace
-
 void ConvExpertsOptions::declare(OptionSet& set) {
   set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
   set.integer("kernel", &kernel, {0, 1024}, "side of the convolution's kernel; 0: that of the patch");
@@ -30,11 +18,19 @@ void ConvExpertsOptions::declare(OptionSet& set) {
   KindOptions::declare(set);
 }
 
+PatchKernel ConvExpertsOptions::kernel_for(const PatchShape& patch) const {
+  const PatchKernel fitting{kernel == 0 ? patch.height : kernel, padding, stride};
+  if (fitting.side > patch.height + 2 * padding)
+    fail_usage("[experts] kernel = ", fitting.side, " is larger than the patch of ", patch.height, "x", patch.width,
+               " with padding = ", padding, "; lower kernel or raise padding");
+  return fitting;
+}
+
 ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape)
     : Experts(options.recompute),
       options_(options),
       patch_(square_patch(options.channels, shape.width)),
-      kernel_(kernel_for(options, patch_)),
+      kernel_(options.kernel_for(patch_)),
       activation_(parse_activation(options.activation)) {
   const int64_t taps = patch_.channels * kernel_.side * kernel_.side;
   w1 = register_parameter("w1", parameter_zeros({shape.experts, taps, shape.hidden}));

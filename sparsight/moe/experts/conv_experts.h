@@ -22,6 +22,8 @@ struct ConvExpertsOptions : KindOptions {
   std::string output = "trained";
   double init_std = kVitStd;
   void declare(OptionSet& set);
+  // Raises UsageError where the kernel does not fit the patch.
+  PatchKernel kernel_for(const PatchShape& patch) const;
 };
 
 // A row is a square patch: channels x side x side, flattened channel by channel.
