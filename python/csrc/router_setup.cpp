@@ -41,11 +41,15 @@ std::vector<std::string> draws_of(const std::string& router) {
 }
 
 // Placeholders of the holders while no call is on.
-void release(const at::Tensor& holder) { holder.set_data(at::empty({0}, holder.options().requires_grad(false))); }
+void release(const at::Tensor& holder) {
+  const c10::InferenceMode outlives_the_call(false);
+  holder.set_data(at::empty({0}, holder.options().requires_grad(false)));
+}
 
 }  // namespace
 
 RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
+  const c10::InferenceMode outlives_the_call(false);
   const Json settings = Json::parse(config);
   experts = settings.at("experts").get<int64_t>();
   prefix = settings.value("prefix", int64_t{0});
