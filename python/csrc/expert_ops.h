@@ -5,24 +5,35 @@
 #include <string_view>
 #include <tuple>
 
-#include <ATen/core/Tensor.h>
+#include "sparsight/ops/expert_mlp.h"
 
 namespace sparsight::python {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-// What all of them are given.
-struct MoeMlpCall {
+struct Assignments {
   const at::Tensor& tokens;     // [N,D]
   const at::Tensor& expert;     // [N,K], or [A] with `token`; int64, -1 for none
   const at::Tensor& gate;       // like `expert`
+  const OptionalTensor& token;  // [A] int64
+  const OptionalTensor& kept;   // like `expert`, bool
+};
+
+struct AssignedRows {
+  ExpertRows rows;
+  at::Tensor order;  // [R]: the assignment of each row
+};
+
+// Raises Error for assignments that do not fit each other, or so many experts.
+AssignedRows assigned_rows(const Assignments& given, int64_t experts);
+
+struct MoeMlpCall {
+  Assignments assignments;
   const at::Tensor& w1;         // [E,D,F]
   const OptionalTensor& b1;     // [E,F]
   const at::Tensor& w2;         // [E,F,D]
   const OptionalTensor& b2;     // [E,D]
   std::string_view activation;  // a name of activation_names()
-  const OptionalTensor& token;  // [A] int64
-  const OptionalTensor& kept;   // like `expert`, bool
 };
 
 // Returns the sum over each token's kept assignments of gate * expert(token), [N,D], and, with `keep`, the hidden layer

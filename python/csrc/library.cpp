@@ -1,6 +1,7 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
-// sparsight/_library.py. What they compute is said in routing_calls.h, expert_ops.h and router_setup.h.
+// sparsight/_library.py. What they compute is said in routing_calls.h, expert_ops.h, held_ops.h and router_setup.h.
 #include "python/csrc/expert_ops.h"
+#include "python/csrc/held_ops.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/router_setup.h"
 
@@ -22,7 +23,7 @@ Kept mlp_forward(const Tensor& tokens, const Tensor& expert, const Tensor& gate,
                  const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2, Text activation,
                  const OptionalTensor& token, const OptionalTensor& kept, bool keep) {
   return with_python_errors([&] {
-    return moe_mlp_forward({tokens, expert, gate, w1, b1, w2, b2, activation, token, kept}, keep);
+    return moe_mlp_forward({{tokens, expert, gate, token, kept}, w1, b1, w2, b2, activation}, keep);
   });
 }
 
@@ -31,8 +32,8 @@ Gradients mlp_backward(const Tensor& grad, const Tensor& tokens, const Tensor& e
                        Text activation, const OptionalTensor& token, const OptionalTensor& kept, const Tensor& before,
                        bool need_tokens, bool need_gate, bool need_weights) {
   return with_python_errors([&] {
-    return moe_mlp_backward(grad, {tokens, expert, gate, w1, b1, w2, b2, activation, token, kept}, before, need_tokens,
-                            need_gate, need_weights);
+    return moe_mlp_backward(grad, {{tokens, expert, gate, token, kept}, w1, b1, w2, b2, activation}, before,
+                            need_tokens, need_gate, need_weights);
   });
 }
 
@@ -101,6 +102,28 @@ Tensor mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const
 
 // ---- what has no derivative
 
+std::tuple<std::vector<Tensor>, std::string> hold(const Tensor& w1, const OptionalTensor& b1, const Tensor& w2,
+                                                  const OptionalTensor& b2, Text type) {
+  return with_python_errors([&] { return hold_moe_mlp(w1, b1, w2, b2, type); });
+}
+
+Tensor held_mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList held, Text type, Text order,
+                int64_t hidden, Text activation, const OptionalTensor& token, const OptionalTensor& kept) {
+  return with_python_errors([&] {
+    return held_moe_mlp({tokens, expert, gate, token, kept}, {held, type, order, hidden}, activation);
+  });
+}
+
+Tensor held_mlp_autograd(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList held, Text type,
+                         Text order, int64_t hidden, Text activation, const OptionalTensor& token,
+                         const OptionalTensor& kept) {
+  if (needs_graph({tokens, gate}))
+    fail("held experts have no gradients; call them under torch.no_grad() or torch.inference_mode()");
+  static const auto op = operator_of<decltype(held_mlp)>("sparsight::held_moe_mlp");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return op.call(tokens, expert, gate, held, type, order, hidden, activation, token, kept);
+}
+
 std::string describe(Text config, int64_t dim) {
   return with_python_errors([&] { return describe_router(std::string(config), dim); });
 }
@@ -146,6 +169,10 @@ TORCH_LIBRARY(sparsight, m) {
       "Tensor? b2, str activation, Tensor? token, Tensor? kept, Tensor before, bool need_tokens, bool need_gate, "
       "bool need_weights=True) -> "
       "(Tensor tokens, Tensor gate, Tensor w1, Tensor b1, Tensor w2, Tensor b2)");
+  m.def("hold_moe_mlp(Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str type) -> (Tensor[] held, str order)");
+  m.def(
+      "held_moe_mlp(Tensor tokens, Tensor expert, Tensor gate, Tensor[] held, str type, str order, int hidden, "
+      "str activation=\"gelu\", Tensor? token=None, Tensor? kept=None) -> Tensor");
   m.def(
       "router_after_step(str config, int dim, Tensor[] weights, Tensor[] scores, Tensor[] chosen_count, "
       "Tensor[] valid, Tensor[] group_scores, Tensor[] group_count) -> Tensor[]");
@@ -163,6 +190,8 @@ void add_kernels(torch::Library& m) {
   m.impl("moe_mlp", &mlp);
   m.impl("moe_mlp_forward", &mlp_forward);
   m.impl("moe_mlp_backward", &mlp_backward);
+  m.impl("hold_moe_mlp", &hold);
+  m.impl("held_moe_mlp", &held_mlp);
   m.impl("router_after_step", &after_step);
 }
 
@@ -173,6 +202,7 @@ TORCH_LIBRARY_IMPL(sparsight, CUDA, m) { add_kernels(m); }
 TORCH_LIBRARY_IMPL(sparsight, Autograd, m) {
   add_routing_derivatives(m);
   m.impl("moe_mlp", &mlp_autograd);
+  m.impl("held_moe_mlp", &held_mlp_autograd);
 }
 
 }  // namespace sparsight::python

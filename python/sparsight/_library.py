@@ -96,6 +96,11 @@ def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, befor
     return like(tokens, need_tokens), like(gate) if need_gate else no_gate, *weights
 
 
+@torch.library.register_fake("sparsight::held_moe_mlp")
+def _(tokens, expert, gate, held, type, order, hidden, activation="gelu", token=None, kept=None):
+    return tokens.new_empty(tokens.shape)
+
+
 @torch.library.register_fake("sparsight::router_after_step")
 def _(config, dim, weights, scores, chosen_count, valid, group_scores, group_count):
     return [w.new_empty(w.shape) for w in weights]

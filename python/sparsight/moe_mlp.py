@@ -111,8 +111,7 @@ class MoEMLP(nn.Module):
         else:
             if valid is not None:  # what lies in padding may be NaN
                 tokens = tokens.masked_fill(~valid.reshape(-1, 1), 0)
-            y = moe_mlp(tokens, routing.expert, routing.gate, weights.w1, weights.b1, weights.w2, weights.b2,
-                        self.activation, token=routing.token, kept=routing.kept)
+            y = weights(tokens, routing.expert, routing.gate, self.activation, token=routing.token, kept=routing.kept)
         y = y.reshape(x.shape).to(x.dtype)
         return (y, routing) if return_routing else y
 
@@ -127,9 +126,32 @@ class MoEMLP(nn.Module):
         expert = (torch.arange(places, device=tokens.device) // each).repeat(images).unsqueeze(1)
         with _without_autocast(tokens.device.type):  # in the weights' type, as with every other router
             slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
-            out = moe_mlp(slots.reshape(-1, width), expert, torch.ones_like(expert, dtype=tokens.dtype), weights.w1,
-                          weights.b1, weights.w2, weights.b2, self.activation)
+            out = weights(slots.reshape(-1, width), expert, torch.ones_like(expert, dtype=tokens.dtype), self.activation)
             return routing.combine.to(tokens.dtype) @ out.view(images, places, width)
+
+    def hold(self, type="fp32"):
+        """Packs the experts' weights for inference, as fast as few tokens are computed. Until `release()` the layer answers
+        without gradients only, under `torch.no_grad()` or `torch.inference_mode()`.
+
+        The weights stay as they are, so this takes memory beside them: 8 D F bytes an expert as fp32, half and a quarter of
+        it as bf16 and int8. Loading a state or moving the layer releases them; copies of the layer are not held.
+
+        Args:
+            type: "fp32" (the same bits as without), "bf16", or "int8" with a scale for each output channel.
+
+        Returns:
+            The layer.
+
+        Raises:
+            ValueError: unknown type. RuntimeError: weights of another type than fp32.
+        """
+        self.experts.hold(type)
+        return self
+
+    def release(self):
+        """The opposite of `hold()`. Returns the layer."""
+        self.experts.release()
+        return self
 
     def after_step(self, *routings):
         """After the optimiser's step, with the routings of its batches: see `sparsight.Router.after_step`."""
@@ -141,7 +163,7 @@ def _without_autocast(device_type):
 
 
 class _Experts(nn.Module):
-    """The stacked weights of E perceptrons."""
+    """The stacked weights of E perceptrons, and their packed copy where they are held."""
 
     def __init__(self, dim, hidden, experts, bias):
         super().__init__()
@@ -149,6 +171,7 @@ class _Experts(nn.Module):
         self.w2 = nn.Parameter(torch.empty(experts, hidden, dim))
         self.b1 = nn.Parameter(torch.empty(experts, hidden)) if bias else None
         self.b2 = nn.Parameter(torch.empty(experts, dim)) if bias else None
+        self.release()
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -156,6 +179,38 @@ class _Experts(nn.Module):
         for name, parameter in self.named_parameters():
             nn.init.normal_(parameter, std=0.02) if name.startswith("w") else nn.init.zeros_(parameter)
 
+    def forward(self, tokens, expert, gate, activation, token=None, kept=None):
+        if self._held is None:
+            return moe_mlp(tokens, expert, gate, self.w1, self.b1, self.w2, self.b2, activation, token=token, kept=kept)
+        if torch.is_grad_enabled() and any(x.requires_grad for x in (tokens, gate, *self.parameters())):
+            raise RuntimeError("the experts are held for inference and have no gradients: call the layer under "
+                               "torch.no_grad() or torch.inference_mode(), or release() it")
+        if not torch.compiler.is_compiling() and self._versions() != self._held_versions:
+            raise RuntimeError("the experts' weights have changed since hold(): call hold() again, or release()")
+        return ops.held_moe_mlp(tokens, expert, gate, *self._held, self.w1.shape[2], activation, token, kept)
+
+    def hold(self, type):
+        tensors, order = ops.hold_moe_mlp(self.w1, self.b1, self.w2, self.b2, type)
+        self._held, self._held_versions = (tensors, type, order), self._versions()
+
+    def release(self):
+        self._held = self._held_versions = None
+
+    def _versions(self):
+        return [None if p.is_inference() else p._version for p in self.parameters()]
+
+    def __getstate__(self):  # of copies and of what is saved: the order of held weights is that of a machine
+        return {**super().__getstate__(), "_held": None, "_held_versions": None}
+
+    def _apply(self, *args, **options):  # to another device or type
+        self.release()
+        return super()._apply(*args, **options)
+
+    def _load_from_state_dict(self, *args, **options):
+        self.release()
+        return super()._load_from_state_dict(*args, **options)
+
     def extra_repr(self):
         experts, dim, hidden = self.w1.shape
-        return f"experts={experts}, dim={dim}, hidden={hidden}, bias={self.b1 is not None}"
+        held = f", held={self._held[1]!r}" if self._held else ""
+        return f"experts={experts}, dim={dim}, hidden={hidden}, bias={self.b1 is not None}{held}"

@@ -30,6 +30,17 @@ at::Tensor own_bias(const at::Tensor& bias) {
   return bias.defined() ? bias.detach().clone(at::MemoryFormat::Contiguous) : bias;
 }
 
+at::ScalarType stored_type(WeightType type) {
+  return type == WeightType::fp32 ? at::kFloat : type == WeightType::bf16 ? at::kBFloat16 : at::kChar;
+}
+
+// of: says which tensor it is
+void check_part(const char* of, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes) {
+  if (!part.defined() || part.scalar_type() != type || part.sizes() != sizes || !part.is_contiguous())
+    fail("held experts need ", of, " of ", type, " ", sizes, ", got ", part.scalar_type(), " ",
+         part.defined() ? part.sizes() : at::IntArrayRef());
+}
+
 cpu::HeldLayout layout_of(const HeldExperts& held) {
   return (held.order == HeldOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(held.type, held.width, held.hidden);
 }
@@ -76,6 +87,11 @@ const std::vector<std::string>& weight_type_names() {
   return names;
 }
 
+const std::vector<std::string>& held_order_names() {
+  static const std::vector<std::string> names{"plain", "panels", "tiles"};
+  return names;
+}
+
 WeightType parse_weight_type(const std::string& name) {
   return static_cast<WeightType>(position_of(name, weight_type_names(), "type to hold experts in"));
 }
@@ -96,12 +112,35 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, WeightType type) {
     held.weights.w1 = to_int8(w.w1, held.scale1);
     held.weights.w2 = to_int8(w.w2, held.scale2);
   } else {
-    const at::ScalarType stored = type == WeightType::bf16 ? at::kBFloat16 : at::kFloat;
-    held.weights.w1 = w.w1.detach().to(stored).contiguous();
-    held.weights.w2 = w.w2.detach().to(stored).contiguous();
+    held.weights.w1 = w.w1.detach().to(stored_type(type)).contiguous();
+    held.weights.w2 = w.w2.detach().to(stored_type(type)).contiguous();
   }
   pack(held, best_order(held));
   return held;
+}
+
+void check_held(const HeldExperts& held) {
+  const int64_t experts = held.experts, width = held.width, hidden = held.hidden;
+  constexpr int64_t kMost = int64_t{1} << 20;  // keeps the sizes below from overflowing
+  for (const int64_t size : {experts, width, hidden})
+    if (size < 1 || size > kMost)
+      fail("held experts need 1 to ", kMost, " experts, width and hidden width, got ", experts, ", ", width, " and ",
+           hidden);
+  if (held.order == HeldOrder::tiles && (held.type == WeightType::fp32 || !cpu::fits_tiles(width)))
+    fail("experts of width ", width, " are not held as ", weight_type_names()[static_cast<size_t>(held.type)],
+         " in tiles");
+  if (held.order == HeldOrder::plain) {
+    check_part("w1", held.weights.w1, stored_type(held.type), {experts, width, hidden});
+    check_part("w2", held.weights.w2, stored_type(held.type), {experts, hidden, width});
+  } else {
+    check_part("packed weights", held.packed, at::kByte, {experts, layout_of(held).expert_bytes()});
+  }
+  if (held.type == WeightType::int8) {
+    check_part("scale1", held.scale1, at::kFloat, {experts, hidden});
+    check_part("scale2", held.scale2, at::kFloat, {experts, width});
+  }
+  if (held.weights.b1.defined()) check_part("b1", held.weights.b1, at::kFloat, {experts, hidden});
+  if (held.weights.b2.defined()) check_part("b2", held.weights.b2, at::kFloat, {experts, width});
 }
 
 ExpertMlpWeights released_experts(const HeldExperts& held) {

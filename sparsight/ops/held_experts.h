@@ -17,6 +17,9 @@ namespace sparsight {
 const std::vector<std::string>& weight_type_names();
 WeightType parse_weight_type(const std::string& name);  // raises UsageError for an unknown name
 
+// The names of HeldOrder, in its order.
+const std::vector<std::string>& held_order_names();
+
 enum class HeldOrder {
   plain,   // as they came
   panels,  // of columns, for vectors
@@ -40,6 +43,8 @@ struct HeldExperts {
 // plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere. Held experts compute at every other
 // level too, but tiles are turned into panels in each call there.
 HeldExperts hold_experts(const ExpertMlpWeights& weights, WeightType type);
+// Raises Error where `held` is not what hold_experts could have returned: for held experts that come from elsewhere.
+void check_held(const HeldExperts& held);
 // The fp32 weights that `held` stands for.
 ExpertMlpWeights released_experts(const HeldExperts& held);
 

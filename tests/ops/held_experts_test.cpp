@@ -263,4 +263,33 @@ TEST(HeldExperts, WrongArgumentsAreRefused) {
   EXPECT_THROW(held_experts(c.tokens.narrow(0, 0, 29), c.rows, held, Activation::gelu), Error);
 }
 
+TEST(HeldExperts, WhatComesFromElsewhereIsChecked) {
+  const Case c = random_case({30, 3, 2, 24, 50}, 10);
+  at_each_level([&](const std::string& level) {
+    for (const WeightType type : kTypes) {
+      const HeldExperts held = hold_experts(c.weights, type);
+      check_held(held);
+      const auto refuses = [&](const char* what, const auto& spoil) {
+        HeldExperts other = held;
+        spoil(other);
+        EXPECT_THROW(check_held(other), Error) << level << ", " << what;
+      };
+      refuses("no experts", [](HeldExperts& h) { h.experts = 0; });
+      refuses("other experts", [](HeldExperts& h) { h.experts = 4; });
+      refuses("a size whose bytes overflow", [](HeldExperts& h) { h.hidden = int64_t{1} << 61; });
+      refuses("another width", [](HeldExperts& h) { h.width = 48; });
+      refuses("b1", [](HeldExperts& h) { h.weights.b1 = h.weights.b1.to(torch::kDouble); });
+      refuses("b2", [](HeldExperts& h) { h.weights.b2 = h.weights.b2.narrow(1, 0, 23); });
+      if (held.order == HeldOrder::plain)
+        refuses("w2", [](HeldExperts& h) { h.weights.w2 = h.weights.w1; });
+      else
+        refuses("bytes", [](HeldExperts& h) { h.packed = h.packed.narrow(1, 0, h.packed.size(1) - 1).contiguous(); });
+      if (type == WeightType::fp32) refuses("fp32 in tiles", [](HeldExperts& h) { h.order = HeldOrder::tiles; });
+      if (type != WeightType::int8) continue;
+      refuses("scale1", [](HeldExperts& h) { h.scale1 = at::Tensor(); });
+      refuses("scale2", [](HeldExperts& h) { h.scale2 = h.scale1; });
+    }
+  });
+}
+
 }  // namespace sparsight::held_experts_test
