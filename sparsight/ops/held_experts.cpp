@@ -34,11 +34,12 @@ at::ScalarType stored_type(WeightType type) {
   return type == WeightType::fp32 ? at::kFloat : type == WeightType::bf16 ? at::kBFloat16 : at::kChar;
 }
 
-// of: says which tensor it is
-void check_part(const char* of, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes) {
-  if (!part.defined() || part.scalar_type() != type || part.sizes() != sizes || !part.is_contiguous())
-    fail("held experts need ", of, " of ", type, " ", sizes, ", got ", part.scalar_type(), " ",
-         part.defined() ? part.sizes() : at::IntArrayRef());
+void check_part(const char* name, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes,
+                at::Device device) {
+  if (!part.defined()) fail("held experts need ", name, " of ", type, " ", sizes, ", got none");
+  if (part.scalar_type() != type || part.sizes() != sizes || part.device() != device || !part.is_contiguous())
+    fail("held experts need ", name, " of ", type, " ", sizes, ", contiguous on ", device, "; got ", part.scalar_type(),
+         " ", part.sizes(), " with strides ", part.strides(), " on ", part.device());
 }
 
 cpu::HeldLayout layout_of(const HeldExperts& held) {
@@ -129,18 +130,23 @@ void check_held(const HeldExperts& held) {
   if (held.order == HeldOrder::tiles && (held.type == WeightType::fp32 || !cpu::fits_tiles(width)))
     fail("experts of width ", width, " are not held as ", weight_type_names()[static_cast<size_t>(held.type)],
          " in tiles");
+  const at::Tensor& stored = held.order == HeldOrder::plain ? held.weights.w1 : held.packed;
+  const at::Device device = stored.defined() ? stored.device() : at::kCPU;
+  const auto check = [&](const char* name, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes) {
+    check_part(name, part, type, sizes, device);
+  };
   if (held.order == HeldOrder::plain) {
-    check_part("w1", held.weights.w1, stored_type(held.type), {experts, width, hidden});
-    check_part("w2", held.weights.w2, stored_type(held.type), {experts, hidden, width});
+    check("w1", held.weights.w1, stored_type(held.type), {experts, width, hidden});
+    check("w2", held.weights.w2, stored_type(held.type), {experts, hidden, width});
   } else {
-    check_part("packed weights", held.packed, at::kByte, {experts, layout_of(held).expert_bytes()});
+    check_part("packed weights", held.packed, at::kByte, {experts, layout_of(held).expert_bytes()}, at::kCPU);
   }
   if (held.type == WeightType::int8) {
-    check_part("scale1", held.scale1, at::kFloat, {experts, hidden});
-    check_part("scale2", held.scale2, at::kFloat, {experts, width});
+    check("scale1", held.scale1, at::kFloat, {experts, hidden});
+    check("scale2", held.scale2, at::kFloat, {experts, width});
   }
-  if (held.weights.b1.defined()) check_part("b1", held.weights.b1, at::kFloat, {experts, hidden});
-  if (held.weights.b2.defined()) check_part("b2", held.weights.b2, at::kFloat, {experts, width});
+  if (held.weights.b1.defined()) check("b1", held.weights.b1, at::kFloat, {experts, hidden});
+  if (held.weights.b2.defined()) check("b2", held.weights.b2, at::kFloat, {experts, width});
 }
 
 ExpertMlpWeights released_experts(const HeldExperts& held) {

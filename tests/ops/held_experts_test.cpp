@@ -280,6 +280,8 @@ TEST(HeldExperts, WhatComesFromElsewhereIsChecked) {
       refuses("another width", [](HeldExperts& h) { h.width = 48; });
       refuses("b1", [](HeldExperts& h) { h.weights.b1 = h.weights.b1.to(torch::kDouble); });
       refuses("b2", [](HeldExperts& h) { h.weights.b2 = h.weights.b2.narrow(1, 0, 23); });
+      refuses("another device", [](HeldExperts& h) { h.weights.b2 = h.weights.b2.to(torch::kMeta); });
+      refuses("strides", [](HeldExperts& h) { h.weights.b1 = h.weights.b1.t().contiguous().t(); });
       if (held.order == HeldOrder::plain)
         refuses("w2", [](HeldExperts& h) { h.weights.w2 = h.weights.w1; });
       else
