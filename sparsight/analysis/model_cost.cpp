@@ -58,6 +58,9 @@ std::vector<PartCost> cost_of_wide_resnet(const Json& resolved, const ImageShape
     net.kernel = experts.kernel;
     net.gathered = experts.path == "gathered";
     net.shared = moe.options.shared;
+    const int64_t channels = 64 * options.widen;             // of the last group
+    for (const int64_t sharing : {net.experts, net.shared})  // says where its settings do not fit
+      if (sharing > 0) experts.filters_for({sharing, channels * net.patch * net.patch});
   }
   return wide_resnet_cost(net);
 }

@@ -55,6 +55,7 @@ TEST(ModelCost, AgreesWithTheModelBuilt) {
   for (const std::vector<std::string>& settings :
        {std::vector<std::string>{"model.depth=16", "model.widen=2", "model.patch=2", "experts.channels=128"},
         {"model.widen=1", "model.patch=1", "moe.experts=16", "experts.channels=64", "experts.kernel=5"},
+        {"moe.shared=2", "model.widen=1", "model.patch=2", "experts.channels=64"},
         {"model.depth=22", "model.widen=1", "moe.blocks=[]"}}) {
     const Json config = resolved("pmoe/wrn_pmoe_celeba.toml", settings);
     EXPECT_EQ(total(model_cost(config, image)).parameters, parameters_built(config, image)) << settings[0];
@@ -185,6 +186,10 @@ TEST(ModelCost, SizesThatDoNotFitAreTheErrorsOfTheModel) {
       {"pmoe/joint_mnist.toml", kDigits, {"moe.experts=3"}, "40 filters cannot be shared out among 3 experts"},
       {"pmoe/wrn.toml", kFace, {"model.depth=12"}, "[model] depth must be 6 n + 4 (10, 16, 22, 28, ...), got 12"},
       {"pmoe/wrn_pmoe_celeba.toml", {3, 40, 40, 2}, {}, "[model] patch = 4 does not divide the feature map of 10x10"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"moe.experts=7"}, "[experts] the experts share out the channels of the"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"moe.shared=3"}, "[experts] the experts share out the channels of the"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"experts.channels=7"}, "[experts] channels = 7: a row of 10240 numbers"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"experts.kernel=2"}, "[experts] kernel must be odd, got 2"},
       {"demo.toml", {1, 30, 30, 12}, {}, "[model] patch 4 does not divide images of 30x30"},
       {"demo.toml", kGlyph, {"model.heads=5"}, "[model] heads 5 does not divide width 64"},
       {"demo.toml", kGlyph, {"moe.blocks=[4]"}, "[moe] blocks: there is no block 4 in a model of 4 blocks"},

@@ -31,20 +31,25 @@ void NormConvExpertsOptions::declare(OptionSet& set) {
   set.real("momentum", &momentum, {0, 1}, "share of a running average that a batch leaves");
 }
 
+int64_t NormConvExpertsOptions::filters_for(const ExpertShape& shape) const {
+  const PatchShape patch = square_patch(channels, shape.width);
+  if (kernel % 2 == 0) fail_usage("[experts] kernel must be odd, got ", kernel);
+  if (path == "dense" && gate == "output")
+    fail_usage("[experts] gate = \"output\" goes with path = \"gathered\" only: the dense path multiplies the map");
+  const int64_t places = patch.height * patch.width, outputs = shape.output_width();
+  if (outputs % (places * shape.experts) != 0)
+    fail_usage("[experts] the experts share out the channels of the layer's answer: ", outputs, " numbers a patch are ",
+               static_cast<double>(outputs) / static_cast<double>(places), " channels of ", places,
+               " places, which [moe] experts = ", shape.experts, " does not divide; choose another number of experts");
+  return outputs / (places * shape.experts);
+}
+
 NormConvExperts::NormConvExperts(const NormConvExpertsOptions& options, const ExpertShape& shape)
     : options_(options),
       patch_(square_patch(options.channels, shape.width)),
       activation_(parse_activation(options.activation)),
-      experts_(shape.experts) {
-  if (options.kernel % 2 == 0) fail_usage("[experts] kernel must be odd, got ", options.kernel);
-  if (options.path == "dense" && options.gate == "output")
-    fail_usage("[experts] gate = \"output\" goes with path = \"gathered\" only: the dense path multiplies the map");
-  const int64_t places = patch_.height * patch_.width, outputs = shape.output_width();
-  if (outputs % (places * experts_) != 0)
-    fail_usage("[experts] the experts share out the channels of the layer's answer: ", outputs, " numbers a patch are ",
-               static_cast<double>(outputs) / static_cast<double>(places), " channels of ", places,
-               " places, which [moe] experts = ", experts_, " does not divide; choose another number of experts");
-  filters_ = outputs / (places * experts_);
+      experts_(shape.experts),
+      filters_(options.filters_for(shape)) {
   const int64_t taps = patch_.channels * options.kernel * options.kernel;
   w1 = register_parameter("w1", parameter_zeros({experts_, taps, filters_}));
   b1 = register_parameter("b1", parameter_zeros({experts_, filters_}));

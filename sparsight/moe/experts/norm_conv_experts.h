@@ -32,12 +32,15 @@ struct NormConvExpertsOptions {
   double epsilon = 1e-3;
   double momentum = 0.99;
   void declare(OptionSet& set);
+  // F. Raises UsageError where the widths are no square patches, E does not divide the channels of the answer, or the
+  // settings do not go together.
+  int64_t filters_for(const ExpertShape& shape) const;
 };
 
 // A row is a square patch: channels x side x side, flattened channel by channel; so is its answer, of E*F channels.
 class NormConvExperts : public Experts, public Initialized {
  public:
-  // Raises UsageError where the widths are no square patches, or E does not divide the channels of the answer.
+  // Raises UsageError where filters_for() does.
   NormConvExperts(const NormConvExpertsOptions& options, const ExpertShape& shape);
   // The gathered way, with gates of 1: 0 in the channels of other experts.
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
