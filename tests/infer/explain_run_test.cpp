@@ -84,8 +84,9 @@ TEST_F(ExplainRun, SettingsReachTheModel) {
     const auto result =
         run_program({"explain", run_, "--images", "8", "--examples", "0", "--json", "--quiet", "--set", assignment});
     EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Json explained = Json::parse(result.out);
     double sum = 0;
-    for (const Json& load : Json::parse(result.out)["layers"][0]["load"]) sum += load.get<double>();
+    for (const Json& load : explained["layers"][0]["load"]) sum += load.get<double>();
     return sum;
   };
   EXPECT_EQ(assignments("run.seed=4"), 2 * assignments("router.eval_k=1"));  // k = 2
