@@ -12,8 +12,8 @@ from sparsight import losses, ops
 
 B, S, D, F, E = 2, 6, 8, 12, 4
 ROUTERS, LOSSES = sorted(sparsight.routers()), sorted(losses.names())
-# They say what there is, and take no tensors.
-SETUP = {"describe_router", "init_router", "list_losses", "list_routers", "version"}
+# They say what there is, or make it once: they are not traced.
+SETUP = {"describe_router", "hold_moe_mlp", "init_router", "list_losses", "list_routers", "version"}
 ROUTE, LOSS = 0, 2  # RoutingCallKind
 
 
@@ -129,8 +129,16 @@ def moe_mlp_backward():
                 yield activation, [torch.randn(7, D), *call, before, *needs], {}
 
 
+def held_moe_mlp():
+    for type in ("fp32", "bf16", "int8"):
+        for activation, (tokens, expert, gate, *weights, _, token, kept, keep), _ in moe_mlp_forward():
+            if keep:
+                held = ops.hold_moe_mlp(*weights, type)
+                yield f"{activation}, {type}", [tokens, expert, gate, held[0], type, held[1], F, activation, token, kept], {}
+
+
 OPERATORS = {calls.__name__: calls for calls in (route, mix, routing_loss, routing_backward, router_after_step, moe_mlp,
-                                                 moe_mlp_forward, moe_mlp_backward)}
+                                                 moe_mlp_forward, moe_mlp_backward, held_moe_mlp)}
 
 
 class Operators(unittest.TestCase):
