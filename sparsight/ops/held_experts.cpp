@@ -30,10 +30,6 @@ at::Tensor own_bias(const at::Tensor& bias) {
   return bias.defined() ? bias.detach().clone(at::MemoryFormat::Contiguous) : bias;
 }
 
-at::ScalarType stored_type(WeightType type) {
-  return type == WeightType::fp32 ? at::kFloat : type == WeightType::bf16 ? at::kBFloat16 : at::kChar;
-}
-
 void check_part(const char* name, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes,
                 at::Device device) {
   if (!part.defined()) fail("held experts need ", name, " of ", type, " ", sizes, ", got none");
@@ -113,8 +109,8 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, WeightType type) {
     held.weights.w1 = to_int8(w.w1, held.scale1);
     held.weights.w2 = to_int8(w.w2, held.scale2);
   } else {
-    held.weights.w1 = w.w1.detach().to(stored_type(type)).contiguous();
-    held.weights.w2 = w.w2.detach().to(stored_type(type)).contiguous();
+    held.weights.w1 = w.w1.detach().to(cpu::stored_type(type)).contiguous();
+    held.weights.w2 = w.w2.detach().to(cpu::stored_type(type)).contiguous();
   }
   pack(held, best_order(held));
   return held;
@@ -136,8 +132,8 @@ void check_held(const HeldExperts& held) {
     check_part(name, part, type, sizes, device);
   };
   if (held.order == HeldOrder::plain) {
-    check("w1", held.weights.w1, stored_type(held.type), {experts, width, hidden});
-    check("w2", held.weights.w2, stored_type(held.type), {experts, hidden, width});
+    check("w1", held.weights.w1, cpu::stored_type(held.type), {experts, width, hidden});
+    check("w2", held.weights.w2, cpu::stored_type(held.type), {experts, hidden, width});
   } else {
     check_part("packed weights", held.packed, at::kByte, {experts, layout_of(held).expert_bytes()}, at::kCPU);
   }

@@ -69,6 +69,10 @@ void unpack(const void* packed, const HeldLayout& layout, int64_t experts, void*
 
 }  // namespace
 
+at::ScalarType stored_type(WeightType type) {
+  return type == WeightType::fp32 ? at::kFloat : type == WeightType::bf16 ? at::kBFloat16 : at::kChar;
+}
+
 at::Tensor pack_held(const at::Tensor& w1, const at::Tensor& w2, const HeldLayout& layout) {
   const int64_t experts = w1.size(0);
   // The pool's memory comes in large pages, which long streams are read from faster.
@@ -82,9 +86,7 @@ at::Tensor pack_held(const at::Tensor& w1, const at::Tensor& w2, const HeldLayou
 
 UnpackedWeights unpack_held(const at::Tensor& packed, const HeldLayout& layout) {
   const int64_t experts = packed.size(0);
-  const auto type = layout.type == WeightType::fp32   ? at::kFloat
-                    : layout.type == WeightType::bf16 ? at::kBFloat16
-                                                      : at::kChar;
+  const at::ScalarType type = stored_type(layout.type);
   UnpackedWeights out{at::empty({experts, layout.width, layout.hidden}, type),
                       at::empty({experts, layout.hidden, layout.width}, type)};
   const auto unpack_as = layout.type == WeightType::fp32   ? unpack<float>

@@ -7,6 +7,9 @@
 
 namespace sparsight::cpu {
 
+// Of weights in plain order.
+at::ScalarType stored_type(WeightType type);
+
 // w1: [E,D,F], w2: [E,F,D], contiguous, of the layout's type. Returns [E, bytes of an expert] uint8.
 at::Tensor pack_held(const at::Tensor& w1, const at::Tensor& w2, const HeldLayout& layout);
 
