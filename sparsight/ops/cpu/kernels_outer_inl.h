@@ -73,8 +73,8 @@ void multiply_outer_in(const Product& p, float* panel) {
   float* const partial = panel + kOuterDepth * kColumns;  // [kOuterRows,kColumns]
   static_assert((kOuterDepth + kOuterRows) * kColumns <= panel_floats<V>());
   const int64_t parts = greatest(1, (p.k + kOuterDepth - 1) / kOuterDepth), depth = (p.k + parts - 1) / parts;
-  const bool in_parts = parts > 1;
-  const int64_t most = in_parts ? kOuterRows : 16 * V::tile(true).rows;
+  const int64_t most = parts > 1 ? kOuterRows : 16 * V::tile(true).rows;
+  const bool adds_to_c = parts > 1 && p.accumulate;  // sums start in `partial` too
   Tile t{};
   t.a_ld = p.a_ld;
   t.start = p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
@@ -84,7 +84,7 @@ void multiply_outer_in(const Product& p, float* panel) {
       float* const c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
       t.columns = least(kColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
-      if (in_parts && p.accumulate)
+      if (adds_to_c)
         for (int64_t row = 0; row < rows; ++row)
           std::memcpy(partial + row * kColumns, c + row * p.c_ld, static_cast<size_t>(t.columns) * sizeof(float));
       for (int64_t part = 0; part < parts; ++part) {
@@ -100,7 +100,7 @@ void multiply_outer_in(const Product& p, float* panel) {
         }
         t.c = last ? c : partial, t.c_ld = last ? p.c_ld : kColumns;
         t.stream = p.stream && last;
-        outer_rows<V, kShape>(t, part > 0 || (in_parts && p.accumulate) ? partial : nullptr, rows);
+        outer_rows<V, kShape>(t, part > 0 || adds_to_c ? partial : nullptr, rows);
       }
     }
   finish_blocks<V>(p, p.n);
