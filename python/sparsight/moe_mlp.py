@@ -104,21 +104,20 @@ class MoEMLP(nn.Module):
         """
         routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, seed=seed,
                               draws=draws)
-        weights = self.experts
-        tokens = x.reshape(-1, x.shape[-1]).to(weights.w1.dtype)
+        tokens = x.reshape(-1, x.shape[-1]).to(self.experts.w1.dtype)
         if self.router.soft:
             y = self._mixed(tokens, routing, valid)
         else:
             if valid is not None:  # what lies in padding may be NaN
                 tokens = tokens.masked_fill(~valid.reshape(-1, 1), 0)
-            y = weights(tokens, routing.expert, routing.gate, self.activation, token=routing.token, kept=routing.kept)
+            y = self.experts(tokens, routing.expert, routing.gate, self.activation, token=routing.token, kept=routing.kept)
         y = y.reshape(x.shape).to(x.dtype)
         return (y, routing) if return_routing else y
 
     def _mixed(self, tokens, routing, valid):
         """Soft MoE (Puigcerver et al. 2024, algorithm 1): slots take mixtures of an image's tokens."""
         images, per_image, places = routing.dispatch.shape
-        weights, width = self.experts, tokens.shape[1]
+        width = tokens.shape[1]
         by_image = tokens.view(images, per_image, width)
         if valid is not None:
             by_image = by_image.masked_fill(~valid.reshape(images, per_image, 1), 0)
@@ -126,7 +125,8 @@ class MoEMLP(nn.Module):
         expert = (torch.arange(places, device=tokens.device) // each).repeat(images).unsqueeze(1)
         with _without_autocast(tokens.device.type):  # in the weights' type, as with every other router
             slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
-            out = weights(slots.reshape(-1, width), expert, torch.ones_like(expert, dtype=tokens.dtype), self.activation)
+            gate = torch.ones_like(expert, dtype=tokens.dtype)
+            out = self.experts(slots.reshape(-1, width), expert, gate, self.activation)
             return routing.combine.to(tokens.dtype) @ out.view(images, places, width)
 
     def hold(self, type="fp32"):

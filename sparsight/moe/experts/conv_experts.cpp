@@ -4,6 +4,7 @@
 #include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
+
 void ConvExpertsOptions::declare(OptionSet& set) {
   set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
   set.integer("kernel", &kernel, {0, 1024}, "side of the convolution's kernel; 0: that of the patch");
