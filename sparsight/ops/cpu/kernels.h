@@ -58,6 +58,8 @@ struct Product {
   // fetched early; may be null. With B in panels it is panels too, as deep as those of B.
   const void* next = nullptr;
   int64_t next_rows = 0, next_columns = 0, next_ld = 0;
+  // Places in B at which it is fetched in turn: what processors with AMX take from memory faster, and others slower.
+  int64_t streams = 1;
 };
 
 struct Kernels {

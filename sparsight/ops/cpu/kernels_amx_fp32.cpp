@@ -31,7 +31,8 @@ constexpr int64_t kWaitingLd = kBlockLd;
 
 constexpr int64_t kFetched = 128;  // bytes at a time
 Fetch fetch_of(const Source& s) {
-  return {s.at, s.deep_rows ? s.depth : s.across, (s.deep_rows ? s.across : s.depth) * 4, s.ld * 4, kFetched};
+  const int64_t rows = s.deep_rows ? s.depth : s.across, columns = s.deep_rows ? s.across : s.depth;
+  return {s.at, rows, columns * 4, s.ld * 4, kFetched, Fetch::kStreams};
 }
 
 // What happens between the products of tiles: what is multiplied next is cut, and what comes then is fetched.
@@ -41,7 +42,7 @@ struct Meanwhile {
   Spread& fetching;
   void operator()() const {
     cutter.cut_some();
-    fetching.call([this] { fetch.next(); });
+    fetching.call([this] { fetch.next<Fetch::kNotFirst>(); });
   }
 };
 
@@ -325,7 +326,11 @@ void multiply_few_transposed(const Product& p, char* space) {
 }
 
 void product(const Product& p, float* space) {
-  if (p.b_panels || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) return kernels_avx512().product(p, space);
+  if (p.b_panels || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) {
+    Product in_vectors = p;
+    in_vectors.streams = Fetch::kStreams;
+    return kernels_avx512().product(in_vectors, space);
+  }
   if (p.b_transposed && !p.a_transposed && p.m <= kFewRows && !p.activates)
     return multiply_few_transposed(p, reinterpret_cast<char*>(space));
   const int64_t blocks = pieces_of(p.m, kMostRows);

@@ -15,9 +15,10 @@ struct Vec {
   // 27 of the 32 registers hold sums; 24 where A is transposed, as for gradients, which are stored past the caches:
   // memory takes 256 bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
-  static constexpr int64_t most_few = 64;   // kernels_few_rows_inl.h, up to so many rows, and
+  static constexpr int64_t most_few = 40;   // kernels_few_rows_inl.h, up to so many rows, and
   static constexpr int64_t most_dots = 20;  // where B is transposed
-  static constexpr int few_vectors = 4;     // with four rows of B of so many vectors in registers
+  static constexpr int few_vectors = 4;     // with four rows of B of so many vectors in registers,
+  static constexpr int64_t few_piece = 64;  // while so many bytes at a time are fetched
   // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {16, 8, 4, 4};
@@ -56,7 +57,11 @@ struct Vec {
     return _mm512_set1_epi32(pair);
   }
   static Ints no_sum() { return _mm512_setzero_si512(); }
-  static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return _mm512_dpwssd_epi32(sum, a, b); }
+  // _mm512_dpwssd_epi32(), which g++ 12 compiles to a copy and a store of the sum beside each: half as fast.
+  static Ints add_pairs(Ints sum, Pairs a, Pairs b) {
+    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+  }
   static T to_float(Ints x) { return _mm512_cvtepi32_ps(x); }
   static void store_digits(int16_t* p, T x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(x)));

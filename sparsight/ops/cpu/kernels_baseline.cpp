@@ -17,6 +17,7 @@ struct Vec {
   static constexpr int64_t most_few = 64;
   static constexpr int64_t most_dots = 12;
   static constexpr int few_vectors = 2;
+  static constexpr int64_t few_piece = 128;
   static constexpr int dots_across(int64_t rows) { return rows == 1 ? lanes : rows == 2 ? lanes / 2 : lanes / 4; }
   // With weights in panels (of four vectors):
   static constexpr int panel_rows = 3;

@@ -1,4 +1,4 @@
-// Fetches what is read next into the second-level cache, while something else is computed.
+// Fetches what is read next into the caches, while something else is computed.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,8 @@
 namespace sparsight::cpu {
 namespace {
 
-// A matrix, rows as they lie in memory, piece by piece. The rows are fetched in up to kStreams streams that lie apart,
-// a piece of each in turn: the memory of several pages answers faster than that of one, row after row, and that is
-// faster than the order in which tiles read.
+// A matrix, rows as they lie in memory, piece by piece: row after row, which is faster than the order in which tiles
+// read, or in up to kStreams streams that lie apart, a piece of each in turn (Product::streams).
 struct Fetch {
   static constexpr int64_t kStreams = 8;
   // Bytes. Pieces of one line are asked for so often that it takes as many instructions as the steps of a tile.
@@ -20,8 +19,7 @@ struct Fetch {
 
   Fetch() = default;
   // Nothing, if `matrix` is null.
-  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes,
-        int64_t most_streams = kStreams)
+  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes, int64_t most_streams)
       : at(reinterpret_cast<uintptr_t>(matrix)),
         row_end(at + bytes),
         row_bytes(bytes),
@@ -34,10 +32,14 @@ struct Fetch {
   // So many of `steps` steps for each piece that all are fetched in time, if there are enough.
   int64_t every(int64_t steps) const { return left == 0 ? steps + 1 : steps > left ? steps / left : 1; }
 
+  // Into all caches, or all but the first-level one, which then keeps what is at work.
+  enum Locality { kAllCaches = 3, kNotFirst = 2 };
+  template <Locality kLocality = kAllCaches>
   void next() {
     if (left == 0) return;
     --left;
-    for (int64_t byte = 0; byte < piece; byte += 64) __builtin_prefetch(reinterpret_cast<const char*>(at + byte), 0, 2);
+    for (int64_t byte = 0; byte < piece; byte += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(at + byte), 0, kLocality);
     at += apart;
     if (++stream < streams) return;
     stream = 0;

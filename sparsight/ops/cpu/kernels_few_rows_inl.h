@@ -76,8 +76,8 @@ int64_t multiply_few(const Product& p) {
   const int64_t whole = p.n / kWidth * kWidth;
   const int64_t strip = greatest(1, kStripBytes / (p.m * kWidth * kSize)) * kWidth;
   const int64_t slice = rows_of_slice(p.n);
-  const auto soon = [](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-    return Fetch(from, least(rows_of_slice(columns), rows), columns * kSize, ld * kSize, kFewDepth * kWidth * kSize);
+  const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
+    return Fetch(from, least(rows_of_slice(columns), rows), columns * kSize, ld * kSize, V::few_piece, p.streams);
   };
   if (whole == 0) return 0;
   start_rows(p, whole);
@@ -187,7 +187,7 @@ void multiply_few_transposed(const Product& p) {
   for (int64_t first = 0; first < p.n; first += kSlice) {
     const int64_t slice = least(kSlice, p.n - first), left = p.n - first - slice;
     const auto soon = [&](const void* from, int64_t rows, int64_t columns, int64_t ld) {
-      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, piece);
+      return Fetch(from, least(kSlice, rows), columns * kSize, ld * kSize, piece, p.streams);
     };
     Fetch fetch = left > 0 ? soon(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)
                            : soon(p.next, p.next_rows, p.next_columns, p.next_ld);

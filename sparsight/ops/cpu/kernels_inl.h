@@ -47,7 +47,7 @@ void multiply(const Product& p, float* panel) {
       t.columns = columns;
       t.bias = p.bias ? p.bias + j : nullptr;
       const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
-        return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize);
+        return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize, p.streams);
       };
       Fetch fetch;
       if (j + kNr < p.n)
