@@ -18,7 +18,7 @@ struct Vec {
   static constexpr int64_t most_few = 40;   // kernels_few_rows_inl.h, up to so many rows, and
   static constexpr int64_t most_dots = 20;  // where B is transposed
   static constexpr int few_vectors = 4;     // with four rows of B of so many vectors in registers,
-  static constexpr int64_t few_piece = 64;  // while so many bytes at a time are fetched
+  static constexpr int64_t few_piece = 64;  // while so many bytes at a time are fetched: longer bursts make loads wait
   // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {16, 8, 4, 4};

@@ -10,7 +10,7 @@ namespace {
 // read, or in up to kStreams streams that lie apart, a piece of each in turn (Product::streams).
 struct Fetch {
   static constexpr int64_t kStreams = 8;
-  // Bytes. Pieces of one line are asked for so often that it takes as many instructions as the steps of a tile.
+  // Bytes. Between the steps of a tile pieces of one line are asked for so often that it takes as many instructions.
   static constexpr int64_t kLongPiece = 256;
   uintptr_t at = 0, row_end = 0;
   int64_t row_bytes = 0, stride = 0, piece = 0;
