@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/moe/moe_bench.h"
 #include "bench/train/pmoe_bench.h"
+#include "cli/usage.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 
@@ -44,11 +47,24 @@ std::vector<std::string> matching(char* program, const std::string& filter) {
   return names;
 }
 
+int run_table(const std::string& name, void (*add)(CLI::App&), std::vector<std::string> arguments) {
+  CLI::App app("", "sparsight_bench " + name);
+  add(app);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    fail_usage(cli::describe_usage_error(app, error));
+  }
+  return 0;
+}
+
 int run(char* program, std::vector<std::string> arguments) {
-  const std::map<std::string, int (*)(const std::vector<std::string>&)> tables = {{"moe", run_moe_bench},
-                                                                                  {"pmoe", run_pmoe_bench}};
+  const std::map<std::string, void (*)(CLI::App&)> tables = {{"moe", add_moe_bench}, {"pmoe", add_pmoe_bench}};
   if (!arguments.empty() && tables.contains(arguments[0]))
-    return tables.at(arguments[0])({arguments.begin() + 1, arguments.end()});
+    return run_table(arguments[0], tables.at(arguments[0]), {arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && !arguments[0].starts_with('-')) {
     const std::string filter = arguments[0];
     if (matching(program, filter).empty()) {
@@ -75,5 +91,9 @@ int main(int argc, char** argv) {
   } catch (const sparsight::Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return error.exit_code();
+  } catch (const std::exception& error) {
+    const std::string text = error.what();  // torch's errors go on with the places in its sources
+    std::fprintf(stderr, "internal error: %s\n", text.substr(0, text.find('\n')).c_str());
+    return 1;
   }
 }

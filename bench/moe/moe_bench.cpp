@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <sstream>
+#include <memory>
 #include <tuple>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -27,44 +28,32 @@ struct Settings {
   bool contenders = true, training = true, held = true, routing = true, memory = true;
 };
 
-std::vector<int64_t> numbers(const std::string& text) {
-  std::vector<int64_t> out;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) out.push_back(std::stoll(part));
-  return out;
-}
-
-Settings parse(const std::vector<std::string>& arguments) {
-  Settings settings;
-  for (size_t i = 0; i < arguments.size(); i += 2) {
-    if (i + 1 == arguments.size()) fail_usage("option ", arguments[i], " needs a value");
-    const std::string &name = arguments[i], &value = arguments[i + 1];
-    if (name == "--tokens")
-      settings.tokens = numbers(value);
-    else if (name == "--experts")
-      settings.experts = numbers(value);
-    else if (name == "--k")
-      settings.k = numbers(value);
-    else if (name == "--threads")
-      settings.threads = std::stoll(value);
-    else if (name == "--rounds")
-      settings.rounds = std::stoll(value);
-    else if (name == "--contenders")
-      settings.contenders = value == "on";
-    else if (name == "--training")
-      settings.training = value == "on";
-    else if (name == "--held")
-      settings.held = value == "on";
-    else if (name == "--routing")
-      settings.routing = value == "on";
-    else if (name == "--memory")
-      settings.memory = value == "on";
-    else
-      fail_usage(
-          "unknown option ", name,
-          " (known: --tokens --experts --k --threads --rounds --contenders --training --held --routing --memory)");
-  }
-  return settings;
+void declare(CLI::App& app, Settings& settings) {
+  app.description("Times the experts of one MoE layer beside the machine's limits and other ways to run them.");
+  const auto sizes = [&](const char* name, std::vector<int64_t>& values, const char* help) {
+    app.add_option(name, values, help)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(1, 1'000'000))
+        ->type_name("N,N,...")
+        ->capture_default_str();
+  };
+  const auto count = [&](const char* name, int64_t& value, const char* help) {
+    app.add_option(name, value, help)->check(CLI::Range(1, 1000))->capture_default_str();
+  };
+  const auto part = [&](const char* name, bool& value, const char* help) {
+    app.add_option(name, value, help)->check(CLI::IsMember({"on", "off"}))->default_str("on");
+  };
+  sizes("--tokens", settings.tokens, "Numbers of tokens T");
+  sizes("--experts", settings.experts, "Numbers of experts E (128 of them need 8 GB)");
+  sizes("--k", settings.k, "Numbers of experts that a token takes");
+  count("--threads", settings.threads, "Threads of everything that is timed");
+  count("--rounds", settings.rounds, "Rounds, of which the median is printed");
+  part("--contenders", settings.contenders, "A loop over experts and _grouped_mm, in turn with ours");
+  part("--training", settings.training, "Training steps beside forward passes");
+  part("--held", settings.held, "The table of experts held as bf16 and int8");
+  part("--routing", settings.routing, "Routing's share of a layer's forward pass");
+  part("--memory", settings.memory, "Memory of a training step");
 }
 
 struct Size {
@@ -150,10 +139,11 @@ void print_cost_of_experts(const char* what, const Settings& settings, const Tim
   std::printf("\n");
 }
 
-}  // namespace
-
-int run_moe_bench(const std::vector<std::string>& arguments) {
-  const Settings settings = parse(arguments);
+void run(const Settings& settings) {
+  if (const auto k = *std::max_element(settings.k.begin(), settings.k.end()),
+      experts = *std::min_element(settings.experts.begin(), settings.experts.end());
+      k > experts)
+    fail_usage("--k ", k, " is more than --experts ", experts, "; a token takes an expert once");
   if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
   Times times, held_times;
   at::set_num_threads(static_cast<int>(settings.threads));
@@ -186,7 +176,14 @@ int run_moe_bench(const std::vector<std::string>& arguments) {
   print_cost_of_experts("held", settings, held_times);
   if (settings.routing) print_routing_share(6304, 32, settings.k, settings.rounds);
   if (settings.held) print_held_table({settings.tokens, settings.experts, settings.k, settings.rounds});
-  return 0;
+}
+
+}  // namespace
+
+void add_moe_bench(CLI::App& app) {
+  const auto settings = std::make_shared<Settings>();
+  declare(app, *settings);
+  app.callback([settings] { run(*settings); });
 }
 
 }  // namespace sparsight::bench

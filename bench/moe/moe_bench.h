@@ -2,12 +2,11 @@
 // bits.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <CLI/CLI.hpp>
 
 namespace sparsight::bench {
 
-// arguments: pairs such as --tokens 197 --experts 8,32 --k 1,2 --threads 2 --rounds 7 --held off. Returns 0.
-int run_moe_bench(const std::vector<std::string>& arguments);
+// Declares the options (--tokens 197 --experts 8,32 --k 1,2 ...) on `app`, and prints the tables once they are read.
+void add_moe_bench(CLI::App& app);
 
 }  // namespace sparsight::bench

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <ATen/Parallel.h>
 
-#include "sparsight/core/error.h"
 #include "sparsight/core/random.h"
 #include "sparsight/train/two_layer.h"
 
@@ -45,39 +48,40 @@ double median_ms(int64_t rounds, const std::function<void()>& run) {
   return times[1 + rounds / 2];
 }
 
-}  // namespace
-
-int run_pmoe_bench(const std::vector<std::string>& arguments) {
+struct Settings {
   int64_t samples = 1000, epochs = 5, threads = 2;
   std::string form = "separate";
-  for (size_t i = 0; i < arguments.size(); i += 2) {
-    if (i + 1 == arguments.size()) fail_usage("option ", arguments[i], " needs a value");
-    const std::string &name = arguments[i], &value = arguments[i + 1];
-    if (name == "--samples")
-      samples = std::stoll(value);
-    else if (name == "--epochs")
-      epochs = std::stoll(value);
-    else if (name == "--threads")
-      threads = std::stoll(value);
-    else if (name == "--form")
-      form = value;
-    else
-      fail_usage("unknown option ", name, " (known: --samples --epochs --threads --form)");
-  }
-  at::set_num_threads(static_cast<int>(threads));
-  const PatchSet data = cells(samples);
-  TwoLayerSetting setting = two_layer_preset("paper", form, data);
+};
+
+void run(const Settings& settings) {
+  at::set_num_threads(static_cast<int>(settings.threads));
+  const PatchSet data = cells(settings.samples);
+  TwoLayerSetting setting = two_layer_preset("paper", settings.form, data);
   const auto model = make_two_layer(setting, data, {});
   setting.sgd.router_epochs = 1;
   PatchSgd sgd(model, data, setting.sgd, 0);
-  const double routers = form == "separate" ? median_ms(epochs, [&] { sgd.train_routers(); }) : 0;
-  const double epoch = median_ms(epochs, [&] { sgd.train_epoch(); });
+  const double routers = settings.form == "separate" ? median_ms(settings.epochs, [&] { sgd.train_routers(); }) : 0;
+  const double epoch = median_ms(settings.epochs, [&] { sgd.train_epoch(); });
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
   std::printf(
       "{\"form\": \"%s\", \"samples\": %ld, \"epoch_ms\": %.3f, \"router_epoch_ms\": %.3f, \"peak_mb\": %.0f}\n",
-      form.c_str(), samples, epoch, routers, static_cast<double>(use.ru_maxrss) / 1024);
-  return 0;
+      settings.form.c_str(), settings.samples, epoch, routers, static_cast<double>(use.ru_maxrss) / 1024);
+}
+
+}  // namespace
+
+void add_pmoe_bench(CLI::App& app) {
+  const auto settings = std::make_shared<Settings>();
+  app.description("Times an epoch of the two-layer patch network on patches in memory.");
+  const auto count = [&](const char* name, int64_t& value, const char* help) {
+    app.add_option(name, value, help)->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  };
+  count("--samples", settings->samples, "Pictures, each of 16 patches of 28 x 28");
+  count("--epochs", settings->epochs, "Epochs, of which the median is printed");
+  count("--threads", settings->threads, "Threads");
+  app.add_option("--form", settings->form, "cnn, separate (the router trained first) or joint")->capture_default_str();
+  app.callback([settings] { run(*settings); });
 }
 
 }  // namespace sparsight::bench

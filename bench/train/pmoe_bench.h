@@ -1,13 +1,12 @@
 // The two-layer patch network trained on patches in memory, for bench/peers/pmoe.py to time beside PyTorch.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <CLI/CLI.hpp>
 
 namespace sparsight::bench {
 
-// arguments: pairs such as --samples 1000 --epochs 5 --threads 2 --form separate. Prints one line of JSON: epoch_ms
-// (the median), router_epoch_ms, peak_mb of the process. Returns 0.
-int run_pmoe_bench(const std::vector<std::string>& arguments);
+// Declares the options (--samples 1000 --form separate ...) on `app`, and once they are read prints one line of JSON:
+// epoch_ms (the median), router_epoch_ms, peak_mb of the process.
+void add_pmoe_bench(CLI::App& app);
 
 }  // namespace sparsight::bench

@@ -54,7 +54,13 @@ TEST(CommandLine, BenchHandsItsOptionsOn) {
   EXPECT_EQ(unknown.out, "");
   EXPECT_NE(unknown.err.find("no benchmark matches \"nosuch\" (known: "), std::string::npos) << unknown.err;
   EXPECT_NE(unknown.err.find("random_uniform"), std::string::npos) << unknown.err;
-  expect_usage_error({"bench", "moe", "--tokens", "1", "--sizes", "2"}, "unknown option --sizes (known: --tokens");
+  expect_usage_error({"bench", "moe", "--tokens", "1", "--sizes", "2"},
+                     "unknown flag --sizes; see sparsight_bench moe");
+  expect_usage_error({"bench", "moe", "--tokens", "1,many"}, "--tokens: ");
+  expect_usage_error({"bench", "moe", "--rounds", "0"}, "--rounds: ");
+  expect_usage_error({"bench", "moe", "--held", "perhaps"}, "--held: ");
+  expect_usage_error({"bench", "moe", "--experts", "8,1", "--k", "2"}, "--k 2 is more than --experts 1");
+  expect_usage_error({"bench", "pmoe", "--form", "round"}, "unknown form \"round\"");
 }
 
 TEST(CommandLine, UnexpectedArgumentIsNamed) { expect_usage_error({"version", "now"}, "\"now\""); }
