@@ -1,7 +1,8 @@
 // One routing decision for a whole image: all its tokens go to the same experts with the same gates, so that only K
-// experts need be loaded for an image.
+// experts of the layer need be loaded for an image.
 // Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse Mixture-of-Experts", section 3.
-// Letters: moe/axes.md.
+// Differs from the paper: each MoE layer has a router of its own, which sees that layer's input; the paper's single
+// router decides for all of them. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/router.h"
