@@ -1,8 +1,5 @@
 #include "sparsight/moe/losses/load.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
@@ -14,11 +11,6 @@
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
-namespace {
-
-constexpr double kLeastScale = 1e-6;  // a learned scale may underflow to 0; the clamp passes no gradient there
-
-}  // namespace
 
 // v[k] for an expert among the top k and v[k-1] for the rest, where v[0] >= ... >= v[k] are the k+1 largest of the row.
 at::Tensor kth_excluding(const at::Tensor& noisy, int64_t k) {
@@ -33,7 +25,7 @@ at::Tensor load_probability(const Routing& routing, bool threshold_gradient) {
   if (routing.per_token == routing.experts) return at::ones_like(routing.clean_logits);
   at::Tensor threshold = kth_excluding(routing.noisy_logits, routing.per_token);
   if (!threshold_gradient) threshold = threshold.detach();
-  return normal_cdf((routing.clean_logits - threshold) / routing.noise_scale.clamp_min(kLeastScale));
+  return normal_cdf(routing.clean_logits - threshold, routing.noise_scale);
 }
 
 at::Tensor smooth_load(const Routing& routing, bool threshold_gradient) {

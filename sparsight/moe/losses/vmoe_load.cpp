@@ -15,7 +15,7 @@ at::Tensor vmoe_load_probability(const Routing& routing, bool of_scores) {
   const at::Tensor best = top_experts(routing.noisy_logits, routing.per_token);
   const at::Tensor threshold = routing.noisy_logits.gather(1, best.narrow(1, routing.per_token - 1, 1));  // [N,1]
   const at::Tensor clean = of_scores ? at::softmax(routing.clean_logits, 1) : routing.clean_logits;
-  return normal_cdf((clean - threshold) / routing.noise_scale);
+  return normal_cdf(clean - threshold, routing.noise_scale);
 }
 
 at::Tensor vmoe_load_loss(const Routing& routing, bool unbiased, bool of_scores) {

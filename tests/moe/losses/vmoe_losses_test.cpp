@@ -1,4 +1,8 @@
 // The V-MoE losses against the worked example of tests/moe/vmoe_example.h.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/moe/losses/cv_squared.h"
@@ -6,6 +10,7 @@
 #include "sparsight/moe/losses/vmoe_importance.h"
 #include "sparsight/moe/losses/vmoe_load.h"
 #include "sparsight/moe/register_moe.h"
+#include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/vmoe_example.h"
 #include "tests/support/gradcheck.h"
@@ -91,6 +96,32 @@ TEST_P(VmoeLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
   EXPECT_NEAR(vmoe_load_loss(one).item<double>(), 3, test::example_tolerance(GetParam()));
 }
 
+// The noise and all that was made with it are NaN, from the same leaf: a term computed and multiplied by 0
+// would make the total and the gradient NaN.
+TEST_P(VmoeLosses, S43_AWeightOfZeroKeepsTheNanOfATermOut) {
+  const at::Tensor clean = logits();
+  Routing routing = route(clean);
+  routing.noisy_logits = routing.scores = clean * NAN;
+  routing.noise_scale = clean.sum() * NAN;
+  routing.gate = routing.gate * NAN;
+  LossOptions all;
+  std::fill(all.weights.begin(), all.weights.end(), 1);
+  std::set<std::string> poisoned;
+  for (const NamedLoss& loss : compute_losses(routing, all))
+    if (loss.value.isnan().item<bool>()) poisoned.insert(loss.name);
+  EXPECT_EQ(poisoned, (std::set<std::string>{"importance", "load", "sequence_balance", "switch", "vmoe_load"}));
+
+  at::Tensor total = torch::zeros({}, GetParam());
+  for (const NamedLoss& loss : compute_losses(routing, with_paper_weights(LossOptions(), {{"vmoe_importance", 1}})))
+    total = total + loss.weight * loss.value;
+  expect_near(total, torch::tensor(0.064853, torch::kDouble));  // T12, and its gradient
+  total.backward();
+  expect_near(clean.grad(), torch::tensor({{-0.013804, 0.010846, 0.043706, -0.040748},
+                                           {-0.012148, -0.021931, 0.059306, -0.025228},
+                                           {-0.012291, 0.011950, 0.044542, -0.044200}},
+                                          torch::kDouble));
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, VmoeLosses, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(VmoeLoss, GradientsAgreeWithCentralDifferences) {
@@ -156,12 +187,20 @@ TEST(VmoeLoss, WithoutNoiseThereIsNoLoadTerm) {
   EXPECT_EQ(losses[0].name, "vmoe_importance");
 }
 
-// Nothing is computed: no types, no gradient.
-TEST(VmoeLoss, S43_AWeightOfZeroSkipsTheTerm) {
-  // A routing without logits cannot be evaluated: with weight 0 nothing may try.
-  LossOptions none;
-  for (double& weight : none.weights) weight = 0;
-  EXPECT_TRUE(compute_losses(Routing(), none).empty());
+// Without noise worth mentioning the best expert has the probability 1, the second 1/2 (its logit is the threshold) and
+// the others 0: sums 2 .5 1 1, of mean 1.125 and variance (.765625 + .390625 + .015625 + .015625) / 4. In fp32
+// softplus(-200) is 0 and softplus(-95) so small that its inverse is infinite.
+TEST(VmoeLoss, ANoiseScaleThatUnderflowsGivesFiniteLosses) {
+  for (const float size : {-95.f, -200.f}) {
+    const at::Tensor clean =
+        torch::tensor({{3.f, 2.f, 1.f, 0.f}, {0.f, 1.f, 2.f, 3.f}, {3.f, 1.f, 2.f, 0.f}}).requires_grad_(true);
+    const at::Tensor raw = torch::full({3, 4}, size).requires_grad_(true);
+    const at::Tensor loss = vmoe_load_loss(route_noisy_topk(clean, noise_scale(raw, 0), torch::ones({3, 4}), 2));
+    loss.backward();
+    EXPECT_NEAR(loss.item<double>(), 0.296875 / (1.125 * 1.125), 1e-6) << size;
+    EXPECT_TRUE(torch::isfinite(clean.grad()).all().item<bool>()) << size;
+    EXPECT_LT(raw.grad().abs().max().item<double>(), 1e-30) << size;  // of the noise in the threshold alone
+  }
 }
 
 TEST(VmoeLoss, AnEmptyPoolHasZeroLosses) {
