@@ -64,25 +64,29 @@ def load(logits, noisy_logits, noise_scale, k, *, threshold_gradient=True, unbia
                  logits=logits, noisy_logits=noisy_logits, noise_scale=noise_scale, valid=valid)
 
 
-def vmoe_importance(logits, *, group_tokens=0, valid=None):
+def vmoe_importance(logits, *, group_tokens=0, unbiased=False, valid=None):
     """CV² of summed softmax(logits) (V-MoE, Riquelme et al. 2021, appendix A.2), the mean over groups. 0 at balance.
 
-    logits: [N,E]. group_tokens: consecutive tokens that form a group; 0: all.
+    logits: [N,E]. group_tokens: consecutive tokens that form a group; 0: all. `unbiased`: as for `importance`.
     """
-    return _loss("vmoe_importance", logits, group_tokens=group_tokens, logits=logits, valid=valid)
+    return _loss("vmoe_importance", logits, group_tokens=group_tokens, variants={"unbiased_variance": unbiased}, logits=logits,
+                 valid=valid)
 
 
-def vmoe_load(logits, noisy_logits, noise_scale, k, *, group_tokens=0, valid=None):
+def vmoe_load(logits, noisy_logits, noise_scale, k, *, group_tokens=0, of="logits", unbiased=False, valid=None):
     """CV² of smooth token counts with one threshold per token (V-MoE, appendix A.2), the mean over groups. 0 at balance.
 
-    Arguments as for `load` and `vmoe_importance`.
+    Arguments as for `load` and `vmoe_importance`. of: what is compared with the threshold, "logits" or "scores" (their
+    softmax, as the library behind GMoE does: a defect, for comparison).
     """
-    return _loss("vmoe_load", logits, k=k, group_tokens=group_tokens, logits=logits, noisy_logits=noisy_logits,
+    return _loss("vmoe_load", logits, k=k, group_tokens=group_tokens,
+                 variants={"vmoe_load_of": of, "unbiased_variance": unbiased}, logits=logits, noisy_logits=noisy_logits,
                  noise_scale=noise_scale, valid=valid)
 
 
 def switch(logits, expert, *, counts="mean", form="switch", group_tokens=0, valid=None):
-    """E * sum over experts of (share of the tokens) * (mean probability), the mean over groups. 1 at balance, E at worst.
+    """E * sum over experts of (share of the tokens) * (mean probability), the mean over groups. 1 at balance, E at worst
+    (counts "mean": E / K; "sum": from K to E).
 
     GShard (Lepikhin et al. 2020, algorithm 1), Switch (Fedus et al. 2021, equations 4 to 6). logits: [N,E], those that
     selection saw. expert: [N,K] int64. counts: "first" choices (GShard, Switch), "mean" of all choices (Megatron-LM) or their

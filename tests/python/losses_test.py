@@ -47,6 +47,18 @@ class Losses(unittest.TestCase):
         total = probability.sum(0)
         torch.testing.assert_close(losses.load(clean, noisy, scale, 1), total.var(unbiased=False) / total.mean() ** 2)
 
+    def test_vmoe_losses_and_their_variants(self):
+        clean, noise = torch.randn(5, 3), torch.randn(5, 3)
+        noisy = clean + noise / 3
+        threshold = noisy.topk(2).values[:, 1:]  # k = 2: the same for all experts of a token
+        for unbiased in (False, True):
+            squared_cv = lambda total: total.var(unbiased=unbiased) / total.mean() ** 2
+            torch.testing.assert_close(losses.vmoe_importance(clean, unbiased=unbiased), squared_cv(clean.softmax(1).sum(0)))
+            for of, compared in (("logits", clean), ("scores", clean.softmax(1))):
+                torch.testing.assert_close(
+                    losses.vmoe_load(clean, noisy, torch.tensor(1 / 3), 2, of=of, unbiased=unbiased),
+                    squared_cv(torch.special.ndtr((compared - threshold) * 3).sum(0)))
+
     def test_threshold_by_hand(self):
         # Expert 0 takes token 0 and expert 1 token 1, but 0.9, 0.6 and 0.7 exceed 0.5: one score too many, by 0.1.
         scores, threshold = torch.tensor([[0.9, 0.2], [0.6, 0.7]]), torch.full((2,), 0.5, requires_grad=True)
