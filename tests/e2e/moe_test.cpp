@@ -1,27 +1,14 @@
 // `sparsight moe` on the published worked example of noisy top-k gating: 3 tokens, 4 toy experts E_i(x) = (i+1) x, k =
 // 2, and the loss sum_j <y_j, (1, 2, -1)>. Values of the specification, six decimals, computed in float64.
-#include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/tensor.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-
-#include "sparsight/io/safetensors.h"
-#include "tests/support/program.h"
+#include "tests/e2e/moe_verb.h"
 
 namespace sparsight::testing::moe_test {
 namespace {
-
-using Rows = std::vector<double>;
-
-at::Tensor matrix(const Rows& values, int64_t rows) { return at::tensor(values, at::kDouble).view({rows, -1}); }
 
 at::Tensor tokens() { return matrix({1.0, -0.5, 0.25, 0.5, 1.5, -1.0, -1.25, 0.75, 0.5}, 3); }
 at::Tensor noise() { return matrix({0.5, -1.2, 0.3, 0.8, -0.7, 0.4, 1.1, -0.2, 1.5, -0.6, 0.2, -0.9}, 3); }
@@ -44,40 +31,34 @@ const std::vector<std::string> kLayer{"--set", "router.name=noisy_topk", "--set"
                                       "--set", "experts.name=linear",    "--set", "experts.bias=false",
                                       "--set", "losses.importance=0",    "--set", "losses.load=0"};
 
-struct Trial {
-  ProgramResult result;
-  std::map<std::string, at::Tensor> tensors;
-};
-
-Trial run_layer(const NamedTensors& input, std::vector<std::string> more) {
-  const TemporaryFolder folder;
-  write_safetensors(folder.path("in.safetensors"), {input, {}});
-  std::vector<std::string> arguments{"moe", folder.path("in.safetensors"), "--out", folder.path("out.safetensors")};
-  arguments.insert(arguments.end(), kLayer.begin(), kLayer.end());
+Trial run_layer(const NamedTensors& input, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = kLayer;
   arguments.insert(arguments.end(), more.begin(), more.end());
-  Trial trial{run_program(arguments), {}};
-  if (trial.result.exit_code == 0)
-    for (const auto& [name, tensor] : read_safetensors(folder.path("out.safetensors")).tensors)
-      trial.tensors[name] = tensor;
-  return trial;
+  return run_moe(input, arguments);
 }
 
-void expect_near(const Trial& trial, const std::string& name, const at::Tensor& expected, double tolerance) {
-  ASSERT_TRUE(trial.tensors.count(name)) << name;
-  const at::Tensor got = trial.tensors.at(name).to(at::kDouble);
-  EXPECT_TRUE(got.sizes() == expected.sizes() && at::allclose(got, expected, 0, tolerance)) << name << "\n" << got;
+// --mode train with these settings, in either type.
+Trial train_layer(const NamedTensors& input, const std::vector<std::string>& settings, bool float64) {
+  std::vector<std::string> flags{"--mode", "train"};
+  if (float64) flags.push_back("--float64");
+  return run_layer(input, with_settings(settings, flags));
+}
+
+NamedTensors without_gradient() {
+  NamedTensors input;
+  for (const auto& [name, tensor] : example())
+    if (name != "grad") input.emplace_back(name, tensor);
+  return input;
 }
 
 }  // namespace
 
 TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
   for (const bool float64 : {true, false}) {
-    std::vector<std::string> flags{"--mode", "train"};
-    if (float64) flags.push_back("--float64");
-    const Trial trial = run_layer(example(), flags);
+    const Trial trial = train_layer(example(), {}, float64);
     ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
     const auto check = [&](const std::string& name, const Rows& values, int64_t rows) {
-      expect_near(trial, name, matrix(values, rows), float64 ? 1e-6 : 1e-5);
+      expect_near(trial, name, matrix(values, rows), printed_digits(float64));
     };
     check("clean_logits", {0.95, -0.625, -0.275, 0.3, -0.95, 0.45, 1.65, -0.65, -0.575, 0.925, 0.025, -0.075}, 3);
     check("noise_scale",
@@ -87,6 +68,10 @@ TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
     check("noisy_logits",
           {1.315675, -1.316127, 0.003417, 0.760752, -1.653845, 0.803353, 2.283533, -0.891173, 0.240689, 0.331173,
            0.121718, -0.710153},
+          3);
+    check("scores",  // the softmax over all experts
+          {0.522118, 0.037566, 0.140560, 0.299756, 0.015129, 0.176582, 0.775854, 0.032436, 0.296828, 0.324939, 0.263534,
+           0.114699},
           3);
     EXPECT_TRUE(at::equal(trial.tensors.at("expert"), at::tensor({0, 3, 2, 1, 1, 0}, at::kLong)));
     EXPECT_TRUE(at::equal(trial.tensors.at("rank"), at::tensor({0, 1, 0, 1, 0, 1}, at::kLong)));
@@ -107,26 +92,109 @@ TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
   }
 }
 
+// Experts map rows, y = x W: dW_i = (sum over tokens of gate * x)ᵀ (1, 2, -1).
+TEST(MoeVerb, GivesTheGradientsOfTheExperts) {
+  const at::Tensor gates = matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0.477394, 0.522606, 0, 0}, 3);
+  const at::Tensor pull = at::tensor({1.0, 2.0, -1.0}, at::kDouble);
+  for (const bool float64 : {true, false}) {
+    const Trial trial = train_layer(example(), {}, float64);
+    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    // Six decimals of the gates, times numbers up to 2.
+    expect_near(trial, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * pull, 3 * printed_digits(float64));
+  }
+}
+
 TEST(MoeVerb, GivesTheLossesOfTheExample) {
-  const Trial trial = run_layer(
-      example(), {"--mode", "train", "--float64", "--set", "losses.importance=0.1", "--set", "losses.load=0.1"});
+  for (const bool float64 : {true, false}) {
+    const Trial trial = train_layer(example(), {"losses.importance=0.1", "losses.load=0.1"}, float64);
+    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const double tolerance = printed_digits(float64);
+    EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, tolerance);
+    EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, tolerance);
+    expect_near(trial, "importance", at::tensor({1.112672, 0.708006, 0.814600, 0.364723}, at::kDouble), tolerance);
+    expect_near(trial, "load", at::tensor({1.042876, 1.735082, 1.459989, 1.138084}, at::kDouble), tolerance);
+    EXPECT_NE(trial.result.out.find("CV(importance) 0.3565"), std::string::npos) << trial.result.out;
+    EXPECT_NE(trial.result.out.find("max/mean load 1.291"), std::string::npos) << trial.result.out;
+  }
+}
+
+// 0.1 times the example's gradients of the importance loss and 0.25 times those of the load loss; the losses themselves
+// stay unweighted.
+TEST(MoeVerb, GradientsAreThoseOfTheLossesTimesTheirWeights) {
+  const auto sum = [](const Rows& importance, const Rows& load) {
+    return 0.1 * matrix(importance, 3) + 0.25 * matrix(load, 3);
+  };
+  const at::Tensor weight = sum({0.041867, 0.105022, 0.007155, -0.154044, -0.009716, -0.088771, 0.021465, 0.077022,
+                                 0.083382, -0.030561, -0.014310, -0.038511},
+                                {-0.018462, -0.013391, 0.049307, -0.017454, -0.006677, 0.068507, -0.022473, -0.039357,
+                                 -0.000916, -0.019049, 0.026490, -0.006524}),
+                   noise_weight = sum({-0.030626, -0.043969, 0.003446, -0.053955, 0.022371, 0.020337, 0.010338,
+                                       0.026978, 0.038221, 0.020274, -0.006892, -0.013489},
+                                      {0.013009, 0.017375, 0.011655, 0.013832, -0.023294, -0.022764, -0.005516,
+                                       -0.021841, 0.012551, 0.001136, 0.004956, 0.005564}),
+                   of_tokens = sum(
+                       {0.085013, -0.027596, 0.071213, 0.010989, 0.000141, -0.008568, 0.097652, -0.052614, 0.052646},
+                       {0.000868, 0.071109, -0.079774, -0.022172, 0.018085, -0.008846, -0.013579, 0.026587, -0.025327});
+  for (const bool float64 : {true, false}) {
+    const Trial trial = train_layer(without_gradient(), {"losses.importance=0.1", "losses.load=0.25"}, float64);
+    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const double tolerance = printed_digits(float64);
+    EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, tolerance);
+    EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, tolerance);
+    EXPECT_EQ(trial.tensors.at("loss_weight.importance").item<double>(), 0.1);
+    EXPECT_EQ(trial.tensors.at("loss_weight.load").item<double>(), 0.25);
+    expect_near(trial, "grad.router.weight", weight.t(), tolerance);
+    expect_near(trial, "grad.router.noise_weight", noise_weight.t(), tolerance);
+    expect_near(trial, "grad.tokens", of_tokens, tolerance);
+    EXPECT_FALSE(trial.tensors.count("grad.experts.w1"));  // losses of the choice do not know of the experts
+  }
+}
+
+TEST(MoeVerb, ALossOfWeightZeroIsNotThere) {
+  const Trial trial = train_layer(example(), {"losses.load=0.1"}, /*float64=*/true);
   ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
-  EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, 1e-6);
-  EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, 1e-6);
-  expect_near(trial, "importance", at::tensor({1.112672, 0.708006, 0.814600, 0.364723}, at::kDouble), 1e-6);
-  expect_near(trial, "load", at::tensor({1.042876, 1.735082, 1.459989, 1.138084}, at::kDouble), 1e-6);
-  EXPECT_NE(trial.result.out.find("CV(importance) 0.3565"), std::string::npos) << trial.result.out;
-  EXPECT_NE(trial.result.out.find("max/mean load 1.291"), std::string::npos) << trial.result.out;
+  for (const std::string name : {"loss.", "loss_weight."}) {
+    EXPECT_TRUE(trial.tensors.count(name + "load")) << name;
+    EXPECT_FALSE(trial.tensors.count(name + "importance")) << name;
+  }
+}
+
+// Without token 2: its row is in no sum, and the load is that of the other rows of probabilities, .902218 + .040599 for
+// expert 0 and so on.
+TEST(MoeVerb, PaddingTakesPartInNothing) {
+  for (const auto type : {at::kLong, at::kBool})
+    for (const bool float64 : {true, false}) {
+      NamedTensors input = example();
+      input.emplace_back("valid", at::tensor({1, 1, 0}, at::kLong).to(type));
+      const Trial trial = train_layer(input, {"losses.importance=0.1", "losses.load=0.1"}, float64);
+      ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+      const double tolerance = printed_digits(float64);
+      EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.234546, tolerance);
+      EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.014310, tolerance);
+      expect_near(trial, "importance", at::tensor({0.635277, 0.185400, 0.814600, 0.364723}, at::kDouble), tolerance);
+      expect_near(trial, "load", at::tensor({0.942817, 0.943584, 1.132197, 0.810764}, at::kDouble), 2 * tolerance);
+      expect_whole(trial, "token", {0, 0, 1, 1});
+      expect_whole(trial, "expert", {0, 3, 2, 1});
+      expect_whole(trial, "chosen_count", {1, 1, 1, 1});
+      expect_near(trial, "gates", matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0, 0, 0, 0}, 3),
+                  tolerance);
+      expect_near(trial, "output", matrix({2.094169, -1.047084, 0.523542, 1.4073, 4.2219, -2.8146, 0, 0, 0}, 3),
+                  tolerance);
+      EXPECT_TRUE(trial.tensors.at("grad.tokens")[2].equal(at::tensor({0, 0, 0}, float64 ? at::kDouble : at::kFloat)));
+    }
 }
 
 // The specification counts gates before drops, whatever becomes of the gates of what is kept.
 TEST(MoeVerb, LossesAreOfGatesBeforeDrops) {
-  const Trial trial =
-      run_layer(example(), {"--mode", "train", "--float64", "--set", "losses.importance=0.1", "--set",
-                            "losses.load=0.1", "--set", "capacity.factor=0.5", "--set", "capacity.renormalize=true"});
-  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
-  EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, 1e-6);
-  EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, 1e-6);
+  for (const bool float64 : {true, false}) {
+    const Trial trial = train_layer(
+        example(), {"losses.importance=0.1", "losses.load=0.1", "capacity.factor=0.5", "capacity.renormalize=true"},
+        float64);
+    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, printed_digits(float64));
+    EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, printed_digits(float64));
+    EXPECT_FALSE(trial.tensors.at("kept").all().item<bool>());
+  }
 }
 
 TEST(MoeVerb, TakesImagesWithAClassTokenAndAMap) {
@@ -218,11 +286,8 @@ TEST(MoeVerb, TheSameSeedGivesTheSameFile) {
 }
 
 TEST(MoeVerb, BadInputIsOneClearLine) {
-  const auto complaint = [](const NamedTensors& input, int exit_code, std::vector<std::string> more = {}) {
-    const Trial trial = run_layer(input, std::move(more));
-    EXPECT_EQ(trial.result.exit_code, exit_code) << trial.result.err;
-    EXPECT_EQ(std::count(trial.result.err.begin(), trial.result.err.end(), '\n'), 1) << trial.result.err;
-    return trial.result.err;
+  const auto complaint = [](const NamedTensors& input, int exit_code, const std::vector<std::string>& more = {}) {
+    return one_line(run_layer(input, more).result, exit_code);
   };
   const auto with = [](const std::string& name, const at::Tensor& tensor) {
     NamedTensors input;

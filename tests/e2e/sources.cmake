@@ -4,6 +4,9 @@ light_tests(
   e2e/data_test.cpp
   e2e/eval_test.cpp
   e2e/guided_training_test.cpp
+  e2e/moe_capacity_test.cpp
+  e2e/moe_npy_test.cpp
+  e2e/moe_tensors_test.cpp
   e2e/moe_test.cpp
   e2e/predict_test.cpp
   e2e/reproduce_test.cpp

@@ -177,7 +177,7 @@ TEST(MoeLayer, S26_FullyDroppedTokensGiveExactlyZeroAndNoExpertGradient) {
   }
 }
 
-// Neither forward nor backward.
+// Neither forward nor backward. Of experts with weights: unchosen_experts_test.cpp.
 TEST(MoeLayer, S28_OnlyChosenRowsAreComputed) {
   class Counting : public test::Scaling {
    public:

@@ -1,4 +1,5 @@
 torch_tests(
+  moe/capacity_groups_test.cpp
   moe/capacity_test.cpp
   moe/experts/expert_dropout_test.cpp
   moe/experts/expert_kinds_test.cpp
@@ -8,6 +9,7 @@ torch_tests(
   moe/experts/recompute_test.cpp
   moe/losses/balance_losses_test.cpp
   moe/losses/cv_squared_test.cpp
+  moe/losses/loss_variants_test.cpp
   moe/losses/separation_test.cpp
   moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
@@ -34,7 +36,9 @@ torch_tests(
   moe/routers/switch_top1_test.cpp
   moe/routing_stats_test.cpp
   moe/shared_experts_test.cpp
+  moe/task_gradient_test.cpp
   moe/toy_regression_test.cpp
+  moe/unchosen_experts_test.cpp
   moe/worked_layer_test.cpp)
 property_tests(
   moe/routing_properties_test.cpp)

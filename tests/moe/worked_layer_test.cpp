@@ -23,7 +23,7 @@ void expect_t4(const test::NoisyExample& e, const Routing& routing) {
   routing.gate.retain_grad();
   const at::Tensor y = run_experts(e.x, routing, experts), loss = t4_loss(y);
   loss.backward();
-  EXPECT_NEAR(loss.item<double>(), 11.761506, 10 * tol);
+  EXPECT_NEAR(loss.item<double>(), 11.761506, tol);
   EXPECT_TRUE(test::near(
       y,
       test::table({{2.094169, -1.047084, 0.523542}, {1.407300, 4.221900, -2.814600}, {-1.903257, 1.141954, 0.761303}}),

@@ -25,8 +25,11 @@ void expect_close(const at::Tensor& on_cuda, const at::Tensor& on_cpu) {
 
 }  // namespace
 
-TEST_F(Cuda, ChoosesSortsAndMovesRowsAsOnTheCpu) {
-  const at::Tensor scores = test::random_tensor({50, 7}, 1);
+TEST_F(Cuda, S36_ChoosesSortsAndMovesRowsAsOnTheCpu) {
+  // One decimal, so that some rows tie for the last place.
+  const at::Tensor scores = (test::random_tensor({50, 7}, 1) * 10).round() / 10;
+  const at::Tensor falling = std::get<0>(scores.sort(1, /*descending=*/true));
+  ASSERT_TRUE((falling.select(1, 1) == falling.select(1, 2)).any().item<bool>());
   const at::Tensor chosen = top_experts(scores, 2).reshape({-1});
   EXPECT_TRUE(torch::equal(top_experts(moved(scores), 2).cpu().reshape({-1}), chosen));
   const at::Tensor kept = test::random_tensor({100}, 2) > -1.0, token = torch::arange(50).repeat_interleave(2);

@@ -1,5 +1,7 @@
 // Every kind of expert, in every form that its settings allow: against its definition by single rows, gradients by
 // central differences, experts without rows, no rows at all, outputs of another width.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/moe/experts/conv_experts.h"
@@ -7,6 +9,7 @@
 #include "sparsight/nn/init.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::expert_kinds_test {
@@ -44,22 +47,22 @@ const std::vector<Form> kForms{
     {"conv", {{"channels", 2}, {"output", "normal"}, {"activation", "gelu"}}, 3},
 };
 
-std::shared_ptr<Experts> make(const Form& form, uint64_t seed = 1) {
+std::shared_ptr<Experts> make(const Form& form, at::ScalarType type = torch::kDouble) {
   auto experts =
       expert_kinds().make(form.kind, form.settings, "experts", ExpertShape{kExperts, kWidth, kHidden, form.outputs});
-  initialize(*experts, seed);
-  experts->to(torch::kDouble);
+  initialize(*experts, 1);
+  experts->to(type);
   const torch::NoGradGuard no_grad;
   for (at::Tensor& p : experts->parameters()) p.mul_(20).add_(0.1);  // far from 0, so that every term shows
   return experts;
 }
 
-using Weights = std::map<std::string, at::Tensor>;  // of one expert
+using Weights = std::map<std::string, at::Tensor>;  // of one expert, in fp64
 
 Weights weights_of(const Experts& experts, int64_t expert) {
   Weights weights;
-  for (const auto& p : experts.named_parameters()) weights[p.key()] = p.value()[expert];
-  for (const auto& b : experts.named_buffers()) weights[b.key()] = b.value()[expert];
+  for (const auto& p : experts.named_parameters()) weights[p.key()] = p.value()[expert].to(torch::kDouble);
+  for (const auto& b : experts.named_buffers()) weights[b.key()] = b.value()[expert].to(torch::kDouble);
   return weights;
 }
 
@@ -100,13 +103,18 @@ at::Tensor by_definition(const Form& form, const at::Tensor& x, const Weights& w
 class ExpertForm : public ::testing::TestWithParam<Form> {};
 
 TEST_P(ExpertForm, EqualsItsDefinitionRowByRow) {
-  const auto experts = make(GetParam());
-  const at::Tensor rows = test::random_tensor({kRows, kWidth}, 2);
-  const at::Tensor out = experts->forward(rows, ragged_offsets());
-  ASSERT_EQ(out.sizes(), (std::vector<int64_t>{kRows, GetParam().outputs ? GetParam().outputs : kWidth}));
-  for (int64_t r = 0; r < kRows; ++r) {
-    const at::Tensor expected = by_definition(GetParam(), rows[r], weights_of(*experts, kExpertOfRow[r]));
-    EXPECT_TRUE(torch::allclose(out[r], expected, 1e-10, 1e-10)) << r;
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const auto experts = make(GetParam(), type);
+    const at::Tensor rows = test::random_tensor({kRows, kWidth}, 2, type);
+    const at::Tensor out = experts->forward(rows, ragged_offsets());
+    ASSERT_EQ(out.sizes(), (std::vector<int64_t>{kRows, GetParam().outputs ? GetParam().outputs : kWidth}));
+    EXPECT_EQ(out.scalar_type(), type);
+    const double tol = (type == torch::kDouble ? 1e-10 : 1e-5) * std::max(1.0, out.abs().max().item<double>());
+    for (int64_t r = 0; r < kRows; ++r) {
+      const at::Tensor expected =
+          by_definition(GetParam(), rows[r].to(torch::kDouble), weights_of(*experts, kExpertOfRow[r]));
+      EXPECT_TRUE(test::near(out[r], expected, tol)) << type << " " << r;
+    }
   }
 }
 

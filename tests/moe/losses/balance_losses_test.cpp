@@ -28,11 +28,19 @@ using test::table;
 
 Routing route(const at::Tensor& clean, int64_t k) { return route_softmax_topk(clean, {}, 0, k, false); }
 
+// One token for each rotation of its logits, so that every expert has the same number of tokens and mean score.
+at::Tensor balanced_logits(at::ScalarType type) {
+  std::vector<at::Tensor> rows;
+  for (int64_t j = 0; j < 4; ++j) rows.push_back(torch::tensor({1.5, 0.7, -0.2, -1.}, torch::kDouble).roll(j));
+  return torch::stack(rows).to(type);
+}
+
 }  // namespace
 
 class BalanceLosses : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   double tol() const { return test::example_tolerance(GetParam()); }
+  double rounding() const { return GetParam() == torch::kDouble ? 1e-12 : 1e-6; }  // of what is not printed
   at::Tensor logits() const { return test::example_logits().to(GetParam()).requires_grad_(true); }
 };
 
@@ -88,14 +96,11 @@ TEST_P(BalanceLosses, S22_SequenceBalanceReproducesT14) {
   EXPECT_LT(test::gradient_error_in(GetParam(), loss, {test::example_logits()}), tol());
 }
 
-// One token for each rotation of its logits, so that every expert has the same number of tokens and mean score: 1, and
-// no gradient, as the shares of a token sum to 1. With all tokens surely on the same k experts f = E/k and p = 1/k
-// there: E/k.
+// 1, and no gradient, as the shares of a token sum to 1. With all tokens surely on the same k experts f = E/k and
+// p = 1/k there: E/k.
 TEST_P(BalanceLosses, SequenceBalanceIsOneAtBalance) {
-  std::vector<at::Tensor> rows;
-  for (int64_t j = 0; j < 4; ++j) rows.push_back(torch::tensor({1.5, 0.7, -0.2, -1.}, torch::kDouble).roll(j));
   for (int64_t k = 1; k <= 4; ++k) {
-    const at::Tensor clean = torch::stack(rows).to(GetParam()).requires_grad_(true);
+    const at::Tensor clean = balanced_logits(GetParam()).requires_grad_(true);
     const at::Tensor loss = sequence_balance_loss(route_sigmoid_bias(clean, torch::zeros({4}, GetParam()), k, 1, {}));
     EXPECT_TRUE(near(loss, 1, 0.1 * tol())) << k;
     loss.backward();
@@ -209,20 +214,87 @@ TEST_P(BalanceLosses, S21_RouterZStaysFiniteForHugeLogits) {
       near(clean.grad() / 1e4, table({{1, 0}, {-0.499965342641, -0.499965342641}}), fp64 ? 1e-10 : std::ldexp(1, -11)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, BalanceLosses, ::testing::Values(torch::kFloat, torch::kDouble));
-
-TEST(BalanceLoss, EntropiesAtTheirEnds) {
+TEST_P(BalanceLosses, EntropiesAtTheirEnds) {
   const double most = std::log(4.0);
-  const Routing indifferent = route(torch::zeros({8, 4}, torch::kDouble), 1);
-  EXPECT_NEAR(entropy_loss(indifferent).item<double>(), most, 1e-12);
-  EXPECT_NEAR(marginal_entropy_loss(indifferent).item<double>(), 0, 1e-12);
-  EXPECT_NEAR(mutual_information_loss(indifferent).item<double>(), most, 1e-12);
-  const Routing sure = route(torch::eye(4, torch::kDouble) * 100, 1);  // every token surely on an expert of its own
-  EXPECT_NEAR(entropy_loss(sure).item<double>(), 0, 1e-12);
-  EXPECT_NEAR(mutual_information_loss(sure).item<double>(), 0, 1e-12);
-  const Routing one = route(torch::tensor({{100., 0., 0., 0.}}, torch::kDouble).repeat({5, 1}), 1);
-  EXPECT_NEAR(marginal_entropy_loss(one).item<double>(), most, 1e-12);
+  const Routing indifferent = route(torch::zeros({8, 4}, GetParam()), 1);
+  EXPECT_TRUE(near(entropy_loss(indifferent), most, rounding()));
+  EXPECT_TRUE(near(marginal_entropy_loss(indifferent), 0., rounding()));
+  EXPECT_TRUE(near(mutual_information_loss(indifferent), most, rounding()));
+  const Routing sure = route(torch::eye(4, GetParam()) * 100, 1);  // every token surely on an expert of its own
+  EXPECT_TRUE(near(entropy_loss(sure), 0., rounding()));
+  EXPECT_TRUE(near(marginal_entropy_loss(sure), 0., rounding()));
+  EXPECT_TRUE(near(mutual_information_loss(sure), 0., rounding()));
+  const Routing one = route(torch::tensor({{100., 0., 0., 0.}}, GetParam()).repeat({5, 1}), 1);
+  EXPECT_TRUE(near(entropy_loss(one), 0., rounding()));
+  EXPECT_TRUE(near(marginal_entropy_loss(one), most, rounding()));
 }
+
+// Probabilities 1/2 1/4 1/8 1/8 and their reverse: each has the entropy (1/2 + 2/4 + 3/8 + 3/8) ln 2, their mean
+// 5/16 3/16 3/16 5/16 that of -(10 ln(5/16) + 6 ln(3/16)) / 16.
+TEST_P(BalanceLosses, EntropiesByHand) {
+  const at::Tensor p = table({{.5, .25, .125, .125}, {.125, .125, .25, .5}}).to(GetParam());
+  const Routing r = route(p.log(), 1);
+  const double of_token = 1.75 * std::log(2.0), of_mean = -(10 * std::log(5. / 16) + 6 * std::log(3. / 16)) / 16;
+  EXPECT_TRUE(near(entropy_loss(r), of_token, rounding()));
+  EXPECT_TRUE(near(marginal_entropy_loss(r), std::log(4.0) - of_mean, rounding()));
+  EXPECT_TRUE(near(mutual_information_loss(r), std::log(4.0) - of_mean + of_token, rounding()));
+}
+
+// logsumexp of E zeros is ln E; the gradient is 2/N * ln E * 1/E for every logit.
+TEST_P(BalanceLosses, S21_RouterZOfZeroLogitsIsTheSquareOfLnE) {
+  for (const int64_t experts : {2, 4, 7}) {
+    const double size = std::log(static_cast<double>(experts));
+    const at::Tensor clean = torch::zeros({5, experts}, GetParam()).requires_grad_(true);
+    const at::Tensor loss = router_z_loss(route(clean, 1));
+    EXPECT_TRUE(near(loss, size * size, 4 * rounding())) << experts;
+    loss.backward();
+    EXPECT_TRUE(near(clean.grad(), torch::full({5, experts}, 0.4 * size / static_cast<double>(experts)), 1e-6));
+  }
+}
+
+// Surely wrong by logits of 100 is a loss of 100. The gradient is p - target, over the number of tokens.
+TEST_P(BalanceLosses, SuperclassIsLnEWhenIndifferentAndZeroWhenSureAndRight) {
+  const at::Tensor target = torch::eye(4, GetParam());  // an image for each super-class, of one token
+  const auto loss_of = [&](const at::Tensor& logits) {
+    Routing r = route(logits, 1);
+    r.target = target;
+    return superclass_loss(r);
+  };
+  const at::Tensor indifferent = torch::zeros({4, 4}, GetParam()).requires_grad_(true);
+  const at::Tensor loss = loss_of(indifferent);
+  EXPECT_TRUE(near(loss, std::log(4.0), rounding()));
+  loss.backward();
+  EXPECT_TRUE(near(indifferent.grad(), (0.25 - target) / 4, rounding()));
+  EXPECT_TRUE(near(loss_of(100 * target), 0., rounding()));
+  EXPECT_TRUE(near(loss_of(100 * target.roll(1, 1)), 100., rounding()));
+}
+
+// Mean probabilities of 1/E, so that E * sum of f / E is the sum of f: 1 for shares of first choices and of all
+// choices, k where all choices are counted by token.
+TEST_P(BalanceLosses, S20_UniformRoutingGivesOneForEveryKAndKWhereChoicesAreSummed) {
+  for (int64_t k = 1; k <= 4; ++k) {
+    const Routing r = route(balanced_logits(GetParam()), k);
+    const auto all = static_cast<double>(k);
+    EXPECT_TRUE(near(switch_loss(r), 1, rounding())) << k;
+    EXPECT_TRUE(near(switch_loss(r, "first"), 1, rounding())) << k;
+    EXPECT_TRUE(near(switch_loss(r, "sum"), all, 4 * rounding())) << k;
+    EXPECT_TRUE(near(switch_loss(r, "mean", "gshard"), 1. / 16, rounding())) << k;
+    EXPECT_TRUE(near(switch_loss(r, "sum", "gshard"), all / 16, rounding())) << k;
+  }
+}
+
+// f and p are 1 for one expert and 0 for the others; with two choices half of them are another expert's, of which p
+// knows nothing.
+TEST_P(BalanceLosses, S20_TheNumberOfExpertsWhereAllTokensAreSurelyOnOne) {
+  const at::Tensor sure = torch::tensor({{0., 100., 0., 0., 0.}}, GetParam()).repeat({6, 1});
+  for (const std::string counts : {"first", "mean", "sum"}) {
+    EXPECT_TRUE(near(switch_loss(route(sure, 1), counts), 5, tol())) << counts;
+    EXPECT_TRUE(near(switch_loss(route(sure, 1), counts, "gshard"), 1. / 5, tol())) << counts;
+    EXPECT_TRUE(near(switch_loss(route(sure, 2), counts), counts == "mean" ? 2.5 : 5, tol())) << counts;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, BalanceLosses, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(BalanceLoss, GradientsAgreeWithCentralDifferences) {
   at::Tensor clean = test::random_tensor({12, 5}, 1);

@@ -39,23 +39,31 @@ at::Tensor gradient_of(const at::Tensor& x, const at::Tensor& w, const std::vect
 
 }  // namespace
 
-// Two images of two patches. Class 0: (1 - 2) + (3 - 0) = 2; class 1: (1 - 0) + (0 - 4) = -3. -(2 - 3) / 2.
-TEST(SeparationLoss, ByHand) {
-  const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {4, 0}}).requires_grad_(true);
+class SeparationIn : public ::testing::TestWithParam<at::ScalarType> {
+ protected:
+  // Of sums of some numbers near 1.
+  double tol() const { return GetParam() == torch::kDouble ? 1e-14 : 1e-5; }
+  at::Tensor random(at::IntArrayRef sizes, uint64_t seed) const { return test::random_tensor(sizes, seed, GetParam()); }
+};
+
+// Exact in both types. Two images of two patches. Class 0: (1 - 2) + (3 - 0) = 2; class 1: (1 - 0) + (0 - 4) = -3.
+// -(2 - 3) / 2.
+TEST_P(SeparationIn, ByHand) {
+  const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {4, 0}}).to(GetParam()).requires_grad_(true);
   Routing routing = routing_of(logits, {0, 1});
   const at::Tensor loss = separation_loss(routing);
   EXPECT_TRUE(near(loss, 0.5, 1e-15));
   loss.backward();  // own class -1/2, the other's 1/2
   EXPECT_TRUE(near(logits.grad(), table({{-.5, .5}, {-.5, .5}, {.5, -.5}, {.5, -.5}}), 1e-15));
-  routing.target = table({{.5, .5}, {.5, .5}});
+  routing.target = table({{.5, .5}, {.5, .5}}).to(GetParam());
   EXPECT_TRUE(near(separation_loss(routing), 0., 1e-15));
   routing.target = at::Tensor();
   EXPECT_FALSE(separation_loss(routing).defined());
 }
 
 // The same with a patch of padding and an image of nothing else.
-TEST(SeparationLoss, PaddingCountsInNothing) {
-  const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {9, 7}, {8, 6}, {5, 5}});
+TEST_P(SeparationIn, PaddingCountsInNothing) {
+  const at::Tensor logits = table({{1, 2}, {3, 0}, {0, 1}, {9, 7}, {8, 6}, {5, 5}}).to(GetParam());
   Routing routing = routing_of(logits, {0, 1, 0});
   routing.valid = torch::tensor({1, 1, 1, 0, 0, 0}, torch::kLong).to(torch::kBool);
   EXPECT_TRUE(near(separation_loss(routing), -(2. + 1) / 2, 1e-15));
@@ -63,12 +71,12 @@ TEST(SeparationLoss, PaddingCountsInNothing) {
 
 // Section 4.2 of the specification of the paper: dl/dw_1 = -(1/B) sum of y sum of x = -dl/dw_2, whatever w is; y = +1
 // for class 0.
-TEST(SeparationLoss, P16_GradientIsTheClosedFormAndConstant) {
+TEST_P(SeparationIn, P16_GradientIsTheClosedFormAndConstant) {
   const std::vector<int64_t> labels = {0, 1, 1, 0, 1};
-  const at::Tensor x = test::random_tensor({5, 4, 3}, 1), y = torch::tensor({1., -1., -1., 1., -1.}, torch::kDouble);
+  const at::Tensor x = random({5, 4, 3}, 1), y = torch::tensor({1., -1., -1., 1., -1.}, GetParam());
   const at::Tensor first = -(y.view({5, 1}) * x.sum(1)).mean(0), closed = torch::stack({first, -first});
-  EXPECT_TRUE(near(gradient_of(x, torch::zeros({2, 3}, torch::kDouble), labels), closed, 1e-14));
-  EXPECT_TRUE(near(gradient_of(x, test::random_tensor({2, 3}, 2) * 10, labels), closed, 1e-14));
+  EXPECT_TRUE(near(gradient_of(x, torch::zeros({2, 3}, GetParam()), labels), closed, tol()));
+  EXPECT_TRUE(near(gradient_of(x, random({2, 3}, 2) * 10, labels), closed, tol()));
 }
 
 // SGD over whole epochs, whatever the batches: w + eta E (N/B) mean of y sum of x.
@@ -98,22 +106,24 @@ TEST(SeparationLoss, P16_SgdOverWholeEpochsIsTheClosedForm) {
 }
 
 // Classes (0,1) and (2,3): each expert's gradient is -(sum over its class - sum over its partner's) / B.
-TEST(SeparationLoss, P24_PairsOfClassesAreTrainedByThemselves) {
+TEST_P(SeparationIn, P24_PairsOfClassesAreTrainedByThemselves) {
   const std::vector<int64_t> labels = {0, 1, 2, 3, 2};
-  const at::Tensor x = test::random_tensor({5, 4, 3}, 5), sum = x.sum(1);
+  const at::Tensor x = random({5, 4, 3}, 5), sum = x.sum(1);
   const at::Tensor third = sum[2] + sum[4];
   const at::Tensor closed = -torch::stack({sum[0] - sum[1], sum[1] - sum[0], third - sum[3], sum[3] - third}) / 5;
-  EXPECT_TRUE(near(gradient_of(x, test::random_tensor({4, 3}, 6), labels), closed, 1e-14));
+  EXPECT_TRUE(near(gradient_of(x, random({4, 3}, 6), labels), closed, tol()));
 }
 
 // Three classes: the last one against class 0, whose own expert learns from class 1 alone.
-TEST(SeparationLoss, P24_TheLastOfAnOddNumberIsPairedWithTheFirst) {
+TEST_P(SeparationIn, P24_TheLastOfAnOddNumberIsPairedWithTheFirst) {
   const std::vector<int64_t> labels = {0, 1, 2, 2};
-  const at::Tensor x = test::random_tensor({4, 4, 3}, 7), sum = x.sum(1);
+  const at::Tensor x = random({4, 4, 3}, 7), sum = x.sum(1);
   const at::Tensor closed = -torch::stack({sum[0] - sum[1], sum[1] - sum[0], sum[2] + sum[3] - sum[0]}) / 4;
-  EXPECT_TRUE(near(gradient_of(x, test::random_tensor({3, 3}, 8), labels), closed, 1e-14));
-  EXPECT_TRUE(near(loss_of(x, torch::ones({1, 3}, torch::kDouble), {0, 0, 0, 0}), 0., 0));  // alone, against itself
+  EXPECT_TRUE(near(gradient_of(x, random({3, 3}, 8), labels), closed, tol()));
+  EXPECT_TRUE(near(loss_of(x, torch::ones({1, 3}, GetParam()), {0, 0, 0, 0}), 0., 0));  // alone, against itself
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, SeparationIn, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SeparationLoss, GradientsFollowDifferences) {
   const at::Tensor logits = test::random_tensor({12, 5}, 9), target = at::softmax(test::random_tensor({3, 5}, 10), 1);

@@ -198,6 +198,30 @@ TEST_P(BalancedBatchwise, S18_ATokenThatNobodyTakesGivesZeroAndFiniteGradients) 
   EXPECT_TRUE((x.grad() == 0).all().item<bool>());
 }
 
+// With k = 1 every expert has one row of the example, its largest score: .55 of token 1, .45 and .30 of token 2, .22 of
+// token 3. Experts E_i(x) = (i+1) x, tokens 1 2 3 4, and the sum of the output: token 2 has the gates .6 and .4 of
+// experts 1 and 3, so that its output is (.6 * 2 + .4 * 4) * 3 = 2.8 * 3, and the gradient of its logits there
+// .6 * (2 - 2.8) * 3 and .4 * (4 - 2.8) * 3. A single gate is 1.
+TEST_P(BalancedBatchwise, S18_ATokenThatNoExpertTakesInTrainingGivesZeroAndFiniteGradients) {
+  const at::Tensor logits = clean().requires_grad_(true);
+  const Routing r = route_balanced_batchwise(logits, threshold(), 1, {});
+  EXPECT_TRUE(torch::equal(mask(r), table({{0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}})));
+  EXPECT_TRUE(near(dense_gates(r), table({{0, 0, 0, 0}, {1, 0, 0, 0}, {0, .6, 0, .4}, {0, 0, 1, 0}}), tol()));
+  const at::Tensor x = torch::tensor({{1.}, {2.}, {3.}, {4.}}, GetParam()).requires_grad_(true);
+  test::Scaling experts;
+  const at::Tensor y = run_experts(x, r, experts);
+  EXPECT_TRUE(near(y, table({{0}, {1 * 2}, {2.8 * 3}, {3 * 4}}), 10 * tol()));
+  EXPECT_EQ(y[0].item<double>(), 0);
+  y.sum().backward();
+  EXPECT_TRUE(near(x.grad(), table({{0}, {1}, {2.8}, {3}}), 4 * tol()));
+  EXPECT_TRUE(near(logits.grad(), table({{0, 0, 0, 0}, {0, 0, 0, 0}, {0, -1.44, 0, 1.44}, {0, 0, 0, 0}}), 4 * tol()));
+  logits.mutable_grad() = at::Tensor();
+  importance_loss(route_balanced_batchwise(logits, threshold(), 1, {})).backward();
+  EXPECT_TRUE(torch::isfinite(logits.grad()).all().item<bool>());
+  EXPECT_TRUE((logits.grad()[0] == 0).all().item<bool>());
+  EXPECT_GT(logits.grad()[2].abs().max().item<double>(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, BalancedBatchwise, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(BalancedBatchwiseRouter, GatesHaveTheRightGradients) {

@@ -79,13 +79,16 @@ TEST(RoundRobin, TakesExpertsInTurn) {
 }
 
 TEST(DenseSoftmax, UsesEveryExpertWithItsProbability) {
-  const Routing r = route_dense_softmax(test::example_logits());
-  EXPECT_TRUE(test::near(test::dense_gates(r),
-                         test::table({{0.494362, 0.102337, 0.145223, 0.258079},
-                                      {0.050330, 0.204099, 0.677632, 0.067939},
-                                      {0.111700, 0.500606, 0.203531, 0.184163}}),
-                         1e-6));
-  EXPECT_EQ(r.per_token, 4);
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const Routing r = route_dense_softmax(test::example_logits().to(type));
+    EXPECT_TRUE(test::near(test::dense_gates(r),
+                           test::table({{0.494362, 0.102337, 0.145223, 0.258079},
+                                        {0.050330, 0.204099, 0.677632, 0.067939},
+                                        {0.111700, 0.500606, 0.203531, 0.184163}}),
+                           test::example_tolerance(type)));
+    EXPECT_EQ(r.gate.scalar_type(), type);
+    EXPECT_EQ(r.per_token, 4);
+  }
 }
 
 TEST(FixedRouters, MoreChoicesThanExpertsIsAnError) {

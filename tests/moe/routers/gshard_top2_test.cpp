@@ -21,11 +21,14 @@ at::Tensor logits() { return test::example_logits(); }
 }  // namespace
 
 TEST(GshardTop2, GatesAreTheTwoProbabilitiesOverTheirSum) {
-  const Routing r = route_gshard_top2(logits(), "all", 0.5, {}, {});
-  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
-  EXPECT_TRUE(
-      near(r.gate, torch::tensor({.657010, .342990, .768525, .231475, .710950, .289050}, torch::kDouble), 1e-6));
-  EXPECT_TRUE(near(r.scores.sum(1), torch::ones({3}), 1e-12));
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const Routing r = route_gshard_top2(logits().to(type), "all", 0.5, {}, {});
+    EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
+    EXPECT_TRUE(near(r.gate, torch::tensor({.657010, .342990, .768525, .231475, .710950, .289050}, torch::kDouble),
+                     test::example_tolerance(type)));
+    EXPECT_TRUE(near(r.scores.sum(1), torch::ones({3}), type == torch::kDouble ? 1e-12 : 1e-6));
+    EXPECT_EQ(r.gate.scalar_type(), type);
+  }
 }
 
 TEST(GshardTop2, PoliciesOfTheSecondChoice) {

@@ -271,14 +271,13 @@ TEST(HierarchicalRouter, TheGradientOfTheThresholdsCanBeCut) {
   EXPECT_NEAR(of_clean[0][1].item<double>(), load1 * density((-.2 - 1.01) / .9) / .9, 1e-6);
 }
 
-TEST_P(Hierarchical, S10_ZeroInitialisationSpreadsTokensAndLearnsFromTheTask) {
+// Counts of tokens: no gradient. What the router learns from the task: task_gradient_test.cpp.
+TEST_P(Hierarchical, S9_ZeroInitialisationSpreadsTokensEvenly) {
   auto router = router_of(8, 4, 2, 2);
   initialize(*router, 1);
   router->to(GetParam());
   const Routing r = router->route(pool(test::random_tensor({10000, 5}, 3, GetParam())));
   EXPECT_TRUE(near(r.chosen_count.to(torch::kDouble) / 10000, torch::full({8}, 0.5), 0.02));
-  (r.gate * test::random_tensor({40000}, 4, GetParam())).sum().backward();
-  for (const auto& p : router->named_parameters()) EXPECT_GT(p.value().grad().abs().max().item<double>(), 1e-3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Hierarchical, ::testing::Values(torch::kFloat, torch::kDouble));

@@ -10,10 +10,14 @@
 namespace sparsight::switch_top1_test {
 
 TEST(SwitchTop1, TheGateIsTheProbabilityOfTheBestExpert) {
-  const Routing r = route_switch_top1(test::example_logits());
-  EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 2, 1}, torch::kLong)));
-  // softmax of the clean logits, as in the worked example of V-MoE
-  EXPECT_TRUE(test::near(r.gate, torch::tensor({0.494362, 0.677632, 0.500606}, torch::kDouble), 1e-6));
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const Routing r = route_switch_top1(test::example_logits().to(type));
+    EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 2, 1}, torch::kLong)));
+    // softmax of the clean logits, as in the worked example of V-MoE
+    EXPECT_TRUE(test::near(r.gate, torch::tensor({0.494362, 0.677632, 0.500606}, torch::kDouble),
+                           test::example_tolerance(type)));
+    EXPECT_EQ(r.gate.scalar_type(), type);
+  }
 }
 
 TEST(SwitchTop1, JitterScalesEachElement) {
