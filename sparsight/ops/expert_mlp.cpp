@@ -14,8 +14,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels of ops/cpu/ are for fp32.
-bool has_expert_kernels(const at::Tensor& tokens) { return tokens.scalar_type() == at::kFloat; }
+// The kernels of ops/cpu/ are for fp32, and for weights that have elements: no block of a matrix is empty there.
+bool has_expert_kernels(const at::Tensor& tokens, const ExpertMlpWeights& weights) {
+  return tokens.scalar_type() == at::kFloat && weights.w1.numel() > 0;
+}
 
 // Autograd takes no undefined tensors.
 using Optional = std::optional<at::Tensor>;
@@ -134,16 +136,17 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                               Activation activation, at::Tensor* before) {
   if (!tokens.is_cpu()) return off_cpu::expert_mlp_forward(tokens, rows, weights, activation, before);
-  return has_expert_kernels(tokens) ? cpu::expert_mlp_forward(tokens, rows, weights, activation, before)
-                                    : ref::expert_mlp_forward(tokens, rows, weights, activation, before);
+  return has_expert_kernels(tokens, weights) ? cpu::expert_mlp_forward(tokens, rows, weights, activation, before)
+                                             : ref::expert_mlp_forward(tokens, rows, weights, activation, before);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs) {
   if (!tokens.is_cpu()) return off_cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
-  return has_expert_kernels(tokens) ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs)
-                                    : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
+  return has_expert_kernels(tokens, weights)
+             ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs)
+             : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
 }
 
 }  // namespace sparsight

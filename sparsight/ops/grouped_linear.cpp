@@ -14,8 +14,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels of ops/cpu/ are for fp32.
-bool has_linear_kernels(const at::Tensor& rows) { return rows.scalar_type() == at::kFloat; }
+// The kernels of ops/cpu/ are for fp32, and for a weight that has elements: no block of a matrix is empty there.
+bool has_linear_kernels(const at::Tensor& rows, const at::Tensor& weight) {
+  return rows.scalar_type() == at::kFloat && weight.numel() > 0;
+}
 
 class GroupedLinear : public torch::autograd::Function<GroupedLinear> {
  public:
@@ -66,16 +68,16 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
   if (!rows.is_cpu()) return off_cpu::grouped_linear_forward(rows, offsets, weight, bias);
-  return has_linear_kernels(rows) ? cpu::grouped_linear_forward(rows, offsets, weight, bias)
-                                  : ref::grouped_linear_forward(rows, offsets, weight, bias);
+  return has_linear_kernels(rows, weight) ? cpu::grouped_linear_forward(rows, offsets, weight, bias)
+                                          : ref::grouped_linear_forward(rows, offsets, weight, bias);
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight,
                                                GroupedLinearNeeds needs) {
   if (!rows.is_cpu()) return off_cpu::grouped_linear_backward(grad, rows, offsets, weight, needs);
-  return has_linear_kernels(rows) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, needs)
-                                  : ref::grouped_linear_backward(grad, rows, offsets, weight, needs);
+  return has_linear_kernels(rows, weight) ? cpu::grouped_linear_backward(grad, rows, offsets, weight, needs)
+                                          : ref::grouped_linear_backward(grad, rows, offsets, weight, needs);
 }
 
 }  // namespace sparsight

@@ -1,7 +1,10 @@
 #include "sparsight/ops/held_experts.h"
 
+#include <algorithm>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 
@@ -17,12 +20,14 @@ namespace {
 
 // The largest |weight| of each output channel / 127; 1 where all are 0. [E,I,O] -> [E,O]
 at::Tensor channel_scale(const at::Tensor& weight) {
+  if (weight.size(1) == 0) return at::ones({weight.size(0), weight.size(2)}, weight.options());
   const at::Tensor scale = weight.abs().amax(1) / 127;
-  return at::where(scale > 0, scale, at::ones_like(scale)).contiguous();
+  return at::where(scale == 0, at::ones_like(scale), scale).contiguous();
 }
 
+// A scale that is not finite makes NaN of its channel, whatever is stored.
 at::Tensor to_int8(const at::Tensor& weight, const at::Tensor& scale) {
-  return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).to(at::kChar).contiguous();
+  return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).nan_to_num().to(at::kChar).contiguous();
 }
 
 // [E,O], or undefined. A plain clone would keep the strides.
@@ -43,7 +48,7 @@ cpu::HeldLayout layout_of(const HeldExperts& held) {
 }
 
 HeldOrder best_order(const HeldExperts& held) {
-  if (!held.weights.w1.is_cpu()) return HeldOrder::plain;
+  if (!held.weights.w1.is_cpu() || held.weights.w1.numel() == 0) return HeldOrder::plain;
   if (active_isa() != Isa::amx) return HeldOrder::panels;
   if (held.type == WeightType::fp32) return HeldOrder::plain;
   return cpu::fits_tiles(held.width) ? HeldOrder::tiles : HeldOrder::panels;
@@ -118,11 +123,11 @@ HeldExperts hold_experts(const ExpertMlpWeights& w, WeightType type) {
 
 void check_held(const HeldExperts& held) {
   const int64_t experts = held.experts, width = held.width, hidden = held.hidden;
-  constexpr int64_t kMost = int64_t{1} << 20;  // keeps the sizes below from overflowing
-  for (const int64_t size : {experts, width, hidden})
-    if (size < 1 || size > kMost)
-      fail("held experts need 1 to ", kMost, " experts, width and hidden width, got ", experts, ", ", width, " and ",
-           hidden);
+  constexpr int64_t kMost = int64_t{1} << 20;                    // keeps the sizes below from overflowing
+  const int64_t least = held.order == HeldOrder::plain ? 0 : 1;  // of nothing nothing is packed
+  if (experts < 1 || std::min(width, hidden) < least || std::max({experts, width, hidden}) > kMost)
+    fail("held experts need 1 to ", kMost, " experts and ", least, " to ", kMost, " for width and hidden width, got ",
+         experts, ", ", width, " and ", hidden);
   if (held.order == HeldOrder::tiles && (held.type == WeightType::fp32 || !cpu::fits_tiles(width)))
     fail("experts of width ", width, " are not held as ", weight_type_names()[static_cast<size_t>(held.type)],
          " in tiles");

@@ -33,15 +33,16 @@ struct HeldExperts {
   HeldOrder order = HeldOrder::plain;
   int64_t experts = 0, width = 0, hidden = 0;  // E, D, F
   ExpertMlpWeights weights;  // w1 and w2 of the type if their order is plain, undefined otherwise; biases fp32
-  // int8: the weight is scale * stored, with one scale for each expert and output channel, max|w| / 127.
+  // int8: the weight is scale * stored, with one scale for each expert and output channel, max|w| / 127. A channel with
+  // a weight that is NaN or infinite is NaN throughout.
   at::Tensor scale1;  // [E,F] fp32
   at::Tensor scale2;  // [E,D] fp32
   at::Tensor packed;  // [E, bytes] uint8, w1 and w2 in an order of ops/cpu/held_layout.h
 };
 
 // weights: fp32. The order is that which the active level of ops/cpu/isa.h reads fastest: tiles of bf16 and int8 and
-// plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere. Held experts compute at every other
-// level too, but tiles are turned into panels in each call there.
+// plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Held
+// experts compute at every other level too, but tiles are turned into panels in each call there.
 HeldExperts hold_experts(const ExpertMlpWeights& weights, WeightType type);
 // Raises Error where `held` is not what hold_experts could have returned: for held experts that come from elsewhere.
 void check_held(const HeldExperts& held);

@@ -82,6 +82,28 @@ TEST(ExpertMlp, AgreesWithTheReferenceAtEveryLevelAndShape) {
   });
 }
 
+// Without a hidden layer a token gets the output's biases of its experts, times its gates.
+TEST(ExpertMlp, WidthsMayBeZero) {
+  at_each_level([](const std::string& level) {
+    for (const Sizes& s :
+         {Sizes{7, 3, 2, 6, 0}, {7, 3, 2, 0, 6}, {7, 3, 2, 0, 0}, {300, 2, 1, 6, 0}, {300, 2, 1, 0, 6}})
+      for (const bool bias : {true, false}) {
+        const Case c = random_case(s, 5, torch::kFloat, bias);
+        at::Tensor before;
+        std::vector<at::Tensor> got{expert_mlp_forward(c.tokens, c.rows, c.weights, Activation::gelu, &before)};
+        const std::vector<at::Tensor> grads =
+            listed(expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, Activation::gelu, before, {}));
+        got.insert(got.end(), grads.begin(), grads.end());
+        expect_close(got, expected(c, Activation::gelu), level);
+        if (s.hidden > 0 || !bias) continue;
+        const at::Tensor expert = torch::repeat_interleave(torch::arange(s.experts), c.rows.offsets.diff());
+        const at::Tensor gated = c.weights.b2.index_select(0, expert) * c.rows.gate.unsqueeze(1);
+        const at::Tensor want = torch::zeros_like(c.tokens).index_add_(0, c.rows.map.row_token, gated);
+        EXPECT_TRUE(torch::allclose(got[0], want, 1e-5, 1e-6)) << level;
+      }
+  });
+}
+
 TEST(ExpertMlp, AllTokensMayGoToOneExpert) {
   at_each_level([](const std::string& level) {
     Case c = random_case({200, 6, 1, 40, 450}, 3);

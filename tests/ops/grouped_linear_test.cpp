@@ -62,6 +62,22 @@ TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
   });
 }
 
+// Without inputs the result is the bias, and the gradient of that the sum over its expert's rows.
+TEST(GroupedLinear, WidthsMayBeZero) {
+  test::at_each_level([](const std::string& level) {
+    for (const auto& [inputs, outputs] : {std::pair{0, 5}, {5, 0}, {0, 0}}) {
+      const Example e(20, inputs, outputs);
+      const at::Tensor expert = torch::repeat_interleave(torch::arange(4), e.offsets.diff());
+      const at::Tensor out = grouped_linear_forward(e.rows, e.offsets, e.weight, e.bias);
+      EXPECT_TRUE(test::near(out, e.bias.index_select(0, expert), 0)) << level;
+      const GroupedLinearGradients g = grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {});
+      EXPECT_TRUE(test::near(g.rows, torch::zeros({20, inputs}), 0)) << level;
+      EXPECT_EQ(g.weight.sizes(), e.weight.sizes());
+      EXPECT_TRUE(test::near(g.bias, torch::zeros({4, outputs}).index_add_(0, expert, e.pull), 1e-5)) << level;
+    }
+  });
+}
+
 TEST(GroupedLinear, ComputesTheGradientsThatAreAskedFor) {
   const Example e(90, 40, 33);
   const GroupedLinearGradients all = cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {});

@@ -143,6 +143,47 @@ TEST(HeldExperts, HaveTheSameBitsForAnyNumberOfThreads) {
   at::set_num_threads(threads);
 }
 
+TEST(HeldExperts, WidthsMayBeZero) {
+  at_each_level([](const std::string& level) {
+    for (const Sizes& s : {Sizes{7, 3, 2, 6, 0}, {7, 3, 2, 0, 6}, {7, 3, 2, 0, 0}})
+      for (const WeightType type : kTypes) {
+        const Case c = random_case(s, 5);
+        const HeldExperts held = hold_experts(c.weights, type);
+        check_held(held);
+        EXPECT_TRUE(torch::equal(held_experts(c.tokens, c.rows, held, Activation::gelu),
+                                 expert_mlp(c.tokens, c.rows, c.weights, {})))
+            << level;
+        HeldExperts packed = held;
+        packed.order = HeldOrder::panels;
+        packed.packed = torch::empty({s.experts, 0}, torch::kByte);
+        EXPECT_THROW(check_held(packed), Error) << level;
+      }
+  });
+}
+
+// Against the reference in fp64. Tokens that go to other experts keep their bits.
+TEST(HeldExperts, NanAndInfiniteWeightsShowInTheAnswer) {
+  at_each_level([](const std::string& level) {
+    for (const WeightType type : kTypes)
+      for (const double poison : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+        for (const bool in_second : {false, true}) {
+          Case c = random_case({40, 3, 2, 33, 70}, 9);
+          c.rows = route(torch::arange(40).unsqueeze(1) % 3, torch::ones({40}, torch::kBool), 3, 5, torch::kFloat);
+          const at::Tensor clean = held_experts(c.tokens, c.rows, hold_experts(c.weights, type), Activation::gelu);
+          (in_second ? c.weights.w2 : c.weights.w1)[1][20][10] = poison;
+          const at::Tensor want = ref::expert_mlp_forward(
+              as_double(c.tokens), {c.rows.map, c.rows.offsets, as_double(c.rows.gate)},
+              {as_double(c.weights.w1), as_double(c.weights.b1), as_double(c.weights.w2), as_double(c.weights.b2)},
+              Activation::gelu, nullptr);
+          const at::Tensor got = held_experts(c.tokens, c.rows, hold_experts(c.weights, type), Activation::gelu);
+          EXPECT_FALSE(want[1].isfinite().all().item<bool>());
+          EXPECT_TRUE((want.isfinite() | got.isfinite().logical_not()).all().item<bool>()) << level << " " << poison;
+          EXPECT_TRUE((want.isnan().logical_not() | got.isnan()).all().item<bool>()) << level << " " << poison;
+          for (int64_t j = 0; j < 40; ++j) EXPECT_TRUE(j % 3 == 1 || torch::equal(got[j], clean[j])) << level << j;
+        }
+  });
+}
+
 TEST(HeldExperts, NanAndInfinityStayWithTheirToken) {
   at_each_level([](const std::string& level) {
     for (const WeightType type : kTypes) {

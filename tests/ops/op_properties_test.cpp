@@ -1,5 +1,5 @@
-// Every operation of ops/ against its reference, on random shapes: empty, ragged, one-sided, with one expert and with
-// many. What the operations promise: ops/*.h.
+// Every operation of ops/ against its reference, on random shapes: empty, without width, ragged, one-sided, with one
+// expert and with many. What the operations promise: ops/*.h.
 #include <ATen/Parallel.h>
 
 #include <limits>
@@ -55,8 +55,8 @@ std::ostream& operator<<(std::ostream& out, const Shape& s) {
 rc::Gen<Shape> shapes(int64_t tokens, int64_t experts, int64_t width, int64_t hidden) {
   return rc::gen::build<Shape>(
       rc::gen::set(&Shape::tokens, from_to(0, tokens)), rc::gen::set(&Shape::experts, from_to(1, experts)),
-      rc::gen::set(&Shape::k, from_to(1, 4)), rc::gen::set(&Shape::width, from_to(1, width)),
-      rc::gen::set(&Shape::hidden, from_to(1, hidden)),
+      rc::gen::set(&Shape::k, from_to(1, 4)), rc::gen::set(&Shape::width, from_to(0, width)),
+      rc::gen::set(&Shape::hidden, from_to(0, hidden)),
       rc::gen::set(&Shape::spread, rc::gen::element(Spread::even, Spread::skewed, Spread::one)),
       rc::gen::set(&Shape::kept, rc::gen::element(1.0, 0.6, 0.0)),
       rc::gen::set(&Shape::bias, rc::gen::arbitrary<bool>()), rc::gen::set(&Shape::seed, any_seed()));

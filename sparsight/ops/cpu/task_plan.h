@@ -15,7 +15,7 @@ struct Task {
 };
 
 struct Plan {
-  std::vector<Task> tasks;
+  std::vector<Task> tasks = {};
   int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
   int64_t chunks = 1;
 
@@ -26,7 +26,7 @@ struct Plan {
   const Task* find(int64_t number) const { return number < size() ? &tasks[static_cast<size_t>(number)] : nullptr; }
 };
 
-// A task for each part. offset: [E+1]; chunks: blocks of the hidden layer; most_rows: of a task.
+// A task for each part. offset: [E+1]; chunks: blocks of the hidden layer, at least one; most_rows: of a task.
 Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t most_rows);
 
 // Where rows are so few that tasks wait for weights, joins parts of the same rows to as few tasks as keep so many
