@@ -106,14 +106,21 @@ at::Tensor balanced_assignment(const at::Tensor& scores) {
       high = std::max(high, in[i]);
     }
   if (!(low <= high)) low = high = 0;
-  const double range = high > low ? high - low : 1;
+  // Counted from the lowest, since prices are of the size of the range: beside scores that are much larger a bid would
+  // be lost to rounding, and the auction never end. A power of two, which changes no digit, keeps the range finite.
+  int exponent = 0;
+  std::frexp(std::max(std::abs(low), std::abs(high)), &exponent);
+  const auto above_low = [&](double score) {
+    return std::ldexp(score, -exponent - 1) - std::ldexp(low, -exponent - 1);
+  };
+  const double range = high > low ? above_low(high) : 1;
 
   const int64_t seats = (tokens + experts - 1) / experts;
   // Rows past the tokens are of tokens that like all experts the same: they take the seats left over.
   std::vector<double> values(static_cast<size_t>(seats * experts * experts), 0);
   for (int64_t i = 0; i < plain.numel(); ++i) {
     const bool worst = std::isnan(in[i]) || in[i] < low;
-    values[static_cast<size_t>(i)] = worst ? low - range : std::min(in[i], high + range);
+    values[static_cast<size_t>(i)] = worst ? -range : std::min(above_low(in[i]), 2 * range);
   }
   Auction auction(values, experts, seats);
   for (double epsilon = kFirstEpsilon; epsilon > kLastEpsilon; epsilon /= kEpsilonStep) auction.round(epsilon * range);

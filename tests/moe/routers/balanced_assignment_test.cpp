@@ -14,6 +14,8 @@
 namespace sparsight::balanced_assignment_test {
 namespace {
 
+using test::table;
+
 double value(const at::Tensor& scores, const at::Tensor& expert) {
   return scores.gather(1, expert.unsqueeze(1)).sum().item<double>();
 }
@@ -85,6 +87,27 @@ TEST(BalancedAssignment, NanAndInfinityStayInTheirRows) {
   EXPECT_EQ(expert[3].item<int64_t>(), 0);
   EXPECT_EQ(balanced_assignment(torch::zeros({0, 3})).size(0), 0);
   EXPECT_TRUE(torch::equal(balanced_assignment(torch::ones({3, 1})), torch::zeros({3}, torch::kLong)));
+}
+
+TEST(BalancedAssignment, EndsOnScoresOfAnySize) {
+  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
+  for (const double same : {1e17, 1e20, -1e300, kMost, kLeast})
+    EXPECT_TRUE(torch::equal(balanced_assignment(torch::full({6, 3}, same, torch::kDouble)),
+                             torch::tensor({0, 0, 1, 1, 2, 2}, torch::kLong)))
+        << same;
+  for (const at::Tensor& alike : {table({{kMost, -kMost}}), table({{kLeast, 0}}), table({{3e38, INFINITY}}),
+                                  table({{3e38, INFINITY}}).to(torch::kFloat)})
+    EXPECT_TRUE(torch::equal(balanced_assignment(alike.expand({4, 2})).bincount(), torch::tensor({2, 2}, torch::kLong)))
+        << alike;
+}
+
+// The second token gains where the first one does not.
+TEST(BalancedAssignment, SeesDifferencesOfAnySize) {
+  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
+  for (const auto& [low, high] : {std::pair{1e17, 1e17 + 16}, {-kMost, kMost}, {0.0, kLeast}, {3e38, INFINITY}})
+    EXPECT_TRUE(
+        torch::equal(balanced_assignment(table({{low, low}, {high, low}})), torch::tensor({1, 0}, torch::kLong)))
+        << low;
 }
 
 }  // namespace sparsight::balanced_assignment_test
