@@ -40,6 +40,10 @@ void select_assignments(Routing& routing, const at::Tensor& wanted) {
 void drop_padding(Routing& routing, const at::Tensor& valid) {
   SPARSIGHT_CHECK(valid.scalar_type() == at::kBool && valid.dim() == 1 && valid.size(0) == routing.tokens);
   routing.valid = valid;
+  // Losses give padding no weight, but NaN times 0 is NaN, in gradients too.
+  const at::Tensor padding = valid.logical_not().unsqueeze(1);
+  for (at::Tensor* rows : {&routing.clean_logits, &routing.noisy_logits, &routing.noise_scale, &routing.scores})
+    if (rows->defined() && rows->dim() == 2) *rows = rows->masked_fill(padding, 0);
   select_assignments(routing, at::nonzero(valid.index_select(0, routing.token)).squeeze(1));
 }
 

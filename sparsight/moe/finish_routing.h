@@ -16,7 +16,8 @@ void finish_routing(Routing& routing);
 // Leaves only the assignments number `wanted` ([A'] int64, increasing), and finishes the routing again.
 void select_assignments(Routing& routing, const at::Tensor& wanted);
 
-// Takes the assignments of padding away. valid: [N] bool.
+// Takes the assignments of padding away, and sets its rows of logits, noise scales and scores to 0: nothing flows back
+// into them. valid: [N] bool.
 void drop_padding(Routing& routing, const at::Tensor& valid);
 
 }  // namespace sparsight

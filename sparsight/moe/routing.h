@@ -28,7 +28,8 @@ struct Routing {
   int64_t tokens = 0;        // N, padding included
   int64_t experts = 0;       // E
   int64_t group_tokens = 0;  // consecutive tokens that capacity and losses per group treat as one pool; 0: all N
-  at::Tensor valid;          // [N] bool: false for padding, which nothing counts; undefined: no padding
+  at::Tensor valid;          // [N] bool: false for padding, which nothing counts and whose rows [N,E] are 0; undefined:
+                             // no padding
   at::Tensor priority;       // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
   at::Tensor target;         // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
 

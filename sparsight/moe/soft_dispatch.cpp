@@ -10,9 +10,12 @@ at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing
                             const std::optional<ExpertRandom>& random) {
   const int64_t images = routing.layout.images, slots = routing.slots, width = tokens.size(1);
   SPARSIGHT_CHECK(tokens.size(0) == images * routing.layout.per_image);
-  at::Tensor by_image = tokens.view({images, routing.layout.per_image, width});
-  if (routing.valid.defined())  // NaN in padding times a weight of 0 is NaN
-    by_image = by_image.masked_fill(routing.valid.view({images, -1, 1}).logical_not(), 0);
+  // Padding has weights of 0, but NaN times 0 is NaN: in padding, or in the slots of its image.
+  const auto cleared = [&](const at::Tensor& by_image) {  // [B,S,_]
+    return routing.valid.defined() ? by_image.masked_fill(routing.valid.view({images, -1, 1}).logical_not(), 0)
+                                   : by_image;
+  };
+  const at::Tensor by_image = cleared(tokens.view({images, routing.layout.per_image, width}));
   const auto type = tokens.scalar_type();
   const at::Tensor mixed = at::bmm(routing.dispatch.to(type).transpose(1, 2), by_image);  // [B,P,D]
   // Rows grouped by expert: [B,E,slots,D] -> [E,B,slots,D].
@@ -29,7 +32,7 @@ at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing
   const at::Tensor by_slot = out.view({routing.experts, images, slots, out.size(1)})
                                  .transpose(0, 1)
                                  .reshape({images, routing.experts * slots, out.size(1)});
-  return at::bmm(routing.combine.to(out.scalar_type()), by_slot).reshape({tokens.size(0), out.size(1)});
+  return cleared(at::bmm(routing.combine.to(out.scalar_type()), by_slot)).reshape({tokens.size(0), out.size(1)});
 }
 
 }  // namespace sparsight

@@ -10,6 +10,8 @@
 #include "sparsight/core/error.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/ops/top_experts.h"
 #include "tests/registry/limits.h"
 #include "tests/support/errors.h"
 #include "tests/support/layouts.h"
@@ -252,6 +254,25 @@ TEST_P(RouterAtItsLimits, WholeLayerHasTheSameBitsForAnyNumberOfThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, RouterAtItsLimits, ::testing::ValuesIn(routers().names()), test_name);
 
+namespace {
+
+// Of two choices a token, from logits, noisy logits, noise scales and scores [N,E] and gates [N,2].
+Routing routing_of(const std::vector<at::Tensor>& rows, const at::Tensor& valid) {
+  Routing r;
+  r.tokens = rows[0].size(0), r.experts = kExperts;
+  r.layout = {kImages, r.tokens / kImages, 0, 0, 0};
+  r.group_tokens = 2 * r.layout.per_image;
+  r.clean_logits = rows[0], r.noisy_logits = rows[1], r.noise_scale = rows[2], r.scores = rows[3];
+  r.threshold = torch::full({kExperts}, 0.5, torch::kDouble);
+  r.target = torch::softmax(test::random_tensor({kImages, kExperts}, 9), 1);
+  choose_per_token(r, top_experts(rows[1].detach(), 2), rows[4]);
+  finish_routing(r);
+  if (valid.defined()) drop_padding(r, valid);
+  return r;
+}
+
+}  // namespace
+
 class LossAtItsLimits : public ::testing::TestWithParam<std::string> {
  protected:
   const RoutingLoss& loss() const {
@@ -260,6 +281,34 @@ class LossAtItsLimits : public ::testing::TestWithParam<std::string> {
     throw std::logic_error(GetParam());
   }
 };
+
+// Not even where it is NaN: the loss and its gradients are those of the other rows alone.
+TEST_P(LossAtItsLimits, PaddingCountsInNothing) {
+  const at::Tensor valid = torch::arange(kTokens, torch::kLong).remainder(kPerImage) < 7;
+  const at::Tensor counted = torch::nonzero(valid).squeeze(1), padding = torch::nonzero(valid.logical_not()).squeeze(1);
+  const auto random = [](int64_t columns, uint64_t seed) { return test::random_tensor({kTokens, columns}, seed); };
+  std::vector<at::Tensor> padded, alone;
+  for (const at::Tensor& rows : {random(kExperts, 1), random(kExperts, 2), random(kExperts, 3).exp(),
+                                 random(kExperts, 4).sigmoid(), random(2, 5).sigmoid()}) {
+    padded.push_back(rows.index_fill(0, padding, kNan).requires_grad_(true));
+    alone.push_back(rows.index_select(0, counted).requires_grad_(true));
+  }
+  LossVariants variants;
+  variants.threshold_score_gradient = true;
+  const at::Tensor got = loss().value(routing_of(padded, valid), variants);
+  const at::Tensor want = loss().value(routing_of(alone, {}), variants);
+  ASSERT_TRUE(got.defined() && want.defined());
+  EXPECT_TRUE(test::near(got, want, 1e-10));
+  got.backward();
+  want.backward();
+  for (size_t i = 0; i < padded.size(); ++i) {
+    const at::Tensor grad = padded[i].grad();
+    ASSERT_EQ(grad.defined(), alone[i].grad().defined()) << i;
+    if (!grad.defined()) continue;
+    EXPECT_TRUE(test::near(grad.index_select(0, counted), alone[i].grad(), 1e-10)) << i;
+    EXPECT_TRUE(test::near(grad.index_select(0, padding), torch::zeros({padding.size(0), grad.size(1)}), 0)) << i;
+  }
+}
 
 TEST_P(LossAtItsLimits, HasTheSameBitsForAnyNumberOfThreads) {
   auto router = routers().make("noisy_topk", Json::object(), "router", RouterShape{8, 8});

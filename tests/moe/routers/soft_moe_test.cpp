@@ -126,6 +126,25 @@ TEST(SoftMoeRouter, OneImageKnowsNothingOfTheOthers) {
   EXPECT_TRUE(near(after.slice(0, 0, kPerImage), before.slice(0, 0, kPerImage), 1e-14));
 }
 
+TEST(SoftMoeRouter, PaddingIsZeroBesideTokensThatAreNotFinite) {
+  auto router = router_of(torch::kDouble);
+  Scaling experts;
+  for (const double poison : {NAN, INFINITY}) {
+    at::Tensor x = tokens();
+    x[1][2] = poison;  // of the first image
+    x.requires_grad_(true);
+    RouterInput input = images_of(x);
+    input.pool.valid = torch::tensor({true, true, false, true, true, false});
+    const at::Tensor y = run_soft_experts(x, router->mix(input), experts);
+    y.sum().backward();
+    const at::Tensor padding = torch::nonzero(input.pool.valid.logical_not()).squeeze(1);
+    for (const at::Tensor& rows : {y, x.grad()})
+      EXPECT_TRUE(torch::equal(rows.index_select(0, padding), torch::zeros({2, kWidth}, torch::kDouble))) << poison;
+    EXPECT_FALSE(torch::isfinite(y[0]).any().item<bool>());
+    EXPECT_TRUE(torch::isfinite(y.slice(0, kPerImage)).all().item<bool>());
+  }
+}
+
 TEST(SoftMoeRouter, ATokenOfZerosHasFiniteGradients) {
   auto router = router_of(torch::kFloat);
   const at::Tensor x = torch::zeros({kImages * kPerImage, kWidth}).requires_grad_(true);
