@@ -17,8 +17,7 @@ namespace sparsight::cli {
 namespace {
 
 struct MoeArguments {
-  std::string input, out, mode = "eval";
-  int64_t seed = -1;
+  std::string input, out, mode = "eval", seed;
   ConfigArguments config;
   std::vector<int64_t> grid;
   int64_t prefix = 0;
@@ -36,7 +35,7 @@ void check_output(const MoeArguments& arguments) {
 
 void run_layer(const MoeArguments& arguments) {
   ConfigArguments config = arguments.config;
-  if (arguments.seed >= 0) config.overrides.push_back("run.seed=" + std::to_string(arguments.seed));
+  if (!arguments.seed.empty()) config.overrides.push_back("run.seed=" + arguments.seed);
   check_output(arguments);
   MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
   if (!arguments.grid.empty()) options.grid_h = arguments.grid[0], options.grid_w = arguments.grid[1];
@@ -80,8 +79,7 @@ void add_moe(CLI::App& app) {
       ->check(CLI::IsMember({"train", "eval"}))
       ->capture_default_str();
   verb->add_option("--seed", arguments->seed,
-                   "Seed of weights and noise that the file does not give (default: run.seed)")
-      ->check(CLI::Range(int64_t{0}, INT64_MAX))
+                   "Seed of weights and noise that the file does not give: the setting run.seed")
       ->type_name("N");
   verb->add_option("--prefix", arguments->prefix, "Leading tokens of an image that are no patch: 1 for a class token")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 32))

@@ -1,6 +1,8 @@
 // The sparsight program: `sparsight <verb> ...`. Exit codes: 0 done, 1 the work failed, 2 wrong usage.
 #include <csignal>
 #include <exception>
+#include <iostream>
+#include <new>
 #include <string>
 
 #include "cli/spin_briefly.h"
@@ -14,6 +16,12 @@ namespace {
 
 // torch's errors go on with the places in its sources.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// torch's allocator throws no std::bad_alloc.
+bool lacks_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) ||
+         std::string(error.what()).find("you tried to allocate") != std::string::npos;
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Train, evaluate, explain and deploy image models made of routed experts.", "sparsight");
@@ -50,12 +58,18 @@ int main(int argc, char** argv) {
   sparsight::cli::spin_briefly(argc, argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   try {
-    return sparsight::run(argc, argv);
+    const int code = sparsight::run(argc, argv);
+    if (!std::cout.flush()) sparsight::fail("cannot write to the standard output; is its disk full?");
+    return code;
   } catch (const sparsight::Error& error) {
     sparsight::log_line("error", error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    sparsight::log_line("internal error", sparsight::first_line(error.what()));
+    const std::string what = sparsight::first_line(error.what());
+    if (sparsight::lacks_memory(error))
+      sparsight::log_line("error", "not enough memory (" + what + "); make the model or what it is given smaller");
+    else
+      sparsight::log_line("internal error", what);
     return 1;
   }
 }

@@ -12,6 +12,7 @@
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routing_stats.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/nn/parameter_memory.h"
 
 namespace sparsight {
 namespace {
@@ -44,15 +45,20 @@ at::Tensor shares(const std::string& name, const at::Tensor& tensor) {
   return tensor;
 }
 
+void take_draws(MoeTrialInput& input, const std::string& purpose, const std::string& name, const at::Tensor& tensor) {
+  if (!input.pool.draws.emplace(purpose, real_numbers(name, tensor)).second)
+    fail("the tensors \"noise\" and \"noise.noise\" are the same draws; leave one of them out");
+}
+
 void take(MoeTrialInput& input, const std::string& name, const at::Tensor& tensor) {
   if (name == "tokens")
     input.tokens = real_numbers(name, tensor);
   else if (name == "grad")
     input.gradient = real_numbers(name, tensor);
   else if (name == "noise")
-    input.pool.draws["noise"] = real_numbers(name, tensor);
+    take_draws(input, "noise", name, tensor);
   else if (name.starts_with("noise."))
-    input.pool.draws[name.substr(6)] = real_numbers(name, tensor);
+    take_draws(input, name.substr(6), name, tensor);
   else if (name == "valid")
     input.pool.valid = integers(name, tensor).to(torch::kBool);
   else if (name == "token_id")
@@ -81,7 +87,15 @@ void check_input(const MoeTrialInput& input, const TokenLayout& layout, int64_t 
   check_shape("token_id", input.pool.token_id, {tokens});
   check_shape("priority", input.pool.priority, {tokens});
   check_shape("target", input.pool.target, {layout.images, experts});
-  if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
+}
+
+// The tokens in the type that the layer computes in.
+at::Tensor finite_tokens(const at::Tensor& tokens, at::ScalarType type) {
+  if (!tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
+  const at::Tensor converted = tokens.to(type);
+  if (!converted.isfinite().all().item<bool>())
+    fail("tensor \"tokens\" holds values beyond those of 32 bits; --float64 computes in 64 bits");
+  return converted;
 }
 
 void check_tokens(const at::Tensor& tokens) {
@@ -221,8 +235,10 @@ MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& option
   const int64_t width = input.tokens.size(-1);
   const MoeSpec spec = read_moe_spec(options.config);
   check_input(input, layout, spec.options.experts);
+  const at::Tensor tokens = finite_tokens(input.tokens, type).reshape({-1, width}).clone().requires_grad_(true);
   const auto seed = options.config.at("run").at("seed").get<uint64_t>();
 
+  const ParameterBound bound = bound_to_free_memory("layer");
   const auto layer = std::make_shared<MoeLayer>(spec, MoePlace{kPath, width, 4 * width});
   initialize(*layer, seed);
   layer->to(type);
@@ -234,7 +250,6 @@ MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& option
   for (auto& [purpose, draws] : pool.draws) draws = draws.to(type);
   std::set<std::string> asked_for;
   pool.asked_for = &asked_for;
-  const at::Tensor tokens = input.tokens.to(type).reshape({-1, width}).clone().requires_grad_(true);
   trial.output = layer->forward(tokens, layout, {seed, 0}, pool);
   check_draws(pool, asked_for, options.training);
   if (options.training) warn_of_missing_losses(spec.losses, trial.output.losses);

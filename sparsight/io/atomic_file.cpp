@@ -95,9 +95,9 @@ Descriptor open_for_reading(const std::string& path) {
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   std::error_code none;
   if (std::filesystem::is_symlink(path_, none)) path_ = std::filesystem::weakly_canonical(path_, none).string();
-  if (const auto there = std::filesystem::status(path_, none); std::filesystem::exists(there) &&
-                                                               !std::filesystem::is_regular_file(there) &&
-                                                               !std::filesystem::is_directory(there))
+  const auto there = std::filesystem::status(path_, none);
+  if (std::filesystem::is_directory(there)) fail("cannot write ", path, ": it is a folder; name a file in it");
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     fail("cannot write ", path, ": it is a device, a pipe or a socket; name a file");
   do {  // another machine that shares the disk may have a process of this number, or a killed one had it
     temporary_ = temporary_name(path);

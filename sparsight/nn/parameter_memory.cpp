@@ -1,8 +1,10 @@
 #include "sparsight/nn/parameter_memory.h"
 
+#include <limits>
 #include <utility>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/machine.h"
 #include "sparsight/ops/cpu/pool.h"
 
 namespace sparsight {
@@ -19,12 +21,20 @@ ParameterBound::ParameterBound(int64_t bytes, std::string complaint)
 
 ParameterBound::~ParameterBound() { bound_in_force = outer_; }
 
+ParameterBound bound_to_free_memory(const std::string& owner) {
+  const int64_t memory = available_memory_bytes();
+  return {memory > 0 ? memory : std::numeric_limits<int64_t>::max(),
+          cat("the parameters of the ", owner, " take more than the ", memory >> 20,
+              " MB of memory that are free here; make its layers or experts smaller or fewer")};
+}
+
 at::Tensor parameter_zeros(at::IntArrayRef sizes) {
   if (bound_in_force) {
     double bytes = sizeof(float);  // in floating point: sizes from a damaged file may overflow integers
     for (const int64_t size : sizes) bytes *= static_cast<double>(size);
     bound_in_force->bytes_left_ -= bytes;
-    if (bound_in_force->bytes_left_ < 0) fail(bound_in_force->complaint_);
+    if (bound_in_force->bytes_left_ < 0)
+      fail(bound_in_force->complaint_, " (one of ", sizes, " takes ", bytes / (1 << 30), " GB)");
   }
   return cpu::empty_from_pool(sizes).zero_();
 }

@@ -10,7 +10,7 @@
 namespace sparsight {
 
 // While it lives, parameters made on this thread may take `bytes` together; `complaint` is the error where they take
-// more. The innermost bound holds.
+// more, followed by the one that did not fit. The innermost bound holds.
 class ParameterBound {
  public:
   ParameterBound(int64_t bytes, std::string complaint);
@@ -24,6 +24,9 @@ class ParameterBound {
   std::string complaint_;
   ParameterBound* outer_;
 };
+
+// By the memory that is free now. owner: "model", what the parameters are of.
+ParameterBound bound_to_free_memory(const std::string& owner);
 
 // A new parameter's fp32 values, 0 until initialize(); in large pages, which the experts' kernels read faster. Raises
 // Error where the bound in force does not allow them.

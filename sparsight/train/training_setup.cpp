@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
-#include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
@@ -72,10 +70,7 @@ TrainingLength training_length(const TrainOptions& options, int64_t batches_per_
 }
 
 std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& shape) {
-  const int64_t memory = available_memory_bytes();
-  const ParameterBound bound(memory > 0 ? memory : std::numeric_limits<int64_t>::max(),
-                             cat("the parameters of the model take more than the ", memory >> 20,
-                                 " MB of memory that are free here; make its layers or experts smaller or fewer"));
+  const ParameterBound bound = bound_to_free_memory("model");
   return make_component(models(), resolved, "model", ModelContext{shape, read_moe_spec(resolved)});
 }
 

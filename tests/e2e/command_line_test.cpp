@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/support/program.h"
 
 namespace sparsight::testing::command_line_test {
@@ -30,6 +31,15 @@ TEST(CommandLine, HelpListsTheVerbs) {
   const ProgramResult result = run_program({"--help"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_NE(result.out.find("version"), std::string::npos);
+}
+
+TEST(CommandLine, AnAnswerThatCannotBeWrittenIsAnError) {
+  for (const std::string verb : {"version", "--help", "data list"}) {
+    Program program({"-c", "exec '" + test::program_path() + "' " + verb + " > /dev/full"}, {}, "/bin/sh");
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(result.exit_code, 1) << verb;
+    EXPECT_EQ(result.err, "error: cannot write to the standard output; is its disk full?\n") << verb;
+  }
 }
 
 TEST(CommandLine, UnknownVerbNamesTheNearest) { expect_usage_error({"versoin"}, "did you mean \"version\"?"); }

@@ -225,6 +225,25 @@ TEST(MoeVerb, WarnsOfALossThatTheRouterCannotHave) {
   EXPECT_NE(result.err.find("the loss switch is not computed"), std::string::npos) << result.err;
 }
 
+TEST(MoeVerb, RefusesAFolderAsItsFileBeforeItComputes) {
+  const TemporaryFolder folder;
+  write_safetensors(folder.path("in.safetensors"), {{{"tokens", tokens()}}, {}});
+  const ProgramResult result = run_program({"moe", folder.path("in.safetensors"), "--out", folder.path()});
+  EXPECT_NE(one_line(result, 1).find("it is a folder; name a file in it"), std::string::npos) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(MoeVerb, SaysWhatMemoryItLacks) {
+  const auto complaint = [](const std::vector<int64_t>& sizes, const std::string& experts) {
+    const Trial trial = run_moe({{"tokens", at::ones(sizes)}},
+                                with_settings({"moe.hidden=1048576", "moe.experts=" + experts, "router.k=1"}));
+    return one_line(trial.result, 1);
+  };
+  const std::string parameters = complaint({3, 64}, "65536"), hidden_layer = complaint({1 << 20, 1}, "1");
+  EXPECT_NE(parameters.find("one of [65536, 64, 1048576] takes 16384 GB"), std::string::npos) << parameters;
+  EXPECT_EQ(hidden_layer.rfind("error: not enough memory", 0), 0u) << hidden_layer;  // 4 TB of it
+}
+
 TEST(MoeVerb, DoesNotWriteOverWhatItReads) {
   const TemporaryFolder folder;
   const std::string file = folder.path("in.safetensors");
@@ -302,6 +321,12 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
   says(complaint({{"grad", tokens()}}, 1), "no tensor \"tokens\"");
   says(complaint(with("tokens", at::ones({3})), 1), "[N,D] or [B,S,D]");
   says(complaint(with("tokens", tokens() / 0), 1), "NaN or infinite");
+  says(complaint(with("tokens", tokens() * 1e50), 1), "beyond those of 32 bits; --float64 computes in 64 bits");
+  EXPECT_EQ(run_layer(with("tokens", tokens() * 1e50), {"--float64"}).result.exit_code, 0);
+  says(complaint(with("noise.noise", noise()), 1), "\"noise\" and \"noise.noise\" are the same draws");
+  for (const std::string seed : {"9223372036854775808", "99999999999999999999", "-1", "1.5"})
+    says(complaint(example(), 2, {"--seed", seed}), "run.seed must be");
+  EXPECT_EQ(run_layer(example(), {"--seed", "9223372036854775807"}).result.exit_code, 0);
   says(complaint(with("grad", at::ones({2, 3})), 1), "\"grad\" has the shape [2, 3], expected [3, 3]");
   says(complaint(with("noise", at::ones({3, 5})), 1, {"--mode", "train"}), "expected [3, 4]");
   says(complaint(with("router.weight", at::ones({5, 3})), 1),

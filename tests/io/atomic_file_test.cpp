@@ -51,6 +51,8 @@ TEST(AtomicFile, SaysWhatIsWrongWithTheFolder) {
   const testing::TemporaryFolder folder;
   EXPECT_NE(testing::message_of([&] { write_file_atomically(folder.path("missing/a.txt"), "x"); }).find("No such file"),
             std::string::npos);
+  EXPECT_EQ(testing::message_of([&] { AtomicFile file(folder.path()); }),
+            "cannot write " + folder.path() + ": it is a folder; name a file in it");
 }
 
 TEST(AtomicFile, AFullDiskKeepsTheEarlierFile) {
