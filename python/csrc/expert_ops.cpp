@@ -51,6 +51,13 @@ Prepared prepare(const MoeMlpCall& call) {
   return in;
 }
 
+// The kernels take what autograd hands back as it is.
+void check_saved(const at::Tensor& x, const char* name, at::IntArrayRef sizes, const at::Tensor& tokens) {
+  if (x.sizes() != sizes || x.scalar_type() != tokens.scalar_type() || x.device() != tokens.device())
+    fail(name, " must be ", sizes, " of the tokens' ", tokens.scalar_type(), " on ", tokens.device(), ", got ",
+         x.sizes(), " of ", x.scalar_type(), " on ", x.device());
+}
+
 at::Tensor or_nothing(const at::Tensor& x, const at::Tensor& like) {
   return x.defined() ? x.contiguous() : torch::empty({0}, like.options());
 }
@@ -91,11 +98,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tenso
   const c10::AutoGradMode no_grad(false);
   const Prepared in = prepare(call);
   const at::Tensor &tokens = call.assignments.tokens, &gates = call.assignments.gate;
-  if (grad.sizes() != tokens.sizes() || grad.scalar_type() != tokens.scalar_type())
-    fail("the gradient of the experts' output has the shape of tokens, ", tokens.sizes(), "; got ", grad.sizes());
+  check_saved(grad, "grad", tokens.sizes(), tokens);
+  check_saved(before, "before", {call.assignments.expert.numel(), in.weights.w1.size(2)}, tokens);
   const ExpertMlpGradients out =
       expert_mlp_backward(grad.contiguous(), in.tokens, in.rows, in.weights, in.activation,
-                          before.narrow(0, 0, in.order.size(0)), {need_tokens, need_gate, need_weights});
+                          before.narrow(0, 0, in.order.size(0)).contiguous(), {need_tokens, need_gate, need_weights});
   at::Tensor gate;
   if (need_gate)
     gate = torch::zeros({gates.numel()}, gates.options()).index_copy_(0, in.order, out.gate).view(gates.sizes());

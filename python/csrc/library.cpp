@@ -145,7 +145,7 @@ std::vector<Tensor> after_step(Text config, int64_t dim, TensorList weights, Ten
 TORCH_LIBRARY(sparsight, m) {
   m.def(
       "route(str config, Tensor tokens, SymInt images, Tensor[] weights, Tensor seed, Tensor? valid, "
-      "Tensor? token_id, Tensor? target, str draw_names, Tensor[] draws) -> (Tensor gate, "
+      "Tensor? token_id, Tensor? target, str draw_names, Tensor[] draws, Tensor? priority=None) -> (Tensor gate, "
       "Tensor losses, Tensor logits, Tensor scores, Tensor token, Tensor expert, Tensor rank, Tensor kept, "
       "Tensor chosen_count, Tensor group_scores, Tensor group_chosen)");
   m.def(

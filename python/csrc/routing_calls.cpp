@@ -141,8 +141,9 @@ at::Tensor losses_of(const Routing& routing, const RouterSetup& setup, at::Scala
 }
 
 void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then& then) {
-  constexpr size_t kBeforeWeights = 5;
-  const at::Tensor &tokens = inputs[0], &valid = inputs[2], &target = inputs[4];
+  constexpr size_t kBeforeWeights = 6;
+  if (inputs.size() < kBeforeWeights) fail("route takes at least ", kBeforeWeights, " inputs, got ", inputs.size());
+  const at::Tensor &tokens = inputs[0], &valid = inputs[2], &target = inputs[4], &priority = inputs[5];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
   if (dynamic_cast<SoftRouter*>(setup.router.get())) fail("this router mixes tokens: it has no routing, call mix");
@@ -152,27 +153,38 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   if (inputs[3].defined() && !at::isIntegralType(inputs[3].scalar_type(), /*includeBool=*/false))
     fail("token_id must be integers, got ", inputs[3].scalar_type());
   check_target(target, call.images, setup.experts);
+  check_size(priority, "priority", {tokens.size(0)});
   if (inputs[1].numel() != 1 || !at::isIntegralType(inputs[1].scalar_type(), /*includeBool=*/false))
     fail("seed must be one integer, got ", inputs[1].scalar_type(), " ", inputs[1].sizes());
   const std::vector<std::string> draws = split(call.draws);
   check_draws(draws, setup);
-  const size_t weights = inputs.size() - kBeforeWeights - std::min(draws.size(), inputs.size() - kBeforeWeights);
+  const size_t weights = setup.weights.size();
+  if (inputs.size() != kBeforeWeights + weights + draws.size())
+    fail("the router needs ", weights, " weights (", join(setup.weight_names), ") and ", draws.size(), " draws, got ",
+         inputs.size() - kBeforeWeights, " tensors for them");
   const BoundWeights bound(setup, at::TensorList(inputs.data() + kBeforeWeights, weights));
   RouterInput input{tokens, layout, "moe", {}, {}, group_tokens(setup.capacity, layout)};
   input.random.seed = static_cast<uint64_t>(inputs[1].item<int64_t>());
   input.pool.valid = valid;
   input.pool.token_id = inputs[3];
-  input.pool.target = target;
+  // Losses subtract shares, which bool and unsigned integers cannot.
+  input.pool.target = target.defined() && !target.is_floating_point() ? target.to(wide_type(setup, tokens)) : target;
+  input.pool.priority = priority;
   for (size_t i = 0; i < draws.size(); ++i) input.pool.draws[draws[i]] = inputs[kBeforeWeights + weights + i];
   Routing routing = setup.router->route(input);
   const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));  // of gates before drops
-  apply_capacity(routing, setup.capacity, capacity_factor(setup.capacity, setup.training));
+  const double factor = capacity_factor(setup.capacity, setup.training);
+  if (setup.capacity.priority == "given" && !priority.defined() && factor > 0 && routing.per_token > 0)
+    fail_usage("the capacity goes by given priorities: give priority=, a number for each token, or choose max_gate or ",
+               "sum_gates");
+  apply_capacity(routing, setup.capacity, factor);
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
   then(outputs_of(routing, losses, setup), inputs);
 }
 
 void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then& then) {
   constexpr size_t kBeforeWeights = 2;
+  if (inputs.size() < kBeforeWeights) fail("mix takes at least ", kBeforeWeights, " inputs, got ", inputs.size());
   const at::Tensor &tokens = inputs[0], &valid = inputs[1];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
@@ -191,7 +203,7 @@ const RoutingLoss& loss_named(const std::string& name) { return entry_named(name
 
 // The inputs of a loss, by place.
 constexpr size_t kLogits = 0, kNoisyLogits = 1, kNoiseScale = 2, kScores = 3, kGate = 4, kExpert = 5, kValid = 6,
-                 kTarget = 7, kThreshold = 8, kToken = 9;
+                 kTarget = 7, kThreshold = 8, kToken = 9, kLossInputs = 10;
 
 // Sets tokens and the choices: of expert and gate [N,K], or with token [A]. What has expert -1 was not chosen.
 void choose(Routing& routing, const std::string& loss, const std::vector<at::Tensor>& inputs, const at::Tensor& ranked,
@@ -254,6 +266,7 @@ std::vector<at::Tensor> widened(std::vector<at::Tensor> inputs) {
 }
 
 void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, const Then& then) {
+  if (leaves.size() != kLossInputs) fail("a loss takes ", kLossInputs, " inputs, got ", leaves.size());
   const NoAutocast no_autocast;
   const std::vector<at::Tensor> inputs = widened(leaves);
   const Json settings = Json::parse(call.config);
@@ -300,6 +313,7 @@ void run_then(const RoutingCall& call, const std::vector<at::Tensor>& inputs, co
     case RoutingCallKind::loss:
       return run_loss(call, inputs, then);
   }
+  fail("kind must be 0 (route), 1 (mix) or 2 (loss), got ", static_cast<int64_t>(call.kind));
 }
 
 }  // namespace
@@ -313,13 +327,19 @@ std::vector<at::Tensor> run(const RoutingCall& call) {
 
 std::vector<at::Tensor> run_backward(const RoutingCall& call, const std::vector<at::Tensor>& grads,
                                      const std::vector<bool>& needs) {
-  SPARSIGHT_CHECK(needs.size() == call.inputs.size());
+  if (needs.size() != call.inputs.size())
+    fail("needs must say of each of the ", call.inputs.size(), " inputs whether its gradient is wanted, got ",
+         needs.size());
   const UnderAutograd under_autograd;
   std::vector<at::Tensor> inputs = call.inputs;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (needs[i]) inputs[i] = inputs[i].detach().requires_grad_(true);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!needs[i]) continue;
+    if (!inputs[i].defined() || !inputs[i].is_floating_point()) fail("input ", i, " can have no gradient");
+    inputs[i] = inputs[i].detach().requires_grad_(true);
+  }
   std::vector<at::Tensor> result;
   run_then(call, inputs, [&](const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& leaves) {
+    if (grads.size() > outputs.size()) fail("there are ", outputs.size(), " outputs, got ", grads.size(), " gradients");
     std::vector<at::Tensor> wanted, of, from;
     for (size_t i = 0; i < leaves.size(); ++i)
       if (needs[i]) wanted.push_back(leaves[i]);

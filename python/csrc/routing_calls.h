@@ -21,7 +21,7 @@ struct RoutingCall {
   std::vector<at::Tensor> inputs;  // undefined where the caller gave none
 };
 
-// route: in  tokens [N,D], seed [] int64, valid [N], token_id [N], target [B,E], weights..., draws...
+// route: in  tokens [N,D], seed [] int64, valid [N], token_id [N], target [B,E], priority [N], weights..., draws...
 //        out gate [A], losses [L], logits [N,E], scores [N,E]; token, expert, rank [A] int64, kept [A] bool,
 //            chosen_count [E] int64; group_scores [N,G], group_chosen [N,G] bool
 //        Of a router with a fixed number K of experts per token A = N K, assignment j K + r is token j's choice of
@@ -37,7 +37,8 @@ struct RoutingCall {
 // The config of a loss: {"loss": "load", "experts": 8, "k": 2, "group_tokens": 0, "variants": {...}}.
 std::vector<at::Tensor> run(const RoutingCall& call);
 
-// The gradients of the inputs that `needs` names, from those of the first outputs; undefined: no gradient.
+// The gradients of the inputs that `needs` names, from those of the first outputs; undefined: no gradient. Raises Error
+// where these are not as many as there are outputs and inputs.
 std::vector<at::Tensor> run_backward(const RoutingCall& call, const std::vector<at::Tensor>& grads,
                                      const std::vector<bool>& needs);
 

@@ -110,33 +110,41 @@ variable_list routing_autograd(RoutingCallKind kind, Text config, const c10::Sym
 
 using Routed = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 using RouteSignature = Routed(Text, const Tensor&, c10::SymInt, TensorList, const Tensor&, const OptionalTensor&,
-                              const OptionalTensor&, const OptionalTensor&, Text, TensorList);
+                              const OptionalTensor&, const OptionalTensor&, Text, TensorList, const OptionalTensor&);
 
 Routed routed(const variable_list& o) { return {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10]}; }
 
+Inputs route_inputs(const Tensor& tokens, TensorList weights, const Tensor& seed, const OptionalTensor& valid,
+                    const OptionalTensor& token_id, const OptionalTensor& target, TensorList draws,
+                    const OptionalTensor& priority) {
+  return Inputs().add(tokens).add(seed).add(valid).add(token_id).add(target).add(priority).add(weights).add(draws);
+}
+
 Routed route(Text config, const Tensor& tokens, int64_t images, TensorList weights, const Tensor& seed,
              const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target, Text draw_names,
-             TensorList draws) {
+             TensorList draws, const OptionalTensor& priority) {
   return with_python_errors([&] {
-    const Inputs in = Inputs().add(tokens).add(seed).add(valid).add(token_id).add(target).add(weights).add(draws);
+    const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, draws, priority);
     return routed(run({RoutingCallKind::route, config, images, draw_names, in.all}));
   });
 }
 
 variable_list route_below(Text config, const c10::SymInt& images, Text draw_names, const variable_list& in) {
   static const auto op = operator_of<RouteSignature>("sparsight::route");
-  const auto count =
+  const auto named =
       static_cast<size_t>(draw_names.empty() ? 0 : 1 + std::count(draw_names.begin(), draw_names.end(), ','));
-  const TensorList rest = TensorList(in).slice(5);
-  const Routed r = op.call(config, in[0], images, rest.slice(0, rest.size() - count), in[1], optional(in[2]),
-                           optional(in[3]), optional(in[4]), draw_names, rest.slice(rest.size() - count));
+  const TensorList rest = TensorList(in).slice(6);
+  const size_t count = std::min(named, rest.size());  // the kernel says where there are too few
+  const Routed r =
+      op.call(config, in[0], images, rest.slice(0, rest.size() - count), in[1], optional(in[2]), optional(in[3]),
+              optional(in[4]), draw_names, rest.slice(rest.size() - count), optional(in[5]));
   return std::apply([](const auto&... outputs) { return variable_list{outputs...}; }, r);
 }
 
 Routed route_autograd(Text config, const Tensor& tokens, c10::SymInt images, TensorList weights, const Tensor& seed,
                       const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target,
-                      Text draw_names, TensorList draws) {
-  const Inputs in = Inputs().add(tokens).add(seed).add(valid).add(token_id).add(target).add(weights).add(draws);
+                      Text draw_names, TensorList draws, const OptionalTensor& priority) {
+  const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, draws, priority);
   return routed(routing_autograd(RoutingCallKind::route, config, images, draw_names, in.all, route_below));
 }
 

@@ -10,6 +10,7 @@ import os
 import pathlib
 
 import torch
+from torch.utils import _pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 _PATH = pathlib.Path(os.environ.get("SPARSIGHT_OPS") or pathlib.Path(__file__).with_name("_ops.so"))
@@ -41,8 +42,24 @@ def _router_type(tokens, weights):
     return torch.float64 if (weights[0] if len(weights) else tokens).dtype == torch.float64 else torch.float32
 
 
-@torch.library.register_fake("sparsight::route")
-def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names, draws):
+def _fake(operator):
+    """Registers a fake kernel. Tensors with values come to it where only some of a call are on the device "meta": the answer,
+    made like one of them, would be memory that nobody has written."""
+    def register(kernel):
+        @functools.wraps(kernel)
+        def on_one_device(*args, **options):
+            tensors = [x for x in _pytree.tree_leaves((args, options)) if isinstance(x, torch.Tensor)]
+            # Like torch's own operators: numbers on the CPU go with any device.
+            devices = sorted({str(x.device) for x in tensors if x.dim() > 0 or x.device.type != "cpu"})
+            if len(devices) > 1:
+                raise RuntimeError(f"sparsight::{operator} needs its tensors on one device, got {' and '.join(devices)}")
+            return kernel(*args, **options)
+        torch.library.register_fake(f"sparsight::{operator}", on_one_device)
+    return register
+
+
+@_fake("route")
+def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names, draws, priority=None):
     settings, info = json.loads(config), describe(config, int(tokens.shape[1]))
     experts, dtype = settings["experts"], _router_type(tokens, weights)
     n = tokens.shape[0]
@@ -57,13 +74,14 @@ def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names
             tokens.new_empty(of_groups, dtype=dtype), tokens.new_empty(of_groups, dtype=torch.bool))
 
 
-@torch.library.register_fake("sparsight::mix")
+@_fake("mix")
 def _(config, tokens, images, weights, valid=None):
-    like = tokens.new_empty((images, tokens.shape[0] // images, weights[0].shape[0]), dtype=_router_type(tokens, weights))
+    per_image = tokens.shape[0] // images if images else json.loads(config).get("prefix", 0)  # as many as have to be there
+    like = tokens.new_empty((images, per_image, weights[0].shape[0]), dtype=_router_type(tokens, weights))
     return torch.empty_like(like), torch.empty_like(like), torch.empty_like(like)
 
 
-@torch.library.register_fake("sparsight::routing_loss")
+@_fake("routing_loss")
 def _(config, images=1, logits=None, noisy_logits=None, noise_scale=None, scores=None, gate=None, expert=None, valid=None,
       target=None, threshold=None, token=None):
     real = [x for x in (logits, scores, gate, noisy_logits, noise_scale, target, threshold) if x is not None]
@@ -71,22 +89,22 @@ def _(config, images=1, logits=None, noisy_logits=None, noise_scale=None, scores
     return real[0].new_empty((), dtype=dtype) if real else torch.empty((), dtype=dtype)
 
 
-@torch.library.register_fake("sparsight::routing_backward")
+@_fake("routing_backward")
 def _(kind, config, images, draw_names, inputs, grads, needs):
     return [x.new_empty(x.shape) for x, needed in zip(inputs, needs) if needed]
 
 
-@torch.library.register_fake("sparsight::moe_mlp")
+@_fake("moe_mlp")
 def _(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", token=None, kept=None):
     return tokens.new_empty(tokens.shape)
 
 
-@torch.library.register_fake("sparsight::moe_mlp_forward")
+@_fake("moe_mlp_forward")
 def _(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, keep):
     return tokens.new_empty(tokens.shape), tokens.new_empty((expert.numel(), w1.shape[2]) if keep else (0,))
 
 
-@torch.library.register_fake("sparsight::moe_mlp_backward")
+@_fake("moe_mlp_backward")
 def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, before, need_tokens, need_gate,
       need_weights=True):
     def like(x, needed=True):
@@ -96,11 +114,11 @@ def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, befor
     return like(tokens, need_tokens), like(gate) if need_gate else no_gate, *weights
 
 
-@torch.library.register_fake("sparsight::held_moe_mlp")
+@_fake("held_moe_mlp")
 def _(tokens, expert, gate, held, type, order, hidden, activation="gelu", token=None, kept=None):
     return tokens.new_empty(tokens.shape)
 
 
-@torch.library.register_fake("sparsight::router_after_step")
+@_fake("router_after_step")
 def _(config, dim, weights, scores, chosen_count, valid, group_scores, group_count):
     return [w.new_empty(w.shape) for w in weights]

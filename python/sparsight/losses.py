@@ -12,11 +12,11 @@ Half types are computed in fp32, and so is the result; gradients have the type o
 Settings that do not fit (k, group_tokens, variants) are ValueErrors; shapes, types and indices RuntimeErrors.
 """
 import json
-import math
 import numbers
 
 import torch
 
+from . import _checks
 from ._library import ops
 
 
@@ -30,17 +30,21 @@ def _json(value, name=""):
     if isinstance(value, dict):
         return "{" + ", ".join(f'"{key}": {_json(entry, key)}' for key, entry in value.items()) + "}"
     if isinstance(value, str):
+        if not value.isidentifier():  # every text is a name: none needs an escape
+            raise ValueError(f"{name} must be a name, got {value!r}")
         return f'"{value}"'
     if not isinstance(value, (numbers.Number, torch.SymInt)):
         raise ValueError(f"{name} must be a number, got {value!r}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}")
-    return str(value).lower()
+    _checks.in_range(name, value)
+    return f"{value}".lower()  # str() of a size that may change is not traced either
 
 
 def _loss(name, like, *, k=1, experts=None, images=1, group_tokens=0, variants=None, **tensors):
-    config = {"loss": name, "experts": experts if experts is not None else like.shape[1], "k": k,
-              "group_tokens": group_tokens, "variants": variants or {}}
+    if experts is None:
+        if like.dim() != 2:
+            raise RuntimeError(f"the loss {name} needs logits or scores [N,E], got the shape {list(like.shape)}")
+        experts = like.shape[1]
+    config = {"loss": name, "experts": experts, "k": k, "group_tokens": group_tokens, "variants": variants or {}}
     return ops.routing_loss(_json(config), images, **tensors)
 
 

@@ -29,8 +29,10 @@ def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", *, token=No
         [N,D].
 
     Raises:
-        ValueError: unknown activation. RuntimeError: shapes, types or indices that do not fit.
+        ValueError: unknown activation. TypeError: one that is no name. RuntimeError: shapes, types, devices or indices that
+        do not fit.
     """
+    _checks.text("activation", activation, '"gelu", "relu", "silu" or "gelu_tanh"')
     return ops.moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept)
 
 
@@ -53,12 +55,11 @@ class MoEMLP(nn.Module):
         router: a name of `sparsight.routers()`, or a `sparsight.Router`.
         activation: "gelu" (by erf), "relu", "silu" or "gelu_tanh".
         bias: biases in the experts.
-        seed: of the router's initial weights; None: from torch's default generator.
-        prefix, capacity, losses, options: of the router, as in `sparsight.Router`.
+        seed, prefix, capacity, losses, options: of the router, as in `sparsight.Router`.
 
     Raises:
-        ValueError: unknown router, option or activation (the message names the nearest one); k above the experts.
-        TypeError: a number or a name was asked for and something else given.
+        ValueError: unknown router, option or activation (the message names the nearest one); k above the experts, or no number.
+        TypeError: dim, hidden, experts or activation of another type; and what `sparsight.Router` raises it for.
 
     Parameters: `experts.w1` [E,D,F], `experts.b1` [E,F], `experts.w2` [E,F,D], `experts.b2` [E,D], and the router's under
     `router.`: the names of Sparsight's checkpoints, whose tensors load as they are. They start as N(0, 0.02²), biases as 0.
@@ -84,26 +85,26 @@ class MoEMLP(nn.Module):
         self.router = router
         self.experts = _Experts(router.dim, hidden, router.experts, bias)
         with torch.device("cpu"):
-            ops.moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1),
-                        None, torch.zeros(1, 1, 1), None, activation)  # raises for an unknown activation
+            moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1),
+                    None, torch.zeros(1, 1, 1), None, activation)  # raises for an unknown activation
 
     def extra_repr(self):
         return f"activation={self.activation!r}"
 
-    def forward(self, x, *, return_routing=False, valid=None, token_id=None, target=None, seed=None, draws=None):
+    def forward(self, x, *, return_routing=False, valid=None, token_id=None, target=None, priority=None, seed=None, draws=None):
         """Sends each token to its experts.
 
         Args:
             x: [...,S,D] (every leading index is an image) or [N,D], floating point. Other types than the weights' are
                 converted, and the result back.
             return_routing: return (y, routing); only then are balance losses computed.
-            valid, token_id, target, seed, draws: as in `sparsight.Router.forward`. Padding gets an output of 0.
+            valid, token_id, target, priority, seed, draws: as in `sparsight.Router.forward`. Padding gets an output of 0.
 
         Returns:
             y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, chosen by none) get 0.
         """
-        routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, seed=seed,
-                              draws=draws)
+        routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, priority=priority,
+                              seed=seed, draws=draws)
         tokens = x.reshape(-1, x.shape[-1]).to(self.experts.w1.dtype)
         if self.router.soft:
             y = self._mixed(tokens, routing, valid)
@@ -118,16 +119,16 @@ class MoEMLP(nn.Module):
         """Soft MoE (Puigcerver et al. 2024, algorithm 1): slots take mixtures of an image's tokens."""
         images, per_image, places = routing.dispatch.shape
         width = tokens.shape[1]
-        by_image = tokens.view(images, per_image, width)
-        if valid is not None:
-            by_image = by_image.masked_fill(~valid.reshape(images, per_image, 1), 0)
+        # A weight of 0 times NaN, in padding or beside it, is NaN.
+        cleared = lambda t: t if valid is None else t.masked_fill(~valid.reshape(images, per_image, 1), 0)
+        by_image = cleared(tokens.view(images, per_image, width))
         each = places // self.router.experts
         expert = (torch.arange(places, device=tokens.device) // each).repeat(images).unsqueeze(1)
         with _without_autocast(tokens.device.type):  # in the weights' type, as with every other router
             slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
             gate = torch.ones_like(expert, dtype=tokens.dtype)
             out = self.experts(slots.reshape(-1, width), expert, gate, self.activation)
-            return routing.combine.to(tokens.dtype) @ out.view(images, places, width)
+            return cleared(routing.combine.to(tokens.dtype) @ out.view(images, places, width))
 
     def hold(self, type="fp32"):
         """Packs the experts' weights for inference, as fast as few tokens are computed. Until `release()` the layer answers
@@ -143,8 +144,9 @@ class MoEMLP(nn.Module):
             The layer.
 
         Raises:
-            ValueError: unknown type. RuntimeError: weights of another type than fp32.
+            ValueError: unknown type. TypeError: one that is no name. RuntimeError: weights of another type than fp32.
         """
+        _checks.text("type", type, '"fp32", "bf16" or "int8"')
         self.experts.hold(type)
         return self
 
@@ -160,6 +162,10 @@ class MoEMLP(nn.Module):
 
 def _without_autocast(device_type):
     return contextlib.nullcontext() if device_type == "meta" else torch.autocast(device_type, enabled=False)
+
+
+def _version(tensor):
+    return None if tensor.is_inference() else tensor._version
 
 
 class _Experts(nn.Module):
@@ -185,22 +191,27 @@ class _Experts(nn.Module):
         if torch.is_grad_enabled() and any(x.requires_grad for x in (tokens, gate, *self.parameters())):
             raise RuntimeError("the experts are held for inference and have no gradients: call the layer under "
                                "torch.no_grad() or torch.inference_mode(), or release() it")
-        if not torch.compiler.is_compiling() and self._versions() != self._held_versions:
+        if not torch.compiler.is_compiling() and self._changed():
             raise RuntimeError("the experts' weights have changed since hold(): call hold() again, or release()")
         return ops.held_moe_mlp(tokens, expert, gate, *self._held, self.w1.shape[2], activation, token, kept)
 
     def hold(self, type):
         tensors, order = ops.hold_moe_mlp(self.w1, self.b1, self.w2, self.b2, type)
-        self._held, self._held_versions = (tensors, type, order), self._versions()
+        self._held = tensors, type, order
+        # The memory is kept, so that newer weights cannot come to lie at the same address.
+        self._held_from = [(p, p.detach(), _version(p)) for p in self.parameters()]
 
     def release(self):
-        self._held = self._held_versions = None
+        self._held = self._held_from = None
 
-    def _versions(self):
-        return [None if p.is_inference() else p._version for p in self.parameters()]
+    def _changed(self):
+        now = list(self.parameters())
+        return len(now) != len(self._held_from) or any(
+            p is not of or not p.is_set_to(memory) or _version(p) != version
+            for p, (of, memory, version) in zip(now, self._held_from))
 
     def __getstate__(self):  # of copies and of what is saved: the order of held weights is that of a machine
-        return {**super().__getstate__(), "_held": None, "_held_versions": None}
+        return {**super().__getstate__(), "_held": None, "_held_from": None}
 
     def _apply(self, *args, **options):  # to another device or type
         self.release()

@@ -1,5 +1,6 @@
 """Every router of the library, as a module."""
 import json
+import math
 import numbers
 
 import torch
@@ -13,6 +14,13 @@ from .routing import Routing, SoftRouting
 def routers():
     """All routers: {name: {"summary": text, "options": [{"name", "type", "allowed", "default", "help"}, ...]}}."""
     return json.loads(ops.list_routers())
+
+
+def _flat(name, given, x):
+    """What is given for each token, as [N]."""
+    if given is not None and given.shape != x.shape[:-1]:
+        raise RuntimeError(f"{name} has the shape {list(given.shape)}, expected {list(x.shape[:-1])}: that of x without D")
+    return None if given is None else given.reshape(-1)
 
 
 class Router(nn.Module):
@@ -39,20 +47,21 @@ class Router(nn.Module):
         losses: weights of balance losses by name (docs/routing.md#losses), and their variants. Losses that it does not name
             have the weight of the router's paper; 0 switches one off. One that the router cannot have, as it is set or now,
             is 0: docs/python.md#routers lists which.
-        seed: of the initial weights, which are the library's; None: drawn from torch's default generator.
+        seed: of the initial weights, which are the library's; None: drawn from torch's default generator. `hash`, which has
+            no weights, takes it as its own option `seed`: which hash function; None: 0.
         options: the router's own settings, `sparsight.routers()[name]["options"]`: k, noise, temperature, ...
 
     Raises:
-        ValueError: unknown router, option or loss (the message names the nearest one), or a value out of its range.
-        TypeError: a number or a name was asked for and something else given.
+        ValueError: unknown router, option or loss (the message names the nearest one), a value out of its range, or an option,
+            weight or setting of capacity of another type than it has.
+        TypeError: one of the arguments above of another type, or an option that is no number, text or list.
 
     The names of parameters and buffers are those of the library's checkpoints: `weight`, `noise_weight`, `bias`, ...
     """
 
     def __init__(self, name, dim, experts, *, prefix=0, capacity=None, losses=None, seed=None, **options):
         super().__init__()
-        if not isinstance(name, str):
-            raise TypeError(f"router must be one of sparsight.routers(), by name; got {type(name).__name__}")
+        _checks.text("router", name, "one of sparsight.routers()")
         dim, experts = _checks.integer("dim", dim, 1), _checks.integer("experts", experts, 1)
         prefix = _checks.integer("prefix", prefix, 0)
         seed = None if seed is None else _checks.integer("seed", seed, 0)
@@ -60,13 +69,16 @@ class Router(nn.Module):
             raise TypeError(f"capacity must be a number, a dict of settings or None, got {capacity!r}")
         if isinstance(capacity, numbers.Real):
             capacity = {"factor": float(capacity)}
-        _checks.finite({**options, "capacity": capacity, "losses": losses})
+        if seed is not None and any(o["name"] == "seed" for o in routers().get(name, {"options": []})["options"]):
+            options["seed"] = seed
         self.name, self.dim, self.experts = name, dim, experts
-        settings = {"router": {"name": name, **options}, "experts": experts, "prefix": prefix, "capacity": capacity or {}}
-        self._settings = json.dumps({**settings, "losses": losses or {}})
+        settings = _checks.plain("settings", {"router": {"name": name, **options}, "experts": experts, "prefix": prefix,
+                                              "capacity": capacity or {}})
+        losses = _checks.plain("losses", losses or {})
+        self._settings = json.dumps({**settings, "losses": losses})
         # The texts that the operators take, by (training, with losses).
         self._configs = {(training, with_losses): json.dumps(
-            {**settings, "training": training, **({"losses": losses or {}} if with_losses else {})})
+            {**settings, "training": training, **({"losses": losses} if with_losses else {})})
             for training in (False, True) for with_losses in (False, True)}
         info = describe(self._configs[True, True], dim)
         #: whether the router mixes tokens (Soft MoE) instead of choosing experts
@@ -74,7 +86,7 @@ class Router(nn.Module):
         #: whether it wants `after_step` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
         self.learns_from_routings = info["learns"]
         #: weights of the losses that `routing.loss` sums up
-        self.loss_weights = info["losses"]
+        self.loss_weights = dict(info["losses"])
         #: K while training, or 0 where the number of a token's experts is not fixed
         self.per_token = info["per_token"]
         #: G of a router that chooses groups of experts first and balances them too (balanced_hierarchical), or 0
@@ -97,8 +109,7 @@ class Router(nn.Module):
         """
         if any(weight.is_meta for weight in self._weights()):
             return
-        if seed is None:
-            seed = int(torch.randint(0, 2**62, (), device="cpu"))
+        seed = int(torch.randint(0, 2**62, (), device="cpu")) if seed is None else _checks.integer("seed", seed, 0)
         with torch.no_grad():
             for old, new in zip(self._weights(), ops.init_router(self._configs[True, True], self.dim, seed, "")):
                 old.copy_(new)
@@ -112,7 +123,7 @@ class Router(nn.Module):
         return ", ".join([repr(self.name), f"dim={self.dim}", f"experts={self.experts}"] +
                          [f"{k}={v!r}" for k, v in options.items()])
 
-    def forward(self, x, *, with_losses=True, valid=None, token_id=None, target=None, seed=None, draws=None):
+    def forward(self, x, *, with_losses=True, valid=None, token_id=None, target=None, priority=None, seed=None, draws=None):
         """Routes tokens.
 
         Args:
@@ -121,6 +132,7 @@ class Router(nn.Module):
             valid: bool, of x's shape without D: False for padding, which gets no expert and counts in nothing.
             token_id: integers, likewise: what hash routing goes by; None: the place of a token in its image.
             target: [B,E], at least 0, rows that sum to 1: the experts that a guided router should give each image.
+            priority: numbers, of x's shape without D: who gets a place first, for a capacity with the priority "given".
             seed: [] int64 tensor (or int) that the router's random draws follow from.
             draws: tensors in place of random draws, by purpose: {"noise": [N,E]}; "jitter" [N,D] (switch_top1), "second" [N,1]
                 and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E] (random). Those that the
@@ -130,31 +142,34 @@ class Router(nn.Module):
             A `Routing`, or a `SoftRouting` of `soft_moe`.
 
         Raises:
-            RuntimeError: shapes and types that do not fit. ValueError: draws that the router does not take.
+            RuntimeError: shapes, types and devices that do not fit. ValueError: draws that the router does not take; no
+            `priority` where the capacity goes by it; a seed out of range. TypeError: a seed that is no integer.
         """
         if x.shape[-1] != self.dim:
             raise RuntimeError(f"tokens of width {x.shape[-1]}, the router was made for dim = {self.dim}")
         tokens = x.reshape(-1, x.shape[-1])
-        images = 1 if x.dim() == 2 else x.shape[:-2].numel()
+        images = 1 if x.dim() == 2 else math.prod(x.shape[:-2])
         config = self._configs[self.training, with_losses]
-        flat = lambda t: None if t is None else t.reshape(-1)
+        valid, token_id, priority = _flat("valid", valid, x), _flat("token_id", token_id, x), _flat("priority", priority, x)
         draws = draws or {}
+        for name in draws:  # the names go to the operator between commas; it knows which there are
+            if self.soft or not isinstance(name, str) or not name or "," in name:
+                takes = ", ".join(self.draw_names) or "no draws"
+                raise ValueError(f'unknown draws "{name}": the router {self.name} takes {takes}')
         if self.soft:
-            if draws:
-                raise ValueError(f'unknown draws "{next(iter(draws))}": the router {self.name} takes no draws')
-            dispatch, combine, logits = ops.mix(config, tokens, images, self._weights(), flat(valid))
+            dispatch, combine, logits = ops.mix(config, tokens, images, self._weights(), valid)
             return SoftRouting(dispatch, combine, logits, {}, logits.new_zeros(()))
         if seed is None:
             seed = (torch.randint(0, 2**62, (), dtype=torch.int64, device="cpu") if self.training else
                     torch.zeros((), dtype=torch.int64, device="cpu"))
         elif not isinstance(seed, torch.Tensor):
-            seed = torch.tensor(seed, dtype=torch.int64, device="cpu")
+            seed = torch.tensor(_checks.integer("seed", seed, -2**63), dtype=torch.int64, device="cpu")
         gate, values, logits, scores, token, expert, rank, kept, count, *of_groups = ops.route(
-            config, tokens, images, self._weights(), seed, flat(valid), flat(token_id), target, ",".join(draws),
-            list(draws.values()))
+            config, tokens, images, self._weights(), seed, valid, token_id, target, ",".join(draws), list(draws.values()),
+            priority)
         losses = dict(zip(self.loss_weights, values.unbind())) if with_losses else {}
         loss = sum((losses[name] * weight for name, weight in self.loss_weights.items() if with_losses), gate.new_zeros(()))
-        return Routing(token, expert, rank, gate, kept, logits, scores, count, flat(valid), losses, loss,
+        return Routing(token, expert, rank, gate, kept, logits, scores, count, valid, losses, loss,
                        *(of_groups if self.groups else ()))
 
     @torch.no_grad()
@@ -167,6 +182,11 @@ class Router(nn.Module):
         """
         if not self.learns_from_routings or not routings:
             return
+        for r in routings:
+            sizes = r.scores.shape[1], 0 if r.group_scores is None else r.group_scores.shape[1]
+            if sizes != (self.experts, self.groups):
+                raise RuntimeError("after_step takes routings of this router: experts and groups are "
+                                   f"{(self.experts, self.groups)}, those of the routing {sizes}")
         valid = [torch.ones_like(r.scores[:, 0], dtype=torch.bool) if r.valid is None else r.valid for r in routings]
         moved = ops.router_after_step(self._configs[True, True], self.dim, self._weights(),
                                       [r.scores.detach() for r in routings], [r.chosen_count for r in routings], valid,

@@ -9,6 +9,7 @@ import support
 import torch
 
 import sparsight
+from sparsight import losses
 
 B, S, D, F, E = 2, 6, 8, 12, 4
 
@@ -61,6 +62,21 @@ class Compiled(unittest.TestCase):
     def test_sizes_may_change(self):
         self.check("aot_eager", images=(2, 3, 5), dynamic=True)
 
+    def test_no_images(self):
+        for router in ("softmax_topk", "soft_moe"):
+            for prefix in (0, 2):
+                torch.compiler.reset()
+                self.check("aot_eager", images=(0,), router=router, prefix=prefix)
+
+    def test_export_with_any_number_of_images(self):
+        for router in ("softmax_topk", "expert_choice", "soft_moe"):  # per token, of unknown number, mixed
+            layer = sparsight.MoEMLP(D, F, E, router=router).eval()
+            exported = torch.export.export(layer, (torch.randn(B, S, D),), dynamic_shapes={"x": {0: torch.export.Dim("images")}})
+            for count in (1, 3, 5):
+                x = torch.randn(count, S, D)
+                with self.subTest(router, images=count):
+                    torch.testing.assert_close(exported.module()(x), layer(x))
+
     def test_evaluation_and_drawn_seeds(self):
         layer = sparsight.MoEMLP(D, F, E)
         compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
@@ -79,6 +95,13 @@ class Compiled(unittest.TestCase):
                     results = [[y, *torch.autograd.grad(y, inputs)] for y in (run(*inputs), compiled(*inputs))]
                     for a, b in zip(*results):
                         torch.testing.assert_close(a, b)
+
+    def test_losses_of_sizes_that_change(self):
+        loss = lambda logits, expert: losses.switch(logits, expert, counts="first") + losses.router_z(logits)
+        compiled = torch.compile(loss, fullgraph=True, backend="aot_eager", dynamic=True)
+        for tokens, experts in ((6, 4), (7, 5), (9, 3)):
+            inputs = torch.randn(tokens, experts), torch.randint(experts, (tokens, 2))
+            torch.testing.assert_close(compiled(*inputs), loss(*inputs))
 
     @unittest.skipUnless(support.has_inductor(), "no Python.h for inductor")
     def test_inductor(self):

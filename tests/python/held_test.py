@@ -76,6 +76,41 @@ class Held(unittest.TestCase):
         self.assertNotIn("held", repr(made.hold().double()))
 
     @torch.no_grad()
+    def test_no_answer_comes_from_weights_in_other_memory(self):
+        def other_data(experts):
+            experts.w1.data = experts.w1.data * 2
+
+        def other_data_at_an_address_that_was_free(experts):
+            for _ in range(4):
+                experts.w1.data = experts.w1.data * 2
+
+        def other_order_of_the_same_data(experts):
+            experts.b2.data = experts.b2.data[:1].expand(E, D)
+
+        def other_parameter(experts):
+            parameter = torch.nn.Parameter(experts.w1.clone())
+            while parameter._version < experts.w1._version:
+                parameter.mul_(1)
+            self.assertEqual(parameter._version, experts.w1._version)
+            experts.w1 = parameter
+
+        def no_biases(experts):
+            experts.b1 = None
+
+        x = torch.randn(B, S, D)
+        for change in (other_data, other_data_at_an_address_that_was_free, other_order_of_the_same_data, other_parameter,
+                       no_biases):
+            for inference in (False, True):
+                made = layer()
+                with torch.inference_mode() if inference else torch.no_grad():
+                    y = made.hold()(x)
+                    self.assertTrue(torch.equal(made(x), y))
+                change(made.experts)
+                with self.subTest(change.__name__), self.assertRaisesRegex(RuntimeError, "changed since hold"):
+                    made(x)
+                self.assertTrue(torch.equal(made.hold()(x), made.release()(x)))
+
+    @torch.no_grad()
     def test_copies_and_states_are_not_held(self):
         made = layer().hold("int8")
         self.assertIn("held='int8'", repr(made))

@@ -136,6 +136,17 @@ class Layer(unittest.TestCase):
             for parameter in layer.parameters():
                 self.assertTrue(parameter.grad.isfinite().all())
 
+    def test_padding_stays_0_beside_what_is_not_finite(self):
+        valid = torch.ones(B, S, dtype=torch.bool)
+        valid[1, 3:] = False
+        for router in sparsight.routers():
+            for wrong in (float("nan"), float("inf")):
+                with self.subTest(router, wrong=wrong):
+                    x = torch.randn(B, S, D)
+                    x[1, 0, 0] = wrong
+                    y = self.layer(router=router).eval()(x, valid=valid)
+                    self.assertTrue((y[1, 3:] == 0).all())
+
     def test_mistakes(self):
         with self.assertRaisesRegex(ValueError, "chooses 5 experts per token"):
             sparsight.MoEMLP(D, F, E, 5)

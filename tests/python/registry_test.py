@@ -62,6 +62,9 @@ def route():
     router = router_of("softmax_topk")
     yield "given draws", [router._configs[True, True], images().view(-1, D), B, weights_of(router), torch.tensor(3), None, None,
                           None, "noise", [torch.randn(B * S, E)]], {}
+    router = router_of("softmax_topk", capacity={"factor": 1.0, "priority": "given"})
+    yield "given priorities", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, weights_of(router),
+                               torch.tensor(3), None, None, None, "", [], torch.rand(B * S)], {}
     router = router_of("per_image", prefix=1)
     yield "class token", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, weights_of(router),
                           torch.tensor(3), None, None, None, "", []], {}
@@ -84,8 +87,8 @@ def routing_backward():
         config = router._configs[True, True]
         outputs = ops.route(config, tokens, B, weights, seed, None, None, None, "", [])
         grads = [torch.randn_like(t) if t.is_floating_point() else None for t in outputs]
-        needs = [True, *[False] * 4, *[w.requires_grad for w in router._weights()]]
-        yield router.name, [ROUTE, config, B, "", [tokens, seed, None, None, None, *weights], grads, needs], {}
+        needs = [True, *[False] * 5, *[w.requires_grad for w in router._weights()]]
+        yield router.name, [ROUTE, config, B, "", [tokens, seed, *[None] * 4, *weights], grads, needs], {}
     places = ("logits", "noisy_logits", "noise_scale", "scores", "gate", "expert", "valid", "target", "threshold", "token")
     for name, each in loss_cases.cases(torch.float32).items():
         (config, count), tensors = loss_cases.operator_call(*each[0])

@@ -59,7 +59,8 @@ class EveryRouter(unittest.TestCase):
                 router = sparsight.Router(name, D, E)
                 router.eval()
                 x = images()
-                other = sparsight.Router(name, D, E, seed=9).eval()
+                # Of hash, which has no state, the seed is a setting.
+                other = sparsight.Router(name, D, E, seed=None if name == "hash" else 9).eval()
                 other.load_state_dict(router.state_dict())
                 file = io.BytesIO()
                 pickle.dump(router, file)
