@@ -173,11 +173,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   for (size_t i = 0; i < draws.size(); ++i) input.pool.draws[draws[i]] = inputs[kBeforeWeights + weights + i];
   Routing routing = setup.router->route(input);
   const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));  // of gates before drops
-  const double factor = capacity_factor(setup.capacity, setup.training);
-  if (setup.capacity.priority == "given" && !priority.defined() && factor > 0 && routing.per_token > 0)
-    fail_usage("the capacity goes by given priorities: give priority=, a number for each token, or choose max_gate or ",
-               "sum_gates");
-  apply_capacity(routing, setup.capacity, factor);
+  apply_capacity(routing, setup.capacity, capacity_factor(setup.capacity, setup.training));
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
   then(outputs_of(routing, losses, setup), inputs);
 }

@@ -38,7 +38,7 @@ struct RoutingCall {
 std::vector<at::Tensor> run(const RoutingCall& call);
 
 // The gradients of the inputs that `needs` names, from those of the first outputs; undefined: no gradient. Raises Error
-// where these are not as many as there are outputs and inputs.
+// where there are more gradients than outputs, or `needs` are not as many as the inputs.
 std::vector<at::Tensor> run_backward(const RoutingCall& call, const std::vector<at::Tensor>& grads,
                                      const std::vector<bool>& needs);
 

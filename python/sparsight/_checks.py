@@ -5,16 +5,14 @@ import operator
 
 def integer(name, value, least):
     """`value` as an int, also of other integer types (NumPy's), where it is at least `least`."""
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = None
-    if number is None:
+    if isinstance(value, bool) or not (isinstance(value, int) or hasattr(value, "__index__")):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    in_range(name, number)
-    return number
+    if not isinstance(value, int):  # torch.compile takes what comes from operator.index() for a constant
+        value = operator.index(value)
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    in_range(name, value)
+    return value
 
 
 def text(name, value, allowed):

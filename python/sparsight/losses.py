@@ -12,7 +12,6 @@ Half types are computed in fp32, and so is the result; gradients have the type o
 Settings that do not fit (k, group_tokens, variants) are ValueErrors; shapes, types and indices RuntimeErrors.
 """
 import json
-import numbers
 
 import torch
 
@@ -33,7 +32,9 @@ def _json(value, name=""):
         if not value.isidentifier():  # every text is a name: none needs an escape
             raise ValueError(f"{name} must be a name, got {value!r}")
         return f'"{value}"'
-    if not isinstance(value, (numbers.Number, torch.SymInt)):
+    if not isinstance(value, (bool, int, float, torch.SymInt)):
+        value = getattr(value, "tolist", lambda: value)()  # NumPy's numbers
+    if not isinstance(value, (bool, int, float, torch.SymInt)):
         raise ValueError(f"{name} must be a number, got {value!r}")
     _checks.in_range(name, value)
     return f"{value}".lower()  # str() of a size that may change is not traced either

@@ -46,6 +46,18 @@ class Compiled(unittest.TestCase):
                 torch.compiler.reset()
                 self.check("aot_eager", router=name)
 
+    def test_seeds_that_change_compile_once_more(self):
+        layer, x, compiled_for = sparsight.MoEMLP(D, F, E), torch.randn(B, S, D), []
+
+        def backend(graph, inputs):
+            compiled_for.append(inputs)
+            return graph.forward
+
+        compiled = torch.compile(layer, fullgraph=True, backend=backend)
+        for seed in range(3, 20):
+            torch.testing.assert_close(compiled(x, seed=seed), layer(x, seed=seed))
+        self.assertLessEqual(len(compiled_for), 2)  # for the first seed, then for any
+
     def test_capacity_and_skipped_choices(self):
         self.check("aot_eager", router="gshard_top2", capacity=0.5)
 

@@ -213,7 +213,8 @@ class Losses(unittest.TestCase):
         logits = torch.randn(6, 4)
         for k, message in ((2.5, "k must be an integer, got 2.5"), (0, "k must be at least 1, got 0"),
                            (True, "k must be an integer, got true"), (None, "k must be a number, got None"),
-                           (math.nan, "k must be finite, got nan")):
+                           (math.nan, "k must be finite, got nan"), (1j, "k must be a number, got 1j"),
+                           (torch.tensor(math.inf).numpy()[()], "k must be finite, got inf")):
             with self.assertRaisesRegex(ValueError, message):
                 losses.load(logits, logits, torch.ones(()), k)
         with self.assertRaisesRegex(ValueError, "group_tokens must be at least 0, got -1"):
