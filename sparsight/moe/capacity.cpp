@@ -39,7 +39,7 @@ std::vector<double> given_scores(const Routing& routing) {
   if (!routing.priority.defined())
     fail_usage(
         "[capacity] priority = \"given\", but nobody gave priorities (PoolInfo::priority, the tensor \"priority\" of "
-        "sparsight moe); choose max_gate or sum_gates");
+        "sparsight moe, priority= in Python); choose max_gate or sum_gates");
   SPARSIGHT_CHECK(routing.priority.dim() == 1 && routing.priority.size(0) == routing.tokens);
   const at::Tensor scores = on_cpu(routing.priority, at::kDouble);
   const double* first = scores.const_data_ptr<double>();

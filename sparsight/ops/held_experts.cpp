@@ -25,7 +25,7 @@ at::Tensor channel_scale(const at::Tensor& weight) {
   return at::where(scale == 0, at::ones_like(scale), scale).contiguous();
 }
 
-// A scale that is not finite makes NaN of its channel, whatever is stored.
+// Where the scale is not finite 0 is stored, so that it makes NaN of its channel.
 at::Tensor to_int8(const at::Tensor& weight, const at::Tensor& scale) {
   return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).nan_to_num().to(at::kChar).contiguous();
 }

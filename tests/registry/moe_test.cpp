@@ -142,10 +142,19 @@ TEST_P(EveryRouter, GivesPaddingNoExpert) {
   x.masked_fill_(valid.logical_not().unsqueeze(1), std::numeric_limits<float>::quiet_NaN());
   RouterInput input = input_of(x);
   input.pool.valid = valid;
-  const Routing r = router->route(input);
-  EXPECT_TRUE(valid.index_select(0, r.token).all().item<bool>());
-  EXPECT_TRUE(torch::isfinite(r.gate).all().item<bool>());
-  EXPECT_EQ(r.chosen_count.sum().item<int64_t>(), r.expert.size(0));
+  const at::Tensor padding = torch::nonzero(valid.logical_not()).squeeze(1);
+  for (const bool training : {true, false}) {
+    router->train(training);
+    const Routing r = router->route(input);
+    EXPECT_TRUE(valid.index_select(0, r.token).all().item<bool>());
+    EXPECT_TRUE(torch::isfinite(r.gate).all().item<bool>());
+    EXPECT_EQ(r.chosen_count.sum().item<int64_t>(), r.expert.size(0));
+    for (const Routing* level = &r; level; level = level->groups.get())
+      for (const at::Tensor& rows : {level->clean_logits, level->noisy_logits, level->noise_scale, level->scores})
+        if (rows.defined() && rows.dim() == 2) {
+          EXPECT_TRUE((rows.index_select(0, padding) == 0).all().item<bool>()) << training;
+        }
+  }
 }
 
 TEST_P(EveryRouter, DecidesTheSameAfterItsParametersAreCopiedByName) {

@@ -74,7 +74,7 @@ Routing route_balanced_hierarchical(const at::Tensor& primary, const GroupLogits
                " experts of a group: k * tokens of a group must be a multiple of its experts; change the batch, "
                "router.k or moe.experts");
   Routing of_groups = route_balanced_batchwise(primary, thresholds.of_groups, choices.groups, valid);
-  of_groups.valid = valid;
+  if (valid.defined()) drop_padding(of_groups, valid);
   return join_levels(std::move(of_groups), secondary, thresholds.of_experts,
                      [&](const at::Tensor& logits, const at::Tensor& threshold) {
                        return route_balanced_batchwise(logits, threshold, choices.experts, {});
