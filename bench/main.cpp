@@ -87,7 +87,10 @@ int run(char* program, std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return sparsight::bench::run(argv[0], {argv + 1, argv + argc});
+    const int code = sparsight::bench::run(argv[0], {argv + 1, argv + argc});
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      sparsight::fail("cannot write to the standard output; is it closed, or its disk full?");
+    return code;
   } catch (const sparsight::Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return error.exit_code();

@@ -30,10 +30,15 @@ void add_bench(CLI::App& app) {
                             "sparsight bench moe --tokens 49,197 --experts 8   (experts against the machine's limits)");
   const auto filter = std::make_shared<std::string>(".");
   verb->add_option("filter", *filter,
-                   "Run only benchmarks whose name matches this expression; what follows are options of theirs")
+                   "Run only benchmarks whose name matches this expression; what follows are options of theirs "
+                   "(moe --help lists those of that table)")
       ->type_name("REGEX");
   verb->allow_extras()->fallthrough(false);  // so that they come here and are not looked for among the program's own
+  verb->set_help_flag();
   verb->callback([verb, filter] {
+    if (const auto words = verb->remaining();
+        *filter == "." && !words.empty() && (words[0] == "--help" || words[0] == "-h"))
+      throw CLI::CallForHelp();
     const std::string program = bench_program();
     std::vector<std::string> arguments{program, *filter};
     for (const std::string& extra : verb->remaining()) arguments.push_back(extra);

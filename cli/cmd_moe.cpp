@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/config_arguments.h"
 #include "cli/verbs.h"
@@ -17,7 +18,8 @@ namespace sparsight::cli {
 namespace {
 
 struct MoeArguments {
-  std::string input, out, mode = "eval", seed;
+  std::string input, out, mode = "eval";
+  std::optional<std::string> seed;
   ConfigArguments config;
   std::vector<int64_t> grid;
   int64_t prefix = 0;
@@ -35,7 +37,7 @@ void check_output(const MoeArguments& arguments) {
 
 void run_layer(const MoeArguments& arguments) {
   ConfigArguments config = arguments.config;
-  if (!arguments.seed.empty()) config.overrides.push_back("run.seed=" + arguments.seed);
+  if (arguments.seed) config.overrides.push_back("run.seed=" + *arguments.seed);
   check_output(arguments);
   MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
   if (!arguments.grid.empty()) options.grid_h = arguments.grid[0], options.grid_w = arguments.grid[1];

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   try {
     const int code = sparsight::run(argc, argv);
-    if (!std::cout.flush()) sparsight::fail("cannot write to the standard output; is its disk full?");
+    if (!std::cout.flush()) sparsight::fail("cannot write to the standard output; is it closed, or its disk full?");
     return code;
   } catch (const sparsight::Error& error) {
     sparsight::log_line("error", error.what());

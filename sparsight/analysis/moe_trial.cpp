@@ -87,14 +87,14 @@ void check_input(const MoeTrialInput& input, const TokenLayout& layout, int64_t 
   check_shape("token_id", input.pool.token_id, {tokens});
   check_shape("priority", input.pool.priority, {tokens});
   check_shape("target", input.pool.target, {layout.images, experts});
+  if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
 }
 
-// The tokens in the type that the layer computes in.
-at::Tensor finite_tokens(const at::Tensor& tokens, at::ScalarType type) {
-  if (!tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
-  const at::Tensor converted = tokens.to(type);
-  if (!converted.isfinite().all().item<bool>())
-    fail("tensor \"tokens\" holds values beyond those of 32 bits; --float64 computes in 64 bits");
+// In the type that the layer computes in. Raises Error where finite numbers would become infinite.
+at::Tensor in_type(const std::string& name, const at::Tensor& tensor, at::ScalarType type) {
+  at::Tensor converted = tensor.to(type);
+  if ((converted.isinf() & tensor.isfinite()).any().item<bool>())
+    fail("tensor \"", printable(name), "\" holds values beyond those of 32 bits; --float64 computes in 64 bits");
   return converted;
 }
 
@@ -152,8 +152,9 @@ std::vector<std::string> load_into(MoeLayer& layer, const NamedTensors& weights)
       fail("the layer has no weight \"", printable(name), "\" (it has: ", join(known), ")");
     }
     check_shape(name, source, target->second.sizes().vec());
-    if (target->second.is_floating_point()) real_numbers(name, source);
-    target->second.copy_(source);
+    target->second.copy_(target->second.is_floating_point()
+                             ? in_type(name, real_numbers(name, source), target->second.scalar_type())
+                             : source);
     targets.erase(target);
   }
   std::vector<std::string> missing;
@@ -235,7 +236,7 @@ MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& option
   const int64_t width = input.tokens.size(-1);
   const MoeSpec spec = read_moe_spec(options.config);
   check_input(input, layout, spec.options.experts);
-  const at::Tensor tokens = finite_tokens(input.tokens, type).reshape({-1, width}).clone().requires_grad_(true);
+  const at::Tensor tokens = in_type("tokens", input.tokens, type).reshape({-1, width}).clone().requires_grad_(true);
   const auto seed = options.config.at("run").at("seed").get<uint64_t>();
 
   const ParameterBound bound = bound_to_free_memory("layer");
@@ -247,13 +248,13 @@ MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& option
   layer->train(options.training);
 
   PoolInfo pool = input.pool;
-  for (auto& [purpose, draws] : pool.draws) draws = draws.to(type);
+  for (auto& [purpose, draws] : pool.draws) draws = in_type("noise." + purpose, draws, type);
   std::set<std::string> asked_for;
   pool.asked_for = &asked_for;
   trial.output = layer->forward(tokens, layout, {seed, 0}, pool);
   check_draws(pool, asked_for, options.training);
   if (options.training) warn_of_missing_losses(spec.losses, trial.output.losses);
-  const at::Tensor gradient = input.gradient.defined() ? input.gradient.to(type) : at::Tensor();
+  const at::Tensor gradient = input.gradient.defined() ? in_type("grad", input.gradient, type) : at::Tensor();
   const bool has_gradients = backward(trial.output, gradient);
 
   NamedTensors& tensors = trial.tensors;

@@ -34,7 +34,7 @@ at::Tensor parameter_zeros(at::IntArrayRef sizes) {
     for (const int64_t size : sizes) bytes *= static_cast<double>(size);
     bound_in_force->bytes_left_ -= bytes;
     if (bound_in_force->bytes_left_ < 0)
-      fail(bound_in_force->complaint_, " (one of ", sizes, " takes ", bytes / (1 << 30), " GB)");
+      fail(bound_in_force->complaint_, " (the one of ", sizes, ", ", bytes / (1 << 30), " GB, no longer fits)");
   }
   return cpu::empty_from_pool(sizes).zero_();
 }

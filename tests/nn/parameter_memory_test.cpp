@@ -19,7 +19,7 @@ TEST(ParameterBound, SaysWhatWasAskedFor) {
   EXPECT_EQ(testing::message_of([] {
               parameter_zeros({1 << 16, 1 << 14});
             }),
-            "too large (one of [65536, 16384] takes 4 GB)");
+            "too large (the one of [65536, 16384], 4 GB, no longer fits)");
 }
 
 TEST(ParameterBound, KnowsTheMemoryThatIsFree) {

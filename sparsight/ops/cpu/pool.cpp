@@ -13,6 +13,8 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/util/accumulate.h>
 
+#include "sparsight/core/error.h"
+
 namespace sparsight::cpu {
 namespace {
 
@@ -50,7 +52,8 @@ void keep_within_bounds(Pool& of) { free_oldest(of, 2 * of.most_used_bytes - of.
 // Mapped, not from malloc, which may keep what is freed: here it goes back to the system. Begins where a page does.
 Block new_block(size_t bytes) {
   void* const mapped = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (mapped == MAP_FAILED)
+    fail("not enough memory for ", bytes >> 20, " MB more; make the model or what it is given smaller");
   auto* const first = static_cast<std::byte*>(mapped);
   const size_t before = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
   std::byte* const memory = first + before;
