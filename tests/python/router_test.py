@@ -158,7 +158,7 @@ class Decisions(unittest.TestCase):
         routings = [router(self.x), router(torch.randn(B, S, D), valid=padding.view(B, S))]
         for r, valid in zip(routings, (torch.ones(B * S, dtype=torch.bool), padding)):
             self.assertEqual(r.group_scores.shape, (B * S, 2))
-            torch.testing.assert_close(r.group_scores.sum(1), torch.ones(B * S))
+            torch.testing.assert_close(r.group_scores.sum(1), valid.float())  # 0 for padding
             half = valid.sum() // 2  # each group takes its half of the tokens, the best ones
             best = r.group_scores.masked_fill(~valid[:, None], -1).topk(int(half), dim=0).indices
             self.assertTrue(torch.equal(r.group_chosen, torch.zeros(B * S, 2, dtype=torch.bool).scatter(0, best, True)))
