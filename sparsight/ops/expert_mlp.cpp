@@ -33,7 +33,7 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
     at::Tensor before;
     ExpertRows in = rows;
     in.gate = gate;
-    const at::Tensor out =
+    at::Tensor out =
         expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation, !options.recompute ? &before : nullptr);
     const RowMap& map = rows.map;
     context->save_for_backward(
@@ -99,7 +99,7 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
          rows.offsets.scalar_type());
   if (rows.gate.defined() && (rows.gate.dim() != 1 || rows.gate.size(0) != map.row_token.size(0)))
     fail("experts with ", map.row_token.size(0), " rows need as many gates, got ", rows.gate.sizes());
-  const ExpertRows in{
+  ExpertRows in{
       {map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
       rows.offsets.to(at::kCPU).contiguous(),
       rows.gate.defined() ? rows.gate.contiguous() : rows.gate};
