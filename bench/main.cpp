@@ -3,8 +3,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <map>
 #include <sstream>
 #include <string>
@@ -51,14 +49,7 @@ int run_table(const std::string& name, void (*add)(CLI::App&), std::vector<std::
   CLI::App app("", "sparsight_bench " + name);
   add(app);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    fail_usage(cli::describe_usage_error(app, error));
-  }
-  return 0;
+  return cli::parsed(app, [&] { app.parse(std::move(arguments)); });
 }
 
 int run(char* program, std::vector<std::string> arguments) {
@@ -86,17 +77,5 @@ int run(char* program, std::vector<std::string> arguments) {
 }  // namespace sparsight::bench
 
 int main(int argc, char** argv) {
-  try {
-    const int code = sparsight::bench::run(argv[0], {argv + 1, argv + argc});
-    if (std::fflush(stdout) != 0 || std::ferror(stdout))
-      sparsight::fail("cannot write to the standard output; is it closed, or its disk full?");
-    return code;
-  } catch (const sparsight::Error& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return error.exit_code();
-  } catch (const std::exception& error) {
-    const std::string text = error.what();  // torch's errors go on with the places in its sources
-    std::fprintf(stderr, "internal error: %s\n", text.substr(0, text.find('\n')).c_str());
-    return 1;
-  }
+  return sparsight::cli::exit_code_of([&] { return sparsight::bench::run(argv[0], {argv + 1, argv + argc}); });
 }

@@ -1,7 +1,11 @@
 #include "cli/usage.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
 #include <memory>
+#include <new>
 #include <sstream>
 
 #include "cli/verbs.h"
@@ -43,6 +47,29 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+// What is wrong with the command line that made `app` raise `error`.
+std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& verb = reached_verb(app);
+  const std::vector<std::string> verbs = verb_names(verb), extras = app.remaining(true);
+  const std::string help = "; see " + full_name(verb) + " --help";
+  if (extras.empty() || extras.front() == "--") return cat(error.what(), help);
+  const std::string& word = extras.front();
+  if (word.size() > 1 && word.front() == '-')
+    return cat("unknown flag ", printable(word), did_you_mean(nearest_flag(word, verb)), help);
+  if (!verbs.empty())
+    return cat("unknown verb \"", printable(word), "\" after ", full_name(verb), suggestion(word, verbs));
+  return cat("unexpected argument \"", printable(word), "\"", help);
+}
+
+// torch's errors go on with the places in its sources.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// torch's allocator throws no std::bad_alloc.
+bool lacks_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) ||
+         std::string(error.what()).find("you tried to allocate") != std::string::npos;
+}
+
 }  // namespace
 
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples) {
@@ -76,17 +103,34 @@ void add_global_flags(CLI::App& app) {
   app.fallthrough();  // inherited by the verbs, so that the flags may also follow them
 }
 
-std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& verb = reached_verb(app);
-  const std::vector<std::string> verbs = verb_names(verb), extras = app.remaining(true);
-  const std::string help = "; see " + full_name(verb) + " --help";
-  if (extras.empty() || extras.front() == "--") return cat(error.what(), help);
-  const std::string& word = extras.front();
-  if (word.size() > 1 && word.front() == '-')
-    return cat("unknown flag ", printable(word), did_you_mean(nearest_flag(word, verb)), help);
-  if (!verbs.empty())
-    return cat("unknown verb \"", printable(word), "\" after ", full_name(verb), suggestion(word, verbs));
-  return cat("unexpected argument \"", printable(word), "\"", help);
+int parsed(CLI::App& app, const std::function<void()>& parse) {
+  try {
+    parse();
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    fail_usage(describe_usage_error(app, error));
+  }
+  return 0;
+}
+
+int exit_code_of(const std::function<int()>& run) {
+  try {
+    const int code = run();
+    if (!std::cout.flush() || std::ferror(stdout))
+      fail("cannot write to the standard output; is it closed, or its disk full?");
+    return code;
+  } catch (const Error& error) {
+    log_line("error", error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    const std::string what = first_line(error.what());
+    if (lacks_memory(error))
+      log_line("error", "not enough memory (" + what + "); make the model or what it is given smaller");
+    else
+      log_line("internal error", what);
+    return 1;
+  }
 }
 
 }  // namespace sparsight::cli

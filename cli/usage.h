@@ -1,6 +1,7 @@
-// The command line's frame: flags that every verb knows, and one clear line for a wrong command line.
+// The command line's frame: flags that every verb knows, and one clear line for whatever goes wrong.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -10,7 +11,12 @@ namespace sparsight::cli {
 // --quiet and --log-json, accepted before and after the verb, set up logging before the verb runs.
 void add_global_flags(CLI::App& app);
 
-// What is wrong with the command line that made `app` raise `error`, with the nearest known verb or flag.
-std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error);
+// What `parse`, which parses a command line into `app`, exits with. Raises UsageError for a wrong one: one line with
+// the nearest known verb or flag.
+int parsed(CLI::App& app, const std::function<void()>& parse);
+
+// What main() returns for `run`: its exit code, or that of its error, which is logged in one line. An answer that could
+// not be written is an error too.
+int exit_code_of(const std::function<int()>& run);
 
 }  // namespace sparsight::cli
