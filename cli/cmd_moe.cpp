@@ -9,6 +9,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/models/routing_file.h"
 #include "sparsight/report/moe_trial_table.h"
 #include "sparsight/train/train_options.h"
 
@@ -18,7 +19,7 @@ namespace sparsight::cli {
 namespace {
 
 struct MoeArguments {
-  std::string input, out, mode = "eval";
+  std::string input, out, routing, save_routing, mode = "eval";
   std::optional<std::string> seed;
   ConfigArguments config;
   std::vector<int64_t> grid;
@@ -35,6 +36,12 @@ void check_output(const MoeArguments& arguments) {
   const AtomicFile writable(arguments.out);
 }
 
+Routing only_routing(const std::string& path) {
+  const Routings routings = read_routings(path);
+  if (routings.size() != 1) fail(path, " holds the routings of ", routings.size(), " layers; one is needed");
+  return routings.begin()->second;
+}
+
 void run_layer(const MoeArguments& arguments) {
   ConfigArguments config = arguments.config;
   if (arguments.seed) config.overrides.push_back("run.seed=" + *arguments.seed);
@@ -42,9 +49,14 @@ void run_layer(const MoeArguments& arguments) {
   MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
   if (!arguments.grid.empty()) options.grid_h = arguments.grid[0], options.grid_w = arguments.grid[1];
   apply_threads(read_section<RunOptions>(options.config, "run"));
+  if (!arguments.routing.empty()) options.routing = only_routing(arguments.routing);
   const MoeTrial trial = run_moe_trial(read_moe_trial_input(arguments.input), options);
   if (!trial.drawn.empty()) log_info("drawn from the seed: ", join(trial.drawn));
   std::cout << moe_trial_table(trial);
+  if (!arguments.save_routing.empty()) {
+    write_routings(arguments.save_routing, {{trial.output.routing.layer, detached(trial.output.routing)}});
+    std::cout << "routing: " << arguments.save_routing << "\n";
+  }
   if (arguments.out.empty()) return;
   const Json settings{{"moe", options.config.at("moe")},
                       {"experts", options.config.at("experts")},
@@ -91,6 +103,10 @@ void add_moe(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->type_name("H,W");
+  verb->add_option("--routing", arguments->routing,
+                   "Apply the routing of this file (of --save-routing) instead of the router's own")
+      ->type_name("FILE");
+  verb->add_option("--save-routing", arguments->save_routing, "Write the routing to this file")->type_name("FILE");
   verb->add_flag("--float64", arguments->float64, "Compute in 64 bits");
   verb->callback([arguments] { run_layer(*arguments); });
 }

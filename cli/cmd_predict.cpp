@@ -1,4 +1,5 @@
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "cli/model_arguments.h"
@@ -15,11 +16,37 @@ namespace sparsight::cli {
 namespace {
 
 struct PredictArguments {
-  std::string run, weights, hold;
+  std::string run, weights, hold, routing, save_routing;
   std::vector<std::string> images, overrides;
   int64_t top = 3;
   bool json = false;
 };
+
+// Decisions of an earlier run in the order of its images, or none.
+class Replay {
+ public:
+  Replay(const std::string& path, size_t images) : path_(path) {
+    if (path.empty()) return;
+    all_ = read_routings(path);
+    for (const auto& [layer, routing] : all_)
+      if (routing.layout.images != static_cast<int64_t>(images))
+        fail(path, " holds decisions about ", routing.layout.images, " images, but ", images, " are named");
+  }
+  Routings of(size_t image) const {
+    return all_.empty() ? Routings() : of_images(all_, torch::tensor({static_cast<int64_t>(image)}, torch::kLong));
+  }
+
+ private:
+  std::string path_;
+  Routings all_;
+};
+
+void save_routings(const std::string& path, const std::map<std::string, std::vector<Routing>>& by_layer) {
+  Routings routings;
+  for (const auto& [layer, parts] : by_layer) routings.emplace(layer, joined(parts));
+  write_routings(path, routings);
+  log_info("routing: ", path);
+}
 
 // Every image gets its answer or its error line; one that cannot be read does not stop the others.
 void predict_images(const PredictArguments& arguments) {
@@ -27,18 +54,24 @@ void predict_images(const PredictArguments& arguments) {
   LoadedModel model = load_model(arguments.run, arguments.weights, arguments.overrides);
   if (!arguments.hold.empty()) hold_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
+  const Replay replay(arguments.routing, files.size());
+  std::map<std::string, std::vector<Routing>> decisions;
   size_t seen = 0, failed = 0;
   for (const std::string& file : files) {
     if (interrupted()) fail("stopped after ", seen, " of ", files.size(), " images");
     ++seen;
     try {
-      const Prediction prediction = predict(model, read_image(file, decoding), printable(file), arguments.top);
+      const Prediction prediction =
+          predict(model, read_image(file, decoding), printable(file), arguments.top, replay.of(seen - 1));
+      if (!arguments.save_routing.empty())
+        for (const auto& [layer, routing] : prediction.routings) decisions[layer].push_back(routing);
       std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
     } catch (const Error& error) {
       log_line("error", error.what());
       ++failed;
     }
   }
+  if (failed == 0 && !arguments.save_routing.empty()) save_routings(arguments.save_routing, decisions);
   if (failed > 0) fail(failed, " of ", files.size(), " images could not be used");
 }
 
@@ -50,6 +83,8 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo cat.png photos/\n"
                             "sparsight predict runs/demo --hold int8 photos/\n"
                             "sparsight predict runs/demo --set router.eval_k=2 photos/\n"
+                            "sparsight predict runs/demo clean.png --save-routing r.safetensors\n"
+                            "sparsight predict runs/demo noisy.png --routing r.safetensors\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > answers.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "run folder or checkpoint file")->required()->type_name("RUN");
@@ -62,6 +97,11 @@ void add_predict(CLI::App& app) {
   add_weights_option(*verb, arguments->weights);
   add_hold_option(*verb, arguments->hold);
   add_overrides_option(*verb, arguments->overrides);
+  verb->add_option("--routing", arguments->routing,
+                   "Use the routing of an earlier run (--save-routing) instead of the routers' own")
+      ->type_name("FILE");
+  verb->add_option("--save-routing", arguments->save_routing, "Write the routing of all images to this file")
+      ->type_name("FILE");
   verb->add_flag("--json", arguments->json, "one JSON object a line");
   stoppable(verb, [arguments] { predict_images(*arguments); });
 }

@@ -38,7 +38,7 @@ void vit_s16_step(benchmark::State& state) {
   for (auto _ : state) {
     if (workers >= 0) batch = next_of_endless(loader);
     optimizer->zero_grad();
-    const at::Tensor logits = model.forward(batch.images, StepRandom{1, step++}).logits;
+    const at::Tensor logits = model.forward({batch.images, ForwardMode::training(), {1, step++}}).logits;
     torch::nn::functional::cross_entropy(logits, batch.labels).backward();
     optimizer->step(1e-4);
   }

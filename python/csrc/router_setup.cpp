@@ -11,7 +11,7 @@
 namespace sparsight::python {
 namespace {
 
-bool is_soft(const RouterSetup& setup) { return dynamic_cast<SoftRouter*>(setup.router.get()) != nullptr; }
+bool is_soft(const RouterSetup& setup) { return setup.router->mixes_tokens(); }
 
 // As much of a routing as routers learn from.
 Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const at::Tensor& valid) {
@@ -53,8 +53,8 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   const Json settings = Json::parse(config);
   experts = settings.at("experts").get<int64_t>();
   prefix = settings.value("prefix", int64_t{0});
-  training = settings.value("training", false);
-  wants_losses = settings.contains("losses");
+  mode = settings.value("training", false) ? ForwardMode::training() : ForwardMode::evaluation();
+  mode.losses = settings.contains("losses");
   if (experts < 1) fail_usage("experts must be at least 1, got ", experts);
   if (dim < 1) fail_usage("dim must be at least 1, got ", dim);
   if (prefix < 0) fail_usage("prefix must be at least 0, got ", prefix);
@@ -62,11 +62,10 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   draws = draws_of(name);
   router = make_component(routers(), settings, "router", RouterShape{dim, experts});
   if (settings.contains("capacity")) capacity = read_section<CapacityOptions>(settings, "capacity");
-  if (wants_losses) losses = read_section<LossOptions>(settings, "losses");
+  if (mode.losses) losses = read_section<LossOptions>(settings, "losses");
   losses = with_paper_weights(losses, router->paper_losses());
   for (size_t i = 0; i < losses.weights.size(); ++i)
     if (losses.weights[i] > 0) loss_names.push_back(routing_losses()[i].name);
-  router->train(training);
   for (const auto& p : router->named_parameters()) {
     weight_names.push_back(p.key());
     weights.push_back(p.value());
@@ -80,7 +79,7 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   if (!is_soft(*this)) {
     const torch::NoGradGuard no_grad;
     // No images; they would have as many tokens as have to be there.
-    const Routing nothing = router->route({torch::empty({0, dim}), {0, prefix, prefix, 0, 0}, "moe", {}, {}, 0});
+    const Routing nothing = router->route({torch::empty({0, dim}), {0, prefix, prefix, 0, 0}, "moe", mode});
     per_token = nothing.per_token;
     has_logits = nothing.clean_logits.defined();
     has_scores = nothing.scores.defined();

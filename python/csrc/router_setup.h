@@ -22,7 +22,7 @@ struct RouterSetup {
   RouterSetup(const std::string& config, int64_t dim);
 
   int64_t experts = 0, prefix = 0;
-  bool training = false, wants_losses = false;
+  ForwardMode mode;  // training or evaluation, with losses where they are wanted
   std::shared_ptr<Router> router;
   CapacityOptions capacity;
   LossOptions losses;  // with the weights of the router's paper filled in

@@ -14,6 +14,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/register_moe.h"
+#include "sparsight/moe/route_tokens.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/top_experts.h"
 
@@ -128,16 +129,16 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
   return outputs;
 }
 
+// In the order of setup.loss_names; 0 for those that the routing has not.
 at::Tensor losses_of(const Routing& routing, const RouterSetup& setup, at::ScalarType type) {
   const auto options = routing.gate.options().dtype(type).requires_grad(false);
-  if (!setup.wants_losses) return torch::zeros({0}, options);
+  if (!setup.mode.losses || setup.loss_names.empty()) return torch::zeros({0}, options);
   std::vector<at::Tensor> values;
-  for (size_t i = 0; i < setup.losses.weights.size(); ++i) {
-    if (setup.losses.weights[i] <= 0) continue;
-    const at::Tensor value = routing_losses()[i].value(routing, setup.losses.variants);
-    values.push_back(value.defined() ? value.to(type) : torch::zeros({}, options));
+  for (const std::string& name : setup.loss_names) {
+    const auto found = std::ranges::find(routing.losses, name, &NamedLoss::name);
+    values.push_back(found == routing.losses.end() ? torch::zeros({}, options) : found->value.to(type));
   }
-  return values.empty() ? torch::zeros({0}, options) : torch::stack(values);
+  return torch::stack(values);
 }
 
 void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then& then) {
@@ -146,7 +147,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   const at::Tensor &tokens = inputs[0], &valid = inputs[2], &target = inputs[4], &priority = inputs[5];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
-  if (dynamic_cast<SoftRouter*>(setup.router.get())) fail("this router mixes tokens: it has no routing, call mix");
+  if (setup.router->mixes_tokens()) fail("this router mixes tokens: it has no routing, call mix");
   const TokenLayout layout = layout_of(tokens, call.images, setup.prefix);
   check_valid(valid, tokens.size(0));
   check_size(inputs[3], "token_id", {tokens.size(0)});
@@ -163,17 +164,16 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
     fail("the router needs ", weights, " weights (", join(setup.weight_names), ") and ", draws.size(), " draws, got ",
          inputs.size() - kBeforeWeights, " tensors for them");
   const BoundWeights bound(setup, at::TensorList(inputs.data() + kBeforeWeights, weights));
-  RouterInput input{tokens, layout, "moe", {}, {}, group_tokens(setup.capacity, layout)};
+  RouterInput input{tokens, layout, "moe", setup.mode};
   input.random.seed = static_cast<uint64_t>(inputs[1].item<int64_t>());
-  input.pool.valid = valid;
-  input.pool.token_id = inputs[3];
+  input.context.valid = valid;
+  input.context.token_id = inputs[3];
   // Losses subtract shares, which bool and unsigned integers cannot.
-  input.pool.target = target.defined() && !target.is_floating_point() ? target.to(wide_type(setup, tokens)) : target;
-  input.pool.priority = priority;
-  for (size_t i = 0; i < draws.size(); ++i) input.pool.draws[draws[i]] = inputs[kBeforeWeights + weights + i];
-  Routing routing = setup.router->route(input);
-  const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));  // of gates before drops
-  apply_capacity(routing, setup.capacity, capacity_factor(setup.capacity, setup.training));
+  input.context.target = target.defined() && !target.is_floating_point() ? target.to(wide_type(setup, tokens)) : target;
+  input.context.priority = priority;
+  for (size_t i = 0; i < draws.size(); ++i) input.context.draws[draws[i]] = inputs[kBeforeWeights + weights + i];
+  const Routing routing = route_tokens(*setup.router, input, {setup.capacity, setup.losses});
+  const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
   then(outputs_of(routing, losses, setup), inputs);
 }
@@ -184,13 +184,12 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
   const at::Tensor &tokens = inputs[0], &valid = inputs[1];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
-  auto* soft = dynamic_cast<SoftRouter*>(setup.router.get());
-  if (!soft) fail("this router chooses experts: it has no mixture, call route");
+  if (!setup.router->mixes_tokens()) fail("this router chooses experts: it has no mixture, call route");
   check_valid(valid, tokens.size(0));
   const BoundWeights bound(setup, at::TensorList(inputs).slice(kBeforeWeights));
-  RouterInput input{tokens, layout_of(tokens, call.images, setup.prefix), "moe", {}, {}, 0};
-  input.pool.valid = valid;
-  const SoftRouting routing = soft->mix(input);
+  RouterInput input{tokens, layout_of(tokens, call.images, setup.prefix), "moe", setup.mode};
+  input.context.valid = valid;
+  const SoftRouting routing = *setup.router->route(input).soft;
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
   then({routing.dispatch.contiguous(), routing.combine.contiguous(), routing.logits.contiguous()}, inputs);
 }
@@ -274,7 +273,6 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
 
   Routing routing;
   routing.experts = integer_of(settings, "experts", 0, 1);
-  routing.group_tokens = integer_of(settings, "group_tokens", 0, 0);
   routing.clean_logits = inputs[kLogits];
   routing.noisy_logits = inputs[kNoisyLogits].defined() ? inputs[kNoisyLogits] : inputs[kLogits];
   routing.noise_scale = inputs[kNoiseScale];
@@ -290,6 +288,7 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
   if (call.images < 1 || routing.tokens % call.images != 0)
     fail(routing.tokens, " tokens are not ", call.images, " images of equally many");
   routing.layout = {call.images, routing.tokens / call.images, 0, 0, 0};
+  set_consecutive_groups(routing, integer_of(settings, "group_tokens", 0, 0));
   routing.target = inputs[kTarget];
   if (inputs[kValid].defined()) drop_padding(routing, inputs[kValid]);
   const at::Tensor value = loss.value(routing, variants);

@@ -100,8 +100,6 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
   const int64_t total = static_cast<int64_t>(items.size());
 
   at::NoGradGuard no_grad;
-  const bool was_training = model.is_training();
-  model.eval();
   Explanation result;
   result.classes = classes;
   RoutingAccumulator routing;
@@ -130,7 +128,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
              " after the transforms, others are ", images.front().size(1), " x ", images.front().size(2),
              "; a resize to [height, width] in transforms.eval makes them equal");
     }
-    const ModelOutput output = model.forward(at::stack(images), StepRandom{}, {.first_image = begin});
+    const ModelOutput output = model.forward({.images = at::stack(images), .info = {.image = at::arange(begin, end)}});
     const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
       fail("the model's answers are not finite; its checkpoint is damaged or its training failed; try --weights best");
@@ -162,7 +160,6 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     result.images += end - begin;
     progress.add(end - begin);
   }
-  model.train(was_training);
   result.layers = routing.layers();
   result.class_expert = routing.class_expert();
   result.patch_routing = cells.json();

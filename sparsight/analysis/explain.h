@@ -32,7 +32,7 @@ struct ImageViews {
   std::function<at::Tensor(const at::Tensor&)> model, shown;
 };
 
-// The model runs in evaluation mode, without gradients; its training mode is restored. Examples are spread over the
+// The model runs in evaluation mode, without gradients. Examples are spread over the
 // classes. An image that cannot be read raises Error.
 Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImageViews& views,
                            const std::vector<std::string>& classes, const ExplainOptions& options = {});

@@ -46,7 +46,7 @@ at::Tensor shares(const std::string& name, const at::Tensor& tensor) {
 }
 
 void take_draws(MoeTrialInput& input, const std::string& purpose, const std::string& name, const at::Tensor& tensor) {
-  if (!input.pool.draws.emplace(purpose, real_numbers(name, tensor)).second)
+  if (!input.context.draws.emplace(purpose, real_numbers(name, tensor)).second)
     fail("the tensors \"noise\" and \"noise.noise\" are the same draws; leave one of them out");
 }
 
@@ -60,13 +60,13 @@ void take(MoeTrialInput& input, const std::string& name, const at::Tensor& tenso
   else if (name.starts_with("noise."))
     take_draws(input, name.substr(6), name, tensor);
   else if (name == "valid")
-    input.pool.valid = integers(name, tensor).to(torch::kBool);
+    input.context.valid = integers(name, tensor).to(torch::kBool);
   else if (name == "token_id")
-    input.pool.token_id = integers(name, tensor).to(torch::kLong);
+    input.context.token_id = integers(name, tensor).to(torch::kLong);
   else if (name == "target")
-    input.pool.target = shares(name, tensor);
+    input.context.target = shares(name, tensor);
   else if (name == "priority")
-    input.pool.priority = real_numbers(name, tensor);
+    input.context.priority = real_numbers(name, tensor);
   else if (is_weight(name))
     input.weights.emplace_back(name, tensor);
   else
@@ -83,10 +83,10 @@ void check_shape(const std::string& name, const at::Tensor& tensor, const std::v
 void check_input(const MoeTrialInput& input, const TokenLayout& layout, int64_t experts) {
   const int64_t tokens = layout.images * layout.per_image;
   check_shape("grad", input.gradient, input.tokens.sizes().vec());
-  check_shape("valid", input.pool.valid, {tokens});
-  check_shape("token_id", input.pool.token_id, {tokens});
-  check_shape("priority", input.pool.priority, {tokens});
-  check_shape("target", input.pool.target, {layout.images, experts});
+  check_shape("valid", input.context.valid, {tokens});
+  check_shape("token_id", input.context.token_id, {tokens});
+  check_shape("priority", input.context.priority, {tokens});
+  check_shape("target", input.context.target, {layout.images, experts});
   if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
 }
 
@@ -117,14 +117,14 @@ TokenLayout layout_of(const at::Tensor& tokens, const MoeTrialOptions& options) 
 }
 
 // Draws of the input that the router never looked for: misspelt, unless it makes none in evaluation.
-void check_draws(const PoolInfo& pool, const std::set<std::string>& asked_for, bool training) {
-  for (const auto& [purpose, draws] : pool.draws) {
-    if (asked_for.contains(purpose)) continue;
-    if (!training && asked_for.empty())
+void check_draws(const RoutingContext& context, const std::set<std::string>& requested, bool training) {
+  for (const auto& [purpose, draws] : context.draws) {
+    if (requested.contains(purpose)) continue;
+    if (!training && requested.empty())
       log_warning("tensor \"noise.", printable(purpose), "\" is not used in --mode eval");
     else
       fail("the router makes no draws \"", printable(purpose),
-           "\" (it makes: ", asked_for.empty() ? "none" : join({asked_for.begin(), asked_for.end()}),
+           "\" (it makes: ", requested.empty() ? "none" : join({requested.begin(), requested.end()}),
            "); leave the tensor out");
   }
 }
@@ -211,7 +211,7 @@ bool backward(const MoeOutput& output, const at::Tensor& gradient) {
   at::Tensor objective;
   const auto plus = [&](const at::Tensor& term) { objective = objective.defined() ? objective + term : term; };
   if (gradient.defined()) plus((output.tokens * gradient.reshape(output.tokens.sizes())).sum());
-  for (const NamedLoss& loss : output.losses) plus(loss.weight * loss.value);
+  for (const NamedLoss& loss : output.routing.losses) plus(loss.weight * loss.value);
   if (!objective.defined() || !objective.requires_grad()) return false;
   objective.backward();
   return true;
@@ -245,25 +245,27 @@ MoeTrial run_moe_trial(const MoeTrialInput& input, const MoeTrialOptions& option
   layer->to(type);
   MoeTrial trial;
   trial.drawn = load_into(*layer, input.weights);
-  layer->train(options.training);
 
-  PoolInfo pool = input.pool;
-  for (auto& [purpose, draws] : pool.draws) draws = in_type("noise." + purpose, draws, type);
-  std::set<std::string> asked_for;
-  pool.asked_for = &asked_for;
-  trial.output = layer->forward(tokens, layout, {seed, 0}, pool);
-  check_draws(pool, asked_for, options.training);
-  if (options.training) warn_of_missing_losses(spec.losses, trial.output.losses);
+  RoutingContext context = input.context;
+  for (auto& [purpose, draws] : context.draws) draws = in_type("noise." + purpose, draws, type);
+  std::set<std::string> requested;
+  context.requested = &requested;
+  const ForwardMode mode = options.training ? ForwardMode::training() : ForwardMode::evaluation();
+  const MoeInput pass{tokens, layout, mode, {seed, 0}, context};
+  trial.output.routing = options.routing ? *options.routing : layer->route(pass);
+  trial.output.tokens = layer->apply(pass, trial.output.routing);
+  check_draws(context, requested, options.training);
+  if (options.training) warn_of_missing_losses(spec.losses, trial.output.routing.losses);
   const at::Tensor gradient = input.gradient.defined() ? in_type("grad", input.gradient, type) : at::Tensor();
   const bool has_gradients = backward(trial.output, gradient);
 
   NamedTensors& tensors = trial.tensors;
   add(tensors, "output", trial.output.tokens.reshape(input.tokens.sizes()));
-  if (trial.output.soft)
-    add_soft_routing(tensors, *trial.output.soft);
+  if (trial.output.routing.soft)
+    add_soft_routing(tensors, *trial.output.routing.soft);
   else
     add_routing(tensors, trial.output.routing);
-  for (const NamedLoss& loss : trial.output.losses) {
+  for (const NamedLoss& loss : trial.output.routing.losses) {
     add(tensors, "loss." + loss.name, loss.value);
     add(tensors, "loss_weight." + loss.name, torch::tensor(loss.weight, torch::kDouble));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,10 @@ namespace sparsight {
 
 // What a trial is given. Everything but the tokens is optional.
 struct MoeTrialInput {
-  at::Tensor tokens;     // [N,D], or [B,S,D]: B images of S tokens
-  at::Tensor gradient;   // of the shape of `tokens`: d(loss)/d(output)
-  PoolInfo pool;         // noise draws, padding, ...
-  NamedTensors weights;  // "router.*", "experts.*", "shared.*"; those missing are drawn from the seed
+  at::Tensor tokens;       // [N,D], or [B,S,D]: B images of S tokens
+  at::Tensor gradient;     // of the shape of `tokens`: d(loss)/d(output)
+  RoutingContext context;  // noise draws, padding, ...
+  NamedTensors weights;    // "router.*", "experts.*", "shared.*"; those missing are drawn from the seed
 };
 
 // From a .npy file (tokens) or a safetensors file with the tensors "tokens", "grad" (like tokens), "noise" ([N,E]; or
@@ -31,8 +32,9 @@ struct MoeTrialOptions {
   Json config;  // resolved: [moe], [experts], [router], [capacity], [losses], run.seed; [moe] hidden = 0 stands for 4 D
   bool training = false;
   bool float64 = false;
-  int64_t prefix = 0;              // leading tokens of an image that are no patch
-  int64_t grid_h = 0, grid_w = 0;  // the map that the other tokens are, row by row; 0: none
+  int64_t prefix = 0;                   // leading tokens of an image that are no patch
+  std::optional<Routing> routing = {};  // takes the place of the router's decision
+  int64_t grid_h = 0, grid_w = 0;       // the map that the other tokens are, row by row; 0: none
 };
 
 struct MoeTrial {

@@ -23,9 +23,15 @@ const SectionVariant& chosen_variant(const Section& section, const Json& table) 
   return entry_named(name, section.variants, section.name + ".name");
 }
 
-std::vector<std::string> setting_names(const SectionVariant& variant) {
+// Calls `visit` with the options of the variant, and with those that the section has beside them.
+void describe_all(const Section& section, const SectionVariant& variant, const std::function<void(OptionSet&)>& visit) {
+  variant.describe(visit);
+  if (section.describe_shared) section.describe_shared(visit);
+}
+
+std::vector<std::string> setting_names(const Section& section, const SectionVariant& variant) {
   std::vector<std::string> names;
-  variant.describe([&](const OptionSet& set) {
+  describe_all(section, variant, [&](const OptionSet& set) {
     for (const Option& option : set.options()) names.push_back(option.name);
   });
   return names;
@@ -48,7 +54,7 @@ bool takes(const Section& section, const std::string& key, const Json& value) {
   if (key == "name") return value.is_string();
   bool fits = false;
   for (const SectionVariant& variant : section.variants)
-    variant.describe([&](const OptionSet& set) {
+    describe_all(section, variant, [&](const OptionSet& set) {
       const Option* option = set.find(key);
       if (!option) return;
       const Json now = option->get();
@@ -64,7 +70,7 @@ std::string meant_setting(const std::string& key, const std::string& section, co
   std::vector<std::string> own, others, others_in_full;
   for (const Section& other : sections) {
     const Json table = config.tree().value(other.name, Json::object());
-    for (const std::string& name : setting_names(chosen_variant(other, table))) {
+    for (const std::string& name : setting_names(other, chosen_variant(other, table))) {
       if (other.name == section) {
         own.push_back(name);
       } else {
@@ -195,10 +201,22 @@ Json resolve(const Config& given, const std::vector<Section>& sections) {
       target["name"] = variant.name;
       table.erase("name");
     }
+    Json shared = Json::object();
+    if (section.describe_shared)
+      section.describe_shared([&](OptionSet& set) {
+        for (const Option& option : set.options())
+          if (table.contains(option.name)) {
+            shared[option.name] = table[option.name];
+            table.erase(option.name);
+          }
+        assign_section(set, shared, section.name, config, sections);
+        shared = values(set);
+      });
     variant.describe([&](OptionSet& set) {
       assign_section(set, table, section.name, config, sections);
       target.update(values(set));
     });
+    target.update(shared);
   }
   return resolved;
 }

@@ -29,6 +29,8 @@ struct Section {
   // Where settings of this section stood in earlier versions: {"name": "moe.expert"}. Old files stay readable. A value
   // that the setting cannot have by its type is not taken for it.
   std::map<std::string, std::string> formerly = {};
+  // Settings that the section has whichever component it names; null for none.
+  std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared = {};
 };
 
 // A plain section of the options struct `Options`.
@@ -51,7 +53,7 @@ Section plain_section(const std::string& name, const std::string& help) {
 template <class Product, class... Context>
 Section named_section(const std::string& name, const std::string& help, const std::string& default_variant,
                       const Registry<Product, Context...>& registry) {
-  Section section{name, help, default_variant, {}, {}};
+  Section section{name, help, default_variant, {}, {}, registry.describe_shared()};
   for (const auto& entry : registry.entries()) section.variants.push_back({entry.name, entry.summary, entry.describe});
   return section;
 }
@@ -90,6 +92,20 @@ Options read_section(const Json& resolved, const std::string& section) {
   OptionSet set;
   options.declare(set);
   assign(set, resolved.at(section), section);
+  return options;
+}
+
+// The options that a named section has beside those of its component (Registry::share). What is missing keeps its
+// default.
+template <class Options>
+Options read_shared(const Json& resolved, const std::string& section) {
+  Options options;
+  OptionSet set;
+  options.declare(set);
+  Json own = Json::object();
+  for (const Option& option : set.options())
+    if (resolved.at(section).contains(option.name)) own[option.name] = resolved.at(section).at(option.name);
+  assign(set, own, section);
   return options;
 }
 

@@ -16,9 +16,11 @@ std::string cell(const std::string& text) {
   return escaped;
 }
 
-std::string settings_table(const SectionVariant& variant) {
+using Describe = std::function<void(const std::function<void(OptionSet&)>&)>;
+
+std::string settings_table(const Describe& describe) {
   std::string table;
-  variant.describe([&](OptionSet& set) {
+  describe([&](OptionSet& set) {
     if (set.options().empty()) {
       table = "No settings.\n";
       return;
@@ -60,13 +62,14 @@ std::string configuration_reference(const std::vector<Section>& sections) {
   for (const Section& section : sections) {
     text += "\n## [" + section.name + "]\n\n" + section.help + "\n";
     if (section.default_variant.empty()) {
-      text += "\n" + settings_table(section.variants.front());
+      text += "\n" + settings_table(section.variants.front().describe);
       continue;
     }
     text += "\n`name` chooses one of these; the default is `\"" + section.default_variant + "\"`.\n";
+    if (section.describe_shared) text += "Whichever it is:\n\n" + settings_table(section.describe_shared);
     for (const SectionVariant& variant : section.variants)
       text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + variant.summary + "\n\n" +
-              settings_table(variant);
+              settings_table(variant.describe);
   }
   return text;
 }

@@ -52,6 +52,22 @@ class Registry {
     entries_.push_back(std::move(entry));
   }
 
+  // Options that the section of these components has whichever of them it names. They are not the components' own:
+  // whoever owns the section reads them (read_shared of config.h).
+  template <class Shared>
+  void share() {
+    describe_shared_ = [](const std::function<void(OptionSet&)>& visit) {
+      Shared options;
+      OptionSet set;
+      options.declare(set);
+      visit(set);
+    };
+  }
+  // Null where nothing is shared.
+  const std::function<void(const std::function<void(OptionSet&)>& visit)>& describe_shared() const {
+    return describe_shared_;
+  }
+
   const std::vector<Entry>& entries() const { return entries_; }
 
   std::vector<std::string> names() const {
@@ -62,13 +78,18 @@ class Registry {
 
   const Entry& get(const std::string& name) const { return entry_named(name, entries_, kind_); }
 
-  // `settings`: the component's own settings, without its name. `where`: the configuration section, for errors.
-  Product make(const std::string& name, const Json& settings, const std::string& where, Context... context) const {
+  // `settings`: the section without the component's name. `where`: the configuration section, for errors.
+  Product make(const std::string& name, Json settings, const std::string& where, Context... context) const {
+    if (describe_shared_)
+      describe_shared_([&](OptionSet& set) {
+        for (const Option& option : set.options()) settings.erase(option.name);
+      });
     return get(name).make(settings, where, context...);
   }
 
  private:
   std::string kind_;
+  std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared_;
   std::vector<Entry> entries_;
 };
 

@@ -116,7 +116,6 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   LoadOptions options;
   options.strict = true;
   load_weights(*loaded.model, weights.tensors, options);
-  loaded.model->eval();
   return loaded;
 }
 

@@ -19,7 +19,7 @@ struct LoadedModel {
   DataInfo data;                      // what it was trained on
   ImageShape shape;                   // of the images it takes
   TransformPipeline eval_transforms;  // from a uint8 image to what the model takes
-  std::shared_ptr<ImageModel> model;  // in evaluation mode; with averaged weights where the checkpoint has them
+  std::shared_ptr<ImageModel> model;  // with averaged weights where the checkpoint has them
   bool averaged = false;              // whether it has
 };
 

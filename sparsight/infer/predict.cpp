@@ -38,14 +38,16 @@ at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const
 
 }  // namespace
 
-Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top) {
+Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
+                   const Routings& replay) {
   const torch::NoGradGuard no_grad;
-  const ModelOutput output = loaded.model->forward(transformed(loaded, image, name).unsqueeze(0), StepRandom{});
+  const ModelOutput output =
+      loaded.model->forward({.images = transformed(loaded, image, name).unsqueeze(0), .routings = replay});
   const at::Tensor probabilities = output.logits[0].to(at::kDouble).softmax(0);
   if (!probabilities.isfinite().all().item<bool>())
     fail(name, ": the model's answer is not finite; its training failed or the image's values are out of all range");
   const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(0)));
-  Prediction prediction{name, {}, {}};
+  Prediction prediction{name, {}, {}, routings_of(output)};
   for (int64_t i = 0; i < values.size(0); ++i) {
     const int64_t label = labels[i].item<int64_t>();
     prediction.classes.push_back({label, loaded.data.classes.at(static_cast<size_t>(label)), values[i].item<double>()});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sparsight/infer/loaded_model.h"
+#include "sparsight/models/routing_file.h"
 
 namespace sparsight {
 
@@ -27,13 +28,16 @@ struct LayerExperts {
 struct Prediction {
   std::string image;                      // its name
   std::vector<ClassProbability> classes;  // the `top` most probable, descending
-  std::vector<LayerExperts> layers;       // one per MoE layer
+  std::vector<LayerExperts> layers;       // one per decision
+  Routings routings;                      // the decisions themselves
 };
 
 // image: [C,H,W] uint8 with the channels of loaded.data; any height and width that the transforms take. One image at a
 // time, so that what is said of an image does not depend on its neighbours. Raises Error naming the image for another
 // shape and where the model's answer is not finite.
-Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top);
+// replay: decisions about one image that take the place of the routers' own.
+Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
+                   const Routings& replay = {});
 
 // The text of stdout, and a JSON object: {"image", "class", "label", "probability", "classes": [...], "experts":
 // {...}}.

@@ -5,32 +5,45 @@
 namespace sparsight {
 namespace {
 
-// of_tokens: [B,S], or undefined. Returns [N].
-at::Tensor of_pool(const at::Tensor& of_tokens, const TokenLayout& layout, const char* name) {
-  if (!of_tokens.defined()) return of_tokens;
-  if (of_tokens.dim() != 2 || of_tokens.size(0) != layout.images || of_tokens.size(1) != layout.per_image)
-    fail(name, " of tokens has the shape ", of_tokens.sizes(), ", expected [", layout.images, ", ", layout.per_image,
+// by_image: [B,S], or undefined. Returns [N].
+at::Tensor of_tokens(const at::Tensor& by_image, const TokenLayout& layout, const char* name) {
+  if (!by_image.defined()) return by_image;
+  if (by_image.dim() != 2 || by_image.size(0) != layout.images || by_image.size(1) != layout.per_image)
+    fail(name, " of tokens has the shape ", by_image.sizes(), ", expected [", layout.images, ", ", layout.per_image,
          "], as the layer has tokens");
-  return of_tokens.reshape({-1});
+  return by_image.reshape({-1});
 }
 
 }  // namespace
 
-PoolInfo pool_info(const ImageInfo& info, const TokenLayout& layout) {
-  PoolInfo pool;
-  pool.first_token = info.first_image * layout.per_image;
-  pool.target = info.target;
-  pool.token_id = of_pool(info.token_id, layout, "token_id");
-  pool.priority = of_pool(info.priority, layout, "priority");
-  return pool;
+RoutingContext routing_context(const ImageInfo& info, const TokenLayout& layout) {
+  RoutingContext context;
+  context.image = info.image;
+  context.group = info.group;
+  context.target = info.target;
+  context.token_id = of_tokens(info.token_id, layout, "token_id");
+  context.priority = of_tokens(info.priority, layout, "priority");
+  return context;
 }
 
-void take_results(MoeOutput& moe, ModelOutput& out) {
-  if (moe.soft)
-    out.soft_routings.push_back(std::move(*moe.soft));
+void append_routing(Routing routing, ModelOutput& out) {
+  for (NamedLoss& loss : routing.losses) out.losses.push_back(std::move(loss));
+  routing.losses.clear();
+  if (routing.soft)
+    out.soft_routings.push_back(*routing.soft);
   else
-    out.routings.push_back(std::move(moe.routing));
-  for (NamedLoss& loss : moe.losses) out.losses.push_back(std::move(loss));
+    out.routings.push_back(std::move(routing));
+}
+
+MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& layout, const ModelInput& input,
+                  ModelOutput& out) {
+  const MoeInput moe{tokens, layout, input.mode, input.random, routing_context(input.info, layout)};
+  const auto given = input.routings.find(layer.path());
+  MoeOutput result;
+  result.routing = given == input.routings.end() ? layer.route(moe) : given->second;
+  result.tokens = layer.apply(moe, result.routing);
+  if (layer.own_router()) append_routing(result.routing, out);  // else whoever decided has done so
+  return result;
 }
 
 BlockMlp::BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe) {
@@ -44,9 +57,7 @@ at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const Mode
   if (!moe_) return mlp_->forward(x);
   layout.images = x.size(0);
   layout.per_image = x.size(1);
-  MoeOutput moe = moe_->forward(x.reshape({-1, x.size(2)}), layout, input.random, pool_info(input.info, layout));
-  take_results(moe, out);
-  return moe.tokens.view_as(x);
+  return run_moe(*moe_, x.reshape({-1, x.size(2)}), layout, input, out).tokens.view_as(x);
 }
 
 }  // namespace sparsight

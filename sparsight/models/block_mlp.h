@@ -11,10 +11,15 @@
 namespace sparsight {
 
 // What a layer is told of the tokens of images. Raises Error where something given for each token has another shape.
-PoolInfo pool_info(const ImageInfo& info, const TokenLayout& layout);
+RoutingContext routing_context(const ImageInfo& info, const TokenLayout& layout);
 
-// Appends what an MoE layer returned beside its tokens.
-void take_results(MoeOutput& moe, ModelOutput& out);
+// Appends a decision and its losses.
+void append_routing(Routing routing, ModelOutput& out);
+
+// Runs an MoE layer on tokens [N,D]: by the routing that `input` has for it, else by its own, which is appended to
+// `out`. Returns the layer's tokens and the routing that was used.
+MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& layout, const ModelInput& input,
+                  ModelOutput& out);
 
 class BlockMlp {
  public:

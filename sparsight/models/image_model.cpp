@@ -4,6 +4,25 @@
 
 namespace sparsight {
 
+namespace {
+
+void check_numbers(const at::Tensor& numbers, const char* name, int64_t images) {
+  if (!numbers.defined()) return;
+  if (numbers.scalar_type() != torch::kLong || numbers.sizes() != at::IntArrayRef({images}))
+    fail(name, " is one int64 number for each image, [", images, "]; got ", numbers.scalar_type(), " ",
+         numbers.sizes());
+  if (images > 0 && numbers.min().item<int64_t>() < 0) fail(name, " holds a negative number");
+}
+
+}  // namespace
+
+ModelOutput ImageModel::forward(const ModelInput& input) {
+  const int64_t images = input.images.dim() > 0 ? input.images.size(0) : 0;
+  check_numbers(input.info.image, "ImageInfo::image", images);
+  check_numbers(input.info.group, "ImageInfo::group", images);
+  return run(input);
+}
+
 void check_images(const at::Tensor& images, const ImageShape& shape) {
   if (images.dim() == 4 && images.size(1) == shape.channels && images.size(2) == shape.height &&
       images.size(3) == shape.width)

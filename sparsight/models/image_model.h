@@ -29,11 +29,9 @@ struct ModelContext {
 // A model just constructed holds no useful values: call initialize(model, seed) of nn/init.h, or load weights.
 class ImageModel : public torch::nn::Module {
  public:
-  // images: [B,C,H,W] fp32, normalised as in training. `random` feeds dropout, drop path and router noise, which are
-  // active while is_training(). Parameter names follow timm where timm has the model.
-  ModelOutput forward(const at::Tensor& images, const StepRandom& random, const ImageInfo& info = {}) {
-    return run({images, random, info});
-  }
+  // images: [B,C,H,W] fp32, normalised as in training. What the pass does is input.mode; torch's train() and eval()
+  // mean nothing. Parameter names follow timm where timm has the model. Raises Error for what does not fit the images.
+  ModelOutput forward(const ModelInput& input);
 
  protected:
   virtual ModelOutput run(const ModelInput& input) = 0;

@@ -24,19 +24,31 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
       head_(register_module("head", Linear(options.width, image_.classes))) {
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<bool> is_moe = context.moe.places(options.depth);
+  std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options.depth; ++i) {
-    const MoePlace place{cat("blocks.", i, ".mlp"), options.width,
-                         std::llround(static_cast<double>(options.width) * options.mlp_ratio)};
-    blocks_.push_back(blocks->register_module(
-        cat(i), std::make_shared<MlpBlock>(place, is_moe[static_cast<size_t>(i)] ? &context.moe : nullptr)));
+    const bool routed = is_moe[static_cast<size_t>(i)];
+    const MoePlace place{.path = cat("blocks.", i, ".mlp"),
+                         .width = options.width,
+                         .mlp_hidden = std::llround(static_cast<double>(options.width) * options.mlp_ratio),
+                         .can_share_router = true};
+    if (routed && moe_layers.empty()) first_moe_block_ = static_cast<size_t>(i);
+    if (routed) moe_layers.push_back(place.path);
+    blocks_.push_back(
+        blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, routed ? &context.moe : nullptr)));
   }
+  shared_router_.emplace(*this, context.moe, options.width, moe_layers);
 }
 
 ModelOutput MlpModel::run(const ModelInput& input) {
   check_images(input.images, image_);
   ModelOutput out;
   at::Tensor x = embed_->forward(input.images.flatten(1)).unsqueeze(1);
-  for (const auto& block : blocks_) x = block->forward(x, input, out);
+  ModelInput decided = input;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (i == first_moe_block_ && shared_router_->router())
+      decided = shared_router_->decide(x, TokenLayout{}, input, out);
+    x = blocks_[i]->forward(x, decided, out);
+  }
   out.logits = as_logits(head_->forward(norm_->forward(x.squeeze(1))));
   return out;
 }

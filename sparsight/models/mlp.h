@@ -2,10 +2,12 @@
 // which then routes whole images. Letters: moe/axes.md.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/models/image_model.h"
+#include "sparsight/models/shared_router.h"
 #include "sparsight/nn/norm.h"
 
 namespace sparsight {
@@ -28,9 +30,11 @@ class MlpBlock : public torch::nn::Module {
   BlockMlp mlp_;
 };
 
-class MlpModel : public ImageModel {
+class MlpModel : public ImageModel, public HasRouter {
  public:
   MlpModel(const MlpModelOptions& options, const ModelContext& context);
+  Router* own_router() override { return shared_router_->router(); }
+  const std::string& routing_name() const override { return shared_router_->name(); }
 
  protected:
   ModelOutput run(const ModelInput& input) override;
@@ -38,6 +42,8 @@ class MlpModel : public ImageModel {
  private:
   ImageShape image_;
   Linear embed_;
+  std::optional<SharedRouter> shared_router_;
+  size_t first_moe_block_ = 0;
   std::vector<std::shared_ptr<MlpBlock>> blocks_;
   LayerNorm norm_;
   Linear head_;

@@ -5,7 +5,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/routing.h"
 #include "sparsight/moe/soft_routing.h"
 
@@ -14,8 +13,8 @@ namespace sparsight {
 struct ModelOutput {
   at::Tensor logits;  // [B,K] fp32
   std::vector<NamedLoss> losses;
-  std::vector<Routing> routings;           // one per MoE layer that chooses experts, in forward order
-  std::vector<SoftRouting> soft_routings;  // one per MoE layer that mixes tokens, in forward order
+  std::vector<Routing> routings;           // one per decision that chose experts, in forward order
+  std::vector<SoftRouting> soft_routings;  // one per decision that mixed tokens, in forward order
 };
 
 }  // namespace sparsight

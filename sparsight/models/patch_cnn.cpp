@@ -64,15 +64,14 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   at::Tensor answers;  // [N,O]
   int64_t taken = layout.per_image;
   if (filters_) {
-    answers = filters_->apply_rows(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
+    answers = filters_->forward(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
   } else {
-    MoeOutput moe = moe_->forward(patches, layout, input.random, pool_info(input.info, layout));
+    const MoeOutput moe = run_moe(*moe_, patches, layout, input, out);
     answers = moe.tokens;
-    if (!moe.soft) {
+    if (!moe.routing.soft) {
       const int64_t lists = std::max<int64_t>(1, moe.routing.experts * layout.images);
       taken = std::max<int64_t>(1, moe.routing.token.size(0) / lists);
     }
-    take_results(moe, out);
   }
   const at::Tensor sum = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1));
   const at::Tensor f = sum / divisor(taken, layout.per_image);

@@ -6,6 +6,8 @@ torch_sources(
   models/mlp.cpp
   models/patch_cnn.cpp
   models/register_models.cpp
+  models/routing_file.cpp
+  models/shared_router.cpp
   models/upcycle.cpp
   models/vit.cpp
   models/vit_block.cpp

@@ -49,7 +49,12 @@ Vit::Vit(VitOptions options, const ModelContext& context)
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<bool> is_moe = context.moe.places(options_.depth);
+  std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options_.depth; ++i) {
+    if (is_moe[static_cast<size_t>(i)]) {
+      moe_layers.push_back(cat("blocks.", i, ".mlp"));
+      if (first_moe_block_ < 0) first_moe_block_ = i;
+    }
     VitBlockOptions block;
     block.attention = {width, options_.heads, options_.qkv_bias};
     block.mlp_hidden = options_.mlp_hidden();
@@ -59,6 +64,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     blocks_.push_back(blocks->register_module(
         cat(i), std::make_shared<VitBlock>(block, is_moe[static_cast<size_t>(i)] ? &context.moe : nullptr)));
   }
+  shared_router_.emplace(*this, context.moe, width, moe_layers);
   norm_ = register_module(prefix_tokens() ? "norm" : "fc_norm", LayerNorm(width));
   head_ = register_module("head", Linear(width, image_.classes));
 }
@@ -72,10 +78,14 @@ ModelOutput Vit::run(const ModelInput& input) {
   at::Tensor x = patch_embed_->forward(images);
   if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
   x = x + pos_embed_;
-  if (is_training()) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.first_image);
+  if (input.mode.dropout) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.image);
 
   ModelOutput out;
-  for (const auto& block : blocks_) x = block->forward(x, layout, input, out);
+  ModelInput decided = input;
+  for (int64_t i = 0; i < options_.depth; ++i) {
+    if (i == first_moe_block_ && shared_router_->router()) decided = shared_router_->decide(x, layout, input, out);
+    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out);
+  }
   // Normalising only what the head sees gives timm's result: layer norm works on each token alone.
   x = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
   out.logits = as_logits(head_->forward(x));

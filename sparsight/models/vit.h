@@ -3,10 +3,12 @@
 // blocks.N.mlp.experts.*. Letters: moe/axes.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sparsight/models/image_model.h"
+#include "sparsight/models/shared_router.h"
 #include "sparsight/models/vit_block.h"
 #include "sparsight/nn/patch_embedding.h"
 #include "sparsight/nn/position_embedding.h"
@@ -32,7 +34,7 @@ struct VitOptions {
 // image, or the heads the width.
 VitOptions settled(VitOptions options, const ImageShape& image);
 
-class Vit : public ImageModel, public Initialized {
+class Vit : public ImageModel, public HasRouter, public Initialized {
  public:
   // Raises UsageError as settled() does.
   Vit(VitOptions options, const ModelContext& context);
@@ -40,6 +42,8 @@ class Vit : public ImageModel, public Initialized {
 
   int64_t prefix_tokens() const { return options_.pool == "class" ? 1 : 0; }
   PatchGrid grid() const;
+  Router* own_router() override { return shared_router_->router(); }
+  const std::string& routing_name() const override { return shared_router_->name(); }
 
  protected:
   ModelOutput run(const ModelInput& input) override;
@@ -50,6 +54,8 @@ class Vit : public ImageModel, public Initialized {
   at::Tensor cls_token_;  // [1,1,D]; undefined with mean pooling
   at::Tensor pos_embed_;  // [1,S,D]
   PatchEmbedding patch_embed_{nullptr};
+  std::optional<SharedRouter> shared_router_;
+  int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
   LayerNorm norm_{nullptr};  // "norm" before the class token is taken, or "fc_norm" after mean pooling
   Linear head_{nullptr};

@@ -9,14 +9,20 @@ VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
       norm1_(register_module("norm1", LayerNorm(options.attention.width))),
       attn_(register_module("attn", Attention(options.attention))),
       norm2_(register_module("norm2", LayerNorm(options.attention.width))),
-      mlp_(*this, {options.path + ".mlp", options.attention.width, options.mlp_hidden}, moe) {}
+      mlp_(*this,
+           {.path = options.path + ".mlp",
+            .width = options.attention.width,
+            .mlp_hidden = options.mlp_hidden,
+            .can_share_router = true},
+           moe) {}
 
 at::Tensor VitBlock::regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const {
-  if (!is_training()) return branch;
   const auto stream = [&](const char* purpose) { return input.random.stream(options_.path + name + purpose); };
-  const int64_t first = input.info.first_image;
-  const at::Tensor kept = dropout(branch, options_.dropout, stream(".dropout"), first);
-  return drop_path(kept, options_.drop_path, stream(".drop_path"), first);
+  const at::Tensor& image = input.info.image;
+  at::Tensor x = branch;
+  if (input.mode.dropout) x = dropout(x, options_.dropout, stream(".dropout"), image);
+  if (input.mode.drop_path) x = drop_path(x, options_.drop_path, stream(".drop_path"), image);
+  return x;
 }
 
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,

@@ -59,9 +59,9 @@ WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& optio
   if (shape.shortcut) shortcut_ = register_module("shortcut", conv_of(shape.in, shape.out, options, 1, shape.stride));
 }
 
-at::Tensor WideBlock::forward(const at::Tensor& x) {
-  const at::Tensor hidden = conv1_->forward(at::relu(norm1_->forward(x)));
-  const at::Tensor u = conv2_->forward(at::relu(norm2_->forward(hidden)));
+at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
+  const at::Tensor hidden = conv1_->forward(at::relu(norm1_->forward(x, mode.batch_statistics)));
+  const at::Tensor u = conv2_->forward(at::relu(norm2_->forward(hidden, mode.batch_statistics)));
   return (shortcut_ ? shortcut_->forward(x) : x) + u;
 }
 
@@ -77,16 +77,14 @@ WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions&
 }
 
 at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
-  const at::Tensor map = conv1_->forward(at::relu(norm1_->forward(x)));
+  const at::Tensor map = conv1_->forward(at::relu(norm1_->forward(x, input.mode.batch_statistics)));
   TokenLayout layout;
   layout.images = map.size(0);
   layout.grid_height = map.size(2) / side_;
   layout.grid_width = map.size(3) / side_;
   layout.per_image = layout.grid_height * layout.grid_width;
-  MoeOutput moe =
-      moe_->forward(image_patches(map, side_).flatten(0, 1), layout, input.random, pool_info(input.info, layout));
-  take_results(moe, out);
-  const at::Tensor answers = moe.tokens.view({layout.images, layout.per_image, -1});
+  const at::Tensor answers = run_moe(*moe_, image_patches(map, side_).flatten(0, 1), layout, input, out)
+                                 .tokens.view({layout.images, layout.per_image, -1});
   return patches_to_images(answers, side_, map.size(2), map.size(3));
 }
 
@@ -118,9 +116,9 @@ ModelOutput WideResnet::run(const ModelInput& input) {
   check_images(input.images, image_);
   ModelOutput out;
   at::Tensor x = stem_->forward(input.images);
-  for (const auto& block : blocks_) x = block->forward(x);
+  for (const auto& block : blocks_) x = block->forward(x, input.mode);
   if (moe_block_) x = moe_block_->forward(x, input, out);
-  x = at::relu(norm_->forward(x)).mean({2, 3});
+  x = at::relu(norm_->forward(x, input.mode.batch_statistics)).mean({2, 3});
   const at::Tensor f = as_logits(head_->forward(x));
   out.logits = image_.classes == 2 ? two_class_logits(f) : f;
   return out;

@@ -50,7 +50,8 @@ struct WideBlockShape {
 class WideBlock : public torch::nn::Module {
  public:
   WideBlock(const WideBlockShape& shape, const WideResnetOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
+  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
+  at::Tensor forward(const at::Tensor& x, const ForwardMode& mode);
 
  private:
   BatchNorm norm1_{nullptr}, norm2_{nullptr};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_unique2.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
@@ -38,7 +39,8 @@ std::vector<double> token_scores(const Routing& routing, bool sum) {
 std::vector<double> given_scores(const Routing& routing) {
   if (!routing.priority.defined())
     fail_usage(
-        "[capacity] priority = \"given\", but nobody gave priorities (PoolInfo::priority, the tensor \"priority\" of "
+        "[capacity] priority = \"given\", but nobody gave priorities (RoutingContext::priority, the tensor "
+        "\"priority\" of "
         "sparsight moe, priority= in Python); choose max_gate or sum_gates");
   SPARSIGHT_CHECK(routing.priority.dim() == 1 && routing.priority.size(0) == routing.tokens);
   const at::Tensor scores = on_cpu(routing.priority, at::kDouble);
@@ -46,10 +48,12 @@ std::vector<double> given_scores(const Routing& routing) {
   return std::vector<double>(first, first + scores.numel());
 }
 
-// The order in which tokens ask for places, group after group.
-std::vector<int64_t> token_order(const Routing& routing, const std::string& priority) {
-  std::vector<int64_t> order(static_cast<size_t>(routing.tokens));
-  std::iota(order.begin(), order.end(), 0);
+// The tokens of each group, in the order in which they ask for places.
+std::vector<std::vector<int64_t>> token_order(const Routing& routing, const std::string& priority) {
+  std::vector<std::vector<int64_t>> order(static_cast<size_t>(routing.group_count));
+  const at::Tensor groups = on_cpu(group_of_token(routing), at::kLong);
+  const int64_t* group = groups.const_data_ptr<int64_t>();
+  for (int64_t t = 0; t < routing.tokens; ++t) order[static_cast<size_t>(group[t])].push_back(t);
   if (priority == "none") return order;
   const std::vector<double> score =
       priority == "given" ? given_scores(routing) : token_scores(routing, priority == "sum_gates");
@@ -57,9 +61,7 @@ std::vector<int64_t> token_order(const Routing& routing, const std::string& prio
     const double x = score[static_cast<size_t>(a)], y = score[static_cast<size_t>(b)];
     return x > y || (std::isnan(y) && !std::isnan(x));
   };
-  const int64_t step = routing.group_tokens == 0 ? std::max<int64_t>(1, routing.tokens) : routing.group_tokens;
-  for (int64_t first = 0; first < routing.tokens; first += step)
-    std::stable_sort(order.begin() + first, order.begin() + std::min(first + step, routing.tokens), before);
+  for (std::vector<int64_t>& tokens : order) std::stable_sort(tokens.begin(), tokens.end(), before);
   return order;
 }
 
@@ -95,8 +97,26 @@ double capacity_factor(const CapacityOptions& options, bool training) {
   return training || options.eval_factor < 0 ? options.factor : options.eval_factor;
 }
 
-int64_t group_tokens(const CapacityOptions& options, const TokenLayout& layout) {
-  return options.group_unit == "images" ? options.group * layout.per_image : options.group;
+void set_capacity_groups(Routing& routing, const CapacityOptions& options, const at::Tensor& image,
+                         const at::Tensor& group) {
+  const TokenLayout& layout = routing.layout;
+  const bool by_tokens = options.group_unit == "tokens";
+  routing.group = at::Tensor();
+  routing.group_count = 1;
+  if (!group.defined() && options.group == 0) return;
+  if (!group.defined() && !image.defined())
+    return set_consecutive_groups(routing, by_tokens ? options.group : options.group * layout.per_image);
+  at::Tensor number = group;  // any numbers: of each image, or of each token
+  if (!number.defined()) {
+    const at::Tensor counted = by_tokens ? token_numbers(layout, image) : image;
+    number = counted.floor_divide(options.group);
+  }
+  const auto [distinct, index, counts] = at::_unique2(number, /*sorted=*/true, /*return_inverse=*/true);
+  if (distinct.numel() <= 1) return;
+  routing.group_count = distinct.numel();
+  routing.group = index.numel() == routing.tokens && by_tokens && !group.defined()
+                      ? index
+                      : index.repeat_interleave(layout.per_image);
 }
 
 int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, int64_t k) {
@@ -141,15 +161,13 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
   at::Tensor positions = at::empty({assignments}, at::kLong), kept = at::empty({assignments}, at::kBool);
   int64_t* position = positions.data_ptr<int64_t>();
   bool* keep = kept.data_ptr<bool>();
-  const std::vector<int64_t> order = token_order(routing, options.priority);
-  const int64_t step = routing.group_tokens == 0 ? routing.tokens : routing.group_tokens;
+  const std::vector<std::vector<int64_t>> order = token_order(routing, options.priority);
   std::vector<int64_t> fill(static_cast<size_t>(routing.experts));
-  for (int64_t g = 0, first = 0; first < routing.tokens; ++g, first += step) {
+  for (size_t g = 0; g < order.size(); ++g) {
     std::fill(fill.begin(), fill.end(), 0);
-    const int64_t last = std::min(first + step, routing.tokens);
     for (int64_t q = 0; q < routing.per_token; ++q)
-      for (int64_t place = first; place < last; ++place) {
-        const auto t = static_cast<size_t>(order[static_cast<size_t>(place)]);
+      for (const int64_t asking : order[g]) {
+        const auto t = static_cast<size_t>(asking);
         const int64_t a = next[t];
         if (a == begin[t + 1] || rank[a] != q) continue;
         ++next[t];

@@ -35,8 +35,11 @@ struct CapacityOptions {
 // The factor of training or of evaluation; 0: no limit.
 double capacity_factor(const CapacityOptions& options, bool training);
 
-// Tokens per group: what RouterInput and Routing call group_tokens.
-int64_t group_tokens(const CapacityOptions& options, const TokenLayout& layout);
+// Sets group and group_count of a routing whose layout is known. image, group: [B] int64 as in RoutingContext. Images
+// of one number in `group` are one group, whatever the options say; without it the `group` of the options counts images
+// or tokens by their numbers, so that an image stays in its group whichever others leave the batch.
+void set_capacity_groups(Routing& routing, const CapacityOptions& options, const at::Tensor& image,
+                         const at::Tensor& group);
 
 // C for a group of `tokens` tokens, each with k choices. Never below `minimum` nor, before rounding up to the multiple,
 // above `tokens`.

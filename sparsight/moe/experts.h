@@ -1,12 +1,12 @@
 // The interface of a layer's experts. Letters: moe/axes.md; R rows, grouped by expert.
-// Who has a routing calls apply_routing(), who has rows apply_rows(); kinds of experts implement forward().
+// Who has a routing calls apply_routing(), who has rows forward(); kinds of experts implement compute().
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include <torch/nn/module.h>
 
+#include "sparsight/core/forward_mode.h"
 #include "sparsight/core/random.h"
 #include "sparsight/moe/routing.h"
 #include "sparsight/ops/held_experts.h"
@@ -22,19 +22,21 @@ struct ExpertShape {
   int64_t output_width() const { return outputs > 0 ? outputs : width; }
 };
 
-// What the experts of a layer draw with while training (dropout). Without it nothing is drawn.
-struct ExpertRandom {
-  StepRandom random;
-  std::string path;         // of the experts, "blocks.3.mlp.experts": names the streams
-  int64_t first_token = 0;  // as in PoolInfo
+// What a pass does with the experts of a layer. By default: evaluation.
+struct ExpertContext {
+  ForwardMode mode = {};
+  StepRandom random = {};
+  std::string path = {};  // of the experts, "blocks.3.mlp.experts": names the streams
+  at::Tensor image = {};  // [B] int64, as in RoutingContext
 };
 
 // The same for given rows: what a row draws is a function of (seed, step, path, number of the row), so that neither the
 // order of the rows, nor how a batch is split, nor a recomputation changes it.
-struct RowDraws {
-  StepRandom random;
-  std::string path;
-  at::Tensor number;  // [R] int64; undefined: nothing is drawn
+struct RowContext {
+  ForwardMode mode = {};
+  StepRandom random = {};
+  std::string path = {};
+  at::Tensor number = {};  // [R] int64; undefined: nothing is drawn
 };
 
 class Experts : public torch::nn::Module {
@@ -44,27 +46,23 @@ class Experts : public torch::nn::Module {
 
   // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D], or
   // [R,outputs] where the shape says so. Experts without rows are not computed and receive a gradient of exactly 0.
-  virtual at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) = 0;
+  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context = {});
 
-  // Whether experts of this kind and these settings draw anything while training.
-  virtual bool draws() const { return false; }
-  // forward() of experts that draw. By default nothing is drawn.
-  virtual at::Tensor forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws);
-
-  // forward(), recomputed in the backward pass where the experts are made so.
-  at::Tensor apply_rows(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws = {});
+  // Whether experts of this kind and these settings draw anything (dropout) in such a pass.
+  virtual bool draws(const ForwardMode&) const { return false; }
 
   // Holds the experts for inference in this type (ops/held_experts.h); false where this kind cannot. From then on the
   // parameters of their weights are empty: there are no gradients, no training and no second time.
   virtual bool hold(WeightType) { return false; }
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
-  // gathers the rows, calls forward() and combines; a kind with a kernel for all three takes over here. random: while
-  // training; the row of token j at expert e has the number (first_token + j) * E + e.
-  virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
-                                   const std::optional<ExpertRandom>& random = {});
+  // gathers the rows, computes and combines; a kind with a kernel for all three takes over here. The row of token j at
+  // expert e has the number (number of the token) * E + e.
+  virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context = {});
 
  protected:
+  // What forward() answers.
+  virtual at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) = 0;
   bool recompute() const { return recompute_; }
 
  private:

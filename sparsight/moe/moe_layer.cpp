@@ -1,23 +1,26 @@
 #include "sparsight/moe/moe_layer.h"
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
 #include "sparsight/moe/shared_experts.h"
-#include "sparsight/moe/soft_dispatch.h"
 
 namespace sparsight {
 
 MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
     : path_(place.path),
       width_(place.width),
-      router_(register_module("router", spec.make_router({place.width, spec.options.experts}))),
+      expert_count_(spec.options.experts),
+      router_(spec.shares_router() ? nullptr
+                                   : register_module("router", spec.make_router({place.width, spec.options.experts}))),
       experts_(register_module("experts", spec.make_experts(place.width, place.mlp_hidden, place.outputs))),
       shared_(spec.make_shared_experts(place.width, place.mlp_hidden, place.outputs)),
+      dispatcher_(spec.dispatcher),
       shared_count_(spec.options.shared),
       output_sigmoid_(spec.options.output_sigmoid),
-      capacity_(spec.capacity),
-      losses_(with_paper_weights(spec.losses, router_->paper_losses())) {
+      policy_{spec.capacity, spec.losses} {
   if (shared_) register_module("shared", shared_);
+  if (router_) policy_.losses = with_paper_weights(spec.losses, router_->paper_losses());
+  if (!router_ && !place.can_share_router)
+    fail_usage("[router] scope = \"model\" is for models with blocks (vit, mlp); remove router.scope");
 }
 
 bool MoeLayer::hold(WeightType type) {
@@ -25,79 +28,94 @@ bool MoeLayer::hold(WeightType type) {
   return experts_->hold(type);
 }
 
-std::optional<ExpertRandom> MoeLayer::expert_random(const char* name, const StepRandom& random,
-                                                    const PoolInfo& pool) const {
-  if (!is_training()) return std::nullopt;
-  return ExpertRandom{random, path_ + "." + name, pool.first_token};
+ExpertContext MoeLayer::expert_context(const char* name, const MoeInput& input) const {
+  return {input.mode, input.random, path_ + "." + name, input.context.image};
 }
 
-at::Tensor MoeLayer::finish(at::Tensor routed, const at::Tensor& tokens, const StepRandom& random,
-                            const PoolInfo& pool) {
+at::Tensor MoeLayer::finish(at::Tensor routed, const MoeInput& input) {
   if (!shared_ && !output_sigmoid_) return routed;
-  const at::Tensor padding = pool.valid.defined() ? pool.valid.logical_not().unsqueeze(1) : at::Tensor();
+  const at::Tensor& valid = input.context.valid;
+  const at::Tensor padding = valid.defined() ? valid.logical_not().unsqueeze(1) : at::Tensor();
   // What lies in padding may be NaN, which must not reach the weights' gradients.
   const auto cleared = [&](const at::Tensor& x) { return padding.defined() ? x.masked_fill(padding, 0) : x; };
   if (shared_)
-    routed =
-        routed + run_shared_experts(cleared(tokens), *shared_, shared_count_, expert_random("shared", random, pool));
+    routed = routed + run_shared_experts(cleared(input.tokens), *shared_, shared_count_, input.layout,
+                                         expert_context("shared", input));
   return cleared(output_sigmoid_ ? at::sigmoid(routed) : routed);
 }
 
-MoeOutput MoeLayer::forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
-                            const PoolInfo& pool) {
+void MoeLayer::check(const MoeInput& input) const {
+  const at::Tensor& tokens = input.tokens;
+  const TokenLayout& layout = input.layout;
   if (tokens.dim() != 2 || tokens.size(1) != width_)
     fail("the MoE layer ", path_, " takes tokens [N, ", width_, "], got ", tokens.sizes());
   if (tokens.size(0) != layout.images * layout.per_image)
     fail("the MoE layer ", path_, " got ", tokens.size(0), " tokens for a layout of ", layout.images, " images of ",
          layout.per_image, " tokens");
-  const RouterInput input{
-      tokens, layout, path_, random, pool, group_tokens(capacity_, layout), losses_.variants.threshold_gradient};
-  const std::optional<ExpertRandom> drawing = expert_random("experts", random, pool);
+}
+
+Routing MoeLayer::route(const MoeInput& input) {
+  check(input);
+  if (!router_)
+    fail("the MoE layer ", path_, " has no router of its own ([router] scope = \"model\"); give it a routing");
+  return route_tokens(*router_, {input.tokens, input.layout, path_, input.mode, input.random, input.context}, policy_);
+}
+
+at::Tensor MoeLayer::apply(const MoeInput& input, const Routing& routing) {
+  check(input);
+  if (routing.tokens != input.tokens.size(0) || routing.experts != expert_count_)
+    fail("the MoE layer ", path_, " has ", input.tokens.size(0), " tokens and ", expert_count_,
+         " experts, but the routing is of ", routing.tokens, " tokens and ", routing.experts, " experts");
+  return finish(dispatcher_->run(input.tokens, routing, *experts_, expert_context("experts", input)), input);
+}
+
+MoeOutput MoeLayer::forward(const MoeInput& input) {
   MoeOutput out;
-  if (auto* soft = dynamic_cast<SoftRouter*>(router_.get())) {
-    out.soft = soft->mix(input);
-    out.tokens = finish(run_soft_experts(tokens, *out.soft, *experts_, drawing), tokens, random, pool);
-    return out;
-  }
-  out.routing = router_->route(input);
-  if (is_training()) out.losses = compute_losses(out.routing, losses_);  // of gates before drops
-  apply_capacity(out.routing, capacity_, capacity_factor(capacity_, is_training()));
-  out.tokens = finish(run_experts(tokens, out.routing, *experts_, drawing), tokens, random, pool);
+  out.routing = route(input);
+  out.tokens = apply(input, out.routing);
   return out;
 }
 
 namespace {
 
-template <class Visit>
-void for_each_layer(const torch::nn::Module& model, const Visit& visit) {
+template <class Wanted, class Visit>
+void for_each(const torch::nn::Module& model, const Visit& visit) {
   // The root apart: listing it among the modules would need it in a shared pointer.
-  if (auto* layer = dynamic_cast<const MoeLayer*>(&model)) visit(const_cast<MoeLayer&>(*layer));
+  if (auto* found = dynamic_cast<const Wanted*>(&model)) visit(const_cast<Wanted&>(*found));
   for (const auto& module : model.modules(/*include_self=*/false))
-    if (auto* layer = dynamic_cast<MoeLayer*>(module.get())) visit(*layer);
+    if (auto* found = dynamic_cast<Wanted*>(module.get())) visit(*found);
+}
+
+// Calls visit(router, name of its routings).
+template <class Visit>
+void for_each_router(const torch::nn::Module& model, const Visit& visit) {
+  for_each<HasRouter>(model, [&](HasRouter& owner) {
+    if (Router* router = owner.own_router()) visit(*router, owner.routing_name());
+  });
 }
 
 }  // namespace
 
 int64_t hold_experts(torch::nn::Module& model, WeightType type) {
   int64_t layers = 0;
-  for_each_layer(model, [&](MoeLayer& layer) { layers += layer.hold(type) ? 1 : 0; });
+  for_each<MoeLayer>(model, [&](MoeLayer& layer) { layers += layer.hold(type) ? 1 : 0; });
   return layers;
 }
 
 bool learns_from_routings(const torch::nn::Module& model) {
   bool learns = false;
-  for_each_layer(model, [&](MoeLayer& layer) { learns = learns || layer.router().learns_from_routings(); });
+  for_each_router(model, [&](Router& router, const auto&) { learns = learns || router.learns_from_routings(); });
   return learns;
 }
 
 void after_step(torch::nn::Module& model, const std::vector<Routing>& routings) {
   const torch::NoGradGuard no_grad;
-  for_each_layer(model, [&](MoeLayer& layer) {
-    if (!layer.router().learns_from_routings()) return;
-    std::vector<Routing> of_layer;
+  for_each_router(model, [&](Router& router, const std::string& name) {
+    if (!router.learns_from_routings()) return;
+    std::vector<Routing> own;
     for (const Routing& routing : routings)
-      if (routing.layer == layer.path()) of_layer.push_back(routing);
-    layer.router().after_step(of_layer);
+      if (routing.layer == name) own.push_back(routing);
+    router.after_step(own);
   });
 }
 

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sparsight/moe/experts.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/moe_spec.h"
-#include "sparsight/moe/router.h"
+#include "sparsight/moe/route_tokens.h"
 
 namespace sparsight {
 
@@ -19,46 +18,70 @@ struct MoePlace {
   int64_t width = 0;       // D
   int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
   int64_t outputs = 0;     // numbers that an expert answers a token with; 0: D
+  bool can_share_router = false;  // the model hands the layer the routing of its one router, if [router] scope says so
+};
+
+struct MoeInput {
+  at::Tensor tokens;  // [N,D], N = layout.images * layout.per_image
+  TokenLayout layout;
+  ForwardMode mode = {};
+  StepRandom random = {};
+  RoutingContext context = {};
 };
 
 struct MoeOutput {
-  at::Tensor tokens;                // [N,D], or [N,outputs] where the place says so
-  Routing routing;                  // of a router that chooses
-  std::optional<SoftRouting> soft;  // of a router that mixes; `routing` then has no tokens
-  std::vector<NamedLoss> losses;    // while training
+  at::Tensor tokens;  // [N,D], or [N,outputs] where the place says so
+  Routing routing;    // with its losses, where the pass asks for them
 };
 
-class MoeLayer : public torch::nn::Module {
+// What decides for an MoE layer: the layer itself, or the model.
+class HasRouter {
  public:
+  virtual ~HasRouter() = default;
+  virtual Router* own_router() = 0;                     // null where somebody else decides
+  virtual const std::string& routing_name() const = 0;  // Routing::layer of its decisions
+};
+
+class MoeLayer : public torch::nn::Module, public HasRouter {
+ public:
+  // With [router] scope = "model" the layer has no router: it only applies. Raises UsageError for that where the place
+  // cannot share one.
   MoeLayer(const MoeSpec& spec, const MoePlace& place);
 
-  // tokens: [N,D], N = layout.images * layout.per_image. Tokens of an empty pool give an empty output. Raises Error for
-  // tokens of another shape.
-  // Padding (pool.valid) gives 0 and takes part in nothing.
-  MoeOutput forward(const at::Tensor& tokens, const TokenLayout& layout, const StepRandom& random,
-                    const PoolInfo& pool = {});
+  // Decides: router, losses, capacity (route_tokens.h). Raises Error for tokens of another shape than the layout's or
+  // the layer's width.
+  Routing route(const MoeInput& input);
+  // Computes: the experts of the kept assignments, combined, and the shared experts. The routing may be any of as many
+  // tokens and experts: this layer's, another's, one from a file. input.context.valid: padding gives 0. Raises Error
+  // for a routing of other tokens or experts.
+  at::Tensor apply(const MoeInput& input, const Routing& routing);
+  // Both. Tokens of an empty batch give an empty output. Padding gives 0 and takes part in nothing.
+  MoeOutput forward(const MoeInput& input);
 
   const std::string& path() const { return path_; }
+  Router* own_router() override { return router_.get(); }
+  const std::string& routing_name() const override { return path_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
   // Holds the experts, and those that are shared, for inference; false if it could not with the routed ones.
   bool hold(WeightType type);
 
  private:
+  void check(const MoeInput& input) const;
   // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
-  at::Tensor finish(at::Tensor routed, const at::Tensor& tokens, const StepRandom& random, const PoolInfo& pool);
-  // What experts under `name` draw with; nothing in evaluation.
-  std::optional<ExpertRandom> expert_random(const char* name, const StepRandom& random, const PoolInfo& pool) const;
+  at::Tensor finish(at::Tensor routed, const MoeInput& input);
+  ExpertContext expert_context(const char* name, const MoeInput& input) const;
 
   std::string path_;
   int64_t width_;
-  std::shared_ptr<Router> router_;
+  int64_t expert_count_;
+  std::shared_ptr<Router> router_;  // null where the model's router decides
   std::shared_ptr<Experts> experts_;
   std::shared_ptr<Experts> shared_;  // null without shared experts
+  std::shared_ptr<Dispatcher> dispatcher_;
   int64_t shared_count_;
   bool output_sigmoid_;
-  CapacityOptions capacity_;
-  LossOptions losses_;
+  RoutingPolicy policy_;
 };
 
 // Holds the experts of the model's MoE layers for inference: see Experts::hold(). Returns of how many layers.
@@ -67,7 +90,7 @@ int64_t hold_experts(torch::nn::Module& model, WeightType type);
 // Whether some router of the model learns from routings; else nobody need keep them until the step ends.
 bool learns_from_routings(const torch::nn::Module& model);
 
-// After an optimiser step: hands each MoE layer's router its layer's routings of all batches of the step.
+// After an optimiser step: hands each router of the model its own routings of all batches of the step.
 void after_step(torch::nn::Module& model, const std::vector<Routing>& routings);
 
 }  // namespace sparsight

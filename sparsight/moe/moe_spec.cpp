@@ -16,6 +16,13 @@ void MoeOptions::declare(OptionSet& set) {
   set.flag("output_sigmoid", &output_sigmoid, "a sigmoid on the layer's output");
 }
 
+void RouterScopeOptions::declare(OptionSet& set) {
+  set.choice(
+      "scope", &scope, {"layer", "model"},
+      "a router for each MoE layer, or one that looks at the tokens before the first MoE block and decides for all "
+      "(Mobile V-MoE)");
+}
+
 std::shared_ptr<Experts> MoeSpec::make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
   return make_kind({options.experts, width, options.hidden_for(mlp_hidden), outputs});
 }
@@ -39,6 +46,7 @@ std::vector<bool> MoeSpec::places(int64_t depth) const {
 
 MoeSpec read_moe_spec(const Json& resolved) {
   MoeSpec spec{read_section<MoeOptions>(resolved, "moe"),
+               read_shared<RouterScopeOptions>(resolved, "router"),
                // Checkpoints from before the section existed have no limit.
                resolved.contains("capacity") ? read_section<CapacityOptions>(resolved, "capacity") : CapacityOptions(),
                read_section<LossOptions>(resolved, "losses"),

@@ -9,6 +9,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/moe/capacity.h"
+#include "sparsight/moe/dispatch/dispatcher.h"
 #include "sparsight/moe/experts.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/router.h"
@@ -30,12 +31,23 @@ struct MoeOptions {
   }
 };
 
+// Of the section [router], whichever router it names.
+struct RouterScopeOptions {
+  std::string scope = "layer";
+  void declare(OptionSet& set);
+};
+
 struct MoeSpec {
   MoeOptions options;
+  RouterScopeOptions router;
   CapacityOptions capacity;
   LossOptions losses;
   std::function<std::shared_ptr<Router>(RouterShape)> make_router;
   std::function<std::shared_ptr<Experts>(ExpertShape)> make_kind;  // of [experts] name
+  std::shared_ptr<Dispatcher> dispatcher = local_dispatcher();
+
+  // Whether one router decides for all MoE layers of the model.
+  bool shares_router() const { return router.scope == "model"; }
 
   // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 stands for
   // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert, outputs = 0 for `width`.

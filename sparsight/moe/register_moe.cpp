@@ -16,6 +16,7 @@
 #include "sparsight/moe/losses/threshold.h"
 #include "sparsight/moe/losses/vmoe_importance.h"
 #include "sparsight/moe/losses/vmoe_load.h"
+#include "sparsight/moe/moe_spec.h"
 #include "sparsight/moe/routers/balanced_batchwise.h"
 #include "sparsight/moe/routers/balanced_hierarchical.h"
 #include "sparsight/moe/routers/base.h"
@@ -49,6 +50,7 @@ constexpr auto construct =
 Registry<std::shared_ptr<Router>, RouterShape>& routers() {
   static auto registry = [] {
     Registry<std::shared_ptr<Router>, RouterShape> r("router");
+    r.share<RouterScopeOptions>();
     r.add<SoftmaxTopKOptions>("softmax_topk", "softmax over all experts, then top-k (V-MoE)",
                               construct<SoftmaxTopKRouter>);
     r.add<NoisyTopKOptions>("noisy_topk", "noise of learned size, top-k, then softmax over the chosen (Shazeer et al.)",

@@ -7,8 +7,8 @@
 namespace sparsight {
 
 Routing Router::route(const RouterInput& input) {
-  const at::Tensor& valid = input.pool.valid;
-  for (const at::Tensor* of_tokens : {&valid, &input.pool.priority})
+  const at::Tensor& valid = input.context.valid;
+  for (const at::Tensor* of_tokens : {&valid, &input.context.priority})
     SPARSIGHT_CHECK(!of_tokens->defined() || (of_tokens->dim() == 1 && of_tokens->size(0) == input.tokens.size(0)));
   Routing routing;
   if (valid.defined()) {
@@ -16,23 +16,30 @@ Routing Router::route(const RouterInput& input) {
     RouterInput cleared = input;
     cleared.tokens = input.tokens.masked_fill(valid.logical_not().unsqueeze(1), 0);
     routing = choose(cleared);
-    drop_padding(routing, valid);
+    if (!routing.soft) drop_padding(routing, valid);
   } else {
     routing = choose(input);
   }
   routing.layer = input.layer;
   routing.layout = input.layout;
-  routing.group_tokens = input.group_tokens;
-  routing.target = input.pool.target;
-  routing.priority = input.pool.priority;
+  routing.tokens = input.tokens.size(0);
+  routing.target = input.context.target;
+  routing.priority = input.context.priority;
   return routing;
 }
 
 void Router::after_step(const std::vector<Routing>&) {}
 
-Routing SoftRouter::choose(const RouterInput&) {
-  SPARSIGHT_CHECK(!"a soft router makes no choices");
-  return {};
+Routing SoftRouter::choose(const RouterInput& input) {
+  SoftRouting soft = mix(input);
+  soft.layer = input.layer;
+  soft.layout = input.layout;
+  soft.valid = input.context.valid;
+  Routing routing;
+  routing.experts = soft.experts;
+  routing.valid = input.context.valid;
+  routing.soft = std::make_shared<const SoftRouting>(std::move(soft));
+  return routing;
 }
 
 namespace {
@@ -40,28 +47,37 @@ namespace {
 // The draws that the caller gave for `purpose`, or undefined.
 at::Tensor given_draws(const RouterInput& input, const std::string& purpose, const at::Tensor& like,
                        at::IntArrayRef sizes) {
-  if (input.pool.asked_for) input.pool.asked_for->insert(purpose);
-  const auto given = input.pool.draws.find(purpose);
-  if (given == input.pool.draws.end()) return {};
+  if (input.context.requested) input.context.requested->insert(purpose);
+  const auto given = input.context.draws.find(purpose);
+  if (given == input.context.draws.end()) return {};
   if (given->second.sizes() != sizes)
     fail("the draws \"", purpose, "\" have the shape ", given->second.sizes(), ", expected ", sizes);
   return given->second.to(like.options());
+}
+
+// Draws are rows of a stream, one for each image.
+RandomRows rows_of_images(const RouterInput& input, int64_t rows, int64_t columns) {
+  const int64_t images = input.layout.images;
+  SPARSIGHT_CHECK(images > 0 ? rows % images == 0 : rows == 0);
+  return {images, images == 0 ? 0 : rows / images * columns, input.context.image};
 }
 
 }  // namespace
 
 at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const std::string& purpose) {
   if (const at::Tensor given = given_draws(input, purpose, like, like.sizes()); given.defined()) return given;
-  return normal_like(like, like.sizes(), input.random.stream(input.layer + ".router." + purpose),
-                     static_cast<uint64_t>(input.pool.first_token * like.size(1)));
+  return normal_rows(like, rows_of_images(input, like.size(0), like.size(1)),
+                     input.random.stream(input.layer + ".router." + purpose))
+      .view(like.sizes());
 }
 
 at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
                           const std::string& purpose) {
   if (const at::Tensor given = given_draws(input, purpose, like, {like.size(0), columns}); given.defined())
     return given;
-  return uniform_like(like, {like.size(0), columns}, input.random.stream(input.layer + ".router." + purpose),
-                      static_cast<uint64_t>(input.pool.first_token * columns));
+  return uniform_rows(like, rows_of_images(input, like.size(0), columns),
+                      input.random.stream(input.layer + ".router." + purpose))
+      .view({like.size(0), columns});
 }
 
 }  // namespace sparsight

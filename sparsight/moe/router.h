@@ -8,6 +8,7 @@
 
 #include <torch/nn/module.h>
 
+#include "sparsight/core/forward_mode.h"
 #include "sparsight/core/random.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/routing.h"
@@ -21,25 +22,26 @@ struct RouterShape {
   int64_t experts = 0;  // E
 };
 
-// What is known of the pool's tokens beside their values; all of it optional.
-struct PoolInfo {
+// What is known of the tokens beside their values; all of it optional.
+struct RoutingContext {
   std::map<std::string, at::Tensor> draws;     // by purpose: used in place of a router's random draws ("noise": [N,E])
-  std::set<std::string>* asked_for = nullptr;  // receives the purposes that a router had draws for, given or not
+  std::set<std::string>* requested = nullptr;  // receives the purposes that a router had draws for, given or not
   at::Tensor valid;                            // [N] bool: false for padding
-  int64_t first_token = 0;  // number of the pool's first token in the whole batch: noise is keyed by token numbers, so
-                            // that splitting a batch changes no token's noise
-  at::Tensor token_id;      // [N] int64: what hash routing goes by; undefined: a token's place in its image
-  at::Tensor target;        // [B,E]: the share of each expert that a guided router should give an image
-  at::Tensor priority;      // [N] of any floating type: who gets a place first, for [capacity] priority = "given"
+  at::Tensor image;     // [B] int64: number of each image in the whole batch or data set; undefined: 0 .. B-1. Noise is
+                        // keyed by it, so that an image keeps its noise whichever others are routed with it
+  at::Tensor group;     // [B] int64: images of one number share the experts' buffers; undefined: [capacity] group says
+  at::Tensor token_id;  // [N] int64: what hash routing goes by; undefined: a token's place in its image
+  at::Tensor target;    // [B,E]: the share of each expert that a guided router should give an image
+  at::Tensor priority;  // [N] of any floating type: who gets a place first, for [capacity] priority = "given"
 };
 
 struct RouterInput {
   at::Tensor tokens;   // [N,D] of any floating type; all images of the batch
   TokenLayout layout;  // layout.images * layout.per_image = N
   std::string layer;   // path of the MoE layer; names its random streams
-  StepRandom random;   // noise, drawn only while is_training()
-  PoolInfo pool = {};
-  int64_t group_tokens = 0;        // as in Routing
+  ForwardMode mode = {};
+  StepRandom random = {};  // of noise
+  RoutingContext context = {};
   bool threshold_gradient = true;  // of [losses]: for routers that estimate their smooth_load themselves
 };
 
@@ -52,6 +54,9 @@ class Router : public torch::nn::Module {
   // The losses that [losses] applies where it does not say otherwise. None by default.
   virtual std::vector<LossWeight> paper_losses() const { return {}; }
 
+  // Whether its routings are `soft`: weighted means of tokens instead of choices.
+  virtual bool mixes_tokens() const { return false; }
+
   // Whether after_step does anything.
   virtual bool learns_from_routings() const { return false; }
   // Called after each optimiser step with this router's detached routings of all batches that the step accumulated.
@@ -59,25 +64,28 @@ class Router : public torch::nn::Module {
   virtual void after_step(const std::vector<Routing>& routings);
 
  protected:
-  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, group_tokens, valid,
-  // target or priority, and may assign padding to experts: route() takes those assignments away. A router whose
-  // decision about one token depends on others must look at input.pool.valid itself.
+  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, groups, valid, target
+  // or priority, and may assign padding to experts: route() takes those assignments away. A router whose decision about
+  // one token depends on others must look at input.context.valid itself.
   virtual Routing choose(const RouterInput& input) = 0;
 };
 
 // A router that mixes tokens instead of choosing experts.
 class SoftRouter : public Router {
  public:
-  virtual SoftRouting mix(const RouterInput& input) = 0;
+  bool mixes_tokens() const final { return true; }
 
  protected:
-  Routing choose(const RouterInput& input) final;  // an internal error: the layer calls mix()
+  // As choose(); it need not fill in layer, layout or valid.
+  virtual SoftRouting mix(const RouterInput& input) = 0;
+  Routing choose(const RouterInput& input) final;
 };
 
-// N(0,1) for each token and expert of the pool ([N,E] fp32, or fp64 as `like`), from the layer's stream `purpose`: a
-// function of (seed, step, layer, purpose, number of the token in the batch, expert) and of nothing else.
+// N(0,1) for each row and expert of `like` ([R,E]; the result is fp32, or fp64 as `like`), from the layer's stream
+// `purpose`: a function of (seed, step, layer, purpose, number of the image, row of the image, expert) and of nothing
+// else. R is a multiple of the images: a row for each token, or for each image.
 at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const std::string& purpose);
-// The same for U[0,1) and rows of `columns`: [N,columns].
+// The same for U[0,1) and rows of `columns`: [R,columns].
 at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
                           const std::string& purpose);
 

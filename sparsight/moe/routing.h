@@ -11,6 +11,15 @@
 
 namespace sparsight {
 
+struct SoftRouting;
+
+// One auxiliary loss of a routing.
+struct NamedLoss {
+  std::string name;   // "importance", summed over layers under one name by the trainer
+  at::Tensor value;   // [] fp32, unweighted, differentiable
+  double weight = 0;  // what the trainer multiplies it by
+};
+
 // How the N tokens of a pool are laid out over images, so that a routing can be drawn on them.
 struct TokenLayout {
   int64_t images = 0;       // B
@@ -21,17 +30,22 @@ struct TokenLayout {
 };
 
 // Any router's decision in one form: a list of A assignments (token, expert), in order of token and then of rank for
-// token-choice routers, in order of expert and then of rank for expert-choice ones. Padding has no assignments.
+// token-choice routers, in order of expert and then of rank for expert-choice ones. Padding has no assignments. Of a
+// router that mixes tokens instead of choosing experts `soft` holds the decision, and nothing is chosen or kept.
 struct Routing {
-  std::string layer;  // module path of the MoE layer, "blocks.3.mlp"
+  std::string layer;  // module path of the MoE layer, "blocks.3.mlp", or of a router that decides for several: "router"
   TokenLayout layout;
-  int64_t tokens = 0;        // N, padding included
-  int64_t experts = 0;       // E
-  int64_t group_tokens = 0;  // consecutive tokens that capacity and losses per group treat as one pool; 0: all N
-  at::Tensor valid;          // [N] bool: false for padding, which nothing counts and whose rows [N,E] are 0; undefined:
-                             // no padding
-  at::Tensor priority;       // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
-  at::Tensor target;         // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
+  int64_t tokens = 0;             // N, padding included
+  int64_t experts = 0;            // E
+  at::Tensor group;               // [N] int64, 0..G-1: tokens that capacity and losses per group treat as one pool;
+                                  // undefined: all N are one
+  int64_t group_count = 1;        // G
+  std::vector<NamedLoss> losses;  // of the choices before capacity, where the pass asks for losses
+  std::shared_ptr<const SoftRouting> soft;  // null for routers that choose experts
+  at::Tensor valid;     // [N] bool: false for padding, which nothing counts and whose rows [N,E] are 0; undefined:
+                        // no padding
+  at::Tensor priority;  // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
+  at::Tensor target;    // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
 
   at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable. Undefined for routers without scores (hash)
                             // and for those of two levels
@@ -62,14 +76,17 @@ struct Routing {
   at::Tensor offsets;   // [E+1] int64: expert e owns order[offsets[e] .. offsets[e+1])
 };
 
-// The same decision without its graph, for what outlives the step.
+// The same decision without its graph and its losses, for what outlives the step.
 Routing detached(Routing routing);
 
-// Groups of consecutive tokens: G = ceil(N / group_tokens), or 1; the last one may be shorter.
-int64_t group_count(const Routing& routing);
+// Makes groups of `size` consecutive tokens each; the last one may be shorter. 0: one group.
+void set_consecutive_groups(Routing& routing, int64_t size);
 // [N] int64: the group of each token.
 at::Tensor group_of_token(const Routing& routing);
 // [G] int64: tokens of each group, without padding.
 at::Tensor group_sizes(const Routing& routing);
+
+// image: [B] int64 numbers of the layout's images; undefined: 0 .. B-1. Returns [N] int64: image * S + place in it.
+at::Tensor token_numbers(const TokenLayout& layout, const at::Tensor& image);
 
 }  // namespace sparsight

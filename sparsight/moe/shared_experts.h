@@ -6,9 +6,9 @@
 
 namespace sparsight {
 
-// tokens: [N,D]. Returns [N,D]: the sum of the `count` experts' outputs for each token. Differentiable. random: while
-// training; the row of token j at expert s has the number (first_token + j) * count + s.
-at::Tensor run_shared_experts(const at::Tensor& tokens, Experts& experts, int64_t count,
-                              const std::optional<ExpertRandom>& random = {});
+// tokens: [N,D]. Returns [N,D]: the sum of the `count` experts' outputs for each token. Differentiable. The row of
+// token j at expert s has the number (number of the token) * count + s.
+at::Tensor run_shared_experts(const at::Tensor& tokens, Experts& experts, int64_t count, const TokenLayout& layout,
+                              const ExpertContext& context = {});
 
 }  // namespace sparsight

@@ -24,7 +24,10 @@ light_sources(
   moe/routing.cpp
   moe/routing_stats.cpp)
 torch_sources(
-  moe/dispatch.cpp
+  moe/dispatch/local.cpp
+  moe/dispatch/rows.cpp
+  moe/dispatch/soft.cpp
+  moe/experts.cpp
   moe/experts/conv_experts.cpp
   moe/experts/expert_parameters.cpp
   moe/experts/linear_experts.cpp
@@ -38,6 +41,7 @@ torch_sources(
   moe/moe_layer.cpp
   moe/moe_spec.cpp
   moe/register_moe.cpp
+  moe/route_tokens.cpp
   moe/router.cpp
   moe/routers/balanced_batchwise.cpp
   moe/routers/balanced_hierarchical.cpp
@@ -59,5 +63,4 @@ torch_sources(
   moe/routers/soft_moe.cpp
   moe/routers/softmax_topk.cpp
   moe/routers/switch_top1.cpp
-  moe/shared_experts.cpp
-  moe/soft_dispatch.cpp)
+  moe/shared_experts.cpp)

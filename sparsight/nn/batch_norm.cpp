@@ -3,14 +3,14 @@
 namespace sparsight {
 
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
-                      bool training) {
+                      bool batch_statistics) {
   const at::ScalarType type = at::isReducedFloatingType(x.scalar_type()) ? torch::kFloat : x.scalar_type();
   at::Tensor mean = norm.running_mean.to(type), var = norm.running_var.to(type);
   // torch reads some of these as if they lay one after the other, whatever their strides.
   const auto ready = [&](const at::Tensor& t) { return t.to(type).contiguous(); };
-  const at::Tensor y = at::batch_norm(ready(x), ready(norm.weight), ready(norm.bias), mean, var, training,
+  const at::Tensor y = at::batch_norm(ready(x), ready(norm.weight), ready(norm.bias), mean, var, batch_statistics,
                                       1 - options.momentum, options.epsilon, /*cudnn_enabled=*/false);
-  if (training && !mean.is_same(norm.running_mean)) {
+  if (batch_statistics && !mean.is_same(norm.running_mean)) {
     const torch::NoGradGuard no_grad;
     at::Tensor(norm.running_mean).copy_(mean);
     at::Tensor(norm.running_var).copy_(var);
@@ -25,7 +25,9 @@ BatchNormImpl::BatchNormImpl(const BatchNormOptions& options) : options_(options
   tensors.running_var = register_buffer("running_var", torch::ones({options.channels}));
 }
 
-at::Tensor BatchNormImpl::forward(const at::Tensor& x) { return batch_norm(x, tensors, options_, is_training()); }
+at::Tensor BatchNormImpl::forward(const at::Tensor& x, bool batch_statistics) {
+  return batch_norm(x, tensors, options_, batch_statistics);
+}
 
 void BatchNormImpl::initialize(const InitRandom&) {
   const torch::NoGradGuard no_grad;

@@ -1,5 +1,6 @@
-// Batch normalisation of feature maps. While training, a channel's mean and variance are those of the whole batch: an
-// image's result then depends on the rest of its batch. In evaluation the running averages take their place.
+// Batch normalisation of feature maps. With batch statistics (ForwardMode::batch_statistics) a channel's mean and
+// variance are those of the whole batch: an image's result then depends on the rest of its batch. Without, the running
+// averages take their place and stay as they are.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -21,17 +22,17 @@ struct BatchNormTensors {
   at::Tensor weight, bias, running_mean, running_var;
 };
 
-// x: [B,C,...] of any floating type; computed in fp32 at least. While training, the running averages are updated in
-// place, with the unbiased variance, as torch and TensorFlow's fused kernel do. Returns x's shape and type.
+// x: [B,C,...] of any floating type; computed in fp32 at least. With batch statistics the running averages are updated
+// in place, with the unbiased variance, as torch and TensorFlow's fused kernel do. Returns x's shape and type.
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
-                      bool training);
+                      bool batch_statistics);
 
 // Named as torch.nn.BatchNorm2d, without its count of batches.
 class BatchNormImpl : public torch::nn::Module, public Initialized {
  public:
   explicit BatchNormImpl(const BatchNormOptions& options);
-  at::Tensor forward(const at::Tensor& x);             // [B,C,H,W] -> [B,C,H,W]
-  void initialize(const InitRandom& random) override;  // ones and zeros; running mean 0, variance 1
+  at::Tensor forward(const at::Tensor& x, bool batch_statistics);  // [B,C,H,W] -> [B,C,H,W]
+  void initialize(const InitRandom& random) override;              // ones and zeros; running mean 0, variance 1
 
   BatchNormTensors tensors;  // parameters "weight" and "bias", buffers "running_mean" and "running_var"
 

@@ -8,17 +8,16 @@
 
 namespace sparsight {
 
-at::Tensor dropout(const at::Tensor& x, double rate, const RandomStream& stream, int64_t first_image) {
+at::Tensor dropout(const at::Tensor& x, double rate, const RandomStream& stream, const at::Tensor& image) {
   if (rate == 0 || x.numel() == 0) return x;
-  const int64_t of_image = x.numel() / x.size(0);
-  return x * keep_mask_like(x, x.sizes(), 1 - rate, stream, static_cast<uint64_t>(first_image * of_image));
+  return x * keep_mask_rows(x, {x.size(0), x.numel() / x.size(0), image}, 1 - rate, stream).view(x.sizes());
 }
 
-at::Tensor drop_path(const at::Tensor& x, double rate, const RandomStream& stream, int64_t first_image) {
+at::Tensor drop_path(const at::Tensor& x, double rate, const RandomStream& stream, const at::Tensor& image) {
   if (rate == 0) return x;
   std::vector<int64_t> per_image(static_cast<size_t>(x.dim()), 1);
   per_image[0] = x.size(0);
-  return x * keep_mask_like(x, per_image, 1 - rate, stream, static_cast<uint64_t>(first_image));
+  return x * keep_mask_rows(x, {x.size(0), 1, image}, 1 - rate, stream).view(per_image);
 }
 
 }  // namespace sparsight

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -101,17 +102,66 @@ at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double 
   return out.to(like.options());
 }
 
-at::Tensor keep_mask_rows(const at::Tensor& like, const at::Tensor& number, int64_t columns, double keep,
-                          const RandomStream& stream) {
-  const at::Tensor numbers = number.to(at::kCPU, at::kLong).contiguous();
-  at::Tensor out = at::empty({numbers.numel(), columns}, at::kFloat);
+namespace {
+
+struct RowRun {
+  int64_t begin, number, count;  // rows begin .. begin+count-1 of the result are rows number .. of the stream
+};
+
+std::vector<RowRun> runs_of(const RandomRows& rows) {
+  if (!rows.number.defined()) return {{0, 0, rows.rows}};
+  const at::Tensor numbers = rows.number.to(at::kCPU, at::kLong).contiguous();
+  SPARSIGHT_CHECK(numbers.numel() == rows.rows);
+  const int64_t* number = numbers.const_data_ptr<int64_t>();
+  std::vector<RowRun> runs;
+  for (int64_t begin = 0, end = 1; begin < rows.rows; begin = end++) {
+    while (end < rows.rows && number[end] == number[end - 1] + 1) ++end;
+    runs.push_back({begin, number[begin], end - begin});
+  }
+  return runs;
+}
+
+// One run is filled by all threads, many are shared out among them.
+template <class Fill>
+void for_each_run(const RandomRows& rows, const Fill& fill) {
+  const std::vector<RowRun> runs = runs_of(rows);
+  if (runs.size() == 1) return fill(runs[0]);
+  const int64_t values = rows.rows * rows.columns, count = static_cast<int64_t>(runs.size());
+  const int64_t grain = std::max<int64_t>(1, 4096 * count / std::max<int64_t>(1, values));
+  at::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) fill(runs[static_cast<size_t>(i)]);
+  });
+}
+
+using FillNormal = void (*)(at::Tensor&, const RandomStream&, double, double, uint64_t);
+
+at::Tensor filled_rows(const at::Tensor& like, const RandomRows& rows, const RandomStream& stream, FillNormal fill) {
+  at::Tensor out = at::empty({rows.rows, rows.columns}, like.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  for_each_run(rows, [&](const RowRun& run) {
+    at::Tensor part = out.narrow(0, run.begin, run.count);
+    fill(part, stream, 0, 1, static_cast<uint64_t>(run.number) * static_cast<uint64_t>(rows.columns));
+  });
+  return out.to(like.device());
+}
+
+}  // namespace
+
+at::Tensor normal_rows(const at::Tensor& like, const RandomRows& rows, const RandomStream& stream) {
+  return filled_rows(like, rows, stream, fill_normal);
+}
+
+at::Tensor uniform_rows(const at::Tensor& like, const RandomRows& rows, const RandomStream& stream) {
+  return filled_rows(like, rows, stream, fill_uniform);
+}
+
+at::Tensor keep_mask_rows(const at::Tensor& like, const RandomRows& rows, double keep, const RandomStream& stream) {
+  at::Tensor out = at::empty({rows.rows, rows.columns}, at::kFloat);
   float* mask = out.data_ptr<float>();
-  const int64_t* row = numbers.const_data_ptr<int64_t>();
-  at::parallel_for(
-      0, numbers.numel(), std::max<int64_t>(1, 4096 / std::max<int64_t>(1, columns)), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r)
-          fill_blocks(mask + r * columns, columns, stream, static_cast<uint64_t>(row[r] * columns), KeepOrDrop(keep));
-      });
+  const auto columns = static_cast<uint64_t>(rows.columns);
+  for_each_run(rows, [&](const RowRun& run) {
+    fill_blocks(mask + run.begin * rows.columns, run.count * rows.columns, stream,
+                static_cast<uint64_t>(run.number) * columns, KeepOrDrop(keep));
+  });
   return out.to(like.options());
 }
 

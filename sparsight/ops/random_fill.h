@@ -21,9 +21,16 @@ at::Tensor uniform_like(const at::Tensor& like, at::IntArrayRef sizes, const Ran
 at::Tensor keep_mask_like(const at::Tensor& like, at::IntArrayRef sizes, double keep, const RandomStream& stream,
                           uint64_t first = 0);
 
-// number: [R] int64, 0 or above. Returns such a mask [R,columns] whose row r is row number[r] of the stream: what a row
-// gets does not depend on the rows around it. Of the type and device of `like`.
-at::Tensor keep_mask_rows(const at::Tensor& like, const at::Tensor& number, int64_t columns, double keep,
-                          const RandomStream& stream);
+// Rows of a stream: row r of [rows,columns] is row number[r] of the stream, so that what a row gets does not depend on
+// the rows around it.
+struct RandomRows {
+  int64_t rows = 0;     // R
+  int64_t columns = 1;  // of each row
+  at::Tensor number;    // [R] int64, 0 or above; undefined: 0 .. R-1
+};
+// N(0,1), U[0,1) and the mask of dropout by rows; types and devices as above.
+at::Tensor normal_rows(const at::Tensor& like, const RandomRows& rows, const RandomStream& stream);
+at::Tensor uniform_rows(const at::Tensor& like, const RandomRows& rows, const RandomStream& stream);
+at::Tensor keep_mask_rows(const at::Tensor& like, const RandomRows& rows, double keep, const RandomStream& stream);
 
 }  // namespace sparsight

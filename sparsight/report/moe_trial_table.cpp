@@ -37,8 +37,8 @@ std::string metric_lines(const RoutingStats& stats) {
 }  // namespace
 
 std::string moe_trial_table(const MoeTrial& trial) {
-  if (trial.output.soft) {
-    const SoftRouting& soft = *trial.output.soft;
+  if (trial.output.routing.soft) {
+    const SoftRouting& soft = *trial.output.routing.soft;
     return cat(soft.layout.images, " images of ", soft.layout.per_image, " tokens, mixed into ", soft.slots,
                " slots of ", soft.experts, " experts\n");
   }
@@ -46,7 +46,7 @@ std::string moe_trial_table(const MoeTrial& trial) {
   const RoutingStats stats = routing_stats(routing);
   std::string text = cat(routing.tokens, " tokens, ", routing.experts, " experts, ", routing.token.size(0),
                          " assignments, ", routing.order.size(0), " kept\n\n", expert_lines(routing, stats), "\n");
-  for (const NamedLoss& loss : trial.output.losses)
+  for (const NamedLoss& loss : trial.output.routing.losses)
     text += line("loss %-18s %.6f   weight %g\n", loss.name.c_str(), loss.value.item<double>(), loss.weight);
   return text + metric_lines(stats);
 }

@@ -14,8 +14,6 @@ namespace sparsight {
 Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
   const auto start = std::chrono::steady_clock::now();
   torch::NoGradGuard no_grad;
-  const bool was_training = model.is_training();
-  model.eval();
   Evaluation result;
   RoutingAccumulator routing;
   CellAccuracy cells(loader.data().info().classes, loader.data().info().domains);
@@ -24,12 +22,13 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
   Progress progress(title, loader.data().size(), "images");
   loader.start(0);
   while (std::optional<Batch> batch = loader.next()) {
+    const int64_t count = batch->labels.size(0);
     ModelOutput output;
     {
       AutocastScope autocast(bf16);
-      output = model.forward(batch->images, StepRandom{}, {.first_image = result.images});
+      output =
+          model.forward({.images = batch->images, .info = {.image = at::arange(result.images, result.images + count)}});
     }
-    const int64_t count = batch->labels.size(0);
     loss += task_loss(output.logits, *batch).item<double>() * static_cast<double>(count);
     correct += count_correct(output.logits, batch->labels);
     cells.add(output.logits, batch->labels, batch->domains);
@@ -39,7 +38,6 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
     if (interrupted()) break;
   }
   if (!interrupted()) progress.finish();
-  model.train(was_training);
   if (result.images > 0) {
     result.loss = loss / static_cast<double>(result.images);
     result.accuracy = static_cast<double>(correct) / static_cast<double>(result.images);

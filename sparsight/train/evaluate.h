@@ -19,8 +19,8 @@ struct Evaluation {
   Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where they are too many
 };
 
-// One pass in evaluation mode and without gradients; the model's training mode is restored. `title` labels the progress
-// bar. After an interrupt it returns early with what was counted so far.
+// One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
+// early with what was counted so far.
 Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
 
 // The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.

@@ -83,8 +83,12 @@ LogWindow Trainer::forward_backward(const Batch& batch, int64_t first_image) {
   {
     AutocastScope autocast(bf16_);
     const StepRandom random{static_cast<uint64_t>(setup_.run.seed), static_cast<uint64_t>(progress_.step)};
-    output = setup_.model->forward(
-        batch.images, random, {.first_image = first_image, .target = super_class_targets(batch, setup_.super_classes)});
+    const at::Tensor numbers = at::arange(first_image, first_image + batch.labels.size(0));
+    output =
+        setup_.model->forward({.images = batch.images,
+                               .mode = ForwardMode::training(),
+                               .random = random,
+                               .info = {.image = numbers, .target = super_class_targets(batch, setup_.super_classes)}});
   }
   const at::Tensor task = task_loss(output.logits, batch);
   at::Tensor total = setup_.train.task_weight * task;
@@ -267,7 +271,6 @@ TrainingEnd Trainer::run() {
   Loader& loader = *setup_.train_loader;
   const int64_t batches = loader.batches_per_epoch(), first = progress_.step * setup_.train.accumulate;
   loader.start(first / batches, first % batches);
-  setup_.model->train();
   Progress bar("train", setup_.length.total_steps, "steps", progress_.step);
   TrainingEnd end = TrainingEnd::finished;
   while (true) {

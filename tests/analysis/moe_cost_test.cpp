@@ -32,8 +32,8 @@ int64_t rows_routed(const Json& router) {
   const auto real = read_moe_spec(settings_with(router)).make_router({kWidth, kExperts});
   initialize(*real, 1);
   const at::Tensor tokens = test::random_tensor({kImages * kTokens, kWidth}, 3, torch::kFloat);
-  const RouterInput input{tokens, {kImages, kTokens, 1, 3, 3}, "moe", {1, 2}};
-  if (auto* soft = dynamic_cast<SoftRouter*>(real.get())) {
+  const RouterInput input{tokens, {kImages, kTokens, 1, 3, 3}, "moe", ForwardMode::training(), {1, 2}};
+  if (auto* soft = real->mixes_tokens()) {
     const SoftRouting routing = soft->mix(input);
     return routing.experts * routing.slots;
   }

@@ -46,9 +46,7 @@ std::string error_of_checkpoint(const testing::TemporaryFolder& folder, const Ch
   return testing::message_of([&] { load_model(folder.path("a")); });
 }
 
-at::Tensor answer(const LoadedModel& loaded) {
-  return loaded.model->forward(at::ones({1, 1, 8, 8}), StepRandom{}).logits;
-}
+at::Tensor answer(const LoadedModel& loaded) { return loaded.model->forward({at::ones({1, 1, 8, 8})}).logits; }
 
 }  // namespace
 
@@ -60,7 +58,6 @@ TEST(LoadModel, GivesTheModelWithItsClassesAndTransforms) {
   EXPECT_EQ(loaded.data.classes, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(loaded.shape.channels, 1);
   EXPECT_EQ(loaded.shape.height, 8);
-  EXPECT_FALSE(loaded.model->is_training());
   RandomStream unused(0, "test");
   EXPECT_EQ(loaded.eval_transforms(at::zeros({1, 20, 30}, at::kByte), unused).size(1), 8);
   EXPECT_EQ(answer(loaded).sizes(), at::IntArrayRef({1, 2}));
@@ -129,7 +126,7 @@ TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {
   write_checkpoint(path, untrained_checkpoint());
   const auto with = [&](const std::string& assignment) { return load_model(path, "", {assignment}); };
   const auto choices = [](const LoadedModel& loaded) {
-    return loaded.model->forward(at::ones({1, 1, 8, 8}), StepRandom{}).routings[0].expert.numel();
+    return loaded.model->forward({at::ones({1, 1, 8, 8})}).routings[0].expert.numel();
   };
   EXPECT_EQ(choices(load_model(path)), 2 * choices(with("router.eval_k=1")));  // k = 2
   RandomStream unused(0, "test");

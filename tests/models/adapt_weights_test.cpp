@@ -12,7 +12,6 @@ std::shared_ptr<ImageModel> small_vit(int64_t channels, int64_t side, int64_t cl
   auto model = models().make("vit", {{"width", 8}, {"depth", 1}, {"heads", 2}, {"patch", 4}}, "model",
                              ModelContext{{channels, side, side, classes}, default_moe_spec()});
   initialize(*model, 1);
-  model->eval();
   return model;
 }
 
@@ -39,7 +38,7 @@ TEST(AdaptWeights, AGreyImageGivesTheSameLogitsAfterSummingChannels) {
   load_into(*grey, *colour);
   const at::Tensor image = torch::rand({2, 1, 16, 16});
   EXPECT_TRUE(
-      colour->forward(image.expand({2, 3, 16, 16}), {}).logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
+      colour->forward({image.expand({2, 3, 16, 16})}).logits.allclose(grey->forward({image}).logits, 1e-5, 1e-6));
 }
 
 TEST(AdaptWeights, AColourModelSpreadsTheWeightsOfAGreyOne) {
@@ -47,7 +46,7 @@ TEST(AdaptWeights, AColourModelSpreadsTheWeightsOfAGreyOne) {
   load_into(*colour, *grey);
   const at::Tensor image = torch::rand({2, 1, 16, 16});
   EXPECT_TRUE(
-      colour->forward(image.expand({2, 3, 16, 16}), {}).logits.allclose(grey->forward(image, {}).logits, 1e-5, 1e-6));
+      colour->forward({image.expand({2, 3, 16, 16})}).logits.allclose(grey->forward({image}).logits, 1e-5, 1e-6));
 }
 
 }  // namespace

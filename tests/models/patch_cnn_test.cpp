@@ -75,7 +75,9 @@ at::Tensor by_loops(PatchCnn& model, const Shape& s, const at::Tensor& images) {
   return f;
 }
 
-at::Tensor answer(PatchCnn& model, const at::Tensor& images) { return model.forward(images, {1, 0}).logits; }
+at::Tensor answer(PatchCnn& model, const at::Tensor& images) {
+  return model.forward({images, ForwardMode::training(), {1, 0}}).logits;
+}
 
 void expect_close(const at::Tensor& a, const at::Tensor& b, double tolerance = 1e-10) {
   ASSERT_EQ(a.sizes(), b.sizes());
@@ -118,7 +120,7 @@ TEST(PatchCnn, P7_TheCnnIsOneExpertThatTakesAll) {
     plain->named_buffers()["filters.w2"].copy_(a);
   }
   expect_close(answer(*plain, images), answer(*routed, images), 1e-14);
-  EXPECT_TRUE(plain->forward(images, {}).routings.empty());
+  EXPECT_TRUE(plain->forward({images, ForwardMode::training()}).routings.empty());
 }
 
 // Equations 13 and 19: -y a v (1/l) sum of G x over the patches taken whose neuron is active.
@@ -127,7 +129,7 @@ TEST(PatchCnn, P11_GradientsOfTheFiltersAreThoseOfThePaper) {
     const Shape s{2, 3, 2, gate, "taken", {0}};
     const auto model = model_of(s);
     const at::Tensor images = pictures(1), label = torch::ones({1}, torch::kLong);
-    const ModelOutput out = model->forward(images, {1, 0});
+    const ModelOutput out = model->forward({images, ForwardMode::training(), {1, 0}});
     torch::cross_entropy_loss(out.logits, label).backward();
     const double f = out.logits[0][1].item<double>(), v = 1 / (1 + std::exp(f));  // y = +1
     const Routing& routing = out.routings[0];
@@ -149,7 +151,7 @@ TEST(PatchCnn, P12_GradientOfTheRouterIsThatOfThePaper) {
   const Shape s{2, 3, 2, "topl_softmax", "taken", {0}};
   const auto model = model_of(s);
   const at::Tensor images = pictures(1), label = torch::zeros({1}, torch::kLong);
-  const ModelOutput out = model->forward(images, {1, 0});
+  const ModelOutput out = model->forward({images, ForwardMode::training(), {1, 0}});
   torch::cross_entropy_loss(out.logits, label).backward();
   const double f = out.logits[0][1].item<double>(), v = 1 / (1 + std::exp(-f));  // y = -1
   const Routing& routing = out.routings[0];

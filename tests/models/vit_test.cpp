@@ -41,7 +41,7 @@ TEST(Vit, PutsMoeLayersInTheChosenBlocksUnderTheirNames) {
   EXPECT_TRUE(parameters.contains("blocks.1.mlp.fc1.weight"));
   EXPECT_EQ(parameters["blocks.0.mlp.experts.w1"].sizes(), (std::vector<int64_t>{8, 8, 32}));  // E, D, 4 D
 
-  const ModelOutput out = vit->forward(images(2), {1, 0});
+  const ModelOutput out = vit->forward({images(2), ForwardMode::training(), {1, 0}});
   ASSERT_EQ(out.routings.size(), 2u);
   EXPECT_EQ(out.routings[0].layer, "blocks.0.mlp");
   EXPECT_EQ(out.routings[1].layer, "blocks.2.mlp");
@@ -56,7 +56,7 @@ TEST(Vit, PutsMoeLayersInTheChosenBlocksUnderTheirNames) {
 
 TEST(Vit, LayersDrawDifferentNoise) {
   const auto vit = tiny_vit(tiny_options(), {0, 1});
-  const ModelOutput out = vit->forward(images(2), {1, 0});
+  const ModelOutput out = vit->forward({images(2), ForwardMode::training(), {1, 0}});
   const auto noise = [&](size_t i) { return out.routings[i].noisy_logits - out.routings[i].clean_logits; };
   EXPECT_GT((noise(0) - noise(1)).abs().max().item<double>(), 0.01);
 }
@@ -75,7 +75,7 @@ TEST(Vit, WholeModelGradientAgreesWithCentralDifferences) {
   at::Tensor x = images(2).to(torch::kDouble);
   const at::Tensor labels = torch::tensor({0, 2}, torch::kLong);
   const auto loss = [&] {
-    const ModelOutput out = vit->forward(x, {1, 4});
+    const ModelOutput out = vit->forward({x, ForwardMode::training(), {1, 4}});
     at::Tensor total = at::cross_entropy_loss(out.logits, labels);
     for (const NamedLoss& aux : out.losses) total = total + aux.value;
     return total;
@@ -89,11 +89,12 @@ TEST(Vit, DropoutAndDropPathFollowTheStepAndStopInEvaluation) {
   options.drop_path = 0.5;
   const auto vit = tiny_vit(options);
   const at::Tensor x = images(4);
-  const auto logits = [&](uint64_t step) { return vit->forward(x, {1, step}).logits; };
+  const auto logits = [&](uint64_t step, const ForwardMode& mode = ForwardMode::training()) {
+    return vit->forward({x, mode, {1, step}}).logits;
+  };
   EXPECT_TRUE(torch::equal(logits(0), logits(0)));
   EXPECT_FALSE(torch::equal(logits(0), logits(1)));
-  vit->eval();
-  EXPECT_TRUE(torch::equal(logits(0), logits(1)));
+  EXPECT_TRUE(torch::equal(logits(0, {}), logits(1, {})));
 }
 
 TEST(Vit, SizesAreTimms) {
@@ -121,11 +122,10 @@ TEST(Vit, RefusesWhatDoesNotFit) {
 
 TEST(Vit, RunsUnderAutocastWithRoutersInFp32) {
   const auto vit = tiny_vit(tiny_options(), {-1});
-  vit->eval();
-  const at::Tensor x = images(4), full = vit->forward(x, {}).logits;
+  const at::Tensor x = images(4), full = vit->forward({x}).logits;
   at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
   at::autocast::set_autocast_enabled(at::kCPU, true);
-  const ModelOutput low = vit->forward(x, {});
+  const ModelOutput low = vit->forward({x});
   low.logits.sum().backward();
   at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(at::kCPU, false);

@@ -84,7 +84,8 @@ TEST(WideResnet, DeeperNetworksHaveOneConvolvedShortcutInEachGroup) {
   EXPECT_EQ(shortcuts, 3);
   EXPECT_TRUE(model->named_parameters().contains("groups.2.1.moe.router.weight"));
   EXPECT_TRUE(model->named_parameters().contains("groups.2.0.conv2.weight"));
-  EXPECT_EQ(model->forward(torch::zeros({2, 3, 16, 16}), {}).logits.sizes(), at::IntArrayRef({2, 2}));
+  EXPECT_EQ(model->forward({torch::zeros({2, 3, 16, 16}), ForwardMode::training()}).logits.sizes(),
+            at::IntArrayRef({2, 2}));
 }
 
 // A block by hand, from the names of its parameters.
@@ -92,7 +93,6 @@ TEST(WideResnet, ABlockNormalisesFirstAndShortcutsItsRawInput) {
   WideResnetOptions options;
   WideBlock block({2, 3, 2, true}, options);
   initialize(block, 1);
-  block.eval();
   const auto p = block.named_parameters();
   const at::Tensor x = test::random_tensor({2, 2, 4, 4}, 1, torch::kFloat);
   const double scale = 1 / std::sqrt(1 + 1e-3);  // running mean 0, variance 1
@@ -100,12 +100,13 @@ TEST(WideResnet, ABlockNormalisesFirstAndShortcutsItsRawInput) {
   at::Tensor u = at::conv2d(padded(at::relu(x * scale)), p["conv1.weight"], p["conv1.bias"], 2);
   u = at::conv2d(at::relu(u * scale), p["conv2.weight"], p["conv2.bias"], 1, 1);
   const at::Tensor shortcut = at::conv2d(x, p["shortcut.weight"], p["shortcut.bias"], 2);
-  EXPECT_TRUE(torch::allclose(block.forward(x), shortcut + u, 1e-5, 1e-6));
+  EXPECT_TRUE(torch::allclose(block.forward(x, ForwardMode::evaluation()), shortcut + u, 1e-5, 1e-6));
 }
 
 TEST(WideResnet, ReturnsTheRoutingOfItsPatches) {
   const auto model = model_of({.side = 32, .widen = 1, .experts = 8, .taken = 2, .patch = 2});
-  const ModelOutput out = model->forward(test::random_tensor({3, 3, 32, 32}, 1, torch::kFloat), {1, 0});
+  const ModelOutput out =
+      model->forward({test::random_tensor({3, 3, 32, 32}, 1, torch::kFloat), ForwardMode::training(), {1, 0}});
   EXPECT_EQ(out.logits.sizes(), at::IntArrayRef({3, 2}));
   EXPECT_EQ(out.logits.select(1, 0).abs().max().item<double>(), 0);
   ASSERT_EQ(out.routings.size(), 1u);
@@ -121,7 +122,9 @@ TEST(WideResnet, P31_TheWholeNetworkLearnsTogether) {
     const auto model = model_of({.side = 32, .widen = 1, .experts = 8, .patch = 2, .path = path});
     const at::Tensor images = test::random_tensor({8, 3, 32, 32}, 1, torch::kFloat);
     const at::Tensor before = model->named_parameters()["groups.2.0.moe.router.weight"].clone();
-    torch::cross_entropy_loss(model->forward(images, {1, 0}).logits, torch::arange(8, torch::kLong) % 2).backward();
+    torch::cross_entropy_loss(model->forward({images, ForwardMode::training(), {1, 0}}).logits,
+                              torch::arange(8, torch::kLong) % 2)
+        .backward();
     const torch::NoGradGuard no_grad;
     for (const char* name : {"stem.weight", "groups.2.0.moe.router.weight", "groups.2.0.moe.experts.w1",
                              "groups.2.0.moe.experts.norm_weight", "head.weight"}) {
@@ -146,7 +149,9 @@ TEST(WideResnet, P14_P30_GradientsFollowDifferences) {
         p["groups.2.0.moe.router.weight"].copy_(test::random_tensor({2, 64}, 4) * 0.3);
       }
       const at::Tensor images = test::random_tensor({3, 3, 8, 8}, 1), labels = torch::arange(3, torch::kLong);
-      const auto loss = [&] { return torch::cross_entropy_loss(model->forward(images, {1, 0}).logits, labels); };
+      const auto loss = [&] {
+        return torch::cross_entropy_loss(model->forward({images, ForwardMode::training(), {1, 0}}).logits, labels);
+      };
       const std::vector<at::Tensor> inputs{
           p["groups.0.0.norm1.weight"],          p["groups.1.0.norm2.bias"], p["groups.2.0.moe.router.weight"],
           p["groups.2.0.moe.experts.norm_bias"], p["norm.weight"],           p["head.weight"]};

@@ -31,7 +31,7 @@ std::shared_ptr<MoeLayer> layer_of(at::ScalarType type, int64_t group, const std
 }
 
 double loss_named(const std::string& name, const MoeOutput& out) {
-  for (const NamedLoss& loss : out.losses)
+  for (const NamedLoss& loss : out.routing.losses)
     if (loss.name == name) return loss.value.item<double>();
   return NAN;
 }
@@ -46,13 +46,41 @@ struct Case {
 
 }  // namespace
 
-TEST(GroupTokens, AreCountedOrMultipliedByTheTokensOfAnImage) {
+namespace {
+
+// [N]: the group of each token of 5 images of 2 tokens; all 0 where there is one group.
+std::vector<int64_t> groups_of(const CapacityOptions& options, const at::Tensor& image, const at::Tensor& group) {
+  Routing routing;
+  routing.layout = kLayout;
+  routing.tokens = kLayout.images * kLayout.per_image;
+  routing.expert = torch::zeros({0}, torch::kLong);
+  set_capacity_groups(routing, options, image, group);
+  const at::Tensor of_token = group_of_token(routing).contiguous();
+  EXPECT_EQ(routing.group_count, of_token.max().item<int64_t>() + 1);
+  return {of_token.data_ptr<int64_t>(), of_token.data_ptr<int64_t>() + of_token.numel()};
+}
+
+}  // namespace
+
+TEST(CapacityGroupsOfImages, FollowTheirNumbersOrAreGiven) {
+  using Groups = std::vector<int64_t>;
+  const auto numbers = [](std::vector<int64_t> of_images) { return torch::tensor(of_images, torch::kLong); };
   CapacityOptions options;
-  EXPECT_EQ(group_tokens(options, kLayout), 0);  // the whole batch
+  EXPECT_EQ(groups_of(options, {}, {}), Groups(10, 0));  // the whole batch
   options.group = 3;
-  EXPECT_EQ(group_tokens(options, kLayout), 6);  // images unless it says otherwise
+  EXPECT_EQ(groups_of(options, {}, {}), (Groups{0, 0, 0, 0, 0, 0, 1, 1, 1, 1}));
+  // Images 0 1 2 | 3 4 5 | 6 7 8: what is left of a batch after some images were taken out.
+  EXPECT_EQ(groups_of(options, numbers({0, 2, 3, 6, 8}), {}), (Groups{0, 0, 0, 0, 1, 1, 2, 2, 2, 2}));
+  EXPECT_EQ(groups_of(options, numbers({8, 0, 3, 6, 2}), {}), (Groups{2, 2, 0, 0, 1, 1, 2, 2, 0, 0}));
   options.group_unit = "tokens";
-  EXPECT_EQ(group_tokens(options, kLayout), 3);
+  EXPECT_EQ(groups_of(options, {}, {}), (Groups{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}));
+  // Tokens 4 5 8 9 0 1 2 3 6 7 of images 2 4 0 1 3, in threes.
+  EXPECT_EQ(groups_of(options, numbers({2, 4, 0, 1, 3}), {}), (Groups{1, 1, 2, 3, 0, 0, 0, 1, 2, 2}));
+  // Given groups win, whatever the options say.
+  EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
+  options.group = 0;
+  EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 7, 7, 7})), Groups(10, 0));
 }
 
 class CapacityGroups : public ::testing::TestWithParam<at::ScalarType> {};
@@ -79,8 +107,8 @@ TEST_P(CapacityGroups, TokensAndImagesMakeTheGroupsOfBuffersAndLosses) {
   for (const Case& c : cases) {
     const auto layer = layer_of(GetParam(), c.group, c.unit);
     for (const bool training : {true, false}) {
-      layer->train(training);
-      const MoeOutput out = layer->forward(tokens, kLayout, {5, 6});
+      const ForwardMode mode = training ? ForwardMode::training() : ForwardMode::evaluation();
+      const MoeOutput out = layer->forward({tokens, kLayout, mode, {5, 6}});
       EXPECT_TRUE(torch::equal(out.routing.expert, chosen));
       EXPECT_TRUE(torch::equal(out.routing.capacity, torch::tensor(c.capacity, torch::kLong))) << c.group << c.unit;
       EXPECT_TRUE(torch::equal(out.routing.kept, torch::arange(10) != c.dropped)) << c.group << c.unit;

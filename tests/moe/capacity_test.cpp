@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
@@ -37,14 +37,14 @@ CapacityOptions priority(const std::string& by) {
 void expect_no_overflow(const Routing& r) {
   const at::Tensor key = group_of_token(r).index_select(0, r.token) * r.experts + r.expert;
   const at::Tensor rows =
-      torch::bincount(key.masked_select(r.kept), {}, group_count(r) * r.experts).view({-1, r.experts});
+      torch::bincount(key.masked_select(r.kept), {}, r.group_count * r.experts).view({-1, r.experts});
   EXPECT_TRUE((rows <= r.capacity.unsqueeze(1)).all().item<bool>()) << rows;
 }
 
 // Experts that hand their rows back.
 class Identity : public Experts {
  public:
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor&) override { return rows; }
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor&, const RowContext&) override { return rows; }
 };
 
 }  // namespace
@@ -89,7 +89,7 @@ TEST_P(CapacityExample, S24_WhatIsDroppedHasNoGradient) {
     r.gate = r.gate.detach().requires_grad_(true);
     const at::Tensor x = torch::tensor({{1.}, {2.}, {4.}}, GetParam()).requires_grad_(true);
     Identity experts;
-    run_experts(x, r, experts).sum().backward();
+    experts.apply_routing(x, r).sum().backward();
     return std::pair(by_token(r.gate.grad()), x.grad());
   };
   const auto [vanilla_gate, vanilla_x] = gradients({});
@@ -158,7 +158,7 @@ TEST_P(CapacityExample, S24_NoExpertEverHoldsMoreThanItsRows) {
     for (const int64_t group : {0, 10, 97, 200})
       for (const double factor : {0.3, 1.0, 1.7}) {
         Routing r = route_softmax_topk(logits, {}, 0, 3, false);
-        r.group_tokens = group;
+        set_consecutive_groups(r, group);
         apply_capacity(r, priority(by), factor);
         expect_no_overflow(r);
         EXPECT_TRUE(torch::equal(std::get<0>(r.order.sort()), torch::nonzero(r.kept).squeeze(1)));
@@ -168,7 +168,7 @@ TEST_P(CapacityExample, S24_NoExpertEverHoldsMoreThanItsRows) {
 TEST(Capacity, GroupsFillTheirBuffersApart) {
   const at::Tensor logits = torch::tensor({{5., 0.}, {5., 0.}, {5., 0.}, {5., 0.}}, torch::kDouble);
   Routing r = route_softmax_topk(logits, {}, 0, 1, false);
-  r.group_tokens = 2;
+  set_consecutive_groups(r, 2);
   apply_capacity(r, {}, 1);  // one row for each expert in each group of two
   EXPECT_TRUE(torch::equal(r.kept, torch::tensor({true, false, true, false})));
   EXPECT_TRUE(torch::equal(r.capacity, torch::tensor({1, 1}, torch::kLong)));

@@ -12,7 +12,7 @@
 #include "sparsight/io/safetensors.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/block_mlp.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/experts/mlp_experts.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "sparsight/moe/routing_stats.h"
@@ -53,10 +53,10 @@ at::Tensor parameter(MoeLayer& layer, const std::string& name) { return *layer.n
 std::vector<at::Tensor> pass(MoeLayer& layer, const at::Tensor& tokens) {
   const at::Tensor x = tokens.clone().requires_grad_(true);
   layer.zero_grad();
-  const MoeOutput out = layer.forward(x, one_image(x.size(0)), {5, 6});
+  const MoeOutput out = layer.forward({x, one_image(x.size(0)), ForwardMode::training(), {5, 6}});
   at::Tensor total = (out.tokens * test::random_tensor(out.tokens.sizes(), 4, x.scalar_type())).sum();
   std::vector<at::Tensor> all{out.tokens.detach()};
-  for (const NamedLoss& loss : out.losses) {
+  for (const NamedLoss& loss : out.routing.losses) {
     total = total + loss.weight * loss.value;
     all.push_back(loss.value.detach());
   }
@@ -97,9 +97,10 @@ TEST(MoeLayer, S27_EqualsTheDenseDefinitionForwardAndBackward) {
           for (const at::Tensor& p : layer->parameters()) all.push_back(p.grad().clone());
           return all;
         };
-        const MoeOutput out = layer->forward(x, one_image(200), {5, 6});
+        const MoeOutput out = layer->forward({x, one_image(200), ForwardMode::training(), {5, 6}});
         const std::vector<at::Tensor> sparse = gradients(out.tokens);
-        const at::Tensor reference = dense_reference(*layer, x, layer->forward(x, one_image(200), {5, 6}).routing);
+        const at::Tensor reference =
+            dense_reference(*layer, x, layer->forward({x, one_image(200), ForwardMode::training(), {5, 6}}).routing);
         const std::vector<at::Tensor> dense = gradients(reference);
         EXPECT_EQ(out.routing.kept.all().item<bool>(), capacity.factor == 0);
         EXPECT_TRUE(test::near(out.tokens, reference, tol * reference.abs().max().item<double>())) << router;
@@ -112,9 +113,9 @@ TEST(MoeLayer, GradientsAgreeWithCentralDifferences) {
   auto layer = small_layer(torch::kDouble);
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
   const auto loss = [&] {
-    const MoeOutput out = layer->forward(x, one_image(kTokens), {5, 6});
+    const MoeOutput out = layer->forward({x, one_image(kTokens), ForwardMode::training(), {5, 6}});
     at::Tensor total = (out.tokens * pull).sum();
-    for (const NamedLoss& aux : out.losses) total = total + aux.value;
+    for (const NamedLoss& aux : out.routing.losses) total = total + aux.value;
     return total;
   };
   std::vector<at::Tensor> inputs = layer->parameters();
@@ -126,9 +127,9 @@ TEST(MoeLayer, S6_GradientsOfNoisyTopKAgreeWithCentralDifferences) {
   auto layer = small_layer(torch::kDouble, "noisy_topk");
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
   const auto loss = [&] {
-    const MoeOutput out = layer->forward(x, one_image(kTokens), {5, 6});
+    const MoeOutput out = layer->forward({x, one_image(kTokens), ForwardMode::training(), {5, 6}});
     at::Tensor total = (out.tokens * pull).sum();
-    for (const NamedLoss& aux : out.losses) total = total + aux.value;
+    for (const NamedLoss& aux : out.routing.losses) total = total + aux.value;
     return total;
   };
   std::vector<at::Tensor> inputs = layer->parameters();
@@ -148,7 +149,7 @@ TEST(MoeLayer, S25_WithRoomForAllTheLayerIsTheOneWithoutCapacity) {
           roomy.priority = priority;
           const at::Tensor x = test::random_tensor({101, kWidth}, 3, type);
           const auto limited = small_layer(type, router, roomy), free = small_layer(type, router);
-          const Routing routing = limited->forward(x, one_image(101), {5, 6}).routing;
+          const Routing routing = limited->forward({x, one_image(101), ForwardMode::training(), {5, 6}}).routing;
           EXPECT_EQ(routing.capacity.item<int64_t>(), 101);
           const std::vector<at::Tensor> got = pass(*limited, x), want = pass(*free, x);
           ASSERT_EQ(got.size(), want.size());
@@ -163,7 +164,7 @@ TEST(MoeLayer, S26_FullyDroppedTokensGiveExactlyZeroAndNoExpertGradient) {
     capacity.factor = 0.01;  // one row per expert
     auto layer = small_layer(type, "softmax_topk", capacity);
     const at::Tensor x = test::random_tensor({100, kWidth}, 3, type).requires_grad_(true);
-    const MoeOutput out = layer->forward(x, one_image(100), {5, 6});
+    const MoeOutput out = layer->forward({x, one_image(100), ForwardMode::training(), {5, 6}});
     const at::Tensor kept_tokens =
         torch::zeros({100}, torch::kBool).index_fill_(0, out.routing.token.masked_select(out.routing.kept), true);
     const at::Tensor dropped = torch::nonzero(kept_tokens.logical_not()).squeeze(1);
@@ -181,9 +182,9 @@ TEST(MoeLayer, S26_FullyDroppedTokensGiveExactlyZeroAndNoExpertGradient) {
 TEST(MoeLayer, S28_OnlyChosenRowsAreComputed) {
   class Counting : public test::Scaling {
    public:
-    at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
+    at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) override {
       computed += rows.size(0);
-      const at::Tensor out = test::Scaling::forward(rows, offsets);
+      const at::Tensor out = test::Scaling::compute(rows, offsets, {});
       out.register_hook([this](const at::Tensor& grad) { computed_backward += grad.size(0); });
       return out;
     }
@@ -193,11 +194,11 @@ TEST(MoeLayer, S28_OnlyChosenRowsAreComputed) {
     const at::Tensor x = test::random_tensor({50, kWidth}, 3, type).requires_grad_(true);
     Routing routing = route_softmax_topk(test::random_tensor({50, 4}, 4, type), {}, 0, 2, false);
     Counting all, limited;
-    run_experts(x, routing, all).sum().backward();
+    all.apply_routing(x, routing).sum().backward();
     EXPECT_EQ(all.computed, 100);
     EXPECT_EQ(all.computed_backward, 100);
     apply_capacity(routing, {}, 0.5);
-    run_experts(x, routing, limited).sum().backward();
+    limited.apply_routing(x, routing).sum().backward();
     EXPECT_EQ(limited.computed, routing.kept.sum().item<int64_t>());
     EXPECT_EQ(limited.computed_backward, limited.computed);
     EXPECT_LT(limited.computed, 100);
@@ -212,14 +213,14 @@ TEST_P(MoeLayerIn, S29_ExpertsWithoutRowsHaveZeroGradientsAndStayAsTheyAre) {
     const torch::NoGradGuard no_grad;
     for (at::Tensor& p : layer->router().parameters()) p.zero_();
   }
-  layer->eval();  // all logits tie: everything goes to experts 0 and 1
+  // In evaluation all logits tie: everything goes to experts 0 and 1.
   torch::optim::Adam adam(layer->experts().parameters(), torch::optim::AdamOptions(0.1));
   std::vector<at::Tensor> before;
   for (const at::Tensor& p : layer->experts().parameters()) before.push_back(p.detach().clone());
   for (int step = 0; step < 2; ++step) {
     adam.zero_grad();
     const at::Tensor x = test::random_tensor({20, kWidth}, 3, GetParam());
-    layer->forward(x, one_image(20), {5, 6}).tokens.square().sum().backward();
+    layer->forward({x, one_image(20), ForwardMode::evaluation(), {5, 6}}).tokens.square().sum().backward();
     for (const at::Tensor& p : layer->experts().parameters()) {
       EXPECT_GT(p.grad().slice(0, 0, 2).abs().max().item<double>(), 0);
       EXPECT_EQ(p.grad().slice(0, 2).abs().max().item<double>(), 0);
@@ -243,10 +244,10 @@ TEST_P(MoeLayerIn, S30_ABatchOfSequencesEqualsItsFlattenedTokens) {
   owner.to(GetParam());
   const at::Tensor x = test::random_tensor({3, 10, kWidth}, 3, GetParam()).requires_grad_(true);
   ModelOutput out;
-  const at::Tensor sequences = block.forward(x, {3, 10, 0, 0, 0}, {{}, {5, 6}}, out);
+  const at::Tensor sequences = block.forward(x, {3, 10, 0, 0, 0}, {{}, ForwardMode::training(), {5, 6}}, out);
   auto& layer = dynamic_cast<MoeLayer&>(*owner.modules(false).front());
   const at::Tensor flat_x = x.detach().view({30, kWidth}).requires_grad_(true);
-  const MoeOutput flat = layer.forward(flat_x, one_image(30), {5, 6});
+  const MoeOutput flat = layer.forward({flat_x, one_image(30), ForwardMode::training(), {5, 6}});
   EXPECT_TRUE(torch::equal(sequences.reshape({30, kWidth}), flat.tokens));
   EXPECT_TRUE(torch::equal(out.routings[0].expert, flat.routing.expert));
 
@@ -259,8 +260,9 @@ TEST_P(MoeLayerIn, S30_ABatchOfSequencesEqualsItsFlattenedTokens) {
     for (const at::Tensor& p : layer.parameters()) all.push_back(p.grad().clone());
     return all;
   };
-  const auto of_sequences = gradients(sequences, out.losses, x), of_flat = gradients(flat.tokens, flat.losses, flat_x);
-  EXPECT_EQ(flat.losses.size(), 2u);
+  const auto of_sequences = gradients(sequences, out.losses, x),
+             of_flat = gradients(flat.tokens, flat.routing.losses, flat_x);
+  EXPECT_EQ(flat.routing.losses.size(), 2u);
   for (size_t i = 0; i < of_flat.size(); ++i) {
     EXPECT_TRUE(torch::equal(of_sequences[i], of_flat[i])) << i;
     EXPECT_GT(of_flat[i].abs().max().item<double>(), 0) << i;
@@ -273,30 +275,30 @@ TEST(MoeLayer, PaddingGivesZeroAndChangesNothingElse) {
   const at::Tensor valid = torch::arange(30) < 20;
   at::Tensor padded = x.clone();
   padded.slice(0, 20).fill_(std::numeric_limits<double>::quiet_NaN());
-  PoolInfo pool;
+  RoutingContext pool;
   pool.valid = valid;
-  const MoeOutput with = layer->forward(padded, one_image(30), {5, 6}, pool),
-                  without = layer->forward(x.slice(0, 0, 20), one_image(20), {5, 6});
+  const MoeOutput with = layer->forward({padded, one_image(30), ForwardMode::training(), {5, 6}, pool}),
+                  without = layer->forward({x.slice(0, 0, 20), one_image(20), ForwardMode::training(), {5, 6}});
   EXPECT_TRUE(test::near(with.tokens.slice(0, 0, 20), without.tokens, 1e-12));
   EXPECT_EQ(with.tokens.slice(0, 20).abs().max().item<double>(), 0);
-  ASSERT_EQ(with.losses.size(), without.losses.size());
+  ASSERT_EQ(with.routing.losses.size(), without.routing.losses.size());
   at::Tensor total = with.tokens.sum();
-  for (size_t i = 0; i < with.losses.size(); ++i) {
-    EXPECT_NEAR(with.losses[i].value.item<double>(), without.losses[i].value.item<double>(), 1e-12);
-    total = total + with.losses[i].value;
+  for (size_t i = 0; i < with.routing.losses.size(); ++i) {
+    EXPECT_NEAR(with.routing.losses[i].value.item<double>(), without.routing.losses[i].value.item<double>(), 1e-12);
+    total = total + with.routing.losses[i].value;
   }
   total.backward();
   for (const auto& p : layer->named_parameters())
     EXPECT_TRUE(torch::isfinite(p.value().grad()).all().item<bool>()) << p.key();
 }
 
-TEST_P(MoeLayerIn, S33_SplittingABatchChangesNoTokensNoise) {
+TEST_P(MoeLayerIn, S33_SplittingABatchChangesNoImagesNoise) {
   auto layer = small_layer(GetParam(), "noisy_topk");
   const at::Tensor x = test::random_tensor({40, kWidth}, 3, GetParam());
-  const MoeOutput whole = layer->forward(x, one_image(40), {5, 6});
-  PoolInfo pool;
-  pool.first_token = 13;
-  const MoeOutput part = layer->forward(x.slice(0, 13), one_image(27), {5, 6}, pool);
+  const MoeOutput whole = layer->forward({x, {40, 1, 0, 0, 0}, ForwardMode::training(), {5, 6}});
+  RoutingContext context;
+  context.image = torch::arange(13, 40, torch::kLong);
+  const MoeOutput part = layer->forward({x.slice(0, 13), {27, 1, 0, 0, 0}, ForwardMode::training(), {5, 6}, context});
   EXPECT_TRUE(torch::equal(part.routing.expert, whole.routing.expert.slice(0, 26)));
   const double tol = GetParam() == torch::kDouble ? 1e-14 : 1e-6;
   EXPECT_TRUE(torch::allclose(part.tokens, whole.tokens.slice(0, 13), tol, tol));
@@ -308,7 +310,8 @@ TEST_P(MoeLayerIn, S46_SurvivesSavingAndLoading) {
   for (const std::string router : {"noisy_topk", "sigmoid_bias", "balanced_batchwise"}) {
     auto layer = small_layer(GetParam(), router), other = small_layer(GetParam(), router);
     const at::Tensor x = test::random_tensor({60, kWidth}, 3, GetParam());
-    after_step(*layer, {layer->forward(x, one_image(60), {5, 6}).routing});  // moves the bias or the thresholds
+    after_step(*layer, {layer->forward({x, one_image(60), ForwardMode::training(), {5, 6}})
+                            .routing});  // moves the bias or the thresholds
     {
       const torch::NoGradGuard no_grad;
       for (at::Tensor& p : other->parameters()) p.add_(1);
@@ -317,9 +320,7 @@ TEST_P(MoeLayerIn, S46_SurvivesSavingAndLoading) {
     LoadOptions strict;
     strict.strict = true;
     load_weights(*other, read_safetensors(file).tensors, strict);
-    layer->eval();
-    other->eval();
-    EXPECT_TRUE(torch::equal(layer->forward(x, one_image(60), {}).tokens, other->forward(x, one_image(60), {}).tokens));
+    EXPECT_TRUE(torch::equal(layer->forward({x, one_image(60)}).tokens, other->forward({x, one_image(60)}).tokens));
     for (const auto& b : layer->named_buffers()) {
       EXPECT_TRUE(torch::equal(b.value(), other->named_buffers()[b.key()])) << b.key();
       EXPECT_NE(b.value().abs().max().item<double>(), 0) << b.key();
@@ -333,14 +334,14 @@ TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
   experts.to(torch::kDouble);
   const at::Tensor x = test::random_tensor({3, kWidth}, 3);
   Routing routing = route_softmax_topk(test::random_tensor({3, kExperts}, 4), {}, 0, 2, false);
-  const at::Tensor before = run_experts(x, routing, experts);
+  const at::Tensor before = experts.apply_routing(x, routing);
   // Drop both assignments of token 1 (numbers 2 and 3).
   const at::Tensor kept = (routing.order != 2).logical_and(routing.order != 3);
   const at::Tensor expert_of_row = routing.expert.index_select(0, routing.order).masked_select(kept);
   routing.order = routing.order.masked_select(kept);
   routing.offsets =
       torch::cat({torch::zeros({1}, torch::kLong), torch::bincount(expert_of_row, {}, kExperts).cumsum(0)});
-  const at::Tensor after = run_experts(x, routing, experts);
+  const at::Tensor after = experts.apply_routing(x, routing);
   EXPECT_TRUE(torch::equal(after[1], torch::zeros({kWidth}, torch::kDouble)));
   EXPECT_TRUE(torch::equal(after[0], before[0]));
   EXPECT_TRUE(torch::equal(after[2], before[2]));
@@ -348,15 +349,15 @@ TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
 
 TEST(MoeLayer, AnEmptyPoolGivesAnEmptyResult) {
   auto layer = small_layer(torch::kFloat);
-  const MoeOutput out = layer->forward(torch::empty({0, kWidth}), one_image(0), {1, 2});
+  const MoeOutput out = layer->forward({torch::empty({0, kWidth}), one_image(0), ForwardMode::training(), {1, 2}});
   EXPECT_EQ(out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));
-  for (const NamedLoss& loss : out.losses) EXPECT_EQ(loss.value.item<double>(), 0);
+  for (const NamedLoss& loss : out.routing.losses) EXPECT_EQ(loss.value.item<double>(), 0);
 }
 
 TEST(MoeLayer, TokensThatDoNotFitAreRefusedInWords) {
   auto layer = small_layer(torch::kFloat);
   const auto message = [&](at::IntArrayRef sizes, const TokenLayout& layout) {
-    return testing::message_of([&] { layer->forward(torch::zeros(sizes), layout, {5, 6}); });
+    return testing::message_of([&] { layer->forward({torch::zeros(sizes), layout, ForwardMode::training(), {5, 6}}); });
   };
   EXPECT_EQ(message({6, 3}, one_image(6)), "the MoE layer moe takes tokens [N, 4], got [6, 3]");
   EXPECT_EQ(message({2, 3, 4}, one_image(6)), "the MoE layer moe takes tokens [N, 4], got [2, 3, 4]");
@@ -368,7 +369,7 @@ TEST_P(MoeLayerIn, S33_SameSeedAndStepGiveTheSameBits) {
   const at::Tensor x = test::random_tensor({500, kWidth}, 3, GetParam());
   const auto run = [&](uint64_t step) {
     layer->zero_grad();
-    layer->forward(x, one_image(500), {5, step}).tokens.square().sum().backward();
+    layer->forward({x, one_image(500), ForwardMode::training(), {5, step}}).tokens.square().sum().backward();
     return parameter(*layer, "experts.w1").grad().clone();
   };
   const at::Tensor first = run(1), again = run(1), other = run(2);
@@ -381,9 +382,8 @@ INSTANTIATE_TEST_SUITE_P(Types, MoeLayerIn, ::testing::ValuesIn(kTypes));
 TEST(MoeLayer, LossesAreComputedInTrainingOnly) {
   auto layer = small_layer(torch::kFloat);
   const at::Tensor x = test::random_tensor({10, kWidth}, 3, torch::kFloat);
-  EXPECT_EQ(layer->forward(x, one_image(10), {5, 6}).losses.size(), 2u);
-  layer->eval();
-  EXPECT_TRUE(layer->forward(x, one_image(10), {5, 6}).losses.empty());
+  EXPECT_EQ(layer->forward({x, one_image(10), ForwardMode::training(), {5, 6}}).routing.losses.size(), 2u);
+  EXPECT_TRUE(layer->forward({x, one_image(10), ForwardMode::evaluation(), {5, 6}}).routing.losses.empty());
 }
 
 }  // namespace sparsight::moe_layer_test

@@ -7,7 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/capacity.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/experts/mlp_experts.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/expert_picks.h"
@@ -48,7 +48,7 @@ rc::Gen<Pool> pools() {
 
 Routing routing_of(const Pool& p) {
   Routing r = route_softmax_topk(test::random_tensor({p.tokens, p.experts}, p.seed), {}, 0, p.choices(), false);
-  r.group_tokens = p.group;
+  set_consecutive_groups(r, p.group);
   r.gate = (r.gate * static_cast<double>(p.distinct)).ceil() / static_cast<double>(p.distinct);
   if (p.skipped > 0)
     select_assignments(r, torch::nonzero(test::random_tensor(r.token.sizes(), p.seed + 1) > -0.5).squeeze(1));

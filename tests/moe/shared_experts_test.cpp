@@ -25,8 +25,8 @@ std::shared_ptr<MoeLayer> small_layer(int64_t shared, int64_t shared_hidden = 0,
   return layer;
 }
 
-at::Tensor run(MoeLayer& layer, const at::Tensor& x, const PoolInfo& pool = {}) {
-  return layer.forward(x, {1, x.size(0), 0, 0, 0}, {5, 6}, pool).tokens;
+at::Tensor run(MoeLayer& layer, const at::Tensor& x, const RoutingContext& pool = {}) {
+  return layer.forward({x, {1, x.size(0), 0, 0, 0}, ForwardMode::training(), {5, 6}, pool}).tokens;
 }
 
 at::Tensor parameter(MoeLayer& layer, const std::string& name) { return *layer.named_parameters().find(name); }
@@ -72,7 +72,7 @@ TEST(OutputSigmoid, IsTheSigmoidOfTheLayerAndIsOffByDefault) {
 
 TEST(OutputSigmoid, PaddingStaysZero) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3);
-  PoolInfo pool;
+  RoutingContext pool;
   pool.valid = torch::tensor({true, true, false, true, false, true});
   const at::Tensor out = run(*small_layer(1, 0, true), x, pool);
   EXPECT_EQ(out[2].abs().max().item<double>(), 0);

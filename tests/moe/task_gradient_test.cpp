@@ -33,8 +33,8 @@ std::shared_ptr<MoeLayer> layer_of(const Json& router, at::ScalarType type) {
 at::Tensor task_loss(MoeLayer& layer, at::ScalarType type) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, type),
                    target = test::random_tensor({kTokens, kWidth}, 4, type);
-  const MoeOutput out = layer.forward(x, {1, kTokens, 0, 0, 0}, {5, 6});
-  EXPECT_TRUE(out.losses.empty());
+  const MoeOutput out = layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {5, 6}});
+  EXPECT_TRUE(out.routing.losses.empty());
   return (out.tokens - target).square().sum();
 }
 

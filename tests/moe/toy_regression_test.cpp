@@ -48,9 +48,10 @@ TEST_P(ToyRegression, S44_TheLossesBalanceIt) {
       const at::Tensor x =
           (centres.index_select(0, cluster) + 0.5 * test::random_tensor({kBatch, kSide}, seed, torch::kFloat)).to(type);
       const at::Tensor target = torch::bmm(x.unsqueeze(1), maps.index_select(0, cluster).to(type)).squeeze(1);
-      const MoeOutput out = layer.forward(x, {1, kBatch, 0, 0, 0}, {3, static_cast<uint64_t>(step)});
+      const MoeOutput out =
+          layer.forward({x, {1, kBatch, 0, 0, 0}, ForwardMode::training(), {3, static_cast<uint64_t>(step)}});
       at::Tensor loss = (out.tokens - target).square().mean();
-      for (const NamedLoss& aux : out.losses) loss = loss + aux.weight * aux.value;
+      for (const NamedLoss& aux : out.routing.losses) loss = loss + aux.weight * aux.value;
       adam.zero_grad();
       loss.backward();
       adam.step();

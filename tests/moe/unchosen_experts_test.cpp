@@ -59,12 +59,12 @@ using Named = std::vector<std::pair<std::string, at::Tensor>>;
 // must be 0.
 Named all_of(MoeLayer& layer, at::ScalarType type) {
   const at::Tensor x = tokens(type).requires_grad_(true);
-  MoeOutput out = layer.forward(x, kLayout, {5, 6});
+  MoeOutput out = layer.forward({x, kLayout, ForwardMode::training(), {5, 6}});
   EXPECT_EQ(out.routing.chosen_count.index_select(0, unchosen()).sum().item<int64_t>(), 0);
   EXPECT_GT(out.routing.chosen_count.index_select(0, chosen()).min().item<int64_t>(), 0);
   out.routing.gate.retain_grad();
   at::Tensor total = (out.tokens * test::random_tensor({kTokens, kWidth}, 4, type)).sum();
-  for (const NamedLoss& loss : out.losses) total = total + loss.weight * loss.value;
+  for (const NamedLoss& loss : out.routing.losses) total = total + loss.weight * loss.value;
   total.backward();
   Named all{{"output", out.tokens.detach()}, {"tokens", x.grad()}, {"gates", out.routing.gate.grad()}};
   for (const auto& p : layer.router().named_parameters()) all.emplace_back(p.key(), p.value().grad());
@@ -73,9 +73,8 @@ Named all_of(MoeLayer& layer, at::ScalarType type) {
     EXPECT_TRUE((grad.index_select(0, unchosen()) == 0).all().item<bool>()) << p.key();
     all.emplace_back(p.key(), grad.index_select(0, chosen()));
   }
-  layer.eval();
   const torch::NoGradGuard no_grad;
-  all.emplace_back("evaluation", layer.forward(x, kLayout, {}).tokens);
+  all.emplace_back("evaluation", layer.forward({x, kLayout}).tokens);
   return all;
 }
 
@@ -156,16 +155,15 @@ TEST_P(UnchosenExperts, S29_AStepOfAnyOptimiserIsThatOfAZeroGradient) {
     for (const auto& p : layer->experts().named_parameters())
       parameters.push_back({"experts." + p.key(), p.value(), true});
     const auto optimizer = optimizers().make(name, {{"weight_decay", kDecay}}, "optimizer", parameters);
-    const auto gradients = [&] {  // returns how often experts 2 to 4 were chosen
+    const auto gradients = [&](const ForwardMode& mode) {  // returns how often experts 2 to 4 were chosen
       optimizer->zero_grad();
-      const MoeOutput out = layer->forward(tokens(GetParam()), kLayout, {5, 6});
+      const MoeOutput out = layer->forward({tokens(GetParam()), kLayout, mode, {5, 6}});
       out.tokens.square().mean().backward();
       return out.routing.chosen_count.slice(0, 2);
     };
-    ASSERT_GT(gradients().min().item<int64_t>(), 0);
+    ASSERT_GT(gradients(ForwardMode::training()).min().item<int64_t>(), 0);
     optimizer->step(kRate);
-    layer->eval();
-    ASSERT_EQ(gradients().sum().item<int64_t>(), 0);
+    ASSERT_EQ(gradients(ForwardMode::evaluation()).sum().item<int64_t>(), 0);
     std::vector<State> before;
     std::vector<at::Tensor> busy;
     for (const OptimizedParameter& p : parameters) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/near.h"
@@ -21,7 +21,7 @@ void expect_t4(const test::NoisyExample& e, const Routing& routing) {
   const double tol = test::example_tolerance(e.x.scalar_type());
   test::Scaling experts;
   routing.gate.retain_grad();
-  const at::Tensor y = run_experts(e.x, routing, experts), loss = t4_loss(y);
+  const at::Tensor y = experts.apply_routing(e.x, routing), loss = t4_loss(y);
   loss.backward();
   EXPECT_NEAR(loss.item<double>(), 11.761506, tol);
   EXPECT_TRUE(test::near(
@@ -65,7 +65,7 @@ TEST(WorkedLayer, S6_ReproducesTheDenseGateGradientsOfT4) {
     const Routing all = e.route(4);
     all.gate.retain_grad();
     test::Scaling experts;
-    t4_loss(run_experts(e.x, all, experts)).backward();
+    t4_loss(experts.apply_routing(e.x, all)).backward();
     const at::Tensor dense = torch::zeros({3, 4}, type).index_put({all.token, all.expert}, all.gate.grad());
     EXPECT_TRUE(
         test::near(dense, test::table({{-.25, -.5, -.75, -1}, {4.5, 9, 13.5, 18}, {-.25, -.5, -.75, -1}}), 1e-6));

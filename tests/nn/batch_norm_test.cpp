@@ -12,13 +12,12 @@ TEST(BatchNorm, P29_TrainsOnTheBatchAndKeepsRunningAverages) {
   BatchNorm norm(BatchNormOptions{1});
   initialize(*norm, 1);
   const at::Tensor x = torch::tensor({1., 2., 3., 6.}, torch::kFloat).view({2, 1, 1, 2});
-  const at::Tensor y = norm->forward(x), expected = (x - 3) / std::sqrt(3.5 + 1e-3);
+  const at::Tensor y = norm->forward(x, true), expected = (x - 3) / std::sqrt(3.5 + 1e-3);
   EXPECT_TRUE(torch::allclose(y, expected, 1e-6, 1e-6));
   EXPECT_NEAR(norm->tensors.running_mean.item<double>(), 0.01 * 3, 1e-7);
   EXPECT_NEAR(norm->tensors.running_var.item<double>(), 0.99 + 0.01 * 14 / 3, 1e-6);
-  norm->eval();
   const double mean = 0.03, variance = 0.99 + 0.01 * 14 / 3;
-  EXPECT_TRUE(torch::allclose(norm->forward(x), (x - mean) / std::sqrt(variance + 1e-3), 1e-5, 1e-5));
+  EXPECT_TRUE(torch::allclose(norm->forward(x, false), (x - mean) / std::sqrt(variance + 1e-3), 1e-5, 1e-5));
   EXPECT_NEAR(norm->tensors.running_mean.item<double>(), 0.03, 1e-7);  // evaluation changes nothing
 }
 
@@ -27,11 +26,11 @@ TEST(BatchNorm, GradientsFollowDifferences) {
     BatchNorm norm(BatchNormOptions{3});
     initialize(*norm, 1);
     norm->to(torch::kDouble);
-    norm->train(training);
     const at::Tensor x = test::random_tensor({2, 3, 2, 2}, 1), pull = test::random_tensor({2, 3, 2, 2}, 2);
     std::vector<at::Tensor> inputs = norm->parameters();
     inputs.push_back(x);
-    EXPECT_LT(test::gradient_error([&] { return (norm->forward(x) * pull).sum(); }, inputs), 1e-7) << training;
+    EXPECT_LT(test::gradient_error([&] { return (norm->forward(x, training) * pull).sum(); }, inputs), 1e-7)
+        << training;
   }
 }
 
@@ -39,7 +38,7 @@ TEST(BatchNorm, ComputesReducedTypesInFp32) {
   BatchNorm norm(BatchNormOptions{4});
   initialize(*norm, 1);
   const at::Tensor x = test::random_tensor({8, 4, 3, 3}, 1, torch::kFloat).to(torch::kBFloat16);
-  const at::Tensor exact = norm->forward(x.to(torch::kFloat)), y = norm->forward(x);
+  const at::Tensor exact = norm->forward(x.to(torch::kFloat), true), y = norm->forward(x, true);
   EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
   EXPECT_TRUE(torch::equal(y, exact.to(torch::kBFloat16)));
 }

@@ -26,13 +26,17 @@ TEST(DropPath, DropsWholeImages) {
   EXPECT_NEAR((sums == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
 }
 
-// S33: images 3 to 6 by themselves draw what they draw among seven.
+// S33: images 3 to 6 by themselves draw what they draw among seven, and so do 5, 0 and 2.
 TEST(Dropout, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
   const at::Tensor x = torch::ones({7, 3, 5});
   const RandomStream stream(1, "a");
-  EXPECT_TRUE(torch::equal(dropout(x.slice(0, 3), 0.5, stream, 3), dropout(x, 0.5, stream).slice(0, 3)));
-  EXPECT_TRUE(torch::equal(drop_path(x.slice(0, 3), 0.5, stream, 3), drop_path(x, 0.5, stream).slice(0, 3)));
-  EXPECT_EQ(dropout(x.slice(0, 7), 0.5, stream, 7).size(0), 0);
+  const at::Tensor whole = dropout(x, 0.5, stream), whole_path = drop_path(x, 0.5, stream);
+  for (const std::vector<int64_t>& numbers : std::vector<std::vector<int64_t>>{{3, 4, 5, 6}, {5, 0, 2}}) {
+    const at::Tensor image = torch::tensor(numbers, torch::kLong), some = x.index_select(0, image);
+    EXPECT_TRUE(torch::equal(dropout(some, 0.5, stream, image), whole.index_select(0, image)));
+    EXPECT_TRUE(torch::equal(drop_path(some, 0.5, stream, image), whole_path.index_select(0, image)));
+  }
+  EXPECT_EQ(dropout(x.slice(0, 7), 0.5, stream).size(0), 0);
 }
 
 }  // namespace sparsight::dropout_test

@@ -50,9 +50,9 @@ std::shared_ptr<Router> make_router(const std::string& name, const Json& setting
   return router;
 }
 
-Routing route(Router& router) {
+Routing route(Router& router, const ForwardMode& mode) {
   const at::Tensor tokens = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat);
-  return router.route({tokens, {kImages, kPerImage, 1, 3, 3}, "moe", {1, 2}});
+  return router.route({tokens, {kImages, kPerImage, 1, 3, 3}, "moe", mode, {1, 2}});
 }
 
 bool has(const std::string& router, const std::string& setting) {
@@ -75,11 +75,10 @@ class EvalChoices : public ::testing::TestWithParam<EvalChoicesCase> {};
 TEST_P(EvalChoices, TakeThePlaceOfThoseOfTrainingInEvaluationAlone) {
   auto router = make_router(GetParam().router, GetParam().settings),
        plain = make_router(GetParam().router, Json::object());
-  const Routing training = route(*router), before = route(*plain);
+  const Routing training = route(*router, ForwardMode::training()), before = route(*plain, ForwardMode::training());
   EXPECT_TRUE(torch::equal(training.token, before.token) && torch::equal(training.expert, before.expert));
   EXPECT_TRUE(torch::equal(training.gate, before.gate));
-  router->eval();
-  const Routing r = route(*router);
+  const Routing r = route(*router, ForwardMode::evaluation());
   EXPECT_EQ(r.token.size(0), GetParam().assignments);
   EXPECT_EQ(r.chosen_count.sum().item<int64_t>(), GetParam().assignments);
   EXPECT_EQ(std::get<0>(at::_unique(r.token * kExperts + r.expert)).size(0), GetParam().assignments);
@@ -92,8 +91,7 @@ TEST_P(EvalChoices, MoreThanThereAreIsAnErrorOfOneLine) {
   for (const auto& [key, value] : GetParam().settings.items()) {
     try {
       auto router = make_router(GetParam().router, {{key, 50}});
-      router->eval();
-      route(*router);
+      route(*router, ForwardMode::evaluation());
       FAIL() << key << " = 50 was accepted";
     } catch (const UsageError& error) {
       const std::string text = error.what();

@@ -28,8 +28,8 @@ std::shared_ptr<Router> make_router(const std::string& name, const Json& setting
   return router;
 }
 
-Routing route(Router& router, uint64_t step) {
-  return router.route({test::random_tensor({40, kWidth}, 3, torch::kFloat), {4, 10, 1, 3, 3}, "moe", {1, step}});
+Routing route(Router& router, uint64_t step, const ForwardMode& mode = ForwardMode::training()) {
+  return router.route({test::random_tensor({40, kWidth}, 3, torch::kFloat), {4, 10, 1, 3, 3}, "moe", mode, {1, step}});
 }
 
 bool same(const Routing& a, const Routing& b) {
@@ -53,12 +53,11 @@ TEST_P(EvalNoise, IsOffUntilAskedForAndThenThatOfTraining) {
   const Routing second = route(*quiet, 2), third = route(*quiet, 3);
   EXPECT_FALSE(same(second, third));
   EXPECT_TRUE(same(route(*noisy, 2), second));
-  quiet->eval();
-  noisy->eval();
-  EXPECT_TRUE(same(route(*quiet, 2), route(*quiet, 3)));
-  EXPECT_FALSE(route(*quiet, 2).noise_scale.defined());
-  EXPECT_TRUE(same(route(*noisy, 2), second));
-  EXPECT_TRUE(same(route(*noisy, 3), third));
+  constexpr ForwardMode kEvaluation = ForwardMode::evaluation();
+  EXPECT_TRUE(same(route(*quiet, 2, kEvaluation), route(*quiet, 3, kEvaluation)));
+  EXPECT_FALSE(route(*quiet, 2, kEvaluation).noise_scale.defined());
+  EXPECT_TRUE(same(route(*noisy, 2, kEvaluation), second));
+  EXPECT_TRUE(same(route(*noisy, 3, kEvaluation), third));
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EvalNoise, ::testing::ValuesIn(kCases),
@@ -68,8 +67,7 @@ TEST(EvalNoiseOfTheRegistry, IsNotDrawnWhereNoiseIsOff) {
   for (const char* name : {"noisy_topk", "hierarchical"}) {
     auto router = make_router(name, {{"noise", false}, {"eval_noise", true}});
     EXPECT_TRUE(same(route(*router, 2), route(*router, 3))) << name;
-    router->eval();
-    EXPECT_TRUE(same(route(*router, 2), route(*router, 3))) << name;
+    EXPECT_TRUE(same(route(*router, 2, {}), route(*router, 3, {}))) << name;
   }
 }
 
@@ -77,11 +75,10 @@ TEST(EvalNoiseOfTheRegistry, IsNotDrawnWhereNoiseIsOff) {
 TEST(EvalNoiseOfTheRegistry, EveryRouterThatDrawsNoiseWhileTrainingHasIt) {
   for (const std::string& name : routers().names()) {
     auto router = make_router(name, Json::object());
-    if (name == "random" || dynamic_cast<SoftRouter*>(router.get())) continue;
+    if (name == "random" || router->mixes_tokens()) continue;
     const bool draws = !same(route(*router, 2), route(*router, 3));
     EXPECT_TRUE(!draws || has_eval_noise(name)) << name;
-    router->eval();
-    EXPECT_TRUE(same(route(*router, 2), route(*router, 3))) << name;
+    EXPECT_TRUE(same(route(*router, 2, {}), route(*router, 3, {}))) << name;
   }
   for (const EvalNoiseCase& c : kCases) EXPECT_TRUE(has_eval_noise(c.router)) << c.router;
 }

@@ -99,7 +99,7 @@ TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameAnswer) {
       auto l = layer(type);
       for (at::Tensor& p : l->experts().parameters()) p.set_data(weights_in(p.detach()));
       const at::Tensor rows = rows_in(tokens(type)).requires_grad_(true);
-      const at::Tensor out = l->experts().apply_rows(rows, rows_in(offsets));
+      const at::Tensor out = l->experts().forward(rows, rows_in(offsets));
       out.backward(rows_in(pull));
       std::vector<at::Tensor> all{out.detach(), rows.grad()};
       for (const auto& p : l->experts().named_parameters()) {
@@ -185,7 +185,7 @@ TEST_P(ExpertsAtTheirLimits, NanStaysWithItsTokenAlsoInTheTokensGradient) {
 TEST_P(ExpertsAtTheirLimits, AllTokensToOneExpert) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     auto l = layer({.router = "hash"}, type);
-    PoolInfo pool;
+    RoutingContext pool;
     pool.token_id = torch::zeros({kTokens}, torch::kLong);
     const Pass pass = run_layer(*l, tokens(type), kImages, pool);
     expect_finite(pass, GetParam().name);

@@ -33,9 +33,6 @@ inline std::shared_ptr<MoeLayer> make_layer(const LayerForm& form, uint64_t seed
                                       {"router", router}});
   auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", form.width, form.hidden});
   initialize(*layer, seed);
-  // A batch norm looks at all rows of its expert while training; in evaluation, where each row is by itself, its
-  // experts are held to what all others are.
-  if (form.kind == "norm_conv") layer->experts().eval();
   const torch::NoGradGuard no_grad;
   for (auto& p : layer->named_parameters())  // some start at 0
     p.value().add_(random_tensor(p.value().sizes(), 77 + seed, torch::kFloat) * 0.2);
@@ -49,17 +46,25 @@ struct Pass {
   std::vector<std::pair<std::string, at::Tensor>> all;
 };
 
-// pool.target and the pull on the output are made here.
-inline Pass run_layer(MoeLayer& layer, const at::Tensor& tokens, int64_t images, PoolInfo pool = {}) {
+// A batch norm by batch statistics looks at all rows of its expert; with running averages, where each row is by itself,
+// its experts are held to what all others are.
+constexpr ForwardMode frozen_norms(ForwardMode mode) {
+  mode.batch_statistics = false;
+  return mode;
+}
+
+// context.target and the pull on the output are made here.
+inline Pass run_layer(MoeLayer& layer, const at::Tensor& tokens, int64_t images, RoutingContext pool = {},
+                      const ForwardMode& mode = ForwardMode::training()) {
   const int64_t per_image = images == 0 ? 10 : tokens.size(0) / images;
   const at::Tensor x = tokens.detach().requires_grad_(true);
   if (pool.target.defined()) pool.target = pool.target.to(torch::kFloat);
   layer.zero_grad();
   Pass pass;
-  pass.out = layer.forward(x, {images, per_image, 1, 3, 3}, {1, 2}, pool);
+  pass.out = layer.forward({x, {images, per_image, 1, 3, 3}, frozen_norms(mode), {1, 2}, pool});
   at::Tensor total = (pass.out.tokens * random_tensor(pass.out.tokens.sizes(), 4, tokens.scalar_type())).sum();
   pass.all.emplace_back("output", pass.out.tokens.detach());
-  for (const NamedLoss& loss : pass.out.losses) {
+  for (const NamedLoss& loss : pass.out.routing.losses) {
     total = total + loss.weight * loss.value;
     pass.all.emplace_back("loss " + loss.name, loss.value.detach());
   }

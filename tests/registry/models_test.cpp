@@ -48,7 +48,7 @@ class EveryModel : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(EveryModel, GivesEveryParameterAFiniteGradient) {
   auto model = make(GetParam(), 1);
-  const ModelOutput out = model->forward(images(8), {1, 0});
+  const ModelOutput out = model->forward({images(8), ForwardMode::training(), {1, 0}});
   ASSERT_EQ(out.logits.sizes(), (std::vector<int64_t>{8, kClasses}));
   EXPECT_EQ(out.losses.size(), GetParam().with_moe ? 2u : 0u);
   at::Tensor loss = at::cross_entropy_loss(out.logits, torch::arange(8, torch::kLong) % kClasses);
@@ -63,7 +63,7 @@ TEST_P(EveryModel, GivesEveryParameterAFiniteGradient) {
 
 TEST_P(EveryModel, DescribesItsRoutings) {
   auto model = make(GetParam(), 1);
-  const ModelOutput out = model->forward(images(3), {1, 0});
+  const ModelOutput out = model->forward({images(3), ForwardMode::training(), {1, 0}});
   ASSERT_EQ(out.routings.size(), GetParam().with_moe ? 1u : 0u);
   for (const Routing& r : out.routings) {
     EXPECT_NE(model->named_modules().find(r.layer), nullptr) << r.layer;
@@ -77,52 +77,45 @@ TEST_P(EveryModel, DescribesItsRoutings) {
 
 TEST_P(EveryModel, AnswersTheSameAfterItsParametersAreCopiedByName) {
   auto model = make(GetParam(), 1), other = make(GetParam(), 2);
-  model->eval();
-  other->eval();
-  const at::Tensor x = images(4), expected = model->forward(x, {}).logits;
-  EXPECT_FALSE(torch::equal(other->forward(x, {}).logits, expected));
+  const at::Tensor x = images(4), expected = model->forward({x}).logits;
+  EXPECT_FALSE(torch::equal(other->forward({x}).logits, expected));
   {
     const torch::NoGradGuard no_grad;
     for (const auto& p : model->named_parameters()) other->named_parameters()[p.key()].copy_(p.value());
     for (const auto& b : model->named_buffers()) other->named_buffers()[b.key()].copy_(b.value());
   }
-  EXPECT_TRUE(torch::equal(other->forward(x, {}).logits, expected));
+  EXPECT_TRUE(torch::equal(other->forward({x}).logits, expected));
 }
 
 TEST_P(EveryModel, EvaluatesAnImageAloneAsInABatch) {
   auto model = make(GetParam(), 1);
-  model->eval();
-  const at::Tensor x = images(6), together = model->forward(x, {}).logits;
-  EXPECT_TRUE(torch::allclose(model->forward(x.slice(0, 2, 3), {}).logits[0], together[2], 1e-4, 1e-5));
+  const at::Tensor x = images(6), together = model->forward({x}).logits;
+  EXPECT_TRUE(torch::allclose(model->forward({x.slice(0, 2, 3)}).logits[0], together[2], 1e-4, 1e-5));
 }
 
 TEST_P(EveryModel, TrainsWithTheSameBitsFromTheSameSeedAndStep) {
   const auto gradient = [&] {
     auto model = make(GetParam(), 1);
-    model->forward(images(8), {1, 3}).logits.square().sum().backward();
+    model->forward({images(8), ForwardMode::training(), {1, 3}}).logits.square().sum().backward();
     return model->parameters()[0].grad();
   };
   EXPECT_TRUE(torch::equal(gradient(), gradient()));
 }
 
-// Batch norms look at all images of a part; with what they use in evaluation they do not.
-void hold_batch_norms(const ImageModel& model) {
-  for (const auto& module : model.modules(/*include_self=*/false))
-    if (dynamic_cast<const BatchNormImpl*>(module.get())) module->eval();
-}
-
 // Images numbered through the whole batch draw the same noise, dropout and drop path in 1, 2 or 4 parts.
 TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
   auto model = make(GetParam(), 1, {{"dropout", 0.2}, {"drop_path", 0.5}});
-  hold_batch_norms(*model);
+  ForwardMode mode = ForwardMode::training();
+  mode.batch_statistics = false;  // by which a batch norm looks at all images of a part
   const at::Tensor x = images(8);
-  const ModelOutput whole = model->forward(x, {1, 3});
+  const ModelOutput whole = model->forward({x, mode, {1, 3}});
   const auto noise = [](const ModelOutput& out) { return out.routings[0].noisy_logits - out.routings[0].clean_logits; };
   for (const int64_t parts : {2, 4}) {
     std::vector<at::Tensor> logits, noises, experts;
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t size = 8 / parts, first = part * size;
-      const ModelOutput out = model->forward(x.slice(0, first, first + size), {1, 3}, {.first_image = first});
+      const ModelOutput out = model->forward(
+          {x.slice(0, first, first + size), mode, {1, 3}, {.image = torch::arange(first, first + size, torch::kLong)}});
       logits.push_back(out.logits);
       if (!GetParam().with_moe) continue;
       noises.push_back(noise(out));
@@ -134,14 +127,14 @@ TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
     EXPECT_TRUE(torch::equal(at::cat(experts), whole.routings[0].expert)) << parts;
   }
   // Parts that are all called the first draw something else.
-  const at::Tensor unnumbered = model->forward(x.slice(0, 4), {1, 3}).logits;
+  const at::Tensor unnumbered = model->forward({x.slice(0, 4), mode, {1, 3}}).logits;
   const bool draws = GetParam().with_moe || GetParam().name == "vit";
   EXPECT_EQ(torch::allclose(unnumbered, whole.logits.slice(0, 4), 1e-4, 1e-5), !draws);
 }
 
 TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
-  EXPECT_THROW(make(GetParam(), 1)->forward(torch::zeros({2, 1, 16, 16}), {}), Error);
-  EXPECT_THROW(make(GetParam(), 1)->forward(torch::zeros({3, 16, 16}), {}), Error);
+  EXPECT_THROW(make(GetParam(), 1)->forward({torch::zeros({2, 1, 16, 16})}), Error);
+  EXPECT_THROW(make(GetParam(), 1)->forward({torch::zeros({3, 16, 16})}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, ::testing::ValuesIn(all_cases()),

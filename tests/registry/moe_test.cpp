@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/nn/init.h"
@@ -27,7 +27,9 @@ std::shared_ptr<Experts> make_experts(const std::string& name, uint64_t seed) {
   return experts;
 }
 
-RouterInput input_of(const at::Tensor& tokens) { return {tokens, {kImages, kPerImage, 1, 3, 3}, "moe", {1, 2}}; }
+RouterInput input_of(const at::Tensor& tokens) {
+  return {tokens, {kImages, kPerImage, 1, 3, 3}, "moe", ForwardMode::training(), {1, 2}};
+}
 
 at::Tensor tokens() { return test::random_tensor({kTokens, kWidth}, 3, torch::kFloat); }
 
@@ -35,7 +37,7 @@ at::Tensor tokens() { return test::random_tensor({kTokens, kWidth}, 3, torch::kF
 std::vector<std::string> router_names(bool soft) {
   std::vector<std::string> names;
   for (const std::string& name : routers().names())
-    if ((dynamic_cast<SoftRouter*>(make_router(name, 1).get()) != nullptr) == soft) names.push_back(name);
+    if ((make_router(name, 1)->mixes_tokens()) == soft) names.push_back(name);
   return names;
 }
 
@@ -110,21 +112,19 @@ TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   const at::Tensor x = tokens().requires_grad_(true);
-  PoolInfo guided;  // what super-class guidance goes by
+  RoutingContext guided;  // what super-class guidance goes by
   guided.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
-  const MoeOutput out = layer->forward(x, layout, {1, 2}, guided);
-  EXPECT_EQ(out.losses.size(), layer->router().paper_losses().size());
+  const MoeOutput out = layer->forward({x, layout, ForwardMode::training(), {1, 2}, guided});
+  EXPECT_EQ(out.routing.losses.size(), layer->router().paper_losses().size());
   at::Tensor total = out.tokens.square().sum();
-  for (const NamedLoss& loss : out.losses) total = total + loss.weight * loss.value;
+  for (const NamedLoss& loss : out.routing.losses) total = total + loss.weight * loss.value;
   total.backward();
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
   EXPECT_GT(out.tokens.abs().max().item<double>(), 0);
   after_step(*layer, {detached(out.routing)});
 
   copy_parameters(*layer, *other);
-  layer->eval();
-  other->eval();
-  EXPECT_TRUE(torch::equal(layer->forward(x, layout, {}).tokens, other->forward(x, layout, {}).tokens));
+  EXPECT_TRUE(torch::equal(layer->forward({x, layout}).tokens, other->forward({x, layout}).tokens));
 }
 
 TEST_P(EveryRouter, NamesLossesThatExist) {
@@ -141,10 +141,10 @@ TEST_P(EveryRouter, GivesPaddingNoExpert) {
   const at::Tensor valid = torch::arange(kTokens, torch::kLong).remainder(kPerImage) < 7;
   x.masked_fill_(valid.logical_not().unsqueeze(1), std::numeric_limits<float>::quiet_NaN());
   RouterInput input = input_of(x);
-  input.pool.valid = valid;
+  input.context.valid = valid;
   const at::Tensor padding = torch::nonzero(valid.logical_not()).squeeze(1);
   for (const bool training : {true, false}) {
-    router->train(training);
+    input.mode = training ? ForwardMode::training() : ForwardMode::evaluation();
     const Routing r = router->route(input);
     EXPECT_TRUE(valid.index_select(0, r.token).all().item<bool>());
     EXPECT_TRUE(torch::isfinite(r.gate).all().item<bool>());
@@ -160,9 +160,9 @@ TEST_P(EveryRouter, GivesPaddingNoExpert) {
 TEST_P(EveryRouter, DecidesTheSameAfterItsParametersAreCopiedByName) {
   auto router = make_router(GetParam(), 1), other = make_router(GetParam(), 2);
   copy_parameters(*router, *other);
-  router->eval();
-  other->eval();
-  const Routing a = router->route(input_of(tokens())), b = other->route(input_of(tokens()));
+  RouterInput input = input_of(tokens());
+  input.mode = ForwardMode::evaluation();
+  const Routing a = router->route(input), b = other->route(input);
   EXPECT_TRUE(torch::equal(a.expert, b.expert));
   EXPECT_TRUE(torch::equal(a.gate, b.gate));
 }
@@ -174,12 +174,12 @@ class EverySoftRouter : public ::testing::TestWithParam<std::string> {};
 TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
-  PoolInfo padded;
+  RoutingContext padded;
   padded.valid = torch::arange(kTokens, torch::kLong).remainder(kPerImage) < 7;
   const at::Tensor padding = padded.valid.logical_not().unsqueeze(1);
   const at::Tensor x = tokens().masked_fill(padding, std::numeric_limits<float>::quiet_NaN()).requires_grad_(true);
-  const MoeOutput out = layer->forward(x, layout, {1, 2}, padded);
-  ASSERT_TRUE(out.soft.has_value());
+  const MoeOutput out = layer->forward({x, layout, ForwardMode::training(), {1, 2}, padded});
+  ASSERT_NE(out.routing.soft, nullptr);
   EXPECT_EQ(out.tokens.sizes(), x.sizes());
   EXPECT_TRUE(torch::isfinite(out.tokens).all().item<bool>());
   EXPECT_EQ(out.tokens.masked_select(padding).abs().max().item<double>(), 0);
@@ -190,10 +190,8 @@ TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASav
     EXPECT_GT(p.value().grad().abs().max().item<double>(), 0) << p.key();
   }
   copy_parameters(*layer, *other);
-  layer->eval();
-  other->eval();
   const at::Tensor clean = tokens();
-  EXPECT_TRUE(torch::equal(layer->forward(clean, layout, {}).tokens, other->forward(clean, layout, {}).tokens));
+  EXPECT_TRUE(torch::equal(layer->forward({clean, layout}).tokens, other->forward({clean, layout}).tokens));
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EverySoftRouter, ::testing::ValuesIn(router_names(true)), test_name);

@@ -37,8 +37,8 @@ void expect_consistent(const Routing& r, int64_t experts) {
 const std::set<std::string> kBatchRouters{"balanced_batchwise", "balanced_hierarchical", "base", "expert_choice",
                                           "sinkhorn"};
 
-PoolInfo guided() {
-  PoolInfo pool;
+RoutingContext guided() {
+  RoutingContext pool;
   pool.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
   return pool;
 }
@@ -62,13 +62,13 @@ TEST_P(RouterAtItsLimits, NoTokensGiveAnEmptyOutputAndZeroLosses) {
   auto l = layer();
   for (const bool training : {true, false})
     for (const int64_t images : {0, 1, 3}) {
-      l->train(training);
-      const Pass pass = run_layer(*l, torch::empty({0, kWidth}), images);
+      const ForwardMode mode = training ? ForwardMode::training() : ForwardMode::evaluation();
+      const Pass pass = run_layer(*l, torch::empty({0, kWidth}), images, {}, mode);
       EXPECT_EQ(pass.out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));
-      for (const NamedLoss& loss : pass.out.losses) EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
+      for (const NamedLoss& loss : pass.out.routing.losses) EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;
       for (const auto& [name, value] : pass.all)
         EXPECT_TRUE(value.numel() == 0 || value.abs().max().item<double>() == 0) << name << ", images: " << images;
-      if (pass.out.soft) continue;
+      if (pass.out.routing.soft) continue;
       expect_consistent(pass.out.routing, kExperts);
       after_step(*l, {detached(pass.out.routing)});
     }
@@ -84,11 +84,11 @@ TEST_P(RouterAtItsLimits, OneExpertTakesEverythingOrIsRefused) {
     return;
   }
   auto l = make_layer(form);
-  PoolInfo pool;
+  RoutingContext pool;
   pool.target = torch::ones({kImages, 1});
   const Pass pass = run_layer(*l, tokens(), kImages, pool);
   expect_finite(pass, GetParam());
-  if (!pass.out.soft) {
+  if (!pass.out.routing.soft) {
     expect_consistent(pass.out.routing, 1);
     // Each token once; patch_choice takes its number of patches.
     const int64_t taken = GetParam() == "patch_choice" ? kImages * 6 : kTokens;
@@ -119,9 +119,8 @@ TEST_P(RouterAtItsLimits, TokensThatAreAllTheSame) {
   auto l = layer();
   const Pass pass = run_layer(*l, tokens().narrow(0, 0, 1).expand({kTokens, kWidth}), kImages, guided());
   expect_finite(pass, GetParam());
-  if (!pass.out.soft) expect_consistent(pass.out.routing, kExperts);
-  l->eval();
-  const Pass quiet = run_layer(*l, torch::zeros({kTokens, kWidth}), kImages);
+  if (!pass.out.routing.soft) expect_consistent(pass.out.routing, kExperts);
+  const Pass quiet = run_layer(*l, torch::zeros({kTokens, kWidth}), kImages, {}, ForwardMode::evaluation());
   expect_finite(quiet, GetParam());
 }
 
@@ -129,15 +128,15 @@ TEST_P(RouterAtItsLimits, NanAndInfinityStayInTheirImageOrLeaveOthersFinite) {
   for (const bool training : {true, false})
     for (const double poison : {kNan, kInf, -kInf}) {
       auto l = layer();
-      l->train(training);
+      const ForwardMode mode = training ? ForwardMode::training() : ForwardMode::evaluation();
       at::Tensor x = tokens();
-      const Pass clean = run_layer(*l, x, kImages, guided());
+      const Pass clean = run_layer(*l, x, kImages, guided(), mode);
       x = x.clone();
       x[13][2] = poison;  // of image 1
       x[17].fill_(poison);
-      const Pass pass = run_layer(*l, x, kImages, guided());
+      const Pass pass = run_layer(*l, x, kImages, guided(), mode);
       const std::string what = cat(GetParam(), training ? " training " : " evaluating ", poison);
-      if (!pass.out.soft) expect_consistent(pass.out.routing, kExperts);
+      if (!pass.out.routing.soft) expect_consistent(pass.out.routing, kExperts);
       const at::Tensor others = torch::cat({torch::arange(kPerImage), torch::arange(2 * kPerImage, kTokens)});
       const at::Tensor got = pass.out.tokens.detach().index_select(0, others);
       EXPECT_TRUE(all_finite(got)) << what;
@@ -212,7 +211,7 @@ TEST_P(RouterAtItsLimits, TokensOfOtherTypesAreAnsweredInTheirType) {
     const Pass pass = run_layer(*l, x, kImages, guided()), wide = run_layer(*l, x.to(torch::kFloat), kImages, guided());
     EXPECT_EQ(pass.out.tokens.scalar_type(), type);
     expect_finite(pass, cat(GetParam(), " ", type));
-    if (!pass.out.soft) {
+    if (!pass.out.routing.soft) {
       EXPECT_TRUE(torch::equal(pass.out.routing.expert, wide.out.routing.expert)) << type;
     }
     EXPECT_TRUE(test::near(pass.out.tokens, wide.out.tokens, type == torch::kDouble ? 1e-4 : 0.05)) << type;
@@ -226,17 +225,16 @@ TEST_P(RouterAtItsLimits, S46_AFileOfItsWeightsAnswersTheSame) {
     l->to(type);
     other->to(type);
     const Pass pass = run_layer(*l, tokens(type), kImages, guided());
-    if (!pass.out.soft) after_step(*l, {detached(pass.out.routing)});  // moves biases and thresholds
+    if (!pass.out.routing.soft) after_step(*l, {detached(pass.out.routing)});  // moves biases and thresholds
     const std::string file = ::testing::TempDir() + "/sparsight_limits_" + GetParam() + ".safetensors";
     write_safetensors(file, {named_weights(*l), {}});
     LoadOptions strict;
     strict.strict = true;
     load_weights(*other, read_safetensors(file).tensors, strict);
-    l->eval();
-    other->eval();
-    const at::Tensor answer = run_layer(*l, tokens(type), kImages).out.tokens;
+    constexpr ForwardMode kEvaluation = ForwardMode::evaluation();
+    const at::Tensor answer = run_layer(*l, tokens(type), kImages, {}, kEvaluation).out.tokens;
     EXPECT_EQ(answer.scalar_type(), type);
-    EXPECT_TRUE(torch::equal(answer, run_layer(*other, tokens(type), kImages).out.tokens)) << type;
+    EXPECT_TRUE(torch::equal(answer, run_layer(*other, tokens(type), kImages, {}, kEvaluation).out.tokens)) << type;
     for (const auto& b : l->named_buffers())
       EXPECT_TRUE(torch::equal(b.value(), other->named_buffers()[b.key()])) << b.key();
   }
@@ -247,7 +245,7 @@ TEST_P(RouterAtItsLimits, WholeLayerHasTheSameBitsForAnyNumberOfThreads) {
   const int64_t many = GetParam() == "base" ? 400 : 8192;  // the assignment of base takes one thread and long
   auto l = make_layer({.router = GetParam(), .experts = 8, .width = 32, .hidden = 64});
   const at::Tensor x = test::random_tensor({many, 32}, 3, torch::kFloat);
-  PoolInfo pool;
+  RoutingContext pool;
   pool.target = torch::full({8, 8}, 1.0 / 8);
   expect_same_bits_for_any_number_of_threads([&] { return run_layer(*l, x, 8, pool).all; });
 }
@@ -261,7 +259,7 @@ Routing routing_of(const std::vector<at::Tensor>& rows, const at::Tensor& valid)
   Routing r;
   r.tokens = rows[0].size(0), r.experts = kExperts;
   r.layout = {kImages, r.tokens / kImages, 0, 0, 0};
-  r.group_tokens = 2 * r.layout.per_image;
+  set_consecutive_groups(r, 2 * r.layout.per_image);
   r.clean_logits = rows[0], r.noisy_logits = rows[1], r.noise_scale = rows[2], r.scores = rows[3];
   r.threshold = torch::full({kExperts}, 0.5, torch::kDouble);
   r.target = torch::softmax(test::random_tensor({kImages, kExperts}, 9), 1);

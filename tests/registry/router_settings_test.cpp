@@ -78,10 +78,11 @@ std::shared_ptr<Router> make_router(const std::string& name, const Json& setting
   return router;
 }
 
-Routing route(Router& router, const Example& example, at::ScalarType type) {
+Routing route(Router& router, const Example& example, at::ScalarType type,
+              const ForwardMode& mode = ForwardMode::training()) {
   const int64_t per_image = example.tokens.size(0) / example.images;
-  RouterInput input{example.tokens.to(type), {example.images, per_image, 0, 0, 0}, "moe", {1, 2}};
-  input.pool.draws = example.draws;
+  RouterInput input{example.tokens.to(type), {example.images, per_image, 0, 0, 0}, "moe", mode, {1, 2}};
+  input.context.draws = example.draws;
   return router.route(input);
 }
 
@@ -209,8 +210,8 @@ TEST_P(RouterSettings, DecideWhoIsChosenAndTheGates) {
   settings.update(c.settings);
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     auto router = make_router(c.router, settings, type, example);
-    router->train(c.training);
-    const Routing r = route(*router, example, type);
+    const ForwardMode mode = c.training ? ForwardMode::training() : ForwardMode::evaluation();
+    const Routing r = route(*router, example, type, mode);
     EXPECT_TRUE(torch::equal(r.expert, torch::tensor(c.expert, torch::kLong))) << r.expert;
     EXPECT_TRUE(near(r.gate, torch::tensor(c.gate, torch::kDouble), test::example_tolerance(type)));
     EXPECT_EQ(r.gate.scalar_type(), type);

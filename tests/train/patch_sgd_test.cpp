@@ -64,7 +64,7 @@ void expect_same_step(const Shape& s) {
   options.lr = 0.3;
   options.batch = 5;
   const PatchEpoch epoch = PatchSgd(by_hand, set, options, 0).train_epoch();
-  const at::Tensor logits = by_autograd->forward(as_images(set), {1, 0}).logits;
+  const at::Tensor logits = by_autograd->forward({as_images(set), ForwardMode::training(), {1, 0}}).logits;
   const at::Tensor loss = torch::cross_entropy_loss(logits, set.labels);
   loss.backward();
   {
@@ -189,7 +189,8 @@ TEST(PatchSgd, OutputsAreThoseOfTheModel) {
   for (const int64_t classes : {2, 3}) {
     const auto model = model_of({"topl_softmax", "taken", classes});
     const PatchSet set = samples(7, classes);
-    const at::Tensor f = patch_outputs(*model, set), logits = model->forward(as_images(set), {}).logits.detach();
+    const at::Tensor f = patch_outputs(*model, set),
+                     logits = model->forward({as_images(set), ForwardMode::training()}).logits.detach();
     EXPECT_LT((f - (classes == 2 ? logits.narrow(1, 1, 1) : logits)).abs().max().item<double>(), 1e-12);
   }
 }

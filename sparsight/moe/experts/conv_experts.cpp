@@ -40,7 +40,7 @@ ConvExperts::ConvExperts(const ConvExpertsOptions& options, const ExpertShape& s
   w2 = options.output == "trained" ? register_parameter("w2", output) : register_buffer("w2", output);
 }
 
-at::Tensor ConvExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+at::Tensor ConvExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) {
   const auto type = expert_type(rows);
   const at::Tensor bias = b1.defined() ? b1.to(type) : b1;
   const at::Tensor map = activate(patch_conv(rows.to(type), offsets, w1.to(type), bias, patch_, kernel_), activation_);

@@ -31,7 +31,6 @@ class ConvExperts : public Experts, public Initialized {
  public:
   // Raises UsageError where the width is no square number of pixels of `channels` numbers, or the kernel does not fit.
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
   // Weights N(0, init_std²), biases 0. Output weights that are not trained: N(0, 1), as pMoE has them, or signs.
   void initialize(const InitRandom& random) override;
 
@@ -41,6 +40,9 @@ class ConvExperts : public Experts, public Initialized {
   // w1 [E,P,F], b1 [E,F]: the filters, P = channels * kernel². w2 [E,F,D]: the output map, a buffer where it is not
   // trained. b1 is undefined without a bias; the output map has none.
   at::Tensor w1, b1, w2;
+
+ protected:
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
 
  private:
   void set_signs();

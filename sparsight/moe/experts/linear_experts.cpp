@@ -10,7 +10,7 @@ void LinearExpertsOptions::declare(OptionSet& set) {
 LinearExperts::LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape)
     : Experts(options.recompute), layer_(*this, {1, shape.experts, shape.width, shape.output_width(), options.bias}) {}
 
-at::Tensor LinearExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+at::Tensor LinearExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) {
   return layer_(rows.to(expert_type(rows)), offsets);
 }
 

@@ -15,8 +15,11 @@ struct LinearExpertsOptions : KindOptions {
 class LinearExperts : public Experts, public Initialized {
  public:
   LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape);
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;  // x W1 + b1
   void initialize(const InitRandom& random) override;
+
+ protected:
+  // x W1 + b1
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
 
  private:
   ExpertLinear layer_;  // w1 [E,D,D], b1 [E,D]

@@ -1,7 +1,7 @@
 #include "sparsight/moe/experts/mlp_experts.h"
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
@@ -43,34 +43,29 @@ bool MlpExperts::hold(WeightType type) {
 }
 
 at::Tensor MlpExperts::run_held(const at::Tensor& tokens, const ExpertRows& rows) const {
-  if (is_training() || (torch::GradMode::is_enabled() && tokens.requires_grad()))
+  if (torch::GradMode::is_enabled() && tokens.requires_grad())
     fail("these experts are held for inference, so there are no gradients through them; load the model again to train");
   return held_experts(tokens.to(at::kFloat), rows, *held_, activation_).to(expert_type(tokens));
 }
 
-at::Tensor MlpExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
-  return forward_drawing(rows, offsets, {});
-}
-
-at::Tensor MlpExperts::forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) {
-  const bool drops = dropout_ > 0 && draws.number.defined();
+at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
+  const bool drops = draws(context.mode) && context.number.defined();
   if (held_) return run_held(rows, rows_in_place(rows, offsets));
   at::Tensor x = rows.to(expert_type(rows));
   if (is_fused() && !drops) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) x = activate(x, activation_);
     if (i > 0 && drops)
-      x = x *
-          keep_mask_rows(x, draws.number, x.size(1), 1 - dropout_, draws.random.stream(cat(draws.path, ".dropout", i)));
+      x = x * keep_mask_rows(x, {x.size(0), x.size(1), context.number}, 1 - dropout_,
+                             context.random.stream(cat(context.path, ".dropout", i)));
     x = layers_[i](x, offsets);
   }
   return x;
 }
 
-at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing,
-                                     const std::optional<ExpertRandom>& random) {
+at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context) {
   if (held_) return run_held(tokens, {routing_map(routing), routing.offsets, row_gates(routing)});
-  if (!is_fused() || (random && draws())) return Experts::apply_routing(tokens, routing, random);
+  if (!is_fused() || draws(context.mode)) return Experts::apply_routing(tokens, routing, context);
   const auto type = expert_type(tokens);
   return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),
                     {activation_, recompute()});

@@ -25,13 +25,14 @@ struct MlpExpertsOptions : KindOptions {
 class MlpExperts : public Experts, public Initialized {
  public:
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
-  bool draws() const override { return dropout_ > 0; }
-  at::Tensor forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) override;
+  bool draws(const ForwardMode& mode) const override { return mode.dropout && dropout_ > 0; }
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
-                           const std::optional<ExpertRandom>& random = {}) override;
+                           const ExpertContext& context = {}) override;
   bool hold(WeightType type) override;                 // those with one hidden layer between equal widths
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+
+ protected:
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
 
  private:
   bool is_fused() const;

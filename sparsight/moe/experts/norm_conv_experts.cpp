@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/experts/expert_parameters.h"
 #include "sparsight/nn/glorot.h"
 #include "sparsight/nn/patches.h"
@@ -59,13 +59,13 @@ NormConvExperts::NormConvExperts(const NormConvExpertsOptions& options, const Ex
   running_var = register_buffer("running_var", torch::ones({experts_, patch_.channels}));
 }
 
-at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert) {
+at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert, const ForwardMode& mode) {
   const BatchNormTensors norm{norm_weight[expert], norm_bias[expert], running_mean[expert], running_var[expert]};
-  return activate(batch_norm(maps, norm, {patch_.channels, options_.epsilon, options_.momentum}, is_training()),
+  return activate(batch_norm(maps, norm, {patch_.channels, options_.epsilon, options_.momentum}, mode.batch_statistics),
                   activation_);
 }
 
-at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& offsets) {
+at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode) {
   const at::ScalarType type = expert_type(rows);
   const int64_t channels = patch_.channels, places = patch_.height * patch_.width;
   const at::Tensor patches = rows.to(type).reshape({rows.size(0), channels, places});  // [R,C,L]
@@ -77,7 +77,7 @@ at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& of
     if (count == 0) continue;
     // As one image with all rows side by side: torch's sums over an image are the same for any number of threads.
     const at::Tensor image = patches.narrow(0, end[e], count).transpose(0, 1).reshape({1, channels, count * places});
-    parts.push_back(normalised(image, e).view({channels, count, places}).transpose(0, 1));
+    parts.push_back(normalised(image, e, mode).view({channels, count, places}).transpose(0, 1));
   }
   // Without rows the parameters stay in the graph, for gradients of 0.
   const at::Tensor ready =
@@ -94,22 +94,22 @@ at::Tensor NormConvExperts::placed(const at::Tensor& answers, const at::Tensor& 
       .view({tokens, experts_ * answers.size(1)});
 }
 
-at::Tensor NormConvExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+at::Tensor NormConvExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
   const at::Tensor row = at::arange(rows.size(0), offsets.options());
-  return placed(answers(rows, offsets), row * experts_ + expert_of_rows(offsets), rows.size(0));
+  return placed(answers(rows, offsets, context.mode), row * experts_ + expert_of_rows(offsets), rows.size(0));
 }
 
-at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& routing) {
+at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode) {
   const at::Tensor gate = row_gates(routing).unsqueeze(1).to(tokens.scalar_type());
   at::Tensor rows = gather_rows(tokens, routing_map(routing));
   if (options_.gate == "input") rows = rows * gate;
-  at::Tensor out = answers(rows, routing.offsets);
+  at::Tensor out = answers(rows, routing.offsets, mode);
   if (options_.gate == "output") out = out * gate.to(out.scalar_type());
   const at::Tensor slot = (routing.token * experts_ + routing.expert).index_select(0, routing.order);
   return placed(out, slot, tokens.size(0)).to(tokens.scalar_type());
 }
 
-at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routing) {
+at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode) {
   const TokenLayout& layout = routing.layout;
   if (layout.prefix != 0 || layout.grid_height * layout.grid_width != layout.per_image || routing.valid.defined())
     fail("[experts] path = \"dense\" needs tokens that are all the patches of a map; choose path = \"gathered\"");
@@ -124,7 +124,7 @@ at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routi
   std::vector<at::Tensor> out;
   for (int64_t e = 0; e < experts_; ++e) {
     const at::Tensor gate = at::upsample_nearest2d(gates[e].unsqueeze(1), {height, width});  // [B,1,H,W]
-    const at::Tensor taken = normalised(maps.to(type) * gate.to(type), e);
+    const at::Tensor taken = normalised(maps.to(type) * gate.to(type), e, mode);
     const at::Tensor filters = weight[e].t().reshape({filters_, patch_.channels, options_.kernel, options_.kernel});
     out.push_back(at::conv2d(taken, filters, bias[e], 1, options_.kernel / 2));
   }
@@ -132,8 +132,9 @@ at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routi
 }
 
 at::Tensor NormConvExperts::apply_routing(const at::Tensor& tokens, const Routing& routing,
-                                          const std::optional<ExpertRandom>&) {
-  return options_.path == "dense" && tokens.size(0) > 0 ? dense(tokens, routing) : gathered(tokens, routing);
+                                          const ExpertContext& context) {
+  return options_.path == "dense" && tokens.size(0) > 0 ? dense(tokens, routing, context.mode)
+                                                        : gathered(tokens, routing, context.mode);
 }
 
 void NormConvExperts::initialize(const InitRandom& random) {

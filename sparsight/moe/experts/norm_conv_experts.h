@@ -42,11 +42,9 @@ class NormConvExperts : public Experts, public Initialized {
  public:
   // Raises UsageError where filters_for() does.
   NormConvExperts(const NormConvExpertsOptions& options, const ExpertShape& shape);
-  // The gathered way, with gates of 1: 0 in the channels of other experts.
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override;
   // Raises Error for path "dense" where tokens are not all the patches of a grid.
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
-                           const std::optional<ExpertRandom>& random) override;
+                           const ExpertContext& context = {}) override;
   // Weights Glorot uniform, biases 0; batch norm 1 and 0.
   void initialize(const InitRandom& random) override;
 
@@ -54,12 +52,16 @@ class NormConvExperts : public Experts, public Initialized {
   // running_var, each [E,C].
   at::Tensor w1, b1, norm_weight, norm_bias, running_mean, running_var;
 
+ protected:
+  // The gathered way, with gates of 1: 0 in the channels of other experts.
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
+
  private:
-  at::Tensor normalised(const at::Tensor& maps, int64_t expert);                               // [B,C,...], the same
-  at::Tensor answers(const at::Tensor& rows, const at::Tensor& offsets);                       // [R,D] -> [R,F*L]
-  at::Tensor placed(const at::Tensor& answers, const at::Tensor& slot, int64_t tokens) const;  // -> [N,E*F*L]
-  at::Tensor gathered(const at::Tensor& tokens, const Routing& routing);
-  at::Tensor dense(const at::Tensor& tokens, const Routing& routing);
+  at::Tensor normalised(const at::Tensor& maps, int64_t expert, const ForwardMode& mode);  // [B,C,...], the same
+  at::Tensor answers(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode);  // [R,D] -> [R,F*L]
+  at::Tensor placed(const at::Tensor& answers, const at::Tensor& slot, int64_t tokens) const;      // -> [N,E*F*L]
+  at::Tensor gathered(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode);
+  at::Tensor dense(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode);
 
   NormConvExpertsOptions options_;
   PatchShape patch_;

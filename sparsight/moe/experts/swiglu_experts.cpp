@@ -12,7 +12,7 @@ SwigluExperts::SwigluExperts(const SwigluExpertsOptions& options, const ExpertSh
       in_(*this, {1, shape.experts, shape.width, 2 * shape.hidden, options.bias}),
       out_(*this, {2, shape.experts, shape.hidden, shape.output_width(), options.bias}) {}
 
-at::Tensor SwigluExperts::forward(const at::Tensor& rows, const at::Tensor& offsets) {
+at::Tensor SwigluExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) {
   const std::vector<at::Tensor> halves = in_(rows.to(expert_type(rows)), offsets).chunk(2, 1);
   return out_(at::silu(halves[0]) * halves[1], offsets);
 }

@@ -16,8 +16,8 @@ at::Tensor without_padding(const Routing& routing, const at::Tensor& rows) {
 
 at::Tensor group_sums(const Routing& routing, const at::Tensor& rows) {
   const at::Tensor counted = without_padding(routing, rows);
-  if (group_count(routing) == 1) return counted.sum(0, /*keepdim=*/true);
-  return at::zeros({group_count(routing), rows.size(1)}, rows.options()).index_add(0, group_of_token(routing), counted);
+  if (routing.group_count == 1) return counted.sum(0, /*keepdim=*/true);
+  return at::zeros({routing.group_count, rows.size(1)}, rows.options()).index_add(0, group_of_token(routing), counted);
 }
 
 at::Tensor group_mean(const Routing& routing, const at::Tensor& values) {

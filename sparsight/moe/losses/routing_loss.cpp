@@ -43,6 +43,7 @@ LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight
 
 std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options) {
   std::vector<NamedLoss> losses;
+  if (routing.soft) return losses;
   for (size_t i = 0; i < options.weights.size(); ++i) {
     if (options.weights[i] <= 0) continue;
     const RoutingLoss& loss = routing_losses()[i];

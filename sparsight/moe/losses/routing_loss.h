@@ -33,13 +33,6 @@ struct LossWeight {
   double weight = 0;
 };
 
-// One computed loss.
-struct NamedLoss {
-  std::string name;   // "importance", summed over layers under one name by the trainer
-  at::Tensor value;   // [] fp32, unweighted, differentiable
-  double weight = 0;  // what the trainer multiplies it by
-};
-
 // The [losses] section: one weight for each registered loss, -1 for what the router's paper has, and the variants. A
 // weight of 0 skips the computation.
 struct LossOptions {
@@ -53,7 +46,7 @@ struct LossOptions {
 // other negative weights.
 LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight>& paper);
 
-// The terms of one routing whose weight is above 0.
+// The terms of one routing whose weight is above 0; none of a routing that mixes tokens.
 std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options);
 
 }  // namespace sparsight

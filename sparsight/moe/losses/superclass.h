@@ -7,10 +7,9 @@
 namespace sparsight {
 
 // []: the mean over tokens (or images, where one routing per image is made) of -sum over experts of target * log
-// softmax(clean logits); target: routing.target, [B,E], rows that sum to 1 (PoolInfo::target hands it in). ln E for
-// indifferent logits; 0 when sure and right. Undefined without a target.
-// Differs from the paper: it feeds the gates after top-k, whose cross-entropy is infinite where the true super-class
-// was not chosen.
+// softmax(clean logits); target: routing.target, [B,E], rows that sum to 1 (RoutingContext::target hands it in). ln E
+// for indifferent logits; 0 when sure and right. Undefined without a target. Differs from the paper: it feeds the gates
+// after top-k, whose cross-entropy is infinite where the true super-class was not chosen.
 at::Tensor superclass_loss(const Routing& routing);
 
 }  // namespace sparsight

@@ -15,7 +15,7 @@ at::Tensor group_counts(const Routing& routing, bool first_only, const at::Tenso
   const at::Tensor group = group_of_token(routing).index_select(0, routing.token);
   const at::Tensor ones =
       first_only ? (routing.rank == 0).to(options.dtype()) : at::ones_like(routing.gate.detach(), options);
-  return at::zeros({group_count(routing) * routing.experts}, options)
+  return at::zeros({routing.group_count * routing.experts}, options)
       .index_add_(0, group * routing.experts + routing.expert, ones)
       .view({-1, routing.experts});
 }

@@ -74,9 +74,9 @@ std::vector<LossWeight> BalancedBatchwiseRouter::paper_losses() const { return {
 
 Routing BalancedBatchwiseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  if (!is_training() && options_.eval_k > 0) return route_best_experts(clean, threshold, options_.eval_k);
-  if (!is_training()) return route_above_threshold(clean, threshold, input.pool.valid);
-  return route_balanced_batchwise(clean, threshold, options_.k, input.pool.valid);
+  if (!input.mode.choices && options_.eval_k > 0) return route_best_experts(clean, threshold, options_.eval_k);
+  if (!input.mode.choices) return route_above_threshold(clean, threshold, input.context.valid);
+  return route_balanced_batchwise(clean, threshold, options_.k, input.context.valid);
 }
 
 void BalancedBatchwiseRouter::after_step(const std::vector<Routing>& routings) {

@@ -113,10 +113,11 @@ Routing BalancedHierarchicalRouter::choose(const RouterInput& input) {
   const auto secondary = [&](int64_t group, const at::Tensor& token) {
     return router_logits(input.tokens.index_select(0, token), weight.narrow(0, group * size, size));
   };
-  if (!is_training())
-    return route_hierarchical_above_threshold(primary, secondary, thresholds, input.pool.valid,
+  if (!input.mode.choices)
+    return route_hierarchical_above_threshold(primary, secondary, thresholds, input.context.valid,
                                               {options_.eval_k_groups, options_.eval_k});
-  return route_balanced_hierarchical(primary, secondary, thresholds, {options_.k_groups, options_.k}, input.pool.valid);
+  return route_balanced_hierarchical(primary, secondary, thresholds, {options_.k_groups, options_.k},
+                                     input.context.valid);
 }
 
 void BalancedHierarchicalRouter::after_step(const std::vector<Routing>& routings) {

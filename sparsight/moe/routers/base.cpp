@@ -41,7 +41,7 @@ BaseRouter::BaseRouter(const BaseOptions& options, RouterShape shape)
 
 Routing BaseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  return is_training() ? route_base(clean, input.pool.valid) : route_base_greedy(clean, options_.of(false));
+  return input.mode.choices ? route_base(clean, input.context.valid) : route_base_greedy(clean, options_.of(false));
 }
 
 void BaseRouter::initialize(const InitRandom& random) {

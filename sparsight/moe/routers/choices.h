@@ -18,8 +18,8 @@ void declare_eval_choices(OptionSet& set, const std::string& name, int64_t* eval
 void declare_eval_choices(OptionSet& set, const std::string& name, double* evaluation, const std::string& help);
 
 template <class T>
-T choices_of(bool is_training, T training, T evaluation) {
-  return is_training || evaluation == 0 ? training : evaluation;
+T choices_of(bool as_in_training, T training, T evaluation) {
+  return as_in_training || evaluation == 0 ? training : evaluation;
 }
 
 // Raises UsageError where `name` or eval_<name> is above `most`. what: "experts", "groups".

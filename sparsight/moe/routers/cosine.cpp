@@ -54,10 +54,10 @@ std::vector<LossWeight> CosineRouter::paper_losses() const {
 
 Routing CosineRouter::choose(const RouterInput& input) {
   const at::Tensor clean = cosine_logits(input.tokens, projector, projector_bias, codebook, log_scale);
-  const double noise_std = options_.draws(is_training()) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.draws(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
-  const int64_t k = options_.of(is_training());
+  const int64_t k = options_.of(input.mode.choices);
   const bool renormalize = options_.renormalize == "on" || (options_.renormalize == "auto" && k > 1);
   return route_softmax_topk(clean, epsilon, noise_std, k, renormalize);
 }

@@ -25,7 +25,7 @@ DenseSoftmaxRouter::DenseSoftmaxRouter(const DenseSoftmaxOptions& options, Route
 }
 
 Routing DenseSoftmaxRouter::choose(const RouterInput& input) {
-  return route_dense_softmax(router_logits(input.tokens, weight), is_training() ? 0 : options_.eval_k);
+  return route_dense_softmax(router_logits(input.tokens, weight), input.mode.choices ? 0 : options_.eval_k);
 }
 
 void DenseSoftmaxRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

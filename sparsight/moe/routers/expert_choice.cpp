@@ -43,9 +43,9 @@ ExpertChoiceRouter::ExpertChoiceRouter(const ExpertChoiceOptions& options, Route
 }
 
 Routing ExpertChoiceRouter::choose(const RouterInput& input) {
-  return route_expert_choice(router_logits(input.tokens, weight), input.pool.valid,
-                             options_.pool == "image" ? input.layout.images : 1,
-                             choices_of(is_training(), options_.experts_per_token, options_.eval_experts_per_token));
+  return route_expert_choice(
+      router_logits(input.tokens, weight), input.context.valid, options_.pool == "image" ? input.layout.images : 1,
+      choices_of(input.mode.choices, options_.experts_per_token, options_.eval_experts_per_token));
 }
 
 void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

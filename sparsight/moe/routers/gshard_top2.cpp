@@ -62,11 +62,11 @@ std::vector<LossWeight> GshardTop2Router::paper_losses() const { return {{"switc
 
 Routing GshardTop2Router::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  const std::string& second = is_training() ? options_.second : options_.eval_second;
-  const int64_t k = options_.of(is_training());
+  const std::string& second = input.mode.choices ? options_.second : options_.eval_second;
+  const int64_t k = options_.of(input.mode.choices);
   at::Tensor draw, gumbel;
   if (second == "random" && k > 1) draw = router_uniform(input, clean, k - 1, "second");
-  if (options_.draws(is_training()) && options_.sample_second) {
+  if (options_.draws(input.mode.noise) && options_.sample_second) {
     // The draws have 32 bits: the least step away from 0 and 1 keeps both logarithms finite.
     const at::Tensor uniform = router_uniform(input, clean, clean.size(1), "second_expert").clamp(1e-7, 1 - 1e-7);
     gumbel = -at::log(-at::log(uniform));

@@ -39,12 +39,12 @@ HashRouter::HashRouter(const HashOptions& options, RouterShape shape) : options_
 }
 
 Routing HashRouter::choose(const RouterInput& input) {
-  at::Tensor id = input.pool.token_id;
+  at::Tensor id = input.context.token_id;
   if (!id.defined())
     id = torch::arange(input.tokens.size(0), torch::kLong).remainder(std::max<int64_t>(1, input.layout.per_image));
   SPARSIGHT_CHECK(id.dim() == 1 && id.size(0) == input.tokens.size(0));
   const at::Tensor experts =
-      hash_experts(id, experts_, options_.of(is_training()), static_cast<uint64_t>(options_.seed));
+      hash_experts(id, experts_, options_.of(input.mode.choices), static_cast<uint64_t>(options_.seed));
   return route_fixed(experts, experts_, input.tokens);
 }
 

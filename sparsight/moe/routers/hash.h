@@ -16,7 +16,7 @@ struct HashOptions : ChoiceOptions {
 // id: [N] int64. Returns [N,K]: k distinct experts of each id, each equally likely over ids.
 at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64_t seed);
 
-// Goes by PoolInfo::token_id; where there is none, by the place of the token in its image.
+// Goes by RoutingContext::token_id; where there is none, by the place of the token in its image.
 class HashRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.

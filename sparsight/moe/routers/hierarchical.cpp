@@ -94,7 +94,7 @@ std::vector<LossWeight> HierarchicalRouter::paper_losses() const { return {{"imp
 
 Routing HierarchicalRouter::choose(const RouterInput& input) {
   const int64_t experts = weight.size(0), size = experts / options_.groups;
-  const bool noisy = options_.noise && options_.draws(is_training());
+  const bool noisy = options_.noise && options_.draws(input.mode.noise);
   NoisyLogits primary{router_logits(input.tokens, group_weight), {}, {}};
   at::Tensor epsilon;  // [N,E]
   if (noisy) {
@@ -111,8 +111,9 @@ Routing HierarchicalRouter::choose(const RouterInput& input) {
     return logits;
   };
   const HierarchicalOptions& o = options_;
-  return route_hierarchical(primary, secondary, experts, choices_of(is_training(), o.k_groups, o.eval_k_groups),
-                            choices_of(is_training(), o.k, o.eval_k), input.pool.valid, input.threshold_gradient);
+  return route_hierarchical(primary, secondary, experts, choices_of(input.mode.choices, o.k_groups, o.eval_k_groups),
+                            choices_of(input.mode.choices, o.k, o.eval_k), input.context.valid,
+                            input.threshold_gradient);
 }
 
 void HierarchicalRouter::initialize(const InitRandom&) {

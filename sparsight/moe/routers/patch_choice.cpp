@@ -66,9 +66,9 @@ PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterSh
 
 Routing PatchChoiceRouter::choose(const RouterInput& input) {
   PatchChoiceOptions options = options_;
-  options.patches = choices_of(is_training(), options_.patches, options_.eval_patches);
-  if (input.tokens.size(0) > 0) check_patches(options_, is_training(), input.layout.per_image);
-  return route_patch_choice(router_logits(input.tokens, weight), input.pool.valid, input.layout.images, options);
+  options.patches = choices_of(input.mode.choices, options_.patches, options_.eval_patches);
+  if (input.tokens.size(0) > 0) check_patches(options_, input.mode.choices, input.layout.per_image);
+  return route_patch_choice(router_logits(input.tokens, weight), input.context.valid, input.layout.images, options);
 }
 
 void PatchChoiceRouter::initialize(const InitRandom& random) {

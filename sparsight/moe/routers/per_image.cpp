@@ -77,7 +77,7 @@ PerImageRouter::PerImageRouter(const PerImageOptions& options, RouterShape shape
 std::vector<LossWeight> PerImageRouter::paper_losses() const { return {{"superclass", 0.3}}; }
 
 Routing PerImageRouter::choose(const RouterInput& input) {
-  const at::Tensor& valid = input.pool.valid;
+  const at::Tensor& valid = input.context.valid;
   at::Tensor seen = image_vectors(input.tokens, input.layout, valid, options_.input);
   if (!options_.backbone_gradient) seen = seen.detach();
   if (options_.norm != "none") {
@@ -86,16 +86,13 @@ Routing PerImageRouter::choose(const RouterInput& input) {
     seen = at::layer_norm(seen.to(weight.scalar_type()), {seen.size(1)}, norm_weight, norm_bias, kEpsilon);
   }
   const at::Tensor clean = router_logits(seen, weight);
-  const double noise_std = options_.draws(is_training()) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.draws(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
-  if (noise_std > 0) {
-    RouterInput of_images = input;  // noise is keyed by the number of the image in the batch
-    of_images.pool.first_token = input.pool.first_token / std::max<int64_t>(1, input.layout.per_image);
-    epsilon = router_normal(of_images, clean, "noise");
-  }
-  Routing routing = route_softmax_topk(clean, epsilon, noise_std, options_.of(is_training()), options_.renormalize);
-  if (options_.teacher_forced && is_training() && input.pool.target.defined())
-    routing = with_forced_choice(routing, top_experts(input.pool.target.to(torch::kFloat), 1).squeeze(1));
+  if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
+  Routing routing =
+      route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize);
+  if (options_.teacher_forced && input.mode.choices && input.context.target.defined())
+    routing = with_forced_choice(routing, top_experts(input.context.target.to(torch::kFloat), 1).squeeze(1));
   if (!options_.task_gradient) routing.gate = routing.gate.detach();
   return spread_over_tokens(routing, input.layout.per_image);
 }

@@ -12,7 +12,7 @@ RandomRouter::RandomRouter(const RandomOptions& options, RouterShape shape)
 
 Routing RandomRouter::choose(const RouterInput& input) {
   const at::Tensor draw = router_uniform(input, input.tokens, experts_, "draw");
-  return route_fixed(top_experts(draw, options_.of(is_training())), experts_, input.tokens);
+  return route_fixed(top_experts(draw, options_.of(input.mode.choices)), experts_, input.tokens);
 }
 
 }  // namespace sparsight

@@ -10,9 +10,10 @@ RoundRobinRouter::RoundRobinRouter(const RoundRobinOptions& options, RouterShape
 }
 
 Routing RoundRobinRouter::choose(const RouterInput& input) {
-  const int64_t tokens = input.tokens.size(0), k = options_.of(is_training());
-  const at::Tensor place = torch::arange(tokens * k, torch::kLong) + input.pool.first_token * k;
-  return route_fixed(place.remainder(experts_).view({tokens, k}), experts_, input.tokens);
+  const int64_t k = options_.of(input.mode.choices);
+  const at::Tensor turn =
+      token_numbers(input.layout, input.context.image).unsqueeze(1) * k + torch::arange(k, torch::kLong);
+  return route_fixed(turn.remainder(experts_), experts_, input.tokens);
 }
 
 }  // namespace sparsight

@@ -9,7 +9,7 @@ namespace sparsight {
 
 struct RoundRobinOptions : ChoiceOptions {};
 
-// Counts tokens through the whole batch (PoolInfo::first_token).
+// Counts tokens through the whole batch (RoutingContext::image).
 class RoundRobinRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.

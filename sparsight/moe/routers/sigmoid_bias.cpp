@@ -74,7 +74,7 @@ SigmoidBiasRouter::SigmoidBiasRouter(const SigmoidBiasOptions& options, RouterSh
 std::vector<LossWeight> SigmoidBiasRouter::paper_losses() const { return {{"sequence_balance", 1e-4}}; }
 
 Routing SigmoidBiasRouter::choose(const RouterInput& input) {
-  return route_sigmoid_bias(router_logits(input.tokens, weight), bias, options_.of(is_training()), options_.scale,
+  return route_sigmoid_bias(router_logits(input.tokens, weight), bias, options_.of(input.mode.choices), options_.scale,
                             {options_.groups, options_.kept_groups});
 }
 

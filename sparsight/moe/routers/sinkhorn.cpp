@@ -47,13 +47,13 @@ SinkhornRouter::SinkhornRouter(const SinkhornOptions& options, RouterShape shape
 Routing SinkhornRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
   at::Tensor offsets;
-  if (is_training()) {
-    const at::Tensor& valid = input.pool.valid;
+  if (input.mode.choices) {
+    const at::Tensor& valid = input.context.valid;
     const at::Tensor counted = valid.defined() ? clean.index_select(0, at::nonzero(valid).squeeze(1)) : clean;
     // The k largest of clean / T + offsets are those of clean + T * offsets.
     offsets = options_.temperature * sinkhorn_offsets(counted / options_.temperature, options_.iterations);
   }
-  return route_sinkhorn(clean, offsets, options_.of(is_training()), options_.gate);
+  return route_sinkhorn(clean, offsets, options_.of(input.mode.choices), options_.gate);
 }
 
 void SinkhornRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

@@ -50,7 +50,7 @@ SoftMoeRouter::SoftMoeRouter(const SoftMoeOptions& options, RouterShape shape)
 }
 
 SoftRouting SoftMoeRouter::mix(const RouterInput& input) {
-  const at::Tensor& valid = input.pool.valid;
+  const at::Tensor& valid = input.context.valid;
   at::Tensor tokens = input.tokens;
   if (valid.defined()) tokens = tokens.masked_fill(valid.logical_not().unsqueeze(1), 0);
   at::Tensor logits;  // [N,P]

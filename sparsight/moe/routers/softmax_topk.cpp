@@ -44,10 +44,10 @@ std::vector<LossWeight> SoftmaxTopKRouter::paper_losses() const {
 
 Routing SoftmaxTopKRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  const double noise_std = options_.draws(is_training()) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.draws(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
-  return route_softmax_topk(clean, epsilon, noise_std, options_.of(is_training()), options_.renormalize);
+  return route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize);
 }
 
 void SoftmaxTopKRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

@@ -29,9 +29,9 @@ std::vector<LossWeight> SwitchTop1Router::paper_losses() const { return {{"switc
 
 Routing SwitchTop1Router::choose(const RouterInput& input) {
   at::Tensor tokens = input.tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
-  if (options_.draws(is_training()) && options_.jitter > 0)
+  if (options_.draws(input.mode.noise) && options_.jitter > 0)
     tokens = jitter_tokens(tokens, router_uniform(input, tokens, tokens.size(1), "jitter"), options_.jitter);
-  return route_switch_top1(router_logits(tokens, weight), options_.of(is_training()));
+  return route_switch_top1(router_logits(tokens, weight), options_.of(input.mode.choices));
 }
 
 void SwitchTop1Router::initialize(const InitRandom& random) {

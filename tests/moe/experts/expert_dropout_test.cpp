@@ -31,10 +31,12 @@ std::shared_ptr<MoeLayer> make_layer(double dropout, const std::string& router =
 
 at::Tensor tokens() { return test::random_tensor({kTokens, kWidth}, 3); }
 
-at::Tensor run(MoeLayer& layer, uint64_t step, int64_t first = 0, int64_t count = kTokens) {
-  PoolInfo pool;
-  pool.first_token = first;
-  return layer.forward(tokens().narrow(0, first, count), {count / kPerImage, kPerImage, 0, 0, 0}, {1, step}, pool)
+at::Tensor run(MoeLayer& layer, uint64_t step, int64_t first = 0, int64_t count = kTokens,
+               const ForwardMode& mode = ForwardMode::training()) {
+  const int64_t images = count / kPerImage;
+  RoutingContext context;
+  context.image = torch::arange(first / kPerImage, first / kPerImage + images, torch::kLong);
+  return layer.forward({tokens().narrow(0, first, count), {images, kPerImage, 0, 0, 0}, mode, {1, step}, context})
       .tokens;
 }
 
@@ -49,12 +51,12 @@ TEST(ExpertDropout, ZeroesAndScalesTheHiddenUnitsByTheNumberOfTheRow) {
   MlpExperts experts(options, {1, 400, 400});
   for (at::Tensor& p : experts.parameters()) p.set_data(torch::eye(400).unsqueeze(0));
   const at::Tensor rows = torch::ones({3, 400}), offsets = torch::tensor({0, 3}, torch::kLong);
-  const RowDraws draws{{1, 2}, "moe.experts", torch::tensor({4, 0, 9}, torch::kLong)};
-  const at::Tensor y = experts.forward_drawing(rows, offsets, draws).detach();
+  const RowContext context{ForwardMode::training(), {1, 2}, "moe.experts", torch::tensor({4, 0, 9}, torch::kLong)};
+  const at::Tensor y = experts.forward(rows, offsets, context).detach();
   EXPECT_TRUE(((y == 0) | (y == 4)).all().item<bool>());
   EXPECT_NEAR((y > 0).to(torch::kDouble).mean().item<double>(), 0.25, 4 * std::sqrt(0.25 * 0.75 / 1200));
-  const at::Tensor all = keep_mask_like(rows, {10, 400}, 0.25, draws.random.stream("moe.experts.dropout1"));
-  EXPECT_TRUE(torch::equal(y, all.index_select(0, draws.number)));
+  const at::Tensor all = keep_mask_like(rows, {10, 400}, 0.25, context.random.stream("moe.experts.dropout1"));
+  EXPECT_TRUE(torch::equal(y, all.index_select(0, context.number)));
   EXPECT_TRUE(torch::equal(experts.forward(rows, offsets), rows));  // nothing given to draw with
 }
 
@@ -65,9 +67,8 @@ TEST(ExpertDropout, IsOnInTrainingAloneForRoutedSharedAndSoftExperts) {
       EXPECT_TRUE(torch::equal(run(*with, 1), run(*with, 1)));
       EXPECT_FALSE(torch::equal(run(*with, 1), run(*with, 2)));
       EXPECT_FALSE(torch::equal(run(*with, 1), run(*without, 1)));
-      with->eval();
-      without->eval();
-      EXPECT_TRUE(torch::equal(run(*with, 1), run(*without, 1)));
+      const auto evaluated = [](MoeLayer& layer) { return run(layer, 1, 0, kTokens, ForwardMode::evaluation()); };
+      EXPECT_TRUE(torch::equal(evaluated(*with), evaluated(*without)));
     }
 }
 

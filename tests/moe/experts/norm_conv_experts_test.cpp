@@ -16,18 +16,19 @@ namespace sparsight::norm_conv_test {
 constexpr int64_t kB = 3, kC = 3, kSide = 2, kGrid = 2, kS = kGrid * kGrid, kD = kC * kSide * kSide, kE = 2, kF = 3;
 constexpr int64_t kTaken = 2, kOut = kE * kF * kSide * kSide;
 
-std::shared_ptr<NormConvExperts> make(Json settings, bool training = true) {
+std::shared_ptr<NormConvExperts> make(Json settings) {
   settings["channels"] = kC;
   auto experts = std::dynamic_pointer_cast<NormConvExperts>(
       expert_kinds().make("norm_conv", settings, "experts", ExpertShape{kE, kD, 0, kOut}));
   initialize(*experts, 1);
   experts->to(torch::kDouble);
-  experts->train(training);
   const torch::NoGradGuard no_grad;
   for (auto& p : experts->named_parameters()) p.value().add_(test::random_tensor(p.value().sizes(), 5) * 0.3);
   experts->running_mean.add_(0.2);
   return experts;
 }
+
+ExpertContext context_of(bool training) { return {training ? ForwardMode::training() : ForwardMode::evaluation()}; }
 
 at::Tensor tokens() { return test::random_tensor({kB * kS, kD}, 2); }
 
@@ -78,7 +79,7 @@ void expect_close(const at::Tensor& a, const at::Tensor& b) {
 TEST(NormConvExperts, P30_DenseIsTheMaskedMapOfThePapersCode) {
   for (const int64_t kernel : {1, 3})
     for (const bool training : {true, false}) {
-      const auto experts = make({{"path", "dense"}, {"kernel", kernel}}, training);
+      const auto experts = make({{"path", "dense"}, {"kernel", kernel}});
       const Routing routing = route(logits());
       const at::Tensor maps = patches_to_images(tokens().view({kB, kS, kD}), kSide, 4, 4);
       std::vector<at::Tensor> expected;
@@ -88,7 +89,7 @@ TEST(NormConvExperts, P30_DenseIsTheMaskedMapOfThePapersCode) {
           mask[t.image][0].narrow(0, t.place / kGrid * kSide, kSide).narrow(1, t.place % kGrid * kSide, kSide) = t.gate;
         expected.push_back(convolved(*experts, norm_relu(*experts, maps * mask, e, training), e, kernel));
       }
-      const at::Tensor out = experts->apply_routing(tokens(), routing, {});
+      const at::Tensor out = experts->apply_routing(tokens(), routing, context_of(training));
       expect_close(patches_to_images(out.view({kB, kS, kOut}), kSide, 4, 4), torch::cat(expected, 1));
     }
 }
@@ -96,7 +97,7 @@ TEST(NormConvExperts, P30_DenseIsTheMaskedMapOfThePapersCode) {
 TEST(NormConvExperts, P30_GatheredConvolvesThePatchesTakenEachByItself) {
   for (const char* gate : {"input", "output"})
     for (const bool training : {true, false}) {
-      const auto experts = make({{"path", "gathered"}, {"gate", gate}}, training);
+      const auto experts = make({{"path", "gathered"}, {"gate", gate}});
       const Routing routing = route(logits());
       const bool before = std::string(gate) == "input";
       const at::Tensor patches = tokens().view({kB, kS, kC, kSide, kSide});
@@ -110,17 +111,17 @@ TEST(NormConvExperts, P30_GatheredConvolvesThePatchesTakenEachByItself) {
           expected[taken[i].image][taken[i].place].narrow(0, e * kF, kF) =
               convolved(*experts, ready.narrow(0, static_cast<int64_t>(i), 1), e, 3)[0] * (before ? 1 : taken[i].gate);
       }
-      expect_close(experts->apply_routing(tokens(), routing, {}), expected.view({kB * kS, kOut}));
+      expect_close(experts->apply_routing(tokens(), routing, context_of(training)), expected.view({kB * kS, kOut}));
     }
 }
 
 // With a kernel of one place nothing crosses borders: the paths differ by what they make of patches not taken, and by
 // what their norms see while training.
 TEST(NormConvExperts, PathsAgreeOnPatchesTakenWhereKernelsAreOnePlace) {
-  const auto dense = make({{"path", "dense"}, {"kernel", 1}}, false), gathered = make({{"kernel", 1}}, false);
+  const auto dense = make({{"path", "dense"}, {"kernel", 1}}), gathered = make({{"kernel", 1}});
   const Routing routing = route(logits());
-  const at::Tensor a = dense->apply_routing(tokens(), routing, {}).view({kB, kS, kE, -1}),
-                   b = gathered->apply_routing(tokens(), routing, {}).view({kB, kS, kE, -1});
+  const at::Tensor a = dense->apply_routing(tokens(), routing).view({kB, kS, kE, -1}),
+                   b = gathered->apply_routing(tokens(), routing).view({kB, kS, kE, -1});
   at::Tensor taken = torch::zeros({kB, kS, kE, 1}, torch::kDouble);
   for (int64_t e = 0; e < kE; ++e)
     for (const Taken& t : taken_by(routing, e)) taken[t.image][t.place][e] = 1;
@@ -133,12 +134,14 @@ TEST(NormConvExperts, P14_P30_GradientsFollowDifferences) {
   for (const char* path : {"dense", "gathered"})
     for (const char* gate : {"topl_softmax", "softmax_topl"})
       for (const bool training : {true, false}) {
-        const auto experts = make({{"path", path}, {"activation", "gelu"}}, training);
+        const auto experts = make({{"path", path}, {"activation", "gelu"}});
         const at::Tensor x = tokens(), scores = logits(), pull = test::random_tensor({kB * kS, kOut}, 7) * 0.1;
         std::vector<at::Tensor> inputs = experts->parameters();
         inputs.push_back(x);
         inputs.push_back(scores);
-        const auto loss = [&] { return (experts->apply_routing(x, route(scores, gate), {}) * pull).sum(); };
+        const auto loss = [&] {
+          return (experts->apply_routing(x, route(scores, gate), context_of(training)) * pull).sum();
+        };
         EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6) << path << " " << gate << " " << training;
       }
 }
@@ -146,9 +149,9 @@ TEST(NormConvExperts, P14_P30_GradientsFollowDifferences) {
 TEST(NormConvExperts, RunningAveragesMoveInTrainingOnly) {
   for (const char* path : {"dense", "gathered"})
     for (const bool training : {true, false}) {
-      const auto experts = make({{"path", path}}, training);
+      const auto experts = make({{"path", path}});
       const at::Tensor before = experts->running_mean.clone();
-      experts->apply_routing(tokens(), route(logits()), {});
+      experts->apply_routing(tokens(), route(logits()), context_of(training));
       EXPECT_EQ(torch::equal(experts->running_mean, before), !training) << path;
     }
 }
@@ -169,7 +172,7 @@ TEST(NormConvExperts, WhatDoesNotFitIsRefused) {
   Routing routing = route(logits());
   routing.layout.grid_height = routing.layout.grid_width = 0;
   EXPECT_NE(testing::message_of([&] {
-              make({{"path", "dense"}})->apply_routing(tokens(), routing, {});
+              make({{"path", "dense"}})->apply_routing(tokens(), routing);
             }).find("all the patches of a map"),
             std::string::npos);
 }

@@ -157,7 +157,7 @@ TEST_P(BalanceLosses, S20_UniformRoutingGivesOne) {
 TEST_P(BalanceLosses, S20_IsTheMeanOverGroups) {
   const at::Tensor logits = test::random_tensor({10, 3}, 1, GetParam());
   Routing whole = route(logits, 2);
-  whole.group_tokens = 4;  // groups of 4, 4 and 2 tokens
+  set_consecutive_groups(whole, 4);  // groups of 4, 4 and 2 tokens
   double sum = 0;
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 4}, {4, 8}, {8, 10}})
     sum += switch_loss(route(logits.slice(0, first, last), 2)).item<double>();
@@ -179,7 +179,8 @@ TEST(BalanceLoss, GroupsOfPaddingDoNotCount) {
   const at::Tensor logits = test::random_tensor({12, 4}, 1), noise = test::random_tensor({12, 4}, 2);
   const auto routed = [&](int64_t tokens) {
     Routing r = route_softmax_topk(logits.slice(0, 0, tokens), noise.slice(0, 0, tokens), 0.25, 2, false);
-    r.group_tokens = r.layout.per_image = 4;
+    r.layout.per_image = 4;
+    set_consecutive_groups(r, 4);
     return r;
   };
   Routing padded = routed(12);

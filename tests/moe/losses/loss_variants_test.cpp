@@ -162,14 +162,15 @@ std::shared_ptr<MoeLayer> t9_layer(at::ScalarType type, bool threshold_gradient)
 TEST_P(LossSettings, TheLayerHandsTheThresholdGradientToTheHierarchicalRouter) {
   for (const bool through : {true, false}) {
     const auto layer = t9_layer(GetParam(), through);
-    PoolInfo pool;
+    RoutingContext pool;
     pool.draws["group_noise"] = table({{0.3, -0.4}, {-1.0, 0.2}, {0.9, -0.6}});
     pool.draws["noise"] = table({{-0.5, 0.2, 0.4, -0.3}, {0.1, 0.3, -0.9, 1.0}, {1.2, -0.8, 0.2, 0.6}});
-    const MoeOutput out = layer->forward(torch::eye(3, GetParam()), {1, 3, 0, 0, 0}, {}, pool);
-    ASSERT_EQ(out.losses.size(), 1u);
-    EXPECT_EQ(out.losses[0].name, "load");
-    EXPECT_TRUE(near(out.losses[0].value, 0.065857, tol()));
-    out.losses[0].value.backward();
+    const MoeOutput out =
+        layer->forward({torch::eye(3, GetParam()), {1, 3, 0, 0, 0}, ForwardMode::training(), {}, pool});
+    ASSERT_EQ(out.routing.losses.size(), 1u);
+    EXPECT_EQ(out.routing.losses[0].name, "load");
+    EXPECT_TRUE(near(out.routing.losses[0].value, 0.065857, tol()));
+    out.routing.losses[0].value.backward();
     const at::Tensor of_groups = layer->router().named_parameters()["group_weight"].grad().t();
     const at::Tensor of_experts = layer->router().named_parameters()["weight"].grad().t();
     if (through) {

@@ -180,7 +180,7 @@ TEST_P(ShazeerLosses, S15_TheLossesAreOfTheWholePool) {
   const NoisyExample e(GetParam());
   const Routing r = e.route();
   Routing grouped = r;
-  grouped.group_tokens = 2;  // groups are for capacity and the losses that are defined per group
+  set_consecutive_groups(grouped, 2);  // groups are for capacity and the losses that are defined per group
   EXPECT_TRUE(near(importance_loss(grouped), 0.127069, tol()));
   // What the mean over shards {0,1} and {2} would be: another number, which must not be used.
   Routing first = r, second = r;

@@ -170,7 +170,7 @@ TEST(VmoeLoss, IsTheMeanOverGroups) {
     return route_softmax_topk(clean.slice(0, first, last), epsilon.slice(0, first, last), 0.25, 2, false);
   };
   Routing whole = route(0, 10);
-  whole.group_tokens = 4;
+  set_consecutive_groups(whole, 4);
   double importance = 0, load = 0;
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 4}, {4, 8}, {8, 10}}) {
     importance += vmoe_importance_loss(route(first, last)).item<double>() / 3;

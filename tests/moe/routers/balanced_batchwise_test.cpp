@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/threshold.h"
 #include "tests/moe/routers/router_pool.h"
@@ -35,7 +35,7 @@ at::Tensor mask(const Routing& r) {
 // Experts that hand their rows back.
 class Identity : public Experts {
  public:
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor&) override { return rows; }
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor&, const RowContext&) override { return rows; }
 };
 
 }  // namespace
@@ -183,7 +183,7 @@ TEST_P(BalancedBatchwise, S18_ATokenThatNobodyTakesGivesZeroAndFiniteGradients) 
   EXPECT_FALSE((r.token >= 8).any().item<bool>());
   const at::Tensor x = test::random_tensor({10, 3}, 4, GetParam()).requires_grad_(true);
   Identity experts;
-  const at::Tensor y = run_experts(x, r, experts);
+  const at::Tensor y = experts.apply_routing(x, r);
   EXPECT_TRUE((y.slice(0, 8) == 0).all().item<bool>());
   (y * test::random_tensor({10, 3}, 5, GetParam())).sum().backward();
   EXPECT_TRUE(torch::isfinite(clean.grad()).all().item<bool>() && torch::isfinite(x.grad()).all().item<bool>());
@@ -191,7 +191,7 @@ TEST_P(BalancedBatchwise, S18_ATokenThatNobodyTakesGivesZeroAndFiniteGradients) 
   // No token at all.
   const Routing none = route_above_threshold(clean, torch::full({4}, 1.0, GetParam()), {});
   EXPECT_EQ(none.token.size(0), 0);
-  const at::Tensor nothing = run_experts(x, none, experts);
+  const at::Tensor nothing = experts.apply_routing(x, none);
   EXPECT_TRUE((nothing == 0).all().item<bool>());
   x.mutable_grad() = at::Tensor();
   nothing.sum().backward();
@@ -209,7 +209,7 @@ TEST_P(BalancedBatchwise, S18_ATokenThatNoExpertTakesInTrainingGivesZeroAndFinit
   EXPECT_TRUE(near(dense_gates(r), table({{0, 0, 0, 0}, {1, 0, 0, 0}, {0, .6, 0, .4}, {0, 0, 1, 0}}), tol()));
   const at::Tensor x = torch::tensor({{1.}, {2.}, {3.}, {4.}}, GetParam()).requires_grad_(true);
   test::Scaling experts;
-  const at::Tensor y = run_experts(x, r, experts);
+  const at::Tensor y = experts.apply_routing(x, r);
   EXPECT_TRUE(near(y, table({{0}, {1 * 2}, {2.8 * 3}, {3 * 4}}), 10 * tol()));
   EXPECT_EQ(y[0].item<double>(), 0);
   y.sum().backward();

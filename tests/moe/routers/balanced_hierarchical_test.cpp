@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/threshold.h"
 #include "tests/moe/routers/router_pool.h"
@@ -54,7 +54,7 @@ struct Example {
 
 class Identity : public Experts {
  public:
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor&) override { return rows; }
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor&, const RowContext&) override { return rows; }
 };
 
 // Random logits for 4 groups of 3 experts.
@@ -206,7 +206,7 @@ TEST(BalancedHierarchicalRouter, PaddingAndATokenThatNobodyTakesGiveZero) {
   const Example e(torch::kDouble);
   Identity experts;
   const at::Tensor x = test::random_tensor({4, 3}, 4).requires_grad_(true);
-  const at::Tensor y = run_experts(x, e.train(), experts);
+  const at::Tensor y = experts.apply_routing(x, e.train());
   EXPECT_TRUE((y[3] == 0).all().item<bool>());
   y.sum().backward();
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
@@ -214,11 +214,11 @@ TEST(BalancedHierarchicalRouter, PaddingAndATokenThatNobodyTakesGiveZero) {
   BalancedHierarchicalRouter router({}, {3, 4});  // 2 groups of 2 experts, one group per token
   initialize(router, 1);
   RouterInput input = test::pool(test::random_tensor({6, 3}, 5, torch::kFloat));
-  input.pool.valid = torch::tensor({true, false, true, true, false, true});
+  input.context.valid = torch::tensor({true, false, true, true, false, true});
   const Routing r = router.route(input);  // 4 tokens: 2 for each group, and, with k = 2, for each expert
   EXPECT_TRUE(torch::equal(r.chosen_count, torch::full({4}, 2, torch::kLong)));
-  EXPECT_TRUE(input.pool.valid.index_select(0, r.token).all().item<bool>());
-  EXPECT_TRUE(torch::equal(r.groups->valid, input.pool.valid));
+  EXPECT_TRUE(input.context.valid.index_select(0, r.token).all().item<bool>());
+  EXPECT_TRUE(torch::equal(r.groups->valid, input.context.valid));
 }
 
 TEST(BalancedHierarchicalRouter, WhatDoesNotFitIsAnError) {

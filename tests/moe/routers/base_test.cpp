@@ -34,8 +34,7 @@ TEST(BaseRouter, EveryExpertGetsTheSameNumberOfTokensWhileTraining) {
   initialize(router, 1);
   const at::Tensor x = test::random_tensor({160, 6}, 2, torch::kFloat);
   EXPECT_TRUE(torch::equal(router.route(test::pool(x)).chosen_count, torch::full({8}, 20, torch::kLong)));
-  router.eval();
-  const Routing greedy = router.route(test::pool(x));
+  const Routing greedy = router.route(test::evaluated(test::pool(x)));
   EXPECT_TRUE(torch::equal(greedy.expert, greedy.clean_logits.argmax(1)));
 }
 

@@ -46,11 +46,11 @@ TEST(Hash, ExpertsAreDistinctEvenAndAFunctionOfTheId) {
 TEST(Hash, GoesByIdOrByPlaceInTheImage) {
   HashRouter router(with_k<HashOptions>(2), {3, 5});
   const at::Tensor x = torch::zeros({8, 3});
-  RouterInput input{x, {2, 4, 0, 2, 2}, "moe", {1, 2}};
+  RouterInput input{x, {2, 4, 0, 2, 2}, "moe", ForwardMode::training(), {1, 2}};
   const Routing by_place = router.route(input);
   EXPECT_TRUE(torch::equal(by_place.expert.slice(0, 0, 8), by_place.expert.slice(0, 8)));  // both images alike
   EXPECT_TRUE(torch::equal(by_place.gate, torch::full({16}, 0.5f)));
-  input.pool.token_id = torch::tensor({9, 9, 4, 4, 9, 4, 9, 9}, torch::kLong);
+  input.context.token_id = torch::tensor({9, 9, 4, 4, 9, 4, 9, 9}, torch::kLong);
   const at::Tensor experts = router.route(input).expert.view({8, 2});
   EXPECT_TRUE(torch::equal(experts[0], experts[1]) && torch::equal(experts[0], experts[7]));
   EXPECT_TRUE(torch::equal(experts[2], experts[5]));
@@ -64,18 +64,16 @@ TEST(RandomRouting, IsEvenRepeatableAndAnewForEachStep) {
   EXPECT_TRUE(torch::equal(a.expert, again.expert));
   EXPECT_FALSE(torch::equal(a.expert, next.expert));
   expect_even(a.chosen_count, 10000);
-  RouterInput part = test::pool(x.slice(0, 0, 50));
-  part.pool.first_token = 123;
-  EXPECT_TRUE(torch::equal(router.route(part).expert, a.expert.slice(0, 246, 346)));
+  EXPECT_TRUE(
+      torch::equal(router.route(test::pool_of_images(x.slice(0, 0, 50), 123)).expert, a.expert.slice(0, 246, 346)));
 }
 
 TEST(RoundRobin, TakesExpertsInTurn) {
   RoundRobinRouter router(with_k<RoundRobinOptions>(2), {3, 5});
   EXPECT_TRUE(torch::equal(router.route(test::pool(torch::zeros({4, 3}))).expert,
                            torch::tensor({0, 1, 2, 3, 4, 0, 1, 2}, torch::kLong)));
-  RouterInput part = test::pool(torch::zeros({1, 3}));
-  part.pool.first_token = 2;
-  EXPECT_TRUE(torch::equal(router.route(part).expert, torch::tensor({4, 0}, torch::kLong)));
+  EXPECT_TRUE(torch::equal(router.route(test::pool_of_images(torch::zeros({1, 3}), 2)).expert,
+                           torch::tensor({4, 0}, torch::kLong)));
 }
 
 TEST(DenseSoftmax, UsesEveryExpertWithItsProbability) {

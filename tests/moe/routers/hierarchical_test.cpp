@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
@@ -82,7 +82,7 @@ void randomize(HierarchicalRouter& router) {
 // Toy experts E_e(x) = (e+1) x.
 class Scaling : public Experts {
  public:
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) override {
     const at::Tensor expert = torch::repeat_interleave(torch::arange(offsets.size(0) - 1), offsets.diff());
     return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
   }
@@ -205,7 +205,6 @@ TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
   auto router = router_of(9, 3, 2, 2);
   router->to(GetParam());
   randomize(*router);
-  router->eval();
   const double tol = GetParam() == torch::kDouble ? 1e-12 : 1e-5;
   const at::Tensor x = test::random_tensor({40, 5}, 1, GetParam()), pull = test::random_tensor({40, 5}, 2, GetParam());
   const auto gradients = [&](const at::Tensor& y, const at::Tensor& leaf) {
@@ -214,9 +213,9 @@ TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
     return std::vector<at::Tensor>{leaf.grad(), router->group_weight.grad().clone(), router->weight.grad().clone()};
   };
   const at::Tensor routed_x = x.clone().requires_grad_(true), flat_x = x.clone().requires_grad_(true);
-  const Routing r = router->route(pool(routed_x));
+  const Routing r = router->route(test::evaluated(pool(routed_x)));
   Scaling experts;
-  const at::Tensor routed = run_experts(routed_x, r, experts);
+  const at::Tensor routed = experts.apply_routing(routed_x, r);
   const std::vector<at::Tensor> found = gradients(routed, routed_x);
 
   // Top 2 of 3, of groups and inside each: the softmax without the smallest.
@@ -286,8 +285,7 @@ TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
   auto router = router_of(8, 4, 2, 1);
   initialize(*router, 1);
   const at::Tensor x = test::random_tensor({60, 5}, 3, torch::kFloat);
-  RouterInput tail = pool(x.slice(0, 21));
-  tail.pool.first_token = 21;
+  const RouterInput tail = test::pool_of_images(x.slice(0, 21), 21);
   EXPECT_TRUE(torch::equal(router->route(tail).expert, router->route(pool(x)).expert.slice(0, 21 * 2)));
 }
 

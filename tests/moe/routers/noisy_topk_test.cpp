@@ -52,7 +52,7 @@ class NoisyTopK : public ::testing::TestWithParam<at::ScalarType> {
 // gradients of this routing are those of S3, S4 (losses/shazeer_losses_test.cpp) and S6 (worked_layer_test.cpp).
 TEST_P(NoisyTopK, S1_ReproducesT1) {
   RouterInput input = pool(test::example_tokens().to(GetParam()));
-  input.pool.draws["noise"] = test::example_epsilon();
+  input.context.draws["noise"] = test::example_epsilon();
   const Routing r = example_router(GetParam())->route(input);
   EXPECT_TRUE(near(r.clean_logits,
                    table({{0.95, -0.625, -0.275, 0.3}, {-0.95, 0.45, 1.65, -0.65}, {-0.575, 0.925, 0.025, -0.075}}),
@@ -135,9 +135,8 @@ TEST_P(NoisyTopK, S7_GradientsForOtherKAgreeWithCentralDifferences) {
 
 TEST_P(NoisyTopK, S8_EvaluationReproducesT6AndIsRepeatable) {
   auto router = example_router(GetParam());
-  router->eval();
   const at::Tensor x = test::example_tokens().to(GetParam());
-  const Routing r = router->route(pool(x)), again = router->route(pool(x, 5));
+  const Routing r = router->route(test::evaluated(pool(x))), again = router->route(test::evaluated(pool(x, 5)));
   EXPECT_FALSE(r.noise_scale.defined());
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
   EXPECT_TRUE(near(test::dense_gates(r),
@@ -184,8 +183,8 @@ TEST_P(NoisyTopK, S9_ZeroInitialisationSpreadsTokensEvenly) {
   EXPECT_EQ(r.noisy_logits.scalar_type(), GetParam());
   const at::Tensor share = r.chosen_count.to(torch::kDouble) / 10000;
   EXPECT_TRUE(near(share, torch::full({8}, 2.0 / 8), 0.02));
-  router->eval();  // every logit ties: the lowest experts win
-  const Routing tied = router->route(pool(torch::ones({3, 16}, GetParam())));
+  // every logit ties: the lowest experts win
+  const Routing tied = router->route(test::evaluated(pool(torch::ones({3, 16}, GetParam()))));
   EXPECT_TRUE(torch::equal(tied.expert, torch::tensor({0, 1, 0, 1, 0, 1}, torch::kLong)));
 }
 
@@ -197,18 +196,16 @@ TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
 }
 
 // Noise is drawn, not computed: no gradient.
-TEST_P(NoisyTopK, S33_NoiseIsKeyedByTokenNumberNotByBatchSplit) {
+TEST_P(NoisyTopK, S33_NoiseIsKeyedByImageNumberNotByBatchSplit) {
   auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four draws
   initialize(*router, 1);
   router->to(GetParam());
   const at::Tensor x = test::random_tensor({101, 5}, 3, GetParam());
-  const Routing whole = router->route(pool(x)), again = router->route(pool(x));
+  const Routing whole = router->route(pool(x)), again = router->route(test::pool_of_images(x));
   EXPECT_TRUE(torch::equal(whole.noisy_logits, again.noisy_logits));
   std::vector<at::Tensor> parts;
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 37}, {37, 38}, {38, 101}}) {
-    RouterInput input = pool(x.slice(0, first, last));
-    input.pool.first_token = first;
-    parts.push_back(router->route(input).noisy_logits);
+    parts.push_back(router->route(test::pool_of_images(x.slice(0, first, last), first)).noisy_logits);
   }
   EXPECT_TRUE(torch::equal(torch::cat(parts), whole.noisy_logits));
 }
@@ -261,8 +258,7 @@ TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
   options.eval_k = 1;
   options.eval_noise = true;
   NoisyTopKRouter router(options, {4, 3});
-  router.eval();
-  const Routing r = router.route(pool(test::random_tensor({5, 4}, 6, torch::kFloat)));
+  const Routing r = router.route(test::evaluated(pool(test::random_tensor({5, 4}, 6, torch::kFloat))));
   EXPECT_EQ(r.per_token, 1);
   EXPECT_TRUE(r.noise_scale.defined());
 }

@@ -21,7 +21,7 @@ using test::table;
 constexpr int64_t kImages = 3, kPerImage = 4, kWidth = 5, kExperts = 4;
 
 RouterInput images_of(const at::Tensor& tokens, int64_t prefix = 1) {
-  return {tokens, {tokens.size(0) / kPerImage, kPerImage, prefix, 0, 0}, "moe", {7, 3}};
+  return {tokens, {tokens.size(0) / kPerImage, kPerImage, prefix, 0, 0}, "moe", ForwardMode::training(), {7, 3}};
 }
 
 std::shared_ptr<PerImageRouter> router_of(const PerImageOptions& options, at::ScalarType type = torch::kDouble) {
@@ -34,6 +34,11 @@ std::shared_ptr<PerImageRouter> router_of(const PerImageOptions& options, at::Sc
 }
 
 at::Tensor tokens() { return test::random_tensor({kImages * kPerImage, kWidth}, 3); }
+
+RouterInput evaluated(RouterInput input) {
+  input.mode = ForwardMode::evaluation();
+  return input;
+}
 
 }  // namespace
 
@@ -126,7 +131,7 @@ TEST(PerImageRouter, M20_GradientsCanBeCutOff) {
       auto router = router_of(options);
       const at::Tensor x = tokens().requires_grad_(true);
       RouterInput input = images_of(x);
-      input.pool.target = torch::eye(kExperts).slice(0, 0, kImages);
+      input.context.target = torch::eye(kExperts).slice(0, 0, kImages);
       const Routing r = router->route(input);
       EXPECT_EQ(r.gate.requires_grad(), task);
       superclass_loss(r).backward();
@@ -141,14 +146,13 @@ TEST(PerImageRouter, M21_TeacherForcingSelectsTheTrueSuperClass) {
   options.k = 2;
   auto router = router_of(options);
   RouterInput input = images_of(tokens());
-  input.pool.target = torch::tensor({{0.1, 0.1, 0.7, 0.1}, {1., 0., 0., 0.}, {0., 0., 0., 1.}});
+  input.context.target = torch::tensor({{0.1, 0.1, 0.7, 0.1}, {1., 0., 0., 0.}, {0., 0., 0., 1.}});
   const Routing r = router->route(input);
   EXPECT_EQ(r.per_token, 1);
   const at::Tensor expert = torch::tensor({2, 0, 3}, torch::kLong).repeat_interleave(kPerImage);
   EXPECT_TRUE(torch::equal(r.expert, expert));
   EXPECT_TRUE(torch::equal(r.gate, r.scores.gather(1, expert.unsqueeze(1)).squeeze(1)));
-  router->eval();
-  EXPECT_EQ(router->route(input).per_token, 2);
+  EXPECT_EQ(router->route(evaluated(input)).per_token, 2);
 }
 
 // The balance losses of the end-to-end variant count images: repeating each for its tokens changes nothing.
@@ -166,10 +170,9 @@ TEST(PerImageRouter, NoiseIsKeyedByTheNumberOfTheImage) {
   const Routing whole = router->route(images_of(tokens()));
   EXPECT_TRUE(near(whole.noise_scale, 0.25, 1e-12));
   RouterInput rest = images_of(tokens().slice(0, kPerImage));
-  rest.pool.first_token = kPerImage;
+  rest.context.image = torch::tensor({1, 2}, torch::kLong);
   EXPECT_TRUE(near(router->route(rest).noisy_logits, whole.noisy_logits.slice(0, kPerImage), 1e-12));
-  router->eval();
-  EXPECT_FALSE(router->route(images_of(tokens())).noise_scale.defined());
+  EXPECT_FALSE(router->route(evaluated(images_of(tokens()))).noise_scale.defined());
 }
 
 }  // namespace sparsight::per_image_test

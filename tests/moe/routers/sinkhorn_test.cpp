@@ -57,8 +57,7 @@ TEST(SinkhornRouter, TrainingIsNearlyBalancedAndEvaluationTakesTheLargestLogits)
   const at::Tensor x = test::random_tensor({2000, 6}, 2, torch::kFloat) + 0.5;
   const Routing r = router.route(test::pool(x));
   EXPECT_TRUE(test::near(r.chosen_count.to(torch::kDouble) / 500, torch::ones({4}), 0.2));
-  router.eval();
-  const Routing greedy = router.route(test::pool(x));
+  const Routing greedy = router.route(test::evaluated(test::pool(x)));
   EXPECT_TRUE(torch::equal(greedy.expert, greedy.clean_logits.argmax(1)));
   EXPECT_GT(greedy.chosen_count.max().item<double>() / 500, 1.2);
 }

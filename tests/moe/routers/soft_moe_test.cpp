@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsight/moe/soft_dispatch.h"
+#include "sparsight/moe/dispatch/soft.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -19,7 +19,7 @@ using test::table;
 constexpr int64_t kImages = 2, kPerImage = 3, kWidth = 4, kExperts = 3, kSlots = 2;
 
 RouterInput images_of(const at::Tensor& tokens) {
-  return {tokens, {kImages, kPerImage, 0, 0, 0}, "blocks.1.mlp", {7, 3}};
+  return {tokens, {kImages, kPerImage, 0, 0, 0}, "blocks.1.mlp", ForwardMode::training(), {7, 3}};
 }
 
 at::Tensor tokens(at::ScalarType type = torch::kDouble) {
@@ -41,7 +41,7 @@ std::shared_ptr<SoftMoeRouter> router_of(at::ScalarType type, bool normalize = t
 // Toy experts E_e(x) = (e+1) x.
 class Scaling : public Experts {
  public:
-  at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets) override {
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) override {
     const at::Tensor expert = torch::repeat_interleave(torch::arange(offsets.size(0) - 1), offsets.diff());
     return rows * (expert + 1).to(rows.scalar_type()).unsqueeze(1);
   }
@@ -96,12 +96,12 @@ TEST_P(SoftMoe, EqualsTheDefinitionSlotBySlot) {
 TEST_P(SoftMoe, DispatchSumsToOneOverTokensAndCombineOverSlots) {
   auto router = router_of(GetParam());
   RouterInput input = images_of(tokens(GetParam()));
-  input.pool.valid = torch::tensor({true, true, false, true, false, false});
+  input.context.valid = torch::tensor({true, true, false, true, false, false});
   const SoftRouting r = router->mix(input);
   EXPECT_TRUE(near(r.dispatch.sum(1), torch::ones({kImages, kExperts * kSlots}), 1e-6));
   EXPECT_TRUE(near(r.combine.sum(2), table({{1, 1, 0}, {1, 0, 0}}), 1e-6));
   EXPECT_TRUE(
-      (r.dispatch.view({-1, kExperts * kSlots}).index({input.pool.valid.logical_not()}) == 0).all().item<bool>());
+      (r.dispatch.view({-1, kExperts * kSlots}).index({input.context.valid.logical_not()}) == 0).all().item<bool>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, SoftMoe, ::testing::Values(torch::kFloat, torch::kDouble));
@@ -134,10 +134,10 @@ TEST(SoftMoeRouter, PaddingIsZeroBesideTokensThatAreNotFinite) {
     x[1][2] = poison;  // of the first image
     x.requires_grad_(true);
     RouterInput input = images_of(x);
-    input.pool.valid = torch::tensor({true, true, false, true, true, false});
+    input.context.valid = torch::tensor({true, true, false, true, true, false});
     const at::Tensor y = run_soft_experts(x, router->mix(input), experts);
     y.sum().backward();
-    const at::Tensor padding = torch::nonzero(input.pool.valid.logical_not()).squeeze(1);
+    const at::Tensor padding = torch::nonzero(input.context.valid.logical_not()).squeeze(1);
     for (const at::Tensor& rows : {y, x.grad()})
       EXPECT_TRUE(torch::equal(rows.index_select(0, padding), torch::zeros({2, kWidth}, torch::kDouble))) << poison;
     EXPECT_FALSE(torch::isfinite(y[0]).any().item<bool>());

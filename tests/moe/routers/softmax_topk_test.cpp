@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
+#include "tests/moe/routers/router_pool.h"
 #include "tests/moe/vmoe_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
@@ -11,9 +12,7 @@
 namespace sparsight::softmax_topk_test {
 namespace {
 
-RouterInput pool(const at::Tensor& tokens, uint64_t step = 0) {
-  return {tokens, {1, tokens.size(0), 0, 0, 0}, "blocks.1.mlp", {7, step}};
-}
+using test::pool;
 
 std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, SoftmaxTopKOptions options = {}) {
   auto router = std::make_shared<SoftmaxTopKRouter>(options, RouterShape{width, experts});
@@ -77,11 +76,10 @@ TEST_P(SoftmaxTopKExample, S11_RenormalizedGatesAreTheSoftmaxOfTheChosenLogits) 
 TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens) {
   auto router = router_of(32, 8);
   router->to(GetParam());
-  router->eval();
   const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);
   const auto run = [&](const at::Tensor& x) {
     router->zero_grad();
-    const Routing r = router->route(pool(x));
+    const Routing r = router->route(test::evaluated(pool(x)));
     (r.gate * test::random_tensor({1000}, 6, GetParam())).sum().backward();
     return std::vector<at::Tensor>{r.expert, r.gate, router->weight.grad().clone()};
   };
@@ -119,8 +117,7 @@ TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
   const at::Tensor noise = a.noisy_logits - a.clean_logits;  // 32000 draws of N(0, 1/64)
   EXPECT_NEAR(noise.mean().item<double>(), 0, 4 * 0.125 / std::sqrt(32000));
   EXPECT_NEAR(noise.std().item<double>(), 0.125, 4 * 0.125 / std::sqrt(64000));
-  router->eval();
-  const Routing quiet = router->route(pool(tokens));
+  const Routing quiet = router->route(test::evaluated(pool(tokens)));
   EXPECT_FALSE(quiet.noise_scale.defined());
   EXPECT_TRUE(torch::equal(quiet.noisy_logits, quiet.clean_logits));
 }
@@ -139,8 +136,7 @@ TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {
   auto router = router_of(4, 3, options);
   const at::Tensor tokens = test::random_tensor({5, 4}, 6, torch::kFloat);
   EXPECT_EQ(router->route(pool(tokens)).per_token, 2);
-  router->eval();
-  EXPECT_EQ(router->route(pool(tokens)).per_token, 1);
+  EXPECT_EQ(router->route(test::evaluated(pool(tokens))).per_token, 1);
 }
 
 TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }

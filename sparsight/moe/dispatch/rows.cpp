@@ -1,9 +1,7 @@
-#include "sparsight/moe/dispatch.h"
+#include "sparsight/moe/dispatch/rows.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "sparsight/core/error.h"
-#include "sparsight/moe/experts/recompute.h"
 #include "sparsight/ops/no_second_derivative.h"
 
 namespace sparsight {
@@ -69,37 +67,5 @@ at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, cons
 RowMap routing_map(const Routing& routing) { return map_rows(routing.token, routing.order, routing.tokens); }
 
 at::Tensor row_gates(const Routing& routing) { return routing.gate.index_select(0, routing.order); }
-
-at::Tensor Experts::forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws&) {
-  return forward(rows, offsets);
-}
-
-at::Tensor Experts::apply_rows(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) {
-  if (!recompute_) return forward_drawing(rows, offsets, draws);
-  return recomputed(*this, {rows},
-                    [this, offsets, draws](const auto& in) { return forward_drawing(in[0], offsets, draws); });
-}
-
-at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routing,
-                                  const std::optional<ExpertRandom>& random) {
-  const RowMap map = routing_map(routing);
-  const at::Tensor offsets = routing.offsets;
-  RowDraws drawn;
-  if (random && draws()) {
-    const at::Tensor number = (routing.token + random->first_token) * routing.experts + routing.expert;
-    drawn = {random->random, random->path, number.index_select(0, routing.order)};
-  }
-  // in: tokens, gates of the rows
-  const TensorFunction run = [this, map, offsets, drawn](const std::vector<at::Tensor>& in) {
-    return combine_rows(forward_drawing(gather_rows(in[0], map), offsets, drawn), in[1], map);
-  };
-  const std::vector<at::Tensor> inputs{tokens, row_gates(routing)};
-  return recompute_ ? recomputed(*this, inputs, run) : run(inputs);
-}
-
-at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts,
-                       const std::optional<ExpertRandom>& random) {
-  return experts.apply_routing(tokens, routing, random);
-}
 
 }  // namespace sparsight

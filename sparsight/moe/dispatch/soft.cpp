@@ -1,13 +1,11 @@
-#include "sparsight/moe/soft_dispatch.h"
-
-#include <algorithm>
+#include "sparsight/moe/dispatch/soft.h"
 
 #include "sparsight/core/error.h"
 
 namespace sparsight {
 
 at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing, Experts& experts,
-                            const std::optional<ExpertRandom>& random) {
+                            const ExpertContext& context) {
   const int64_t images = routing.layout.images, slots = routing.slots, width = tokens.size(1);
   SPARSIGHT_CHECK(tokens.size(0) == images * routing.layout.per_image);
   // Padding has weights of 0, but NaN times 0 is NaN: in padding, or in the slots of its image.
@@ -21,14 +19,13 @@ at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing
   // Rows grouped by expert: [B,E,slots,D] -> [E,B,slots,D].
   const at::Tensor rows = mixed.view({images, routing.experts, slots, width}).transpose(0, 1).reshape({-1, width});
   const at::Tensor offsets = at::arange(routing.experts + 1, torch::kLong) * (images * slots);
-  RowDraws draws;
-  if (random && experts.draws()) {
-    const int64_t first_image = random->first_token / std::max<int64_t>(1, routing.layout.per_image);
-    const at::Tensor image = at::arange(first_image, first_image + images, torch::kLong).unsqueeze(1),
+  RowContext of_rows{context.mode, context.random, context.path, {}};
+  if (experts.draws(context.mode)) {
+    const at::Tensor image = context.image.defined() ? context.image : at::arange(images, torch::kLong),
                      slot = at::arange(routing.experts * slots, torch::kLong).view({routing.experts, 1, slots});
-    draws = {random->random, random->path, (image * (routing.experts * slots) + slot).reshape({-1})};  // [E,B,slots]
+    of_rows.number = (image.unsqueeze(1) * (routing.experts * slots) + slot).reshape({-1});  // [E,B,slots]
   }
-  const at::Tensor out = experts.apply_rows(rows, offsets.to(rows.device()), draws);
+  const at::Tensor out = experts.forward(rows, offsets.to(rows.device()), of_rows);
   const at::Tensor by_slot = out.view({routing.experts, images, slots, out.size(1)})
                                  .transpose(0, 1)
                                  .reshape({images, routing.experts * slots, out.size(1)});

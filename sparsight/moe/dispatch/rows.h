@@ -1,7 +1,6 @@
-// Sends token rows to their experts and combines what comes back. Letters: moe/axes.md; R kept assignments.
+// Gathers the rows of tokens for their experts and combines what comes back. Letters: moe/axes.md; R kept assignments.
 #pragma once
 
-#include "sparsight/moe/experts.h"
 #include "sparsight/moe/routing.h"
 #include "sparsight/ops/rows.h"
 
@@ -17,9 +16,5 @@ at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, cons
 // The map of a routing's kept assignments, and their gates in its order: [R].
 RowMap routing_map(const Routing& routing);
 at::Tensor row_gates(const Routing& routing);
-
-// tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j.
-at::Tensor run_experts(const at::Tensor& tokens, const Routing& routing, Experts& experts,
-                       const std::optional<ExpertRandom>& random = {});
 
 }  // namespace sparsight

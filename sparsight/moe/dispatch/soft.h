@@ -6,9 +6,9 @@
 
 namespace sparsight {
 
-// tokens: [N,D]. Returns [N,D]: combine * experts(dispatch^T * tokens), image by image. random: while training; slot p
-// of image b (counted from the image of first_token on) is the row with the number b * P + p.
+// tokens: [N,D]. Returns [N,D]: combine * experts(dispatch^T * tokens), image by image. Slot p of the image with number
+// b is the row with the number b * P + p.
 at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing, Experts& experts,
-                            const std::optional<ExpertRandom>& random = {});
+                            const ExpertContext& context = {});
 
 }  // namespace sparsight

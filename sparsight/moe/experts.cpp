@@ -1,0 +1,31 @@
+#include "sparsight/moe/experts.h"
+
+#include "sparsight/moe/dispatch/rows.h"
+#include "sparsight/moe/experts/recompute.h"
+
+namespace sparsight {
+
+at::Tensor Experts::forward(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
+  if (!recompute_) return compute(rows, offsets, context);
+  return recomputed(*this, {rows},
+                    [this, offsets, context](const auto& in) { return compute(in[0], offsets, context); });
+}
+
+at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context) {
+  const RowMap map = routing_map(routing);
+  const at::Tensor offsets = routing.offsets;
+  RowContext of_rows{context.mode, context.random, context.path, {}};
+  if (draws(context.mode)) {
+    const at::Tensor token = token_numbers(routing.layout, context.image).to(routing.token.device());
+    const at::Tensor number = token.index_select(0, routing.token) * routing.experts + routing.expert;
+    of_rows.number = number.index_select(0, routing.order);
+  }
+  // in: tokens, gates of the rows
+  const TensorFunction run = [this, map, offsets, of_rows](const std::vector<at::Tensor>& in) {
+    return combine_rows(compute(gather_rows(in[0], map), offsets, of_rows), in[1], map);
+  };
+  const std::vector<at::Tensor> inputs{tokens, row_gates(routing)};
+  return recompute_ ? recomputed(*this, inputs, run) : run(inputs);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,131 @@
+#include "sparsight/models/shared_router.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/init.h"
+#include "tests/support/errors.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight::shared_router_test {
+namespace {
+
+// Mobile V-MoE: per-image routing in the last `layers` of `depth` blocks.
+Json config_of(const std::string& scope, std::vector<int64_t> blocks, const std::string& router = "per_image") {
+  return {{"moe", {{"blocks", blocks}, {"experts", 10}}},
+          {"experts", {{"name", "mlp"}}},
+          {"capacity", Json::object()},
+          {"losses", Json::object()},
+          {"router", {{"name", router}, {"scope", scope}}}};
+}
+
+int64_t parameters_of(const torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const at::Tensor& p : module.parameters()) count += p.numel();
+  return count;
+}
+
+std::shared_ptr<ImageModel> small_vit(const Json& config, uint64_t seed = 1) {
+  auto model = models().make("vit", {{"width", 16}, {"depth", 4}, {"heads", 2}, {"patch", 4}}, "model",
+                             ModelContext{{1, 8, 8, 3}, read_moe_spec(config)});
+  initialize(*model, seed);
+  const torch::NoGradGuard no_grad;
+  for (auto& p : model->named_parameters())
+    p.value().add_(test::random_tensor(p.value().sizes(), 7 + seed, torch::kFloat) * 0.1);
+  return model;
+}
+
+at::Tensor images() { return test::random_tensor({5, 1, 8, 8}, 3, torch::kFloat); }
+
+}  // namespace
+
+// DeiT-Ti/16 with E = 10 and L = 2: one router is 192 * 10 weights fewer than two.
+TEST(SharedRouter, M3_ParametersOfDeitTinyWithOneRouterAndWithTwo) {
+  for (const auto& [scope, expected] : {std::pair{"model", int64_t{11045032}}, {"layer", int64_t{11046952}}}) {
+    const auto model = models().make("vit", {{"size", "tiny"}, {"patch", 16}}, "model",
+                                     ModelContext{{3, 224, 224, 1000}, read_moe_spec(config_of(scope, {-2, -1}))});
+    EXPECT_EQ(parameters_of(*model), expected) << scope;
+  }
+}
+
+// One decision for all layers, which editing what follows the router does not change.
+TEST(SharedRouter, M10_DecidesOncePerImageForAllLayers) {
+  const auto model = small_vit(config_of("model", {2, 3}));
+  const ModelOutput before = model->forward({images(), ForwardMode::training(), {1, 2}});
+  ASSERT_EQ(before.routings.size(), 1u);
+  EXPECT_EQ(before.routings[0].layer, "router");
+  EXPECT_NE(model->named_modules().find("router"), nullptr);
+  {
+    const torch::NoGradGuard no_grad;
+    for (auto& p : model->named_parameters())
+      if (p.key().starts_with("blocks.2") || p.key().starts_with("blocks.3")) p.value().mul_(1.5);
+  }
+  const ModelOutput after = model->forward({images(), ForwardMode::training(), {1, 2}});
+  EXPECT_TRUE(torch::equal(after.routings[0].expert, before.routings[0].expert));
+  EXPECT_TRUE(torch::equal(after.routings[0].gate, before.routings[0].gate));
+  EXPECT_FALSE(torch::equal(after.logits, before.logits));
+  // Both layers train the router through its gates.
+  before.logits.square().sum().backward();
+  EXPECT_GT(model->named_parameters()["router.weight"].grad().abs().max().item<double>(), 0);
+}
+
+// The layers apply the model's decision: the same as handing it to each of them from outside.
+TEST(SharedRouter, IsARoutingFromOutsideForEveryLayer) {
+  const auto shared = small_vit(config_of("model", {2, 3})), each = small_vit(config_of("layer", {2, 3}));
+  {
+    const torch::NoGradGuard no_grad;
+    for (const auto& p : shared->named_parameters())
+      if (p.key() != "router.weight") each->named_parameters()[p.key()].copy_(p.value());
+  }
+  const ModelOutput wanted = shared->forward({images()});
+  ModelInput input{images()};
+  input.routings = {{"blocks.2.mlp", wanted.routings[0]}, {"blocks.3.mlp", wanted.routings[0]}};
+  const ModelOutput got = each->forward(input);
+  EXPECT_TRUE(torch::equal(got.logits, wanted.logits));
+  EXPECT_FALSE(torch::equal(each->forward({images()}).logits, wanted.logits));
+  ASSERT_EQ(got.routings.size(), 2u);  // what was used
+  EXPECT_TRUE(torch::equal(got.routings[1].expert, wanted.routings[0].expert));
+}
+
+TEST(SharedRouter, ReplaysADecisionOnOtherPixels) {
+  for (const char* scope : {"model", "layer"}) {
+    const auto model = small_vit(config_of(scope, {1, 3}, "softmax_topk"));
+    const ModelOutput first = model->forward({images()});
+    ModelInput changed{images() + 0.7};
+    ASSERT_FALSE(torch::equal(model->forward(changed).routings[0].expert, first.routings[0].expert));
+    for (const Routing& routing : first.routings) changed.routings[routing.layer] = routing;
+    const ModelOutput replayed = model->forward(changed);
+    for (size_t i = 0; i < first.routings.size(); ++i)
+      EXPECT_TRUE(torch::equal(replayed.routings[i].expert, first.routings[i].expert)) << scope;
+    EXPECT_FALSE(torch::equal(replayed.logits, first.logits));
+  }
+}
+
+TEST(SharedRouter, ItsLossesCountOnceAndItLearnsFromItsRoutings) {
+  const auto model = small_vit(config_of("model", {1, 2, 3}, "softmax_topk"));
+  EXPECT_EQ(model->forward({images(), ForwardMode::training(), {1, 2}}).losses.size(), 2u);
+  const auto biased = small_vit(config_of("model", {1, 2, 3}, "sigmoid_bias"));
+  EXPECT_TRUE(learns_from_routings(*biased));
+  const ModelOutput out = biased->forward({images(), ForwardMode::training(), {1, 2}});
+  const at::Tensor before = biased->named_buffers()["router.bias"].clone();
+  after_step(*biased, out.routings);
+  EXPECT_FALSE(torch::equal(biased->named_buffers()["router.bias"], before));
+}
+
+TEST(SharedRouter, IsForModelsWithBlocks) {
+  EXPECT_NE(testing::message_of<UsageError>([] {
+              models().make("cnn", Json::object(), "model",
+                            ModelContext{{1, 8, 8, 3}, read_moe_spec(config_of("model", {0}, "softmax_topk"))});
+            }).find("[router] scope = \"model\" is for models with blocks"),
+            std::string::npos);
+  const auto mlp = models().make("mlp", {{"width", 16}, {"depth", 3}}, "model",
+                                 ModelContext{{1, 8, 8, 3}, read_moe_spec(config_of("model", {1, 2}, "softmax_topk"))});
+  initialize(*mlp, 1);
+  EXPECT_EQ(mlp->forward({images()}).routings.size(), 1u);
+  EXPECT_NE(mlp->named_parameters().find("router.weight"), nullptr);
+}
+
+}  // namespace sparsight::shared_router_test
