@@ -33,11 +33,8 @@ int64_t rows_routed(const Json& router) {
   initialize(*real, 1);
   const at::Tensor tokens = test::random_tensor({kImages * kTokens, kWidth}, 3, torch::kFloat);
   const RouterInput input{tokens, {kImages, kTokens, 1, 3, 3}, "moe", ForwardMode::training(), {1, 2}};
-  if (auto* soft = real->mixes_tokens()) {
-    const SoftRouting routing = soft->mix(input);
-    return routing.experts * routing.slots;
-  }
-  return real->route(input).token.size(0) / kImages;
+  const Routing routing = real->route(input);
+  return routing.soft ? routing.soft->experts * routing.soft->slots : routing.token.size(0) / kImages;
 }
 
 }  // namespace

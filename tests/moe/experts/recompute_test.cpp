@@ -35,10 +35,10 @@ std::vector<at::Tensor> pass(MoeLayer& layer, at::ScalarType type, bool lowered 
   layer.to(type);
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, type).requires_grad_(true);
   at::autocast::set_autocast_enabled(at::kCPU, lowered);
-  const MoeOutput out = layer.forward(x, {4, kTokens / 4, 0, 8, 8}, {1, 2});
+  const MoeOutput out = layer.forward({x, {4, kTokens / 4, 0, 8, 8}, ForwardMode::training(), {1, 2}});
   at::autocast::set_autocast_enabled(at::kCPU, false);
   at::Tensor total = (out.tokens * test::random_tensor({kTokens, kWidth}, 4, type)).sum();
-  for (const NamedLoss& loss : out.losses) total = total + loss.weight * loss.value;
+  for (const NamedLoss& loss : out.routing.losses) total = total + loss.weight * loss.value;
   total.backward();
   std::vector<at::Tensor> all{out.tokens, x.grad()};
   if (out.routing.noisy_logits.defined()) all.push_back(out.routing.noisy_logits);
@@ -49,9 +49,9 @@ std::vector<at::Tensor> pass(MoeLayer& layer, at::ScalarType type, bool lowered 
 // What a forward pass holds until the backward pass.
 int64_t bytes_held(MoeLayer& layer) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat).requires_grad_(true);
-  layer.forward(x, {1, kTokens, 0, 0, 0}, {1, 2});  // buffers that stay
+  layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {1, 2}});  // buffers that stay
   const test::LiveBytes live;
-  const MoeOutput out = layer.forward(x, {1, kTokens, 0, 0, 0}, {1, 2});
+  const MoeOutput out = layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {1, 2}});
   return live.count();
 }
 
@@ -97,7 +97,7 @@ TEST(Recompute, GradientsAgreeWithCentralDifferences) {
     auto layer = make_layer(kind, true, "softmax_topk");
     layer->to(torch::kDouble);
     const at::Tensor x = test::random_tensor({3, kWidth}, 3), pull = test::random_tensor({3, kWidth}, 4);
-    const auto loss = [&] { return (layer->forward(x, {1, 3, 0, 0, 0}, {1, 2}).tokens * pull).sum(); };
+    const auto loss = [&] { return (layer->forward({x, {1, 3, 0, 0, 0}, ForwardMode::training(), {1, 2}}).tokens * pull).sum(); };
     EXPECT_LT(test::gradient_error(loss, {x}, 1e-6), 1e-6) << kind;
   }
 }
