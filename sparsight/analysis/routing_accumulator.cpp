@@ -19,6 +19,7 @@ void add_balance(Json& entry, const RoutingStats& stats) {
   entry["max_over_mean_load"] = stats.max_over_mean_load;
   entry["dropped"] = stats.dropped;
   entry["mean_top_gate"] = stats.mean_top_gate;
+  entry["experts_per_token"] = stats.experts_per_token;
 }
 
 }  // namespace
@@ -77,6 +78,7 @@ Json RoutingAccumulator::layers() const {
     Json entry = {{"layer", layer.name}, {"experts", layer.experts}, {"load", counts(stats.count)}};
     if (stats.kept != stats.count) entry["kept"] = counts(stats.kept);
     entry["importance"] = stats.importance;
+    entry["tokens_with"] = counts(stats.tokens_with);
     add_balance(entry, stats);
     list.push_back(std::move(entry));
   }

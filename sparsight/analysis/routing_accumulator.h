@@ -12,6 +12,8 @@
 //   max_over_mean_load  the same of the smooth load
 //   dropped     fraction of the chosen assignments that capacity dropped
 //   mean_top_gate  mean gate of the first choices (rank 0)
+//   experts_per_token  mean number of experts that a token chose, before capacity
+//   tokens_with    tokens with 0, 1, ... experts (in layers() only)
 #pragma once
 
 #include <ATen/core/Tensor.h>

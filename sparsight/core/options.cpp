@@ -67,9 +67,10 @@ auto to_list(const Json& value, Convert convert) {
 
 }  // namespace
 
-void OptionSet::add(Option option) {
+Option& OptionSet::add(Option option) {
   SPARSIGHT_CHECK(find(option.name) == nullptr);
   options_.push_back(std::move(option));
+  return options_.back();
 }
 
 const Option* OptionSet::find(const std::string& name) const {
@@ -87,13 +88,13 @@ void OptionSet::flag(const std::string& name, bool* value, const std::string& he
        [value] { return Json(*value); }});
 }
 
-void OptionSet::integer(const std::string& name, int64_t* value, Bounds<int64_t> bounds, const std::string& help) {
-  add({name, "integer", range_text(bounds), help, [=](const Json& json) { *value = to_integer(json, bounds); },
+Option& OptionSet::integer(const std::string& name, int64_t* value, Bounds<int64_t> bounds, const std::string& help) {
+  return add({name, "integer", range_text(bounds), help, [=](const Json& json) { *value = to_integer(json, bounds); },
        [value] { return Json(*value); }});
 }
 
-void OptionSet::real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help) {
-  add({name, "number", range_text(bounds), help, [=](const Json& json) { *value = to_real(json, bounds); },
+Option& OptionSet::real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help) {
+  return add({name, "number", range_text(bounds), help, [=](const Json& json) { *value = to_real(json, bounds); },
        [value] { return Json(*value); }});
 }
 

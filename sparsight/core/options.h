@@ -36,13 +36,15 @@ struct Option {
   std::string help;
   std::function<void(const Json&)> set;  // throws UsageError with a message that starts after the key
   std::function<Json()> get;
+  bool live = false;  // may change between two passes, so that it can follow a schedule
 };
 
 class OptionSet {
  public:
   void flag(const std::string& name, bool* value, const std::string& help);
-  void integer(const std::string& name, int64_t* value, Bounds<int64_t> bounds, const std::string& help);
-  void real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help);
+  // The option that was added: `.live = true` where it may follow a schedule.
+  Option& integer(const std::string& name, int64_t* value, Bounds<int64_t> bounds, const std::string& help);
+  Option& real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help);
   void text(const std::string& name, std::string* value, const std::string& help);
   void choice(const std::string& name, std::string* value, const std::vector<std::string>& allowed,
               const std::string& help);
@@ -53,11 +55,14 @@ class OptionSet {
   // [{op = "resize", size = 32}, ...]. The owner of the list checks the entries.
   void tables(const std::string& name, Json* value, const std::string& help);
 
+  // An option of another set, perhaps renamed.
+  void include(Option option) { add(std::move(option)); }
+
   const std::vector<Option>& options() const { return options_; }
   const Option* find(const std::string& name) const;
 
  private:
-  void add(Option option);
+  Option& add(Option option);
   std::vector<Option> options_;
 };
 

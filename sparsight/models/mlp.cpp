@@ -23,18 +23,18 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
       norm_(register_module("norm", LayerNorm(options.width))),
       head_(register_module("head", Linear(options.width, image_.classes))) {
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
-  const std::vector<bool> is_moe = context.moe.places(options.depth);
+  const std::vector<const MoeSpec*> moe = context.moe.layers(options.depth);
   std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options.depth; ++i) {
-    const bool routed = is_moe[static_cast<size_t>(i)];
+    const MoeSpec* spec = moe[static_cast<size_t>(i)];
     const MoePlace place{.path = cat("blocks.", i, ".mlp"),
                          .width = options.width,
                          .mlp_hidden = std::llround(static_cast<double>(options.width) * options.mlp_ratio),
                          .can_share_router = true};
-    if (routed && moe_layers.empty()) first_moe_block_ = static_cast<size_t>(i);
-    if (routed) moe_layers.push_back(place.path);
+    if (spec && moe_layers.empty()) first_moe_block_ = static_cast<size_t>(i);
+    if (spec) moe_layers.push_back(place.path);
     blocks_.push_back(
-        blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, routed ? &context.moe : nullptr)));
+        blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, spec)));
   }
   shared_router_.emplace(*this, context.moe, options.width, moe_layers);
 }

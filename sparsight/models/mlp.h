@@ -35,6 +35,7 @@ class MlpModel : public ImageModel, public HasRouter {
   MlpModel(const MlpModelOptions& options, const ModelContext& context);
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }
+  RoutingPolicy& policy() override { return shared_router_->policy(); }
 
  protected:
   ModelOutput run(const ModelInput& input) override;

@@ -15,6 +15,7 @@ class SharedRouter {
   SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_t width, std::vector<std::string> layers);
 
   Router* router() { return router_.get(); }
+  RoutingPolicy& policy() { return policy_; }
   const std::string& name() const { return kName; }
 
   // x: [B,S,D], the tokens before the first MoE layer. Returns the input with the decision for each layer; the decision

@@ -48,10 +48,11 @@ Vit::Vit(VitOptions options, const ModelContext& context)
       register_module("patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width}));
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
-  const std::vector<bool> is_moe = context.moe.places(options_.depth);
+  const std::vector<const MoeSpec*> moe = context.moe.layers(options_.depth);
   std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options_.depth; ++i) {
-    if (is_moe[static_cast<size_t>(i)]) {
+    const MoeSpec* spec = moe[static_cast<size_t>(i)];
+    if (spec) {
       moe_layers.push_back(cat("blocks.", i, ".mlp"));
       if (first_moe_block_ < 0) first_moe_block_ = i;
     }
@@ -62,7 +63,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
     block.path = cat("blocks.", i);
     blocks_.push_back(blocks->register_module(
-        cat(i), std::make_shared<VitBlock>(block, is_moe[static_cast<size_t>(i)] ? &context.moe : nullptr)));
+        cat(i), std::make_shared<VitBlock>(block, spec)));
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);
   norm_ = register_module(prefix_tokens() ? "norm" : "fc_norm", LayerNorm(width));

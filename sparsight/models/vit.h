@@ -44,6 +44,7 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   PatchGrid grid() const;
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }
+  RoutingPolicy& policy() override { return shared_router_->policy(); }
 
  protected:
   ModelOutput run(const ModelInput& input) override;

@@ -7,6 +7,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_unique2.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
@@ -65,6 +66,11 @@ std::vector<std::vector<int64_t>> token_order(const Routing& routing, const std:
   return order;
 }
 
+// [G] int64: the choices that the tokens of each group made.
+at::Tensor choices_of_groups(const Routing& routing) {
+  return at::bincount(group_of_token(routing).index_select(0, routing.token), {}, routing.group_count);
+}
+
 // Gates divided by the sum of what their token kept; tokens that kept nothing stay at 0.
 at::Tensor renormalized(const Routing& routing) {
   const at::Tensor gate = routing.gate * routing.kept.to(routing.gate.scalar_type());
@@ -76,8 +82,8 @@ at::Tensor renormalized(const Routing& routing) {
 
 void CapacityOptions::declare(OptionSet& set) {
   set.real("factor", &factor, {0, 1e6},
-           "rows an expert takes, as a multiple of its fair share of the assignments; 0: no limit");
-  set.real("eval_factor", &eval_factor, {-1, 1e6}, "the factor in evaluation; -1: as in training, 0: no limit");
+           "rows an expert takes, as a multiple of its fair share of the assignments; 0: no limit").live = true;
+  set.real("eval_factor", &eval_factor, {-1, 1e6}, "the factor in evaluation; -1: as in training, 0: no limit").live = true;
   set.choice("rounding", &rounding, {"ceil", "floor", "round", "floor_per_choice"},
              "how the share is rounded; floor_per_choice: k * floor(factor * ceil(tokens / experts))");
   set.integer("multiple", &multiple, {1, 65536}, "then raised to a multiple of this");
@@ -119,15 +125,16 @@ void set_capacity_groups(Routing& routing, const CapacityOptions& options, const
                       : index.repeat_interleave(layout.per_image);
 }
 
-int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, int64_t k) {
+int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k) {
   constexpr double kRounding = 1e-9;  // 1.1 * 10 is 11.000000000000002 and must not become 12
-  const int64_t choices = options.count_k ? k : 1;
+  const double choices = options.count_k ? k : 1;
   int64_t rows = 0;
   if (options.rounding == "floor_per_choice") {
     const int64_t share = (tokens + experts - 1) / experts;
-    rows = choices * static_cast<int64_t>(std::floor(factor * static_cast<double>(share) * (1 + kRounding)));
+    rows = static_cast<int64_t>(
+        std::floor(choices * std::floor(factor * static_cast<double>(share) * (1 + kRounding)) * (1 + kRounding)));
   } else {
-    const double share = factor * static_cast<double>(choices * tokens) / static_cast<double>(experts);
+    const double share = factor * choices * static_cast<double>(tokens) / static_cast<double>(experts);
     if (options.rounding == "ceil") rows = static_cast<int64_t>(std::ceil(share * (1 - kRounding)));
     if (options.rounding == "floor") rows = static_cast<int64_t>(std::floor(share * (1 + kRounding)));
     if (options.rounding == "round") rows = std::llround(share);
@@ -139,10 +146,14 @@ int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t t
 void apply_capacity(Routing& routing, const CapacityOptions& options, double factor) {
   if (factor == 0 || routing.per_token == 0) return;
   const at::Tensor sizes = on_cpu(group_sizes(routing), at::kLong);
+  const at::Tensor made = on_cpu(choices_of_groups(routing), at::kLong);
   at::Tensor capacity = at::empty_like(sizes);
-  for (int64_t g = 0; g < sizes.numel(); ++g)
-    capacity.data_ptr<int64_t>()[g] =
-        expert_capacity(options, factor, sizes.const_data_ptr<int64_t>()[g], routing.experts, routing.per_token);
+  for (int64_t g = 0; g < sizes.numel(); ++g) {
+    const int64_t tokens = sizes.const_data_ptr<int64_t>()[g];
+    const double average = static_cast<double>(made.const_data_ptr<int64_t>()[g]) / static_cast<double>(std::max<int64_t>(1, tokens));
+    const double k = routing.varying ? average : static_cast<double>(routing.per_token);
+    capacity.data_ptr<int64_t>()[g] = expert_capacity(options, factor, tokens, routing.experts, k);
+  }
 
   const at::Tensor experts = on_cpu(routing.expert, at::kLong), ranks = on_cpu(routing.rank, at::kLong),
                    tokens = on_cpu(routing.token, at::kLong);

@@ -89,12 +89,27 @@ void for_each(const torch::nn::Module& model, const Visit& visit) {
 // Calls visit(router, name of its routings).
 template <class Visit>
 void for_each_router(const torch::nn::Module& model, const Visit& visit) {
-  for_each<HasRouter>(model, [&](HasRouter& owner) {
-    if (Router* router = owner.own_router()) visit(*router, owner.routing_name());
-  });
+  for_each_router_owner(model, [&](HasRouter& owner) { visit(*owner.own_router(), owner.routing_name()); });
 }
 
 }  // namespace
+
+void for_each_router_owner(const torch::nn::Module& model, const std::function<void(HasRouter&)>& visit) {
+  for_each<HasRouter>(model, [&](HasRouter& owner) {
+    if (owner.own_router()) visit(owner);
+  });
+}
+
+void HasRouter::declare_settings(const std::function<void(const std::string& section, OptionSet& set)>& visit) {
+  if (!own_router()) return;
+  OptionSet router, capacity, losses;
+  own_router()->declare(router);
+  visit("router", router);
+  policy().capacity.declare(capacity);
+  visit("capacity", capacity);
+  policy().losses.declare(losses);
+  visit("losses", losses);
+}
 
 int64_t hold_experts(torch::nn::Module& model, WeightType type) {
   int64_t layers = 0;

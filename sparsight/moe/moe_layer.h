@@ -1,6 +1,7 @@
 // The mixture-of-experts layer: router, experts, combination, losses. Letters: moe/axes.md.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,15 +15,15 @@ namespace sparsight {
 
 // Where a layer stands in a model.
 struct MoePlace {
-  std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
-  int64_t width = 0;       // D
-  int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
-  int64_t outputs = 0;     // numbers that an expert answers a token with; 0: D
+  std::string path;            // "blocks.3.mlp": names the layer's routings and random streams
+  int64_t width = 0;           // D
+  int64_t mlp_hidden = 0;      // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
+  int64_t outputs = 0;         // numbers that an expert answers a token with; 0: D
   bool can_share_router = false;  // the model hands the layer the routing of its one router, if [router] scope says so
 };
 
 struct MoeInput {
-  at::Tensor tokens;  // [N,D], N = layout.images * layout.per_image
+  at::Tensor tokens;   // [N,D], N = layout.images * layout.per_image
   TokenLayout layout;
   ForwardMode mode = {};
   StepRandom random = {};
@@ -38,9 +39,16 @@ struct MoeOutput {
 class HasRouter {
  public:
   virtual ~HasRouter() = default;
-  virtual Router* own_router() = 0;                     // null where somebody else decides
+  virtual Router* own_router() = 0;                    // null where somebody else decides
   virtual const std::string& routing_name() const = 0;  // Routing::layer of its decisions
+  virtual RoutingPolicy& policy() = 0;
+
+  // Calls visit("router" | "capacity" | "losses", settings bound to what decides); nothing where somebody else decides.
+  void declare_settings(const std::function<void(const std::string& section, OptionSet& set)>& visit);
 };
+
+// Every part of the model that decides for MoE layers, in the order of its modules.
+void for_each_router_owner(const torch::nn::Module& model, const std::function<void(HasRouter&)>& visit);
 
 class MoeLayer : public torch::nn::Module, public HasRouter {
  public:
@@ -61,6 +69,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   const std::string& path() const { return path_; }
   Router* own_router() override { return router_.get(); }
   const std::string& routing_name() const override { return path_; }
+  RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
   // Holds the experts, and those that are shared, for inference; false if it could not with the routed ones.

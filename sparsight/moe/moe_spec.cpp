@@ -14,6 +14,12 @@ void MoeOptions::declare(OptionSet& set) {
   set.integer("shared", &shared, {0, 4096}, "experts that see every token, added without a gate (DeepSeek)");
   set.integer("shared_hidden", &shared_hidden, {0, 1 << 20}, "hidden width of a shared expert; 0: that of the others");
   set.flag("output_sigmoid", &output_sigmoid, "a sigmoid on the layer's output");
+  set.tables("layer", &layer,
+             "settings of some blocks alone: {blocks = [8, 10], experts = 16, router = {k = 1}, ...}, with the tables "
+             "router, expert, capacity and losses");
+  set.tables("schedule", &schedule,
+             "settings that change while training: {setting = \"router.k\", from = 4, to = 1, begin = 0, end = 0.5, "
+             "shape = \"linear\"}; of [router], [capacity] and [losses]");
 }
 
 void RouterScopeOptions::declare(OptionSet& set) {
@@ -32,15 +38,72 @@ std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp
   return make_kind({options.shared, width, options.shared_hidden_for(mlp_hidden), outputs});
 }
 
-std::vector<bool> MoeSpec::places(int64_t depth) const {
-  std::vector<bool> chosen(static_cast<size_t>(depth), false);
-  for (const int64_t block : options.blocks) {
+namespace {
+
+// Sets chosen[index] = spec for the blocks; negative numbers count from the end.
+void place(const std::vector<int64_t>& blocks, const MoeSpec* spec, const char* where,
+           std::vector<const MoeSpec*>& chosen) {
+  const auto depth = static_cast<int64_t>(chosen.size());
+  for (const int64_t block : blocks) {
     const int64_t index = block < 0 ? depth + block : block;
     if (index < 0 || index >= depth)
-      fail_usage("[moe] blocks: there is no block ", block, " in a model of ", depth, " blocks; allowed are ", -depth,
+      fail_usage(where, " blocks: there is no block ", block, " in a model of ", depth, " blocks; allowed are ", -depth,
                  " to ", depth - 1);
-    chosen[static_cast<size_t>(index)] = true;
+    chosen[static_cast<size_t>(index)] = spec;
   }
+}
+
+// The section [router] or [experts] as an entry changes it: another component starts from its own defaults.
+void change_component(Json& section, const Json& change, const char* name) {
+  if (!change.is_object()) fail_usage(name, " must be a table, got ", shown(change));
+  if (change.contains("name") && change.at("name") != section.value("name", Json()))
+    section = change;
+  else
+    section.update(change);
+}
+
+// One entry of [[moe.layer]].
+MoeSpec::Override read_override(const Json& entry, Json resolved) {
+  MoeSpec::Override result;
+  Json& moe = resolved["moe"];
+  moe.erase("layer");
+  bool has_blocks = false;
+  for (const auto& [key, value] : entry.items()) {
+    if (key == "router" || key == "expert")
+      change_component(resolved[key == "expert" ? "experts" : "router"], value, key.c_str());
+    else if (key == "capacity" || key == "losses")
+      change_component(resolved[key], value, key.c_str());
+    else if (key == "schedule" || key == "layer")
+      fail_usage("moe.layer has no setting ", key, "; it stands in [moe]");
+    else
+      moe[key] = value;
+    has_blocks = has_blocks || key == "blocks";
+  }
+  if (!has_blocks) fail_usage("an entry of moe.layer needs blocks, as in blocks = [8, 10]; got ", shown(entry));
+  result.spec = std::make_shared<MoeSpec>(read_moe_spec(resolved));
+  result.blocks = result.spec->options.blocks;
+  return result;
+}
+
+}  // namespace
+
+std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
+  std::vector<const MoeSpec*> chosen(static_cast<size_t>(depth), nullptr);
+  place(options.blocks, this, "[moe]", chosen);
+  std::vector<const MoeSpec*> overridden(static_cast<size_t>(depth), nullptr);
+  for (const Override& some : overrides) {
+    std::vector<const MoeSpec*> here(static_cast<size_t>(depth), nullptr);
+    place(some.blocks, some.spec.get(), "[[moe.layer]]", here);
+    for (size_t i = 0; i < here.size(); ++i) {
+      if (!here[i]) continue;
+      if (overridden[i]) fail_usage("[[moe.layer]] gives block ", i, " twice");
+      chosen[i] = overridden[i] = here[i];
+    }
+  }
+  for (const MoeSpec* spec : chosen)
+    if (spec && shares_router() && (spec->options.experts != options.experts || !spec->shares_router()))
+      fail_usage("[router] scope = \"model\": one router decides for all MoE layers, so each needs the same number of "
+                 "experts; got ", options.experts, " and ", spec->options.experts);
   return chosen;
 }
 
@@ -57,6 +120,7 @@ MoeSpec read_moe_spec(const Json& resolved) {
   spec.make_kind = [experts](ExpertShape shape) {
     return make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);
   };
+  for (const Json& entry : spec.options.layer) spec.overrides.push_back(read_override(entry, resolved));
   return spec;
 }
 

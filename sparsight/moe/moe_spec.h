@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/options.h"
 #include "sparsight/moe/capacity.h"
 #include "sparsight/moe/dispatch/dispatcher.h"
@@ -23,6 +25,7 @@ struct MoeOptions {
   int64_t shared = 0;
   int64_t shared_hidden = 0;
   bool output_sigmoid = false;
+  Json layer, schedule;  // lists of tables
   void declare(OptionSet& set);
   // Hidden widths of the routed and of the shared experts in place of an MLP of `mlp_hidden`.
   int64_t hidden_for(int64_t mlp_hidden) const { return hidden > 0 ? hidden : mlp_hidden; }
@@ -54,8 +57,16 @@ struct MoeSpec {
   std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
   std::shared_ptr<Experts> make_shared_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
 
-  // Which of `depth` blocks hold an MoE layer. Raises UsageError for a block that does not exist.
-  std::vector<bool> places(int64_t depth) const;
+  // What [[moe.layer]] says about some blocks, as a whole specification of its own.
+  struct Override {
+    std::vector<int64_t> blocks;
+    std::shared_ptr<const MoeSpec> spec;
+  };
+  std::vector<Override> overrides = {};
+
+  // For each of `depth` blocks the specification of its MoE layer, or null where it has none. Raises UsageError for a
+  // block that does not exist or is given twice, and for layers of different sizes that are to share a router.
+  std::vector<const MoeSpec*> layers(int64_t depth) const;
 };
 
 // From a resolved configuration with the sections [moe], [experts], [router], [capacity] and [losses].

@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/core/forward_mode.h"
+#include "sparsight/core/options.h"
 #include "sparsight/core/random.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/routing.h"
@@ -53,6 +54,10 @@ class Router : public torch::nn::Module {
 
   // The losses that [losses] applies where it does not say otherwise. None by default.
   virtual std::vector<LossWeight> paper_losses() const { return {}; }
+
+  // Declares the router's settings bound to what it uses, so that those that are `live` can follow a schedule. By
+  // default none can.
+  virtual void declare(OptionSet&) {}
 
   // Whether its routings are `soft`: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }

@@ -6,6 +6,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
@@ -39,7 +40,7 @@ double max_over_mean(const std::vector<double>& v) {
 }  // namespace
 
 RoutingTotals::RoutingTotals(int64_t experts)
-    : chosen(static_cast<size_t>(experts)), kept(chosen), importance(chosen), smooth_load(chosen) {}
+    : chosen(static_cast<size_t>(experts)), kept(chosen), importance(chosen), smooth_load(chosen), tokens_with(static_cast<size_t>(experts + 1)) {}
 
 void RoutingTotals::add(const Routing& routing) {
   const at::NoGradGuard no_grad;
@@ -50,6 +51,9 @@ void RoutingTotals::add(const Routing& routing) {
   add_to(smooth_load, sparsight::smooth_load(routing));
   const at::Tensor top = routing.gate.masked_select(routing.rank == 0);
   first_choices += static_cast<double>(top.numel());
+  at::Tensor count = at::bincount(routing.token, {}, routing.tokens);
+  if (routing.valid.defined()) count = count.masked_select(routing.valid);
+  add_to(tokens_with, at::bincount(count, {}, static_cast<int64_t>(tokens_with.size())));
   if (top.numel() > 0) top_gate += top.sum(at::kDouble).item<double>();
 }
 
@@ -66,6 +70,10 @@ RoutingStats routing_stats(const RoutingTotals& totals) {
   const double chosen = sum_of(totals.chosen);
   if (chosen > 0) stats.dropped = (chosen - sum_of(totals.kept)) / chosen;
   if (totals.first_choices > 0) stats.mean_top_gate = totals.top_gate / totals.first_choices;
+  stats.tokens_with = totals.tokens_with;
+  while (!stats.tokens_with.empty() && stats.tokens_with.back() == 0) stats.tokens_with.pop_back();
+  const double tokens = sum_of(totals.tokens_with);
+  if (tokens > 0) stats.experts_per_token = chosen / tokens;
   return stats;
 }
 

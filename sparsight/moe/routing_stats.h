@@ -18,6 +18,7 @@ struct RoutingTotals {
   std::vector<double> smooth_load;  // [E] expected assignments (losses/load.h); the counts where there is no noise
   double top_gate = 0;              // sum of the gates of first choices
   double first_choices = 0;
+  std::vector<double> tokens_with;  // [0..E]: tokens with so many experts, before capacity; padding does not count
 };
 
 struct RoutingStats {
@@ -31,6 +32,8 @@ struct RoutingStats {
   double max_over_mean_count = 0;   // of count
   double dropped = 0;               // fraction of the chosen assignments that capacity dropped
   double mean_top_gate = 0;         // mean gate of the first choices
+  double experts_per_token = 0;     // mean
+  std::vector<double> tokens_with;  // tokens with 0, 1, ... experts, up to the most that one had
 };
 
 RoutingStats routing_stats(const RoutingTotals& totals);

@@ -63,4 +63,5 @@ torch_sources(
   moe/routers/soft_moe.cpp
   moe/routers/softmax_topk.cpp
   moe/routers/switch_top1.cpp
+  moe/setting_schedule.cpp
   moe/shared_experts.cpp)

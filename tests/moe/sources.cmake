@@ -14,8 +14,10 @@ torch_tests(
   moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
   moe/held_layer_test.cpp
+  moe/layer_overrides_test.cpp
   moe/moe_layer_test.cpp
   moe/route_apply_test.cpp
+  moe/setting_schedule_test.cpp
   moe/moe_spec_test.cpp
   moe/routers/balanced_assignment_test.cpp
   moe/routers/balanced_batchwise_test.cpp

@@ -23,7 +23,8 @@ LossOptions::LossOptions() : weights(routing_losses().size(), -1) {}
 void LossOptions::declare(OptionSet& set) {
   for (size_t i = 0; i < weights.size(); ++i)
     set.real(routing_losses()[i].name, &weights[i], {-1, 1e6},
-             "weight of " + routing_losses()[i].help + "; -1: as in the router's paper");
+             "weight of " + routing_losses()[i].help + "; -1: as in the router's paper")
+        .live = true;
   variants.declare(set);
 }
 

@@ -42,6 +42,7 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
   at::Tensor weight;     // [E,D]
   at::Tensor threshold;  // [E] buffer
   at::Tensor steps;      // [] int64 buffer: how often the threshold moved
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -66,6 +66,7 @@ class BalancedHierarchicalRouter : public Router, public Initialized {
   at::Tensor weight;              // [E,D]
   TwoLevelThresholds thresholds;  // buffers "group_threshold" and "threshold"
   at::Tensor steps;               // [] int64 buffer: how often the thresholds moved
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -28,6 +28,7 @@ class BaseRouter : public Router, public Initialized {
   void initialize(const InitRandom& random) override;
 
   at::Tensor weight;  // [E,D]
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -11,16 +11,16 @@ std::string in_evaluation(const std::string& help) { return help + " in evaluati
 
 void declare_choices(OptionSet& set, const std::string& name, int64_t* training, int64_t* evaluation,
                      const std::string& help) {
-  set.integer(name, training, {1, 65536}, help);
+  set.integer(name, training, {1, 65536}, help).live = true;
   declare_eval_choices(set, name, evaluation, help);
 }
 
 void declare_eval_choices(OptionSet& set, const std::string& name, int64_t* evaluation, const std::string& help) {
-  set.integer("eval_" + name, evaluation, {0, 65536}, in_evaluation(help));
+  set.integer("eval_" + name, evaluation, {0, 65536}, in_evaluation(help)).live = true;
 }
 
 void declare_eval_choices(OptionSet& set, const std::string& name, double* evaluation, const std::string& help) {
-  set.real("eval_" + name, evaluation, {0, 65536}, in_evaluation(help));
+  set.real("eval_" + name, evaluation, {0, 65536}, in_evaluation(help)).live = true;
 }
 
 void GroupChoiceOptions::check(int64_t experts) const {

@@ -42,6 +42,7 @@ class CosineRouter : public Router, public Initialized {
   at::Tensor projector_bias;  // [P]
   at::Tensor codebook;        // [P,E]
   at::Tensor log_scale;       // []; a buffer where it is not learned
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -44,6 +44,7 @@ class GshardTop2Router : public Router, public Initialized {
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -21,6 +21,7 @@ class HashRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.
   HashRouter(const HashOptions& options, RouterShape shape);
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

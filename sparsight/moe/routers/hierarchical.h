@@ -49,6 +49,7 @@ class HierarchicalRouter : public Router, public Initialized {
   at::Tensor group_noise_weight;  // [G,D]
   at::Tensor weight;              // [E,D]
   at::Tensor noise_weight;        // [E,D]
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

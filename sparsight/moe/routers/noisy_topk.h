@@ -33,6 +33,7 @@ class NoisyTopKRouter : public Router, public Initialized {
 
   at::Tensor weight;        // [E,D]
   at::Tensor noise_weight;  // [E,D]
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

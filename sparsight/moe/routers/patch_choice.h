@@ -38,6 +38,7 @@ class PatchChoiceRouter : public Router, public Initialized {
   const PatchChoiceOptions& options() const { return options_; }
 
   at::Tensor weight;  // [E,D]
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   // Raises UsageError as check_patches does.

@@ -47,6 +47,7 @@ class PerImageRouter : public Router, public Initialized {
   at::Tensor weight;       // [E,D]
   at::Tensor norm_weight;  // [D], undefined unless norm = "affine"
   at::Tensor norm_bias;    // [D], likewise
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

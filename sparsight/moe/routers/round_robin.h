@@ -14,6 +14,7 @@ class RoundRobinRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.
   RoundRobinRouter(const RoundRobinOptions& options, RouterShape shape);
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -45,6 +45,7 @@ class SigmoidBiasRouter : public Router, public Initialized {
   at::Tensor weight;  // [E,D]
   at::Tensor bias;    // [E] buffer
   at::Tensor steps;   // [] int64 buffer: how often the bias was updated
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -29,6 +29,7 @@ class SwitchTop1Router : public Router, public Initialized {
   void initialize(const InitRandom& random) override;
 
   at::Tensor weight;  // [E,D]
+  void declare(OptionSet& set) override { options_.declare(set); }
 
  protected:
   Routing choose(const RouterInput& input) override;

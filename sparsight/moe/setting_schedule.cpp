@@ -1,0 +1,110 @@
+#include "sparsight/moe/setting_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/moe/moe_layer.h"
+#include "sparsight/moe/register_moe.h"
+
+namespace sparsight {
+namespace {
+
+// The live settings of one decision under their full names, "router.k".
+OptionSet live_settings(HasRouter& owner) {
+  OptionSet all;
+  owner.declare_settings([&](const std::string& section, OptionSet& set) {
+    for (Option option : set.options()) {
+      if (!option.live) continue;
+      option.name = section + "." + option.name;
+      all.include(std::move(option));
+    }
+  });
+  return all;
+}
+
+void set_value(const Option& option, double value) {
+  try {
+    option.set(option.type == "integer" ? Json(std::llround(value)) : Json(value));
+  } catch (const UsageError& error) {
+    fail_usage("[[moe.schedule]] ", option.name, error.what());
+  }
+}
+
+// A router that may not have the values at both ends says so.
+void check_ends(const SettingSchedule& schedule, Json resolved) {
+  constexpr char kRouter[] = "router.";
+  if (!schedule.setting.starts_with(kRouter)) return;
+  const auto experts = read_section<MoeOptions>(resolved, "moe").experts;
+  for (const double value : {schedule.from, schedule.to}) {
+    const bool whole = value == std::floor(value);
+    resolved.at("router")[schedule.setting.substr(sizeof kRouter - 1)] =
+        whole ? Json(static_cast<int64_t>(value)) : Json(value);
+    make_component(routers(), resolved, "router", RouterShape{1, experts});
+  }
+}
+
+}  // namespace
+
+void SettingSchedule::declare(OptionSet& set) {
+  set.text("setting", &setting, "the setting, with its section");
+  set.real("from", &from, {-1e9, 1e9}, "its value up to begin");
+  set.real("to", &to, {-1e9, 1e9}, "its value from end on");
+  set.real("begin", &begin, {0, 1}, "share of the training after which it starts to move");
+  set.real("end", &end, {0, 1}, "share of the training after which it stays");
+  set.choice("shape", &shape, {"linear", "cosine", "step"},
+             "the way between: a straight line, half a cosine, or a jump at end");
+}
+
+double SettingSchedule::at(double progress) const {
+  if (progress >= end) return to;
+  if (progress <= begin || shape == "step") return from;
+  const double share = (progress - begin) / (end - begin);
+  return from + (to - from) * (shape == "cosine" ? (1 - std::cos(M_PI * share)) / 2 : share);
+}
+
+std::vector<SettingSchedule> read_setting_schedules(const Json& resolved) {
+  std::vector<SettingSchedule> schedules;
+  for (const Json& entry : resolved.at("moe").value("schedule", Json::array())) {
+    SettingSchedule schedule;
+    OptionSet set;
+    schedule.declare(set);
+    assign(set, entry, "moe.schedule");
+    for (const char* needed : {"setting", "from", "to"})
+      if (!entry.contains(needed)) fail_usage("an entry of moe.schedule needs ", needed, "; got ", shown(entry));
+    if (schedule.begin > schedule.end)
+      fail_usage("moe.schedule of ", printable(schedule.setting), ": begin ", schedule.begin, " is after end ",
+                 schedule.end);
+    check_ends(schedule, resolved);
+    schedules.push_back(std::move(schedule));
+  }
+  return schedules;
+}
+
+void apply_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules,
+                             double progress) {
+  if (schedules.empty()) return;
+  std::vector<std::string> known;
+  std::vector<bool> found(schedules.size(), false);
+  for_each_router_owner(model, [&](HasRouter& owner) {
+    const OptionSet settings = live_settings(owner);
+    for (const Option& option : settings.options())
+      if (std::ranges::find(known, option.name) == known.end()) known.push_back(option.name);
+    for (size_t i = 0; i < schedules.size(); ++i)
+      if (const Option* option = settings.find(schedules[i].setting)) {
+        set_value(*option, schedules[i].at(progress));
+        found[i] = true;
+      }
+  });
+  for (size_t i = 0; i < schedules.size(); ++i)
+    if (!found[i])
+      fail_usage("[[moe.schedule]] ", printable(schedules[i].setting),
+                 " cannot follow a schedule in this model", suggestion(schedules[i].setting, known));
+}
+
+}  // namespace sparsight
