@@ -36,7 +36,8 @@ std::vector<PartCost> cost_of_vit(const Json& resolved, const ImageShape& image)
                .patch = options.patch,
                .class_token = options.pool == "class",
                .qkv_bias = options.qkv_bias};
-  const std::vector<bool> is_moe = read_moe_spec(resolved).places(options.depth);
+  const MoeSpec spec = read_moe_spec(resolved);
+  const std::vector<const MoeSpec*> is_moe = spec.layers(options.depth);
   for (int64_t i = 0; i < options.depth; ++i)
     if (is_moe[static_cast<size_t>(i)])
       vit.moe_blocks[i] =
@@ -50,7 +51,7 @@ std::vector<PartCost> cost_of_wide_resnet(const Json& resolved, const ImageShape
   WideResnetShape net{image.channels, image.height, image.width, head_outputs(image.classes),
                       options.depth,  options.widen};
   const MoeSpec moe = read_moe_spec(resolved);
-  if (moe.places(1)[0]) {
+  if (moe.layers(1)[0]) {
     net.patch = patch_side(options, image);
     net.taken = patches_taken(resolved, net.patches());
     const auto experts = settings_in<NormConvExpertsOptions>(resolved, "experts");
@@ -70,7 +71,7 @@ std::vector<PartCost> cost_of_patch_cnn(const Json& resolved, const ImageShape& 
   const MoeSpec moe = read_moe_spec(resolved);
   const int64_t side = patch_side(options, image), patches = image.height / side * (image.width / side);
   const MoePlace place{"moe", image.channels * side * side, patch_cnn_filters(moe), head_outputs(image.classes)};
-  if (moe.places(1)[0]) return moe_cost(resolved, place, patches);
+  if (moe.layers(1)[0]) return moe_cost(resolved, place, patches);
   const Cost filters = expert_cost(resolved, {1, place.width, place.mlp_hidden, place.outputs});
   return {{"filters", on_units(filters, patches)}};
 }

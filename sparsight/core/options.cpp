@@ -90,12 +90,12 @@ void OptionSet::flag(const std::string& name, bool* value, const std::string& he
 
 Option& OptionSet::integer(const std::string& name, int64_t* value, Bounds<int64_t> bounds, const std::string& help) {
   return add({name, "integer", range_text(bounds), help, [=](const Json& json) { *value = to_integer(json, bounds); },
-       [value] { return Json(*value); }});
+              [value] { return Json(*value); }});
 }
 
 Option& OptionSet::real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help) {
   return add({name, "number", range_text(bounds), help, [=](const Json& json) { *value = to_real(json, bounds); },
-       [value] { return Json(*value); }});
+              [value] { return Json(*value); }});
 }
 
 void OptionSet::text(const std::string& name, std::string* value, const std::string& help) {

@@ -56,8 +56,8 @@ Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : image_(contex
       blocks_.push_back(blocks->register_module(cat(blocks_.size()), std::make_shared<CnnBlock>(block)));
       channels = block.out;
     }
-  if (context.moe.places(1)[0])
-    moe_ = register_module("moe", std::make_shared<CnnMoe>(MoePlace{"moe.mlp", channels, 2 * channels}, context.moe));
+  if (const MoeSpec* moe = context.moe.layers(1)[0])
+    moe_ = register_module("moe", std::make_shared<CnnMoe>(MoePlace{"moe.mlp", channels, 2 * channels}, *moe));
   head_ = register_module("head", Linear(channels, image_.classes));
 }
 

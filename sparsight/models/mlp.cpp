@@ -33,8 +33,7 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
                          .can_share_router = true};
     if (spec && moe_layers.empty()) first_moe_block_ = static_cast<size_t>(i);
     if (spec) moe_layers.push_back(place.path);
-    blocks_.push_back(
-        blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, spec)));
+    blocks_.push_back(blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, spec)));
   }
   shared_router_.emplace(*this, context.moe, options.width, moe_layers);
 }

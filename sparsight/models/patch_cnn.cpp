@@ -22,7 +22,7 @@ int64_t filters_of_each(int64_t all, int64_t experts) {
 int64_t patch_cnn_filters(const MoeSpec& moe) {
   constexpr int64_t kAll = 40;  // of all experts together, as in the paper
   if (moe.options.hidden > 0) return moe.options.hidden;
-  return moe.places(1)[0] ? filters_of_each(kAll, moe.options.experts) : kAll;
+  return moe.layers(1)[0] ? filters_of_each(kAll, moe.options.experts) : kAll;
 }
 
 int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image) {
@@ -36,9 +36,10 @@ int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image) {
 PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
     : options_(options), image_(context.image), patch_(patch_side(options, image_)) {
   const int64_t width = image_.channels * patch_ * patch_, outputs = head_outputs(image_.classes);
-  const int64_t filters = patch_cnn_filters(context.moe);
-  if (context.moe.places(1)[0])
-    moe_ = register_module("moe", std::make_shared<MoeLayer>(context.moe, MoePlace{"moe", width, filters, outputs}));
+  const MoeSpec* moe = context.moe.layers(1)[0];
+  const int64_t filters = patch_cnn_filters(moe ? *moe : context.moe);
+  if (moe)
+    moe_ = register_module("moe", std::make_shared<MoeLayer>(*moe, MoePlace{"moe", width, filters, outputs}));
   else
     filters_ = register_module("filters", context.moe.make_kind({1, width, filters, outputs}));
 }

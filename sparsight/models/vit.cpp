@@ -62,8 +62,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     block.dropout = options_.dropout;
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
     block.path = cat("blocks.", i);
-    blocks_.push_back(blocks->register_module(
-        cat(i), std::make_shared<VitBlock>(block, spec)));
+    blocks_.push_back(blocks->register_module(cat(i), std::make_shared<VitBlock>(block, spec)));
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);
   norm_ = register_module(prefix_tokens() ? "norm" : "fc_norm", LayerNorm(width));

@@ -90,7 +90,7 @@ at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, M
 
 WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& context) : image_(context.image) {
   check_depth(options);
-  const bool routed = context.moe.places(1)[0];
+  const MoeSpec* moe = context.moe.layers(1)[0];
   stem_ = register_module("stem", conv_of(image_.channels, kStemChannels, options));
   const auto groups = register_module("groups", std::make_shared<torch::nn::Module>());
   const int64_t blocks = options.depth / 6;
@@ -100,9 +100,9 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
     for (int64_t i = 0; i < blocks; ++i) {
       const WideBlockShape shape{channels, options.widen * (int64_t{16} << g), g > 0 && i == 0 ? 2 : 1, i == 0};
       channels = shape.out;
-      if (routed && g == kGroups - 1 && i == blocks - 1)
+      if (moe && g == kGroups - 1 && i == blocks - 1)
         moe_block_ = group->register_module(
-            cat(i), std::make_shared<WideMoeBlock>(shape, options, context.moe, patch_side(options, image_),
+            cat(i), std::make_shared<WideMoeBlock>(shape, options, *moe, patch_side(options, image_),
                                                    cat("groups.", g, ".", i)));
       else
         blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));

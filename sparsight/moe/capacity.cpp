@@ -82,8 +82,10 @@ at::Tensor renormalized(const Routing& routing) {
 
 void CapacityOptions::declare(OptionSet& set) {
   set.real("factor", &factor, {0, 1e6},
-           "rows an expert takes, as a multiple of its fair share of the assignments; 0: no limit").live = true;
-  set.real("eval_factor", &eval_factor, {-1, 1e6}, "the factor in evaluation; -1: as in training, 0: no limit").live = true;
+           "rows an expert takes, as a multiple of its fair share of the assignments; 0: no limit")
+      .live = true;
+  set.real("eval_factor", &eval_factor, {-1, 1e6}, "the factor in evaluation; -1: as in training, 0: no limit").live =
+      true;
   set.choice("rounding", &rounding, {"ceil", "floor", "round", "floor_per_choice"},
              "how the share is rounded; floor_per_choice: k * floor(factor * ceil(tokens / experts))");
   set.integer("multiple", &multiple, {1, 65536}, "then raised to a multiple of this");
@@ -150,7 +152,8 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
   at::Tensor capacity = at::empty_like(sizes);
   for (int64_t g = 0; g < sizes.numel(); ++g) {
     const int64_t tokens = sizes.const_data_ptr<int64_t>()[g];
-    const double average = static_cast<double>(made.const_data_ptr<int64_t>()[g]) / static_cast<double>(std::max<int64_t>(1, tokens));
+    const double average =
+        static_cast<double>(made.const_data_ptr<int64_t>()[g]) / static_cast<double>(std::max<int64_t>(1, tokens));
     const double k = routing.varying ? average : static_cast<double>(routing.per_token);
     capacity.data_ptr<int64_t>()[g] = expert_capacity(options, factor, tokens, routing.experts, k);
   }

@@ -41,8 +41,8 @@ double capacity_factor(const CapacityOptions& options, bool training);
 void set_capacity_groups(Routing& routing, const CapacityOptions& options, const at::Tensor& image,
                          const at::Tensor& group);
 
-// C for a group of `tokens` tokens, each with k choices (on average, where the number varies). Never below `minimum` nor, before rounding up to the multiple,
-// above `tokens`.
+// C for a group of `tokens` tokens, each with k choices (on average, where the number varies). Never below `minimum`
+// nor, before rounding up to the multiple, above `tokens`.
 int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k);
 
 // Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Places in an expert's buffer are

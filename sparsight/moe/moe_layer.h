@@ -15,15 +15,15 @@ namespace sparsight {
 
 // Where a layer stands in a model.
 struct MoePlace {
-  std::string path;            // "blocks.3.mlp": names the layer's routings and random streams
-  int64_t width = 0;           // D
-  int64_t mlp_hidden = 0;      // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
-  int64_t outputs = 0;         // numbers that an expert answers a token with; 0: D
+  std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
+  int64_t width = 0;       // D
+  int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
+  int64_t outputs = 0;     // numbers that an expert answers a token with; 0: D
   bool can_share_router = false;  // the model hands the layer the routing of its one router, if [router] scope says so
 };
 
 struct MoeInput {
-  at::Tensor tokens;   // [N,D], N = layout.images * layout.per_image
+  at::Tensor tokens;  // [N,D], N = layout.images * layout.per_image
   TokenLayout layout;
   ForwardMode mode = {};
   StepRandom random = {};
@@ -39,7 +39,7 @@ struct MoeOutput {
 class HasRouter {
  public:
   virtual ~HasRouter() = default;
-  virtual Router* own_router() = 0;                    // null where somebody else decides
+  virtual Router* own_router() = 0;                     // null where somebody else decides
   virtual const std::string& routing_name() const = 0;  // Routing::layer of its decisions
   virtual RoutingPolicy& policy() = 0;
 

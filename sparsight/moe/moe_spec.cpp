@@ -102,8 +102,10 @@ std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
   }
   for (const MoeSpec* spec : chosen)
     if (spec && shares_router() && (spec->options.experts != options.experts || !spec->shares_router()))
-      fail_usage("[router] scope = \"model\": one router decides for all MoE layers, so each needs the same number of "
-                 "experts; got ", options.experts, " and ", spec->options.experts);
+      fail_usage(
+          "[router] scope = \"model\": one router decides for all MoE layers, so each needs the same number of "
+          "experts; got ",
+          options.experts, " and ", spec->options.experts);
   return chosen;
 }
 

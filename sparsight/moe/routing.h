@@ -35,17 +35,17 @@ struct TokenLayout {
 struct Routing {
   std::string layer;  // module path of the MoE layer, "blocks.3.mlp", or of a router that decides for several: "router"
   TokenLayout layout;
-  int64_t tokens = 0;       // N, padding included
-  int64_t experts = 0;      // E
-  at::Tensor group;         // [N] int64, 0..G-1: tokens that capacity and losses per group treat as one pool;
-                            // undefined: all N are one
-  int64_t group_count = 1;  // G
-  std::vector<NamedLoss> losses;            // of the choices before capacity, where the pass asks for losses
+  int64_t tokens = 0;             // N, padding included
+  int64_t experts = 0;            // E
+  at::Tensor group;               // [N] int64, 0..G-1: tokens that capacity and losses per group treat as one pool;
+                                  // undefined: all N are one
+  int64_t group_count = 1;        // G
+  std::vector<NamedLoss> losses;  // of the choices before capacity, where the pass asks for losses
   std::shared_ptr<const SoftRouting> soft;  // null for routers that choose experts
-  at::Tensor valid;          // [N] bool: false for padding, which nothing counts and whose rows [N,E] are 0; undefined:
-                             // no padding
-  at::Tensor priority;       // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
-  at::Tensor target;         // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
+  at::Tensor valid;     // [N] bool: false for padding, which nothing counts and whose rows [N,E] are 0; undefined:
+                        // no padding
+  at::Tensor priority;  // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
+  at::Tensor target;    // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
 
   at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable. Undefined for routers without scores (hash)
                             // and for those of two levels

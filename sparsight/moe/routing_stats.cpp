@@ -40,7 +40,11 @@ double max_over_mean(const std::vector<double>& v) {
 }  // namespace
 
 RoutingTotals::RoutingTotals(int64_t experts)
-    : chosen(static_cast<size_t>(experts)), kept(chosen), importance(chosen), smooth_load(chosen), tokens_with(static_cast<size_t>(experts + 1)) {}
+    : chosen(static_cast<size_t>(experts)),
+      kept(chosen),
+      importance(chosen),
+      smooth_load(chosen),
+      tokens_with(static_cast<size_t>(experts + 1)) {}
 
 void RoutingTotals::add(const Routing& routing) {
   const at::NoGradGuard no_grad;

@@ -86,8 +86,7 @@ std::vector<SettingSchedule> read_setting_schedules(const Json& resolved) {
   return schedules;
 }
 
-void apply_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules,
-                             double progress) {
+void apply_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules, double progress) {
   if (schedules.empty()) return;
   std::vector<std::string> known;
   std::vector<bool> found(schedules.size(), false);
@@ -103,8 +102,8 @@ void apply_setting_schedules(torch::nn::Module& model, const std::vector<Setting
   });
   for (size_t i = 0; i < schedules.size(); ++i)
     if (!found[i])
-      fail_usage("[[moe.schedule]] ", printable(schedules[i].setting),
-                 " cannot follow a schedule in this model", suggestion(schedules[i].setting, known));
+      fail_usage("[[moe.schedule]] ", printable(schedules[i].setting), " cannot follow a schedule in this model",
+                 suggestion(schedules[i].setting, known));
 }
 
 }  // namespace sparsight

@@ -44,8 +44,8 @@ TEST(LayerOverrides, BlocksHaveTheirOwnExpertsRouterAndCapacity) {
                                           {"expert", {{"name", "swiglu"}}},
                                           {"capacity", {{"factor", 1}}},
                                           {"losses", {{"router_z", 0}}}}}));
-  const ModelOutput out = model->forward({test::random_tensor({5, 1, 8, 8}, 3, torch::kFloat),
-                                          ForwardMode::training(), {1, 2}});
+  const ModelOutput out =
+      model->forward({test::random_tensor({5, 1, 8, 8}, 3, torch::kFloat), ForwardMode::training(), {1, 2}});
   ASSERT_EQ(out.routings.size(), 3u);
   const auto& [first, second, third] = std::tie(out.routings[0], out.routings[1], out.routings[2]);
   EXPECT_EQ(first.layer, "blocks.1.mlp");
@@ -96,7 +96,7 @@ TEST(VaryingChoices, CapacitySharesOutWhatWasChosenAndStatisticsCountIt) {
 
   CapacityOptions options;
   apply_capacity(r, options, 1.0);
-  EXPECT_EQ(r.capacity.item<int64_t>(), 2);  // 6 / 3
+  EXPECT_EQ(r.capacity.item<int64_t>(), 2);                                                 // 6 / 3
   EXPECT_TRUE(torch::equal(r.kept, torch::tensor({true, true, true, true, false, true})));  // the third for expert 0
   Routing fixed = r;
   fixed.varying = false;

@@ -22,7 +22,7 @@ TEST(MoeSpec, ReadsItsFourSections) {
   const MoeSpec spec = read_moe_spec(resolve_text(
       "[moe]\nblocks = [-1, 1]\nexperts = 4\n[router]\nname = \"softmax_topk\"\nk = 1\n[capacity]\nfactor = 1.05\n"
       "[losses]\nload = 0.25\n"));
-  EXPECT_EQ(spec.places(4), (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(spec.layers(4), (std::vector<const MoeSpec*>{nullptr, &spec, nullptr, &spec}));
   EXPECT_EQ(spec.capacity.factor, 1.05);
   for (size_t i = 0; i < routing_losses().size(); ++i)
     EXPECT_EQ(spec.losses.weights[i], routing_losses()[i].name == "load" ? 0.25 : -1);
@@ -46,13 +46,13 @@ TEST(MoeSpec, MakesTheKindOfExpertThatItsSectionNames) {
 }
 
 TEST(MoeSpec, HasNoMoeLayersByDefault) {
-  EXPECT_EQ(read_moe_spec(resolve_text("")).places(2), (std::vector<bool>{false, false}));
+  EXPECT_EQ(read_moe_spec(resolve_text("")).layers(2), (std::vector<const MoeSpec*>{nullptr, nullptr}));
 }
 
 TEST(MoeSpec, ABlockThatDoesNotExistIsAnErrorThatSaysWhatIsAllowed) {
   for (const int64_t block : {4, -5}) {
     try {
-      default_moe_spec({block}).places(4);
+      default_moe_spec({block}).layers(4);
       FAIL();
     } catch (const UsageError& error) {
       EXPECT_NE(std::string(error.what()).find("-4 to 3"), std::string::npos) << error.what();

@@ -57,11 +57,11 @@ TEST(SettingSchedule, ChangesWhatTheLayerDoes) {
     return layer.route({x, {1, 20, 0, 0, 0}, ForwardMode::training(), {1, 2}});
   };
   EXPECT_EQ(route(0).per_token, 3);
-  EXPECT_EQ(route(0).capacity.item<int64_t>(), 20);    // 2 * 3 * 20 / 4 = 30, at most all tokens
+  EXPECT_EQ(route(0).capacity.item<int64_t>(), 20);  // 2 * 3 * 20 / 4 = 30, at most all tokens
   EXPECT_EQ(route(0.5).per_token, 2);
   EXPECT_EQ(route(0.5).capacity.item<int64_t>(), 13);  // 1.25 * 2 * 20 / 4 = 12.5
   EXPECT_EQ(route(1).per_token, 1);
-  EXPECT_EQ(route(1).capacity.item<int64_t>(), 3);     // 0.5 * 20 / 4 = 2.5
+  EXPECT_EQ(route(1).capacity.item<int64_t>(), 3);  // 0.5 * 20 / 4 = 2.5
   EXPECT_FALSE(route(1).noise_scale.defined());
   EXPECT_DOUBLE_EQ(route(0.5).noise_scale.item<double>(), 0.125);
   EXPECT_TRUE(torch::equal(route(0).expert, route(0).expert));  // a function of progress alone
@@ -76,8 +76,9 @@ TEST(SettingSchedule, WhatIsNoneIsRefusedInOneLine) {
   EXPECT_NE(refusal({{"setting", "capacity.multiple"}, {"from", 2}, {"to", 1}}).find("cannot follow a schedule"),
             std::string::npos);
   EXPECT_NE(refusal({{"setting", "router.k"}, {"from", 2}}).find("needs to"), std::string::npos);
-  EXPECT_NE(refusal({{"setting", "router.k"}, {"from", 2}, {"to", 1}, {"begin", 0.5}, {"end", 0.1}}).find("is after end"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({{"setting", "router.k"}, {"from", 2}, {"to", 1}, {"begin", 0.5}, {"end", 0.1}}).find("is after end"),
+      std::string::npos);
 }
 
 }  // namespace sparsight::setting_schedule_test

@@ -20,7 +20,8 @@ void CosineOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
   set.integer("width", &width, {1, 65536}, "width of the projection that cosines are taken in");
   set.real("noise", &noise, {0, 1000},
-           "standard deviation of the noise on the logits while training, as a multiple of 1/experts").live = true;
+           "standard deviation of the noise on the logits while training, as a multiple of 1/experts")
+      .live = true;
   EvalNoiseOptions::declare(set);
   set.real("temperature", &temperature, {0.01, 1000}, "what cosines are divided by, at the start");
   set.flag("learn_temperature", &learn_temperature, "train the temperature (never below 0.01)");

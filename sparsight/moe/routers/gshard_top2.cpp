@@ -26,7 +26,8 @@ void GshardTop2Options::declare(OptionSet& set) {
   set.choice("second", &second, policies, "which second choices are used while training");
   set.choice("eval_second", &eval_second, policies, "which second choices are used in evaluation");
   set.real("threshold", &threshold, {1e-6, 1},
-           "gate above which a second choice is used, or (random) is used for sure: 0.5 in GShard, 0.2 in Mesh-TF").live = true;
+           "gate above which a second choice is used, or (random) is used for sure: 0.5 in GShard, 0.2 in Mesh-TF")
+      .live = true;
   set.flag("sample_second", &sample_second, "draw the second expert from the router's probabilities while training");
   EvalNoiseOptions::declare(set, "sample_second in evaluation too");
 }

@@ -18,7 +18,8 @@ void PerImageOptions::declare(OptionSet& set) {
              "normalisation of that; affine: with a learned scale and shift");
   set.real("noise", &noise, {0, 1000},
            "standard deviation of the noise on the logits while training, as a multiple of 1/experts (1 for end-to-end "
-           "training without super-classes)").live = true;
+           "training without super-classes)")
+      .live = true;
   EvalNoiseOptions::declare(set);
   set.flag("renormalize", &renormalize, "divide the gates of an image by their sum (the paper does not)");
   set.flag("teacher_forced", &teacher_forced, "while training images go to the expert of their super-class");

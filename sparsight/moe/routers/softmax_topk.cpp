@@ -9,7 +9,8 @@ namespace sparsight {
 void SoftmaxTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
   set.real("noise", &noise, {0, 1000},
-           "standard deviation of the noise on the logits while training, as a multiple of 1/experts").live = true;
+           "standard deviation of the noise on the logits while training, as a multiple of 1/experts")
+      .live = true;
   EvalNoiseOptions::declare(set);
   set.flag("renormalize", &renormalize, "divide the gates of a token by their sum (V-MoE does not)");
 }

@@ -110,7 +110,8 @@ TEST(PatchChoiceRouter, PaddingIsNoPatch) {
 
 TEST(PatchChoiceRouter, MorePatchesThanAnImageHasIsAnError) {
   PatchChoiceRouter router(options_of(4, "ones"), {2, 2});
-  EXPECT_THROW(router.route({torch::zeros({6, 2}), {2, 3, 0, 0, 0}, "moe", ForwardMode::training(), {1, 2}}), UsageError);
+  EXPECT_THROW(router.route({torch::zeros({6, 2}), {2, 3, 0, 0, 0}, "moe", ForwardMode::training(), {1, 2}}),
+               UsageError);
 }
 
 }  // namespace sparsight::patch_choice_test
