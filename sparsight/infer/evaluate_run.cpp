@@ -2,13 +2,14 @@
 
 #include <cmath>
 
+#include "sparsight/catalogue/run_options.h"
+#include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/eval/evaluate.h"
 #include "sparsight/infer/loaded_model.h"
-#include "sparsight/train/evaluate.h"
-#include "sparsight/train/precision.h"
-#include "sparsight/train/train_options.h"
+#include "sparsight/optim/precision.h"
 
 namespace sparsight {
 namespace {

@@ -3,6 +3,8 @@
 #include <array>
 #include <filesystem>
 
+#include "sparsight/catalogue/model_sections.h"
+#include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
@@ -15,8 +17,6 @@
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/nn/parameter_memory.h"
-#include "sparsight/train/run_config.h"
-#include "sparsight/train/train_options.h"
 
 namespace sparsight {
 namespace {
@@ -40,21 +40,30 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
                      : " yet; train it longer");
 }
 
-// The configuration of the checkpoint with the defaults of settings that are newer than it.
+// The sections of the checkpoint's configuration that its model is used with, with the defaults of settings that are
+// newer than it. How it was trained (by an optimiser that this program may not know) is of no interest.
 Json resolved_config(const Checkpoint& checkpoint) {
-  return resolve(Config::from_text(to_toml(checkpoint.config), "its configuration"), config_sections());
+  Json used = Json::object();
+  for (const Section& section : model_sections())
+    if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
+  return resolve(Config::from_text(to_toml(used), "its configuration"), model_sections());
 }
 
-// `resolved` with `overrides`.
-Json overridden(const Json& resolved, const std::string& path, const std::vector<std::string>& overrides) {
+// `resolved` with `overrides`; trained: the whole configuration of the checkpoint.
+Json overridden(const Json& resolved, const Json& trained, const std::string& path,
+                const std::vector<std::string>& overrides) {
   Config changes;
   for (const std::string& assignment : overrides) changes.set(assignment);
   // A setting given under an earlier name would lose against the present one.
-  changes = changes.with_present_names(config_sections());
+  changes = changes.with_present_names(model_sections());
   Config config = Config::from_text(to_toml(resolved), path);
-  for (const auto& [section, table] : changes.tree().items())
+  for (const auto& [section, table] : changes.tree().items()) {
+    if (!resolved.contains(section) && trained.contains(section))
+      fail_usage("[", section, "] says how a model is trained, and this one is trained already; leave out --set ",
+                 section, ".", table.begin().key());
     for (const auto& [key, value] : table.items()) config.set(section, key, value, "--set");
-  return resolve(config, config_sections());
+  }
+  return resolve(config, model_sections());
 }
 
 // What the model was trained on. Earlier versions did not write it down: then of an image of the set's size after the
@@ -107,7 +116,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   loaded.config = resolved_config(checkpoint);
   const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
   loaded.averaged = weights.averaged;
-  if (!overrides.empty()) loaded.config = overridden(loaded.config, path, overrides);
+  if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms =
       TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");

@@ -15,7 +15,7 @@ namespace sparsight {
 struct LoadedModel {
   std::string path;                   // of the checkpoint
   int64_t step = 0;                   // of training
-  Json config;                        // resolved, with the overrides
+  Json config;                        // the sections of catalogue/model_sections.h, resolved, with the overrides
   DataInfo data;                      // what it was trained on
   ImageShape shape;                   // of the images it takes
   TransformPipeline eval_transforms;  // from a uint8 image to what the model takes

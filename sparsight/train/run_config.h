@@ -1,4 +1,4 @@
-// The sections of a configuration file, in order.
+// All sections of a configuration file, in order: those of catalogue/model_sections.h and those of training alone.
 #pragma once
 
 #include "sparsight/core/config.h"

@@ -1,20 +1,7 @@
 light_sources(
-  train/gradients.cpp
-  train/optim/adam.cpp
-  train/optim/factored_adam.cpp
-  train/optim/optimizer.cpp
-  train/optim/register_optimizers.cpp
-  train/optim/sgd.cpp
-  train/precision.cpp
-  train/schedule.cpp
-  train/task_loss.cpp
-  train/train_options.cpp
   train/training_progress.cpp
-  train/two_layer_head.cpp
-  train/weight_average.cpp)
+  train/two_layer_head.cpp)
 torch_sources(
-  train/evaluate.cpp
-  train/guidance.cpp
   train/initial_weights.cpp
   train/patch_sgd.cpp
   train/run_config.cpp

@@ -9,12 +9,12 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/data/data_info_json.h"
+#include "sparsight/eval/guidance.h"
+#include "sparsight/eval/task_loss.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/moe/moe_layer.h"
-#include "sparsight/train/gradients.h"
-#include "sparsight/train/guidance.h"
-#include "sparsight/train/precision.h"
-#include "sparsight/train/task_loss.h"
+#include "sparsight/optim/gradients.h"
+#include "sparsight/optim/precision.h"
 
 namespace sparsight {
 namespace {

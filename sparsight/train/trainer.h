@@ -6,13 +6,13 @@
 #include <memory>
 #include <optional>
 
+#include "sparsight/eval/evaluate.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/train/evaluate.h"
+#include "sparsight/optim/weight_average.h"
 #include "sparsight/train/training_progress.h"
 #include "sparsight/train/training_setup.h"
-#include "sparsight/train/weight_average.h"
 
 namespace sparsight {
 

@@ -8,10 +8,10 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
+#include "sparsight/eval/guidance.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/nn/parameter_memory.h"
-#include "sparsight/train/guidance.h"
 #include "sparsight/train/initial_weights.h"
 
 namespace sparsight {

@@ -3,12 +3,13 @@
 
 #include <memory>
 
+#include "sparsight/catalogue/run_options.h"
+#include "sparsight/catalogue/train_options.h"
 #include "sparsight/data/data_set.h"
 #include "sparsight/data/loader.h"
 #include "sparsight/models/image_model.h"
-#include "sparsight/train/optim/optimizer.h"
-#include "sparsight/train/schedule.h"
-#include "sparsight/train/train_options.h"
+#include "sparsight/optim/optimizer.h"
+#include "sparsight/optim/schedule.h"
 
 namespace sparsight {
 
