@@ -19,8 +19,8 @@ Section experts_section() {
 
 }  // namespace
 
-const std::vector<Section>& model_sections() {
-  static const std::vector<Section> sections{
+std::vector<Section> model_sections() {
+  return {
       plain_section<RunOptions>("run", "seed and threads"),
       named_section("data", "the data set", "glyphs", data_sets()),
       plain_section<TransformOptions>("transforms", "what is done to images before the model sees them"),
@@ -33,7 +33,6 @@ const std::vector<Section>& model_sections() {
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
       plain_section<TrainOptions>("train", "length, evaluation, checkpoints and safety of training"),
   };
-  return sections;
 }
 
 }  // namespace sparsight

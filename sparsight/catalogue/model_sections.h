@@ -6,6 +6,7 @@
 
 namespace sparsight {
 
-const std::vector<Section>& model_sections();
+// With all components that are registered by now.
+std::vector<Section> model_sections();
 
 }  // namespace sparsight

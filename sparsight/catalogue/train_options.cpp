@@ -10,6 +10,9 @@ void TrainOptions::declare(OptionSet& set) {
   set.real("task_weight", &task_weight, {0, 1e6},
            "weight of the task's loss; 0 trains by the [losses] of routers alone");
   set.real("ema_decay", &ema_decay, {0, 1}, "decay of the weights' moving average; 0 to switch off");
+  set.integer("swa_start", &swa_start, {0, INT64_MAX},
+              "step after which evaluation uses the mean of the weights since then (SWA); 0 to switch off");
+  set.integer("swa_every", &swa_every, {1, INT64_MAX}, "steps between the weights that the mean counts");
   set.choice("precision", &precision, {"fp32", "bf16", "auto"},
              "bf16 runs matrix products in bfloat16 (auto: where the CPU has it natively)");
   set.integer("eval_every", &eval_every, {0, INT64_MAX}, "steps between evaluations; 0 for once an epoch");
@@ -27,6 +30,10 @@ void TrainOptions::declare(OptionSet& set) {
            "noise on experts that init_from copies from a dense MLP, as a multiple of its weights' standard deviation");
   set.texts("freeze", &freeze, "name prefixes of parameters that stay as they are, such as \"blocks.0\"");
   set.texts("no_decay", &no_decay, "parts of parameter names that are excluded from weight decay");
+  set.tables(
+      "param_groups", &param_groups,
+      "learning rates and weight decays of their own: {parameters = [\"router\"], lr_factor = 0.1, weight_decay = "
+      "0}, by one or more whole parts of parameter names");
 }
 
 }  // namespace sparsight

@@ -2,6 +2,7 @@
 // whether weights are averages.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct TrainOptions {
   double clip_norm = 0;
   double task_weight = 1;
   double ema_decay = 0;
+  int64_t swa_start = 0;
+  int64_t swa_every = 1;
   std::string precision = "fp32";
   int64_t eval_every = 0;
   int64_t log_every = 20;
@@ -28,6 +31,7 @@ struct TrainOptions {
   double upcycle_noise = 0;
   std::vector<std::string> freeze;
   std::vector<std::string> no_decay = {"bias", "norm", "pos_embed", "cls_token"};
+  Json param_groups = Json::array();  // optim/parameter_groups.h
   void declare(OptionSet& set);
 };
 

@@ -11,11 +11,9 @@
 
 namespace sparsight {
 
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
   const auto start = std::chrono::steady_clock::now();
   torch::NoGradGuard no_grad;
-  const bool was_training = model.is_training();
-  model.eval();
   Evaluation result;
   RoutingAccumulator routing;
   CellAccuracy cells(loader.data().info().classes, loader.data().info().domains);
@@ -27,7 +25,7 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
     ModelOutput output;
     {
       AutocastScope autocast(bf16);
-      output = model.forward(batch->images, StepRandom{}, {.first_image = result.images});
+      output = predict({batch->images, StepRandom{}, {.first_image = result.images}});
     }
     const int64_t count = batch->labels.size(0);
     loss += task_loss(output.logits, *batch).item<double>() * static_cast<double>(count);
@@ -39,7 +37,6 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
     if (interrupted()) break;
   }
   if (!interrupted()) progress.finish();
-  model.train(was_training);
   if (result.images > 0) {
     result.loss = loss / static_cast<double>(result.images);
     result.accuracy = static_cast<double>(correct) / static_cast<double>(result.images);
@@ -48,6 +45,17 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
   result.layers = routing.layers();
   result.class_expert = routing.class_expert();
   result.cells = cells.cells();
+  return result;
+}
+
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
+  const bool was_training = model.is_training();
+  model.eval();
+  const Predictor predict = [&model](const ModelInput& input) {
+    return model.forward(input.images, input.random, input.info);
+  };
+  const Evaluation result = evaluate(predict, loader, classes, bf16, title);
+  model.train(was_training);
   return result;
 }
 

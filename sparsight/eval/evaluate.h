@@ -1,6 +1,7 @@
 // Runs a model over a data set and counts: accuracy, loss, and what its routers did.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "sparsight/core/options.h"
@@ -19,8 +20,14 @@ struct Evaluation {
   Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where they are too many
 };
 
-// One pass in evaluation mode and without gradients; the model's training mode is restored. `title` labels the progress
-// bar. After an interrupt it returns early with what was counted so far.
+// Gives a batch's outputs, as ImageModel::forward() does.
+using Predictor = std::function<ModelOutput(const ModelInput& input)>;
+
+// One pass without gradients. `title` labels the progress bar. After an interrupt it returns early with what was
+// counted so far.
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+
+// The same with a model in evaluation mode; its training mode is restored.
 Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
 
 // The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.

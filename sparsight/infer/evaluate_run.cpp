@@ -41,7 +41,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
     fail("the loss of ", loaded.path, " on the ", options.split,
          " part is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
          "range");
-  Json line = metrics_line(evaluation, options.split, loaded.averaged ? "ema" : "model", loaded.step);
+  Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (options.split == "test" && splits.test == splits.validation) line["same_as"] = "val";
   return line;
 }

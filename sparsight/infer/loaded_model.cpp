@@ -78,11 +78,11 @@ ImageShape trained_shape(const Checkpoint& checkpoint, const LoadedModel& loaded
 
 struct UsedWeights {
   NamedTensors tensors;
-  bool averaged = false;
+  std::string kind;  // LoadedModel::weights
 };
 
-// Whether the file is a best checkpoint, written while the model had its averaged weights. Earlier versions wrote plain
-// ones at the end of a training that never evaluated, and left best_step 0.
+// Whether the file, which does not say so itself, is a best checkpoint, written while the model had its averaged
+// weights. Earlier versions wrote plain ones at the end of a training that never evaluated, and left best_step 0.
 bool is_averaged_best(const Checkpoint& checkpoint) {
   const Json progress = checkpoint.state.value("progress", Json::object());
   const auto best_step = progress.value("best_step", int64_t{0});
@@ -93,9 +93,9 @@ bool is_averaged_best(const Checkpoint& checkpoint) {
 // config: the checkpoint's own.
 UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
   const NamedTensors average = tensors_under(kAverageTensors, checkpoint.training);
-  if (!average.empty()) return {average, true};
-  return {checkpoint.weights,
-          read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint)};
+  if (!average.empty()) return {average, checkpoint.state.value("average", "ema")};
+  const bool averaged = read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint);
+  return {checkpoint.weights, checkpoint.state.value("weights", averaged ? "ema" : "model")};
 }
 
 // The model that the configuration describes. One somewhat larger than the weights is made, so that loading can name
@@ -115,7 +115,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   loaded.step = checkpoint.state.at("step").get<int64_t>();
   loaded.config = resolved_config(checkpoint);
   const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
-  loaded.averaged = weights.averaged;
+  loaded.weights = weights.kind;
   if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms =

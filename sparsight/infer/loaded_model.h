@@ -20,7 +20,7 @@ struct LoadedModel {
   ImageShape shape;                   // of the images it takes
   TransformPipeline eval_transforms;  // from a uint8 image to what the model takes
   std::shared_ptr<ImageModel> model;  // in evaluation mode; with averaged weights where the checkpoint has them
-  bool averaged = false;              // whether it has
+  std::string weights = "model";      // "ema", "swa": which average it has
 };
 
 // `path`: a run folder, of which the checkpoint `which` ("best" or "last"; "" for the best there is) is taken, or a

@@ -21,10 +21,10 @@ Adam::Adam(const AdamOptions& options, bool decoupled, std::vector<OptimizedPara
       exp_avg_sq_(add_state("exp_avg_sq")),
       steps_(add_state("step", /*scalar=*/true)) {}
 
-void Adam::update(const std::vector<size_t>& which, bool decay, double lr) {
+void Adam::update(const std::vector<size_t>& which, double lr) {
   const std::vector<at::Tensor> steps = states(steps_, which);
   for (const at::Tensor& step : steps) *step.data_ptr<float>() += 1;
-  const double weight_decay = decay ? options_.weight_decay : 0.0;
+  const double weight_decay = weight_decay_of(which, options_.weight_decay);
   const auto fused = [&](auto function) {
     function(values(which), gradients(which), states(exp_avg_, which), states(exp_avg_sq_, which), at::TensorList{},
              steps, lr, options_.beta1, options_.beta2, weight_decay, options_.eps);

@@ -24,7 +24,7 @@ class Adam : public Optimizer {
   Adam(const AdamOptions& options, bool decoupled, std::vector<OptimizedParameter> parameters);
 
  protected:
-  void update(const std::vector<size_t>& which, bool decay, double lr) override;
+  void update(const std::vector<size_t>& which, double lr) override;
 
  private:
   AdamOptions options_;

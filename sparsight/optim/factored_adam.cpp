@@ -61,8 +61,8 @@ FactoredAdam::FactoredAdam(const FactoredAdamOptions& options, std::vector<Optim
   steps_ = add_state("step", /*scalar=*/true);
 }
 
-void FactoredAdam::update(const std::vector<size_t>& which, bool decay, double lr) {
-  const double weight_decay = decay ? options_.weight_decay : 0.0;
+void FactoredAdam::update(const std::vector<size_t>& which, double lr) {
+  const double weight_decay = weight_decay_of(which, options_.weight_decay);
   for (const size_t index : which) {
     *state(steps_, index).data_ptr<float>() += 1;
     if (factored_[index])

@@ -30,7 +30,7 @@ class FactoredAdam : public Optimizer {
   FactoredAdam(const FactoredAdamOptions& options, std::vector<OptimizedParameter> parameters);
 
  protected:
-  void update(const std::vector<size_t>& which, bool decay, double lr) override;
+  void update(const std::vector<size_t>& which, double lr) override;
 
  private:
   void update_matrices(size_t index, double decay, double lr);

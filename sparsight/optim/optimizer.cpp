@@ -1,23 +1,37 @@
 #include "sparsight/optim/optimizer.h"
 
 #include <map>
+#include <tuple>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 namespace sparsight {
+namespace {
+
+// What parameters that are updated together have in common.
+using Treatment = std::tuple<bool, double, std::optional<double>>;
+
+Treatment treatment(const OptimizedParameter& parameter) {
+  return {parameter.decay, parameter.lr_factor, parameter.decay ? parameter.weight_decay : std::nullopt};
+}
+
+}  // namespace
 
 Optimizer::Optimizer(std::vector<OptimizedParameter> parameters) : parameters_(std::move(parameters)) {}
 
 void Optimizer::step(double lr) {
   at::NoGradGuard no_grad;
-  for (const bool decay : {true, false}) {
-    std::vector<size_t> which;
-    for (size_t i = 0; i < parameters_.size(); ++i)
-      if (parameters_[i].decay == decay && parameters_[i].value.grad().defined()) which.push_back(i);
-    if (!which.empty()) update(which, decay, lr);
-  }
+  std::map<Treatment, std::vector<size_t>> groups;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].value.grad().defined()) groups[treatment(parameters_[i])].push_back(i);
+  for (const auto& [treatment, which] : groups) update(which, lr * parameters_[which.front()].lr_factor);
+}
+
+double Optimizer::weight_decay_of(const std::vector<size_t>& which, double own) const {
+  const OptimizedParameter& parameter = parameters_[which.front()];
+  return parameter.decay ? parameter.weight_decay.value_or(own) : 0.0;
 }
 
 void Optimizer::zero_grad() {

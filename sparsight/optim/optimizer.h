@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ namespace sparsight {
 struct OptimizedParameter {
   std::string name;
   at::Tensor value;
-  bool decay = true;  // false: excluded from weight decay
+  bool decay = true;                        // false: excluded from weight decay
+  double lr_factor = 1;                     // of the step's learning rate
+  std::optional<double> weight_decay = {};  // instead of the optimiser's own
 };
 
 class Optimizer {
@@ -24,7 +27,7 @@ class Optimizer {
   explicit Optimizer(std::vector<OptimizedParameter> parameters);
   virtual ~Optimizer() = default;
 
-  // One update with learning rate `lr`. Parameters without a gradient stay as they are.
+  // One update with learning rate `lr`, times each parameter's factor. Parameters without a gradient stay as they are.
   void step(double lr);
   void zero_grad();
 
@@ -41,8 +44,11 @@ class Optimizer {
   // The same with what `start` gives for each parameter's index; an undefined tensor where it has no such state.
   size_t add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start);
 
-  // Updates the parameters at `which`, all of which have a gradient and the same decay flag.
-  virtual void update(const std::vector<size_t>& which, bool decay, double lr) = 0;
+  // Updates the parameters at `which`, all of which have a gradient. `lr` and weight_decay_of() are the same for all.
+  virtual void update(const std::vector<size_t>& which, double lr) = 0;
+
+  // The weight decay of the parameters at `which` where that of the optimiser is `own`.
+  double weight_decay_of(const std::vector<size_t>& which, double own) const;
 
   std::vector<at::Tensor> values(const std::vector<size_t>& which) const;
   std::vector<at::Tensor> gradients(const std::vector<size_t>& which) const;

@@ -14,10 +14,10 @@ void SgdOptions::declare(OptionSet& set) {
 Sgd::Sgd(const SgdOptions& options, std::vector<OptimizedParameter> parameters)
     : Optimizer(std::move(parameters)), options_(options), momentum_(add_state("momentum")) {}
 
-void Sgd::update(const std::vector<size_t>& which, bool decay, double lr) {
+void Sgd::update(const std::vector<size_t>& which, double lr) {
   const bool momentum = options_.momentum > 0, nesterov = options_.nesterov && momentum;
   at::_fused_sgd_(values(which), gradients(which), momentum ? states(momentum_, which) : std::vector<at::Tensor>{},
-                  decay ? options_.weight_decay : 0.0, options_.momentum, lr, /*dampening=*/0.0, nesterov,
+                  weight_decay_of(which, options_.weight_decay), options_.momentum, lr, /*dampening=*/0.0, nesterov,
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 

@@ -19,7 +19,7 @@ class Sgd : public Optimizer {
   Sgd(const SgdOptions& options, std::vector<OptimizedParameter> parameters);
 
  protected:
-  void update(const std::vector<size_t>& which, bool decay, double lr) override;
+  void update(const std::vector<size_t>& which, double lr) override;
 
  private:
   SgdOptions options_;

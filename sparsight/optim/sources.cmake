@@ -3,6 +3,7 @@ light_sources(
   optim/factored_adam.cpp
   optim/gradients.cpp
   optim/optimizer.cpp
+  optim/parameter_groups.cpp
   optim/precision.cpp
   optim/register_optimizers.cpp
   optim/schedule.cpp

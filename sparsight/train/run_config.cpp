@@ -3,16 +3,15 @@
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/optim/optimizer.h"
 #include "sparsight/optim/schedule.h"
+#include "sparsight/train/algorithm.h"
 
 namespace sparsight {
 
-const std::vector<Section>& config_sections() {
-  static const std::vector<Section> sections = [] {
-    std::vector<Section> list = model_sections();
-    list.push_back(named_section("optimizer", "how parameters follow their gradients", "adamw", optimizers()));
-    list.push_back(named_section("schedule", "how the learning rate changes", "cosine", schedules()));
-    return list;
-  }();
+std::vector<Section> config_sections() {
+  std::vector<Section> sections = model_sections();
+  sections.push_back(named_section("algorithm", "how weights follow from minibatches", "erm", algorithms()));
+  sections.push_back(named_section("optimizer", "how parameters follow their gradients", "adamw", optimizers()));
+  sections.push_back(named_section("schedule", "how the learning rate changes", "cosine", schedules()));
   return sections;
 }
 

@@ -5,6 +5,7 @@
 
 namespace sparsight {
 
-const std::vector<Section>& config_sections();
+// With all components that are registered by now.
+std::vector<Section> config_sections();
 
 }  // namespace sparsight
