@@ -5,13 +5,13 @@
 
 #include "cli/config_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/report/moe_trial_table.h"
-#include "sparsight/train/train_options.h"
 
 #include <nlohmann/json.hpp>
 

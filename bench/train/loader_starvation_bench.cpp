@@ -6,7 +6,7 @@
 #include "bench/data/photograph.h"
 #include "sparsight/models/vit.h"
 #include "sparsight/nn/init.h"
-#include "sparsight/train/optim/optimizer.h"
+#include "sparsight/optim/optimizer.h"
 
 namespace sparsight {
 namespace {

@@ -128,6 +128,9 @@ void LoaderOptions::declare(OptionSet& set) {
   set.choice("on_bad_image", &on_bad_image, {"error", "skip"},
              "an image that cannot be read ends the run, or is left out of its batch with a warning");
   set.flag("drop_last", &drop_last, "leave out the last batch of a training epoch if it is not full");
+  set.flag("per_domain", &per_domain, "train on a batch of each domain in every step, each of `batch` images");
+  set.integers("domain_batch", &domain_batch, {1, 1000000},
+               "images of each domain's batch with per_domain, in the order of domains; empty: `batch` of each");
 }
 
 Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform,

@@ -25,6 +25,8 @@ struct LoaderOptions {
   std::vector<double> class_weights;
   std::string on_bad_image = "error";
   bool drop_last = true;
+  bool per_domain = false;            // see training_loaders.h
+  std::vector<int64_t> domain_batch;  // likewise
   void declare(OptionSet& set);
 };
 

@@ -3,6 +3,7 @@ light_sources(
   data/loader.cpp
   data/register_data.cpp
   data/sampler.cpp
+  data/training_loaders.cpp
   data/sets/glyph_canvas.cpp
   data/sets/glyph_painter.cpp
   data/sets/glyph_shapes.cpp

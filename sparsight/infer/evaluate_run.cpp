@@ -2,13 +2,14 @@
 
 #include <cmath>
 
+#include "sparsight/catalogue/run_options.h"
+#include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/eval/evaluate.h"
 #include "sparsight/infer/loaded_model.h"
-#include "sparsight/train/evaluate.h"
-#include "sparsight/train/precision.h"
-#include "sparsight/train/train_options.h"
+#include "sparsight/optim/precision.h"
 
 namespace sparsight {
 namespace {
@@ -40,7 +41,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
     fail("the loss of ", loaded.path, " on the ", options.split,
          " part is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
          "range");
-  Json line = metrics_line(evaluation, options.split, loaded.averaged ? "ema" : "model", loaded.step);
+  Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (options.split == "test" && splits.test == splits.validation) line["same_as"] = "val";
   return line;
 }

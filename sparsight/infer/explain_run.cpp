@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "sparsight/analysis/explain.h"
+#include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/data/register_data.h"
@@ -12,7 +13,6 @@
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/explain_items.h"
-#include "sparsight/train/train_options.h"
 
 namespace sparsight {
 

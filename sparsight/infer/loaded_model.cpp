@@ -3,6 +3,8 @@
 #include <array>
 #include <filesystem>
 
+#include "sparsight/catalogue/model_sections.h"
+#include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
@@ -14,9 +16,8 @@
 #include "sparsight/models/register_models.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/moe_spec.h"
+#include "sparsight/moe/setting_schedule.h"
 #include "sparsight/nn/parameter_memory.h"
-#include "sparsight/train/run_config.h"
-#include "sparsight/train/train_options.h"
 
 namespace sparsight {
 namespace {
@@ -40,21 +41,30 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
                      : " yet; train it longer");
 }
 
-// The configuration of the checkpoint with the defaults of settings that are newer than it.
+// The sections of the checkpoint's configuration that its model is used with, with the defaults of settings that are
+// newer than it. How it was trained (by an optimiser that this program may not know) is of no interest.
 Json resolved_config(const Checkpoint& checkpoint) {
-  return resolve(Config::from_text(to_toml(checkpoint.config), "its configuration"), config_sections());
+  Json used = Json::object();
+  for (const Section& section : model_sections())
+    if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
+  return resolve(Config::from_text(to_toml(used), "its configuration"), model_sections());
 }
 
-// `resolved` with `overrides`.
-Json overridden(const Json& resolved, const std::string& path, const std::vector<std::string>& overrides) {
+// `resolved` with `overrides`; trained: the whole configuration of the checkpoint.
+Json overridden(const Json& resolved, const Json& trained, const std::string& path,
+                const std::vector<std::string>& overrides) {
   Config changes;
   for (const std::string& assignment : overrides) changes.set(assignment);
   // A setting given under an earlier name would lose against the present one.
-  changes = changes.with_present_names(config_sections());
+  changes = changes.with_present_names(model_sections());
   Config config = Config::from_text(to_toml(resolved), path);
-  for (const auto& [section, table] : changes.tree().items())
+  for (const auto& [section, table] : changes.tree().items()) {
+    if (!resolved.contains(section) && trained.contains(section))
+      fail_usage("[", section, "] says how a model is trained, and this one is trained already; leave out --set ",
+                 section, ".", table.begin().key());
     for (const auto& [key, value] : table.items()) config.set(section, key, value, "--set");
-  return resolve(config, config_sections());
+  }
+  return resolve(config, model_sections());
 }
 
 // What the model was trained on. Earlier versions did not write it down: then of an image of the set's size after the
@@ -69,11 +79,11 @@ ImageShape trained_shape(const Checkpoint& checkpoint, const LoadedModel& loaded
 
 struct UsedWeights {
   NamedTensors tensors;
-  bool averaged = false;
+  std::string kind;  // LoadedModel::weights
 };
 
-// Whether the file is a best checkpoint, written while the model had its averaged weights. Earlier versions wrote plain
-// ones at the end of a training that never evaluated, and left best_step 0.
+// Whether the file, which does not say so itself, is a best checkpoint, written while the model had its averaged
+// weights. Earlier versions wrote plain ones at the end of a training that never evaluated, and left best_step 0.
 bool is_averaged_best(const Checkpoint& checkpoint) {
   const Json progress = checkpoint.state.value("progress", Json::object());
   const auto best_step = progress.value("best_step", int64_t{0});
@@ -84,9 +94,9 @@ bool is_averaged_best(const Checkpoint& checkpoint) {
 // config: the checkpoint's own.
 UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
   const NamedTensors average = tensors_under(kAverageTensors, checkpoint.training);
-  if (!average.empty()) return {average, true};
-  return {checkpoint.weights,
-          read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint)};
+  if (!average.empty()) return {average, checkpoint.state.value("average", "ema")};
+  const bool averaged = read_section<TrainOptions>(config, "train").ema_decay > 0 && is_averaged_best(checkpoint);
+  return {checkpoint.weights, checkpoint.state.value("weights", averaged ? "ema" : "model")};
 }
 
 // The model that the configuration describes. One somewhat larger than the weights is made, so that loading can name
@@ -106,8 +116,8 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   loaded.step = checkpoint.state.at("step").get<int64_t>();
   loaded.config = resolved_config(checkpoint);
   const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
-  loaded.averaged = weights.averaged;
-  if (!overrides.empty()) loaded.config = overridden(loaded.config, path, overrides);
+  loaded.weights = weights.kind;
+  if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms =
       TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");
@@ -116,6 +126,8 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   LoadOptions options;
   options.strict = true;
   load_weights(*loaded.model, weights.tensors, options);
+  apply_setting_schedules(*loaded.model, read_setting_schedules(loaded.config),
+                          checkpoint.state.value("training_share", 1.0));
   return loaded;
 }
 

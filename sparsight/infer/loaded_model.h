@@ -15,12 +15,12 @@ namespace sparsight {
 struct LoadedModel {
   std::string path;                   // of the checkpoint
   int64_t step = 0;                   // of training
-  Json config;                        // resolved, with the overrides
+  Json config;                        // the sections of catalogue/model_sections.h, resolved, with the overrides
   DataInfo data;                      // what it was trained on
   ImageShape shape;                   // of the images it takes
   TransformPipeline eval_transforms;  // from a uint8 image to what the model takes
   std::shared_ptr<ImageModel> model;  // with averaged weights where the checkpoint has them
-  bool averaged = false;              // whether it has
+  std::string weights = "model";      // "ema", "swa": which average it has
 };
 
 // `path`: a run folder, of which the checkpoint `which` ("best" or "last"; "" for the best there is) is taken, or a

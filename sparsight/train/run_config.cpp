@@ -1,41 +1,17 @@
 #include "sparsight/train/run_config.h"
 
-#include "sparsight/data/loader.h"
-#include "sparsight/data/register_data.h"
-#include "sparsight/data/transforms/transform_options.h"
-#include "sparsight/models/register_models.h"
-#include "sparsight/moe/register_moe.h"
-#include "sparsight/train/optim/optimizer.h"
-#include "sparsight/train/schedule.h"
-#include "sparsight/train/train_options.h"
+#include "sparsight/catalogue/model_sections.h"
+#include "sparsight/optim/optimizer.h"
+#include "sparsight/optim/schedule.h"
+#include "sparsight/train/algorithm.h"
 
 namespace sparsight {
-namespace {
 
-Section experts_section() {
-  Section section = named_section("experts", "what an expert of an MoE layer is", "mlp", expert_kinds());
-  section.formerly = {{"name", "moe.expert"}, {"activation", "moe.activation"}};
-  return section;
-}
-
-}  // namespace
-
-const std::vector<Section>& config_sections() {
-  static const std::vector<Section> sections{
-      plain_section<RunOptions>("run", "seed and threads"),
-      named_section("data", "the data set", "glyphs", data_sets()),
-      plain_section<TransformOptions>("transforms", "what is done to images before the model sees them"),
-      plain_section<LoaderOptions>("loader", "batches, their order and the threads that prepare them"),
-      named_section("model", "the model", "vit", models()),
-      plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
-      experts_section(),
-      named_section("router", "how tokens choose experts", "softmax_topk", routers()),
-      plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
-      plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
-      plain_section<TrainOptions>("train", "length, evaluation, checkpoints and safety of training"),
-      named_section("optimizer", "how parameters follow their gradients", "adamw", optimizers()),
-      named_section("schedule", "how the learning rate changes", "cosine", schedules()),
-  };
+std::vector<Section> config_sections() {
+  std::vector<Section> sections = model_sections();
+  sections.push_back(named_section("algorithm", "how weights follow from minibatches", "erm", algorithms()));
+  sections.push_back(named_section("optimizer", "how parameters follow their gradients", "adamw", optimizers()));
+  sections.push_back(named_section("schedule", "how the learning rate changes", "cosine", schedules()));
   return sections;
 }
 

@@ -1,10 +1,11 @@
-// The sections of a configuration file, in order.
+// All sections of a configuration file, in order: those of catalogue/model_sections.h and those of training alone.
 #pragma once
 
 #include "sparsight/core/config.h"
 
 namespace sparsight {
 
-const std::vector<Section>& config_sections();
+// With all components that are registered by now.
+std::vector<Section> config_sections();
 
 }  // namespace sparsight

@@ -1,24 +1,18 @@
 light_sources(
-  train/gradients.cpp
-  train/optim/adam.cpp
-  train/optim/factored_adam.cpp
-  train/optim/optimizer.cpp
-  train/optim/register_optimizers.cpp
-  train/optim/sgd.cpp
-  train/precision.cpp
-  train/schedule.cpp
-  train/task_loss.cpp
-  train/train_options.cpp
+  train/minibatches.cpp
+  train/named_means.cpp
   train/training_progress.cpp
-  train/two_layer_head.cpp
-  train/weight_average.cpp)
+  train/two_layer_head.cpp)
 torch_sources(
-  train/evaluate.cpp
-  train/guidance.cpp
+  train/algorithm.cpp
+  train/algorithm_context.cpp
+  train/erm.cpp
   train/initial_weights.cpp
   train/patch_sgd.cpp
+  train/register_algorithms.cpp
   train/run_config.cpp
   train/train_run.cpp
   train/trainer.cpp
   train/training_setup.cpp
-  train/two_layer.cpp)
+  train/two_layer.cpp
+  train/weight_update.cpp)

@@ -1,4 +1,5 @@
-// The training loop: steps, evaluations, checkpoints. Everything that a step draws at random is a function of its
+// The training loop: steps, evaluations, checkpoints and the log, around an algorithm that knows what a step is
+// (algorithm.h). Everything that a step draws at random is a function of its
 // number, so a run that was killed and resumed from its last checkpoint ends with the same bits as an unbroken one.
 #pragma once
 
@@ -6,13 +7,12 @@
 #include <memory>
 #include <optional>
 
+#include "sparsight/eval/evaluate.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
-#include "sparsight/train/evaluate.h"
 #include "sparsight/train/training_progress.h"
 #include "sparsight/train/training_setup.h"
-#include "sparsight/train/weight_average.h"
 
 namespace sparsight {
 
@@ -35,11 +35,14 @@ class Trainer {
   const RunFolder& folder() const { return folder_; }
 
  private:
-  LogWindow forward_backward(const Batch& batch, int64_t first_image);
   void train_step();
-  void log_step(double lr);
+  UpdateResult update(int64_t& images);
+  void not_finite(const std::string& what);
+  void log_step(const Json& details);
   bool evaluation_due() const;
   bool checkpoint_due() const;
+  Evaluation evaluate_model(Loader& loader, const std::string& title);
+  std::string evaluated_weights() const;
   void evaluate_and_keep_best();
   void save_best();
   void ensure_best();
@@ -48,23 +51,18 @@ class Trainer {
   void final_evaluation();
   void save_last();
   Checkpoint weights_checkpoint() const;
-  Batch next_batch();
   int64_t epoch() const;
   double seconds() const;
+  double progress_at(int64_t step) const;  // share of the training, 0 to 1
   std::string status() const;
 
   TrainingSetup setup_;
   RunFolder folder_;
   std::optional<MetricsLog> metrics_;  // while running
-  std::vector<at::Tensor> trainable_;  // parameters that are not frozen
-  std::optional<WeightAverage> average_;
-  bool keeps_routings_;            // some router learns from the routings of a step
-  std::vector<Routing> routings_;  // of the current step, if so
-  Json balance_;                   // of the routings of the last batch before a log line
   bool bf16_;
   TrainingProgress progress_;
   std::chrono::steady_clock::time_point session_start_, last_checkpoint_;
-  double last_loss_ = 0;
+  std::string headline_;  // of the last step
 };
 
 }  // namespace sparsight

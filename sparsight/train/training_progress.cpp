@@ -5,16 +5,29 @@
 #include "sparsight/core/error.h"
 
 namespace sparsight {
+namespace {
 
-void LogWindow::add(const LogWindow& batch) {
-  batches += batch.batches;
-  images += batch.images;
-  correct += batch.correct;
-  loss += batch.loss;
-  task_loss += batch.task_loss;
-  seconds += batch.seconds;
-  for (const auto& [name, value] : batch.auxiliary) auxiliary[name] += value;
+// Of a window as versions before the [algorithm] section wrote it: sums by name, over batches and over images.
+NamedMeans earlier_means(const Json& window) {
+  const double batches = window.at("batches").get<double>();
+  NamedMeans means;
+  if (batches == 0) return means;
+  for (const char* name : {"loss", "task_loss"}) means.add(name, window.at(name).get<double>(), batches);
+  for (const auto& [name, sum] : window.at("auxiliary").items())
+    means.add("losses/" + name, sum.get<double>(), batches);
+  means.add("accuracy", window.at("correct").get<double>(), window.at("images").get<double>());
+  return means;
 }
+
+LogWindow window_from(const Json& json) {
+  LogWindow window;
+  json.at("images").get_to(window.images);
+  json.at("seconds").get_to(window.seconds);
+  window.means = json.contains("means") ? NamedMeans::from_json(json.at("means")) : earlier_means(json);
+  return window;
+}
+
+}  // namespace
 
 Json to_json(const TrainingProgress& progress) {
   const LogWindow& window = progress.window;
@@ -24,14 +37,7 @@ Json to_json(const TrainingProgress& progress) {
           {"evaluated_step", progress.evaluated_step},
           {"evaluations_since_best", progress.evaluations_since_best},
           {"seconds", progress.seconds},
-          {"window",
-           {{"batches", window.batches},
-            {"images", window.images},
-            {"correct", window.correct},
-            {"loss", window.loss},
-            {"task_loss", window.task_loss},
-            {"seconds", window.seconds},
-            {"auxiliary", window.auxiliary}}}};
+          {"window", {{"images", window.images}, {"seconds", window.seconds}, {"means", window.means.to_json()}}}};
 }
 
 TrainingProgress training_progress_from(const Json& json) {
@@ -43,14 +49,7 @@ TrainingProgress training_progress_from(const Json& json) {
     json.at("evaluated_step").get_to(progress.evaluated_step);
     json.at("evaluations_since_best").get_to(progress.evaluations_since_best);
     json.at("seconds").get_to(progress.seconds);
-    const Json& window = json.at("window");
-    window.at("batches").get_to(progress.window.batches);
-    window.at("images").get_to(progress.window.images);
-    window.at("correct").get_to(progress.window.correct);
-    window.at("loss").get_to(progress.window.loss);
-    window.at("task_loss").get_to(progress.window.task_loss);
-    window.at("seconds").get_to(progress.window.seconds);
-    window.at("auxiliary").get_to(progress.window.auxiliary);
+    progress.window = window_from(json.at("window"));
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's training state is damaged (", error.what(), "); start anew or use another checkpoint");
   }

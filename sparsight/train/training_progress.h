@@ -1,22 +1,15 @@
-// How far a training run has come: the part of a checkpoint that is neither weights nor optimiser state.
+// How far a training run has come: the part of a checkpoint that is neither weights nor the algorithm's state.
 #pragma once
 
-#include <map>
-#include <string>
-
-#include "sparsight/core/options.h"
+#include "sparsight/train/named_means.h"
 
 namespace sparsight {
 
-// Sums over the batches since the last logged line.
+// What has been measured since the last logged line.
 struct LogWindow {
-  int64_t batches = 0, images = 0, correct = 0;
-  double loss = 0;  // task loss plus weighted auxiliary losses
-  double task_loss = 0;
-  double seconds = 0;                       // of the steps alone: evaluations and checkpoints do not count
-  std::map<std::string, double> auxiliary;  // unweighted, summed over layers
-
-  void add(const LogWindow& batch);
+  int64_t images = 0;
+  double seconds = 0;  // of the steps alone: evaluations and checkpoints do not count
+  NamedMeans means;
 };
 
 struct TrainingProgress {
@@ -30,7 +23,7 @@ struct TrainingProgress {
 };
 
 Json to_json(const TrainingProgress& progress);
-// Raises Error for missing or ill-typed keys.
+// Takes what earlier versions wrote, too. Raises Error for missing or ill-typed keys.
 TrainingProgress training_progress_from(const Json& json);
 
 }  // namespace sparsight

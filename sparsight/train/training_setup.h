@@ -3,12 +3,14 @@
 
 #include <memory>
 
+#include "sparsight/catalogue/run_options.h"
+#include "sparsight/catalogue/train_options.h"
 #include "sparsight/data/data_set.h"
-#include "sparsight/data/loader.h"
+#include "sparsight/data/training_loaders.h"
 #include "sparsight/models/image_model.h"
-#include "sparsight/train/optim/optimizer.h"
-#include "sparsight/train/schedule.h"
-#include "sparsight/train/train_options.h"
+#include "sparsight/moe/setting_schedule.h"
+#include "sparsight/optim/schedule.h"
+#include "sparsight/train/algorithm.h"
 
 namespace sparsight {
 
@@ -17,14 +19,14 @@ struct TrainingSetup {
   RunOptions run;
   TrainOptions train;
   DataInfo data;
-  at::Tensor super_classes;  // [K,E]: what routers are guided by (guidance.h); undefined without guidance
   ImageShape shape;
-  std::unique_ptr<Loader> train_loader, validation_loader, test_loader;  // without validation, the second is null
+  std::vector<EndlessLoader> train_loaders;                // one, or one for each domain
+  std::unique_ptr<Loader> validation_loader, test_loader;  // without validation, the first is null
   std::shared_ptr<ImageModel> model;
-  std::shared_ptr<Optimizer> optimizer;
+  std::shared_ptr<Algorithm> algorithm;  // how the model is trained
   TrainingLength length;
   Schedule schedule;  // step -> factor
-  double base_lr = 0;
+  std::vector<SettingSchedule> setting_schedules;
 };
 
 // `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the

@@ -4,6 +4,7 @@ light_tests(
   data/sets/glyph_canvas_test.cpp
   data/sets/glyph_shapes_test.cpp
   data/sets/glyphs_test.cpp
+  data/training_loaders_test.cpp
   data/transforms/batch_transform_test.cpp
   data/transforms/color_test.cpp
   data/transforms/erase_test.cpp

@@ -101,7 +101,7 @@ TEST(LoadModel, KnowsWhetherTheWeightsAreAveraged) {
   const testing::TemporaryFolder folder;
   const auto averaged = [&](const Checkpoint& checkpoint, const std::vector<std::string>& overrides = {}) {
     write_checkpoint(folder.path("a"), checkpoint);
-    return load_model(folder.path("a"), "", overrides).averaged;
+    return load_model(folder.path("a"), "", overrides).weights != "model";
   };
   Checkpoint best = untrained_checkpoint();
   best.state["progress"] = {{"step", 5}, {"best_step", 5}};
@@ -118,6 +118,28 @@ TEST(LoadModel, KnowsWhetherTheWeightsAreAveraged) {
   Checkpoint last = best;
   for (const auto& [name, tensor] : best.weights) last.training.emplace_back("ema/" + name, tensor);
   EXPECT_TRUE(averaged(last));
+
+  // Later versions say it.
+  last.state["average"] = "swa";
+  EXPECT_TRUE(averaged(last));
+  EXPECT_EQ(load_model(folder.path("a")).weights, "swa");
+  best.state["weights"] = "swa";
+  EXPECT_TRUE(averaged(best));
+  EXPECT_EQ(load_model(folder.path("a")).weights, "swa");
+}
+
+TEST(LoadModel, AsksNothingOfHowTheModelWasTrained) {
+  const testing::TemporaryFolder folder;
+  Checkpoint checkpoint = untrained_checkpoint();
+  checkpoint.config["optimizer"] = {{"name", "of_another_program"}, {"speed", 3}};
+  checkpoint.config["algorithm"] = {{"name", "unheard_of"}};
+  write_checkpoint(folder.path("a"), checkpoint);
+  EXPECT_EQ(load_model(folder.path("a")).step, 5);
+  const auto misuse = [&](const std::string& assignment) {
+    return testing::message_of<UsageError>([&] { load_model(folder.path("a"), "", {assignment}); });
+  };
+  EXPECT_NE(misuse("optimizer.lr=3").find("[optimizer] says how a model is trained"), std::string::npos);
+  EXPECT_NE(misuse("roter.k=1").find("did you mean \"router\"?"), std::string::npos);
 }
 
 TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {

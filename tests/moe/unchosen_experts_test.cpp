@@ -7,7 +7,7 @@
 
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/init.h"
-#include "sparsight/train/optim/optimizer.h"
+#include "sparsight/optim/optimizer.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 

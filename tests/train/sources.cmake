@@ -1,13 +1,10 @@
 light_tests(
-  train/gradients_test.cpp
-  train/optim/factored_adam_test.cpp
-  train/optim/optimizer_test.cpp
-  train/schedule_test.cpp
-  train/task_loss_test.cpp
+  train/minibatches_test.cpp
+  train/named_means_test.cpp
   train/training_progress_test.cpp
-  train/two_layer_head_test.cpp
-  train/weight_average_test.cpp)
+  train/two_layer_head_test.cpp)
 torch_tests(
-  train/guidance_test.cpp
+  train/algorithm_test.cpp
+  train/algorithm_context_test.cpp
   train/patch_sgd_test.cpp
   train/two_layer_test.cpp)

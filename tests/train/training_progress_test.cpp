@@ -9,28 +9,33 @@ namespace sparsight::training_progress_test {
 namespace {
 
 TEST(TrainingProgress, ComesBackWhole) {
-  TrainingProgress progress{12, 10, 0.75, 8, 1, 3.5, {2, 64, 40, 1.25, 1.0, 0.25, {{"load", 0.5}}}};
+  TrainingProgress progress{12, 10, 0.75, 8, 1, 3.5, {64, 0.25, {}}};
+  progress.window.means.add("loss", 1.0 / 3, 2);
+  progress.window.means.add("losses/load", 0.5, 2);
   const TrainingProgress back = training_progress_from(Json::parse(to_json(progress).dump()));
   EXPECT_EQ(to_json(back), to_json(progress));
-  EXPECT_EQ(back.window.auxiliary.at("load"), 0.5);
+  EXPECT_EQ(to_json(back)["window"]["means"]["loss"], (Json{1.0 / 3, 2.0}));
+}
+
+TEST(TrainingProgress, ReadsWindowsOfEarlierVersions) {
+  Json json = to_json(TrainingProgress{12, 10, 0.75, 8, 1, 3.5, {}});
+  json["window"] = Json::parse(R"({"batches": 2, "images": 64, "correct": 40, "loss": 1.25, "task_loss": 1.0,
+                                   "seconds": 0.25, "auxiliary": {"load": 0.5}})");
+  const LogWindow window = training_progress_from(json).window;
+  EXPECT_EQ(window.images, 64);
+  Json line;
+  window.means.write_to(line);  // 1.25 / 2, 1 / 2, 0.5 / 2 and 40 / 64
+  EXPECT_EQ(line, Json::parse(R"({"loss": 0.625, "task_loss": 0.5, "losses": {"load": 0.25}, "accuracy": 0.625})"));
 }
 
 TEST(TrainingProgress, RefusesWhatIsDamaged) {
   Json json = to_json(TrainingProgress{});
+  json["window"]["means"] = {{"loss", {1}}};
+  EXPECT_THROW(training_progress_from(json), Error);
+  json = to_json(TrainingProgress{});
   json.erase("best_step");
   EXPECT_THROW(training_progress_from(json), Error);
   EXPECT_THROW(training_progress_from(Json("text")), Error);
-}
-
-TEST(LogWindow, AddsUp) {
-  LogWindow sum{1, 32, 10, 2.0, 1.5, 0.5, {{"load", 0.25}}};
-  sum.add({1, 16, 8, 1.0, 0.5, 0.25, {{"load", 0.25}, {"importance", 1.0}}});
-  EXPECT_EQ(sum.images, 48);
-  EXPECT_EQ(sum.correct, 18);
-  EXPECT_DOUBLE_EQ(sum.loss, 3.0);
-  EXPECT_DOUBLE_EQ(sum.seconds, 0.75);
-  EXPECT_DOUBLE_EQ(sum.auxiliary.at("load"), 0.5);
-  EXPECT_DOUBLE_EQ(sum.auxiliary.at("importance"), 1.0);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+#include "sparsight/catalogue/model_sections.h"
+
+#include "sparsight/catalogue/run_options.h"
+#include "sparsight/catalogue/train_options.h"
+#include "sparsight/data/loader.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/data/transforms/transform_options.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/moe/register_moe.h"
+
+namespace sparsight {
+namespace {
+
+Section experts_section() {
+  Section section = named_section("experts", "what an expert of an MoE layer is", "mlp", expert_kinds());
+  section.formerly = {{"name", "moe.expert"}, {"activation", "moe.activation"}};
+  return section;
+}
+
+}  // namespace
+
+std::vector<Section> model_sections() {
+  return {
+      plain_section<RunOptions>("run", "seed and threads"),
+      named_section("data", "the data set", "glyphs", data_sets()),
+      plain_section<TransformOptions>("transforms", "what is done to images before the model sees them"),
+      plain_section<LoaderOptions>("loader", "batches, their order and the threads that prepare them"),
+      named_section("model", "the model", "vit", models()),
+      plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
+      experts_section(),
+      named_section("router", "how tokens choose experts", "softmax_topk", routers()),
+      plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
+      plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
+      plain_section<TrainOptions>("train", "length, evaluation, checkpoints and safety of training"),
+  };
+}
+
+}  // namespace sparsight

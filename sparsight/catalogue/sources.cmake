@@ -1,0 +1,4 @@
+light_sources(
+  catalogue/run_options.cpp
+  catalogue/train_options.cpp)
+torch_sources(catalogue/model_sections.cpp)

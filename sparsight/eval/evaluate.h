@@ -1,0 +1,37 @@
+// Runs a model over a data set and counts: accuracy, loss, and what its routers did.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/loader.h"
+#include "sparsight/models/image_model.h"
+
+namespace sparsight {
+
+struct Evaluation {
+  int64_t images = 0;
+  double loss = 0;      // mean cross entropy, auxiliary losses excluded
+  double accuracy = 0;  // 0 to 1
+  double seconds = 0;
+  Json layers;        // expert statistics, one entry per MoE layer
+  Json class_expert;  // {layer: [K][E] token counts}
+  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where they are too many
+};
+
+// Gives a batch's outputs, as ImageModel::forward() does.
+using Predictor = std::function<ModelOutput(const ModelInput& input)>;
+
+// One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
+// early with what was counted so far.
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+
+// The same with a model.
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+
+// The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
+Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
+                  std::optional<int64_t> epoch = std::nullopt);
+
+}  // namespace sparsight

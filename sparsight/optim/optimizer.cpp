@@ -1,0 +1,94 @@
+#include "sparsight/optim/optimizer.h"
+
+#include <map>
+#include <tuple>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace sparsight {
+namespace {
+
+// What parameters that are updated together have in common.
+using Treatment = std::tuple<bool, double, std::optional<double>>;
+
+Treatment treatment(const OptimizedParameter& parameter) {
+  return {parameter.decay, parameter.lr_factor, parameter.decay ? parameter.weight_decay : std::nullopt};
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<OptimizedParameter> parameters) : parameters_(std::move(parameters)) {}
+
+void Optimizer::step(double lr) {
+  at::NoGradGuard no_grad;
+  std::map<Treatment, std::vector<size_t>> groups;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].value.grad().defined()) groups[treatment(parameters_[i])].push_back(i);
+  for (const auto& [treatment, which] : groups) update(which, lr * parameters_[which.front()].lr_factor);
+}
+
+double Optimizer::weight_decay_of(const std::vector<size_t>& which, double own) const {
+  const OptimizedParameter& parameter = parameters_[which.front()];
+  return parameter.decay ? parameter.weight_decay.value_or(own) : 0.0;
+}
+
+void Optimizer::zero_grad() {
+  for (const OptimizedParameter& parameter : parameters_) parameter.value.mutable_grad().reset();
+}
+
+NamedTensors Optimizer::state() const {
+  NamedTensors all;
+  for (const StateSlot& slot : slots_)
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      if (slot.tensors[i].defined()) all.emplace_back(parameters_[i].name + "/" + slot.name, slot.tensors[i]);
+  return all;
+}
+
+void Optimizer::load_state(const NamedTensors& tensors) {
+  at::NoGradGuard no_grad;
+  const std::map<std::string, at::Tensor> saved(tensors.begin(), tensors.end());
+  for (const auto& [name, tensor] : state()) {
+    const auto found = saved.find(name);
+    if (found == saved.end())
+      fail("the checkpoint holds no optimizer state ", name, "; resume with the optimizer it was trained with");
+    if (found->second.sizes() != tensor.sizes())
+      fail("the checkpoint's optimizer state ", name, " has shape ", found->second.sizes(), ", expected ",
+           tensor.sizes());
+    tensor.copy_(found->second);
+  }
+}
+
+size_t Optimizer::add_state(const std::string& name, bool scalar) {
+  return add_state(name, [&](size_t i) {
+    return scalar ? at::zeros({}, at::kFloat) : at::zeros_like(parameters_[i].value, at::MemoryFormat::Contiguous);
+  });
+}
+
+size_t Optimizer::add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start) {
+  StateSlot slot{name, {}};
+  for (size_t i = 0; i < parameters_.size(); ++i) slot.tensors.push_back(start(i));
+  slots_.push_back(std::move(slot));
+  return slots_.size() - 1;
+}
+
+std::vector<at::Tensor> Optimizer::values(const std::vector<size_t>& which) const {
+  std::vector<at::Tensor> list;
+  for (const size_t i : which) list.push_back(parameters_[i].value);
+  return list;
+}
+
+std::vector<at::Tensor> Optimizer::gradients(const std::vector<size_t>& which) const {
+  std::vector<at::Tensor> list;
+  for (const size_t i : which) list.push_back(parameters_[i].value.grad());
+  return list;
+}
+
+std::vector<at::Tensor> Optimizer::states(size_t slot, const std::vector<size_t>& which) const {
+  std::vector<at::Tensor> list;
+  for (const size_t i : which) list.push_back(slots_[slot].tensors[i]);
+  return list;
+}
+
+}  // namespace sparsight

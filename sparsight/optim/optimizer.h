@@ -1,0 +1,72 @@
+// The interface of an optimiser: it updates parameters from their gradients and hands out its whole state by name, so
+// that a checkpoint can hold it as plain tensors.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/registry.h"
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight {
+
+// A trainable parameter as the optimiser sees it.
+struct OptimizedParameter {
+  std::string name;
+  at::Tensor value;
+  bool decay = true;                        // false: excluded from weight decay
+  double lr_factor = 1;                     // of the step's learning rate
+  std::optional<double> weight_decay = {};  // instead of the optimiser's own
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(std::vector<OptimizedParameter> parameters);
+  virtual ~Optimizer() = default;
+
+  // One update with learning rate `lr`, times each parameter's factor. Parameters without a gradient stay as they are.
+  void step(double lr);
+  void zero_grad();
+
+  // State tensors as "<parameter name>/<state name>", such as "head.weight/exp_avg".
+  NamedTensors state() const;
+  // Copies every tensor of state() from `tensors`; raises Error for a missing one or a wrong shape.
+  void load_state(const NamedTensors& tensors);
+
+  const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
+
+ protected:
+  // Adds one state tensor per parameter, zero at the start, of the parameter's shape (or a scalar).
+  size_t add_state(const std::string& name, bool scalar = false);
+  // The same with what `start` gives for each parameter's index; an undefined tensor where it has no such state.
+  size_t add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start);
+
+  // Updates the parameters at `which`, all of which have a gradient. `lr` and weight_decay_of() are the same for all.
+  virtual void update(const std::vector<size_t>& which, double lr) = 0;
+
+  // The weight decay of the parameters at `which` where that of the optimiser is `own`.
+  double weight_decay_of(const std::vector<size_t>& which, double own) const;
+
+  std::vector<at::Tensor> values(const std::vector<size_t>& which) const;
+  std::vector<at::Tensor> gradients(const std::vector<size_t>& which) const;
+  std::vector<at::Tensor> states(size_t slot, const std::vector<size_t>& which) const;
+  const at::Tensor& state(size_t slot, size_t index) const { return slots_[slot].tensors[index]; }
+
+ private:
+  struct StateSlot {
+    std::string name;
+    std::vector<at::Tensor> tensors;  // one per parameter
+  };
+  std::vector<OptimizedParameter> parameters_;
+  std::vector<StateSlot> slots_;
+};
+
+using OptimizerRegistry = Registry<std::shared_ptr<Optimizer>, std::vector<OptimizedParameter>>;
+
+// "sgd", "adam", "adamw", "factored_adam"
+const OptimizerRegistry& optimizers();
+
+}  // namespace sparsight

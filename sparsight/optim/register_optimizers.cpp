@@ -1,0 +1,33 @@
+// Every optimiser, by name.
+#include "sparsight/optim/adam.h"
+#include "sparsight/optim/factored_adam.h"
+#include "sparsight/optim/sgd.h"
+
+namespace sparsight {
+
+const OptimizerRegistry& optimizers() {
+  using Parameters = std::vector<OptimizedParameter>;
+  static const OptimizerRegistry registry = [] {
+    OptimizerRegistry list("optimizer");
+    list.add<SgdOptions>("sgd", "stochastic gradient descent with Nesterov momentum",
+                         [](const SgdOptions& options, const Parameters& parameters) {
+                           return std::make_shared<Sgd>(options, parameters);
+                         });
+    list.add<AdamOptions>("adam", "Adam, with weight decay as an L2 penalty",
+                          [](const AdamOptions& options, const Parameters& parameters) {
+                            return std::make_shared<Adam>(options, /*decoupled=*/false, parameters);
+                          });
+    list.add<AdamWOptions>("adamw", "Adam with decoupled weight decay",
+                           [](const AdamWOptions& options, const Parameters& parameters) {
+                             return std::make_shared<Adam>(options, /*decoupled=*/true, parameters);
+                           });
+    list.add<FactoredAdamOptions>("factored_adam", "Adam in p + q numbers of memory for a p x q matrix",
+                                  [](const FactoredAdamOptions& options, const Parameters& parameters) {
+                                    return std::make_shared<FactoredAdam>(options, parameters);
+                                  });
+    return list;
+  }();
+  return registry;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,11 @@
+light_sources(
+  optim/adam.cpp
+  optim/factored_adam.cpp
+  optim/gradients.cpp
+  optim/optimizer.cpp
+  optim/parameter_groups.cpp
+  optim/precision.cpp
+  optim/register_optimizers.cpp
+  optim/schedule.cpp
+  optim/sgd.cpp
+  optim/weight_average.cpp)

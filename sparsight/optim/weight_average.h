@@ -1,0 +1,57 @@
+// An average of a model's weights over training: an exponential moving average (EMA) or, from some update on, the mean
+// of the weights (stochastic weight averaging, SWA; Izmailov et al. 2018, "Averaging Weights Leads to Wider Optima and
+// Better Generalization"; densely, with every update counted, Cha et al. 2021, "SWAD").
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "sparsight/optim/optimizer.h"
+
+namespace sparsight {
+
+// average <- average + share * (weights - average), with the share as a function of the number of updates before. 1
+// copies the weights, 0 leaves the average as it is.
+struct AverageRule {
+  std::string name;  // as the lines of evaluations say it: "ema"
+  std::function<double(int64_t updates)> share;
+};
+
+// average <- d * average + (1 - d) * weights with d = min(decay, (1 + updates) / (10 + updates)), so that the random
+// start fades quickly.
+AverageRule exponential_average(double decay);
+
+// "swa": the mean of the weights after updates start, start + every, start + 2 every, ... (counted from 0); the weights
+// themselves before. Batch norms' statistics are averaged like weights.
+AverageRule mean_from(int64_t start, int64_t every);
+
+class WeightAverage {
+ public:
+  // `weights`: named parameters and buffers of a model; they are read at each update and written by Swap only.
+  WeightAverage(NamedTensors weights, AverageRule rule);
+
+  void update(int64_t updates);
+
+  const std::string& name() const { return rule_.name; }
+  NamedTensors tensors() const;
+  void load(const NamedTensors& tensors);
+
+  // Puts the average into the model while it lives.
+  class Swap {
+   public:
+    explicit Swap(WeightAverage* average);  // nullptr: does nothing
+    ~Swap();
+    Swap(const Swap&) = delete;
+    Swap& operator=(const Swap&) = delete;
+
+   private:
+    WeightAverage* average_;
+  };
+
+ private:
+  void exchange();
+  NamedTensors weights_, average_;
+  AverageRule rule_;
+};
+
+}  // namespace sparsight

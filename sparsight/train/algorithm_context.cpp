@@ -1,0 +1,77 @@
+#include "sparsight/train/algorithm_context.h"
+
+#include <algorithm>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/optim/parameter_groups.h"
+
+namespace sparsight {
+namespace {
+
+bool has_prefix(const std::string& name, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& prefix) { return name.starts_with(prefix); });
+}
+
+bool has_part(const std::string& name, const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const std::string& part) { return name.find(part) != std::string::npos; });
+}
+
+// The names and how they begin, up to each dot.
+std::vector<std::string> prefixes(const std::vector<std::string>& names) {
+  std::vector<std::string> all = names;
+  for (const std::string& name : names)
+    for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+      all.push_back(name.substr(0, dot));
+  return all;
+}
+
+}  // namespace
+
+std::vector<OptimizedParameter> trainable_parameters(const torch::nn::Module& model, const TrainOptions& options) {
+  std::vector<OptimizedParameter> parameters;
+  std::vector<std::string> names;
+  for (auto& item : model.named_parameters()) {
+    names.push_back(item.key());
+    const bool frozen = has_prefix(item.key(), options.freeze);
+    item.value().set_requires_grad(!frozen);
+    if (!frozen) parameters.push_back({item.key(), item.value(), !has_part(item.key(), options.no_decay)});
+  }
+  for (const std::string& prefix : options.freeze)
+    if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); }))
+      fail_usage("train.freeze names \"", printable(prefix), "\", but no parameter starts so",
+                 did_you_mean(nearest_name(prefix, prefixes(names))));
+  if (parameters.empty()) fail_usage("train.freeze leaves no parameter to train");
+  const std::string where = "train.param_groups";
+  apply_groups(parameter_groups_from(options.param_groups, where), where, parameters);
+  return parameters;
+}
+
+std::shared_ptr<Optimizer> make_optimizer(const AlgorithmContext& context, std::vector<OptimizedParameter> parameters) {
+  return make_component(optimizers(), context.config, "optimizer", std::move(parameters));
+}
+
+double base_learning_rate(const AlgorithmContext& context) {
+  return context.config.at("optimizer").at("lr").get<double>();
+}
+
+std::shared_ptr<ImageModel> copy_of_model(const AlgorithmContext& context) {
+  std::shared_ptr<ImageModel> copy = context.new_model();
+  copy_weights(*context.model, *copy);
+  return copy;
+}
+
+void copy_weights(const ImageModel& from, ImageModel& to) {
+  at::NoGradGuard no_grad;
+  const NamedTensors source = named_weights(from), target = named_weights(to);
+  SPARSIGHT_CHECK(source.size() == target.size());
+  for (size_t i = 0; i < source.size(); ++i) {
+    SPARSIGHT_CHECK(source[i].first == target[i].first);
+    target[i].second.copy_(source[i].second);
+  }
+}
+
+}  // namespace sparsight

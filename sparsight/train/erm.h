@@ -1,0 +1,30 @@
+// Empirical risk minimisation: gradients of the task's loss plus the weighted losses of routers, averaged over the
+// step's minibatches, and one step of the optimiser along them.
+#pragma once
+
+#include "sparsight/train/weight_update.h"
+
+namespace sparsight {
+
+struct ErmOptions {
+  void declare(OptionSet&) {}  // [train] and [optimizer] say it all
+};
+
+class Erm : public Algorithm {
+ public:
+  explicit Erm(const AlgorithmContext& context);
+
+  UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override;
+  AlgorithmState state() const override;
+  void load_state(const AlgorithmState& state) override;
+  WeightAverage* weight_average() override { return weights_.average(); }
+
+ private:
+  struct Step;
+  void forward_backward(const Batch& batch, const UpdateContext& context, Step& step);
+
+  WeightUpdate weights_;
+  bool bf16_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,56 @@
+#include "sparsight/train/weight_update.h"
+
+#include <cmath>
+
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/moe/moe_layer.h"
+#include "sparsight/optim/gradients.h"
+
+namespace sparsight {
+namespace {
+
+std::optional<AverageRule> average_rule(const TrainOptions& train) {
+  if (train.ema_decay > 0 && train.swa_start > 0)
+    fail_usage("train.ema_decay and train.swa_start both average the weights; set one of them to 0");
+  if (train.ema_decay > 0) return exponential_average(train.ema_decay);
+  if (train.swa_start > 0) return mean_from(train.swa_start - 1, train.swa_every);
+  return std::nullopt;
+}
+
+}  // namespace
+
+WeightUpdate::WeightUpdate(const AlgorithmContext& context)
+    : model_(context.model),
+      optimizer_(make_optimizer(context, trainable_parameters(*context.model, context.train))),
+      base_lr_(base_learning_rate(context)),
+      clip_norm_(context.train.clip_norm),
+      needs_routings_(learns_from_routings(*context.model)) {
+  for (const OptimizedParameter& parameter : optimizer_->parameters()) trainable_.push_back(parameter.value);
+  if (const std::optional<AverageRule> rule = average_rule(context.train))
+    average_.emplace(named_weights(*model_), *rule);
+}
+
+bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>& routings) {
+  const double norm = gradient_norm(trainable_);
+  if (!std::isfinite(norm)) return false;
+  if (clip_norm_ > 0) clip_gradients(trainable_, norm, clip_norm_);
+  optimizer_->step(lr(context));
+  after_step(*model_, routings);
+  if (average_) average_->update(static_cast<int64_t>(context.random.step));
+  return true;
+}
+
+AlgorithmState WeightUpdate::state() const {
+  AlgorithmState state;
+  add_tensors(state, kOptimizerTensors, optimizer_->state());
+  if (average_) add_tensors(state, kAverageTensors, average_->tensors());
+  return state;
+}
+
+void WeightUpdate::load_state(const AlgorithmState& state) {
+  optimizer_->load_state(tensors_under(kOptimizerTensors, state.tensors));
+  if (average_) average_->load(tensors_under(kAverageTensors, state.tensors));
+}
+
+}  // namespace sparsight

@@ -1,0 +1,16 @@
+# Prediction links without the trainer: a program of infer/ and what stands below it, to be included where the library is
+# made. The folders above are left out by their place in SPARSIGHT_STOREYS, whether files are compiled in groups or not.
+list(FIND SPARSIGHT_STOREYS infer _infer)
+if(_infer GREATER -1)
+  math(EXPR _above "${_infer} + 1")
+  list(SUBLIST SPARSIGHT_STOREYS ${_above} -1 _left_out)
+  list(JOIN _left_out "|" _left_out)
+  add_executable(sparsight_infer_alone ${PROJECT_SOURCE_DIR}/tests/infer/alone.cpp)
+  foreach(objects sparsight sparsight_light)
+    target_sources(sparsight_infer_alone PRIVATE
+      "$<FILTER:$<TARGET_OBJECTS:${objects}>,EXCLUDE,(\\.dir/|_)(${_left_out})(/|__[0-9])>")
+  endforeach()
+  target_include_directories(sparsight_infer_alone PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(sparsight_infer_alone PRIVATE
+    torch nlohmann_json::nlohmann_json Threads::Threads ${_data_libraries})
+endif()

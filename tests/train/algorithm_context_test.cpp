@@ -1,0 +1,59 @@
+#include "sparsight/train/algorithm_context.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/config.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/train/run_config.h"
+#include "sparsight/train/training_setup.h"
+#include "tests/e2e/train_fixture.h"
+#include "tests/support/errors.h"
+
+namespace sparsight::algorithm_context_test {
+namespace {
+
+AlgorithmContext context() {
+  const Json config = resolve(Config::from_text(testing::kTinyConfig, "test"), config_sections());
+  const TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
+  const auto another = [config] { return make_training_setup(config, /*fresh=*/false).model; };
+  return {config, setup.run, setup.train, setup.data, {}, setup.model, another};
+}
+
+TEST(CopyOfModel, HasTheSameValuesInOtherMemory) {
+  const AlgorithmContext given = context();
+  const auto copy = copy_of_model(given);
+  const NamedTensors a = named_weights(*given.model), b = named_weights(*copy);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].first, b[i].first);
+    EXPECT_TRUE(at::equal(a[i].second, b[i].second));
+    EXPECT_NE(a[i].second.data_ptr(), b[i].second.data_ptr());
+  }
+}
+
+TEST(TrainableParameters, LeaveOutWhatIsFrozenAndKnowTheirGroups) {
+  const AlgorithmContext given = context();
+  TrainOptions options;
+  const size_t all = trainable_parameters(*given.model, options).size();
+  options.freeze = {"blocks.0"};
+  options.param_groups = Json::parse(R"([{"parameters": ["router"], "lr_factor": 0.1, "weight_decay": 0}])");
+  size_t routers = 0;
+  const std::vector<OptimizedParameter> parameters = trainable_parameters(*given.model, options);
+  EXPECT_LT(parameters.size(), all);
+  for (const OptimizedParameter& parameter : parameters) {
+    EXPECT_FALSE(parameter.name.starts_with("blocks.0"));
+    const bool router = parameter.name.find(".router.") != std::string::npos;
+    routers += router;
+    EXPECT_EQ(parameter.lr_factor, router ? 0.1 : 1.0) << parameter.name;
+    EXPECT_EQ(parameter.weight_decay.has_value(), router);
+  }
+  EXPECT_GT(routers, 0u);
+  options.freeze = {"blokcs"};
+  EXPECT_NE(testing::message_of<UsageError>([&] {
+              trainable_parameters(*given.model, options);
+            }).find("did you mean \"blocks\"?"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace sparsight::algorithm_context_test
