@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"

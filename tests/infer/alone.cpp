@@ -15,8 +15,10 @@ int main(int argc, char** argv) {
       const LoadedModel loaded = load_model(argv[1]);
       EvaluateRunOptions options;
       options.path = argv[1];
+      ExplainRequest request;
+      request.run = argv[1];
       std::printf("%s: %s\n", loaded.data.name.c_str(), evaluate_run(options).dump().c_str());
-      std::printf("%zu layers explained\n", explain_run({.run = argv[1]}).layers.size());
+      std::printf("%zu layers explained\n", explain_run(request).layers.size());
       const at::Tensor blank = at::zeros({loaded.data.channels, 32, 32}, at::kByte);
       std::printf("%s\n", to_text(predict(loaded, blank, "blank", 1)).c_str());
     } catch (const Error& error) {

@@ -2,8 +2,11 @@
 // and numbers of its own that the loss depends on, random numbers, and metrics that nobody else knows.
 #pragma once
 
+#include <algorithm>
+
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
 
 #include "sparsight/eval/task_loss.h"
 #include "sparsight/io/checkpoint.h"
@@ -13,10 +16,10 @@
 namespace sparsight::testing {
 
 struct TeacherOptions {
-  double decay = 0.8;       // of the teacher's weights
-  double head_lr = 0.05;    // of the head, which has an optimiser of its own
-  int64_t fail_at = -1;     // the step at which the program "dies"
-  bool forgetful = false;   // loses its numbers when it is resumed, as a wrong algorithm would
+  double decay = 0.8;      // of the teacher's weights
+  double head_lr = 0.05;   // of the head, which has an optimiser of its own
+  int64_t fail_at = -1;    // the step at which the program "dies"
+  bool forgetful = false;  // loses its numbers when it is resumed, as a wrong algorithm would
   void declare(OptionSet& set) {
     set.real("decay", &decay, {0, 1}, "of the teacher's weights");
     set.real("head_lr", &head_lr, {0, 1}, "of the head");
@@ -121,9 +124,10 @@ class Teacher : public Algorithm {
 // The one line with which a program makes its own algorithm known.
 inline void register_teacher() {
   if (const auto names = algorithms().names(); std::find(names.begin(), names.end(), "teacher") != names.end()) return;
-  algorithms().add<TeacherOptions>("teacher", "for tests", [](const TeacherOptions& options, const AlgorithmContext& context) {
-    return std::make_shared<Teacher>(options, context);
-  });
+  algorithms().add<TeacherOptions>("teacher", "for tests",
+                                   [](const TeacherOptions& options, const AlgorithmContext& context) {
+                                     return std::make_shared<Teacher>(options, context);
+                                   });
 }
 
 }  // namespace sparsight::testing
