@@ -3,9 +3,9 @@
 
 #include "cli/config_arguments.h"
 #include "cli/verbs.h"
-#include "sparsight/analysis/model_cost.h"
 #include "sparsight/core/config_text.h"
 #include "sparsight/core/log.h"
+#include "sparsight/models/model_cost.h"
 #include "sparsight/report/cost_table.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/training_setup.h"
@@ -44,23 +44,29 @@ void add_config(CLI::App& app) {
     ConfigArguments config;
     std::vector<int64_t> image{3, 64, 64};
     int64_t classes = 2;
+    std::string flops = "multiply_adds";
   };
   const auto cost_arguments = std::make_shared<CostArguments>();
   CLI::App* cost = add_verb(*verb, "cost",
-                            "Print what the parts of a vit, wide_resnet or patch_cnn cost an image: parameters and "
-                            "multiply-adds",
+                            "Print what the parts of the model cost an image: parameters, those that one token uses, "
+                            "bytes of weights, multiply-adds, elementwise operations",
                             "sparsight config cost configs/demo.toml --image 1,32,32 --classes 12\n"
-                            "sparsight config cost configs/pmoe/wrn.toml --image 3,64,64 --classes 2");
+                            "sparsight config cost configs/pmoe/wrn.toml --image 3,64,64 --flops flops_elementwise");
   cost_arguments->config.declare(cost);
   cost->add_option("--image", cost_arguments->image, "Channels, height and width of the images")
       ->delimiter(',')
       ->expected(3)
       ->check(CLI::Range(1, 4096));
   cost->add_option("--classes", cost_arguments->classes, "Classes of the data")->check(CLI::Range(2, 1000000));
+  std::string conventions;
+  for (const CostConvention& c : cost_conventions()) conventions += cat("\n  ", c.name, ": ", c.summary);
+  cost->add_option("--flops", cost_arguments->flops, "What counts as the FLOPs of an image:" + conventions);
   cost->callback([cost_arguments] {
     const std::vector<int64_t>& image = cost_arguments->image;
     const ImageShape shape{image[0], image[1], image[2], cost_arguments->classes};
-    std::cout << cost_table(model_cost(cost_arguments->config.resolved(), shape));
+    const Json config = cost_arguments->config.resolved();
+    const CostOptions options{cost_convention(cost_arguments->flops), config.at("loader").at("batch").get<int64_t>()};
+    std::cout << cost_table(model_cost(config, shape, options), options.convention);
   });
 
   add_verb(*verb, "docs", "Print the reference of all settings as Markdown",

@@ -3,15 +3,9 @@ light_sources(
   analysis/cell_accuracy.cpp
   analysis/expert_colours.cpp
   analysis/heat_map.cpp
-  analysis/layer_cost.cpp
   analysis/patch_routing_report.cpp
-  analysis/part_cost.cpp
   analysis/patch_tint.cpp
-  analysis/routing_accumulator.cpp
-  analysis/vit_cost.cpp
-  analysis/wide_resnet_cost.cpp)
+  analysis/routing_accumulator.cpp)
 torch_sources(
   analysis/explain.cpp
-  analysis/model_cost.cpp
-  analysis/moe_cost.cpp
   analysis/moe_trial.cpp)

@@ -60,4 +60,10 @@ at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const Mode
   return run_moe(*moe_, x.reshape({-1, x.size(2)}), layout, input, out).tokens.view_as(x);
 }
 
+std::vector<PartCost> BlockMlp::cost(const std::string& path, const TokenLayout& layout, const CostOptions& options,
+                                     const Router* deciding) const {
+  if (moe_) return moe_->cost(layout, options, deciding);
+  return {{path, on_units(mlp_->cost(), layout.per_image)}};
+}
+
 }  // namespace sparsight

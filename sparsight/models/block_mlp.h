@@ -30,6 +30,10 @@ class BlockMlp {
   // says of tokens has not the shape [B,S].
   at::Tensor forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out);
 
+  // Per image. path: of the MLP, as parameters are named. deciding: the model's router, where there is one.
+  std::vector<PartCost> cost(const std::string& path, const TokenLayout& layout, const CostOptions& options,
+                             const Router* deciding) const;
+
  private:
   Mlp mlp_{nullptr};
   std::shared_ptr<MoeLayer> moe_;

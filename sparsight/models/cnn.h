@@ -27,6 +27,8 @@ class CnnBlock : public torch::nn::Module {
  public:
   explicit CnnBlock(const CnnBlockOptions& options);
   at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
+  // Per image; `map` is the size of the input and becomes that of the output.
+  std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
 
  private:
   Conv conv1_;
@@ -41,6 +43,7 @@ class CnnMoe : public torch::nn::Module {
  public:
   CnnMoe(const MoePlace& place, const MoeSpec& moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
+  std::vector<PartCost> cost(MapSize map, const CostOptions& options) const;           // per image
 
  private:
   LayerNorm norm_;
@@ -51,6 +54,7 @@ class Cnn : public ImageModel {
  public:
   // [moe] blocks = [0] or [-1] adds the MoE layer; there is one place for it.
   Cnn(const CnnOptions& options, const ModelContext& context);
+  std::vector<PartCost> cost(const CostOptions& options) const override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;

@@ -31,6 +31,19 @@ void check_images(const at::Tensor& images, const ImageShape& shape) {
        images.sizes(), "; resize them with the [transforms] section");
 }
 
+std::vector<PartCost> ImageModel::cost(const CostOptions&) const {
+  std::vector<PartCost> parts;
+  for (const auto& item : named_parameters()) {
+    const std::string part = item.key().substr(0, item.key().find('.'));
+    if (parts.empty() || parts.back().part != part) parts.push_back({part, {}});
+    Cost cost = parameters_cost(item.value().numel());
+    if (item.value().dim() >= 2) cost.multiply_adds = cost.parameters;
+    cost.assumed = true;
+    parts.back().cost = parts.back().cost + cost;
+  }
+  return parts;
+}
+
 at::Tensor as_logits(const at::Tensor& head) {
   return head.scalar_type() == torch::kDouble ? head : head.to(torch::kFloat);
 }

@@ -6,6 +6,8 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/core/registry.h"
+#include "sparsight/cost/convention.h"
+#include "sparsight/cost/part_cost.h"
 #include "sparsight/models/model_input.h"
 #include "sparsight/models/model_output.h"
 #include "sparsight/moe/moe_spec.h"
@@ -32,6 +34,11 @@ class ImageModel : public torch::nn::Module {
   // images: [B,C,H,W] fp32, normalised as in training. What the pass does is input.mode; torch's train() and eval()
   // mean nothing. Parameter names follow timm where timm has the model. Raises Error for what does not fit the images.
   ModelOutput forward(const ModelInput& input);
+
+  // What an image costs, part by part; each part is named as its parameters begin. By default the parameters are those
+  // registered, each matrix among them is applied once to an image, and the cost says that it is assumed: a lower bound
+  // for models that apply them to tokens or places.
+  virtual std::vector<PartCost> cost(const CostOptions& options) const;
 
  protected:
   virtual ModelOutput run(const ModelInput& input) = 0;

@@ -52,4 +52,28 @@ ModelOutput MlpModel::run(const ModelInput& input) {
   return out;
 }
 
+namespace {
+
+const TokenLayout kWhole{.images = 1, .per_image = 1};  // an image is one token
+
+}  // namespace
+
+std::vector<PartCost> MlpBlock::cost(const std::string& path, const CostOptions& options,
+                                     const Router* deciding) const {
+  std::vector<PartCost> parts{{path + ".norm", norm_->cost()}};
+  append(parts, mlp_.cost(path + ".mlp", kWhole, options, deciding));
+  parts.back().cost = parts.back().cost + elementwise_cost(norm_->weight.size(0));  // the residual
+  return parts;
+}
+
+std::vector<PartCost> MlpModel::cost(const CostOptions& options) const {
+  std::vector<PartCost> parts{{"embed", embed_->cost()}};
+  const Router* deciding = shared_router_->router();
+  if (deciding) parts.push_back({shared_router_->name(), deciding->cost(kWhole).cost});
+  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(cat("blocks.", i), options, deciding));
+  parts.push_back({"norm", norm_->cost()});
+  parts.push_back({"head", head_->cost()});
+  return parts;
+}
+
 }  // namespace sparsight

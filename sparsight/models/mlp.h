@@ -24,6 +24,7 @@ class MlpBlock : public torch::nn::Module {
   // `moe`: of a block whose MLP is an MoE layer, else null.
   MlpBlock(const MoePlace& place, const MoeSpec* moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,1,D] -> [B,1,D]
+  std::vector<PartCost> cost(const std::string& path, const CostOptions& options, const Router* deciding) const;
 
  private:
   LayerNorm norm_;
@@ -36,6 +37,7 @@ class MlpModel : public ImageModel, public HasRouter {
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }
   RoutingPolicy& policy() override { return shared_router_->policy(); }
+  std::vector<PartCost> cost(const CostOptions& options) const override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;

@@ -80,4 +80,18 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   return out;
 }
 
+std::vector<PartCost> PatchCnn::cost(const CostOptions& options) const {
+  const int64_t height = image_.height / patch_, width = image_.width / patch_, patches = height * width;
+  std::vector<PartCost> parts;
+  if (moe_) {
+    parts = moe_->cost({1, patches, 0, height, width}, options);
+  } else {
+    const auto rows = static_cast<double>(patches);
+    parts.push_back({"filters", filters_->cost({1, patches, rows, 1, 1})});
+  }
+  const Cost mean = on_units(elementwise_cost(head_outputs(image_.classes)), patches + 1);
+  parts.back().cost = parts.back().cost + mean;
+  return parts;
+}
+
 }  // namespace sparsight

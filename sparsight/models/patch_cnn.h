@@ -43,6 +43,7 @@ class PatchCnn : public ImageModel {
   PatchCnnParts parts();
   // What the sum over the patches of an image is divided by, where an expert takes `taken` of `all`.
   int64_t divisor(int64_t taken, int64_t all) const { return options_.average == "taken" ? taken : all; }
+  std::vector<PartCost> cost(const CostOptions& options) const override;
 
  protected:
   // Logits of two classes are (0, f): their cross-entropy is the paper's logistic loss of f, and class 1 is its +1.

@@ -14,7 +14,7 @@ class SharedRouter {
   // weights.
   SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_t width, std::vector<std::string> layers);
 
-  Router* router() { return router_.get(); }
+  Router* router() const { return router_.get(); }
   RoutingPolicy& policy() { return policy_; }
   const std::string& name() const { return kName; }
 

@@ -4,6 +4,7 @@ torch_sources(
   models/cnn.cpp
   models/image_model.cpp
   models/mlp.cpp
+  models/model_cost.cpp
   models/patch_cnn.cpp
   models/register_models.cpp
   models/routing_file.cpp

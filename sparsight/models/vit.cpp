@@ -4,15 +4,61 @@
 #include <utility>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/nn/dropout.h"
 
 namespace sparsight {
 
+namespace {
+
+// Published widths, depths and heads; all with MLPs of 4 times the width.
+struct VitSize {
+  std::string name;
+  int64_t width, depth, heads;
+};
+
+const std::vector<VitSize>& vit_sizes() {
+  static const std::vector<VitSize> sizes{
+      // timm's vit_tiny to vit_huge
+      {"tiny", 192, 12, 3},
+      {"small", 384, 12, 6},
+      {"base", 768, 12, 12},
+      {"large", 1024, 24, 16},
+      {"huge", 1280, 32, 16},
+      // between base and large (Puigcerver et al. 2022, "On the Adversarial Robustness of Mixture of Experts")
+      {"base+", 832, 15, 13},
+      {"base++", 896, 18, 14},
+      {"base+++", 960, 21, 15},
+      // depth x width (Daxberger et al. 2023, "Mobile V-MoEs")
+      {"12x384", 384, 12, 6},
+      {"9x384", 384, 9, 6},
+      {"6x384", 384, 6, 6},
+      {"12x192", 192, 12, 3},
+      {"9x192", 192, 9, 3},
+      {"6x192", 192, 6, 3},
+      {"12x96", 96, 12, 3},
+      {"9x96", 96, 9, 3},
+      {"6x96", 96, 6, 3},
+      {"12x64", 64, 12, 2},
+      {"9x64", 64, 9, 2},
+      {"6x64", 64, 6, 2},
+  };
+  return sizes;
+}
+
+std::vector<std::string> size_names() {
+  std::vector<std::string> names{"custom"};
+  for (const VitSize& size : vit_sizes()) names.push_back(size.name);
+  return names;
+}
+
+}  // namespace
+
 VitOptions settled(VitOptions options, const ImageShape& image) {
-  // timm's vit_tiny, vit_small and vit_base
-  if (options.size == "tiny") options.width = 192, options.depth = 12, options.heads = 3;
-  if (options.size == "small") options.width = 384, options.depth = 12, options.heads = 6;
-  if (options.size == "base") options.width = 768, options.depth = 12, options.heads = 12;
+  if (options.size != "custom") {
+    const VitSize& size = entry_named(options.size, vit_sizes(), "ViT size");
+    options.width = size.width, options.depth = size.depth, options.heads = size.heads;
+  }
   if (image.height % options.patch != 0 || image.width % options.patch != 0)
     fail_usage("[model] patch ", options.patch, " does not divide images of ", image.height, "x", image.width,
                "; choose a divisor of both sides, or resize with the [transforms] section");
@@ -24,8 +70,9 @@ VitOptions settled(VitOptions options, const ImageShape& image) {
 int64_t VitOptions::mlp_hidden() const { return std::llround(static_cast<double>(width) * mlp_ratio); }
 
 void VitOptions::declare(OptionSet& set) {
-  set.choice("size", &size, {"custom", "tiny", "small", "base"},
-             "timm's ViT sizes, which set width, depth and heads; custom: as given below");
+  set.choice("size", &size, size_names(),
+             "published sizes, which set width, depth and heads: timm's, those between base and large, Mobile V-MoE's "
+             "depth x width; custom: as given below");
   set.integer("width", &width, {1, 16384}, "width of a token");
   set.integer("depth", &depth, {1, 1000}, "number of blocks");
   set.integer("heads", &heads, {1, 1024}, "attention heads");
@@ -33,6 +80,7 @@ void VitOptions::declare(OptionSet& set) {
   set.integer("patch", &patch, {1, 1024}, "side of a patch in pixels");
   set.choice("pool", &pool, {"class", "mean"}, "classify from a class token or from the mean of the patches");
   set.flag("qkv_bias", &qkv_bias, "bias in the attention's input map");
+  set.flag("pre_logits", &pre_logits, "a linear layer of the same width with a tanh before the head (V-MoE upstream)");
   set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and after each branch");
   set.real("drop_path", &drop_path, {0, 0.99}, "probability of skipping a branch of the last block, growing from 0");
 }
@@ -66,6 +114,9 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);
   norm_ = register_module(prefix_tokens() ? "norm" : "fc_norm", LayerNorm(width));
+  if (options_.pre_logits)  // timm's name is pre_logits.fc
+    pre_logits_ = register_module("pre_logits", std::make_shared<torch::nn::Module>())
+                      ->register_module("fc", Linear(width, width));
   head_ = register_module("head", Linear(width, image_.classes));
 }
 
@@ -88,6 +139,7 @@ ModelOutput Vit::run(const ModelInput& input) {
   }
   // Normalising only what the head sees gives timm's result: layer norm works on each token alone.
   x = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
+  if (pre_logits_) x = at::tanh(pre_logits_->forward(x));
   out.logits = as_logits(head_->forward(x));
   return out;
 }
@@ -95,6 +147,27 @@ ModelOutput Vit::run(const ModelInput& input) {
 void Vit::initialize(const InitRandom& random) {
   if (cls_token_.defined()) init_normal(cls_token_, 1e-6, random.stream("cls_token"));
   init_normal(pos_embed_, kVitStd, random.stream("pos_embed"));
+}
+
+std::vector<PartCost> Vit::cost(const CostOptions& options) const {
+  const int64_t width = options_.width, patches = grid().height * grid().width, tokens = prefix_tokens() + patches;
+  const TokenLayout layout{1, tokens, prefix_tokens(), grid().height, grid().width};
+  const Cost position = parameters_cost(tokens * width) + elementwise_cost(tokens * width);
+  std::vector<PartCost> parts;
+  if (prefix_tokens()) parts.push_back({"cls_token", parameters_cost(width)});
+  parts.push_back({"pos_embed", position});
+  parts.push_back({"patch_embed", on_units(patch_embed_->cost(), patches)});
+  const Router* deciding = shared_router_->router();
+  for (int64_t i = 0; i < options_.depth; ++i) {
+    if (i == first_moe_block_ && deciding) parts.push_back({shared_router_->name(), deciding->cost(layout).cost});
+    append(parts, blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding));
+  }
+  Cost norm = on_units(norm_->cost(), options.convention.norm_all_tokens ? tokens : 1);
+  if (!prefix_tokens()) norm = norm + elementwise_cost(tokens * width);  // the mean
+  parts.push_back({prefix_tokens() ? "norm" : "fc_norm", norm});
+  if (pre_logits_) parts.push_back({"pre_logits", pre_logits_->cost() + elementwise_cost(width)});
+  parts.push_back({"head", head_->cost()});
+  return parts;
 }
 
 }  // namespace sparsight

@@ -24,6 +24,7 @@ struct VitOptions {
   int64_t patch = 4;
   std::string pool = "class";
   bool qkv_bias = true;
+  bool pre_logits = false;
   double dropout = 0;
   double drop_path = 0;
   void declare(OptionSet& set);
@@ -45,6 +46,7 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }
   RoutingPolicy& policy() override { return shared_router_->policy(); }
+  std::vector<PartCost> cost(const CostOptions& options) const override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;
@@ -58,7 +60,8 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   std::optional<SharedRouter> shared_router_;
   int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
-  LayerNorm norm_{nullptr};  // "norm" before the class token is taken, or "fc_norm" after mean pooling
+  LayerNorm norm_{nullptr};     // "norm" before the class token is taken, or "fc_norm" after mean pooling
+  Linear pre_logits_{nullptr};  // with a tanh, between norm and head; or null
   Linear head_{nullptr};
 };
 

@@ -31,4 +31,17 @@ at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, con
   return mixed + regularize(mlp_.forward(norm2_->forward(mixed), layout, input, out), input, ".mlp");
 }
 
+std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOptions& options,
+                                     const Router* deciding) const {
+  const int64_t tokens = layout.per_image;
+  const Cost residual = elementwise_cost(checked_product(tokens, options_.attention.width));
+  const std::string& path = options_.path;
+  std::vector<PartCost> parts{{path + ".norm1", on_units(norm1_->cost(), tokens)},
+                              {path + ".attn", attn_->cost(tokens) + residual},
+                              {path + ".norm2", on_units(norm2_->cost(), tokens)}};
+  append(parts, mlp_.cost(path + ".mlp", layout, options, deciding));
+  parts.back().cost = parts.back().cost + residual;
+  return parts;
+}
+
 }  // namespace sparsight

@@ -21,6 +21,8 @@ class VitBlock : public torch::nn::Module {
   VitBlock(const VitBlockOptions& options, const MoeSpec* moe);
   // x: [B,S,D] -> [B,S,D]
   at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
+  std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options,
+                             const Router* deciding) const;  // per image
 
  private:
   at::Tensor regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const;

@@ -100,10 +100,10 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
     for (int64_t i = 0; i < blocks; ++i) {
       const WideBlockShape shape{channels, options.widen * (int64_t{16} << g), g > 0 && i == 0 ? 2 : 1, i == 0};
       channels = shape.out;
+      paths_.push_back(cat("groups.", g, ".", i));
       if (moe && g == kGroups - 1 && i == blocks - 1)
         moe_block_ = group->register_module(
-            cat(i), std::make_shared<WideMoeBlock>(shape, options, *moe, patch_side(options, image_),
-                                                   cat("groups.", g, ".", i)));
+            cat(i), std::make_shared<WideMoeBlock>(shape, options, *moe, patch_side(options, image_), paths_.back()));
       else
         blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));
     }
@@ -122,6 +122,56 @@ ModelOutput WideResnet::run(const ModelInput& input) {
   const at::Tensor f = as_logits(head_->forward(x));
   out.logits = image_.classes == 2 ? two_class_logits(f) : f;
   return out;
+}
+
+namespace {
+
+// A norm and the relu after it, on a map.
+PartCost normed(const std::string& part, const BatchNorm& norm, MapSize map) {
+  const int64_t channels = norm->tensors.weight.size(0);
+  return {part, on_units(norm->cost() + elementwise_cost(channels), map.places()), map_text(channels, map)};
+}
+
+// A convolution; `map` becomes its output's.
+PartCost convolved(const std::string& part, const Conv& conv, MapSize& map) {
+  const Cost cost = conv->cost(map);
+  map = conv->output(map);
+  return {part, cost, map_text(conv->weight.size(0), map)};
+}
+
+}  // namespace
+
+std::vector<PartCost> WideBlock::cost(const std::string& path, MapSize& map) const {
+  MapSize in = map;
+  std::vector<PartCost> parts{normed(path + ".norm1", norm1_, map)};
+  parts.push_back(convolved(path + ".conv1", conv1_, map));
+  parts.push_back(normed(path + ".norm2", norm2_, map));
+  parts.push_back(convolved(path + ".conv2", conv2_, map));
+  parts.back().cost = parts.back().cost + on_units(elementwise_cost(conv2_->weight.size(0)), map.places());  // the sum
+  if (shortcut_) parts.push_back(convolved(path + ".shortcut", shortcut_, in));
+  return parts;
+}
+
+std::vector<PartCost> WideMoeBlock::cost(const std::string& path, MapSize& map, const CostOptions& options) const {
+  std::vector<PartCost> parts{normed(path + ".norm1", norm1_, map)};
+  parts.push_back(convolved(path + ".conv1", conv1_, map));
+  const int64_t height = map.height / side_, width = map.width / side_;
+  for (PartCost& part : moe_->cost({1, height * width, 0, height, width}, options)) {
+    part.output = map_text(conv1_->weight.size(0), map);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+std::vector<PartCost> WideResnet::cost(const CostOptions& options) const {
+  MapSize map{image_.height, image_.width};
+  std::vector<PartCost> parts{convolved("stem", stem_, map)};
+  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(paths_[i], map));
+  if (moe_block_) append(parts, moe_block_->cost(paths_.back(), map, options));
+  parts.push_back(normed("norm", norm_, map));
+  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.places());
+  parts.push_back({"head", head_->cost() + mean, std::to_string(head_->weight.size(0))});
+  return parts;
 }
 
 }  // namespace sparsight

@@ -52,6 +52,8 @@ class WideBlock : public torch::nn::Module {
   WideBlock(const WideBlockShape& shape, const WideResnetOptions& options);
   // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
   at::Tensor forward(const at::Tensor& x, const ForwardMode& mode);
+  // Per image; `map` is the size of the input and becomes that of the output.
+  std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
 
  private:
   BatchNorm norm1_{nullptr}, norm2_{nullptr};
@@ -65,6 +67,7 @@ class WideMoeBlock : public torch::nn::Module {
   WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe, int64_t side,
                const std::string& path);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // as WideBlock
+  std::vector<PartCost> cost(const std::string& path, MapSize& map, const CostOptions& options) const;
 
  private:
   BatchNorm norm1_;
@@ -77,6 +80,7 @@ class WideResnet : public ImageModel {
  public:
   // Raises UsageError for a depth that is not 6 n + 4 and for patches that do not divide the map.
   WideResnet(const WideResnetOptions& options, const ModelContext& context);
+  std::vector<PartCost> cost(const CostOptions& options) const override;
 
  protected:
   // Logits of two classes are (0, f), as in patch_cnn.h.
@@ -86,6 +90,7 @@ class WideResnet : public ImageModel {
   ImageShape image_;
   Conv stem_{nullptr};
   std::vector<std::shared_ptr<WideBlock>> blocks_;
+  std::vector<std::string> paths_;           // of the blocks, "groups.0.0"; the MoE block's last
   std::shared_ptr<WideMoeBlock> moe_block_;  // null in a dense network
   BatchNorm norm_{nullptr};
   GlorotLinear head_{nullptr};

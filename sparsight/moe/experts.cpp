@@ -28,4 +28,19 @@ at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routi
   return recompute_ ? recomputed(*this, inputs, run) : run(inputs);
 }
 
+Cost Experts::cost(const ExpertUse& use) const {
+  Cost expert;
+  int64_t all = 0;
+  for (const at::Tensor& p : parameters()) {
+    const int64_t of_each = p.numel() / use.experts;
+    expert = expert + parameters_cost(of_each);
+    if (p.dim() >= 3) expert.multiply_adds += of_each;
+    all += p.numel();
+  }
+  expert.assumed = true;
+  Cost cost = experts_cost(expert, use);
+  cost.parameters = all;
+  return cost;
+}
+
 }  // namespace sparsight

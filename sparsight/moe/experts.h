@@ -8,6 +8,7 @@
 
 #include "sparsight/core/forward_mode.h"
 #include "sparsight/core/random.h"
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/moe/routing.h"
 #include "sparsight/ops/held_experts.h"
 
@@ -59,6 +60,11 @@ class Experts : public torch::nn::Module {
   // gathers the rows, computes and combines; a kind with a kernel for all three takes over here. The row of token j at
   // expert e has the number (number of the token) * E + e.
   virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context = {});
+
+  // What all experts of the layer together cost an image, without gates. By default each parameter is shared out evenly
+  // among use.experts, and each expert's matrices (of parameters with three axes, the first one E) are linear maps of
+  // its rows; the cost then says that it is assumed.
+  virtual Cost cost(const ExpertUse& use) const;
 
  protected:
   // What forward() answers.

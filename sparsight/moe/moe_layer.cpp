@@ -9,6 +9,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
     : path_(place.path),
       width_(place.width),
       expert_count_(spec.options.experts),
+      outputs_(place.outputs > 0 ? place.outputs : place.width),
       router_(spec.shares_router() ? nullptr
                                    : register_module("router", spec.make_router({place.width, spec.options.experts}))),
       experts_(register_module("experts", spec.make_experts(place.width, place.mlp_hidden, place.outputs))),

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/cost/convention.h"
+#include "sparsight/cost/part_cost.h"
 #include "sparsight/moe/experts.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/moe_spec.h"
@@ -75,6 +77,11 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   // Holds the experts, and those that are shared, for inference; false if it could not with the routed ones.
   bool hold(WeightType type);
 
+  // The parts "<path>.router", ".experts" and, if there are any, ".shared", for an image of layout.per_image tokens.
+  // A layer without a router of its own is told the one that decides; its cost is the model's.
+  std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options,
+                             const Router* deciding = nullptr) const;
+
  private:
   void check(const MoeInput& input) const;
   // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
@@ -83,7 +90,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
 
   std::string path_;
   int64_t width_;
-  int64_t expert_count_;
+  int64_t expert_count_, outputs_;  // E, and numbers of a token's output
   std::shared_ptr<Router> router_;  // null where the model's router decides
   std::shared_ptr<Experts> experts_;
   std::shared_ptr<Experts> shared_;  // null without shared experts

@@ -29,6 +29,23 @@ void RouterScopeOptions::declare(OptionSet& set) {
       "(Mobile V-MoE)");
 }
 
+namespace {
+
+// The setting `k` of the router that is chosen, or 1 where it has none: what Router::cost() goes by where a router does
+// not say itself.
+int64_t choices_setting(const Json& router) {
+  int64_t k = 1;
+  routers().get(router.at("name").get<std::string>()).describe([&](OptionSet& set) {
+    const Option* option = set.find("k");
+    if (!option) return;
+    const Json value = router.contains("k") ? router.at("k") : option->get();
+    if (value.is_number_integer()) k = value.get<int64_t>();
+  });
+  return k;
+}
+
+}  // namespace
+
 std::shared_ptr<Experts> MoeSpec::make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs) const {
   return make_kind({options.experts, width, options.hidden_for(mlp_hidden), outputs});
 }
@@ -117,7 +134,11 @@ MoeSpec read_moe_spec(const Json& resolved) {
                read_section<LossOptions>(resolved, "losses"),
                {},
                {}};
-  spec.make_router = [resolved](RouterShape shape) { return make_component(routers(), resolved, "router", shape); };
+  spec.make_router = [resolved](RouterShape shape) {
+    const std::shared_ptr<Router> router = make_component(routers(), resolved, "router", shape);
+    router->assume_choices(choices_setting(resolved.at("router")));
+    return router;
+  };
   const Json experts = resolved.value("experts", Json{{"name", "mlp"}});  // checkpoints from before had no other kind
   spec.make_kind = [experts](ExpertShape shape) {
     return make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);

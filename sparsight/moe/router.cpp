@@ -30,6 +30,16 @@ Routing Router::route(const RouterInput& input) {
 
 void Router::after_step(const std::vector<Routing>&) {}
 
+RouterCost Router::cost(const TokenLayout& layout) const {
+  Cost of_token;
+  for (const at::Tensor& p : parameters()) {
+    of_token = of_token + parameters_cost(p.numel());
+    if (p.dim() >= 2) of_token.multiply_adds += p.numel();
+  }
+  of_token.assumed = true;
+  return token_choice_cost(of_token, assumed_choices_, layout);
+}
+
 Routing SoftRouter::choose(const RouterInput& input) {
   SoftRouting soft = mix(input);
   soft.layer = input.layer;

@@ -12,6 +12,7 @@
 #include "sparsight/core/options.h"
 #include "sparsight/core/random.h"
 #include "sparsight/moe/losses/routing_loss.h"
+#include "sparsight/moe/router_cost.h"
 #include "sparsight/moe/routing.h"
 #include "sparsight/moe/soft_routing.h"
 
@@ -68,11 +69,20 @@ class Router : public torch::nn::Module {
   // What it changes must be a buffer, so that it is saved with the weights.
   virtual void after_step(const std::vector<Routing>& routings);
 
+  // What an image of layout.per_image tokens costs. By default each matrix among the parameters is a linear map of each
+  // token, the parameters are those registered, and a token gets as many experts as the router's setting `k` says, or
+  // one where it has no such setting; the cost then says that it is assumed.
+  virtual RouterCost cost(const TokenLayout& layout) const;
+  void assume_choices(int64_t k) { assumed_choices_ = k; }
+
  protected:
   // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, groups, valid, target
   // or priority, and may assign padding to experts: route() takes those assignments away. A router whose decision about
   // one token depends on others must look at input.context.valid itself.
   virtual Routing choose(const RouterInput& input) = 0;
+
+ private:
+  int64_t assumed_choices_ = 1;
 };
 
 // A router that mixes tokens instead of choosing experts.

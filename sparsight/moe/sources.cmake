@@ -15,6 +15,7 @@ light_sources(
   moe/losses/threshold.cpp
   moe/losses/vmoe_importance.cpp
   moe/losses/vmoe_load.cpp
+  moe/router_cost.cpp
   moe/routers/balanced_assignment.cpp
   moe/routers/choices.cpp
   moe/routers/expert_picks.cpp
@@ -39,6 +40,7 @@ torch_sources(
   moe/experts/swiglu_experts.cpp
   moe/losses/routing_loss.cpp
   moe/moe_layer.cpp
+  moe/moe_layer_cost.cpp
   moe/moe_spec.cpp
   moe/register_moe.cpp
   moe/route_tokens.cpp

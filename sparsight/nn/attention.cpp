@@ -31,4 +31,8 @@ at::Tensor AttentionImpl::forward(const at::Tensor& x) {
   return proj_->forward(mixed.transpose(1, 2).reshape({images, tokens, width}));
 }
 
+Cost AttentionImpl::cost(int64_t tokens) const {
+  return attention_cost({proj_->weight.size(0), heads_, qkv_->bias.defined()}, tokens);
+}
+
 }  // namespace sparsight

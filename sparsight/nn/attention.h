@@ -15,6 +15,7 @@ class AttentionImpl : public torch::nn::Module {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
   at::Tensor forward(const at::Tensor& x);  // [B,S,D] -> [B,S,D]
+  Cost cost(int64_t tokens) const;          // per image
 
  private:
   Linear qkv_, proj_;

@@ -29,6 +29,14 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& x, bool batch_statistics) {
   return batch_norm(x, tensors, options_, batch_statistics);
 }
 
+Cost batch_norm_cost(int64_t channels) {
+  Cost cost = norm_cost(channels);
+  cost.weight_bytes *= 2;
+  return cost;
+}
+
+Cost BatchNormImpl::cost() const { return batch_norm_cost(options_.channels); }
+
 void BatchNormImpl::initialize(const InitRandom&) {
   const torch::NoGradGuard no_grad;
   tensors.weight.fill_(1);

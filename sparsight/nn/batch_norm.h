@@ -5,6 +5,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -27,12 +28,16 @@ struct BatchNormTensors {
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
                       bool batch_statistics);
 
+// Per place of a map; the running averages are read as the weights are.
+Cost batch_norm_cost(int64_t channels);
+
 // Named as torch.nn.BatchNorm2d, without its count of batches.
 class BatchNormImpl : public torch::nn::Module, public Initialized {
  public:
   explicit BatchNormImpl(const BatchNormOptions& options);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics);  // [B,C,H,W] -> [B,C,H,W]
   void initialize(const InitRandom& random) override;              // ones and zeros; running mean 0, variance 1
+  Cost cost() const;                                               // per place of the map
 
   BatchNormTensors tensors;  // parameters "weight" and "bias", buffers "running_mean" and "running_var"
 

@@ -44,4 +44,13 @@ void ConvImpl::initialize(const InitRandom& random) {
   if (bias.defined()) bias.zero_();
 }
 
+MapSize ConvImpl::output(MapSize in) const {
+  const auto places = [&](int64_t side) { return (side + options_.stride - 1) / options_.stride; };
+  return {places(in.height), places(in.width)};
+}
+
+Cost ConvImpl::cost(MapSize in) const {
+  return on_units(conv_cost({options_.in, options_.out, options_.kernel, options_.bias}), output(in).places());
+}
+
 }  // namespace sparsight

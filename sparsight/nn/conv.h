@@ -3,6 +3,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -28,6 +29,8 @@ class ConvImpl : public torch::nn::Module, public Initialized {
   explicit ConvImpl(const ConvOptions& options);
   at::Tensor forward(const at::Tensor& x);             // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
   void initialize(const InitRandom& random) override;  // weight as options.init says, bias 0
+  MapSize output(MapSize in) const;                    // of the map that a map of size `in` becomes
+  Cost cost(MapSize in) const;                         // per image
 
   at::Tensor weight;  // [out,in,kernel,kernel]
   at::Tensor bias;    // [out] or undefined

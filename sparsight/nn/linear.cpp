@@ -15,4 +15,6 @@ void LinearImpl::initialize(const InitRandom& random) {
   if (bias.defined()) bias.zero_();
 }
 
+Cost LinearImpl::cost() const { return linear_cost(weight.size(1), weight.size(0), bias.defined()); }
+
 }  // namespace sparsight

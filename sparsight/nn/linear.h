@@ -3,6 +3,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -12,6 +13,7 @@ class LinearImpl : public torch::nn::Module, public Initialized {
   LinearImpl(int64_t inputs, int64_t outputs, bool with_bias = true);
   at::Tensor forward(const at::Tensor& x);             // [...,inputs] -> [...,outputs]
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²), bias 0
+  Cost cost() const;                                   // per row
 
   at::Tensor weight;  // [outputs,inputs]
   at::Tensor bias;    // [outputs] or undefined

@@ -9,4 +9,8 @@ MlpImpl::MlpImpl(const MlpOptions& options)
 
 at::Tensor MlpImpl::forward(const at::Tensor& x) { return fc2_->forward(activate(fc1_->forward(x), activation_)); }
 
+Cost MlpImpl::cost() const {
+  return fc1_->cost() + elementwise_cost(activation_operations(activation_) * fc1_->weight.size(0)) + fc2_->cost();
+}
+
 }  // namespace sparsight

@@ -16,6 +16,7 @@ class MlpImpl : public torch::nn::Module {
  public:
   explicit MlpImpl(const MlpOptions& options);
   at::Tensor forward(const at::Tensor& x);  // [...,D] -> [...,D]
+  Cost cost() const;                        // per row
 
  private:
   Linear fc1_, fc2_;

@@ -30,4 +30,8 @@ at::Tensor GroupNormImpl::forward(const at::Tensor& x) { return at::group_norm(x
 
 void GroupNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
 
+Cost LayerNormImpl::cost() const { return norm_cost(weight.size(0)); }
+
+Cost GroupNormImpl::cost() const { return norm_cost(weight.size(0)); }
+
 }  // namespace sparsight

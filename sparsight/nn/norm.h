@@ -3,6 +3,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -13,6 +14,7 @@ class LayerNormImpl : public torch::nn::Module, public Initialized {
   explicit LayerNormImpl(int64_t width);
   at::Tensor forward(const at::Tensor& x);             // [...,D] -> [...,D]
   void initialize(const InitRandom& random) override;  // ones and zeros
+  Cost cost() const;                                   // per row
 
   at::Tensor weight, bias;  // [D]
 };
@@ -24,6 +26,7 @@ class GroupNormImpl : public torch::nn::Module, public Initialized {
   GroupNormImpl(int64_t groups, int64_t channels);
   at::Tensor forward(const at::Tensor& x);             // [B,C,H,W] -> [B,C,H,W]
   void initialize(const InitRandom& random) override;  // ones and zeros
+  Cost cost() const;                                   // per place of the map
 
   at::Tensor weight, bias;  // [C]
 

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include <ATen/ops/empty.h>
+
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/ops/cpu/pool.h"
@@ -11,6 +13,14 @@ namespace sparsight {
 namespace {
 
 thread_local ParameterBound* bound_in_force = nullptr;
+thread_local bool on_meta = false;
+
+at::Tensor meta_parameter(at::IntArrayRef sizes) {
+  double elements = 1;
+  for (const int64_t size : sizes) elements *= static_cast<double>(size);
+  if (elements > 1e18) fail("a parameter of ", sizes, " is too large for any machine; make layers or experts smaller");
+  return at::empty(sizes, at::TensorOptions().dtype(at::kFloat).device(at::kMeta));
+}
 
 }  // namespace
 
@@ -28,7 +38,12 @@ ParameterBound bound_to_free_memory(const std::string& owner) {
               " MB of memory that are free here; make its layers or experts smaller or fewer")};
 }
 
+MetaParameters::MetaParameters() : outer_(on_meta) { on_meta = true; }
+
+MetaParameters::~MetaParameters() { on_meta = outer_; }
+
 at::Tensor parameter_zeros(at::IntArrayRef sizes) {
+  if (on_meta) return meta_parameter(sizes);
   if (bound_in_force) {
     double bytes = sizeof(float);  // in floating point: sizes from a damaged file may overflow integers
     for (const int64_t size : sizes) bytes *= static_cast<double>(size);

@@ -28,6 +28,19 @@ class ParameterBound {
 // By the memory that is free now. owner: "model", what the parameters are of.
 ParameterBound bound_to_free_memory(const std::string& owner);
 
+// While it lives, parameters made on this thread are on the meta device: they have shapes and no memory, so that a
+// model of any size can be built to ask what it costs. It cannot be initialised, loaded or run.
+class MetaParameters {
+ public:
+  MetaParameters();
+  ~MetaParameters();
+  MetaParameters(const MetaParameters&) = delete;
+  MetaParameters& operator=(const MetaParameters&) = delete;
+
+ private:
+  bool outer_;
+};
+
 // A new parameter's fp32 values, 0 until initialize(); in large pages, which the experts' kernels read faster. Raises
 // Error where the bound in force does not allow them.
 at::Tensor parameter_zeros(at::IntArrayRef sizes);

@@ -24,4 +24,9 @@ at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
   return at::linear(image_patches(images, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
 }
 
+Cost PatchEmbeddingImpl::cost() const {
+  const at::Tensor& weight = proj_->weight;
+  return conv_cost({weight.size(1), weight.size(0), weight.size(2), /*bias=*/true});
+}
+
 }  // namespace sparsight

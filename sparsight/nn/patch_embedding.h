@@ -3,6 +3,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -30,6 +31,7 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   explicit PatchEmbeddingImpl(const PatchEmbeddingOptions& options);
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
   at::Tensor forward(const at::Tensor& images);
+  Cost cost() const;  // per patch
 
  private:
   PatchProjection proj_;

@@ -20,6 +20,19 @@ Activation parse_activation(const std::string& name) {
   return static_cast<Activation>(position_of(name, activation_names(), "activation"));
 }
 
+int64_t activation_operations(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return 1;
+    case Activation::silu:
+      return 4;  // negate, exp, add, divide
+    case Activation::gelu_tanh:
+      return 9;  // x/2 (1 + tanh(a (x + b x³))): seven multiplications and additions, tanh, the half
+    default:
+      return 5;  // x/2 (1 + erf(x/sqrt(2))): divide, erf, add, two multiplications
+  }
+}
+
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::relu:

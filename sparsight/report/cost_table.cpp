@@ -1,31 +1,49 @@
 #include "sparsight/report/cost_table.h"
 
 #include <algorithm>
+#include <array>
 #include <iomanip>
 #include <sstream>
 
 #include "sparsight/report/format.h"
 
 namespace sparsight {
+namespace {
 
-std::string cost_table(const std::vector<PartCost>& parts) {
-  std::vector<PartCost> lines = parts;
-  lines.push_back({"all", total(parts)});
-  int part = 4, output = 6, parameters = 10, multiply_adds = 13;
-  for (const PartCost& line : lines) {
-    part = std::max(part, static_cast<int>(line.part.size()));
-    output = std::max(output, static_cast<int>(line.output.size()));
-    parameters = std::max(parameters, static_cast<int>(grouped(line.cost.parameters).size()));
-    multiply_adds = std::max(multiply_adds, static_cast<int>(grouped(line.cost.multiply_adds).size()));
-  }
+using Line = std::array<std::string, 7>;
+
+Line line_of(const PartCost& part) {
+  const Cost& c = part.cost;
+  return {part.part + (c.assumed ? " *" : ""),
+          part.output,
+          grouped(c.parameters),
+          grouped(c.active_parameters),
+          grouped(c.weight_bytes),
+          grouped(c.multiply_adds),
+          grouped(c.elementwise)};
+}
+
+}  // namespace
+
+std::string cost_table(const std::vector<PartCost>& parts, const CostConvention& convention) {
+  const Cost all = total(parts);
+  std::vector<Line> lines{{"part", "output", "parameters", "active", "weight bytes", "multiply-adds", "elementwise"}};
+  for (const PartCost& part : parts) lines.push_back(line_of(part));
+  lines.push_back(line_of({"all", all}));
+  std::array<size_t, 7> width{};
+  for (const Line& line : lines)
+    for (size_t i = 0; i < line.size(); ++i) width[i] = std::max(width[i], line[i].size());
   std::ostringstream text;
-  const auto add = [&](const std::string& a, const std::string& b, const std::string& c, const std::string& d) {
-    text << "  " << std::left << std::setw(part) << a << "  " << std::setw(output) << b << "  " << std::right
-         << std::setw(parameters) << c << "  " << std::setw(multiply_adds) << d << "\n";
-  };
-  add("part", "output", "parameters", "multiply-adds");
-  for (const PartCost& line : lines)
-    add(line.part, line.output, grouped(line.cost.parameters), grouped(line.cost.multiply_adds));
+  for (const Line& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i)
+      text << "  " << (i < 2 ? std::left : std::right) << std::setw(static_cast<int>(width[i])) << line[i];
+    text << "\n";
+  }
+  text << "  FLOPs of an image: " << grouped(flops(all, convention)) << " (" << convention.name << ": "
+       << convention.summary << ")\n";
+  if (all.assumed)
+    text << "  * does not say what it costs: counted as if each of its matrices were applied once to each of its "
+            "inputs\n";
   return text.str();
 }
 

@@ -2,13 +2,8 @@ light_tests(
   analysis/canvas_test.cpp
   analysis/cell_accuracy_test.cpp
   analysis/heat_map_test.cpp
-  analysis/layer_cost_test.cpp
   analysis/patch_routing_report_test.cpp
   analysis/patch_tint_test.cpp
-  analysis/routing_accumulator_test.cpp
-  analysis/wide_resnet_cost_test.cpp)
+  analysis/routing_accumulator_test.cpp)
 torch_tests(
-  analysis/explain_test.cpp
-  analysis/model_cost_test.cpp
-  analysis/moe_cost_test.cpp
-  analysis/vit_cost_test.cpp)
+  analysis/explain_test.cpp)

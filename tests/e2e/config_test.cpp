@@ -35,11 +35,29 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result.out;
   };
-  EXPECT_SAYS(cost("pmoe/wrn.toml", {}), "7,432,961  3,986,358,912\n");
-  EXPECT_SAYS(cost("pmoe/wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}),
-              "3,962,890    773,937,408\n");
-  EXPECT_SAYS(cost("pmoe/wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401  3,109,487,232\n");
-  EXPECT_SAYS(cost("demo.toml", {"--image", "1,32,32", "--classes", "12"}), "373,196     12,945,664\n");
+  const auto expect_sums = [&](const std::string& table, const std::string& parameters, const std::string& products) {
+    const std::string sums = table.substr(table.find("\n  all "));
+    EXPECT_SAYS(sums, " " + parameters + " ");
+    EXPECT_SAYS(sums, " " + products + " ");
+    EXPECT_SAYS(sums, "\n  FLOPs of an image: " + products + " (multiply_adds: ");
+  };
+  expect_sums(cost("pmoe/wrn.toml", {}), "7,432,961", "3,986,358,912");
+  expect_sums(cost("pmoe/wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890", "773,937,408");
+  expect_sums(cost("pmoe/wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401", "3,109,487,232");
+  expect_sums(cost("demo.toml", {"--image", "1,32,32", "--classes", "12"}), "373,196", "12,945,664");
+  // Mobile V-MoE's dense 12x192, as its table has it.
+  EXPECT_SAYS(cost("demo.toml", {"--image", "3,224,224", "--classes", "1000", "--set", "model.size=12x192", "--set",
+                                 "model.patch=32", "--set", "model.mlp_ratio=4", "--set", "moe.blocks=[]", "--flops",
+                                 "flops_elementwise"}),
+              "FLOPs of an image: 617,815,");
+}
+
+TEST(ConfigVerb, AnUnknownConventionOfCostIsAnError) {
+  const ProgramResult result =
+      run_program({"config", "cost", test::source_path("configs/demo.toml"), "--flops", "flop"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_SAYS(result.err, "did you mean \"flops\"");
 }
 
 TEST(ConfigVerb, TheCostOfImagesThatDoNotFitIsAnError) {

@@ -111,6 +111,20 @@ TEST(Vit, SizesAreTimms) {
   }
 }
 
+// With a weight of 0 the head sees tanh of the bias, whatever the image: logits are row sums times tanh(0.5) = 0.46212.
+TEST(Vit, PreLogitsAreALinearLayerAndATanhBeforeTheHead) {
+  VitOptions options = tiny_options();
+  options.pre_logits = true;
+  const auto vit = tiny_vit(options);
+  auto parameters = vit->named_parameters();
+  const torch::NoGradGuard no_grad;
+  EXPECT_EQ(parameters["pre_logits.fc.weight"].sizes(), (std::vector<int64_t>{8, 8}));
+  parameters["pre_logits.fc.weight"].zero_();
+  parameters["pre_logits.fc.bias"].fill_(0.5);
+  const at::Tensor expected = parameters["head.weight"].sum(1) * 0.46211716 + parameters["head.bias"];
+  EXPECT_TRUE(torch::allclose(vit->forward({images(2)}).logits, expected.expand({2, 3})));
+}
+
 TEST(Vit, RefusesWhatDoesNotFit) {
   VitOptions patch = tiny_options(), heads = tiny_options();
   patch.patch = 3;

@@ -45,4 +45,20 @@ TEST(ParameterBound, TheInnermostHoldsWhileItLives) {
   EXPECT_TRUE(testing::message_of([] { parameter_zeros({1}); }).starts_with("outer"));
 }
 
+TEST(MetaParameters, HaveShapesAndNoMemory) {
+  const ParameterBound bound(4, "too large");
+  {
+    const MetaParameters without_memory;
+    const at::Tensor large = parameter_zeros({int64_t{1} << 20, int64_t{1} << 20, 1 << 10});
+    EXPECT_TRUE(large.is_meta());
+    EXPECT_EQ(large.numel(), int64_t{1} << 50);
+    const int64_t huge = int64_t{1} << 40;
+    EXPECT_TRUE(testing::message_of([&] { parameter_zeros({huge, huge}); }).starts_with("a parameter of ["));
+    { const MetaParameters nested; }
+    EXPECT_TRUE(parameter_zeros({5}).is_meta());
+  }
+  EXPECT_FALSE(parameter_zeros({1}).is_meta());
+  EXPECT_TRUE(testing::message_of([] { parameter_zeros({1}); }).starts_with("too large"));
+}
+
 }  // namespace sparsight::parameter_memory_test

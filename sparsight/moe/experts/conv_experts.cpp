@@ -66,4 +66,14 @@ void ConvExperts::initialize(const InitRandom& random) {
   if (b1.defined()) b1.zero_();
 }
 
+Cost ConvExperts::cost(const ExpertUse& use) const {
+  const int64_t filters = w1.size(2), outputs = w2.size(2), places = kernel_places(patch_, kernel_);
+  const Cost filter = conv_cost({patch_.channels, filters, kernel_.side, options_.bias});
+  const int64_t pooled = (activation_operations(activation_) + 1) * filters;  // and added up
+  Cost output = linear_cost(filters, outputs, false);
+  if (options_.output != "trained")  // a fixed map: its numbers are read, but are neither parameters nor products
+    output = {.elementwise = 2 * filters * outputs, .weight_bytes = output.weight_bytes};
+  return experts_cost(on_units(filter + elementwise_cost(pooled), places) + output, use);
+}
+
 }  // namespace sparsight

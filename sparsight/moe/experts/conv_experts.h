@@ -33,6 +33,7 @@ class ConvExperts : public Experts, public Initialized {
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
   // Weights N(0, init_std²), biases 0. Output weights that are not trained: N(0, 1), as pMoE has them, or signs.
   void initialize(const InitRandom& random) override;
+  Cost cost(const ExpertUse& use) const override;
 
   const PatchShape& patch() const { return patch_; }
   const ConvExpertsOptions& options() const { return options_; }

@@ -22,7 +22,7 @@ at::ScalarType expert_type(const at::Tensor& rows) {
 ExpertLinear::ExpertLinear(torch::nn::Module& owner, const ExpertLinearOptions& options)
     : weight(owner.register_parameter(cat("w", options.number),
                                       parameter_zeros({options.experts, options.in, options.out}))),
-      number_(options.number) {
+      options_(options) {
   if (options.bias)
     bias = owner.register_parameter(cat("b", options.number), parameter_zeros({options.experts, options.out}));
 }
@@ -33,9 +33,11 @@ at::Tensor ExpertLinear::operator()(const at::Tensor& rows, const at::Tensor& of
 }
 
 void ExpertLinear::initialize(const InitRandom& random) {
-  init_normal(weight, kVitStd, random.stream(cat("w", number_)));
+  init_normal(weight, kVitStd, random.stream(cat("w", options_.number)));
   const torch::NoGradGuard no_grad;
   if (bias.defined()) bias.zero_();
 }
+
+Cost ExpertLinear::cost() const { return linear_cost(options_.in, options_.out, options_.bias); }
 
 }  // namespace sparsight

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/core/options.h"
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight {
@@ -36,12 +37,14 @@ class ExpertLinear {
   // rows: [R,in] of the type to compute in; offsets: [E+1]. Returns [R,out]. Differentiable.
   at::Tensor operator()(const at::Tensor& rows, const at::Tensor& offsets) const;
   void initialize(const InitRandom& random);  // weight N(0, 0.02²), bias 0
+  Cost cost() const;                          // of one expert, per row
+  int64_t inputs() const { return options_.in; }
 
   at::Tensor weight;  // [E,in,out]
   at::Tensor bias;    // [E,out], or undefined
 
  private:
-  int64_t number_;
+  ExpertLinearOptions options_;
 };
 
 }  // namespace sparsight

@@ -16,4 +16,6 @@ at::Tensor LinearExperts::compute(const at::Tensor& rows, const at::Tensor& offs
 
 void LinearExperts::initialize(const InitRandom& random) { layer_.initialize(random); }
 
+Cost LinearExperts::cost(const ExpertUse& use) const { return experts_cost(layer_.cost(), use); }
+
 }  // namespace sparsight

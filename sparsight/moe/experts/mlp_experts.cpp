@@ -75,4 +75,11 @@ void MlpExperts::initialize(const InitRandom& random) {
   for (ExpertLinear& layer : layers_) layer.initialize(random);
 }
 
+Cost MlpExperts::cost(const ExpertUse& use) const {
+  Cost expert = layers_[0].cost();
+  for (size_t i = 1; i < layers_.size(); ++i)
+    expert = expert + elementwise_cost(activation_operations(activation_) * layers_[i].inputs()) + layers_[i].cost();
+  return experts_cost(expert, use);
+}
+
 }  // namespace sparsight

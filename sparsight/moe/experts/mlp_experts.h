@@ -30,6 +30,7 @@ class MlpExperts : public Experts, public Initialized {
                            const ExpertContext& context = {}) override;
   bool hold(WeightType type) override;                 // those with one hidden layer between equal widths
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+  Cost cost(const ExpertUse& use) const override;
 
  protected:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;

@@ -1,5 +1,6 @@
 #include "sparsight/moe/experts/norm_conv_experts.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sparsight/core/error.h"
@@ -146,6 +147,17 @@ void NormConvExperts::initialize(const InitRandom& random) {
   norm_bias.zero_();
   running_mean.zero_();
   running_var.fill_(1);
+}
+
+Cost NormConvExperts::cost(const ExpertUse& use) const {
+  const int64_t places = patch_.height * patch_.width;
+  const Cost norm = batch_norm_cost(patch_.channels) +
+                    elementwise_cost(activation_operations(activation_) * patch_.channels),
+             filter = conv_cost({patch_.channels, filters_, options_.kernel, /*bias=*/true});
+  ExpertUse all = use;
+  if (options_.path == "dense")  // every expert convolves the whole map
+    all.rows = std::max(use.rows, static_cast<double>(use.experts * use.tokens));
+  return experts_cost(on_units(norm + filter, places), all);
 }
 
 }  // namespace sparsight

@@ -47,6 +47,7 @@ class NormConvExperts : public Experts, public Initialized {
                            const ExpertContext& context = {}) override;
   // Weights Glorot uniform, biases 0; batch norm 1 and 0.
   void initialize(const InitRandom& random) override;
+  Cost cost(const ExpertUse& use) const override;
 
   // The convolution: w1 [E,P,F], b1 [E,F]. The batch norm: parameters norm_weight, norm_bias and buffers running_mean,
   // running_var, each [E,C].

@@ -1,5 +1,7 @@
 #include "sparsight/moe/experts/swiglu_experts.h"
 
+#include "sparsight/ops/activation.h"
+
 namespace sparsight {
 
 void SwigluExpertsOptions::declare(OptionSet& set) {
@@ -20,6 +22,11 @@ at::Tensor SwigluExperts::compute(const at::Tensor& rows, const at::Tensor& offs
 void SwigluExperts::initialize(const InitRandom& random) {
   in_.initialize(random);
   out_.initialize(random);
+}
+
+Cost SwigluExperts::cost(const ExpertUse& use) const {
+  const Cost gating = elementwise_cost((activation_operations(Activation::silu) + 1) * out_.inputs());
+  return experts_cost(in_.cost() + gating + out_.cost(), use);
 }
 
 }  // namespace sparsight

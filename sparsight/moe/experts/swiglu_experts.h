@@ -19,6 +19,7 @@ class SwigluExperts : public Experts, public Initialized {
  public:
   SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape);
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+  Cost cost(const ExpertUse& use) const override;
 
  protected:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;

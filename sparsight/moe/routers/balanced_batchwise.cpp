@@ -95,4 +95,10 @@ void BalancedBatchwiseRouter::initialize(const InitRandom& random) {
   steps.zero_();
 }
 
+RouterCost BalancedBatchwiseRouter::cost(const TokenLayout& layout) const {
+  const int64_t experts = weight.size(0);
+  return expert_choice_cost(router_cost(weight.size(1), experts), static_cast<double>(options_.k * layout.per_image),
+                            experts, layout);
+}
+
 }  // namespace sparsight

@@ -43,6 +43,7 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
   at::Tensor threshold;  // [E] buffer
   at::Tensor steps;      // [] int64 buffer: how often the threshold moved
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -146,4 +146,11 @@ void BalancedHierarchicalRouter::initialize(const InitRandom& random) {
   steps.zero_();
 }
 
+RouterCost BalancedHierarchicalRouter::cost(const TokenLayout& layout) const {
+  const BalancedHierarchicalOptions& o = options_;
+  const int64_t experts = weight.size(0);
+  return expert_choice_cost(hierarchical_router_cost(weight.size(1), experts, o.groups, o.k_groups),
+                            static_cast<double>(o.k_groups * o.k * layout.per_image), experts, layout);
+}
+
 }  // namespace sparsight

@@ -67,6 +67,7 @@ class BalancedHierarchicalRouter : public Router, public Initialized {
   TwoLevelThresholds thresholds;  // buffers "group_threshold" and "threshold"
   at::Tensor steps;               // [] int64 buffer: how often the thresholds moved
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -48,4 +48,8 @@ void BaseRouter::initialize(const InitRandom& random) {
   init_normal(weight, 0.1 / std::sqrt(static_cast<double>(weight.size(1))), random.stream("weight"));
 }
 
+RouterCost BaseRouter::cost(const TokenLayout& layout) const {
+  return token_choice_cost(router_cost(weight.size(1), weight.size(0)), options_.k, layout);
+}
+
 }  // namespace sparsight

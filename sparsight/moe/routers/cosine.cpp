@@ -71,4 +71,14 @@ void CosineRouter::initialize(const InitRandom& random) {
   log_scale.fill_(-std::log(options_.temperature));
 }
 
+RouterCost CosineRouter::cost(const TokenLayout& layout) const {
+  constexpr int64_t kUnitLength = 3;  // square, sum, divide
+  const int64_t width = projector.size(0), experts = codebook.size(1);
+  Cost of_token =
+      linear_cost(projector.size(1), width, true) + elementwise_cost(kUnitLength * width) + router_cost(width, experts);
+  if (options_.learn_temperature) of_token = of_token + parameters_cost(1);
+  if (options_.noise > 0) of_token = of_token + elementwise_cost(kNoiseOperations * experts);
+  return token_choice_cost(of_token, options_.k, layout);
+}
+
 }  // namespace sparsight

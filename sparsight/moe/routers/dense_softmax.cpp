@@ -30,4 +30,8 @@ Routing DenseSoftmaxRouter::choose(const RouterInput& input) {
 
 void DenseSoftmaxRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
+RouterCost DenseSoftmaxRouter::cost(const TokenLayout& layout) const {
+  return token_choice_cost(router_cost(weight.size(1), weight.size(0)), weight.size(0), layout);
+}
+
 }  // namespace sparsight

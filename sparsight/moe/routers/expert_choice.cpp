@@ -51,4 +51,14 @@ Routing ExpertChoiceRouter::choose(const RouterInput& input) {
 
 void ExpertChoiceRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
+RouterCost ExpertChoiceRouter::cost(const TokenLayout& layout) const {
+  const int64_t experts = weight.size(0), tokens = layout.per_image;
+  double rows = options_.experts_per_token * static_cast<double>(tokens);  // of one image in a batch, on average
+  if (options_.pool == "image") {
+    const at::Tensor of_each = tokens_of_each(at::full({}, tokens, at::kLong), experts, options_.experts_per_token);
+    rows = static_cast<double>(experts * of_each.item<int64_t>());
+  }
+  return expert_choice_cost(router_cost(weight.size(1), experts), rows, experts, layout);
+}
+
 }  // namespace sparsight

@@ -77,4 +77,11 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
 
 void GshardTop2Router::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
+RouterCost GshardTop2Router::cost(const TokenLayout& layout) const {
+  const int64_t used = options_.second == "none" ? 1 : 2;  // at most: tokens may go without their second expert
+  RouterCost cost = token_choice_cost(router_cost(weight.size(1), weight.size(0)), used, layout);
+  cost.per_token = 2;
+  return cost;
+}
+
 }  // namespace sparsight

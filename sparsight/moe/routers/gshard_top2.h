@@ -45,6 +45,7 @@ class GshardTop2Router : public Router, public Initialized {
 
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

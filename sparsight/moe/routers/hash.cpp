@@ -48,4 +48,6 @@ Routing HashRouter::choose(const RouterInput& input) {
   return route_fixed(experts, experts_, input.tokens);
 }
 
+RouterCost HashRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }
+
 }  // namespace sparsight

@@ -121,4 +121,12 @@ void HierarchicalRouter::initialize(const InitRandom&) {
   for (at::Tensor* p : {&group_weight, &group_noise_weight, &weight, &noise_weight}) p->zero_();
 }
 
+RouterCost HierarchicalRouter::cost(const TokenLayout& layout) const {
+  const HierarchicalOptions& o = options_;
+  const int64_t experts = weight.size(0);
+  const Cost maps = hierarchical_router_cost(weight.size(1), experts, o.groups, o.k_groups);
+  const int64_t logits = o.groups + o.k_groups * (experts / o.groups);
+  return token_choice_cost(with_noise_map(maps, logits, o.noise), o.k_groups * o.k, layout);
+}
+
 }  // namespace sparsight

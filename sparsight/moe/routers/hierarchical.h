@@ -50,6 +50,7 @@ class HierarchicalRouter : public Router, public Initialized {
   at::Tensor weight;              // [E,D]
   at::Tensor noise_weight;        // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -59,4 +59,22 @@ void NoisyTopKRouter::initialize(const InitRandom&) {
   noise_weight.zero_();
 }
 
+Cost with_noise_map(const Cost& map, int64_t logits, bool noise) {
+  Cost both = copies(map, 2);
+  both.elementwise = map.elementwise;
+  if (!noise) {
+    both.multiply_adds = map.multiply_adds;
+    both.weight_bytes = map.weight_bytes;
+    both.active_parameters = map.active_parameters;
+    return both;
+  }
+  constexpr int64_t kSoftplus = 3, kFloor = 1;
+  return both + elementwise_cost((kSoftplus + kFloor + kNoiseOperations) * logits);
+}
+
+RouterCost NoisyTopKRouter::cost(const TokenLayout& layout) const {
+  const Cost map = router_cost(weight.size(1), weight.size(0));
+  return token_choice_cost(with_noise_map(map, weight.size(0), options_.noise), options_.k, layout);
+}
+
 }  // namespace sparsight

@@ -24,6 +24,9 @@ at::Tensor noise_scale(const at::Tensor& raw, double floor);
 // undefined for no noise.
 Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k);
 
+// A linear router with a second map, unused without `noise`: a standard deviation for each of its `logits`, per token.
+Cost with_noise_map(const Cost& map, int64_t logits, bool noise);
+
 class NoisyTopKRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k is above the number of experts.
@@ -34,6 +37,7 @@ class NoisyTopKRouter : public Router, public Initialized {
   at::Tensor weight;        // [E,D]
   at::Tensor noise_weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -75,4 +75,11 @@ void PatchChoiceRouter::initialize(const InitRandom& random) {
   init_normal(weight, options_.init_std, random.stream("weight"));
 }
 
+RouterCost PatchChoiceRouter::cost(const TokenLayout& layout) const {
+  check_patches(options_, /*training=*/true, layout.per_image);
+  const int64_t experts = weight.size(0);
+  return expert_choice_cost(router_cost(weight.size(1), experts), static_cast<double>(experts * options_.patches),
+                            experts, layout);
+}
+
 }  // namespace sparsight

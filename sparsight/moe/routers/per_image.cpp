@@ -106,4 +106,16 @@ void PerImageRouter::initialize(const InitRandom& random) {
   norm_bias.zero_();
 }
 
+RouterCost PerImageRouter::cost(const TokenLayout& layout) const {
+  const int64_t width = weight.size(1), experts = weight.size(0);
+  Cost cost = router_cost(width, experts);  // once an image
+  if (options_.norm == "affine") cost = cost + norm_cost(width);
+  if (options_.norm == "layer_norm") cost = cost + elementwise_cost((kNormOperations - 2) * width);
+  if (options_.noise > 0) cost = cost + elementwise_cost(kNoiseOperations * experts);
+  const bool class_token = options_.input == "class_token" || (options_.input == "auto" && layout.prefix > 0);
+  if (!class_token) cost = cost + elementwise_cost(layout.per_image * width);  // the mean of tokens
+  const auto k = static_cast<double>(options_.k);
+  return {cost, k * static_cast<double>(layout.per_image), k, options_.k, options_.k};
+}
+
 }  // namespace sparsight

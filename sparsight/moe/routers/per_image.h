@@ -48,6 +48,7 @@ class PerImageRouter : public Router, public Initialized {
   at::Tensor norm_weight;  // [D], undefined unless norm = "affine"
   at::Tensor norm_bias;    // [D], likewise
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

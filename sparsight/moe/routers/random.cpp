@@ -15,4 +15,6 @@ Routing RandomRouter::choose(const RouterInput& input) {
   return route_fixed(top_experts(draw, options_.of(input.mode.choices)), experts_, input.tokens);
 }
 
+RouterCost RandomRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }
+
 }  // namespace sparsight

@@ -15,6 +15,7 @@ class RandomRouter : public Router {
   // Raises UsageError where k is above the number of experts.
   RandomRouter(const RandomOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -16,4 +16,6 @@ Routing RoundRobinRouter::choose(const RouterInput& input) {
   return route_fixed(turn.remainder(experts_), experts_, input.tokens);
 }
 
+RouterCost RoundRobinRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }
+
 }  // namespace sparsight

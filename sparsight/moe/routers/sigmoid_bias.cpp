@@ -94,4 +94,9 @@ void SigmoidBiasRouter::initialize(const InitRandom& random) {
   steps.zero_();
 }
 
+RouterCost SigmoidBiasRouter::cost(const TokenLayout& layout) const {
+  const int64_t experts = weight.size(0);  // whose scores get a bias
+  return token_choice_cost(router_cost(weight.size(1), experts) + elementwise_cost(experts), options_.k, layout);
+}
+
 }  // namespace sparsight

@@ -46,6 +46,7 @@ class SigmoidBiasRouter : public Router, public Initialized {
   at::Tensor bias;    // [E] buffer
   at::Tensor steps;   // [] int64 buffer: how often the bias was updated
   void declare(OptionSet& set) override { options_.declare(set); }
+  RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
   Routing choose(const RouterInput& input) override;

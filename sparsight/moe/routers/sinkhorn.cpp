@@ -59,4 +59,10 @@ Routing SinkhornRouter::choose(const RouterInput& input) {
 
 void SinkhornRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
+RouterCost SinkhornRouter::cost(const TokenLayout& layout) const {
+  const int64_t experts = weight.size(0);  // each iteration makes rows and columns sum to what they should
+  const Cost balancing = elementwise_cost(2 * kSoftmaxOperations * options_.iterations * experts);
+  return token_choice_cost(router_cost(weight.size(1), experts) + balancing, options_.k, layout);
+}
+
 }  // namespace sparsight

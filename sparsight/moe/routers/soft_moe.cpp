@@ -74,4 +74,14 @@ void SoftMoeRouter::initialize(const InitRandom& random) {
   if (scale.defined()) scale.fill_(1);
 }
 
+RouterCost SoftMoeRouter::cost(const TokenLayout& layout) const {
+  const int64_t slots = weight.size(0), width = weight.size(1), tokens = layout.per_image;
+  // Three products of tokens and slots: logits, means of tokens, means of the experts' outputs; two softmaxes.
+  Cost cost = parameters_cost(slots * width);
+  cost.multiply_adds = checked_product(3 * tokens, slots * width);
+  cost.elementwise = checked_product(2 * kSoftmaxOperations * tokens, slots);
+  if (options_.normalize) cost = cost + parameters_cost(1) + elementwise_cost(3 * tokens * width);
+  return {cost, static_cast<double>(slots), static_cast<double>(experts_), experts_, 0, /*combined=*/false};
+}
+
 }  // namespace sparsight

@@ -53,4 +53,9 @@ Routing SoftmaxTopKRouter::choose(const RouterInput& input) {
 
 void SoftmaxTopKRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
+RouterCost SoftmaxTopKRouter::cost(const TokenLayout& layout) const {
+  const Cost noise = elementwise_cost(options_.noise > 0 ? kNoiseOperations * weight.size(0) : 0);
+  return token_choice_cost(router_cost(weight.size(1), weight.size(0)) + noise, options_.k, layout);
+}
+
 }  // namespace sparsight

@@ -39,4 +39,9 @@ void SwitchTop1Router::initialize(const InitRandom& random) {
   init_normal(weight, std::sqrt(0.1 / static_cast<double>(weight.size(1))), random.stream("weight"));
 }
 
+RouterCost SwitchTop1Router::cost(const TokenLayout& layout) const {
+  const Cost jitter = elementwise_cost(options_.jitter > 0 ? 3 * weight.size(1) : 0);
+  return token_choice_cost(router_cost(weight.size(1), weight.size(0)) + jitter, options_.k, layout);
+}
+
 }  // namespace sparsight

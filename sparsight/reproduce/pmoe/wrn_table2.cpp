@@ -5,9 +5,9 @@
 
 #include <torch/types.h>
 
-#include "sparsight/analysis/wide_resnet_cost.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/models/model_cost.h"
 #include "sparsight/report/format.h"
 #include "sparsight/reproduce/pmoe/wrn_figure.h"
 #include "sparsight/reproduce/pmoe/wrn_figures.h"
@@ -27,12 +27,14 @@ std::vector<WrnSeries> all_series() {
 
 // Multiply-adds of an image's forward pass.
 double forward_cost(const WrnSeries& series, int64_t widen, int64_t side) {
-  WideResnetShape net{.height = side, .width = side, .outputs = 4, .widen = widen};
-  if (series.routed) {
-    net.experts = 8, net.taken = series.taken, net.patch = side / 16, net.kernel = 3;
-    net.gathered = series.name == kGathered;
-  }
-  return static_cast<double>(total(wide_resnet_cost(net)).multiply_adds);
+  Json config = {{"model", {{"name", "wide_resnet"}, {"widen", widen}, {"patch", side / 16}}},
+                 {"moe", Json::object()},
+                 {"losses", Json::object()},
+                 {"router", {{"name", "patch_choice"}, {"patches", series.taken}}},
+                 {"experts", {{"name", "norm_conv"}, {"channels", 64 * widen}, {"kernel", 3}}}};
+  config["experts"]["path"] = series.name == kGathered ? "gathered" : "dense";
+  if (series.routed) config["moe"] = {{"blocks", {-1}}, {"experts", 8}};
+  return static_cast<double>(total(model_cost(config, {3, side, side, 4})).multiply_adds);
 }
 
 // Operations per second of a large product of matrices on this machine, in fp32: the peak that can be had.

@@ -1,11 +1,11 @@
 // Costs of MoE layers: what is counted for each router, against what it chooses.
-#include "sparsight/analysis/moe_cost.h"
+#include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/init.h"
-#include "tests/support/errors.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::moe_cost_test {
@@ -20,7 +20,11 @@ Json settings_with(const Json& router, const std::string& experts = "mlp", int64
           {"router", router}};
 }
 
-Cost cost_of(const Json& settings) { return total(moe_cost(settings, {"moe", kWidth, 32}, kTokens)); }
+std::vector<PartCost> parts_of(const Json& settings, const CostOptions& options = {}) {
+  return MoeLayer(read_moe_spec(settings), {"moe", kWidth, 32}).cost({1, kTokens, 1, 3, 3}, options);
+}
+
+Cost cost_of(const Json& settings, const CostOptions& options = {}) { return total(parts_of(settings, options)); }
 
 // Of an image. A hidden unit more is 2 D products more in each row.
 int64_t rows_counted(const Json& router) {
@@ -104,7 +108,9 @@ TEST(MoeCost, CountsSharedExperts) {
 TEST(MoeCost, CountsExpertsThatAreSmallCnns) {
   Json settings = settings_with({{"name", "softmax_topk"}}, "conv", 5);
   settings["experts"].update({{"channels", 2}, {"kernel", 2}, {"padding", 1}});
-  const auto one = [&](int64_t outputs = 0) { return expert_cost(settings, {1, kWidth, 5, outputs}); };
+  const auto one = [&](int64_t outputs = 0) {
+    return read_moe_spec(settings).make_kind({1, kWidth, 5, outputs})->cost({1, 1, 1, 1, 1});
+  };
   EXPECT_EQ(one().multiply_adds, 9 * 8 * 5 + 5 * 8);
   EXPECT_EQ(one().parameters, 8 * 5 + 5 * 8);
   EXPECT_EQ(one(3).parameters, 8 * 5 + 5 * 3);
@@ -117,15 +123,54 @@ TEST(MoeCost, CountsExpertsThatAreSmallCnns) {
   EXPECT_EQ(one().multiply_adds, 4 * 8 * 5);
 }
 
-TEST(MoeCost, SaysWhatItDoesNotCount) {
-  EXPECT_EQ(
-      testing::message_of<UsageError>([] {
-        cost_of(settings_with({{"name", "softmax_topk"}}, "norm_conv"));
-      }),
-      "the cost of an MoE layer is counted with experts mlp, swiglu, linear and conv, not with experts norm_conv");
-  const std::string message = testing::message_of<UsageError>([] { cost_of(settings_with({{"name", "own"}})); });
-  EXPECT_TRUE(message.starts_with("the cost of an MoE layer is counted with the routers softmax_topk, ")) << message;
-  EXPECT_TRUE(message.ends_with("; not with router own")) << message;
+// Four experts of 8 x 1 and 1 x 8 numbers with 1 + 8 biases: 25 parameters. Two for each of ten tokens: 20 rows of
+// 16 products, and of 9 biases, 5 for GELU, 8 gates; 10 sums of two rows. The router: 8 x 4, and a softmax of 4.
+TEST(MoeCost, ALayerByHand) {
+  const auto parts = parts_of(settings_with({{"name", "softmax_topk"}, {"noise", 0}}));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].part, "moe.router");
+  EXPECT_EQ(parts[0].cost.multiply_adds, 10 * 32);
+  EXPECT_EQ(parts[0].cost.elementwise, 10 * 4 * 4);
+  EXPECT_EQ(parts[0].cost.weight_bytes, 4 * 32);
+  EXPECT_EQ(parts[1].part, "moe.experts");
+  EXPECT_EQ(parts[1].cost.multiply_adds, 20 * 16);
+  EXPECT_EQ(parts[1].cost.elementwise, 20 * (9 + 5 + 8) + 10 * 8);
+  EXPECT_EQ(parts[1].cost.parameters, 4 * 25);
+  EXPECT_EQ(parts[1].cost.active_parameters, 2 * 25);
+  EXPECT_EQ(parts[1].cost.weight_bytes, 4 * 4 * 25);  // the tokens of an image may go to all of them
+}
+
+// One decision for all tokens: only the experts that it names are read.
+TEST(MoeCost, M44_ARouterOfImagesReadsOnlyItsExperts) {
+  const auto parts = parts_of(settings_with({{"name", "per_image"}, {"k", 2}}));
+  EXPECT_EQ(parts[1].cost.active_parameters, 2 * 25);
+  EXPECT_EQ(parts[1].cost.weight_bytes, 4 * 2 * 25);
+  EXPECT_EQ(parts[1].cost.parameters, 4 * 25);
+}
+
+TEST(MoeCost, ASoftRouterReadsEverything) {
+  const auto parts = parts_of(settings_with({{"name", "soft_moe"}}));
+  EXPECT_EQ(parts[1].cost.active_parameters, 4 * 25);
+  EXPECT_EQ(parts[1].cost.weight_bytes, 4 * 4 * 25);
+  EXPECT_EQ(parts[1].cost.elementwise, 4 * (9 + 5));  // no gates: the router's products combine
+}
+
+// Groups of 2 images have 20 tokens, 40 assignments and, at a factor of 1.3, room for ceil(13) of them at each of four
+// experts: 52 rows, 26 of an image. Without a group the batch is one: 3 images, 4 * ceil(19.5) = 80 rows, 26.67 each.
+TEST(MoeCost, PaddedExpertsComputeTheirBuffers) {
+  Json settings = settings_with({{"name", "softmax_topk"}, {"noise", 0}});
+  settings["capacity"] = {{"factor", 1.3}, {"group", 2}};
+  const CostOptions padded{cost_convention("flops_padded"), 3};
+  const auto products = [&] { return parts_of(settings, padded)[1].cost.multiply_adds; };
+  EXPECT_EQ(products(), 26 * 16);
+  settings["capacity"]["group"] = 0;
+  EXPECT_EQ(products(), std::llround(80.0 / 3 * 16));
+  EXPECT_EQ(parts_of(settings)[1].cost.multiply_adds, 20 * 16);
+  settings["capacity"]["factor"] = 0;  // no buffers
+  EXPECT_EQ(products(), 20 * 16);
+  settings["router"] = {{"name", "patch_choice"}, {"patches", 3}};  // which has no capacity
+  settings["capacity"]["factor"] = 1.3;
+  EXPECT_EQ(products(), 4 * 3 * 16);
 }
 
 }  // namespace sparsight::moe_cost_test

@@ -1,7 +1,7 @@
 // The published columns of Shazeer et al. 2017 (tables 7 to 9): "ops/timestep" in millions and parameters without
 // embedding and softmax in millions, for every model whose layers the paper gives. Whole numbers: no types, no
 // gradient.
-#include "sparsight/analysis/layer_cost.h"
+#include "sparsight/cost/layer_cost.h"
 
 #include <gtest/gtest.h>
 
@@ -72,6 +72,35 @@ TEST(LayerCost, SmallCasesByHand) {
   const Cost router = hierarchical_router_cost(4, 6, 2, 1);
   EXPECT_EQ(router.multiply_adds, 20);
   EXPECT_EQ(router.parameters, 32);
+}
+
+// Elementwise operations by hand, as cost/layer_cost.h says.
+TEST(LayerCost, ElementwiseOperationsByHand) {
+  EXPECT_EQ(linear_cost(3, 5, true).elementwise, 5);
+  EXPECT_EQ(linear_cost(3, 5, false).elementwise, 0);
+  EXPECT_EQ(norm_cost(6).elementwise, 42);
+  // 3 -> 4 -> 4 -> 3: biases 4 + 4 + 3, GELU 5 for each of 8 hidden numbers.
+  EXPECT_EQ(mlp_cost({.width = 3, .hidden = 4, .depth = 2, .bias = true}).elementwise, 11 + 40);
+  // 2 heads on 5 tokens of width 8: biases 4 * 8 and scaled queries 8 of each token, 4 for each of 2 * 25 weights.
+  EXPECT_EQ(attention_cost({8, 2, true}, 5).elementwise, 5 * (32 + 8) + 4 * 2 * 25);
+  EXPECT_EQ(attention_cost({8, 2, false}, 5).elementwise, 5 * (8 + 8) + 4 * 2 * 25);
+  EXPECT_EQ(attention_cost({8, 2, true}, 5).multiply_adds, 5 * 4 * 64 + 2 * 25 * 8);
+}
+
+// 6 experts of 10 parameters and 8 products, of which a token uses 2; 3 tokens of an image reach 4 of them.
+TEST(LayerCost, ExpertsCountWhatIsUsed) {
+  Cost expert = parameters_cost(10);
+  expert.multiply_adds = 8;
+  const Cost cost = experts_cost(expert, {.experts = 6, .tokens = 3, .rows = 6, .active = 2, .touched = 4});
+  EXPECT_EQ(cost.multiply_adds, 48);
+  EXPECT_EQ(cost.parameters, 60);
+  EXPECT_EQ(cost.active_parameters, 20);
+  EXPECT_EQ(cost.weight_bytes, 4 * 40);
+  // Never more than there are.
+  EXPECT_EQ(experts_cost(expert, {.experts = 6, .tokens = 3, .rows = 6.5, .active = 2, .touched = 9}).weight_bytes,
+            240);
+  EXPECT_EQ(experts_cost(expert, {.experts = 6, .tokens = 3, .rows = 6.5, .active = 2, .touched = 9}).multiply_adds,
+            52);
 }
 
 }  // namespace sparsight::layer_cost_test

@@ -1,7 +1,9 @@
 // The counts of the specification of pMoE's networks: parameters, and multiply-adds of an image's forward pass.
-#include "sparsight/analysis/wide_resnet_cost.h"
+#include "sparsight/models/wide_resnet.h"
 
 #include <gtest/gtest.h>
+
+#include "sparsight/models/model_cost.h"
 
 namespace sparsight::wide_resnet_cost_test {
 
@@ -17,19 +19,37 @@ Cost part(const std::vector<PartCost>& parts, const std::string& name) {
   return {};
 }
 
-WideResnetShape wrn(int64_t side, int64_t outputs) { return {.height = side, .width = side, .outputs = outputs}; }
+// Of `side` pixels; a head of one number is that of two classes.
+struct Network {
+  Json config;
+  int64_t side = 64, outputs = 1;
+};
 
-WideResnetShape celeba(int64_t outputs, bool gathered) {
-  WideResnetShape net = wrn(64, outputs);
-  net.experts = 8, net.taken = 2, net.patch = 4, net.kernel = 3, net.gathered = gathered;
+std::vector<PartCost> wide_resnet_cost(const Network& net) {
+  return model_cost(net.config, {3, net.side, net.side, net.outputs == 1 ? 2 : net.outputs});
+}
+
+Network wrn(int64_t side, int64_t outputs) {
+  return {{{"model", {{"name", "wide_resnet"}}},
+           {"moe", Json::object()},
+           {"losses", Json::object()},
+           {"experts", {{"name", "norm_conv"}, {"channels", 640}}},
+           {"router", {{"name", "patch_choice"}}}},
+          side,
+          outputs};
+}
+
+Network routed(Network net, int64_t experts, int64_t taken, int64_t patch, int64_t kernel, bool gathered) {
+  net.config["moe"] = {{"blocks", {-1}}, {"experts", experts}};
+  net.config["model"]["patch"] = patch;
+  net.config["router"]["patches"] = taken;
+  net.config["experts"].update({{"kernel", kernel}, {"path", gathered ? "gathered" : "dense"}});
   return net;
 }
 
-WideResnetShape cifar(int64_t outputs, bool gathered) {
-  WideResnetShape net = wrn(32, outputs);
-  net.experts = 4, net.taken = 16, net.patch = 1, net.kernel = 1, net.gathered = gathered;
-  return net;
-}
+Network celeba(int64_t outputs, bool gathered) { return routed(wrn(64, outputs), 8, 2, 4, 3, gathered); }
+
+Network cifar(int64_t outputs, bool gathered) { return routed(wrn(32, outputs), 4, 16, 1, 1, gathered); }
 
 TEST(WideResnetCost, P26_CountsTheDenseNetwork) {
   expect_cost(wide_resnet_cost(wrn(64, 1)), 7432961, 3986358912);
@@ -81,8 +101,8 @@ TEST(WideResnetCost, P26_NamesTheShapesOfTheMaps) {
 
 // Two shared experts of 3 x 3 convolutions from 640 channels to 320, on 16 x 16 places; and their batch norms.
 TEST(WideResnetCost, CountsSharedExperts) {
-  WideResnetShape net = celeba(1, true);
-  net.shared = 2;
+  Network net = celeba(1, true);
+  net.config["moe"]["shared"] = 2;
   const Cost shared = part(wide_resnet_cost(net), "groups.2.0.moe.shared");
   EXPECT_EQ(shared.multiply_adds, 2 * 256 * 9 * 640 * 320);
   EXPECT_EQ(shared.parameters, 2 * (9 * 640 * 320 + 320 + 2 * 640));

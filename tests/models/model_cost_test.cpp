@@ -1,5 +1,5 @@
 // Costs of configurations, against the models that they build.
-#include "sparsight/analysis/model_cost.h"
+#include "sparsight/models/model_cost.h"
 
 #include <filesystem>
 
@@ -221,16 +221,62 @@ TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
   }
 }
 
-TEST(ModelCost, SaysWhatItDoesNotCount) {
+// Any router and experts in a wide residual network, and the models that are neither vit nor on patches.
+TEST(ModelCost, EveryModelAndLayerIsCounted) {
   Json config = resolved("pmoe/wrn_pmoe_celeba.toml");
   config["router"] = {{"name", "hash"}};
-  EXPECT_EQ(
-      testing::message_of<UsageError>([&] { model_cost(config, kFace); }),
-      "the cost of wide_resnet is counted with router patch_choice and experts norm_conv, not with router hash and "
-      "experts norm_conv");
-  config["model"] = {{"name", "cnn"}};
-  EXPECT_EQ(testing::message_of<UsageError>([&] { model_cost(config, kFace); }),
-            "the cost of cnn is not counted; it is for vit, wide_resnet and patch_cnn");
+  EXPECT_EQ(total(model_cost(config, kFace)).parameters, parameters_built(config, kFace));
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"model.name=cnn", "moe.blocks=[0]"},
+                                                   {"model.name=cnn", "model.widths=[6, 20]", "model.blocks=2"},
+                                                   {"model.name=mlp", "moe.blocks=[1]", "moe.shared=1"},
+                                                   {"model.name=mlp", "moe.blocks=[0, 1]", "router.scope=model"},
+                                                   {"model.name=vit", "model.pre_logits=true"}}) {
+    Config chosen = Config::from_text("", "");
+    for (const std::string& setting : settings) chosen.set(setting);
+    const Json all = resolve(chosen, config_sections());
+    const Cost cost = total(model_cost(all, kPicture));
+    EXPECT_EQ(cost.parameters, parameters_built(all, kPicture)) << settings[0];
+    EXPECT_GT(cost.multiply_adds, 0);
+    EXPECT_FALSE(cost.assumed);
+  }
+}
+
+// 2 x 2 images of one channel: 4 -> 3 (15 parameters), a block of norm and 3 -> 6 -> 3 (6 + 45), norm, 3 -> 2.
+// Elementwise: biases 3 + 6 + 3 + 2, norms 7 * 3 twice, GELU 5 * 6, the residual 3.
+TEST(ModelCost, AnMlpByHand) {
+  Config config = Config::from_text("", "");
+  for (const char* setting : {"model.name=mlp", "model.width=3", "model.depth=1", "model.mlp_ratio=2"})
+    config.set(setting);
+  const Cost cost = total(model_cost(resolve(config, config_sections()), {1, 2, 2, 2}));
+  EXPECT_EQ(cost.multiply_adds, 12 + 36 + 6);
+  EXPECT_EQ(cost.elementwise, 14 + 42 + 30 + 3);
+  EXPECT_EQ(cost.parameters, 15 + 6 + 45 + 6 + 8);
+  EXPECT_EQ(cost.active_parameters, cost.parameters);
+  EXPECT_EQ(cost.weight_bytes, 4 * cost.parameters);
+}
+
+// 3 x 3 images of one channel and one stage of 2: stem 9 * 2 products at 9 places, two 3x3 convolutions 2 -> 2, the
+// head 2 -> 3. Elementwise at each place: three norms of 2, three relus and a residual of 2, the mean's 2; 3 biases.
+TEST(ModelCost, ACnnByHand) {
+  Config config = Config::from_text("", "");
+  for (const char* setting : {"model.name=cnn", "model.widths=[2]"}) config.set(setting);
+  const Cost cost = total(model_cost(resolve(config, config_sections()), {1, 3, 3, 3}));
+  EXPECT_EQ(cost.multiply_adds, 9 * 18 + 2 * 9 * 36 + 6);
+  EXPECT_EQ(cost.elementwise, 9 * (3 * 14 + 3 * 2 + 2 + 2) + 3);
+  EXPECT_EQ(cost.parameters, 18 + 2 * 36 + 3 * 4 + 9);
+}
+
+// Terabytes of experts cost no memory to count.
+TEST(ModelCost, ModelsOfAnySizeAreCountedWithoutMemory) {
+  const Json config = resolved("demo.toml", {"model.size=huge", "model.patch=16", "moe.experts=65536", "moe.hidden=0"});
+  const Cost cost = total(model_cost(config, {3, 224, 224, 1000}));
+  EXPECT_GT(cost.parameters, int64_t{1} << 39);
+  EXPECT_LT(cost.active_parameters, int64_t{1} << 30);
+  const Json largest = resolved("demo.toml", {"model.width=16384", "model.patch=1", "model.depth=1000"});
+  EXPECT_NE(testing::message_of<Error>([&] {
+              model_cost(largest, {3, 4096, 4096, 10});
+            }).find("does not fit 64 bits"),
+            std::string::npos);
 }
 
 }  // namespace sparsight::model_cost_test

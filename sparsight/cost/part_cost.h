@@ -1,10 +1,10 @@
-// A model's cost part by part: what the counters of whole models return.
+// A model's cost part by part: what whole models answer cost() with.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "sparsight/analysis/layer_cost.h"
+#include "sparsight/cost/layer_cost.h"
 
 namespace sparsight {
 
@@ -15,6 +15,10 @@ struct PartCost {
   std::string output = {};  // shape of what it makes of an image, "160x64x64"; "" where nobody says
 };
 
+// "160x64x64"
+std::string map_text(int64_t channels, MapSize map);
+
+void append(std::vector<PartCost>& parts, const std::vector<PartCost>& more);
 Cost total(const std::vector<PartCost>& parts);
 
 }  // namespace sparsight

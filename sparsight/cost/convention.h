@@ -1,0 +1,40 @@
+// What papers mean by the FLOPs of an image: conventions of counting, chosen by name.
+//
+// Published numbers differ by what they count and not by the model: multiply-adds or two operations for each, with
+// elementwise operations or without, rows that routers assign or whole buffers of experts. docs/cost.md shows which
+// published numbers each convention gives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/cost/cost.h"
+
+namespace sparsight {
+
+struct CostConvention {
+  std::string name;
+  std::string summary;
+  int64_t per_multiply_add = 1;  // operations that a multiply-add counts as
+  bool elementwise = false;      // elementwise operations count, too
+  // Experts compute their whole buffers ([capacity]), as implementations with fixed shapes do; else the rows that the
+  // router assigns to them, before capacity.
+  bool padded_experts = false;
+  // A vision transformer normalises all tokens at the end, as the published ones do; else the one that the head sees.
+  bool norm_all_tokens = false;
+};
+
+const std::vector<CostConvention>& cost_conventions();
+// Raises UsageError for an unknown name.
+const CostConvention& cost_convention(const std::string& name);
+
+// What a model is asked for its cost with.
+struct CostOptions {
+  CostConvention convention;
+  int64_t batch = 1;  // images that share the experts' buffers where [capacity] group is 0
+};
+
+// Operations by the convention.
+int64_t flops(const Cost& cost, const CostConvention& convention);
+
+}  // namespace sparsight

@@ -1,0 +1,5 @@
+light_sources(
+  cost/convention.cpp
+  cost/cost.cpp
+  cost/layer_cost.cpp
+  cost/part_cost.cpp)

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include "sparsight/io/weights.h"
+#include "sparsight/models/model_cost.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/models/vit.h"
+
+namespace sparsight::vit_cost_test {
+namespace {
+
+// The parameters of a real model, by the part that the name starts with.
+int64_t parameters_of(const ImageModel& model, const std::string& part) {
+  int64_t count = 0;
+  for (const auto& [name, tensor] : named_weights(model))
+    if (name == part || name.starts_with(part + ".")) count += tensor.numel();
+  return count;
+}
+
+}  // namespace
+
+// Parameters as timm prints them for vit_{tiny,small,base}_patch16_224; multiply-adds of images of 224x224 as Touvron
+// et al. 2021 ("Training data-efficient image transformers", table 5) round them for the same shapes.
+TEST(VitCost, AgreesWithThePublishedSizes) {
+  const auto size = [](const std::string& name) {
+    VitOptions options;
+    options.size = name, options.patch = 16;
+    return total(Vit(options, {{3, 224, 224, 1000}, default_moe_spec()}).cost({}));
+  };
+  EXPECT_EQ(size("tiny").parameters, 5717416);
+  EXPECT_EQ(size("small").parameters, 22050664);
+  EXPECT_EQ(size("base").parameters, 86567656);
+  EXPECT_NEAR(static_cast<double>(size("tiny").multiply_adds) / 1e9, 1.3, 0.05);
+  EXPECT_NEAR(static_cast<double>(size("small").multiply_adds) / 1e9, 4.6, 0.05);
+  EXPECT_NEAR(static_cast<double>(size("base").multiply_adds) / 1e9, 17.6, 0.05);
+}
+
+TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
+  const auto model = models().make("vit", {{"width", 8}, {"depth", 2}, {"heads", 2}, {"patch", 4}}, "model",
+                                   ModelContext{{1, 16, 12, 5}, default_moe_spec({1})});
+  const std::vector<PartCost> parts = model->cost({});
+  int64_t all = 0;
+  for (const PartCost& part : parts) EXPECT_EQ(part.cost.parameters, parameters_of(*model, part.part)) << part.part;
+  for (const auto& [name, tensor] : named_weights(*model)) all += tensor.numel();
+  EXPECT_EQ(total(parts).parameters, all);
+  // 13 tokens; each pays for two experts of 2 * 8 * 32 products.
+  bool found = false;
+  for (const PartCost& part : parts)
+    if (part.part == "blocks.1.mlp.experts") {
+      found = true;
+      EXPECT_EQ(part.cost.multiply_adds, 13 * 2 * 2 * 8 * 32);
+    }
+  EXPECT_TRUE(found);
+}
+
+// 4 x 4 images of one channel in 4 patches of 2 x 2: 5 tokens of width 4, two heads, one block with an MLP of 8.
+TEST(VitCost, ElementwiseOperationsByHand) {
+  VitOptions options;
+  options.width = 4, options.depth = 1, options.heads = 2, options.mlp_ratio = 2, options.patch = 2;
+  const auto elementwise = [&](const CostOptions& counted = {}) {
+    return total(Vit(options, {{1, 4, 4, 3}, default_moe_spec()}).cost(counted)).elementwise;
+  };
+  // Of each token: two norms of 28, biases of 16 + 8 + 4, scaled queries, two residuals and a position of 4, GELU 40.
+  const int64_t tokens = 5 * (56 + 28 + 4 + 8 + 4 + 40), softmax = 2 * 25 * 4, patches = 4 * 4;
+  EXPECT_EQ(elementwise(), tokens + softmax + patches + 28 + 3);
+  EXPECT_EQ(elementwise({cost_convention("flops_elementwise")}), tokens + softmax + patches + 5 * 28 + 3);
+  options.pre_logits = true;  // 4 biases and 4 tanh
+  EXPECT_EQ(elementwise(), tokens + softmax + patches + 28 + 3 + 8);
+  options.pre_logits = false, options.pool = "mean";  // 4 tokens; the mean adds them up
+  EXPECT_EQ(elementwise(), tokens / 5 * 4 + 2 * 16 * 4 + patches + 28 + 3 + 16);
+}
+
+}  // namespace sparsight::vit_cost_test
