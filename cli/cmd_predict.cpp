@@ -25,7 +25,7 @@ struct PredictArguments {
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
   LoadedModel model = load_model(arguments.run, arguments.weights, arguments.overrides);
-  if (!arguments.hold.empty()) hold_experts(model, arguments.hold);
+  if (!arguments.hold.empty()) pack_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   size_t seen = 0, failed = 0;
   for (const std::string& file : files) {

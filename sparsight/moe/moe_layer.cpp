@@ -20,9 +20,14 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
   if (shared_) register_module("shared", shared_);
 }
 
-bool MoeLayer::hold(WeightType type) {
-  if (shared_) shared_->hold(type);
-  return experts_->hold(type);
+bool MoeLayer::pack_experts(WeightType type) {
+  const auto replace = [&](const char* name, std::shared_ptr<Experts>& experts) {
+    const std::shared_ptr<Experts> packed = experts->packed(type);
+    if (packed) experts = replace_module(name, packed);
+    return packed != nullptr;
+  };
+  if (shared_) replace("shared", shared_);
+  return replace("experts", experts_);
 }
 
 std::optional<ExpertRandom> MoeLayer::expert_random(const char* name, const StepRandom& random,
@@ -78,9 +83,10 @@ void for_each_layer(const torch::nn::Module& model, const Visit& visit) {
 
 }  // namespace
 
-int64_t hold_experts(torch::nn::Module& model, WeightType type) {
+int64_t pack_experts(torch::nn::Module& model, WeightType type) {
+  const torch::NoGradGuard no_grad;
   int64_t layers = 0;
-  for_each_layer(model, [&](MoeLayer& layer) { layers += layer.hold(type) ? 1 : 0; });
+  for_each_layer(model, [&](MoeLayer& layer) { layers += layer.pack_experts(type) ? 1 : 0; });
   return layers;
 }
 

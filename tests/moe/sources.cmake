@@ -13,7 +13,7 @@ torch_tests(
   moe/losses/separation_test.cpp
   moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
-  moe/held_layer_test.cpp
+  moe/packed_experts_test.cpp
   moe/moe_layer_test.cpp
   moe/moe_spec_test.cpp
   moe/routers/balanced_assignment_test.cpp

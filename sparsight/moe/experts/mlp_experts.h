@@ -30,16 +30,14 @@ class MlpExperts : public Experts, public Initialized {
   at::Tensor forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) override;
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const std::optional<ExpertRandom>& random = {}) override;
-  bool hold(WeightType type) override;                 // those with one hidden layer between equal widths
+  std::shared_ptr<Experts> packed(WeightType type) const override;  // one hidden layer between equal widths
   void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
 
  private:
   bool is_fused() const;
   MoeMlpWeights fused_weights(at::ScalarType type) const;  // of one hidden layer
-  at::Tensor run_held(const at::Tensor& tokens, const ExpertRows& rows) const;
 
   std::vector<ExpertLinear> layers_;
-  std::optional<HeldExperts> held_;  // instead of the layers' weights
   Activation activation_;
   double dropout_;
 };
