@@ -11,7 +11,8 @@
 
 namespace sparsight {
 
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
+                    const std::vector<EvaluationObserver*>& observers) {
   const auto start = std::chrono::steady_clock::now();
   torch::NoGradGuard no_grad;
   const bool was_training = model.is_training();
@@ -35,6 +36,7 @@ Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf1
     cells.add(output.logits, batch->labels, batch->domains);
     result.images += count;
     routing.add(output.routings, batch->labels, classes);
+    for (EvaluationObserver* observer : observers) observer->observe(*batch, output);
     progress.add(count);
     if (interrupted()) break;
   }

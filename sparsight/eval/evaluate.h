@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "sparsight/core/options.h"
 #include "sparsight/data/loader.h"
+#include "sparsight/eval/observer.h"
 #include "sparsight/models/image_model.h"
 
 namespace sparsight {
@@ -16,12 +18,14 @@ struct Evaluation {
   double seconds = 0;
   Json layers;        // expert statistics, one entry per MoE layer
   Json class_expert;  // {layer: [K][E] token counts}
-  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where they are too many
+  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
 };
 
 // One pass in evaluation mode and without gradients; the model's training mode is restored. `title` labels the progress
-// bar. After an interrupt it returns early with what was counted so far.
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+// bar. After an interrupt it returns early with what was counted so far. Whatever else is to be known of each batch,
+// `observers` see it.
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
+                    const std::vector<EvaluationObserver*>& observers = {});
 
 // The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
