@@ -21,8 +21,8 @@ class CellAccuracy {
   // logits: [B,K]; labels, domains: [B] int64.
   void add(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& domains);
 
-  // [{"class", "domain", "images", "accuracy"}] of the cells that have images, in order of class and domain. accuracy: 0
-  // to 1.
+  // [{"class", "domain", "images", "accuracy"}] of the cells that have images, in order of class and domain. accuracy:
+  // 0 to 1.
   Json cells() const;
 
  private:

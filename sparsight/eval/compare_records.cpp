@@ -19,17 +19,16 @@ void check_same_images(const Records& a, const Records& b) {
   if (a.data != b.data)
     fail(both(a, b), " are of different data sets: ", printable(a.data), " and ", printable(b.data), kAdvice);
   if (a.classes != b.classes) fail(both(a, b), " are of other classes", kAdvice);
-  if (a.images() != b.images())
-    fail(both(a, b), " are of ", a.images(), " and ", b.images(), " images", kAdvice);
+  if (a.images() != b.images()) fail(both(a, b), " are of ", a.images(), " and ", b.images(), " images", kAdvice);
   for (size_t i = 0; i < a.ids.size(); ++i)
     if (a.ids[i] != b.ids[i])
-      fail(both(a, b), " are of different images: image ", i, " is ", printable(a.ids[i]), " and ",
-           printable(b.ids[i]), kAdvice);
+      fail(both(a, b), " are of different images: image ", i, " is ", printable(a.ids[i]), " and ", printable(b.ids[i]),
+           kAdvice);
   const int64_t *labels_a = a.label.const_data_ptr<int64_t>(), *labels_b = b.label.const_data_ptr<int64_t>();
   for (size_t i = 0; i < a.ids.size(); ++i)
     if (labels_a[i] != labels_b[i])
-      fail(both(a, b), " give the image ", printable(a.ids[i]), " different classes: ",
-           printable(a.classes[static_cast<size_t>(labels_a[i])]), " and ",
+      fail(both(a, b), " give the image ", printable(a.ids[i]),
+           " different classes: ", printable(a.classes[static_cast<size_t>(labels_a[i])]), " and ",
            printable(a.classes[static_cast<size_t>(labels_b[i])]), kAdvice);
 }
 
@@ -74,9 +73,8 @@ Json compare_records(const Records& a, const Records& b) {
   Json difference;
   if (right_a.size() > 1) {
     const PairedDifference paired = paired_difference(right_a, right_b);
-    difference = {{"mean", paired.mean},
-                  {"standard_error", paired.standard_error},
-                  {"interval", json_of(paired.interval)}};
+    difference = {
+        {"mean", paired.mean}, {"standard_error", paired.standard_error}, {"interval", json_of(paired.interval)}};
   }
   return {{"data", printable(a.data)},
           {"split", printable(a.split)},

@@ -25,7 +25,7 @@ struct Evaluation {
 // bar. After an interrupt it returns early with what was counted so far. Whatever else is to be known of each batch,
 // `observers` see it.
 Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
-                    const std::vector<EvaluationObserver*>& observers = {});
+                    std::vector<EvaluationObserver*> observers = {});
 
 // The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,

@@ -87,8 +87,8 @@ void RecordWriter::add_routing(const Routing& routing, int64_t images) {
   const int64_t per_image = routing.tokens / images;
   const at::Tensor image = routing.token.floor_divide(per_image), kept = routing.kept;
   columns_->append(chosen_column(routing.layer), counts_of(image, routing.expert, images, routing.experts));
-  columns_->append(kept_column(routing.layer), counts_of(image.masked_select(kept), routing.expert.masked_select(kept),
-                                                         images, routing.experts));
+  columns_->append(kept_column(routing.layer),
+                   counts_of(image.masked_select(kept), routing.expert.masked_select(kept), images, routing.experts));
 }
 
 void RecordWriter::add_soft_routing(const SoftRouting& routing, int64_t images) {

@@ -87,8 +87,8 @@ class Columns {
     bool fits = entry->type == type && entry->shape.size() == shape.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] < 0 || shape[i] == entry->shape[i];
     if (!fits)
-      fail(printable(path_), ": the column ", printable(name), " must be ", type, " ", at::IntArrayRef(shape),
-           ", got ", entry->type, " ", at::IntArrayRef(entry->shape), "; file and index do not belong together");
+      fail(printable(path_), ": the column ", printable(name), " must be ", type, " ", at::IntArrayRef(shape), ", got ",
+           entry->type, " ", at::IntArrayRef(entry->shape), "; file and index do not belong together");
     bytes_ += static_cast<int64_t>(entry->end - entry->begin);
     wanted_[name] = *entry;
   }
@@ -134,8 +134,7 @@ std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends,
       fail(printable(path), ": id ", i, " lies at ", begin, " to ", end[i], " of ", bytes.size(0), " bytes");
     ids.emplace_back(text + begin, static_cast<size_t>(end[i] - begin));
   }
-  if (begin != bytes.size(0))
-    fail(printable(path), ": ", bytes.size(0) - begin, " bytes of ids belong to no image");
+  if (begin != bytes.size(0)) fail(printable(path), ": ", bytes.size(0) - begin, " bytes of ids belong to no image");
   return ids;
 }
 
@@ -148,7 +147,8 @@ RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::str
   layer.chosen = columns.take(chosen_column(entry.layer));
   layer.kept = columns.take(kept_column(entry.layer));
   if (layer.kept.lt(0).logical_or(layer.kept.gt(layer.chosen)).any().item<bool>())
-    fail(printable(path), ": layer ", printable(entry.layer), " keeps fewer than 0 or more assignments than were chosen");
+    fail(printable(path), ": layer ", printable(entry.layer),
+         " keeps fewer than 0 or more assignments than were chosen");
   return layer;
 }
 
@@ -172,10 +172,8 @@ Records read_records(const std::string& folder, const RecordColumns& wanted) {
   records.classes = names_at(index, "classes", index_path);
   records.domains = names_at(index, "domains", index_path);
   records.settings = index.value("settings", Json());
-  const int64_t images = whole_at(index, "images", 1, kMaxImages, index_path),
-                classes = std::ssize(records.classes);
-  const std::vector<LayerEntry> layers =
-      wanted.experts ? layers_at(index, index_path) : std::vector<LayerEntry>();
+  const int64_t images = whole_at(index, "images", 1, kMaxImages, index_path), classes = std::ssize(records.classes);
+  const std::vector<LayerEntry> layers = wanted.experts ? layers_at(index, index_path) : std::vector<LayerEntry>();
 
   Columns columns(path);
   for (const char* name : {kLabelColumn, kDomainColumn, kPredictionColumn, kIdEndColumn})

@@ -1,5 +1,5 @@
-// Reads what an evaluation recorded of each image (eval/record_writer.h). Files may come from anywhere: whatever does not
-// fit is an Error of one line, before memory is taken for it. Letters: moe/axes.md; n images, K classes.
+// Reads what an evaluation recorded of each image (eval/record_writer.h). Files may come from anywhere: whatever does
+// not fit is an Error of one line, before memory is taken for it. Letters: moe/axes.md; n images, K classes.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@
 namespace sparsight {
 
 struct RecordedLayer {
-  std::string layer;     // "blocks.3.mlp"
-  int64_t experts = 0;   // E
-  at::Tensor chosen;     // [n,E] int32: assignments of each image's tokens before capacity
-  at::Tensor kept;       // [n,E] int32: after capacity
-  at::Tensor combine;    // [n,E] fp32, of a soft layer, which has no chosen and kept
+  std::string layer;    // "blocks.3.mlp"
+  int64_t experts = 0;  // E
+  at::Tensor chosen;    // [n,E] int32: assignments of each image's tokens before capacity
+  at::Tensor kept;      // [n,E] int32: after capacity
+  at::Tensor combine;   // [n,E] fp32, of a soft layer, which has no chosen and kept
 };
 
 struct Records {

@@ -84,8 +84,8 @@ Interval wilson_interval(int64_t successes, int64_t trials, double confidence) {
   SPARSIGHT_CHECK(trials > 0 && successes >= 0 && successes <= trials && confidence > 0 && confidence < 1);
   const auto n = static_cast<double>(trials);
   const double z = normal_quantile((1 + confidence) / 2), share = static_cast<double>(successes) / n;
-  const double centre = share + z * z / (2 * n),
-               half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n)), scale = 1 + z * z / n;
+  const double centre = share + z * z / (2 * n), half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n)),
+               scale = 1 + z * z / n;
   // The ends are exactly 0 and 1 where all trials went one way; rounding may miss that.
   return {successes == 0 ? 0 : std::max(0.0, (centre - half) / scale),
           successes == trials ? 1 : std::min(1.0, (centre + half) / scale)};

@@ -43,8 +43,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
   std::vector<EvaluationObserver*> observers;
   if (records) observers.push_back(records.get());
-  const Evaluation evaluation =
-      evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
+  const Evaluation evaluation = evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,

@@ -41,8 +41,8 @@ class MoeLayer : public torch::nn::Module {
   const std::string& path() const { return path_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
-  // Puts packed experts (Experts::packed) in the place of its own, and of those that are shared; false if there are none
-  // of the routed ones. Whoever has the former experts keeps them unchanged; else their memory is free.
+  // Puts packed experts (Experts::packed) in the place of its own, and of those that are shared; false if there are
+  // none of the routed ones. Whoever has the former experts keeps them unchanged; else their memory is free.
   bool pack_experts(WeightType type);
 
  private:

@@ -16,8 +16,8 @@ std::string percent_range(const Json& interval) {
 }
 
 std::string side_line(const char* name, const Json& side, int64_t images) {
-  return cat("  ", name, "  ", percent(side.at("accuracy").get<double>()), " (95 %: ",
-             percent_range(side.at("interval")), ")  ", grouped(side.at("correct").get<int64_t>()), " of ",
+  return cat("  ", name, "  ", percent(side.at("accuracy").get<double>()),
+             " (95 %: ", percent_range(side.at("interval")), ")  ", grouped(side.at("correct").get<int64_t>()), " of ",
              grouped(images), "  ", side.at("records").get<std::string>(), "\n");
 }
 
@@ -39,13 +39,13 @@ std::string comparison_text(const Json& comparison) {
   text += cat("right: both ", count("both"), ", only A ", count("only_a"), ", only B ", count("only_b"), ", neither ",
               count("neither"), "\n");
   if (const Json& difference = comparison.at("difference"); difference.is_object())
-    text += cat("A - B: ", fixed(100 * difference.at("mean").get<double>(), 2), " points (95 %: ",
-                percent_range(difference.at("interval")), ")\n");
+    text += cat("A - B: ", fixed(100 * difference.at("mean").get<double>(), 2),
+                " points (95 %: ", percent_range(difference.at("interval")), ")\n");
   const Json& test = comparison.at("mcnemar");
   text += cat("McNemar: p = ", p_text(test.at("p_value").get<double>()), " (",
-              test.at("exact").get<bool>() ? "exact binomial test"
-                                           : "chi-square " + fixed(test.at("statistic").get<double>(), 2) +
-                                                 " with continuity correction",
+              test.at("exact").get<bool>()
+                  ? "exact binomial test"
+                  : "chi-square " + fixed(test.at("statistic").get<double>(), 2) + " with continuity correction",
               ")\n");
   for (const Json& note : comparison.at("notes")) text += cat("note: ", note.get<std::string>(), "\n");
   return text;

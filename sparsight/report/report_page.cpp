@@ -114,10 +114,9 @@ std::string worst_cell_table(const std::vector<Json>& cells) {
   for (const Json& cell : worst_cells(cells, kWorstOnPage))
     rows += "<tr>" + html_cell(html_text(text(cell, "class"))) + html_cell(html_text(text(cell, "domain"))) +
             html_cell(whole(number(cell, "images")), "n") + accuracy_cell(cell) + "</tr>\n";
-  return html_table(
-      cat("<th>Class (worst ", kWorstOnPage, " of ", cells.size(),
-          " combinations)</th><th>Domain</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"),
-      rows);
+  return html_table(cat("<th>Class (worst ", kWorstOnPage, " of ", cells.size(),
+                        " combinations)</th><th>Domain</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"),
+                    rows);
 }
 
 // One line for each class, with a column for each domain.

@@ -72,8 +72,8 @@ TEST_F(CompareRecords, CountsAndTestsTheImagesOnWhichOneIsRight) {
   EXPECT_EQ(result["notes"], Json::array());
   const std::string text = comparison_text(result);
   for (const char* part : {"glyphs, test, 20 images\n", "right: both 4, only A 10, only B 2, neither 4\n",
-                           "A - B: 40.00 points (95 %: 8.15 to 71.85)\n",
-                           "McNemar: p = 0.0386 (exact binomial test)\n", "  A  70.00 % (95 %: 48.10 to 85.45)  14 of 20"})
+                           "A - B: 40.00 points (95 %: 8.15 to 71.85)\n", "McNemar: p = 0.0386 (exact binomial test)\n",
+                           "  A  70.00 % (95 %: 48.10 to 85.45)  14 of 20"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
@@ -84,7 +84,8 @@ TEST_F(CompareRecords, OfManyImagesItIsChiSquare) {
     b[i] = false;
   }
   const std::string text = comparison_text(compare(images_of(a), images_of(b)));  // numbers: statistics_test.cpp
-  EXPECT_NE(text.find("McNemar: p = 4.1e-05 (chi-square 16.82 with continuity correction)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("McNemar: p = 4.1e-05 (chi-square 16.82 with continuity correction)\n"), std::string::npos)
+      << text;
 }
 
 TEST_F(CompareRecords, OneImageHasNoInterval) {

@@ -21,8 +21,8 @@ namespace {
 using test::longs;
 
 // Images of two tokens, three experts. Assignments (token, expert), those of `kept` after capacity.
-Routing routing_of(const std::vector<int64_t>& token, const std::vector<int64_t>& expert,
-                   const std::vector<bool>& kept, int64_t images) {
+Routing routing_of(const std::vector<int64_t>& token, const std::vector<int64_t>& expert, const std::vector<bool>& kept,
+                   int64_t images) {
   Routing routing;
   routing.layer = "blocks.1.mlp";
   routing.layout = {images, 2, 0, 0, 0};
@@ -42,7 +42,8 @@ SoftRouting soft_routing_of(int64_t images) {
   routing.layout = {images, 2, 0, 0, 0};
   routing.experts = 2;
   routing.slots = 2;
-  routing.combine = at::tensor({0.5f, 0.25f, 0.25f, 0.0f, 0.0f, 0.5f, 0.25f, 0.25f}).view({1, 2, 4}).repeat({images, 1, 1});
+  routing.combine =
+      at::tensor({0.5f, 0.25f, 0.25f, 0.0f, 0.0f, 0.5f, 0.25f, 0.25f}).view({1, 2, 4}).repeat({images, 1, 1});
   return routing;
 }
 
@@ -67,7 +68,9 @@ void write_with_experts(const std::string& folder) {
   writer.commit(test::source_of(images));
 }
 
-at::Tensor ints(const std::vector<int64_t>& values, int64_t columns) { return longs(values).view({-1, columns}).to(at::kInt); }
+at::Tensor ints(const std::vector<int64_t>& values, int64_t columns) {
+  return longs(values).view({-1, columns}).to(at::kInt);
+}
 
 std::string error_of(const std::string& folder) {
   const std::string message = testing::message_of([&] { read_records(folder); });

@@ -97,9 +97,9 @@ TEST(Statistics, QuantilesAreThoseOfTheTables) {
   // t.ppf(.975, n), t.cdf(1.5, n)
   const struct {
     double degrees, quantile, below;
-  } cases[] = {{1, 12.706204736174694, 0.8128329581890011},   {2, 4.302652729749462, 0.8638034375544994},
-               {5, 2.5705818356363146, 0.9030481598787634},   {9, 2.262157162798205, 0.9160746719714625},
-               {30, 2.0422724563012378, 0.927967035435677},   {999, 1.9623414611334493, 0.9330348226443576}};
+  } cases[] = {{1, 12.706204736174694, 0.8128329581890011}, {2, 4.302652729749462, 0.8638034375544994},
+               {5, 2.5705818356363146, 0.9030481598787634}, {9, 2.262157162798205, 0.9160746719714625},
+               {30, 2.0422724563012378, 0.927967035435677}, {999, 1.9623414611334493, 0.9330348226443576}};
   for (const auto& c : cases) {
     EXPECT_NEAR(student_t_quantile(0.975, c.degrees), c.quantile, 1e-10 * c.quantile) << c.degrees;
     EXPECT_NEAR(student_t_quantile(0.025, c.degrees), -c.quantile, 1e-10 * c.quantile) << c.degrees;
@@ -107,7 +107,7 @@ TEST(Statistics, QuantilesAreThoseOfTheTables) {
     EXPECT_NEAR(student_t_cdf(-1.5, c.degrees), 1 - c.below, 1e-10) << c.degrees;
   }
   EXPECT_NEAR(student_t_quantile(0.5, 3), 0, 1e-12);
-  EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-12);     // norm.ppf(.975)
+  EXPECT_NEAR(normal_quantile(0.975), 1.959963984540054, 1e-12);   // norm.ppf(.975)
   EXPECT_NEAR(normal_quantile(1e-9), -5.9978070150076865, 1e-11);  // norm.ppf(1e-9)
   EXPECT_DOUBLE_EQ(normal_cdf(0), 0.5);
 }

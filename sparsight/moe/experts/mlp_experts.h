@@ -31,7 +31,7 @@ class MlpExperts : public Experts, public Initialized {
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const std::optional<ExpertRandom>& random = {}) override;
   std::shared_ptr<Experts> packed(WeightType type) const override;  // one hidden layer between equal widths
-  void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+  void initialize(const InitRandom& random) override;               // weights N(0, 0.02²), biases 0
 
  private:
   bool is_fused() const;

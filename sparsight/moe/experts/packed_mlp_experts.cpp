@@ -10,8 +10,7 @@ namespace {
 // Packing in plain order may keep the tensors it is given.
 HeldExperts own_weights(const ExpertMlpWeights& from, WeightType type) {
   HeldExperts packed = hold_experts(from, type);
-  for (const auto& [mine, theirs] :
-       {std::pair(&packed.weights.w1, &from.w1), std::pair(&packed.weights.w2, &from.w2)})
+  for (const auto& [mine, theirs] : {std::pair(&packed.weights.w1, &from.w1), std::pair(&packed.weights.w2, &from.w2)})
     if (mine->defined() && mine->is_alias_of(*theirs)) *mine = mine->clone();
   return packed;
 }
@@ -24,8 +23,9 @@ PackedMlpExperts::PackedMlpExperts(const ExpertMlpWeights& weights, WeightType t
 
 at::Tensor PackedMlpExperts::run(const at::Tensor& tokens, const ExpertRows& rows, bool drops) const {
   if (drops || (torch::GradMode::is_enabled() && tokens.requires_grad()))
-    fail("these experts are packed for inference, so there is no training and no gradient through them; use the "
-         "experts that they were made from");
+    fail(
+        "these experts are packed for inference, so there is no training and no gradient through them; use the "
+        "experts that they were made from");
   return held_experts(tokens.to(at::kFloat), rows, weights_, activation_).to(expert_type(tokens));
 }
 
@@ -33,8 +33,7 @@ at::Tensor PackedMlpExperts::forward(const at::Tensor& rows, const at::Tensor& o
   return run(rows, rows_in_place(rows, offsets), false);
 }
 
-at::Tensor PackedMlpExperts::forward_drawing(const at::Tensor& rows, const at::Tensor& offsets,
-                                             const RowDraws& draws) {
+at::Tensor PackedMlpExperts::forward_drawing(const at::Tensor& rows, const at::Tensor& offsets, const RowDraws& draws) {
   return run(rows, rows_in_place(rows, offsets), dropout_ && draws.number.defined());
 }
 

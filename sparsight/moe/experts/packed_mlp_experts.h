@@ -1,5 +1,5 @@
-// MLP experts for inference alone: their weights lie packed in the order in which the kernels read them, in fp32, bf16 or
-// int8 (ops/held_experts.h). Letters: moe/axes.md.
+// MLP experts for inference alone: their weights lie packed in the order in which the kernels read them, in fp32, bf16
+// or int8 (ops/held_experts.h). Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/experts.h"
