@@ -151,11 +151,14 @@ void RecordWriter::commit(const RecordSource& source) {
                    {"layers", std::move(layers)},
                    {"columns", std::move(columns)},
                    {"settings", source.settings}};
-  const std::string text = index.dump(2) + "\n";
+  // Both lie whole on the disk before earlier records go.
+  AtomicFile tensors(file_in(folder_, kRecordTensors)), index_file(file_in(folder_, kRecordIndex));
+  columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(kRecordFormat)}});
+  index_file.write(index.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   std::error_code error;
   fs::remove(file_in(folder_, kRecordIndex), error);
-  columns_->commit({{"format", "sparsight-records"}, {"version", std::to_string(kRecordFormat)}});
-  write_file_atomically(file_in(folder_, kRecordIndex), text);
+  tensors.commit();
+  index_file.commit();
   made_folder_ = false;
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sparsight/core/error.h"
-#include "sparsight/io/atomic_file.h"
 #include "sparsight/io/safetensors_header.h"
 
 namespace sparsight {
@@ -56,7 +55,13 @@ int64_t SafetensorsRowWriter::bytes() const {
   return static_cast<int64_t>(sum);
 }
 
-void SafetensorsRowWriter::commit(const std::map<std::string, std::string>& metadata) {
+void SafetensorsRowWriter::commit(const std::map<std::string, std::string>& metadata) const {
+  AtomicFile out(path_);
+  write(out, metadata);
+  out.commit();
+}
+
+void SafetensorsRowWriter::write(AtomicFile& out, const std::map<std::string, std::string>& metadata) const {
   std::vector<std::pair<std::string, const Column*>> order;
   for (const auto& [name, column] : columns_) order.emplace_back(name, column.get());
   // Wide types first, so that every tensor lies at a multiple of its item size.
@@ -71,7 +76,6 @@ void SafetensorsRowWriter::commit(const std::map<std::string, std::string>& meta
   }
   const std::string text = safetensors_header_text(header);
   const uint64_t length = text.size();
-  AtomicFile out(path_);
   out.write(&length, sizeof length);
   out.write(text);
   std::vector<char> chunk(size_t{1} << 20);
@@ -81,7 +85,6 @@ void SafetensorsRowWriter::commit(const std::map<std::string, std::string>& meta
       read_all_at(column->file.get(), chunk.data(), count, at, path_);
       out.write(chunk.data(), count);
     }
-  out.commit();
 }
 
 }  // namespace sparsight

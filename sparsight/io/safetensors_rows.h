@@ -9,6 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "sparsight/io/atomic_file.h"
+
 namespace sparsight {
 
 class SafetensorsRowWriter {
@@ -24,7 +26,9 @@ class SafetensorsRowWriter {
   // The bytes so far.
   int64_t bytes() const;
   // Writes `path`, aside and renamed. Nothing appears without it.
-  void commit(const std::map<std::string, std::string>& metadata);
+  void commit(const std::map<std::string, std::string>& metadata) const;
+  // Writes into a file that its owner commits, with others.
+  void write(AtomicFile& out, const std::map<std::string, std::string>& metadata) const;
 
  private:
   struct Column;

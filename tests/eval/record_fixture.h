@@ -6,6 +6,7 @@
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <nlohmann/json.hpp>
 
 #include "sparsight/eval/record_writer.h"

@@ -187,7 +187,7 @@ TEST(Records, DamagedIndexesAreRefused) {
   expect(changed("format", "1"), "format must be a whole number");
   for (const Json& images : {Json(0), Json(-1), Json(2.5), Json(UINT64_MAX), Json(int64_t{1} << 40), Json()})
     expect(changed("images", images), "images must be a whole number of 1 to");
-  expect(changed("images", 4), "the column domain must be Long [4], got Long [3]; file and index do not belong");
+  expect(changed("images", 4), "the column label must be Long [4], got Long [3]; file and index do not belong");
   expect(changed("classes", Json::array()), "classes must be a list of names");
   expect(changed("classes", {"a", 3, "c"}), "classes must be a list of names");
   expect(changed("classes", {"a", "b"}), "the column logits must be Float [3, 2], got Float [3, 3]");
@@ -195,7 +195,7 @@ TEST(Records, DamagedIndexesAreRefused) {
   expect(changed("layers", 3), "layers must be a list");
   expect(changed("layers", {3}), "layers must be a list of objects");
   expect(changed("layers", {{{"layer", "x"}, {"experts", 2}}}), "has no column chosen/x");
-  expect(changed("layers", {{{"layer", "x\n\x1b"}, {"experts", 2}}}), "has no column chosen/x\\x0A");
+  expect(changed("layers", {{{"layer", "x\n\x1b"}, {"experts", 2}}}), "has no column chosen/x\\x0a\\x1b");
   expect(changed("layers", {{{"layer", "x"}, {"experts", int64_t{1} << 62}}}), "experts must be a whole number");
   expect(changed("layers", {{{"layer", "x"}, {"experts", 2}, {"soft", 1}}}), "soft must be true or false");
   expect(changed("split", 1), "split must be a text");
