@@ -23,8 +23,8 @@ struct RecordSource {
   Json settings;           // the resolved configuration
 };
 
-// Memory is bounded by a batch. On the disk an image takes 32 + 4 K bytes, its id, and 8 E for each MoE layer (4 E for a
-// soft one), and as much again from commit() until the writer is gone.
+// Memory is bounded by a batch. On the disk an image takes 32 + 4 K bytes, its id, and 8 E for each MoE layer (4 E for
+// a soft one), and as much again from commit() until the writer is gone.
 class RecordWriter : public EvaluationObserver {
  public:
   // Makes `folder` where it is not there. Raises UsageError where it holds anything else than records.
