@@ -82,7 +82,7 @@ TEST(PackedExperts, TheOriginalsStillLearn) {
 }
 
 TEST(PackedExperts, TakeThePlaceOfTheOriginalsWhoseMemoryIsFree) {
-  constexpr int64_t kExperts = 4, kWide = 128, kHidden = 256;  // whole tiles of every order
+  constexpr int64_t kExperts = 4, kWide = 128, kHidden = 128;  // whole tiles; below what the pool hands out
   MoeSpec spec = read_moe_spec({{"moe", Json::object()},
                                 {"losses", Json::object()},
                                 {"experts", {{"name", "mlp"}}},
