@@ -20,6 +20,7 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo\n"
                             "sparsight eval runs/demo --split val --weights last --json\n"
                             "sparsight eval runs/demo --hold int8\n"
+                            "sparsight eval runs/demo --records records/demo\n"
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
@@ -27,6 +28,9 @@ void add_eval(CLI::App& app) {
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_weights_option(*verb, arguments->options.weights);
   add_hold_option(*verb, arguments->options.hold);
+  verb->add_option("--records", arguments->options.records,
+                   "Folder to write one record per image into: id, class, prediction, logits, experts")
+      ->type_name("FOLDER");
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
   stoppable(verb, [arguments] {

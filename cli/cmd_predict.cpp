@@ -52,7 +52,7 @@ void save_routings(const std::string& path, const std::map<std::string, std::vec
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
   LoadedModel model = load_model(arguments.run, arguments.weights, arguments.overrides);
-  if (!arguments.hold.empty()) hold_experts(model, arguments.hold);
+  if (!arguments.hold.empty()) pack_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   const Replay replay(arguments.routing, files.size());
   std::map<std::string, std::vector<Routing>> decisions;

@@ -16,6 +16,7 @@ int run(int argc, char** argv) {
   cli::add_global_flags(app);
   cli::add_train(app);
   cli::add_eval(app);
+  cli::add_compare(app);
   cli::add_predict(app);
   cli::add_explain(app);
   cli::add_report(app);

@@ -20,6 +20,7 @@ void stoppable(CLI::App* verb, const std::function<void()>& work);
 void add_hold_option(CLI::App& verb, std::string& type);
 
 void add_bench(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_config(CLI::App& app);
 void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);

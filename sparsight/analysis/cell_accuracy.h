@@ -3,6 +3,7 @@
 // moe/axes.md; K here is classes.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,24 +13,24 @@
 
 namespace sparsight {
 
-// The number of classes and of domains that cells are counted for at most, multiplied.
-inline constexpr int64_t kMaxCells = 256;
-
 class CellAccuracy {
  public:
-  // Counts nothing where there are more than kMaxCells cells.
+  // Any number of classes and domains: only combinations that have images take memory.
   CellAccuracy(std::vector<std::string> classes, std::vector<std::string> domains);
 
   // logits: [B,K]; labels, domains: [B] int64.
   void add(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& domains);
 
-  // [{"class", "domain", "images", "accuracy"}] of the cells that have images, in order of class and domain; null where
-  // nothing is counted. accuracy: 0 to 1.
+  // [{"class", "domain", "images", "accuracy"}] of the cells that have images, in order of class and domain. accuracy:
+  // 0 to 1.
   Json cells() const;
 
  private:
   std::vector<std::string> classes_, domains_;
-  std::vector<int64_t> images_, correct_;  // [K * domains]; empty where nothing is counted
+  struct Counts {
+    int64_t images = 0, correct = 0;
+  };
+  std::map<int64_t, Counts> counts_;  // by class * domains + domain
 };
 
 // The lowest accuracy of `cells`; null without any.

@@ -189,6 +189,7 @@ Batch Loader::make_batch(int64_t number) const {
     batch.labels.data_ptr<int64_t>()[row] = sample->label;
     batch.domains.data_ptr<int64_t>()[row] = sample->domain;
     batch.indices.data_ptr<int64_t>()[row] = order_[position];
+    batch.ids.push_back(sample->id);
     ++row;
   }
   if (row == 0) fail("none of the ", count, " images of a batch can be read");

@@ -11,14 +11,47 @@
 
 namespace sparsight {
 
-Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
-  const auto start = std::chrono::steady_clock::now();
+namespace {
+
+// What every evaluation counts.
+class Counts : public EvaluationObserver {
+ public:
+  Counts(const DataInfo& data, int64_t classes) : classes_(classes), cells_(data.classes, data.domains) {}
+
+  void observe(const Batch& batch, const ModelOutput& output) override {
+    const int64_t count = batch.labels.size(0);
+    loss_ += task_loss(output.logits, batch).item<double>() * static_cast<double>(count);
+    correct_ += count_correct(output.logits, batch.labels);
+    images_ += count;
+    cells_.add(output.logits, batch.labels, batch.domains);
+    routing_.add(output.routings, batch.labels, classes_);
+  }
+
+  Evaluation evaluation() const {
+    Evaluation result;
+    result.images = images_;
+    if (images_ > 0) {
+      result.loss = loss_ / static_cast<double>(images_);
+      result.accuracy = static_cast<double>(correct_) / static_cast<double>(images_);
+    }
+    result.layers = routing_.layers();
+    result.class_expert = routing_.class_expert();
+    result.cells = cells_.cells();
+    return result;
+  }
+
+ private:
+  int64_t classes_, images_ = 0, correct_ = 0;
+  double loss_ = 0;
+  CellAccuracy cells_;
+  RoutingAccumulator routing_;
+};
+
+// Shows the observers each batch with the model's output, up to the end or an interrupt.
+void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std::string& title,
+                 const std::vector<EvaluationObserver*>& observers) {
   torch::NoGradGuard no_grad;
-  Evaluation result;
-  RoutingAccumulator routing;
-  CellAccuracy cells(loader.data().info().classes, loader.data().info().domains);
-  int64_t correct = 0;
-  double loss = 0;
+  int64_t images = 0;
   Progress progress(title, loader.data().size(), "images");
   loader.start(0);
   while (std::optional<Batch> batch = loader.next()) {
@@ -26,30 +59,34 @@ Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, b
     ModelOutput output;
     {
       AutocastScope autocast(bf16);
-      output = predict({.images = batch->images, .info = {.image = at::arange(result.images, result.images + count)}});
+      const int64_t count = batch->labels.size(0);
+      output = predict({.images = batch->images, .info = {.image = at::arange(images, images + count)}});
     }
-    loss += task_loss(output.logits, *batch).item<double>() * static_cast<double>(count);
-    correct += count_correct(output.logits, batch->labels);
-    cells.add(output.logits, batch->labels, batch->domains);
-    result.images += count;
-    routing.add(output.routings, batch->labels, classes);
-    progress.add(count);
+    for (EvaluationObserver* observer : observers) observer->observe(*batch, output);
+    images += batch->labels.size(0);
+    progress.add(batch->labels.size(0));
     if (interrupted()) break;
   }
   if (!interrupted()) progress.finish();
-  if (result.images > 0) {
-    result.loss = loss / static_cast<double>(result.images);
-    result.accuracy = static_cast<double>(correct) / static_cast<double>(result.images);
-  }
+}
+
+}  // namespace
+
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
+                    std::vector<EvaluationObserver*> observers) {
+  const auto start = std::chrono::steady_clock::now();
+  Counts counts(loader.data().info(), classes);
+  observers.insert(observers.begin(), &counts);
+  run_batches(predict, loader, bf16, title, observers);
+  Evaluation result = counts.evaluation();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.layers = routing.layers();
-  result.class_expert = routing.class_expert();
-  result.cells = cells.cells();
   return result;
 }
 
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title) {
-  return evaluate([&model](const ModelInput& input) { return model.forward(input); }, loader, classes, bf16, title);
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
+                    std::vector<EvaluationObserver*> observers) {
+  const Predictor predict = [&model](const ModelInput& input) { return model.forward(input); };
+  return evaluate(predict, loader, classes, bf16, title, std::move(observers));
 }
 
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,

@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "sparsight/core/options.h"
 #include "sparsight/data/loader.h"
+#include "sparsight/eval/observer.h"
 #include "sparsight/models/image_model.h"
 
 namespace sparsight {
@@ -17,18 +19,20 @@ struct Evaluation {
   double seconds = 0;
   Json layers;        // expert statistics, one entry per MoE layer
   Json class_expert;  // {layer: [K][E] token counts}
-  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h); null where they are too many
+  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
 };
 
 // Gives a batch's outputs, as ImageModel::forward() does.
 using Predictor = std::function<ModelOutput(const ModelInput& input)>;
 
 // One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
-// early with what was counted so far.
-Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+// early with what was counted so far. Whatever else is to be known of each batch, `observers` see it.
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
+                    std::vector<EvaluationObserver*> observers = {});
 
 // The same with a model.
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title);
+Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
+                    std::vector<EvaluationObserver*> observers = {});
 
 // The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,

@@ -1,4 +1,9 @@
-light_sources(eval/task_loss.cpp)
+light_sources(
+  eval/compare_records.cpp
+  eval/record_writer.cpp
+  eval/records.cpp
+  eval/statistics.cpp
+  eval/task_loss.cpp)
 torch_sources(
   eval/evaluate.cpp
   eval/guidance.cpp)

@@ -1,13 +1,17 @@
 #include "sparsight/infer/evaluate_run.h"
 
 #include <cmath>
+#include <memory>
 
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/eval/evaluate.h"
+#include "sparsight/eval/record_writer.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/optim/precision.h"
 
@@ -22,8 +26,10 @@ DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
 }  // namespace
 
 Json evaluate_run(const EvaluateRunOptions& options) {
+  std::unique_ptr<RecordWriter> records;
+  if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   LoadedModel loaded = load_model(options.path, options.weights, options.overrides);
-  if (!options.hold.empty()) hold_experts(loaded, options.hold);
+  if (!options.hold.empty()) pack_experts(loaded, options.hold);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);
@@ -35,12 +41,19 @@ Json evaluate_run(const EvaluateRunOptions& options) {
          loaded.data.classes.size());
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
-  const Evaluation evaluation = evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate");
+  std::vector<EvaluationObserver*> observers;
+  if (records) observers.push_back(records.get());
+  const Evaluation evaluation = evaluate(*loaded.model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,
          " part is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
          "range");
+  if (records) {
+    records->commit({data->info(), options.split, loaded.path, loaded.step, loaded.weights, config});
+    log_info("wrote records of ", records->images(), " images, ", records->bytes() / records->images(),
+             " bytes each, into ", printable(options.records));
+  }
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (options.split == "test" && splits.test == splits.validation) line["same_as"] = "val";
   return line;

@@ -152,9 +152,9 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
   return input;
 }
 
-void hold_experts(LoadedModel& loaded, const std::string& type) {
-  if (hold_experts(*loaded.model, parse_weight_type(type)) == 0)
-    fail("the model ", loaded.path, " has no experts that can be held as ", type,
+void pack_experts(LoadedModel& loaded, const std::string& type) {
+  if (pack_experts(*loaded.model, parse_weight_type(type)) == 0)
+    fail("the model ", loaded.path, " has no experts that can be packed as ", type,
          "; those of the kind mlp with one hidden layer can");
 }
 

@@ -34,9 +34,9 @@ LoadedModel load_model(const std::string& path, const std::string& which = "",
 // where the evaluation transforms do not make that of it.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// Holds the model's experts for inference in `type`, one of weight_type_names(): see Experts::hold(). Raises Error
-// where it has none that can be held.
-void hold_experts(LoadedModel& loaded, const std::string& type);
+// Puts packed experts of `type`, one of weight_type_names(), in the place of the model's own, whose memory is then free
+// (Experts::packed). Raises Error where it has none that can be packed.
+void pack_experts(LoadedModel& loaded, const std::string& type);
 
 // The shape that images of `data` have after `transforms`.
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data);

@@ -14,7 +14,6 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/safetensors_header.h"
 
 namespace sparsight {
 namespace {
@@ -78,6 +77,8 @@ TensorFile read_safetensors(const std::string& path, const std::function<bool(co
   }
   return result;
 }
+
+SafetensorsHeader read_safetensors_header(const std::string& path) { return open_safetensors(path).header; }
 
 std::map<std::string, std::string> read_safetensors_metadata(const std::string& path) {
   return open_safetensors(path).header.metadata;

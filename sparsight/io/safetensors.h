@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "sparsight/io/safetensors_header.h"
+
 namespace sparsight {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
@@ -24,6 +26,8 @@ struct TensorFile {
 // memory for its tensors is taken. `wanted` can leave tensors out by name; the whole header is checked anyway.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted = nullptr);
 
+// Types and shapes of the tensors and the metadata, checked as above, without reading tensors.
+SafetensorsHeader read_safetensors_header(const std::string& path);
 // Only the metadata, without reading tensors.
 std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);
 

@@ -8,6 +8,7 @@ light_sources(
   io/run_folder.cpp
   io/safetensors.cpp
   io/safetensors_header.cpp
+  io/safetensors_rows.cpp
   io/torch_pickle.cpp
   io/weight_names.cpp)
 torch_sources(io/weights.cpp)

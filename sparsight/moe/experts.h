@@ -2,6 +2,7 @@
 // Who has a routing calls apply_routing(), who has rows forward(); kinds of experts implement compute().
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include <torch/nn/module.h>
@@ -52,9 +53,9 @@ class Experts : public torch::nn::Module {
   // Whether experts of this kind and these settings draw anything (dropout) in such a pass.
   virtual bool draws(const ForwardMode&) const { return false; }
 
-  // Holds the experts for inference in this type (ops/held_experts.h); false where this kind cannot. From then on the
-  // parameters of their weights are empty: there are no gradients, no training and no second time.
-  virtual bool hold(WeightType) { return false; }
+  // The same experts for inference alone, with weights of their own, packed and perhaps quantised (ops/held_experts.h):
+  // another module, without parameters, while these stay as they are. Null where this kind cannot.
+  virtual std::shared_ptr<Experts> packed(WeightType) const { return nullptr; }
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
   // gathers the rows, computes and combines; a kind with a kernel for all three takes over here. The row of token j at

@@ -24,9 +24,14 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
     fail_usage("[router] scope = \"model\" is for models with blocks (vit, mlp); remove router.scope");
 }
 
-bool MoeLayer::hold(WeightType type) {
-  if (shared_) shared_->hold(type);
-  return experts_->hold(type);
+bool MoeLayer::pack_experts(WeightType type) {
+  const auto replace = [&](const char* name, std::shared_ptr<Experts>& experts) {
+    const std::shared_ptr<Experts> packed = experts->packed(type);
+    if (packed) experts = replace_module(name, packed);
+    return packed != nullptr;
+  };
+  if (shared_) replace("shared", shared_);
+  return replace("experts", experts_);
 }
 
 ExpertContext MoeLayer::expert_context(const char* name, const MoeInput& input) const {
@@ -112,9 +117,10 @@ void HasRouter::declare_settings(const std::function<void(const std::string& sec
   visit("losses", losses);
 }
 
-int64_t hold_experts(torch::nn::Module& model, WeightType type) {
+int64_t pack_experts(torch::nn::Module& model, WeightType type) {
+  const torch::NoGradGuard no_grad;
   int64_t layers = 0;
-  for_each<MoeLayer>(model, [&](MoeLayer& layer) { layers += layer.hold(type) ? 1 : 0; });
+  for_each<MoeLayer>(model, [&](MoeLayer& layer) { layers += layer.pack_experts(type) ? 1 : 0; });
   return layers;
 }
 

@@ -74,8 +74,9 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
-  // Holds the experts, and those that are shared, for inference; false if it could not with the routed ones.
-  bool hold(WeightType type);
+  // Puts packed experts (Experts::packed) in the place of its own, and of those that are shared; false if there are
+  // none of the routed ones. Whoever has the former experts keeps them unchanged; else their memory is free.
+  bool pack_experts(WeightType type);
 
   // The parts "<path>.router", ".experts" and, if there are any, ".shared", for an image of layout.per_image tokens.
   // A layer without a router of its own is told the one that decides; its cost is the model's.
@@ -100,8 +101,8 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy policy_;
 };
 
-// Holds the experts of the model's MoE layers for inference: see Experts::hold(). Returns of how many layers.
-int64_t hold_experts(torch::nn::Module& model, WeightType type);
+// For a model that from now on only answers: packs the experts of its MoE layers. Returns of how many layers.
+int64_t pack_experts(torch::nn::Module& model, WeightType type);
 
 // Whether some router of the model learns from routings; else nobody need keep them until the step ends.
 bool learns_from_routings(const torch::nn::Module& model);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
+#include <utility>
 
 namespace sparsight {
 
@@ -12,19 +14,21 @@ std::vector<Json> accuracy_cells(const Json& eval) {
 
 std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const std::string& key) {
   std::vector<std::string> values;
+  std::unordered_set<std::string> seen;
   for (const Json& cell : cells)
-    if (const std::string value = text(cell, key); std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(value);
+    if (const std::string value = text(cell, key); seen.insert(value).second) values.push_back(value);
   return values;
 }
 
-std::vector<Json> worst_cells(std::vector<Json> cells, size_t count) {
-  const auto accuracy = [](const Json& cell) {
-    return number(cell, "accuracy").value_or(std::numeric_limits<double>::infinity());
-  };
-  std::stable_sort(cells.begin(), cells.end(), [&](const Json& a, const Json& b) { return accuracy(a) < accuracy(b); });
-  cells.resize(std::min(cells.size(), count));
-  return cells;
+std::vector<Json> worst_cells(const std::vector<Json>& cells, size_t count) {
+  std::vector<std::pair<double, size_t>> order;  // accuracy and place; of equal ones the earlier comes first
+  for (size_t i = 0; i < cells.size(); ++i)
+    order.emplace_back(number(cells[i], "accuracy").value_or(std::numeric_limits<double>::infinity()), i);
+  count = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+  std::vector<Json> worst;
+  for (size_t i = 0; i < count; ++i) worst.push_back(cells[order[i].second]);
+  return worst;
 }
 
 }  // namespace sparsight

@@ -16,6 +16,6 @@ std::vector<Json> accuracy_cells(const Json& eval);
 std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const std::string& key);
 
 // At most `count` cells, the lowest accuracy first; of equal ones, the earlier.
-std::vector<Json> worst_cells(std::vector<Json> cells, size_t count);
+std::vector<Json> worst_cells(const std::vector<Json>& cells, size_t count);
 
 }  // namespace sparsight

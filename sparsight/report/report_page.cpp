@@ -105,17 +105,26 @@ std::string accuracy_cell(const Json& cell) {
                    "share");
 }
 
+constexpr size_t kMaxGridCells = 256;  // beyond, the page lists the worst
+constexpr size_t kWorstOnPage = 50;    // these many
+
+// One line for each of the worst combinations.
+std::string worst_cell_table(const std::vector<Json>& cells) {
+  std::string rows;
+  for (const Json& cell : worst_cells(cells, kWorstOnPage))
+    rows += "<tr>" + html_cell(html_text(text(cell, "class"))) + html_cell(html_text(text(cell, "domain"))) +
+            html_cell(whole(number(cell, "images")), "n") + accuracy_cell(cell) + "</tr>\n";
+  return html_table(cat("<th>Class (worst ", kWorstOnPage, " of ", cells.size(),
+                        " combinations)</th><th>Domain</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"),
+                    rows);
+}
+
 // One line for each class, with a column for each domain.
-void add_classes(Page& page, const RunMetrics& log) {
-  const Json eval = final_eval(log, false);
-  const std::vector<Json> cells = accuracy_cells(eval);
-  if (cells.empty()) return;
-  const std::vector<std::string> classes = distinct_texts(cells, "class"), domains = distinct_texts(cells, "domain");
-  const Json worst = worst_cells(cells, 1).front();
+std::string cell_grid(const std::vector<Json>& cells, const std::vector<std::string>& domains) {
   std::string header = "<th>Class</th><th class=\"n\">Images</th>", rows;
   for (const std::string& domain : domains)
     header += "<th class=\"n\">" + (domains.size() > 1 ? html_text(domain) : "Accuracy") + "</th>";
-  for (const std::string& name : classes) {
+  for (const std::string& name : distinct_texts(cells, "class")) {
     std::vector<Json> row(domains.size());
     double images = 0;
     for (const Json& cell : cells) {
@@ -127,12 +136,21 @@ void add_classes(Page& page, const RunMetrics& log) {
     for (const Json& cell : row) rows += accuracy_cell(cell);
     rows += "</tr>\n";
   }
+  return html_table(header, rows);
+}
+
+void add_classes(Page& page, const RunMetrics& log) {
+  const Json eval = final_eval(log, false);
+  const std::vector<Json> cells = accuracy_cells(eval);
+  if (cells.empty()) return;
+  const std::vector<std::string> domains = distinct_texts(cells, "domain");
+  const Json worst = worst_cells(cells, 1).front();
   page.open_section(
       "accuracy", "Classes",
       cat(part_of_eval(eval), ", step ", whole(number(eval, "step")), "; worst: ", text(worst, "class"),
           domains.size() > 1 ? ", " + text(worst, "domain") : "", " with ", percent(number(worst, "accuracy"))),
       true);
-  page.body += html_table(header, rows);
+  page.body += cells.size() > kMaxGridCells ? worst_cell_table(cells) : cell_grid(cells, domains);
   page.close_section();
 }
 

@@ -114,7 +114,7 @@ Rows cell_rows(const Json& eval) {
   if (!all) {
     first += " (worst " + std::to_string(kWorstCells) + " of " + std::to_string(cells.size()) +
              (domains ? " combinations)" : ")");
-    cells = worst_cells(std::move(cells), kWorstCells);
+    cells = worst_cells(cells, kWorstCells);
   }
   Rows rows = {{first, "domain", "images", "accuracy"}};
   for (const Json& cell : cells)

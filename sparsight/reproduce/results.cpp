@@ -1,10 +1,10 @@
 #include "sparsight/reproduce/results.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/eval/statistics.h"
 #include "sparsight/report/run_metrics.h"
 
 namespace sparsight {
@@ -27,13 +27,8 @@ struct Moments {
 
 Moments moments(const std::vector<double>& values) {
   if (values.empty()) return {};
-  const auto count = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  const double mean = sum / count;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  if (values.size() < 2) return {mean, std::nullopt};
-  return {mean, std::sqrt(squares / count)};
+  if (values.size() < 2) return {mean(values), std::nullopt};
+  return {mean(values), standard_deviation(values, /*ddof=*/0)};
 }
 
 std::optional<double> value_of(const ResultTable& table, const Json& settings, const std::string& measure,

@@ -198,17 +198,17 @@ TEST(ModelImage, IsWhatTheModelTakes) {
             std::string::npos);
 }
 
-TEST(LoadModel, HoldsExpertsForInference) {
+TEST(LoadModel, PacksExpertsForInference) {
   const testing::TemporaryFolder folder;
   write_checkpoint(folder.path("a"), untrained_checkpoint());
   const torch::NoGradGuard no_grad;
   LoadedModel loaded = load_model(folder.path("a"));
   const at::Tensor plain = answer(loaded);
-  hold_experts(loaded, "fp32");
+  pack_experts(loaded, "fp32");
   EXPECT_TRUE(at::equal(answer(loaded), plain));
-  EXPECT_NE(testing::message_of([&] { hold_experts(loaded, "int8"); }).find("no experts that can be held as int8"),
+  EXPECT_NE(testing::message_of([&] { pack_experts(loaded, "int8"); }).find("no experts that can be packed as int8"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([&] { hold_experts(loaded, "int4"); }).find("known: fp32, bf16, int8"),
+  EXPECT_NE(testing::message_of<UsageError>([&] { pack_experts(loaded, "int4"); }).find("known: fp32, bf16, int8"),
             std::string::npos);
 }
 

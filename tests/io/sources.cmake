@@ -4,6 +4,7 @@ light_tests(
   io/file_lock_test.cpp
   io/metrics_log_test.cpp
   io/run_folder_test.cpp
+  io/safetensors_rows_test.cpp
   io/safetensors_test.cpp
   io/torch_pickle_test.cpp
   io/weight_names_test.cpp)

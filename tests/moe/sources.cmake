@@ -13,9 +13,9 @@ torch_tests(
   moe/losses/separation_test.cpp
   moe/losses/shazeer_losses_test.cpp
   moe/losses/vmoe_losses_test.cpp
-  moe/held_layer_test.cpp
   moe/layer_overrides_test.cpp
   moe/moe_cost_test.cpp
+  moe/packed_experts_test.cpp
   moe/moe_layer_test.cpp
   moe/route_apply_test.cpp
   moe/setting_schedule_test.cpp

@@ -65,6 +65,30 @@ TEST(Report, ClassesHaveAColumnForEachDomain) {
   EXPECT_EQ(report_page(run).find("id=\"accuracy\""), std::string::npos);
 }
 
+TEST(Report, OfManyCellsTheWorstAreListed) {
+  Json record = testing::eval_record("test", 7, 0.5);
+  record["cells"] = Json::array();
+  const auto page_of = [&](int classes) {
+    record["cells"] = Json::array();
+    for (int i = 0; i < classes; ++i)  // the last is the worst, then that before it
+      record["cells"].push_back({{"class", "c" + std::to_string(i)},
+                                 {"domain", "all"},
+                                 {"images", 50},
+                                 {"accuracy", 1 - (i + 1) / static_cast<double>(classes)}});
+    RunSummary run;
+    run.log = sort_metrics({record});
+    return report_page(run);
+  };
+  const std::string grid = page_of(256), list = page_of(6000);
+  EXPECT_NE(grid.find("<td>c0</td>"), std::string::npos);
+  EXPECT_EQ(grid.find("(worst"), std::string::npos);
+  EXPECT_NE(list.find("<th>Class (worst 50 of 6000 combinations)</th>"), std::string::npos);
+  EXPECT_NE(list.find("test, step 7; worst: c5999 with 0.00 %"), std::string::npos);
+  EXPECT_LT(list.find("<td>c5999</td><td>all</td>"), list.find("<td>c5950</td><td>all</td>"));
+  EXPECT_NE(list.find("<td>c5950</td>"), std::string::npos);
+  EXPECT_EQ(list.find("<td>c5949</td>"), std::string::npos);
+}
+
 TEST(Report, SaysWhereTheTestPartIsTheValidationPart) {
   Json record = testing::eval_record("test", 7, 0.5);
   record["same_as"] = "val";

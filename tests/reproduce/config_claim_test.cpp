@@ -53,6 +53,12 @@ TEST(ConfigClaim, ChecksTheLastEvaluationOfThePart) {
   EXPECT_EQ(check("validation accuracy >= 60 %").measured, "50.00 %");
   EXPECT_FALSE(*check("validation accuracy >= 60 %").holds);
   EXPECT_TRUE(*check("validation loss <= 0.2").holds);
+  // Wilson's interval of 390 of 400: centre 0.975 + 3.841459 / 800 = 0.979802, half 1.959964 sqrt(0.975 x 0.025 / 400 +
+  // 3.841459 / 640000) = 0.016036, both over 1 + 3.841459 / 400.
+  Json counted = eval("test", 3, 0.975);
+  counted["images"] = 400;
+  EXPECT_EQ(check_claims(read_claims("# claim: test accuracy >= 97.5 %", "x"), {counted}).at(0).measured,
+            "97.50 % (95 %: 95.46 to 98.63)");
   const Claim unknown = check_claims(read_claims("# claim: test loss <= 1", "x"), {eval("val", 1, 0.9)}).at(0);
   EXPECT_FALSE(unknown.holds.has_value());
   EXPECT_EQ(unknown.measured, "the run has no loss of the test part");

@@ -2,6 +2,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch/rows.h"
+#include "sparsight/moe/experts/packed_mlp_experts.h"
 #include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
@@ -34,23 +35,13 @@ MoeMlpWeights MlpExperts::fused_weights(at::ScalarType type) const {
   return {layers_[0].weight.to(type), bias(0), layers_[1].weight.to(type), bias(1)};
 }
 
-bool MlpExperts::hold(WeightType type) {
-  if (held_ || !is_fused()) return false;
-  const torch::NoGradGuard no_grad;
-  held_ = hold_experts(fused_weights(at::kFloat), type);
-  for (const ExpertLinear& layer : layers_) layer.weight.set_data(at::empty({0}, layer.weight.options()));
-  return true;
-}
-
-at::Tensor MlpExperts::run_held(const at::Tensor& tokens, const ExpertRows& rows) const {
-  if (torch::GradMode::is_enabled() && tokens.requires_grad())
-    fail("these experts are held for inference, so there are no gradients through them; load the model again to train");
-  return held_experts(tokens.to(at::kFloat), rows, *held_, activation_).to(expert_type(tokens));
+std::shared_ptr<Experts> MlpExperts::packed(WeightType type) const {
+  if (!is_fused()) return nullptr;
+  return std::make_shared<PackedMlpExperts>(fused_weights(at::kFloat), type, activation_, dropout_ > 0);
 }
 
 at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
   const bool drops = draws(context.mode) && context.number.defined();
-  if (held_) return run_held(rows, rows_in_place(rows, offsets));
   at::Tensor x = rows.to(expert_type(rows));
   if (is_fused() && !drops) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -64,7 +55,6 @@ at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets
 }
 
 at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context) {
-  if (held_) return run_held(tokens, {routing_map(routing), routing.offsets, row_gates(routing)});
   if (!is_fused() || draws(context.mode)) return Experts::apply_routing(tokens, routing, context);
   const auto type = expert_type(tokens);
   return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),

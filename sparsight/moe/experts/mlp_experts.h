@@ -28,8 +28,8 @@ class MlpExperts : public Experts, public Initialized {
   bool draws(const ForwardMode& mode) const override { return mode.dropout && dropout_ > 0; }
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const ExpertContext& context = {}) override;
-  bool hold(WeightType type) override;                 // those with one hidden layer between equal widths
-  void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+  std::shared_ptr<Experts> packed(WeightType type) const override;  // one hidden layer between equal widths
+  void initialize(const InitRandom& random) override;               // weights N(0, 0.02²), biases 0
   Cost cost(const ExpertUse& use) const override;
 
  protected:
@@ -38,10 +38,8 @@ class MlpExperts : public Experts, public Initialized {
  private:
   bool is_fused() const;
   MoeMlpWeights fused_weights(at::ScalarType type) const;  // of one hidden layer
-  at::Tensor run_held(const at::Tensor& tokens, const ExpertRows& rows) const;
 
   std::vector<ExpertLinear> layers_;
-  std::optional<HeldExperts> held_;  // instead of the layers' weights
   Activation activation_;
   double dropout_;
 };

@@ -1,0 +1,35 @@
+#include <iostream>
+#include <memory>
+
+#include "cli/verbs.h"
+#include "sparsight/eval/compare_records.h"
+#include "sparsight/report/comparison_text.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight::cli {
+
+void add_compare(CLI::App& app) {
+  struct Arguments {
+    std::string a, b;
+    bool json = false;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_verb(app, "compare", "Compare two models image by image: McNemar's test on their records",
+                            "sparsight eval runs/dense --records records/dense\n"
+                            "sparsight eval runs/moe --records records/moe\n"
+                            "sparsight compare records/moe records/dense\n"
+                            "sparsight compare records/moe records/dense --json");
+  verb->add_option("a", arguments->a, "Records of the first model (sparsight eval --records)")
+      ->required()
+      ->type_name("FOLDER");
+  verb->add_option("b", arguments->b, "Records of the second, of the same images")->required()->type_name("FOLDER");
+  verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  verb->callback([arguments] {
+    const RecordColumns columns{.logits = false, .experts = false};
+    const Json result = compare_records(read_records(arguments->a, columns), read_records(arguments->b, columns));
+    std::cout << (arguments->json ? result.dump() + "\n" : comparison_text(result));
+  });
+}
+
+}  // namespace sparsight::cli

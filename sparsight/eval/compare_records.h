@@ -1,0 +1,16 @@
+// Whether two models differ on the same images, image by image: McNemar's test and the difference of their accuracies.
+#pragma once
+
+#include "sparsight/core/options.h"
+#include "sparsight/eval/records.h"
+
+namespace sparsight {
+
+// {"data", "split", "images", "a", "b": {"records", "checkpoint", "correct", "accuracy", "interval": [low, high]},
+// "both", "only_a", "only_b", "neither": counts of images by who is right, "mcnemar": {"p_value", "exact",
+// "statistic"}, "difference": {"mean", "standard_error", "interval"} of the accuracies, a - b; null for a single image,
+// "notes": [...]}. Accuracies are 0 to 1, intervals of 95 % (eval/statistics.h). Raises Error where the images, their
+// labels or the names of the classes are not the same.
+Json compare_records(const Records& a, const Records& b);
+
+}  // namespace sparsight

@@ -1,0 +1,16 @@
+// Whoever wants to know what a model says of each batch of an evaluation: accuracy, statistics of routers, records.
+#pragma once
+
+#include "sparsight/data/sample.h"
+#include "sparsight/models/model_output.h"
+
+namespace sparsight {
+
+class EvaluationObserver {
+ public:
+  virtual ~EvaluationObserver() = default;
+  // Called once for each batch, in order, without gradients.
+  virtual void observe(const Batch& batch, const ModelOutput& output) = 0;
+};
+
+}  // namespace sparsight

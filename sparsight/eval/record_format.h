@@ -1,0 +1,26 @@
+// The files of a folder of records (docs/file_formats.md): names that writing and reading share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sparsight {
+
+inline constexpr int64_t kRecordFormat = 1;
+inline constexpr const char* kRecordIndex = "index.json";
+inline constexpr const char* kRecordTensors = "records.safetensors";
+
+// Columns of records.safetensors.
+inline constexpr const char* kLabelColumn = "label";            // [n] int64
+inline constexpr const char* kDomainColumn = "domain";          // [n] int64
+inline constexpr const char* kPredictionColumn = "prediction";  // [n] int64
+inline constexpr const char* kLogitsColumn = "logits";          // [n,K] fp32
+inline constexpr const char* kIdColumn = "id";                  // [bytes] uint8: all ids behind each other
+inline constexpr const char* kIdEndColumn = "id_end";           // [n] int64: where each ends in them
+// For each layer that chooses experts, [n,E] int32: assignments of the image's tokens before and after capacity.
+inline std::string chosen_column(const std::string& layer) { return "chosen/" + layer; }
+inline std::string kept_column(const std::string& layer) { return "kept/" + layer; }
+// For each layer that mixes tokens (Soft MoE), [n,E] fp32: the mean weight of the expert's slots in the image's tokens.
+inline std::string combine_column(const std::string& layer) { return "combine/" + layer; }
+
+}  // namespace sparsight

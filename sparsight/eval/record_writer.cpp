@@ -1,0 +1,165 @@
+#include "sparsight/eval/record_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/empty.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/eval/record_format.h"
+#include "sparsight/io/atomic_file.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_of_records(const fs::path& entry) {
+  const std::string name = entry.filename().string();
+  return name == kRecordIndex || name == kRecordTensors || name.ends_with(kTemporaryEnding);
+}
+
+// Whether the folder had to be made.
+bool take_folder(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error)) {
+    if (!fs::is_directory(folder, error))
+      fail_usage("cannot write records into ", printable(folder), ": it is no folder; choose another place");
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+      if (!is_of_records(entry.path()))
+        fail_usage("cannot write records into ", printable(folder), ": it holds ",
+                   printable(entry.path().filename().string()), ", which is none; choose a new or empty folder");
+    if (error) fail_system("read", folder, error.value());
+    return false;
+  }
+  fs::create_directories(folder, error);
+  if (error) fail_system("make the folder", folder, error.value());
+  return true;
+}
+
+std::string file_in(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
+
+// [images, experts] int32: how many assignments of each image's tokens went to each expert.
+at::Tensor counts_of(const at::Tensor& image, const at::Tensor& expert, int64_t images, int64_t experts) {
+  const at::Tensor cell = image.mul(experts).add(expert);
+  return at::bincount(cell, {}, images * experts).view({images, experts}).to(at::kInt);
+}
+
+Json column(const std::string& name, const char* type, const char* shape, const char* holds) {
+  return {{"name", name}, {"type", type}, {"shape", shape}, {"holds", holds}};
+}
+
+Json printable_names(const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (const std::string& name : names) list.push_back(printable(name));
+  return list;
+}
+
+}  // namespace
+
+RecordWriter::RecordWriter(const std::string& folder)
+    : folder_(folder),
+      made_folder_(take_folder(folder)),
+      columns_(std::make_unique<SafetensorsRowWriter>(file_in(folder, kRecordTensors))) {}
+
+RecordWriter::~RecordWriter() {
+  std::error_code error;
+  columns_.reset();
+  if (made_folder_) fs::remove(folder_, error);  // only where it is empty
+}
+
+void RecordWriter::note_layer(const std::string& name, int64_t experts, bool soft) {
+  for (const Layer& layer : layers_)
+    if (layer.name == name) return;
+  layers_.push_back({name, experts, soft});
+}
+
+void RecordWriter::add_routing(const Routing& routing, int64_t images) {
+  if (routing.tokens == 0) return;
+  SPARSIGHT_CHECK(routing.tokens % images == 0);
+  note_layer(routing.layer, routing.experts, false);
+  const int64_t per_image = routing.tokens / images;
+  const at::Tensor image = routing.token.floor_divide(per_image), kept = routing.kept;
+  columns_->append(chosen_column(routing.layer), counts_of(image, routing.expert, images, routing.experts));
+  columns_->append(kept_column(routing.layer),
+                   counts_of(image.masked_select(kept), routing.expert.masked_select(kept), images, routing.experts));
+}
+
+void RecordWriter::add_soft_routing(const SoftRouting& routing, int64_t images) {
+  note_layer(routing.layer, routing.experts, true);
+  const at::Tensor by_slot = routing.combine.to(at::kFloat).mean(1);  // [B,P]
+  columns_->append(combine_column(routing.layer), by_slot.view({images, routing.experts, routing.slots}).sum(2));
+}
+
+void RecordWriter::observe(const Batch& batch, const ModelOutput& output) {
+  const int64_t images = batch.labels.size(0);
+  SPARSIGHT_CHECK(std::ssize(batch.ids) == images && output.logits.size(0) == images);
+  columns_->append(kLabelColumn, batch.labels);
+  columns_->append(kDomainColumn, batch.domains);
+  columns_->append(kPredictionColumn, output.logits.argmax(1));
+  columns_->append(kLogitsColumn, output.logits.to(at::kFloat));
+  at::Tensor ends = at::empty({images}, at::kLong);
+  std::string ids;
+  for (int64_t i = 0; i < images; ++i) {
+    ids += batch.ids[static_cast<size_t>(i)];
+    ends.mutable_data_ptr<int64_t>()[i] = id_bytes_ + std::ssize(ids);
+  }
+  id_bytes_ += std::ssize(ids);
+  at::Tensor bytes = at::empty({std::ssize(ids)}, at::kByte);
+  if (!ids.empty()) std::memcpy(bytes.mutable_data_ptr(), ids.data(), ids.size());
+  columns_->append(kIdColumn, bytes);
+  columns_->append(kIdEndColumn, ends);
+  for (const Routing& routing : output.routings) add_routing(routing, images);
+  for (const SoftRouting& routing : output.soft_routings) add_soft_routing(routing, images);
+  images_ += images;
+}
+
+void RecordWriter::commit(const RecordSource& source) {
+  if (images_ == 0) fail("no image was evaluated, so there are no records to write");
+  Json columns = Json::array({column(kLabelColumn, "I64", "n", "the image's class, by its number in classes"),
+                              column(kDomainColumn, "I64", "n", "its domain, by its number in domains"),
+                              column(kPredictionColumn, "I64", "n", "the class with the largest logit"),
+                              column(kLogitsColumn, "F32", "n,K", "the model's logits"),
+                              column(kIdColumn, "U8", "bytes", "ids of the images behind each other, as UTF-8"),
+                              column(kIdEndColumn, "I64", "n", "where each id ends in them")});
+  Json layers = Json::array();
+  for (const Layer& layer : layers_) {
+    layers.push_back({{"layer", layer.name}, {"experts", layer.experts}, {"soft", layer.soft}});
+    if (layer.soft) {
+      columns.push_back(
+          column(combine_column(layer.name), "F32", "n,E", "mean weight of the expert's slots in the image's tokens"));
+      continue;
+    }
+    columns.push_back(column(chosen_column(layer.name), "I32", "n,E", "assignments of the image before capacity"));
+    columns.push_back(column(kept_column(layer.name), "I32", "n,E", "assignments of the image after capacity"));
+  }
+  const Json index{{"format", kRecordFormat},
+                   {"images", images_},
+                   {"data", source.data.name},
+                   {"split", source.split},
+                   {"checkpoint", printable(source.checkpoint)},
+                   {"step", source.step},
+                   {"weights", source.weights},
+                   {"classes", printable_names(source.data.classes)},
+                   {"domains", printable_names(source.data.domains)},
+                   {"layers", std::move(layers)},
+                   {"columns", std::move(columns)},
+                   {"settings", source.settings}};
+  // Both lie whole on the disk before earlier records go.
+  AtomicFile tensors(file_in(folder_, kRecordTensors)), index_file(file_in(folder_, kRecordIndex));
+  columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(kRecordFormat)}});
+  index_file.write(index.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  std::error_code error;
+  fs::remove(file_in(folder_, kRecordIndex), error);
+  tensors.commit();
+  index_file.commit();
+  made_folder_ = false;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,57 @@
+// Writes one record for each image of an evaluation, so that models can be compared image by image. Letters:
+// moe/axes.md; n images, K classes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/data_set.h"
+#include "sparsight/eval/observer.h"
+#include "sparsight/io/safetensors_rows.h"
+
+namespace sparsight {
+
+// What an index says beside the images.
+struct RecordSource {
+  DataInfo data;
+  std::string split;       // "test"
+  std::string checkpoint;  // its file
+  int64_t step = 0;        // of training
+  std::string weights;     // "model" or "ema"
+  Json settings;           // the resolved configuration
+};
+
+// Memory is bounded by a batch. On the disk an image takes 32 + 4 K bytes, its id, and 8 E for each MoE layer (4 E for
+// a soft one), and as much again from commit() until the writer is gone.
+class RecordWriter : public EvaluationObserver {
+ public:
+  // Makes `folder` where it is not there. Raises UsageError where it holds anything else than records.
+  explicit RecordWriter(const std::string& folder);
+  ~RecordWriter() override;  // without commit() nothing is left, and earlier records are as they were
+  void observe(const Batch& batch, const ModelOutput& output) override;
+  // Replaces the folder's records. The index is written last: a folder without it holds no records.
+  void commit(const RecordSource& source);
+
+  int64_t images() const { return images_; }
+  int64_t bytes() const { return columns_->bytes(); }
+
+ private:
+  struct Layer {
+    std::string name;
+    int64_t experts = 0;
+    bool soft = false;
+  };
+  void note_layer(const std::string& name, int64_t experts, bool soft);
+  void add_routing(const Routing& routing, int64_t images);
+  void add_soft_routing(const SoftRouting& routing, int64_t images);
+
+  std::string folder_;
+  bool made_folder_ = false;
+  std::unique_ptr<SafetensorsRowWriter> columns_;
+  std::vector<Layer> layers_;  // in forward order
+  int64_t images_ = 0, id_bytes_ = 0;
+};
+
+}  // namespace sparsight

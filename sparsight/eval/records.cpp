@@ -1,0 +1,204 @@
+#include "sparsight/eval/records.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <ATen/ops/all.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/min.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/eval/record_format.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxIndexBytes = size_t{1} << 26;
+constexpr int64_t kMaxImages = int64_t{1} << 32, kMaxExperts = int64_t{1} << 24;
+
+// What the index says of a layer's columns.
+struct LayerEntry {
+  std::string layer;
+  int64_t experts = 0;
+  bool soft = false;
+};
+
+Json parse_index(const std::string& path) {
+  Json index = Json::parse(read_file(path, kMaxIndexBytes), nullptr, false);
+  if (!index.is_object()) fail(printable(path), " is no index of records: it is not a JSON object");
+  return index;
+}
+
+// The whole number at `key`, low to high.
+int64_t whole_at(const Json& entry, const char* key, int64_t low, int64_t high, const std::string& path) {
+  const Json value = entry.value(key, Json());
+  if (!value.is_number_integer() || value < low || value > high)
+    fail(printable(path), " is damaged: ", key, " must be a whole number of ", low, " to ", high, ", got ",
+         printable(shown(value)));
+  return value.get<int64_t>();
+}
+
+std::string text_at(const Json& entry, const char* key, const std::string& path) {
+  const Json value = entry.value(key, Json());
+  if (!value.is_string()) fail(printable(path), " is damaged: ", key, " must be a text");
+  return value.get<std::string>();
+}
+
+std::vector<std::string> names_at(const Json& index, const char* key, const std::string& path) {
+  const Json list = index.value(key, Json());
+  std::vector<std::string> names;
+  if (list.is_array())
+    for (const Json& name : list)
+      if (name.is_string()) names.push_back(name.get<std::string>());
+  if (names.empty() || names.size() != list.size())
+    fail(printable(path), " is damaged: ", key, " must be a list of names");
+  return names;
+}
+
+std::vector<LayerEntry> layers_at(const Json& index, const std::string& path) {
+  const Json list = index.value("layers", Json());
+  if (!list.is_array()) fail(printable(path), " is damaged: layers must be a list");
+  std::vector<LayerEntry> layers;
+  for (const Json& entry : list) {
+    if (!entry.is_object()) fail(printable(path), " is damaged: layers must be a list of objects");
+    const Json soft = entry.value("soft", Json(false));
+    if (!soft.is_boolean()) fail(printable(path), " is damaged: soft must be true or false");
+    layers.push_back({text_at(entry, "layer", path), whole_at(entry, "experts", 1, kMaxExperts, path), soft});
+  }
+  return layers;
+}
+
+// The tensors that are wanted, each checked for type and shape before any is read.
+class Columns {
+ public:
+  explicit Columns(std::string path) : path_(std::move(path)), header_(read_safetensors_header(path_)) {}
+
+  // A size of -1 may be any.
+  void want(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape) {
+    const auto entry = std::find_if(header_.tensors.begin(), header_.tensors.end(),
+                                    [&](const TensorEntry& tensor) { return tensor.name == name; });
+    if (entry == header_.tensors.end()) fail(printable(path_), " has no column ", printable(name));
+    bool fits = entry->type == type && entry->shape.size() == shape.size();
+    for (size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] < 0 || shape[i] == entry->shape[i];
+    if (!fits)
+      fail(printable(path_), ": the column ", printable(name), " must be ", type, " ", at::IntArrayRef(shape), ", got ",
+           entry->type, " ", at::IntArrayRef(entry->shape), "; file and index do not belong together");
+    bytes_ += static_cast<int64_t>(entry->end - entry->begin);
+    wanted_[name] = *entry;
+  }
+
+  void read() {
+    if (bytes_ > kMaxRecordBytes)
+      fail(printable(path_), " holds ", bytes_, " bytes of records, at most ", kMaxRecordBytes,
+           " are read; evaluate on fewer images");
+    TensorFile file = read_safetensors(path_, [&](const std::string& name) { return wanted_.count(name) > 0; });
+    for (auto& [name, tensor] : file.tensors) tensors_[name] = std::move(tensor);
+    for (const auto& [name, entry] : wanted_)
+      if (const at::Tensor& tensor = tensors_[name];
+          !tensor.defined() || tensor.scalar_type() != entry.type || tensor.sizes() != at::IntArrayRef(entry.shape))
+        fail(printable(path_), " was changed while it was read; read it again");
+  }
+
+  at::Tensor take(const std::string& name) { return tensors_.at(name); }
+
+ private:
+  std::string path_;
+  SafetensorsHeader header_;
+  std::map<std::string, TensorEntry> wanted_;
+  std::map<std::string, at::Tensor> tensors_;
+  int64_t bytes_ = 0;
+};
+
+// Values 0 .. count-1.
+void check_numbers(const at::Tensor& values, int64_t count, const char* name, const std::string& path) {
+  const int64_t low = values.min().item<int64_t>(), high = values.max().item<int64_t>();
+  if (low < 0 || high >= count)
+    fail(printable(path), ": the column ", name, " must hold numbers of 0 to ", count - 1, ", got ",
+         low < 0 ? low : high);
+}
+
+std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends, const std::string& path) {
+  std::vector<std::string> ids;
+  ids.reserve(static_cast<size_t>(ends.size(0)));
+  const auto* text = reinterpret_cast<const char*>(bytes.const_data_ptr<uint8_t>());
+  const int64_t* end = ends.const_data_ptr<int64_t>();
+  int64_t begin = 0;
+  for (int64_t i = 0; i < ends.size(0); begin = end[i++]) {
+    if (end[i] < begin || end[i] > bytes.size(0))
+      fail(printable(path), ": id ", i, " lies at ", begin, " to ", end[i], " of ", bytes.size(0), " bytes");
+    ids.emplace_back(text + begin, static_cast<size_t>(end[i] - begin));
+  }
+  if (begin != bytes.size(0)) fail(printable(path), ": ", bytes.size(0) - begin, " bytes of ids belong to no image");
+  return ids;
+}
+
+RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::string& path) {
+  RecordedLayer layer{entry.layer, entry.experts, {}, {}, {}};
+  if (entry.soft) {
+    layer.combine = columns.take(combine_column(entry.layer));
+    return layer;
+  }
+  layer.chosen = columns.take(chosen_column(entry.layer));
+  layer.kept = columns.take(kept_column(entry.layer));
+  if (layer.kept.lt(0).logical_or(layer.kept.gt(layer.chosen)).any().item<bool>())
+    fail(printable(path), ": layer ", printable(entry.layer),
+         " keeps fewer than 0 or more assignments than were chosen");
+  return layer;
+}
+
+}  // namespace
+
+Records read_records(const std::string& folder, const RecordColumns& wanted) {
+  const std::string index_path = (fs::path(folder) / kRecordIndex).string(),
+                    path = (fs::path(folder) / kRecordTensors).string();
+  std::error_code error;
+  if (!fs::exists(index_path, error))
+    fail(printable(folder), " holds no records; write them with sparsight eval RUN --records ", printable(folder));
+  const Json index = parse_index(index_path);
+  if (const int64_t format = whole_at(index, "format", 1, INT64_MAX, index_path); format > kRecordFormat)
+    fail(printable(folder), " holds records of format ", format, ", this program reads up to ", kRecordFormat,
+         "; use a newer one");
+  Records records;
+  records.folder = folder;
+  records.data = text_at(index, "data", index_path);
+  records.split = text_at(index, "split", index_path);
+  records.checkpoint = text_at(index, "checkpoint", index_path);
+  records.classes = names_at(index, "classes", index_path);
+  records.domains = names_at(index, "domains", index_path);
+  records.settings = index.value("settings", Json());
+  const int64_t images = whole_at(index, "images", 1, kMaxImages, index_path), classes = std::ssize(records.classes);
+  const std::vector<LayerEntry> layers = wanted.experts ? layers_at(index, index_path) : std::vector<LayerEntry>();
+
+  Columns columns(path);
+  for (const char* name : {kLabelColumn, kDomainColumn, kPredictionColumn, kIdEndColumn})
+    columns.want(name, at::kLong, {images});
+  columns.want(kIdColumn, at::kByte, {-1});
+  if (wanted.logits) columns.want(kLogitsColumn, at::kFloat, {images, classes});
+  for (const LayerEntry& layer : layers) {
+    if (layer.soft) {
+      columns.want(combine_column(layer.layer), at::kFloat, {images, layer.experts});
+      continue;
+    }
+    columns.want(chosen_column(layer.layer), at::kInt, {images, layer.experts});
+    columns.want(kept_column(layer.layer), at::kInt, {images, layer.experts});
+  }
+  columns.read();
+  records.label = columns.take(kLabelColumn);
+  records.domain = columns.take(kDomainColumn);
+  records.prediction = columns.take(kPredictionColumn);
+  check_numbers(records.label, classes, kLabelColumn, path);
+  check_numbers(records.prediction, classes, kPredictionColumn, path);
+  check_numbers(records.domain, std::ssize(records.domains), kDomainColumn, path);
+  records.ids = ids_of(columns.take(kIdColumn), columns.take(kIdEndColumn), path);
+  if (wanted.logits) records.logits = columns.take(kLogitsColumn);
+  for (const LayerEntry& layer : layers) records.layers.push_back(layer_of(layer, columns, path));
+  return records;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,46 @@
+// Reads what an evaluation recorded of each image (eval/record_writer.h). Files may come from anywhere: whatever does
+// not fit is an Error of one line, before memory is taken for it. Letters: moe/axes.md; n images, K classes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct RecordedLayer {
+  std::string layer;    // "blocks.3.mlp"
+  int64_t experts = 0;  // E
+  at::Tensor chosen;    // [n,E] int32: assignments of each image's tokens before capacity
+  at::Tensor kept;      // [n,E] int32: after capacity
+  at::Tensor combine;   // [n,E] fp32, of a soft layer, which has no chosen and kept
+};
+
+struct Records {
+  std::string folder;
+  std::string data, split, checkpoint;
+  std::vector<std::string> classes, domains;  // K; at least one
+  std::vector<std::string> ids;               // [n]
+  at::Tensor label, domain, prediction;       // [n] int64
+  at::Tensor logits;                          // [n,K] fp32
+  std::vector<RecordedLayer> layers;          // in forward order
+  Json settings;                              // the resolved configuration, or null
+
+  int64_t images() const { return label.size(0); }
+};
+
+struct RecordColumns {
+  bool logits = true, experts = true;
+};
+
+// The most bytes of tensors that are read from one folder.
+inline constexpr int64_t kMaxRecordBytes = int64_t{1} << 34;
+
+// `columns` leaves parts out that nobody needs; their tensors are then undefined and `layers` empty.
+Records read_records(const std::string& folder, const RecordColumns& columns = {});
+
+}  // namespace sparsight

@@ -1,0 +1,90 @@
+#include "sparsight/io/safetensors_rows.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/safetensors_header.h"
+
+namespace sparsight {
+namespace {
+
+// A file beside `path` that no folder lists.
+Descriptor nameless_file(const std::string& path) {
+  std::string name = cat(path, ".XXXXXX", kTemporaryEnding);
+  const int descriptor = mkostemps(name.data(), static_cast<int>(kTemporaryEnding.size()), O_CLOEXEC);
+  if (descriptor < 0) fail_system("write", path, errno);
+  unlink(name.c_str());
+  return Descriptor(descriptor);
+}
+
+}  // namespace
+
+struct SafetensorsRowWriter::Column {
+  Descriptor file;
+  at::ScalarType type;
+  std::vector<int64_t> shape;  // shape[0] grows
+  size_t bytes = 0;
+};
+
+SafetensorsRowWriter::SafetensorsRowWriter(const std::string& path) : path_(path) {}
+SafetensorsRowWriter::~SafetensorsRowWriter() = default;
+
+void SafetensorsRowWriter::append(const std::string& name, const at::Tensor& rows) {
+  SPARSIGHT_CHECK(rows.dim() > 0);
+  std::unique_ptr<Column>& column = columns_[name];
+  if (!column) {
+    column.reset(new Column{nameless_file(path_), rows.scalar_type(), rows.sizes().vec()});
+    column->shape[0] = 0;
+  }
+  SPARSIGHT_CHECK(rows.scalar_type() == column->type && rows.dim() == std::ssize(column->shape) &&
+                  rows.sizes().slice(1) == at::IntArrayRef(column->shape).slice(1));
+  const at::Tensor plain = rows.detach().cpu().contiguous();
+  write_all(column->file.get(), plain.const_data_ptr(), plain.nbytes(), path_);
+  column->bytes += plain.nbytes();
+  column->shape[0] += rows.size(0);
+}
+
+int64_t SafetensorsRowWriter::bytes() const {
+  size_t sum = 0;
+  for (const auto& [name, column] : columns_) sum += column->bytes;
+  return static_cast<int64_t>(sum);
+}
+
+void SafetensorsRowWriter::commit(const std::map<std::string, std::string>& metadata) const {
+  AtomicFile out(path_);
+  write(out, metadata);
+  out.commit();
+}
+
+void SafetensorsRowWriter::write(AtomicFile& out, const std::map<std::string, std::string>& metadata) const {
+  std::vector<std::pair<std::string, const Column*>> order;
+  for (const auto& [name, column] : columns_) order.emplace_back(name, column.get());
+  // Wide types first, so that every tensor lies at a multiple of its item size.
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return at::elementSize(a.second->type) > at::elementSize(b.second->type);
+  });
+  SafetensorsHeader header{{}, metadata};
+  uint64_t position = 0;
+  for (const auto& [name, column] : order) {
+    header.tensors.push_back({name, column->type, column->shape, position, position + column->bytes});
+    position += column->bytes;
+  }
+  const std::string text = safetensors_header_text(header);
+  const uint64_t length = text.size();
+  out.write(&length, sizeof length);
+  out.write(text);
+  std::vector<char> chunk(size_t{1} << 20);
+  for (const auto& [name, column] : order)
+    for (size_t at = 0; at < column->bytes; at += chunk.size()) {
+      const size_t count = std::min(chunk.size(), column->bytes - at);
+      read_all_at(column->file.get(), chunk.data(), count, at, path_);
+      out.write(chunk.data(), count);
+    }
+}
+
+}  // namespace sparsight

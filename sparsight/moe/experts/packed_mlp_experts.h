@@ -1,0 +1,31 @@
+// MLP experts for inference alone: their weights lie packed in the order in which the kernels read them, in fp32, bf16
+// or int8 (ops/held_experts.h). Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/experts.h"
+#include "sparsight/ops/held_experts.h"
+
+namespace sparsight {
+
+// What MlpExperts::packed() returns. Has no parameters, shares no memory with the weights it was made from, and refuses
+// gradients.
+class PackedMlpExperts : public Experts {
+ public:
+  // weights: fp32. dropout: whether the experts drop activations while training, which these cannot.
+  PackedMlpExperts(const ExpertMlpWeights& weights, WeightType type, Activation activation, bool dropout);
+  bool draws(const ForwardMode& mode) const override { return mode.dropout && dropout_; }
+  at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
+                           const ExpertContext& context = {}) override;
+
+ protected:
+  at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
+
+ private:
+  at::Tensor run(const at::Tensor& tokens, const ExpertRows& rows, bool drops) const;
+
+  HeldExperts weights_;
+  Activation activation_;
+  bool dropout_;
+};
+
+}  // namespace sparsight
