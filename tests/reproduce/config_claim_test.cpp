@@ -58,7 +58,7 @@ TEST(ConfigClaim, ChecksTheLastEvaluationOfThePart) {
   Json counted = eval("test", 3, 0.975);
   counted["images"] = 400;
   EXPECT_EQ(check_claims(read_claims("# claim: test accuracy >= 97.5 %", "x"), {counted}).at(0).measured,
-            "97.50 % (95 %: 95.46 to 98.63)");
+            "97.50 % (95 %: 95.46 to 98.64)");
   const Claim unknown = check_claims(read_claims("# claim: test loss <= 1", "x"), {eval("val", 1, 0.9)}).at(0);
   EXPECT_FALSE(unknown.holds.has_value());
   EXPECT_EQ(unknown.measured, "the run has no loss of the test part");
