@@ -77,14 +77,16 @@ class WideResnet : public ImageModel {
  public:
   // Raises UsageError for a depth that is not 6 n + 4 and for patches that do not divide the map.
   WideResnet(const WideResnetOptions& options, const ModelContext& context);
+  at::Tensor classify(const at::Tensor& features) override;  // logits of two classes are (0, f), as in patch_cnn.h
+  // stem, groups.0.0 ... and norm: [B,channels,height,width] each.
+  std::vector<std::string> tap_names() const override;
 
  protected:
-  // Logits of two classes are (0, f), as in patch_cnn.h.
   ModelOutput run(const ModelInput& input) override;
 
  private:
-  ImageShape image_;
   Conv stem_{nullptr};
+  std::vector<std::string> block_names_;  // of all blocks, "groups.0.0"
   std::vector<std::shared_ptr<WideBlock>> blocks_;
   std::shared_ptr<WideMoeBlock> moe_block_;  // null in a dense network
   BatchNorm norm_{nullptr};

@@ -10,6 +10,7 @@
 #include "sparsight/core/progress.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/train/gradients.h"
 #include "sparsight/train/guidance.h"
@@ -33,7 +34,7 @@ double peak_memory_mb() {
 void set_weights(ImageModel& model, const NamedTensors& weights) {
   LoadOptions options;
   options.strict = true;
-  load_weights(model, weights, options);
+  load_weights(model, with_pixel_statistics(weights, model), options);
 }
 
 std::string percent(double fraction) {
@@ -236,7 +237,8 @@ void Trainer::resume() {
   const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"));
   set_weights(*setup_.model, checkpoint.weights);
   setup_.optimizer->load_state(tensors_under(kOptimizerTensors, checkpoint.training));
-  if (average_) average_->load(tensors_under(kAverageTensors, checkpoint.training));
+  if (average_)
+    average_->load(with_pixel_statistics(tensors_under(kAverageTensors, checkpoint.training), *setup_.model));
   progress_ = training_progress_from(checkpoint.state.at("progress"));
   log_info("resumed at step ", progress_.step, " of ", setup_.length.total_steps);
 }

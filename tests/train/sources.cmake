@@ -9,5 +9,6 @@ light_tests(
   train/weight_average_test.cpp)
 torch_tests(
   train/guidance_test.cpp
+  train/initial_weights_test.cpp
   train/patch_sgd_test.cpp
   train/two_layer_test.cpp)
