@@ -92,7 +92,7 @@ std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, s
   return chosen;
 }
 
-Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImageViews& views,
+Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options) {
   if (items.empty()) fail("there is no image to explain");
   const auto spread = spread_over_classes(items, static_cast<size_t>(std::max<int64_t>(0, options.examples)));
@@ -115,8 +115,8 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     for (int64_t i = begin; i < end; ++i) {
       const Sample sample = items[i].read();
       try {
-        images.push_back(views.model(sample.image));
-        shown.push_back(pictured.count(i) ? picture_of(views.shown(sample.image)) : at::Tensor());
+        images.push_back(pixels(sample.image));
+        shown.push_back(pictured.count(i) ? picture_of(images.back()) : at::Tensor());
       } catch (const Error& error) {
         fail("image ", sample.id, ": ", error.what());
       }

@@ -26,15 +26,12 @@ struct ExplainOptions {
   std::vector<int64_t> cell_grid = {};
 };
 
-// The two views of an image: as the model takes it ([C,H,W] fp32, normalised) and as people see the same pixels
-// ([C,H,W] fp32, 0 to 1).
-struct ImageViews {
-  std::function<at::Tensor(const at::Tensor&)> model, shown;
-};
+// From a sample's image to the pixels that the model takes and people see: [C,H,W] fp32, 0 to 1.
+using ImagePixels = std::function<at::Tensor(const at::Tensor& image)>;
 
 // The model runs in evaluation mode, without gradients. Examples are spread over the
 // classes. An image that cannot be read raises Error.
-Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImageViews& views,
+Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options = {});
 
 // The positions of up to `count` items, taking classes in turn (all items without label count as one class), ascending.

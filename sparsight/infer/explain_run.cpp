@@ -8,7 +8,6 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/data/register_data.h"
-#include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/io/run_folder.h"
@@ -31,21 +30,6 @@ Images images_of_run(const LoadedModel& loaded, int64_t count) {
   fail("the run's data has no test and no validation images; name image files or folders");
 }
 
-// The evaluation transforms without the last change of colours: the same pixels as people know them.
-TransformPipeline transforms_for_people(const LoadedModel& loaded) {
-  Json steps = Json::array();
-  for (const Json& step : read_section<TransformOptions>(loaded.config, "transforms").eval)
-    if (step.value("op", "") != "normalize") steps.push_back(step);
-  return TransformPipeline(steps, "transforms.eval");
-}
-
-std::function<at::Tensor(const at::Tensor&)> view_through(const TransformPipeline& transforms) {
-  return [&transforms](const at::Tensor& image) {
-    RandomStream random(0, "explain");
-    return transforms(image, random);
-  };
-}
-
 }  // namespace
 
 Explanation explain_run(const ExplainRequest& request) {
@@ -55,15 +39,13 @@ Explanation explain_run(const ExplainRequest& request) {
           ? images_of_run(loaded, request.images)
           : Images{file_items(image_list(request.paths, std::cin), loaded.data.classes, loaded.data.channels),
                    "image file"};
-  const TransformPipeline for_people = transforms_for_people(loaded);
   ExplainOptions options;
   options.examples = request.examples;
   options.attributes = loaded.data.attributes;
   options.cell_grid = loaded.data.cell_grid;
-  Explanation explanation =
-      explain_images(*loaded.model, images.items,
-                     {[&](const at::Tensor& image) { return model_image(loaded, image); }, view_through(for_people)},
-                     loaded.data.classes, options);
+  Explanation explanation = explain_images(
+      *loaded.model, images.items, [&](const at::Tensor& image) { return model_image(loaded, image); },
+      loaded.data.classes, options);
   explanation.source = cat(std::filesystem::path(loaded.path).stem().string(), " checkpoint (step ", loaded.step, "), ",
                            explanation.images, " ", images.what, images.items.size() == 1 ? "" : "s");
   return explanation;

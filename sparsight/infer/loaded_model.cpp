@@ -13,7 +13,7 @@
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/weights.h"
-#include "sparsight/models/register_models.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/moe/setting_schedule.h"
@@ -101,13 +101,18 @@ UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
 
 // The model that the configuration describes. One somewhat larger than the weights is made, so that loading can name
 // the parameters that do not fit.
-std::shared_ptr<ImageModel> new_model(const LoadedModel& loaded, const NamedTensors& weights) {
+std::shared_ptr<ImageModel> new_model(const LoadedModel& loaded, const NamedTensors& weights,
+                                      const PixelStatistics& pixels) {
   constexpr int64_t kSlack = 4, kSmall = 64 << 20;
   int64_t values = 0;
   for (const auto& [name, tensor] : weights) values += tensor.numel();
   const ParameterBound bound(kSlack * values * static_cast<int64_t>(sizeof(float)) + kSmall,
                              "its configuration describes a far larger model than it has weights for");
-  return make_component(models(), loaded.config, "model", ModelContext{loaded.shape, read_moe_spec(loaded.config)});
+  return make_model(loaded.config, loaded.shape, pixels);
+}
+
+TransformPipeline eval_pipeline(const Json& config) {
+  return TransformPipeline(read_section<TransformOptions>(config, "transforms").eval, "transforms.eval");
 }
 
 LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
@@ -117,15 +122,17 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   loaded.config = resolved_config(checkpoint);
   const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
   loaded.weights = weights.kind;
+  const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
   if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
-  loaded.eval_transforms =
-      TransformPipeline(read_section<TransformOptions>(loaded.config, "transforms").eval, "transforms.eval");
+  loaded.eval_transforms = eval_pipeline(loaded.config);
+  const PixelStatistics& asked = loaded.eval_transforms.statistics();
   loaded.shape = trained_shape(checkpoint, loaded);
-  loaded.model = new_model(loaded, weights.tensors);
+  loaded.model = new_model(loaded, weights.tensors, asked.empty() ? trained : asked);
   LoadOptions options;
   options.strict = true;
-  load_weights(*loaded.model, weights.tensors, options);
+  load_weights(*loaded.model, with_pixel_statistics(weights.tensors, *loaded.model), options);
+  if (!asked.empty() && !(asked == trained)) loaded.model->set_pixel_statistics(asked);
   apply_setting_schedules(*loaded.model, read_setting_schedules(loaded.config),
                           checkpoint.state.value("training_share", 1.0));
   return loaded;

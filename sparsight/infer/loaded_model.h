@@ -18,13 +18,14 @@ struct LoadedModel {
   Json config;                        // the sections of catalogue/model_sections.h, resolved, with the overrides
   DataInfo data;                      // what it was trained on
   ImageShape shape;                   // of the images it takes
-  TransformPipeline eval_transforms;  // from a uint8 image to what the model takes
+  TransformPipeline eval_transforms;  // from a uint8 image to the pixels in 0..1 that the model takes
   std::shared_ptr<ImageModel> model;  // with averaged weights where the checkpoint has them
   std::string weights = "model";      // "ema", "swa": which average it has
 };
 
 // `path`: a run folder, of which the checkpoint `which` ("best" or "last"; "" for the best there is) is taken, or a
-// checkpoint file. `overrides` change the checkpoint's configuration, also of the model: "router.eval_k=1". Raises
+// checkpoint file. `overrides` change the checkpoint's configuration, also of the model: "router.eval_k=1". The model
+// normalises as it was trained, unless they say otherwise with a `normalize` step in transforms.eval. Raises
 // Error where there is no checkpoint, or it is damaged or its weights do not fit the configuration; UsageError for
 // overrides that are wrong by themselves.
 LoadedModel load_model(const std::string& path, const std::string& which = "",

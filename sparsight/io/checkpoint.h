@@ -11,7 +11,8 @@
 
 namespace sparsight {
 
-inline constexpr int kCheckpointVersion = 1;
+// 2: a model's weights include what it normalises pixels by. 1: the configuration alone says it.
+inline constexpr int kCheckpointVersion = 2;
 
 struct Checkpoint {
   NamedTensors weights;   // parameters and buffers of the model

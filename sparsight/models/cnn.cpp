@@ -44,7 +44,7 @@ at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOu
   return x + mlp_.forward(norm_->forward(tokens), layout, input, out).transpose(1, 2).reshape(x.sizes());
 }
 
-Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : image_(context.image) {
+Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(context.image, context.pixels) {
   if (options.widths.empty()) fail_usage("[model] widths is empty; name the channels of at least one stage");
   stem_ = register_module("stem", Conv(ConvOptions{image_.channels, options.widths[0]}));
   stem_norm_ = register_module("stem_norm", cnn_norm(options.widths[0]));
@@ -61,13 +61,27 @@ Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : image_(contex
   head_ = register_module("head", Linear(channels, image_.classes));
 }
 
+std::vector<std::string> Cnn::tap_names() const {
+  std::vector<std::string> names{"stem_norm"};
+  for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
+  if (moe_) names.emplace_back("moe");
+  return names;
+}
+
 ModelOutput Cnn::run(const ModelInput& input) {
-  check_images(input.images, image_);
   ModelOutput out;
-  at::Tensor x = at::relu(stem_norm_->forward(stem_->forward(input.images)));
-  for (const auto& block : blocks_) x = block->forward(x);
-  if (moe_) x = moe_->forward(x, input, out);
-  out.logits = as_logits(head_->forward(x.mean({2, 3})));
+  const at::Tensor stem = stem_norm_->forward(stem_->forward(input.images));
+  tap(input, out, stem, "stem_norm");
+  at::Tensor x = at::relu(stem);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    x = blocks_[i]->forward(x);
+    tap(input, out, x, "blocks.", i);
+  }
+  if (moe_) {
+    x = moe_->forward(x, input, out);
+    tap(input, out, x, "moe");
+  }
+  out.features = x.mean({2, 3});
   return out;
 }
 
@@ -106,5 +120,7 @@ std::vector<PartCost> Cnn::cost(const CostOptions& options) const {
   parts.push_back({"head", head_->cost() + mean, std::to_string(image_.classes)});
   return parts;
 }
+
+at::Tensor Cnn::classify(const at::Tensor& features) { return as_logits(head_->forward(features)); }
 
 }  // namespace sparsight

@@ -55,12 +55,14 @@ class Cnn : public ImageModel {
   // [moe] blocks = [0] or [-1] adds the MoE layer; there is one place for it.
   Cnn(const CnnOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
+  at::Tensor classify(const at::Tensor& features) override;
+  // stem_norm, blocks.0 ... and moe, where there is one: [B,channels,height,width] each.
+  std::vector<std::string> tap_names() const override;
 
  protected:
   ModelOutput run(const ModelInput& input) override;
 
  private:
-  ImageShape image_;
   Conv stem_{nullptr};
   GroupNorm stem_norm_{nullptr};
   std::vector<std::shared_ptr<CnnBlock>> blocks_;

@@ -1,6 +1,9 @@
 #include "sparsight/models/image_model.h"
 
+#include <algorithm>
+
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 
 namespace sparsight {
 
@@ -16,14 +19,51 @@ void check_numbers(const at::Tensor& numbers, const char* name, int64_t images) 
 
 }  // namespace
 
+ImageModel::ImageModel(const ImageShape& image, const PixelStatistics& pixels) : image_(image) {
+  if (!pixels.empty()) normalize_ = register_module("normalize", std::make_shared<Normalize>(pixels, image.channels));
+}
+
 ModelOutput ImageModel::forward(const ModelInput& input) {
-  const int64_t images = input.images.dim() > 0 ? input.images.size(0) : 0;
-  check_numbers(input.info.image, "ImageInfo::image", images);
-  check_numbers(input.info.group, "ImageInfo::group", images);
-  return run(input);
+  ModelOutput out = features(input);
+  out.logits = classify(out.features);
+  return out;
+}
+
+ModelOutput ImageModel::features(const ModelInput& input) {
+  check_images(input.images, image_);
+  check_numbers(input.info.image, "ImageInfo::image", input.images.size(0));
+  check_numbers(input.info.group, "ImageInfo::group", input.images.size(0));
+  if (!input.taps.empty())
+    for (const std::vector<std::string> known = tap_names(); const std::string& name : input.taps)
+      position_of(name, known, "tap of the model");
+  ModelInput normalized = input;
+  if (normalize_) normalized.images = normalize_->forward(input.images);
+  ModelOutput out = run(normalized);
+  for (const std::string& name : input.taps) SPARSIGHT_CHECK(out.taps.count(name) == 1);
+  return out;
+}
+
+PixelStatistics ImageModel::pixel_statistics() const {
+  return normalize_ ? normalize_->statistics() : PixelStatistics();
+}
+
+void ImageModel::set_pixel_statistics(const PixelStatistics& pixels) {
+  if (!normalize_) fail_usage("the model normalises nothing, so its statistics cannot be set to ", to_text(pixels));
+  normalize_->set(pixels);
+}
+
+bool ImageModel::is_tapped(const ModelInput& input, const std::string& name) {
+  return std::find(input.taps.begin(), input.taps.end(), name) != input.taps.end();
+}
+
+void ImageModel::keep_tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const std::string& name) {
+  if (is_tapped(input, name)) out.taps[name] = x;
 }
 
 void check_images(const at::Tensor& images, const ImageShape& shape) {
+  if (!images.is_floating_point())
+    fail("the model takes pixels in 0..1 as floating-point numbers, got ", images.scalar_type(),
+         "; divide bytes by 255");
   if (images.dim() == 4 && images.size(1) == shape.channels && images.size(2) == shape.height &&
       images.size(3) == shape.width)
     return;

@@ -1,4 +1,8 @@
-// The interface of every model: images in, ModelOutput out.
+// The interface of every model: pixels in, ModelOutput out. A model is
+//
+//   normalize (its statistics are part of it) -> backbone -> features [B,D] -> head -> logits [B,K]
+//
+// Letters: moe/axes.md.
 #pragma once
 
 #include <memory>
@@ -10,6 +14,7 @@
 #include "sparsight/cost/part_cost.h"
 #include "sparsight/models/model_input.h"
 #include "sparsight/models/model_output.h"
+#include "sparsight/models/normalize.h"
 #include "sparsight/moe/moe_spec.h"
 
 namespace sparsight {
@@ -26,14 +31,45 @@ struct ImageShape {
 struct ModelContext {
   ImageShape image;
   MoeSpec moe;
+  PixelStatistics pixels = {};  // what images are normalised by; empty: they are taken as they are
+};
+
+// From what make_model() made a model, so that it can be made again.
+struct ModelDefinition {
+  Json config;  // resolved
+  ImageShape image;
+  PixelStatistics pixels;
 };
 
 // A model just constructed holds no useful values: call initialize(model, seed) of nn/init.h, or load weights.
+// Parameter names follow timm where timm has the model.
 class ImageModel : public torch::nn::Module {
  public:
-  // images: [B,C,H,W] fp32, normalised as in training. What the pass does is input.mode; torch's train() and eval()
-  // mean nothing. Parameter names follow timm where timm has the model. Raises Error for what does not fit the images.
+  // Normalises by `pixels`, unless they are empty. Raises UsageError where they do not fit the image's channels.
+  explicit ImageModel(const ImageShape& image, const PixelStatistics& pixels = {});
+
+  // images: [B,C,H,W], pixels in 0..1. What the pass does is input.mode; torch's train() and eval() mean nothing.
+  // Raises Error for images of another shape or type, for what does not fit them, and for taps that the model has not.
   ModelOutput forward(const ModelInput& input);
+
+  // forward() in two: all but the logits, and the head alone. features: [B,D] -> [B,K] fp32 (fp64 of fp64).
+  ModelOutput features(const ModelInput& input);
+  virtual at::Tensor classify(const at::Tensor& features) = 0;
+
+  // What ModelInput::taps can name, in forward order: modules by their names, such as "blocks.3". The value is what the
+  // module returns.
+  virtual std::vector<std::string> tap_names() const { return {}; }
+
+  // Empty where the model normalises nothing.
+  PixelStatistics pixel_statistics() const;
+  // Raises UsageError where they do not fit, or the model normalises nothing.
+  void set_pixel_statistics(const PixelStatistics& pixels);
+
+  // Null for a model that make_model() did not make.
+  const std::shared_ptr<const ModelDefinition>& definition() const { return definition_; }
+  void set_definition(ModelDefinition definition) {
+    definition_ = std::make_shared<const ModelDefinition>(std::move(definition));
+  }
 
   // What an image costs, part by part; each part is named as its parameters begin. By default the parameters are those
   // registered, each matrix among them is applied once to an image, and the cost says that it is assumed: a lower bound
@@ -41,10 +77,26 @@ class ImageModel : public torch::nn::Module {
   virtual std::vector<PartCost> cost(const CostOptions& options) const;
 
  protected:
+  // input.images: [B,C,H,W] of the model's shape, normalised. Sets all of the result but the logits.
   virtual ModelOutput run(const ModelInput& input) = 0;
+
+  // Keeps x in out.taps, where `input` asks for it under the name cat(name...).
+  template <class... Name>
+  static void tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const Name&... name) {
+    if (!input.taps.empty()) keep_tap(input, out, x, cat(name...));
+  }
+  static bool is_tapped(const ModelInput& input, const std::string& name);
+
+  const ImageShape image_;
+
+ private:
+  static void keep_tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const std::string& name);
+
+  std::shared_ptr<Normalize> normalize_;  // null where it would change nothing
+  std::shared_ptr<const ModelDefinition> definition_;
 };
 
-// Raises Error unless images are [B,C,H,W] of the shape the model was made for.
+// Raises Error unless images are [B,C,H,W] of a floating type and of the shape the model was made for.
 void check_images(const at::Tensor& images, const ImageShape& shape);
 // The head's result in fp32 (fp64 for fp64), as losses want it under autocast.
 at::Tensor as_logits(const at::Tensor& head);

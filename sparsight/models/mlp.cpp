@@ -18,7 +18,7 @@ at::Tensor MlpBlock::forward(const at::Tensor& x, const ModelInput& input, Model
 }
 
 MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
-    : image_(context.image),
+    : ImageModel(context.image, context.pixels),
       embed_(register_module("embed", Linear(image_.channels * image_.height * image_.width, options.width))),
       norm_(register_module("norm", LayerNorm(options.width))),
       head_(register_module("head", Linear(options.width, image_.classes))) {
@@ -38,17 +38,27 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
   shared_router_.emplace(*this, context.moe, options.width, moe_layers);
 }
 
+std::vector<std::string> MlpModel::tap_names() const {
+  std::vector<std::string> names{"embed"};
+  for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
+  names.emplace_back("norm");
+  return names;
+}
+
 ModelOutput MlpModel::run(const ModelInput& input) {
-  check_images(input.images, image_);
   ModelOutput out;
-  at::Tensor x = embed_->forward(input.images.flatten(1)).unsqueeze(1);
+  const at::Tensor embedded = embed_->forward(input.images.flatten(1));
+  tap(input, out, embedded, "embed");
+  at::Tensor x = embedded.unsqueeze(1);
   ModelInput decided = input;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     if (i == first_moe_block_ && shared_router_->router())
       decided = shared_router_->decide(x, TokenLayout{}, input, out);
     x = blocks_[i]->forward(x, decided, out);
+    tap(input, out, x, "blocks.", i);
   }
-  out.logits = as_logits(head_->forward(norm_->forward(x.squeeze(1))));
+  out.features = norm_->forward(x.squeeze(1));
+  tap(input, out, out.features, "norm");
   return out;
 }
 
@@ -75,5 +85,7 @@ std::vector<PartCost> MlpModel::cost(const CostOptions& options) const {
   parts.push_back({"head", head_->cost()});
   return parts;
 }
+
+at::Tensor MlpModel::classify(const at::Tensor& features) { return as_logits(head_->forward(features)); }
 
 }  // namespace sparsight

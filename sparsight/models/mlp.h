@@ -34,6 +34,9 @@ class MlpBlock : public torch::nn::Module {
 class MlpModel : public ImageModel, public HasRouter {
  public:
   MlpModel(const MlpModelOptions& options, const ModelContext& context);
+  at::Tensor classify(const at::Tensor& features) override;
+  // embed [B,D], blocks.0 ... [B,1,D], norm [B,D]: the features.
+  std::vector<std::string> tap_names() const override;
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }
   RoutingPolicy& policy() override { return shared_router_->policy(); }
@@ -43,7 +46,6 @@ class MlpModel : public ImageModel, public HasRouter {
   ModelOutput run(const ModelInput& input) override;
 
  private:
-  ImageShape image_;
   Linear embed_;
   std::optional<SharedRouter> shared_router_;
   size_t first_moe_block_ = 0;

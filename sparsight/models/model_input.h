@@ -1,8 +1,10 @@
-// What a model is given: images, the step's randomness, and what else is known of the images. Letters: moe/axes.md.
+// What a model is given: images, the step's randomness, what else is known of the images, and what to return beside.
+// Letters: moe/axes.md.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -27,12 +29,13 @@ struct ImageInfo {
 
 // By default a forward pass is an evaluation.
 struct ModelInput {
-  at::Tensor images;  // [B,C,H,W]
+  at::Tensor images;  // [B,C,H,W] pixels in 0..1
   ForwardMode mode = {};
   StepRandom random = {};
   ImageInfo info = {};
   std::map<std::string, Routing> routings = {};  // by MoE layer: decisions that take the place of its router's (a
                                                  // replay, an attack); of as many images and tokens
+  std::vector<std::string> taps = {};            // names of inner results to return, of ImageModel::tap_names()
 };
 
 }  // namespace sparsight

@@ -1,6 +1,9 @@
-// What a model returns: logits, and explicitly its auxiliary losses and routings. No global collector.
+// What a model returns: logits, and explicitly features, inner results, auxiliary losses and routings. No global
+// collector. Letters: moe/axes.md.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +16,10 @@ namespace sparsight {
 struct ModelOutput {
   at::Tensor logits;  // [B,K] fp32
   std::vector<NamedLoss> losses;
-  std::vector<Routing> routings;           // one per decision that chose experts, in forward order
-  std::vector<SoftRouting> soft_routings;  // one per decision that mixed tokens, in forward order
+  std::vector<Routing> routings;                // one per decision that chose experts, in forward order
+  std::vector<SoftRouting> soft_routings;       // one per decision that mixed tokens, in forward order
+  at::Tensor features = {};                     // [B,D]: what the head sees; logits are ImageModel::classify() of it
+  std::map<std::string, at::Tensor> taps = {};  // what ModelInput::taps asked for; part of the graph of gradients
 };
 
 }  // namespace sparsight

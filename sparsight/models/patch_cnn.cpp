@@ -34,7 +34,7 @@ int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image) {
 }
 
 PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
-    : options_(options), image_(context.image), patch_(patch_side(options, image_)) {
+    : ImageModel(context.image, context.pixels), options_(options), patch_(patch_side(options, image_)) {
   const int64_t width = image_.channels * patch_ * patch_, outputs = head_outputs(image_.classes);
   const MoeSpec* moe = context.moe.layers(1)[0];
   const int64_t filters = patch_cnn_filters(moe ? *moe : context.moe);
@@ -53,8 +53,9 @@ PatchCnnParts PatchCnn::parts() {
   return parts;
 }
 
+std::vector<std::string> PatchCnn::tap_names() const { return {moe_ ? "moe" : "filters"}; }
+
 ModelOutput PatchCnn::run(const ModelInput& input) {
-  check_images(input.images, image_);
   TokenLayout layout;
   layout.images = input.images.size(0);
   layout.grid_height = image_.height / patch_;
@@ -74,9 +75,9 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
       taken = std::max<int64_t>(1, moe.routing.token.size(0) / lists);
     }
   }
+  tap(input, out, answers, moe_ ? "moe" : "filters");
   const at::Tensor sum = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1));
-  const at::Tensor f = sum / divisor(taken, layout.per_image);
-  out.logits = image_.classes == 2 ? two_class_logits(f) : f;
+  out.features = sum / divisor(taken, layout.per_image);
   return out;
 }
 
@@ -92,6 +93,10 @@ std::vector<PartCost> PatchCnn::cost(const CostOptions& options) const {
   const Cost mean = on_units(elementwise_cost(head_outputs(image_.classes)), patches + 1);
   parts.back().cost = parts.back().cost + mean;
   return parts;
+}
+
+at::Tensor PatchCnn::classify(const at::Tensor& features) {
+  return image_.classes == 2 ? two_class_logits(features) : features;
 }
 
 }  // namespace sparsight

@@ -45,13 +45,17 @@ class PatchCnn : public ImageModel {
   int64_t divisor(int64_t taken, int64_t all) const { return options_.average == "taken" ? taken : all; }
   std::vector<PartCost> cost(const CostOptions& options) const override;
 
+  // The head is fixed and part of the experts: the features are the paper's f, [B,1] of two classes, else [B,K]. Logits
+  // of two classes are (0, f): their cross-entropy is the paper's logistic loss of f, and class 1 is its +1.
+  at::Tensor classify(const at::Tensor& features) override;
+  // moe or filters, [N,O]: the answer to each patch.
+  std::vector<std::string> tap_names() const override;
+
  protected:
-  // Logits of two classes are (0, f): their cross-entropy is the paper's logistic loss of f, and class 1 is its +1.
   ModelOutput run(const ModelInput& input) override;
 
  private:
   PatchCnnOptions options_;
-  ImageShape image_;
   int64_t patch_;
   std::shared_ptr<MoeLayer> moe_;     // or else
   std::shared_ptr<Experts> filters_;  // one expert for all patches

@@ -10,7 +10,7 @@ namespace sparsight {
 namespace {
 
 template <class Model, class Options>
-std::shared_ptr<ImageModel> make_model(const Options& options, const ModelContext& context) {
+std::shared_ptr<ImageModel> construct(const Options& options, const ModelContext& context) {
   return std::make_shared<Model>(options, context);
 }
 
@@ -19,16 +19,16 @@ std::shared_ptr<ImageModel> make_model(const Options& options, const ModelContex
 Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
   static auto registry = [] {
     Registry<std::shared_ptr<ImageModel>, ModelContext> r("model");
-    r.add<VitOptions>("vit", "vision transformer; V-MoE where [moe] blocks are given", make_model<Vit, VitOptions>);
+    r.add<VitOptions>("vit", "vision transformer; V-MoE where [moe] blocks are given", construct<Vit, VitOptions>);
     r.add<CnnOptions>("cnn", "small residual CNN; one place for an MoE layer, after the last stage",
-                      make_model<Cnn, CnnOptions>);
+                      construct<Cnn, CnnOptions>);
     r.add<MlpModelOptions>("mlp", "residual MLP on flattened images; MoE blocks route whole images",
-                           make_model<MlpModel, MlpModelOptions>);
+                           construct<MlpModel, MlpModelOptions>);
     r.add<PatchCnnOptions>("patch_cnn", "two-layer CNN on patches, its filters shared out among experts (pMoE)",
-                           make_model<PatchCnn, PatchCnnOptions>);
+                           construct<PatchCnn, PatchCnnOptions>);
     r.add<WideResnetOptions>("wide_resnet",
                              "wide residual network with batch norm; its last convolution can be routed (WRN-pMoE)",
-                             make_model<WideResnet, WideResnetOptions>);
+                             construct<WideResnet, WideResnetOptions>);
     return r;
   }();
   return registry;

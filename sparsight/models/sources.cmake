@@ -3,8 +3,10 @@ torch_sources(
   models/block_mlp.cpp
   models/cnn.cpp
   models/image_model.cpp
+  models/make_model.cpp
   models/mlp.cpp
   models/model_cost.cpp
+  models/normalize.cpp
   models/patch_cnn.cpp
   models/register_models.cpp
   models/routing_file.cpp

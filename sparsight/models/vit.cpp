@@ -86,7 +86,7 @@ void VitOptions::declare(OptionSet& set) {
 }
 
 Vit::Vit(VitOptions options, const ModelContext& context)
-    : options_(settled(std::move(options), context.image)), image_(context.image) {
+    : ImageModel(context.image, context.pixels), options_(settled(std::move(options), context.image)) {
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
   if (prefix_tokens()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
@@ -122,27 +122,42 @@ Vit::Vit(VitOptions options, const ModelContext& context)
 
 PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.width / options_.patch}; }
 
+std::vector<std::string> Vit::tap_names() const {
+  std::vector<std::string> names{"patch_embed"};
+  for (size_t i = 0; i < blocks_.size(); ++i) names.push_back(cat("blocks.", i));
+  names.emplace_back(prefix_tokens() ? "norm" : "fc_norm");
+  if (pre_logits_) names.emplace_back("pre_logits");
+  return names;
+}
+
 ModelOutput Vit::run(const ModelInput& input) {
   const at::Tensor& images = input.images;
-  check_images(images, image_);
+  ModelOutput out;
   const TokenLayout layout{images.size(0), pos_embed_.size(1), prefix_tokens(), grid().height, grid().width};
   at::Tensor x = patch_embed_->forward(images);
+  tap(input, out, x, "patch_embed");
   if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
   x = x + pos_embed_;
   if (input.mode.dropout) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.image);
 
-  ModelOutput out;
   ModelInput decided = input;
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) decided = shared_router_->decide(x, layout, input, out);
     x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out);
+    tap(input, out, x, "blocks.", i);
   }
+  if (cls_token_.defined() && is_tapped(input, "norm")) tap(input, out, norm_->forward(x), "norm");
   // Normalising only what the head sees gives timm's result: layer norm works on each token alone.
-  x = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
-  if (pre_logits_) x = at::tanh(pre_logits_->forward(x));
-  out.logits = as_logits(head_->forward(x));
+  out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
+  if (!cls_token_.defined()) tap(input, out, out.features, "fc_norm");
+  if (pre_logits_) {
+    out.features = at::tanh(pre_logits_->forward(out.features));
+    tap(input, out, out.features, "pre_logits");
+  }
   return out;
 }
+
+at::Tensor Vit::classify(const at::Tensor& features) { return as_logits(head_->forward(features)); }
 
 void Vit::initialize(const InitRandom& random) {
   if (cls_token_.defined()) init_normal(cls_token_, 1e-6, random.stream("cls_token"));

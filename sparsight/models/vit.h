@@ -39,6 +39,10 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
  public:
   // Raises UsageError as settled() does.
   Vit(VitOptions options, const ModelContext& context);
+  at::Tensor classify(const at::Tensor& features) override;
+  // patch_embed [B,P,D] (P = S less the class token), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm [B,D] after
+  // mean pooling. The features are norm's class token, or fc_norm.
+  std::vector<std::string> tap_names() const override;
   void initialize(const InitRandom& random) override;  // class token N(0, 1e-6²), position embedding N(0, 0.02²)
 
   int64_t prefix_tokens() const { return options_.pool == "class" ? 1 : 0; }
@@ -53,7 +57,6 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
 
  private:
   VitOptions options_;
-  ImageShape image_;
   at::Tensor cls_token_;  // [1,1,D]; undefined with mean pooling
   at::Tensor pos_embed_;  // [1,S,D]
   PatchEmbedding patch_embed_{nullptr};

@@ -88,7 +88,8 @@ at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, M
   return patches_to_images(answers, side_, map.size(2), map.size(3));
 }
 
-WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& context) : image_(context.image) {
+WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& context)
+    : ImageModel(context.image, context.pixels) {
   check_depth(options);
   const MoeSpec* moe = context.moe.layers(1)[0];
   stem_ = register_module("stem", conv_of(image_.channels, kStemChannels, options));
@@ -100,10 +101,11 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
     for (int64_t i = 0; i < blocks; ++i) {
       const WideBlockShape shape{channels, options.widen * (int64_t{16} << g), g > 0 && i == 0 ? 2 : 1, i == 0};
       channels = shape.out;
-      paths_.push_back(cat("groups.", g, ".", i));
+      block_names_.push_back(cat("groups.", g, ".", i));
       if (moe && g == kGroups - 1 && i == blocks - 1)
         moe_block_ = group->register_module(
-            cat(i), std::make_shared<WideMoeBlock>(shape, options, *moe, patch_side(options, image_), paths_.back()));
+            cat(i),
+            std::make_shared<WideMoeBlock>(shape, options, *moe, patch_side(options, image_), block_names_.back()));
       else
         blocks_.push_back(group->register_module(cat(i), std::make_shared<WideBlock>(shape, options)));
     }
@@ -112,15 +114,28 @@ WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& con
   head_ = register_module("head", GlorotLinear(channels, head_outputs(image_.classes)));
 }
 
+std::vector<std::string> WideResnet::tap_names() const {
+  std::vector<std::string> names{"stem"};
+  names.insert(names.end(), block_names_.begin(), block_names_.end());
+  names.emplace_back("norm");
+  return names;
+}
+
 ModelOutput WideResnet::run(const ModelInput& input) {
-  check_images(input.images, image_);
   ModelOutput out;
   at::Tensor x = stem_->forward(input.images);
-  for (const auto& block : blocks_) x = block->forward(x, input.mode);
-  if (moe_block_) x = moe_block_->forward(x, input, out);
-  x = at::relu(norm_->forward(x, input.mode.batch_statistics)).mean({2, 3});
-  const at::Tensor f = as_logits(head_->forward(x));
-  out.logits = image_.classes == 2 ? two_class_logits(f) : f;
+  tap(input, out, x, "stem");
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    x = blocks_[i]->forward(x, input.mode);
+    tap(input, out, x, block_names_[i]);
+  }
+  if (moe_block_) {
+    x = moe_block_->forward(x, input, out);
+    tap(input, out, x, block_names_.back());
+  }
+  x = norm_->forward(x, input.mode.batch_statistics);
+  tap(input, out, x, "norm");
+  out.features = at::relu(x).mean({2, 3});
   return out;
 }
 
@@ -166,12 +181,17 @@ std::vector<PartCost> WideMoeBlock::cost(const std::string& path, MapSize& map, 
 std::vector<PartCost> WideResnet::cost(const CostOptions& options) const {
   MapSize map{image_.height, image_.width};
   std::vector<PartCost> parts{convolved("stem", stem_, map)};
-  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(paths_[i], map));
-  if (moe_block_) append(parts, moe_block_->cost(paths_.back(), map, options));
+  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(block_names_[i], map));
+  if (moe_block_) append(parts, moe_block_->cost(block_names_.back(), map, options));
   parts.push_back(normed("norm", norm_, map));
   const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.places());
   parts.push_back({"head", head_->cost() + mean, std::to_string(head_->weight.size(0))});
   return parts;
+}
+
+at::Tensor WideResnet::classify(const at::Tensor& features) {
+  const at::Tensor f = as_logits(head_->forward(features));
+  return image_.classes == 2 ? two_class_logits(f) : f;
 }
 
 }  // namespace sparsight

@@ -81,16 +81,17 @@ class WideResnet : public ImageModel {
   // Raises UsageError for a depth that is not 6 n + 4 and for patches that do not divide the map.
   WideResnet(const WideResnetOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
+  at::Tensor classify(const at::Tensor& features) override;  // logits of two classes are (0, f), as in patch_cnn.h
+  // stem, groups.0.0 ... and norm: [B,channels,height,width] each.
+  std::vector<std::string> tap_names() const override;
 
  protected:
-  // Logits of two classes are (0, f), as in patch_cnn.h.
   ModelOutput run(const ModelInput& input) override;
 
  private:
-  ImageShape image_;
   Conv stem_{nullptr};
+  std::vector<std::string> block_names_;  // of all blocks, "groups.0.0"
   std::vector<std::shared_ptr<WideBlock>> blocks_;
-  std::vector<std::string> paths_;           // of the blocks, "groups.0.0"; the MoE block's last
   std::shared_ptr<WideMoeBlock> moe_block_;  // null in a dense network
   BatchNorm norm_{nullptr};
   GlorotLinear head_{nullptr};

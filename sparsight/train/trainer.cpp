@@ -9,6 +9,7 @@
 #include "sparsight/core/progress.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/io/weights.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/moe/setting_schedule.h"
 #include "sparsight/optim/precision.h"
 
@@ -29,7 +30,16 @@ double peak_memory_mb() {
 void set_weights(ImageModel& model, const NamedTensors& weights) {
   LoadOptions options;
   options.strict = true;
-  load_weights(model, weights, options);
+  load_weights(model, with_pixel_statistics(weights, model), options);
+}
+
+// Averages of checkpoints from before models had statistics of pixels get the model's own.
+void complete_averages(NamedTensors& training, const ImageModel& model) {
+  const NamedTensors averages = tensors_under(kAverageTensors, training);
+  if (averages.empty()) return;
+  const NamedTensors complete = with_pixel_statistics(averages, model);
+  for (size_t i = averages.size(); i < complete.size(); ++i)
+    training.emplace_back(std::string(kAverageTensors) + complete[i].first, complete[i].second);
 }
 
 std::string percent(double fraction) {
@@ -213,7 +223,9 @@ void Trainer::resume() {
   if (!folder_.has_checkpoint("last")) return;
   const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"));
   set_weights(*setup_.model, checkpoint.weights);
-  setup_.algorithm->load_state({checkpoint.training, checkpoint.state.value("algorithm", Json::object())});
+  AlgorithmState state{checkpoint.training, checkpoint.state.value("algorithm", Json::object())};
+  complete_averages(state.tensors, *setup_.model);
+  setup_.algorithm->load_state(state);
   progress_ = training_progress_from(checkpoint.state.at("progress"));
   log_info("resumed at step ", progress_.step, " of ", setup_.length.total_steps);
 }

@@ -6,7 +6,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/eval/guidance.h"
-#include "sparsight/models/register_models.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/train/initial_weights.h"
@@ -38,7 +38,7 @@ TrainingLength training_length(const TrainOptions& options, int64_t batches_per_
 
 std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& shape) {
   const ParameterBound bound = bound_to_free_memory("model");
-  return make_component(models(), resolved, "model", ModelContext{shape, read_moe_spec(resolved)});
+  return make_model(resolved, shape);
 }
 
 }  // namespace

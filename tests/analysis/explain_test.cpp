@@ -11,13 +11,17 @@ namespace {
 // Calls an image class 1 where it is bright on average, and routes each of its 2 x 2 patches of one pixel to expert 1
 // where the pixel is bright, else to expert 0.
 class BrightnessModel : public ImageModel {
+ public:
+  BrightnessModel() : ImageModel({1, 2, 2, 2}) {}
+  at::Tensor classify(const at::Tensor& features) override { return features; }
+
  protected:
   ModelOutput run(const ModelInput& input) override {
     EXPECT_FALSE(at::GradMode::is_enabled());
     const at::Tensor pixels = input.images.mean(1).flatten(1);  // [B,4]
     const at::Tensor mean = pixels.mean(1);
     ModelOutput output;
-    output.logits = at::stack({1 - mean, mean}, 1) * 10;
+    output.features = at::stack({1 - mean, mean}, 1) * 10;
     const int64_t tokens = pixels.numel();
     Routing routing;
     routing.layer = "blocks.0.mlp";
@@ -46,10 +50,7 @@ ExplainItem item(const std::string& id, int64_t label, std::vector<uint8_t> pixe
           }};
 }
 
-ImageViews plain_views() {
-  const auto scaled = [](const at::Tensor& image) { return image.to(at::kFloat) / 255; };
-  return {scaled, scaled};
-}
+at::Tensor plain_pixels(const at::Tensor& image) { return image.to(at::kFloat) / 255; }
 
 TEST(Explain, CountsAndPictures) {
   BrightnessModel model;
@@ -58,7 +59,7 @@ TEST(Explain, CountsAndPictures) {
   ExplainOptions options;
   options.examples = 2;
   options.batch = 3;
-  const Explanation result = explain_images(model, items, plain_views(), {"night", "day"}, options);
+  const Explanation result = explain_images(model, items, plain_pixels, {"night", "day"}, options);
   EXPECT_EQ(result.images, 4);
   EXPECT_EQ(result.labelled, 3);
   EXPECT_DOUBLE_EQ(*result.accuracy(), 2.0 / 3);
@@ -93,13 +94,13 @@ TEST(Explain, P76_WhoTookThePatchesThatMatter) {
   ExplainOptions options;
   options.attributes = {"weight", "cell"};
   options.cell_grid = {2, 2};
-  const Json reports = explain_images(model, items, plain_views(), {"night", "day"}, options).patch_routing;
+  const Json reports = explain_images(model, items, plain_pixels, {"night", "day"}, options).patch_routing;
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0]["of"], "cell");
   EXPECT_EQ(reports[0]["layer"], "blocks.0.mlp");
   EXPECT_EQ(reports[0]["classes"][0]["reached"], Json({0., 1.}));
   EXPECT_EQ(reports[0]["classes"][1]["reached"], Json({1., 0.}));
-  EXPECT_TRUE(explain_images(model, items, plain_views(), {}).patch_routing.empty());
+  EXPECT_TRUE(explain_images(model, items, plain_pixels, {}).patch_routing.empty());
 }
 
 TEST(Explain, ExamplesAreSpreadOverClasses) {
@@ -119,8 +120,8 @@ TEST(Explain, NoImagesOrImagesOfTwoSizes) {
                          return sample;
                        }};
   };
-  EXPECT_THROW(explain_images(model, {of_side(2), of_side(3)}, plain_views(), {}), Error);
-  EXPECT_THROW(explain_images(model, {}, plain_views(), {}), Error);
+  EXPECT_THROW(explain_images(model, {of_side(2), of_side(3)}, plain_pixels, {}), Error);
+  EXPECT_THROW(explain_images(model, {}, plain_pixels, {}), Error);
 }
 
 }  // namespace

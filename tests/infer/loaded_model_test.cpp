@@ -10,8 +10,7 @@
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/weights.h"
-#include "sparsight/models/register_models.h"
-#include "sparsight/moe/moe_spec.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
 #include "tests/support/errors.h"
@@ -20,11 +19,15 @@
 namespace sparsight::loaded_model_test {
 namespace {
 
+const std::string kResize = R"({op="resize",size=[8,8]})", kNormalize = R"({op="normalize",mean=[0.4],std=[0.3]})";
+
 // A ViT of one MoE block for grey 8x8 images of two classes, never trained.
-Checkpoint untrained_checkpoint(uint64_t seed = 1) {
+Checkpoint untrained_checkpoint(uint64_t seed = 1, const std::string& eval = kResize) {
   Config config;
-  for (const char* assignment : {"model.width=8", "model.depth=1", "model.heads=2", "model.patch=4", "moe.blocks=[0]",
-                                 "moe.experts=2", "transforms.eval=[{op=\"resize\",size=[8,8]}]"})
+  for (const std::string& assignment :
+       {std::string("model.width=8"), std::string("model.depth=1"), std::string("model.heads=2"),
+        std::string("model.patch=4"), std::string("moe.blocks=[0]"), std::string("moe.experts=2"),
+        "transforms.eval=[" + eval + "]"})
     config.set(assignment);
   Checkpoint checkpoint;
   checkpoint.config = resolve(config, config_sections());
@@ -34,8 +37,9 @@ Checkpoint untrained_checkpoint(uint64_t seed = 1) {
   data.domains = {"clean"};
   data.channels = 1;
   checkpoint.state = {{"step", 5}, {"data", to_json(data)}};
-  const auto model = make_component(models(), checkpoint.config, "model",
-                                    ModelContext{{1, 8, 8, 2}, read_moe_spec(checkpoint.config)});
+  const Json steps = checkpoint.config["transforms"]["eval"];
+  const auto model =
+      make_model(checkpoint.config, {1, 8, 8, 2}, TransformPipeline(steps, "transforms.eval").statistics());
   initialize(*model, seed);
   checkpoint.weights = named_weights(*model);
   return checkpoint;
@@ -151,12 +155,81 @@ TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {
     return loaded.model->forward({at::ones({1, 1, 8, 8})}).routings[0].expert.numel();
   };
   EXPECT_EQ(choices(load_model(path)), 2 * choices(with("router.eval_k=1")));  // k = 2
-  RandomStream unused(0, "test");
+  EXPECT_TRUE(load_model(path).model->pixel_statistics().empty());
   const LoadedModel shifted =
       with("transforms.eval=[{op=\"resize\",size=[8,8]},{op=\"normalize\",mean=[0.5],std=[0.5]}]");
-  EXPECT_EQ(shifted.eval_transforms(at::zeros({1, 20, 30}, at::kByte), unused).min().item<double>(), -1);
+  EXPECT_TRUE(shifted.model->pixel_statistics() == (PixelStatistics{{0.5}, {0.5}}));
   EXPECT_EQ(with("experts.activation=relu").config["experts"]["activation"], "relu");
   EXPECT_EQ(with("moe.activation=relu").config["experts"]["activation"], "relu");  // its earlier name
+}
+
+// The checkpoint as versions wrote it whose data pipeline normalised: the same configuration, without the statistics.
+TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
+  const testing::TemporaryFolder folder;
+  const torch::NoGradGuard no_grad;
+  const Checkpoint now = untrained_checkpoint(1, kResize + "," + kNormalize);
+  Checkpoint earlier = now;
+  std::erase_if(earlier.weights, [](const auto& entry) { return is_pixel_statistics(entry.first); });
+  ASSERT_EQ(earlier.weights.size() + 2, now.weights.size());
+  write_checkpoint(folder.path("now"), now);
+  write_checkpoint(folder.path("earlier"), earlier);
+  const at::Tensor image = (torch::rand({1, 8, 8}) * 255).to(torch::kByte);
+  const auto predicted = [&](const std::string& name) {
+    const LoadedModel loaded = load_model(folder.path(name));
+    return loaded.model->forward({model_image(loaded, image).unsqueeze(0)}).logits;
+  };
+  EXPECT_TRUE(at::equal(predicted("now"), predicted("earlier")));
+  // As it was computed then: the pipeline's step on the bytes, and a model that normalises nothing.
+  NormalizeOptions options;
+  options.mean = {0.4};
+  options.std = {0.3};
+  RandomStream unused(0, "test");
+  const auto plain = make_model(earlier.config, {1, 8, 8, 2}, {});
+  LoadOptions strict;
+  strict.strict = true;
+  load_weights(*plain, earlier.weights, strict);
+  const at::Tensor input = make_normalize(options)(image, unused).unsqueeze(0);
+  EXPECT_TRUE(at::equal(plain->forward({input}).logits, predicted("earlier")));
+}
+
+TEST(LoadModel, NormalisesAsTrainedUnlessToldOtherwise) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  const PixelStatistics trained{{0.4}, {0.3}}, other{{0.5}, {0.25}};
+  write_checkpoint(path, untrained_checkpoint(1, kResize + "," + kNormalize));
+  const auto statistics = [&](const std::vector<std::string>& overrides) {
+    return load_model(path, "", overrides).model->pixel_statistics();
+  };
+  EXPECT_TRUE(statistics({}) == trained);
+  EXPECT_TRUE(statistics({"transforms.eval=[" + kResize + "]"}) == trained);
+  EXPECT_TRUE(statistics({"transforms.eval=[" + kResize + R"(,{op="normalize",mean=[0.5],std=[0.25]}])"}) == other);
+  EXPECT_TRUE(statistics({"transforms.train=[]"}) == trained);  // what training would do is of no account
+}
+
+TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
+  const testing::TemporaryFolder folder;
+  const Checkpoint good = untrained_checkpoint(1, kResize + "," + kNormalize);
+  const auto refusal = [&](const std::string& name, const at::Tensor& value) {
+    Checkpoint bad = good;
+    for (auto& [key, tensor] : bad.weights)
+      if (key == name) tensor = value;
+    const std::string message = error_of_checkpoint(folder, bad);
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    return message;
+  };
+  EXPECT_EQ(error_of_checkpoint(folder, good), "");
+  for (const double std : {0., -1., std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_NE(refusal("normalize.std", torch::full({1}, std, torch::kDouble)).find("finite numbers above 0"),
+              std::string::npos);
+  EXPECT_NE(
+      refusal("normalize.mean", torch::full({1}, std::numeric_limits<double>::infinity())).find("NaN or infinity"),
+      std::string::npos);
+  EXPECT_NE(refusal("normalize.std", torch::ones({3}, torch::kDouble)).find("no fitting weights for normalize.std"),
+            std::string::npos);
+  Checkpoint unnamed = good;  // statistics that its configuration does not know of
+  unnamed.config["transforms"]["eval"] = Json::array({{{"op", "resize"}, {"size", {8, 8}}}});
+  EXPECT_NE(error_of_checkpoint(folder, unnamed).find("weights that the model does not: normalize.mean"),
+            std::string::npos);
 }
 
 TEST(LoadModel, OverridesThatDoNotFitTheWeightsAreRefused) {

@@ -12,14 +12,19 @@ namespace {
 
 // Answers with the same logits and routing whatever the image.
 struct PredictTestModel : ImageModel {
+  PredictTestModel() : ImageModel({3, 4, 5, 3}) {}
   std::vector<double> logits;
+  at::Tensor classify(const at::Tensor& features) override { return features; }
   ModelOutput run(const ModelInput&) override {
     Routing routing;
     routing.layer = "blocks.1.mlp";
     routing.experts = 4;
     routing.expert = at::tensor({0, 2, 2, 1}, at::kLong);
     routing.kept = at::tensor({1, 1, 1, 0}, at::kLong).to(at::kBool);
-    return {at::tensor(logits).unsqueeze(0), {}, {routing}, {}};
+    ModelOutput out;
+    out.features = at::tensor(logits).unsqueeze(0);
+    out.routings = {routing};
+    return out;
   }
 };
 

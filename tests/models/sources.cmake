@@ -1,9 +1,12 @@
 torch_tests(
   models/adapt_weights_test.cpp
   models/model_cost_test.cpp
+  models/make_model_test.cpp
+  models/normalize_test.cpp
   models/patch_cnn_test.cpp
   models/published_flops_test.cpp
   models/shared_router_test.cpp
+  models/taps_test.cpp
   models/upcycle_test.cpp
   models/vit_cost_test.cpp
   models/vit_test.cpp

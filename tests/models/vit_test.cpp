@@ -54,6 +54,30 @@ TEST(Vit, PutsMoeLayersInTheChosenBlocksUnderTheirNames) {
   EXPECT_EQ(layout.grid_width, 2);
 }
 
+// 2 images of 2 x 2 patches of width 8, and a class token where there is one.
+TEST(Vit, GivesTheResultsOfItsModules) {
+  VitOptions options = tiny_options();
+  const auto shape = [](int64_t tokens) { return std::vector<int64_t>{2, tokens, 8}; };
+  for (const std::string pool : {"class", "mean"}) {
+    options.pool = pool;
+    const auto vit = tiny_vit(options, {1});
+    const int64_t tokens = pool == "class" ? 5 : 4;
+    EXPECT_EQ(vit->tap_names(), (std::vector<std::string>{"patch_embed", "blocks.0", "blocks.1", "blocks.2",
+                                                          pool == "class" ? "norm" : "fc_norm"}));
+    const ModelOutput out = vit->forward({.images = images(2), .taps = vit->tap_names()});
+    EXPECT_EQ(out.features.sizes(), (std::vector<int64_t>{2, 8}));
+    EXPECT_EQ(out.taps.at("patch_embed").sizes(), shape(4));
+    for (const std::string block : {"blocks.0", "blocks.1", "blocks.2"})
+      EXPECT_EQ(out.taps.at(block).sizes(), shape(tokens)) << block;
+    if (pool == "class") {
+      EXPECT_EQ(out.taps.at("norm").sizes(), shape(5));
+      EXPECT_TRUE(torch::equal(out.taps.at("norm").select(1, 0), out.features));
+    } else {
+      EXPECT_TRUE(torch::equal(out.taps.at("fc_norm"), out.features));
+    }
+  }
+}
+
 TEST(Vit, LayersDrawDifferentNoise) {
   const auto vit = tiny_vit(tiny_options(), {0, 1});
   const ModelOutput out = vit->forward({images(2), ForwardMode::training(), {1, 0}});

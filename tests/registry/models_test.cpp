@@ -1,10 +1,17 @@
-// Every registered model, dense and with an MoE layer: forward, backward, save, load, same answer.
+// Every registered model, dense and with an MoE layer: forward, backward, save, load, copy, same answer; features and
+// inner results.
 #include <gtest/gtest.h>
 
-#include "sparsight/core/error.h"
+#include <set>
+
+#include "sparsight/core/config.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/batch_norm.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/train/run_config.h"
+#include "tests/support/errors.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::models_test {
@@ -19,16 +26,18 @@ namespace {
 constexpr int64_t kClasses = 5;
 
 // Settings that the model does not have are left out.
-std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed, const Json& wanted = Json::object()) {
-  const ModelContext context{{3, 16, 16, kClasses},
-                             default_moe_spec(c.with_moe ? std::vector<int64_t>{-1} : std::vector<int64_t>{})};
-  Json settings = Json::object(), all = wanted;
+std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed, const Json& wanted = Json::object(),
+                                 const PixelStatistics& pixels = {}) {
+  Config config;
+  config.set("model", "name", c.name, "test");
+  config.set("moe", "blocks", c.with_moe ? Json{-1} : Json::array(), "test");
+  Json all = wanted;
   all["widen"] = 1;  // the wide residual network's least width
   models().get(c.name).describe([&](OptionSet& set) {
     for (const auto& [key, value] : all.items())
-      if (set.find(key)) settings[key] = value;
+      if (set.find(key)) config.set("model", key, value, "test");
   });
-  auto model = models().make(c.name, settings, "model", context);
+  auto model = make_model(resolve(config, config_sections()), {3, 16, 16, kClasses}, pixels);
   initialize(*model, seed);
   return model;
 }
@@ -135,6 +144,75 @@ TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
 TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
   EXPECT_THROW(make(GetParam(), 1)->forward({torch::zeros({2, 1, 16, 16})}), Error);
   EXPECT_THROW(make(GetParam(), 1)->forward({torch::zeros({3, 16, 16})}), Error);
+}
+
+TEST_P(EveryModel, LogitsAreTheHeadsOfItsFeatures) {
+  auto model = make(GetParam(), 1);
+  const at::Tensor x = images(4);
+  const ModelOutput out = model->forward({x}), features = model->features({x});
+  ASSERT_EQ(out.features.dim(), 2);
+  EXPECT_EQ(out.features.size(0), 4);
+  EXPECT_TRUE(torch::equal(model->classify(out.features), out.logits));
+  EXPECT_TRUE(torch::equal(features.features, out.features));
+  EXPECT_FALSE(features.logits.defined());
+  EXPECT_EQ(features.routings.size(), out.routings.size());
+  EXPECT_EQ(features.losses.size(), out.losses.size());
+  // One image's features make one image's logits.
+  EXPECT_TRUE(torch::allclose(model->classify(out.features.slice(0, 1, 2)), out.logits.slice(0, 1, 2), 1e-5, 1e-6));
+}
+
+// Each tap is a module and what it returns; asking for them changes no bit.
+TEST_P(EveryModel, GivesItsInnerResultsByName) {
+  auto model = make(GetParam(), 1);
+  const at::Tensor x = images(4);
+  const std::vector<std::string> names = model->tap_names();
+  ASSERT_FALSE(names.empty());
+  ModelInput input{x};
+  EXPECT_TRUE(model->forward(input).taps.empty());
+  input.taps = names;
+  const ModelOutput out = model->forward(input);
+  EXPECT_TRUE(torch::equal(out.logits, model->forward({x}).logits));
+  ASSERT_EQ(out.taps.size(), names.size());
+  for (const std::string& name : names) {
+    EXPECT_NE(model->named_modules().find(name), nullptr) << name;
+    ASSERT_TRUE(out.taps.at(name).defined()) << name;
+    EXPECT_EQ(out.taps.at(name).size(0) % 4, 0) << name;
+    EXPECT_TRUE(out.taps.at(name).requires_grad()) << name;
+    input.taps = {name};
+    const ModelOutput one = model->forward(input);
+    ASSERT_EQ(one.taps.size(), 1u) << name;
+    EXPECT_TRUE(torch::equal(one.taps.at(name), out.taps.at(name))) << name;
+  }
+  input.taps = {names[0] + "x"};
+  const std::string message = testing::message_of<UsageError>([&] { model->forward(input); });
+  EXPECT_NE(message.find("unknown tap of the model \"" + names[0] + "x\"; did you mean \"" + names[0] + "\"?"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("known: " + join(names)), std::string::npos) << message;
+}
+
+TEST_P(EveryModel, IsCopiedWithItsBitsAndSharesNothing) {
+  auto model = make(GetParam(), 1, Json::object(), {{0.4, 0.5, 0.6}, {0.2, 0.25, 0.3}});
+  {
+    const torch::NoGradGuard no_grad;  // buffers, too: batch norm's averages move while training
+    model->forward({images(8), ForwardMode::training(), {1, 0}});
+  }
+  const at::Tensor x = images(4), expected = model->forward({x}).logits;
+  const auto copy = clone_model(*model);
+  EXPECT_TRUE(torch::equal(copy->forward({x}).logits, expected));
+  const auto storages = [](const ImageModel& of) {
+    std::set<const void*> all;
+    for (const auto& [name, tensor] : named_weights(of))
+      if (tensor.numel() > 0) all.insert(tensor.storage().data());
+    return all;
+  };
+  for (const void* storage : storages(*copy)) EXPECT_EQ(storages(*model).count(storage), 0u);
+  {
+    const torch::NoGradGuard no_grad;
+    for (const auto& p : copy->named_parameters()) p.value().add_(1);
+  }
+  EXPECT_TRUE(torch::equal(model->forward({x}).logits, expected));
+  EXPECT_FALSE(torch::equal(copy->forward({x}).logits, expected));
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, ::testing::ValuesIn(all_cases()),

@@ -6,5 +6,6 @@ light_tests(
 torch_tests(
   train/algorithm_test.cpp
   train/algorithm_context_test.cpp
+  train/initial_weights_test.cpp
   train/patch_sgd_test.cpp
   train/two_layer_test.cpp)

@@ -3,8 +3,29 @@
 #include "sparsight/data/transforms/to_float.h"
 
 namespace sparsight {
+namespace {
+
+// Where nothing follows it. A byte that the model multiplies by 255 again is then that byte: its results are those of
+// normalising the bytes themselves.
+TransformOp pixels_for(const PixelStatistics& statistics) {
+  return [statistics](const at::Tensor& image, RandomStream&) {
+    check_channels(statistics, image.size(0));
+    return to_exact_float(image);
+  };
+}
+
+NormalizeOptions normalize_options(const Json& settings, const std::string& place) {
+  NormalizeOptions options;
+  OptionSet set;
+  options.declare(set);
+  assign(set, settings, place);
+  return options;
+}
+
+}  // namespace
 
 TransformPipeline::TransformPipeline(const Json& steps, const std::string& where) {
+  bool normalized = false;
   for (size_t i = 0; i < steps.size(); ++i) {
     Json settings = steps[i];
     const std::string place = cat(where, "[", i, "]");
@@ -13,8 +34,17 @@ TransformPipeline::TransformPipeline(const Json& steps, const std::string& where
                  join(transform_ops().names()));
     const std::string name = settings["op"];
     settings.erase("op");
-    ops_.push_back(transform_ops().make(name, settings, place));
+    if (name != "normalize") {
+      ops_.push_back(transform_ops().make(name, settings, place));
+      continue;
+    }
+    if (!statistics_.empty()) fail_usage(place, " is a second normalize; a list can have one");
+    const NormalizeOptions options = normalize_options(settings, place);
+    statistics_ = pixel_statistics(options);
+    ops_.push_back(i + 1 == steps.size() ? pixels_for(statistics_) : make_normalize(options));
+    normalized = i + 1 < steps.size();
   }
+  if (normalized) ops_.push_back(make_denormalize(statistics_));
 }
 
 at::Tensor TransformPipeline::operator()(const at::Tensor& image, RandomStream& random) const {

@@ -1,10 +1,13 @@
 // A list of image transforms, as written in TOML: [{op = "resize", size = [32, 32]}, {op = "flip"}, ...].
+//
+// What comes out are pixels in 0..1, whatever the list normalises by: that is the model's to do, and statistics() is
+// what it does it by. Steps after `normalize` see normalised values, as they always did, and a step back follows them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "sparsight/data/transforms/transform_op.h"
+#include "sparsight/data/transforms/normalize.h"
 
 namespace sparsight {
 
@@ -13,14 +16,19 @@ class TransformPipeline {
   // No steps: uint8 0..255 becomes fp32 0..1.
   TransformPipeline() = default;
   // `steps`: a list of tables, each with `op` and the settings of that op. `where` names the list in errors
-  // ("transforms.train"). Raises UsageError for unknown ops and settings.
+  // ("transforms.train"). Raises UsageError for unknown ops and settings, and for a second `normalize`.
   TransformPipeline(const Json& steps, const std::string& where);
 
-  // image: [C,H,W] uint8. Returns [C,H,W] fp32, contiguous. Safe to call from several threads.
+  // image: [C,H,W] uint8 of 0..255, or other numbers, which are taken as pixels in 0..1 and never clamped. Returns
+  // [C,H,W] fp32, contiguous. Safe to call from several threads.
   at::Tensor operator()(const at::Tensor& image, RandomStream& random) const;
+
+  // Of the list's `normalize` step; empty where it has none.
+  const PixelStatistics& statistics() const { return statistics_; }
 
  private:
   std::vector<TransformOp> ops_;
+  PixelStatistics statistics_;
 };
 
 }  // namespace sparsight

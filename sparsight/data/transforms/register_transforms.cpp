@@ -24,7 +24,8 @@ const Registry<TransformOp>& transform_ops() {
     list.add<RandAugmentOptions>("rand_augment", "random operations of one strength", make_rand_augment);
     list.add<RandomErasingOptions>("random_erasing", "a random box filled with one value or noise",
                                    make_random_erasing);
-    list.add<NormalizeOptions>("normalize", "subtract the mean, divide by the deviation", make_normalize);
+    list.add<NormalizeOptions>("normalize", "what the model normalises by: subtract the mean, divide by the deviation",
+                               make_normalize);
     return list;
   }();
   return registry;

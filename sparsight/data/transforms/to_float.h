@@ -10,7 +10,10 @@ namespace sparsight {
 // image: [C,H,W] uint8 -> x * scale[c] + shift[c], [C,H,W] fp32, contiguous. One value stands for all channels.
 at::Tensor scale_bytes(const at::Tensor& image, const std::vector<float>& scale, const std::vector<float>& shift);
 
-// uint8 0..255 -> fp32 0..1; an fp32 image comes back as it is.
+// uint8 0..255 -> fp32 0..1, as b * fp32(1/255); an image of other numbers keeps its values, in fp32.
 at::Tensor to_float(const at::Tensor& image);
+
+// The same as b / 255, correctly rounded: times 255 it is b again, to the bit. For models that normalise.
+at::Tensor to_exact_float(const at::Tensor& image);
 
 }  // namespace sparsight

@@ -1,0 +1,75 @@
+#include "sparsight/models/make_model.h"
+
+#include <algorithm>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
+#include "sparsight/data/transforms/pipeline.h"
+#include "sparsight/data/transforms/transform_options.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/parameter_memory.h"
+
+namespace sparsight {
+namespace {
+
+template <class Named>
+void copy_into(const Named& from, const Named& to) {
+  SPARSIGHT_CHECK(from.size() == to.size());
+  for (const auto& item : from) {
+    at::Tensor target = to[item.key()];
+    if (item.value().sizes() != target.sizes())
+      fail("a model whose ", item.key(),
+           " is not as it was made cannot be copied; copy it before its weights are packed");
+    target.set_data(item.value().detach().clone());  // with its number type and device
+    target.set_requires_grad(item.value().requires_grad());
+  }
+}
+
+void check_deviations(const at::Tensor& std) {
+  if (!std.is_floating_point() || !(std > 0).all().item<bool>() || !std.isfinite().all().item<bool>())
+    fail("tensor normalize.std must hold finite numbers above 0; the file is damaged");
+}
+
+}  // namespace
+
+PixelStatistics pixel_statistics(const Json& resolved) {
+  const auto transforms = read_section<TransformOptions>(resolved, "transforms");
+  const PixelStatistics train = TransformPipeline(transforms.train, "transforms.train").statistics(),
+                        eval = TransformPipeline(transforms.eval, "transforms.eval").statistics();
+  if (train == eval) return eval;
+  fail_usage("[transforms] train and eval normalize differently (", to_text(train), "; ", to_text(eval),
+             "), but the model normalises both alike; give both lists the same normalize step");
+}
+
+std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image) {
+  return make_model(resolved, image, pixel_statistics(resolved));
+}
+
+std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image, const PixelStatistics& pixels) {
+  auto model = make_component(models(), resolved, "model", ModelContext{image, read_moe_spec(resolved), pixels});
+  model->set_definition({resolved, image, pixels});
+  return model;
+}
+
+std::shared_ptr<ImageModel> clone_model(const ImageModel& model) {
+  const auto definition = model.definition();
+  if (!definition) fail("only a model that make_model() made can be copied");
+  const ParameterBound bound = bound_to_free_memory("copy of the model");
+  auto copy = make_model(definition->config, definition->image, definition->pixels);
+  const torch::NoGradGuard no_grad;
+  copy_into(model.named_parameters(), copy->named_parameters());
+  copy_into(model.named_buffers(), copy->named_buffers());
+  return copy;
+}
+
+NamedTensors with_pixel_statistics(NamedTensors weights, const ImageModel& model) {
+  for (const auto& [name, tensor] : weights)
+    if (name == "normalize.std") check_deviations(tensor);
+  for (const auto& buffer : model.named_buffers())
+    if (is_pixel_statistics(buffer.key()) &&
+        std::ranges::none_of(weights, [&](const auto& entry) { return entry.first == buffer.key(); }))
+      weights.emplace_back(buffer.key(), buffer.value());
+  return weights;
+}
+
+}  // namespace sparsight

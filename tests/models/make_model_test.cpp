@@ -1,0 +1,116 @@
+#include "sparsight/models/make_model.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/config.h"
+#include "sparsight/data/transforms/pipeline.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/init.h"
+#include "sparsight/train/run_config.h"
+#include "tests/support/errors.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight::make_model_test {
+namespace {
+
+const char* const kNormalize = R"({op="normalize",mean=[0.4,0.5,0.6],std=[0.2,0.25,0.3]})";
+
+// A small dense ViT; `train` and `eval` are lists of steps.
+Json config_of(const std::string& train, const std::string& eval) {
+  Config config;
+  for (const std::string& assignment :
+       {std::string("model.width=8"), std::string("model.depth=1"), std::string("model.heads=2"),
+        "transforms.train=[" + train + "]", "transforms.eval=[" + eval + "]"})
+    config.set(assignment);
+  return resolve(config, config_sections());
+}
+
+constexpr ImageShape kColour{3, 8, 8, 5};
+
+}  // namespace
+
+TEST(MakeModel, NormalisesByWhatTheTransformsName) {
+  const Json resolved = config_of(kNormalize, kNormalize);
+  const auto model = make_model(resolved, kColour), plain = make_model(resolved, kColour, {});
+  EXPECT_TRUE(model->pixel_statistics() == (PixelStatistics{{0.4, 0.5, 0.6}, {0.2, 0.25, 0.3}}));
+  EXPECT_TRUE(plain->pixel_statistics().empty());
+  EXPECT_TRUE(model->named_buffers().contains("normalize.mean"));
+  EXPECT_TRUE(model->named_buffers().contains("normalize.std"));
+  EXPECT_EQ(plain->named_buffers().size(), 0u);
+  initialize(*model, 1);
+  initialize(*plain, 1);
+  const at::Tensor pixels = torch::rand({4, 3, 8, 8});
+  const at::Tensor normalised = Normalize(model->pixel_statistics(), 3).forward(pixels);
+  EXPECT_TRUE(torch::equal(model->forward({pixels}).logits, plain->forward({normalised}).logits));
+  EXPECT_FALSE(torch::equal(model->forward({pixels}).logits, plain->forward({pixels}).logits));
+}
+
+TEST(MakeModel, OneNormalisationForTrainingAndEvaluation) {
+  const auto refusal = [](const std::string& train, const std::string& eval) {
+    return testing::message_of<UsageError>([&] { make_model(config_of(train, eval), kColour); });
+  };
+  EXPECT_EQ(refusal("", ""), "");
+  EXPECT_EQ(refusal("{op=\"flip\"}," + std::string(kNormalize), kNormalize), "");
+  EXPECT_EQ(
+      refusal("{op=\"normalize\",mean=[0.5],std=[0.5]}", "{op=\"normalize\",mean=[0.5,0.5,0.5],std=[0.5,0.5,0.5]}"),
+      "");
+  EXPECT_EQ(refusal("{op=\"normalize\",preset=\"half\"}", ""),
+            "[transforms] train and eval normalize differently (mean [0.5] and std [0.5]; none), but the model "
+            "normalises both alike; give both lists the same normalize step");
+  EXPECT_NE(refusal("{op=\"normalize\",preset=\"cifar10\"}", "{op=\"normalize\",preset=\"cifar100\"}"), "");
+  EXPECT_NE(testing::message_of<UsageError>([&] {
+              make_model(config_of(kNormalize, kNormalize), ImageShape{1, 8, 8, 5});
+            }).find("3 means, but the images have 1 channels"),
+            std::string::npos);
+}
+
+TEST(MakeModel, PixelsAreFloatingPointNumbers) {
+  const auto model = make_model(config_of("", ""), kColour);
+  EXPECT_NE(testing::message_of([&] {
+              model->forward({torch::zeros({1, 3, 8, 8}, torch::kByte)});
+            }).find("divide bytes by 255"),
+            std::string::npos);
+}
+
+TEST(CloneModel, KeepsWhatIsFrozenAndTheNumberType) {
+  auto model = make_model(config_of(kNormalize, kNormalize), kColour);
+  initialize(*model, 1);
+  model->to(torch::kDouble);
+  model->named_parameters()["head.bias"].set_requires_grad(false);
+  const auto copy = clone_model(*model);
+  EXPECT_EQ(copy->named_parameters()["head.weight"].scalar_type(), torch::kDouble);
+  EXPECT_FALSE(copy->named_parameters()["head.bias"].requires_grad());
+  EXPECT_TRUE(copy->named_parameters()["head.weight"].requires_grad());
+  EXPECT_TRUE(copy->named_parameters()["head.weight"].is_leaf());
+  EXPECT_TRUE(clone_model(*copy)->pixel_statistics() == model->pixel_statistics());
+}
+
+TEST(CloneModel, RefusesModelsItCannotMakeAgain) {
+  const auto by_hand = models().make("mlp", Json::object(), "model", ModelContext{kColour, default_moe_spec()});
+  EXPECT_NE(testing::message_of([&] { clone_model(*by_hand); }).find("only a model that make_model() made"),
+            std::string::npos);
+  auto packed = make_model(config_of("", ""), kColour);
+  packed->named_parameters()["head.bias"].set_data(torch::empty({0}));
+  EXPECT_NE(testing::message_of([&] { clone_model(*packed); }).find("head.bias is not as it was made"),
+            std::string::npos);
+}
+
+TEST(WithPixelStatistics, CompletesFilesWithoutAndRefusesTheImpossible) {
+  const auto model = make_model(config_of(kNormalize, kNormalize), kColour);
+  NamedTensors weights = named_weights(*model);
+  EXPECT_EQ(with_pixel_statistics(weights, *model).size(), weights.size());
+  NamedTensors earlier = weights;
+  std::erase_if(earlier, [](const auto& entry) { return is_pixel_statistics(entry.first); });
+  ASSERT_EQ(earlier.size() + 2, weights.size());
+  EXPECT_EQ(with_pixel_statistics(earlier, *model).size(), weights.size());
+  for (const double std : {0., -0.5, std::numeric_limits<double>::quiet_NaN()}) {
+    NamedTensors bad = weights;
+    for (auto& [name, tensor] : bad)
+      if (name == "normalize.std") tensor = torch::full({3}, std, torch::kDouble);
+    EXPECT_NE(testing::message_of([&] { with_pixel_statistics(bad, *model); }).find("finite numbers above 0"),
+              std::string::npos);
+  }
+}
+
+}  // namespace sparsight::make_model_test

@@ -1,0 +1,58 @@
+// What taps of each model are, by hand: of 4 images of 16 x 16 and 5 classes at the default settings.
+#include <gtest/gtest.h>
+
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight::taps_test {
+namespace {
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+// Of all taps, and of the "features".
+Shapes shapes_of(const std::string& name, const Json& settings, const std::vector<int64_t>& moe_blocks = {}) {
+  auto model = models().make(name, settings, "model", ModelContext{{3, 16, 16, 5}, default_moe_spec(moe_blocks)});
+  initialize(*model, 1);
+  const ModelOutput out = model->forward({.images = torch::rand({4, 3, 16, 16}), .taps = model->tap_names()});
+  Shapes shapes{{"features", out.features.sizes().vec()}};
+  for (const auto& [tap, value] : out.taps) shapes[tap] = value.sizes().vec();
+  return shapes;
+}
+
+}  // namespace
+
+TEST(Taps, Cnn) {
+  Shapes expected{{"features", {4, 128}},
+                  {"stem_norm", {4, 32, 16, 16}},
+                  {"blocks.0", {4, 32, 16, 16}},
+                  {"blocks.1", {4, 64, 8, 8}},
+                  {"blocks.2", {4, 128, 4, 4}}};
+  EXPECT_EQ(shapes_of("cnn", Json::object()), expected);
+  expected["moe"] = {4, 128, 4, 4};
+  EXPECT_EQ(shapes_of("cnn", Json::object(), {0}), expected);
+}
+
+TEST(Taps, Mlp) {
+  const Shapes expected{{"features", {4, 256}},
+                        {"embed", {4, 256}},
+                        {"blocks.0", {4, 1, 256}},
+                        {"blocks.1", {4, 1, 256}},
+                        {"norm", {4, 256}}};
+  EXPECT_EQ(shapes_of("mlp", Json::object()), expected);
+  EXPECT_EQ(shapes_of("mlp", Json::object(), {-1}), expected);
+}
+
+// 16 patches of 4 x 4 an image: 64 of them, a number for each class.
+TEST(Taps, PatchCnn) {
+  EXPECT_EQ(shapes_of("patch_cnn", Json::object()), (Shapes{{"features", {4, 5}}, {"filters", {64, 5}}}));
+  EXPECT_EQ(shapes_of("patch_cnn", Json::object(), {0}), (Shapes{{"features", {4, 5}}, {"moe", {64, 5}}}));
+}
+
+TEST(Taps, WideResnet) {
+  const Shapes expected{{"features", {4, 64}},         {"stem", {4, 16, 16, 16}},     {"groups.0.0", {4, 16, 16, 16}},
+                        {"groups.1.0", {4, 32, 8, 8}}, {"groups.2.0", {4, 64, 4, 4}}, {"norm", {4, 64, 4, 4}}};
+  EXPECT_EQ(shapes_of("wide_resnet", {{"widen", 1}}), expected);
+  EXPECT_EQ(shapes_of("wide_resnet", {{"widen", 1}}, {0}), expected);
+}
+
+}  // namespace sparsight::taps_test

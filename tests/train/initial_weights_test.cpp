@@ -1,0 +1,53 @@
+#include "sparsight/train/initial_weights.h"
+
+#include <gtest/gtest.h>
+
+#include "sparsight/core/config.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/io/weights.h"
+#include "sparsight/models/make_model.h"
+#include "sparsight/nn/init.h"
+#include "sparsight/train/run_config.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
+
+namespace sparsight::initial_weights_test {
+namespace {
+
+std::shared_ptr<ImageModel> small_model(const PixelStatistics& pixels, uint64_t seed) {
+  Config config;
+  for (const char* assignment : {"model.name=mlp", "model.width=8", "model.depth=1"}) config.set(assignment);
+  auto model = make_model(resolve(config, config_sections()), {1, 4, 4, 3}, pixels);
+  initialize(*model, seed);
+  return model;
+}
+
+}  // namespace
+
+// Of a model that normalised otherwise, of one that normalised nothing, and into one that normalises nothing.
+TEST(InitialWeights, WhatTheModelNormalisesByStays) {
+  const testing::TemporaryFolder folder;
+  const PixelStatistics one{{0.5}, {0.25}}, other{{0.1}, {0.3}};
+  for (const auto& [source, target] : {std::pair{other, one}, {PixelStatistics(), one}, {other, PixelStatistics()}}) {
+    const auto from = small_model(source, 1), to = small_model(target, 2);
+    write_safetensors(folder.path("a.safetensors"), {named_weights(*from), {}});
+    load_initial_weights(*to, folder.path("a.safetensors"));
+    EXPECT_TRUE(to->pixel_statistics() == target);
+    EXPECT_TRUE(torch::equal(to->named_parameters()["head.weight"], from->named_parameters()["head.weight"]));
+  }
+}
+
+TEST(InitialWeights, StatisticsAloneAreNoWeights) {
+  const testing::TemporaryFolder folder;
+  const auto model = small_model({{0.5}, {0.25}}, 1);
+  NamedTensors tensors = named_weights(*model);
+  std::erase_if(tensors, [](const auto& entry) { return !is_pixel_statistics(entry.first); });
+  ASSERT_EQ(tensors.size(), 2u);
+  write_safetensors(folder.path("a.safetensors"), {tensors, {}});
+  EXPECT_NE(testing::message_of([&] {
+              load_initial_weights(*model, folder.path("a.safetensors"));
+            }).find("not one tensor of the file fits"),
+            std::string::npos);
+}
+
+}  // namespace sparsight::initial_weights_test
