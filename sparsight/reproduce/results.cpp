@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/nearest_name.h"
-#include "sparsight/report/run_metrics.h"
 
 namespace sparsight {
 namespace {

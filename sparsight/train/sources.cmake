@@ -10,15 +10,12 @@ light_sources(
   train/task_loss.cpp
   train/train_options.cpp
   train/training_progress.cpp
-  train/two_layer_head.cpp
   train/weight_average.cpp)
 torch_sources(
   train/evaluate.cpp
   train/guidance.cpp
   train/initial_weights.cpp
-  train/patch_sgd.cpp
   train/run_config.cpp
   train/train_run.cpp
   train/trainer.cpp
-  train/training_setup.cpp
-  train/two_layer.cpp)
+  train/training_setup.cpp)

@@ -5,9 +5,6 @@ light_tests(
   train/schedule_test.cpp
   train/task_loss_test.cpp
   train/training_progress_test.cpp
-  train/two_layer_head_test.cpp
   train/weight_average_test.cpp)
 torch_tests(
-  train/guidance_test.cpp
-  train/patch_sgd_test.cpp
-  train/two_layer_test.cpp)
+  train/guidance_test.cpp)
