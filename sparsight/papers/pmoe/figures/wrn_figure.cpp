@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sparsight/analysis/wide_resnet_cost.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/format.h"
@@ -67,6 +68,24 @@ WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const Figur
   return train_wrn(sections, run.job_folder);
 }
 
+double forward_cost(const WrnSeries& series, int64_t widen, Scale scale, bool gathered) {
+  const bool faces = of_faces(series.data);
+  const int64_t side = faces ? face_side(scale) : 32;
+  WideResnetShape net{.height = side, .width = side, .outputs = faces ? 4 : 10, .widen = widen};
+  if (series.routed) {
+    net.experts = faces ? 8 : 4, net.taken = series.taken, net.patch = faces ? side / 16 : 1,
+    net.kernel = faces ? 3 : 1;
+    net.gathered = gathered;
+  }
+  return static_cast<double>(total(wide_resnet_cost(net)).multiply_adds);
+}
+
+double expected_wrn_seconds(const Json& settings, const std::vector<WrnSeries>& all, Scale scale) {
+  constexpr double kRate = 2e10;  // operations a second of one core in such a training
+  const double images = settings.at("samples").get<double>() * settings.at("epochs").get<double>();
+  return images * forward_cost(series_of(all, settings.at("model")), settings.at("widen"), scale) * 6 / kRate;
+}
+
 Claim pmoe_above_wrn(const ResultTable& table) {
   return above_everywhere(table, "WRN-pMoE above WRN with every number of samples", {kWrnPmoe, kWrn});
 }
@@ -99,6 +118,9 @@ Figure wrn_figure(const WrnFigureParts& parts) {
     Json measured = {{"accuracy", result.accuracy}};
     if (parts.worst_cell) measured["worst_cell"] = result.worst_cell;
     return measured;
+  };
+  figure.expected_seconds = [series = parts.series](const Json& settings, const FigureRun& run) {
+    return expected_wrn_seconds(settings, series, run.scale);
   };
   figure.paper = parts.paper;
   figure.claims = [fewer = parts.fewer](const ResultTable& table, const FigureRun&) {

@@ -52,6 +52,11 @@ Json wrn_job(const std::string& series, int64_t samples, int64_t seed, const Wrn
 // Trains what a job names.
 WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const FigureRun& run, bool gathered = false);
 
+// Multiply-adds of an image's forward pass.
+double forward_cost(const WrnSeries& series, int64_t widen, Scale scale, bool gathered = false);
+// About how long a job takes on one core; `all` has its series.
+double expected_wrn_seconds(const Json& settings, const std::vector<WrnSeries>& all, Scale scale);
+
 // Claims that figures add.
 Claim pmoe_above_wrn(const ResultTable& table);
 Claim with_fewer_samples(const ResultTable& table, double share);

@@ -5,7 +5,6 @@
 
 #include <torch/types.h>
 
-#include "sparsight/analysis/wide_resnet_cost.h"
 #include "sparsight/core/error.h"
 #include "sparsight/papers/pmoe/figures/wrn_figure.h"
 #include "sparsight/papers/pmoe/figures/wrn_figures.h"
@@ -22,16 +21,6 @@ std::vector<WrnSeries> all_series() {
   return {{kWrn, false, 2, WrnData::smiling_glasses},
           {kWrnPmoe, true, 2, WrnData::smiling_glasses},
           {kGathered, true, 2, WrnData::smiling_glasses}};
-}
-
-// Multiply-adds of an image's forward pass.
-double forward_cost(const WrnSeries& series, int64_t widen, int64_t side) {
-  WideResnetShape net{.height = side, .width = side, .outputs = 4, .widen = widen};
-  if (series.routed) {
-    net.experts = 8, net.taken = series.taken, net.patch = side / 16, net.kernel = 3;
-    net.gathered = series.name == kGathered;
-  }
-  return static_cast<double>(total(wide_resnet_cost(net)).multiply_adds);
 }
 
 // Operations per second of a large product of matrices on this machine, in fp32: the peak that can be had.
@@ -67,7 +56,7 @@ Json measure(const Json& settings, const FigureRun& run) {
   measured["seconds"] = end->seconds;
   measured["iterations"] = epochs * static_cast<double>(result.training.steps_per_epoch);
   // Backward is taken as twice forward, a multiply-add as two operations.
-  const double forward = forward_cost(*series, settings.at("widen"), face_side(run.scale));
+  const double forward = forward_cost(*series, settings.at("widen"), run.scale, series->name == kGathered);
   measured["counted_pflop"] = images * forward * 3 * 2 / 1e15;
   measured["timed_pflop"] = end->seconds * peak_flops() / 1e15;
   return measured;
@@ -116,6 +105,9 @@ Figure table2() {
     return jobs;
   };
   figure.measure = measure;
+  figure.expected_seconds = [](const Json& settings, const FigureRun& run) {
+    return expected_wrn_seconds(settings, all_series(), run.scale);
+  };
   add_paper(figure);
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{
