@@ -13,7 +13,9 @@ namespace sparsight::slurm_test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::fake_sbatch;
 using testing::message_of;
+using testing::run_sbatch;
 using testing::TemporaryFolder;
 using testing::toy_jobs;
 

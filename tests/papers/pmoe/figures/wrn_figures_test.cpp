@@ -121,6 +121,19 @@ TEST(WrnFigures, P54_TellsTheWorstCombinationAndLeavesNoFolder) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path("job")));
 }
 
+TEST(WrnFigures, ExpectedTimesGrowWithTheWork) {
+  for (const Figure& figure : {fig11(), fig15(), table2()}) {
+    const FigureRun paper{Scale::paper, "", "/nowhere"};
+    Json job = figure.jobs(paper).front();
+    const double seconds = figure.expected_seconds(job, paper);
+    EXPECT_GT(seconds, 0) << figure.name;
+    job["samples"] = 2 * job.at("samples").get<int64_t>();
+    EXPECT_DOUBLE_EQ(figure.expected_seconds(job, paper), 2 * seconds) << figure.name;
+    const FigureRun small{Scale::small, "", "/nowhere"};
+    EXPECT_LT(figure.expected_seconds(figure.jobs(small).front(), small), seconds / 100) << figure.name;
+  }
+}
+
 TEST(WrnFigures, P45_DrawsPicturesOfEachSet) {
   const testing::TemporaryFolder folder;
   const FigureRun run{Scale::smoke, "", folder.path()};
