@@ -16,9 +16,10 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/papers/register_figures.h"
 #include "sparsight/reproduce/config_claim.h"
-#include "sparsight/reproduce/register_figures.h"
 #include "sparsight/reproduce/result_text.h"
 #include "sparsight/reproduce/results.h"
 #include "sparsight/reproduce/run_figure.h"
@@ -30,9 +31,9 @@ namespace {
 constexpr size_t kMostClaimBytes = 1 << 20;
 
 struct ReproduceArguments {
-  std::string what, scale = "small", data, run, python;
-  int64_t jobs = 0, threads = 1, worker = 0;
-  bool stand_in = false, json = false;
+  std::string what, scale = "small", data, run, python, slurm, task;
+  int64_t jobs = 0, threads = 1, worker = 0, tasks = 1000;
+  bool stand_in = false, json = false, plan = false;
 };
 
 void print_list(bool json) {
@@ -58,30 +59,65 @@ void work(const ReproduceArguments& arguments) {
   work_on_figure(find_figure(arguments.what), run_of(arguments));
 }
 
-std::vector<std::string> worker_command(const ReproduceArguments& arguments, const Figure& figure,
-                                        const FigureRun& run) {
-  return {std::filesystem::read_symlink("/proc/self/exe").string(),
-          "reproduce",
-          figure.name,
-          "--scale=" + arguments.scale,
-          run.data.empty() ? "--stand-in" : "--data=" + run.data,
-          "--run=" + run.folder,
-          cat("--threads=", arguments.threads),
-          cat("--worker=", getpid()),
-          "--quiet",
-          "--log-json"};
+// How this program is started again for the same figure.
+std::vector<std::string> command_of(const ReproduceArguments& arguments) {
+  const FigureRun run = run_of(arguments);
+  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                      "reproduce",
+                                      arguments.what,
+                                      "--scale=" + arguments.scale,
+                                      run.data.empty() ? "--stand-in" : "--data=" + run.data,
+                                      cat("--threads=", arguments.threads)};
+  if (!run.folder.empty()) command.push_back("--run=" + run.folder);
+  return command;
+}
+
+std::vector<std::string> with(std::vector<std::string> command, const std::vector<std::string>& more) {
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+[[noreturn]] void fail_jobs(size_t count, const std::string& which) {
+  fail(count, count == 1 ? " job" : " jobs", " failed", which, "; the same command tries again");
+}
+
+// A task of the array that --slurm wrote.
+void work_on_task(const ReproduceArguments& arguments) {
+  const TaskResult result =
+      work_on_figure_task(find_figure(arguments.what), run_of(arguments), parse_array_task(arguments.task));
+  log_info("task ", arguments.task, ": ", result.done, " jobs done, ", result.failed, " failed, ", result.elsewhere,
+           " at which other processes are");
+  if (result.failed > 0) fail_jobs(static_cast<size_t>(result.failed), ", see failed.json in their folders");
+}
+
+void write_slurm(const ReproduceArguments& arguments) {
+  const Figure& figure = find_figure(arguments.what);
+  const FigureArray array{arguments.slurm, arguments.tasks, arguments.threads,
+                          with(command_of(arguments), {"--task="})};
+  write_figure_array(figure, run_of(arguments), array);
+  std::cout
+      << plan_text(plan_figure(figure, run_of(arguments)), arguments.tasks) << "\nwrote " << arguments.slurm
+      << ": submit it with sbatch; when its tasks have ended, the same command without --slurm makes the result\n";
+}
+
+void print_plan(const ReproduceArguments& arguments, int64_t processes) {
+  const JobPlan plan = plan_figure(find_figure(arguments.what), run_of(arguments));
+  std::cout << (arguments.json ? plan_json(plan).dump(2) : plan_text(plan, processes)) << "\n";
 }
 
 void reproduce_figure(const ReproduceArguments& arguments) {
   at::set_num_threads(static_cast<int>(arguments.threads));
   if (arguments.worker > 0) return work(arguments);
+  if (!arguments.task.empty()) return work_on_task(arguments);
+  if (!arguments.slurm.empty()) return write_slurm(arguments);
   const Figure& figure = find_figure(arguments.what);
   FigureRequest request;
   request.run = run_of(arguments);
   if (request.run.folder.empty()) request.run.folder = default_folder(figure, request.run.scale);
   const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   request.processes = arguments.jobs > 0 ? arguments.jobs : std::max<int64_t>(1, cores / arguments.threads);
-  request.worker_command = worker_command(arguments, figure, request.run);
+  if (arguments.plan) return print_plan(arguments, request.processes);
+  request.worker_command = with(command_of(arguments), {cat("--worker=", getpid()), "--quiet", "--log-json"});
   const FigureOutcome outcome = run_figure(figure, request);
   write_outcome(outcome, arguments.python);
   if (arguments.json) {
@@ -90,9 +126,7 @@ void reproduce_figure(const ReproduceArguments& arguments) {
     std::cout << result_markdown(outcome) << "\nrun folder: " << request.run.folder
               << "\nreport: " << request.run.folder << "/report.html\n";
   }
-  if (!outcome.failed.empty())
-    fail(outcome.failed.size(), outcome.failed.size() == 1 ? " job" : " jobs", " failed, the first with ",
-         failure_text(outcome.failed[0]), "; the same command tries again");
+  if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), ", the first with " + failure_text(outcome.failed[0]));
 }
 
 void check_config(const ReproduceArguments& arguments) {
@@ -118,6 +152,8 @@ void add_reproduce(CLI::App& app) {
       "sparsight reproduce list\n"
       "sparsight reproduce pmoe/fig4 --scale smoke\n"
       "sparsight reproduce pmoe/fig4 --scale paper --data data --jobs 8   (kill it, run it again: it goes on)\n"
+      "sparsight reproduce pmoe/fig10 --scale paper --data data --plan     (how much work is left)\n"
+      "sparsight reproduce pmoe/fig10 --scale paper --data data --slurm fig10.sh && sbatch fig10.sh\n"
       "sparsight reproduce configs/pmoe/joint_mnist.toml                  (train, then check what its header claims)");
   verb->add_option("what", arguments->what,
                    "list, a figure of that list such as pmoe/fig4, or a configuration with a claim")
@@ -129,6 +165,7 @@ void add_reproduce(CLI::App& app) {
           ->capture_default_str();
   verb->add_option("--data", arguments->data,
                    "Folder of real data sets (default: SPARSIGHT_DATA); without one, drawn data stands in")
+      ->check(CLI::ExistingDirectory)
       ->type_name("DIR");
   verb->add_flag("--stand-in", arguments->stand_in, "Take drawn data even where SPARSIGHT_DATA is set");
   verb->add_option("--run", arguments->run,
@@ -142,16 +179,31 @@ void add_reproduce(CLI::App& app) {
                              ->check(CLI::Range(int64_t{1}, int64_t{1024}))
                              ->capture_default_str()
                              ->type_name("N");
+  CLI::Option* plan =
+      verb->add_flag("--plan", arguments->plan, "Print how many jobs are left and how long they may take");
+  CLI::Option* slurm =
+      verb->add_option("--slurm", arguments->slurm,
+                       "Do no jobs: write a script for sbatch, whose array tasks do those that are left")
+          ->type_name("FILE")
+          ->excludes(plan)
+          ->check([](const std::string& file) { return file.empty() ? "needs a file name" : ""; });
+  verb->add_option("--tasks", arguments->tasks, "Tasks of that array at most (SLURM's own limit is MaxArraySize)")
+      ->needs(slurm)
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
+      ->capture_default_str()
+      ->type_name("N");
   verb->add_option("--python", arguments->python,
                    "Python with vl-convert-python, for charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
       ->type_name("PROGRAM");
   verb->add_flag("--json", arguments->json, "Print the result (of list: the list) as JSON");
   verb->add_option("--worker", arguments->worker)->group("");  // the process to work for: how --jobs starts others
-  stoppable(verb, [arguments, scale, jobs, threads] {
+  verb->add_option("--task", arguments->task)->group("");      // "3/27": what a task of the array does
+  stoppable(verb, [arguments, scale, jobs, threads, plan, slurm] {
     if (arguments->what == "list") return print_list(arguments->json);
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);
-    if (*scale || *jobs || *threads)
-      fail_usage("--scale, --jobs and --threads are for figures; a configuration is trained as it says");
+    if (*scale || *jobs || *threads || *plan || *slurm || !arguments->task.empty())
+      fail_usage(
+          "--scale, --jobs, --threads, --plan and --slurm are for figures; a configuration is trained as it says");
     check_config(*arguments);
   });
 }

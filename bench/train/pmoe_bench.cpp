@@ -13,10 +13,12 @@
 #include <ATen/Parallel.h>
 
 #include "sparsight/core/random.h"
-#include "sparsight/train/two_layer.h"
+#include "sparsight/papers/pmoe/two_layer/two_layer.h"
 
 namespace sparsight::bench {
 namespace {
+
+using namespace pmoe;
 
 constexpr int64_t kPatches = 16, kWidth = 784;
 

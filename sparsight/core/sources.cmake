@@ -2,6 +2,7 @@ light_sources(
   core/config.cpp
   core/config_text.cpp
   core/interrupt.cpp
+  core/json_fields.cpp
   core/log.cpp
   core/machine.cpp
   core/nearest_name.cpp

@@ -35,7 +35,6 @@ light_sources(
   data/fetch.cpp
   data/hash.cpp
   data/locate.cpp
-  data/patch_set.cpp
   data/remote_sets.cpp
   data/summary.cpp
   data/untar.cpp

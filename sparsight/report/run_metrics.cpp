@@ -1,7 +1,5 @@
 #include "sparsight/report/run_metrics.h"
 
-#include <cmath>
-
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/report/format.h"
 
@@ -14,34 +12,6 @@ double step_of(const Json& record) { return number(record, "step").value_or(0); 
 std::string series_of(const Json& eval) { return text(eval, "split") + "/" + text(eval, "weights"); }
 
 }  // namespace
-
-const Json& member(const Json& record, const std::string& key) {
-  static const Json nothing;
-  if (!record.is_object()) return nothing;
-  const auto found = record.find(key);
-  return found == record.end() ? nothing : *found;
-}
-
-std::optional<double> number(const Json& record, const std::string& key) {
-  const Json& value = member(record, key);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
-  return value.get<double>();
-}
-
-std::string text(const Json& record, const std::string& key) {
-  const Json& value = member(record, key);
-  return value.is_string() ? value.get<std::string>() : "";
-}
-
-std::vector<double> numbers(const Json& list) {
-  std::vector<double> values;
-  if (!list.is_array()) return values;
-  for (const Json& entry : list) {
-    const double value = entry.is_number() ? entry.get<double>() : 0;
-    values.push_back(std::isfinite(value) ? value : 0);
-  }
-  return values;
-}
 
 void RunMetrics::add(const Json& record) {
   const std::string kind = text(record, "kind");

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sparsight/core/options.h"
+#include "sparsight/core/json_fields.h"
 
 namespace sparsight {
 
@@ -24,13 +24,6 @@ struct RunMetrics {
 
 RunMetrics parse_metrics(const std::string& jsonl);
 RunMetrics sort_metrics(const std::vector<Json>& records);
-
-// The fields of a record, wherever the record comes from. A missing key, another type or a number that is not finite
-// gives nothing (number, text) or an empty list.
-std::optional<double> number(const Json& record, const std::string& key);
-std::string text(const Json& record, const std::string& key);
-std::vector<double> numbers(const Json& list);                   // entries that are no finite number become 0
-const Json& member(const Json& record, const std::string& key);  // null where absent
 
 // The part of the data that an evaluation was on, as people call it: "validation", "test", or "test (= validation)"
 // where the set has no test part.

@@ -8,7 +8,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/reproduce/child_process.h"
+#include "sparsight/jobs/child_process.h"
 
 namespace sparsight {
 namespace {

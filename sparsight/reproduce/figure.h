@@ -22,6 +22,8 @@ struct FigureRun {
   Scale scale = Scale::small;
   std::string data;    // folder of real data sets; "": what stands in for them, marked as such
   std::string folder;  // of the run; jobs may leave pictures here
+  // Of the job that is measured, for it alone: what it keeps here it finds again after a kill.
+  std::string job_folder = {};
 };
 
 // A number that jobs measure, averaged over seeds.
@@ -95,6 +97,8 @@ struct Figure {
   // settings, of the run's data and scale. Raises Error where it cannot; one that stops early because of interrupted()
   // must raise, too.
   std::function<Json(const Json& settings, const FigureRun& run)> measure;
+  // About how many seconds a job takes on one core, for the plan of the run; {}: nothing is known before one is done.
+  std::function<double(const Json& settings, const FigureRun& run)> expected_seconds = {};
   std::vector<Json> paper;  // {"model": "joint", "samples": 300, "accuracy": 94.3}
   std::function<std::vector<Claim>(const ResultTable& table, const FigureRun& run)> claims;
   std::vector<FigureChart> charts;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sparsight/report/run_metrics.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/reproduce/result_text.h"
 
 namespace sparsight {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/eval/statistics.h"
-#include "sparsight/report/run_metrics.h"
 
 namespace sparsight {
 namespace {

@@ -1,53 +1,17 @@
 light_sources(
   reproduce/chart_images.cpp
-  reproduce/child_process.cpp
   reproduce/config_claim.cpp
-  reproduce/job_store.cpp
-  reproduce/register_figures.cpp
+  reproduce/data_choice.cpp
+  reproduce/figure_claims.cpp
+  reproduce/figure_parts.cpp
+  reproduce/line_fit.cpp
+  reproduce/log_slope.cpp
+  reproduce/old_folder.cpp
   reproduce/result_charts.cpp
   reproduce/result_page.cpp
   reproduce/result_text.cpp
   reproduce/results.cpp
   reproduce/run_figure.cpp
-  reproduce/sweep.cpp
+  reproduce/sample_search.cpp
   reproduce/write_outcome.cpp)
-light_sources(
-  reproduce/pmoe/bounds.cpp
-  reproduce/pmoe/fig3.cpp
-  reproduce/pmoe/figure_parts.cpp
-  reproduce/pmoe/router_start.cpp
-  reproduce/pmoe/sample_search.cpp
-  reproduce/pmoe/table1.cpp
-  reproduce/pmoe/theory_figures.cpp
-  reproduce/pmoe/wrn_data.cpp
-  reproduce/pmoe/wrn_figure.cpp
-  reproduce/pmoe/wrn_figures.cpp
-  reproduce/pmoe/wrn_pictures.cpp)
-torch_sources(
-  reproduce/pmoe/activation_stability.cpp
-  reproduce/pmoe/assumption_figure.cpp
-  reproduce/pmoe/descent.cpp
-  reproduce/pmoe/descent_figure.cpp
-  reproduce/pmoe/digit_runs.cpp
-  reproduce/pmoe/fig4.cpp
-  reproduce/pmoe/fig5.cpp
-  reproduce/pmoe/fig6.cpp
-  reproduce/pmoe/fig7.cpp
-  reproduce/pmoe/fig8.cpp
-  reproduce/pmoe/fig9.cpp
-  reproduce/pmoe/found_cells.cpp
-  reproduce/pmoe/gradients_figure.cpp
-  reproduce/pmoe/joint_sweep.cpp
-  reproduce/pmoe/large_gradients.cpp
-  reproduce/pmoe/linear_figure.cpp
-  reproduce/pmoe/pattern_runs.cpp
-  reproduce/pmoe/router_mean.cpp
-  reproduce/pmoe/router_rates.cpp
-  reproduce/pmoe/router_spread.cpp
-  reproduce/pmoe/routing_monitor.cpp
-  reproduce/pmoe/sample_figures.cpp
-  reproduce/pmoe/spurious_figure.cpp
-  reproduce/pmoe/stability_figure.cpp
-  reproduce/pmoe/value_bounds.cpp
-  reproduce/pmoe/wrn_table2.cpp
-  reproduce/pmoe/wrn_training.cpp)
+torch_sources(reproduce/train_job.cpp)

@@ -1,18 +1,15 @@
 light_sources(
   train/minibatches.cpp
   train/named_means.cpp
-  train/training_progress.cpp
-  train/two_layer_head.cpp)
+  train/training_progress.cpp)
 torch_sources(
   train/algorithm.cpp
   train/algorithm_context.cpp
   train/erm.cpp
   train/initial_weights.cpp
-  train/patch_sgd.cpp
   train/register_algorithms.cpp
   train/run_config.cpp
   train/train_run.cpp
   train/trainer.cpp
   train/training_setup.cpp
-  train/two_layer.cpp
   train/weight_update.cpp)

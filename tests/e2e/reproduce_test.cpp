@@ -13,6 +13,7 @@
 #include "sparsight/core/options.h"
 #include "sparsight/io/atomic_file.h"
 #include "tests/e2e/train_fixture.h"
+#include "tests/support/fake_sbatch.h"
 #include "tests/support/small_disk.h"
 
 namespace sparsight::testing::reproduce_test {
@@ -29,19 +30,20 @@ ProgramResult reproduce(const TemporaryFolder& folder, std::vector<std::string> 
   return run_program(arguments, options);
 }
 
-// Finished jobs by name, each with the time it was written at.
+// Finished jobs by their folder's name, each with the time it was written at.
 std::map<std::string, fs::file_time_type> jobs_in(const std::string& run) {
   std::map<std::string, fs::file_time_type> jobs;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(run + "/jobs", error))
-    if (entry.path().extension() == ".json") jobs[entry.path().filename()] = entry.last_write_time();
+    if (const fs::path result = entry.path() / "result.json"; fs::exists(result, error))
+      jobs[entry.path().filename()] = fs::last_write_time(result, error);
   return jobs;
 }
 
 size_t leftovers(const std::string& run) {
   size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(run))
-    count += entry.path().extension() == ".tmp" || entry.path().extension() == ".lock";
+    count += entry.path().extension() == ".tmp" || entry.path().filename() == "lock";
   return count;
 }
 
@@ -61,12 +63,12 @@ TEST(ReproduceProgram, RunsAFigureIntoItsFolder) {
   const TemporaryFolder folder;
   const ProgramResult result = reproduce(folder, {"pmoe/fig3", "--scale", "smoke"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("**stand-in data: glyphs for MNIST's digits"), std::string::npos);
+  EXPECT_NE(result.out.find("**stand-in data: glyphs for MNIST"), std::string::npos);
   EXPECT_NE(result.out.find("holds"), std::string::npos);
   EXPECT_NE(result.out.find("report: runs/reproduce/pmoe/fig3-smoke/report.html"), std::string::npos);
   const std::string run = folder.path("runs/reproduce/pmoe/fig3-smoke");
   for (const char* file :
-       {"figure.json", "env.json", "result.csv", "result.json", "result.md", "report.html", "composite-1.png"})
+       {"jobs.json", "env.json", "result.csv", "result.json", "result.md", "report.html", "composite-1.png"})
     EXPECT_TRUE(fs::exists(run + "/" + file)) << file;
   EXPECT_EQ(jobs_in(run).size(), 2u);
   EXPECT_EQ(leftovers(run), 0u);
@@ -90,11 +92,12 @@ TEST(ReproduceProgram, JobsThatAreDoneAreNotDoneAgain) {
   ASSERT_EQ(reproduce(folder, command).exit_code, 0);
   const auto before = jobs_in(run);
   ASSERT_GT(before.size(), 10u);
-  std::ofstream(run + "/jobs/" + before.begin()->first) << "{\"settings\": {\"trai";
+  std::ofstream(run + "/jobs/" + before.begin()->first + "/result.json") << "{\"settings\": {\"trai";
   const ProgramResult again = reproduce(folder, command);
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_NE(again.err.find("warning: the job file " + run + "/jobs/" + before.begin()->first + " is damaged"),
-            std::string::npos)
+  EXPECT_NE(
+      again.err.find("warning: the job file " + run + "/jobs/" + before.begin()->first + "/result.json is damaged"),
+      std::string::npos)
       << again.err;
   const auto after = jobs_in(run);
   ASSERT_EQ(after.size(), before.size());
@@ -143,6 +146,48 @@ TEST(ReproduceProgram, TwoProcessesShareAFolder) {
   EXPECT_EQ(leftovers(run), 0u);
 }
 
+TEST(ReproduceProgram, APlanIsPrintedAndNothingMade) {
+  const TemporaryFolder folder;
+  const ProgramResult plan = reproduce(folder, {"pmoe/table1", "--plan"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_EQ(plan.out.find("pmoe/table1: "), 0u) << plan.out;
+  EXPECT_NE(plan.out.find(" 0 done, "), std::string::npos) << plan.out;
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  ASSERT_EQ(reproduce(folder, {"pmoe/table1"}).exit_code, 0);
+  const ProgramResult again = reproduce(folder, {"pmoe/table1"});
+  EXPECT_NE(again.err.find(" done, 0 left; they took "), std::string::npos)
+      << "a run says its plan first: " << again.err;
+  const Json json = Json::parse(reproduce(folder, {"pmoe/table1", "--plan", "--json"}).out);
+  EXPECT_EQ(json.at("left"), 0);
+  EXPECT_EQ(json.at("done"), json.at("jobs"));
+}
+
+TEST(ReproduceProgram, ABatchSchedulerDoesAllJobs) {
+  const TemporaryFolder folder;
+  const std::string sbatch = fake_sbatch(folder);
+  const std::vector<std::string> figure = {"pmoe/table1", "--run", "the table"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = figure;
+    all.insert(all.end(), more.begin(), more.end());
+    return reproduce(folder, all);
+  };
+  const ProgramResult written = with({"--slurm", "array.sh", "--tasks", "4"});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_NE(written.out.find("wrote array.sh: submit it with sbatch"), std::string::npos) << written.out;
+  EXPECT_TRUE(jobs_in(folder.path("the table")).empty()) << "nothing is done yet";
+  EXPECT_NE(read_file(folder.path("array.sh"), 10000).find("#SBATCH --array=0-3\n"), std::string::npos);
+  const ProgramResult submitted = run_sbatch(sbatch, "array.sh", folder.path());
+  EXPECT_EQ(submitted.exit_code, 0) << read_file(folder.path("the table/slurm-1_0.log"), 10000);
+  const Json plan = Json::parse(with({"--plan", "--json"}).out);
+  EXPECT_EQ(plan.at("left"), 0);
+  EXPECT_EQ(jobs_in(folder.path("the table")).size(), plan.at("jobs"));
+  EXPECT_EQ(leftovers(folder.path("the table")), 0u);
+  const auto before = jobs_in(folder.path("the table"));
+  ASSERT_EQ(with({}).exit_code, 0) << "it makes the result";
+  EXPECT_EQ(jobs_in(folder.path("the table")), before) << "and does nothing again";
+  EXPECT_NE(with({"--slurm", "array.sh"}).err.find("are done; there is nothing to submit"), std::string::npos);
+}
+
 TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   const TemporaryFolder folder;
   const auto expect = [&](const std::vector<std::string>& arguments, int exit_code, const std::string& part) {
@@ -158,9 +203,19 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"none.toml"}, 1, "cannot read none.toml: No such file or directory");
   expect({"none.toml", "--jobs", "2"}, 2, "are for figures");
   folder.write("mine/thesis.txt", "x");
-  expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that are no figure's");
-  expect({"pmoe/fig3", "--run", "made", "--quiet", "--scale", "smoke", "--data", "nowhere"}, 1,
-         "there is no nowhere/mnist");
+  expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that are of no jobs");
+  expect({"pmoe/fig3", "--run", "made", "--scale", "smoke", "--data", "nowhere"}, 2, "--data");
+  EXPECT_FALSE(fs::exists(folder.path("made")));
+  expect({"pmoe/table1", "--slurm", "a.sh", "--plan"}, 2, "--plan");
+  expect({"pmoe/table1", "--slurm", ""}, 2, "--slurm");
+  expect({"pmoe/table1", "--tasks", "3"}, 2, "--slurm");
+  expect({"pmoe/table1", "--slurm", "a.sh", "--tasks", "0"}, 2, "--tasks");
+  expect({"pmoe/table1", "--slurm", "none/a.sh", "--quiet"}, 1, "none/a.sh");
+  expect({"pmoe/table1", "--slurm", "mine/thesis.txt"}, 1, "is no script that sparsight wrote");
+  expect({"pmoe/table1", "--task", "3/2"}, 2, "a task is written as INDEX/COUNT");
+  expect({"pmoe/tabel1", "--plan"}, 2, "did you mean");
+  expect({"none.toml", "--plan"}, 2, "are for figures");
+  expect({"pmoe/table1", "--plan", "--run", "mine"}, 1, "holds files that are of no jobs");
   ASSERT_EQ(reproduce(folder, {"pmoe/table1", "--run", "table"}).exit_code, 0);
   expect({"pmoe/table1", "--run", "table", "--scale", "paper"}, 1,
          "table holds pmoe/table1 at scale small, real data, not pmoe/table1 at scale paper, real data");

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "sparsight/core/json_fields.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/report/run_metrics.h"
-#include "sparsight/reproduce/register_figures.h"
+#include "sparsight/papers/register_figures.h"
 #include "sparsight/reproduce/result_text.h"
 #include "sparsight/reproduce/run_figure.h"
 #include "tests/support/errors.h"

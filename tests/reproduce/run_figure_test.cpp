@@ -10,7 +10,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
-#include "sparsight/reproduce/job_store.h"
+#include "sparsight/jobs/job_store.h"
 #include "tests/reproduce/toy_figure.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -34,7 +34,16 @@ int64_t counted(const std::string& file) { return fs::exists(file) ? static_cast
 int64_t jobs_done(const std::string& run) {
   int64_t count = 0;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run + "/jobs", error)) count += entry.path().extension() == ".json";
+  for (const auto& entry : fs::directory_iterator(run + "/jobs", error))
+    count += fs::exists(entry.path() / "result.json");
+  return count;
+}
+
+// Locks and files that somebody was writing.
+int64_t leftovers(const std::string& run) {
+  int64_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(run))
+    count += entry.path().filename() == "lock" || entry.path().extension() == ".tmp";
   return count;
 }
 
@@ -51,8 +60,7 @@ TEST(RunFigure, MeasuresEachJobOnce) {
   EXPECT_TRUE(*outcome.claims.at(0).holds);
   run_figure(figure, request_in(folder));
   EXPECT_EQ(counted(count), 12) << "nothing is measured again";
-  for (const auto& entry : fs::directory_iterator(folder.path("run/jobs")))
-    EXPECT_EQ(entry.path().extension(), ".json");
+  EXPECT_EQ(leftovers(folder.path("run")), 0);
 }
 
 TEST(RunFigure, GoesOnWhereItWasKilled) {
@@ -74,7 +82,7 @@ TEST(RunFigure, GoesOnWhereItWasKilled) {
   const FigureOutcome outcome = run_figure(toy_figure({count, 2, 0}), request_in(folder));
   EXPECT_EQ(counted(count), begun + 12 - done) << "only the job that it was at is done twice";
   EXPECT_DOUBLE_EQ(*outcome.table.mean({{"model", "theirs"}, {"x", 1}}, "y"), 10.5);
-  for (const auto& entry : fs::directory_iterator(run + "/jobs")) EXPECT_EQ(entry.path().extension(), ".json");
+  EXPECT_EQ(leftovers(run), 0);
 }
 
 TEST(RunFigure, ProcessesShareTheJobsOfAFolder) {
@@ -172,18 +180,41 @@ TEST(RunFigure, AJobThatKillsItsProcessIsGivenUp) {
   const Json job = {{"model", "ours"}, {"x", 1}, {"seed", 0}};
   figure.jobs = [&](const FigureRun&) { return std::vector<Json>{job}; };
   FigureRequest request = request_in(folder);
-  std::string lock;
-  {
-    const JobStore store(request.run.folder, {figure.name, "smoke", ""});
-    const auto claimed = store.claim(job);
-    for (const auto& entry : fs::directory_iterator(folder.path("run/jobs"))) lock = entry.path();
-  }
+  const std::string lock = JobStore(request.run.folder, "toy/line at scale smoke, real data").job_folder(job) + "/lock";
+  fs::create_directories(fs::path(lock).parent_path());
   request.processes = 2;
   request.worker_command = {"/bin/sh", "-c",
                             "exec 9>>" + lock + "; flock -n 9 || exit 0; printf %s $$ >&9; kill -9 $$"};
   const FigureOutcome outcome = run_figure(figure, request);
   ASSERT_EQ(outcome.failed.size(), 1u);
   EXPECT_EQ(outcome.failed[0].error, "its process was ended by signal 9 (Killed)");
+}
+
+TEST(RunFigure, AJobHasAFolderOfItsOwn) {
+  const TemporaryFolder folder;
+  Figure figure = toy_figure();
+  const auto measure = figure.measure;
+  figure.measure = [&](const Json& job, const FigureRun& run) {
+    write_file_atomically(run.job_folder + "/mine", job.dump());
+    return measure(job, run);
+  };
+  run_figure(figure, request_in(folder));
+  const JobStore store(folder.path("run"), "toy/line at scale smoke, real data");
+  for (const Json& job : figure.jobs({})) EXPECT_EQ(read_file(store.job_folder(job) + "/mine", 1000), job.dump());
+}
+
+TEST(RunFigure, APlanMakesNothing) {
+  const TemporaryFolder folder;
+  Figure figure = toy_figure();
+  figure.expected_seconds = [](const Json& job, const FigureRun& run) {
+    return job.at("x").get<double>() * (run.scale == Scale::smoke ? 1 : 60);
+  };
+  const JobPlan plan = plan_figure(figure, request_in(folder).run);
+  EXPECT_FALSE(fs::exists(folder.path("run")));
+  EXPECT_EQ(plan.left(), 12);
+  EXPECT_DOUBLE_EQ(*plan.seconds_left, 4 * (1 + 2 + 4));  // two models, two seeds
+  run_figure(figure, request_in(folder));
+  EXPECT_EQ(plan_figure(figure, request_in(folder).run).left(), 0);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 light_tests(
   reproduce/config_claim_test.cpp
-  reproduce/job_store_test.cpp
-  reproduce/pmoe_figures_test.cpp
+  reproduce/data_choice_test.cpp
+  reproduce/figure_claims_test.cpp
+  reproduce/figure_parts_test.cpp
+  reproduce/line_fit_test.cpp
+  reproduce/log_slope_test.cpp
+  reproduce/old_folder_test.cpp
   reproduce/result_charts_test.cpp
   reproduce/result_text_test.cpp
   reproduce/results_test.cpp
-  reproduce/run_figure_test.cpp)
-torch_tests(
-  reproduce/pmoe/theory_runs_test.cpp
-  reproduce/pmoe/wrn_figures_test.cpp)
+  reproduce/run_figure_test.cpp
+  reproduce/sample_search_test.cpp)
+torch_tests(reproduce/train_job_test.cpp)

@@ -1,0 +1,223 @@
+#include "sparsight/jobs/run_jobs.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <regex>
+#include <thread>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/jobs/child_process.h"
+
+namespace sparsight {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr int kMostIdleWorkers = 3;
+
+bool is_over(const JobStore& store, const Json& job) { return store.is_done(job) || store.has_failed(job); }
+
+void do_job(const JobList& list, const JobStore& store, const Json& job) {
+  const auto begin = Clock::now();
+  Json result;
+  try {
+    result = list.run(job, store.job_folder(job));
+  } catch (const std::exception& error) {  // torch's errors go on with the places in its sources
+    const std::string text = error.what();
+    if (!interrupted()) store.record_failure(job, text.substr(0, text.find('\n')));
+    return;
+  }
+  store.finish(job, {result, std::chrono::duration<double>(Clock::now() - begin).count()});
+}
+
+// The jobs that are neither done nor failed, as far as was last looked.
+class JobsLeft {
+ public:
+  JobsLeft(const JobList& list, const JobStore& store) : list_(list), store_(store) {
+    for (const Json& job : list.settings) left_.push_back(&job);
+    look();
+  }
+  void look() {
+    std::erase_if(left_, [this](const Json* job) {
+      const bool done = store_.is_done(*job), failed = !done && store_.has_failed(*job);
+      failed_ += failed;
+      return done || failed;
+    });
+  }
+  void show(Progress& progress) const { progress.update(over(), failed_ > 0 ? cat(failed_, " failed") : ""); }
+  bool none() const { return left_.empty(); }
+  int64_t over() const { return std::ssize(list_.settings) - std::ssize(left_); }
+  // Those that no process is at.
+  int64_t free() const {
+    return std::count_if(left_.begin(), left_.end(), [this](const Json* job) { return !store_.is_claimed(*job); });
+  }
+  const std::vector<const Json*>& list() const { return left_; }
+
+ private:
+  const JobList& list_;
+  const JobStore& store_;
+  std::vector<const Json*> left_;
+  int64_t failed_ = 0;
+};
+
+[[noreturn]] void fail_interrupted(const JobsLeft& left) {
+  fail("interrupted after ", left.over(), " of ", left.over() + std::ssize(left.list()),
+       " jobs; the same command goes on from there");
+}
+
+// Processes that do jobs, and what they say.
+class Workers {
+ public:
+  Workers(const JobStore& store, const std::vector<std::string>& command, JobsLeft& left)
+      : store_(store), command_(command), left_(left) {}
+
+  void start() { running_.push_back({std::make_unique<ChildProcess>(command_), left_.over()}); }
+  int64_t running() const { return std::ssize(running_); }
+  void send(int signal) {
+    for (Worker& worker : running_) worker.process->send(signal);
+  }
+  const std::string& error() const { return error_; }  // why a worker gave up, "" where none did
+
+  // Passes on what workers say, and takes those away that have ended.
+  void look() {
+    for (Worker& worker : running_) {
+      const auto status = worker.process->status();
+      for (const std::string& line : worker.process->new_lines()) pass_on(line);
+      if (status) note_end(worker, *status);
+    }
+    std::erase_if(running_, [](const Worker& worker) { return worker.process->status().has_value(); });
+  }
+
+ private:
+  struct Worker {
+    std::unique_ptr<ChildProcess> process;
+    int64_t over_at_start;
+  };
+
+  // Workers write JSON lines; anything else comes from a library, or from a crash.
+  void pass_on(const std::string& line) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const std::string level = text(json, "level"), message = text(json, "message");
+    if (level.find("error") != std::string::npos) {
+      error_ = message;
+    } else if (!message.empty()) {
+      log_line(level, message);
+    } else if (!line.empty()) {
+      log_warning(printable(line));
+    }
+  }
+
+  void note_end(const Worker& worker, int status) {
+    if (interrupted()) return;
+    left_.look();
+    if (WIFSIGNALED(status))
+      for (const Json* job : left_.list())
+        if (store_.was_claimed_by(*job, worker.process->pid()))
+          store_.record_failure(*job, cat("its process ", status_text(status)));
+    left_.look();
+    if (!error_.empty()) return;
+    idle_ = left_.over() > worker.over_at_start ? 0 : idle_ + 1;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+      error_ = cat("a process that was to do jobs ", status_text(status));
+    if (idle_ >= kMostIdleWorkers)
+      error_ = cat("processes end without having done a job; the last one ", status_text(status));
+  }
+
+  const JobStore& store_;
+  const std::vector<std::string>& command_;
+  JobsLeft& left_;
+  std::vector<Worker> running_;
+  std::string error_;
+  int idle_ = 0;  // workers in succession in whose time no job was done
+};
+
+}  // namespace
+
+void work_once(const JobList& list, const JobStore& store, const std::function<void()>& after_each) {
+  for (const Json& job : list.settings) {
+    if (interrupted()) return;
+    if (is_over(store, job)) continue;
+    if (const auto lock = store.claim(job)) do_job(list, store, job);
+    if (after_each) after_each();
+  }
+}
+
+void work_here(const JobList& list, const JobStore& store) {
+  JobsLeft left(list, store);
+  Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
+  const auto look = [&] {
+    left.look();
+    left.show(progress);
+  };
+  while (!left.none()) {
+    work_once(list, store, look);
+    look();
+    if (left.none()) break;
+    if (interrupted()) fail_interrupted(left);
+    std::this_thread::sleep_for(kLook);  // others are at the rest, or give it up
+  }
+  progress.finish();
+}
+
+void work_in_processes(const JobList& list, const JobStore& store, const std::vector<std::string>& command,
+                       int64_t processes) {
+  JobsLeft left(list, store);
+  Progress progress(list.name, std::ssize(list.settings), "jobs", left.over());
+  Workers workers(store, command, left);
+  bool stopping = false;
+  while (true) {
+    left.look();
+    workers.look();
+    left.show(progress);
+    const bool stop = interrupted() || !workers.error().empty();
+    if (stop && !stopping) workers.send(SIGTERM);
+    stopping = stopping || stop;
+    if (workers.running() == 0 && (left.none() || stopping)) break;
+    if (!stopping && workers.running() < processes)
+      for (int64_t wanted = std::min(processes - workers.running(), left.free()); wanted > 0; --wanted) workers.start();
+    std::this_thread::sleep_for(kLook);
+  }
+  left.look();
+  if (interrupted() && !left.none()) fail_interrupted(left);
+  if (!workers.error().empty()) fail(workers.error());
+  progress.finish();
+}
+
+ArrayTask parse_array_task(const std::string& text) {
+  static const std::regex form("([0-9]{1,9})/([0-9]{1,9})");
+  std::smatch parts;
+  ArrayTask task;
+  if (std::regex_match(text, parts, form)) task = {std::stoll(parts[1]), std::stoll(parts[2])};
+  if (parts.empty() || task.index >= task.count)
+    fail_usage("a task is written as INDEX/COUNT, the index from 0 and below the count, such as 3/27; got \"",
+               printable(text), "\"");
+  return task;
+}
+
+TaskResult work_on_task(const JobList& list, const JobStore& store, const ArrayTask& task) {
+  TaskResult result;
+  for (int64_t i = task.index; i < std::ssize(list.settings); i += task.count) {
+    const Json& job = list.settings[static_cast<size_t>(i)];
+    store.read(job);  // a damaged file is removed, so that its job is done again
+    if (const auto lock = interrupted() ? std::nullopt : store.claim(job)) {
+      store.forget_failure(job);
+      do_job(list, store, job);
+    }
+    if (interrupted() && !store.is_done(job))
+      fail("interrupted after ", result.done, " jobs of task ", task.index, " of ", task.count,
+           "; the same command goes on from there");
+    ++(store.is_done(job) ? result.done : store.has_failed(job) ? result.failed : result.elsewhere);
+  }
+  return result;
+}
+
+}  // namespace sparsight

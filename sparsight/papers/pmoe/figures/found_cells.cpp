@@ -1,0 +1,20 @@
+#include "sparsight/papers/pmoe/figures/found_cells.h"
+
+#include "sparsight/core/error.h"
+
+namespace sparsight::pmoe {
+
+PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data) {
+  constexpr int64_t kChunk = 256;
+  if (!model.parts().router) fail("a network without a router takes every patch; there is nothing to report");
+  PatchRoutingReport report;
+  for (int64_t first = 0; first < data.size(); first += kChunk) {
+    const int64_t count = std::min(kChunk, data.size() - first);
+    const at::Tensor place = data.place.narrow(0, first, count).unsqueeze(1);
+    report.add(patch_routing_report(route_patches(model, data, first, count), data.labels.narrow(0, first, count),
+                                    at::arange(data.patches, at::kLong).unsqueeze(0) == place, data.classes));
+  }
+  return report;
+}
+
+}  // namespace sparsight::pmoe

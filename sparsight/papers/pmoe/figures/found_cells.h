@@ -1,0 +1,12 @@
+// How often the experts of a two-layer network take the patch that makes the label (figures 8 and 9).
+#pragma once
+
+#include "sparsight/analysis/patch_routing_report.h"
+#include "sparsight/papers/pmoe/two_layer/patch_sgd.h"
+
+namespace sparsight::pmoe {
+
+// data.place must be known. Raises Error for a model without a router.
+PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data);
+
+}  // namespace sparsight::pmoe

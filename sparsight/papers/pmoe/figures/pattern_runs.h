@@ -1,0 +1,44 @@
+// Training the two-layer networks of the patch routing paper on data drawn from its distribution: the setting that the
+// theory's experiments share. Letters as in theory/pattern_model.h; m neurons.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sparsight/papers/pmoe/theory/pattern_model.h"
+#include "sparsight/papers/pmoe/two_layer/two_layer.h"
+
+namespace sparsight::pmoe {
+
+struct PatternRun {
+  std::string form = "separate";  // "cnn", "separate", "joint"
+  int64_t experts = 2;
+  int64_t filters = 20;  // of each expert
+  int64_t patches = 2;   // l
+  double lr = 1;
+  int64_t batch = 20;
+  int64_t epochs = 150;  // at most: training ends with the first epoch without an error
+  int64_t router_epochs = 100;
+};
+
+// 40 neurons in all: "cnn"; "separate l=4"; "joint k=8 l=2".
+PatternRun cnn_run();
+PatternRun separate_run(int64_t patches);
+PatternRun joint_run(int64_t experts, int64_t patches);
+
+// The setting of preset PAPER for such a run: initial values, averaging and stop rule.
+TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data);
+
+// `count` samples of a part, for training.
+PatchSet draw_set(const PatternModel& model, const std::string& part, int64_t count);
+
+// One step of SGD with all of `batch`; moves the model's weights.
+void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, double lr);
+
+// [N]: the paper's f.
+at::Tensor outputs_of(PatchCnn& model, const PatchSet& data);
+double mean_loss(PatchCnn& model, const PatchSet& data);  // equation 2
+
+}  // namespace sparsight::pmoe

@@ -1,0 +1,156 @@
+#include <cmath>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/papers/pmoe/figures/figures.h"
+#include "sparsight/papers/pmoe/theory/pmoe_bounds.h"
+#include "sparsight/papers/pmoe/theory/pmoe_operations.h"
+#include "sparsight/report/format.h"
+
+namespace sparsight::pmoe {
+namespace {
+
+constexpr double kCountedError = 0.1;    // eps
+constexpr int64_t kCountedBatch = 20;    // B
+constexpr double kHiddenConstant = 2.5;  // what O(...) may hide here
+
+// The models of figure 4.
+struct CountedModel {
+  const char* name;
+  PmoeTraining training;
+  PmoeSizes sizes;
+};
+const CountedModel kCountedModels[] = {{"separate", PmoeTraining::separate, {16, 2, 2, 40, 784}},
+                                       {"joint", PmoeTraining::joint, {16, 6, 8, 40, 784}},
+                                       {"CNN", PmoeTraining::cnn, {16, 16, 1, 40, 784}}};
+
+const CountedModel& counted_model(const std::string& name) {
+  for (const CountedModel& model : kCountedModels)
+    if (name == model.name) return model;
+  fail("unknown model ", name);
+}
+
+std::map<std::string, double> counted_symbols(const PmoeSizes& sizes) {
+  const auto real = [](int64_t value) { return static_cast<double>(value); };
+  return {{"B", real(kCountedBatch)}, {"n", real(sizes.patches)}, {"l", real(sizes.chosen)}, {"k", real(sizes.experts)},
+          {"m", real(sizes.neurons)}, {"d", real(sizes.width)},   {"eps", kCountedError}};
+}
+
+// What table 1 counts: a formula, and for what is done in every iteration a count of a batch.
+struct CountedQuantity {
+  std::string name;
+  PowerProduct formula;
+  std::optional<int64_t> counted;
+};
+
+std::vector<CountedQuantity> counted_quantities(const CountedModel& model) {
+  const PmoeCompute compute = pmoe_compute(model.training);
+  const PmoeOperations pairs = count_pmoe_operations(model.training, model.sizes, RouterGradient::pairs);
+  const PmoeOperations mean = count_pmoe_operations(model.training, model.sizes, RouterGradient::mean);
+  std::vector<CountedQuantity> all = {
+      {"an iteration: forward", compute.per_iteration, kCountedBatch * pairs.experts_forward},
+      {"an iteration: backward", compute.per_iteration, kCountedBatch * pairs.experts_backward}};
+  if (model.training == PmoeTraining::joint) {
+    all.push_back({"routers: forward", compute.routers_forward, kCountedBatch * pairs.routers_forward});
+    all.push_back({"routers: backward, by pairs", compute.routers_backward, kCountedBatch * pairs.routers_backward});
+    const PowerProduct once = compute.routers_backward / PowerProduct{{{"l", 1}}};  // k l d
+    all.push_back({"routers: backward, around the mean", once, kCountedBatch * mean.routers_backward});
+  }
+  all.push_back({"iterations", compute.iterations, std::nullopt});
+  all.push_back({"total", compute.total, std::nullopt});
+  return all;
+}
+
+std::vector<Json> table1_jobs(const FigureRun&) {
+  std::vector<Json> jobs;
+  for (const CountedModel& model : kCountedModels)
+    for (const CountedQuantity& quantity : counted_quantities(model))
+      jobs.push_back({{"training", model.name},
+                      {"multiply-adds of", quantity.name},
+                      {"formula", quantity.formula.text()},
+                      {"n", model.sizes.patches},
+                      {"l", model.sizes.chosen},
+                      {"k", model.sizes.experts},
+                      {"m", model.sizes.neurons},
+                      {"d", model.sizes.width},
+                      {"B", kCountedBatch},
+                      {"eps", kCountedError}});
+  return jobs;
+}
+
+Json table1_measure(const Json& job, const FigureRun&) {
+  const CountedModel& model = counted_model(job.at("training"));
+  for (const CountedQuantity& quantity : counted_quantities(model)) {
+    if (quantity.name != job.at("multiply-adds of")) continue;
+    const double value = quantity.formula.at(counted_symbols(model.sizes));
+    if (!quantity.counted) return {{"value", value}, {"counted", nullptr}, {"ratio", nullptr}};
+    return {
+        {"value", value}, {"counted", *quantity.counted}, {"ratio", static_cast<double>(*quantity.counted) / value}};
+  }
+  fail("unknown quantity ", job.at("multiply-adds of"));
+}
+
+// Each count is the formula up to a constant, and for forward and backward passes of the experts the formula itself.
+Claim counts_match(const ResultTable& table) {
+  Claim claim{"counted multiply-adds of an iteration are of the order that table 1 gives", "", true};
+  double lowest = INFINITY, highest = 0;
+  for (const ResultRow& row : table.rows)
+    if (const auto ratio = table.mean(row.settings, "ratio")) {
+      lowest = std::min(lowest, *ratio);
+      highest = std::max(highest, *ratio);
+    }
+  if (highest == 0) return {claim.text, "nothing was counted", std::nullopt};
+  claim.measured = cat("counted / formula from ", fixed(lowest, 2), " to ", fixed(highest, 2));
+  claim.holds = lowest >= 1 / kHiddenConstant && highest <= kHiddenConstant;
+  return claim;
+}
+
+Claim compute_saving(PmoeTraining training, const char* name, const std::string& printed) {
+  const PmoeCompute cnn = pmoe_compute(PmoeTraining::cnn), own = pmoe_compute(training);
+  const PowerProduct ratio = cnn.total / own.total;
+  return {cat(name, " training saves a factor of ", printed, " against the CNN"),
+          cat(ratio.text(), ", here ", fixed(ratio.at(counted_symbols(counted_model(name).sizes)), 1)),
+          ratio.text() == printed};
+}
+
+std::vector<Claim> table1_claims(const ResultTable& table, const FigureRun&) {
+  Claim product{"the total is that of an iteration times the iterations", "in every row", true};
+  for (const CountedModel& model : kCountedModels) {
+    const PmoeCompute compute = pmoe_compute(model.training);
+    if (compute.total == compute.per_iteration * compute.iterations) continue;
+    product.measured = cat("not for ", model.name);
+    product.holds = false;
+  }
+  return {counts_match(table), product, compute_saving(PmoeTraining::separate, "separate", "n^5 / l^5"),
+          compute_saving(PmoeTraining::joint, "joint", "n^5 / k^2 l^3")};
+}
+
+}  // namespace
+
+Figure table1() {
+  Figure figure;
+  figure.name = "pmoe/table1";
+  figure.title = "multiply-adds of training, by the formulas and counted";
+  figure.needs = "nothing";
+  figure.duration = "1 s at any scale";
+  figure.axes = {"training", "multiply-adds of", "formula"};
+  figure.measures = {{"value", "formula's value", 0}, {"counted", "counted", 0}, {"ratio", "counted / formula", 2}};
+  figure.jobs = table1_jobs;
+  figure.measure = table1_measure;
+  figure.claims = table1_claims;
+  figure.notes = {
+      cat("Values for the models of figure 4 (n = 16, d = 784, m = 40; separate l = 2, k = 2; joint l = 6, k = 8), "
+          "batches "
+          "of ",
+          kCountedBatch, " samples, and eps = ", kCountedError, ". Formulas leave constants and logarithms out."),
+      "Counted are the multiply-adds of inner products and sums of vectors, while they are done, for a batch. Routing "
+      "of "
+      "separate training is not in table 1: its routers are frozen.",
+      "The sum over pairs of equation 26 can be done around the mean of the chosen patches under their gates: k l d "
+      "instead of k l^2 d."};
+  return figure;
+}
+
+}  // namespace sparsight::pmoe

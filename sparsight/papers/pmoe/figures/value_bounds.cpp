@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/papers/pmoe/figures/pattern_runs.h"
+#include "sparsight/papers/pmoe/figures/theory_figures.h"
+#include "sparsight/papers/pmoe/theory/value_function.h"
+#include "sparsight/reproduce/figure_claims.h"
+#include "sparsight/reproduce/figure_parts.h"
+
+namespace sparsight::pmoe {
+namespace {
+
+PatternRun run_named(const std::string& model) {
+  if (model == "CNN") return cnn_run();
+  if (model == "joint, k = 8, l = 2") return joint_run(8, 2);
+  PatternRun run = separate_run(2);
+  if (model == "separate, l = 2, one epoch") run.epochs = run.router_epochs = 1;
+  return run;
+}
+
+}  // namespace
+
+Figure value_bounds_figure() {
+  Figure figure;
+  figure.name = "pmoe/t5";
+  figure.title = "the mean value function of a class bounds its error (appendix G), EASY profile";
+  figure.needs = "nothing";
+  figure.duration = "smoke 2 s, small 20 s, paper 3 min, on 2 cores";
+  figure.axes = {"model", "samples"};
+  figure.measures = {{"error", "error of the worse class (%)", 2},
+                     {"twice", "2 v of that class (%)", 2},
+                     {"root", "square root of v of that class (%)", 2},
+                     {"broken", "classes whose error exceeds a bound", 0}};
+  figure.jobs = [](const FigureRun& run) {
+    std::vector<Json> jobs;
+    for (const char* model : {"separate, l = 2, one epoch", "separate, l = 2", "joint, k = 8, l = 2", "CNN"})
+      for (const int64_t samples : by_scale<std::vector<int64_t>>(run, {20}, {20, 40, 80}, {20, 40, 80, 160, 320}))
+        jobs.push_back({{"model", model}, {"samples", samples}});
+    return with_seeds(jobs, by_scale<int64_t>(run, 1, 3, 10));
+  };
+  figure.measure = [](const Json& settings, const FigureRun&) {
+    const auto seed = settings.at("seed").get<uint64_t>();
+    const PatternModel model(easy_patterns(seed));
+    const PatchSet train = draw_set(model, "train", settings.at("samples").get<int64_t>()),
+                   test = draw_set(model, "test", 1000);
+    const PatternRun run = run_named(settings.at("model").get<std::string>());
+    const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
+    const ValueFunction v = value_function(outputs_of(*result.model, test), test.labels);  // checks the bounds, too
+    const size_t worse = v.error[1] > v.error[0] ? 1 : 0;
+    int64_t broken = 0;
+    for (size_t k = 0; k < 2; ++k)
+      broken += v.error[k] > 2 * v.value[k] || (std::sqrt(v.value[k]) < 0.5 && v.error[k] > std::sqrt(v.value[k]));
+    return Json{{"error", 100 * v.error[worse]},
+                {"twice", 200 * v.value[worse]},
+                {"root", 100 * std::sqrt(v.value[worse])},
+                {"broken", broken}};
+  };
+  figure.claims = [](const ResultTable& table, const FigureRun&) {
+    return std::vector<Claim>{
+        all_at_most(table, "error <= 2 v for each class, and error <= sqrt(v) where that is below 1/2", "broken", 0)};
+  };
+  FigureChart chart;
+  chart.x = "samples";
+  chart.y = "error";
+  chart.series = "model";
+  chart.logarithmic_x = true;
+  FigureChart bound = chart;
+  bound.y = "twice";
+  figure.charts = {chart, bound};
+  figure.notes = {"v = 1 / (1 + exp(y f)). Both bounds hold on any finite set; every evaluation checks them."};
+  return figure;
+}
+
+}  // namespace sparsight::pmoe

@@ -1,0 +1,92 @@
+#include "sparsight/papers/pmoe/figures/wrn_data.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/reproduce/data_choice.h"
+
+namespace sparsight::pmoe {
+namespace {
+
+const DataChoice& celeba() {
+  static const DataChoice choice{"celeba", {"list_attr_celeba.txt"}, "planted glyphs for CelebA"};
+  return choice;
+}
+const DataChoice& cifar() {
+  static const DataChoice choice{
+      "cifar10", {"data_batch_1.bin", "cifar-10-batches-bin/data_batch_1.bin"}, "glyphs for CIFAR-10"};
+  return choice;
+}
+const DataChoice& plants() {
+  static const DataChoice choice{"plants", {}, "drawn textures for ImageNet's plants"};
+  return choice;
+}
+
+Json faces(WrnData data, const WrnDataSize& size, const FigureRun& run, double correlation) {
+  const bool spurious = data == WrnData::spurious_hair;
+  if (has_real(celeba(), run)) {
+    Json section = {
+        {"name", "celeba"}, {"root", real_folder(celeba(), run)}, {"train", size.train}, {"test", size.test}};
+    section["task"] = spurious ? "spurious_hair" : data == WrnData::smiling ? "smiling" : "smiling_glasses";
+    if (spurious) section["correlation"] = correlation, section["cells"] = "capped";
+    return section;
+  }
+  return {{"name", "planted"},
+          {"classes", data == WrnData::smiling_glasses ? 4 : 2},
+          {"side", face_side(run.scale)},
+          {"correlation", spurious ? correlation : 0.5},
+          {"train", size.train},
+          {"validation", 1},
+          {"test", size.test > 0 ? size.test : 2000}};
+}
+
+Json pictures(WrnData data, const WrnDataSize& size, const FigureRun& run) {
+  const bool real = has_real(cifar(), run);
+  const Json counts = {{"train", size.train}, {"test", size.test}};
+  Json section;
+  if (data != WrnData::cifar10) {
+    section = counts;
+    section["name"] = data == WrnData::cifar_noise ? "cifar_noise" : "cifar_vehicles";
+    section["source"] = real ? "cifar10" : "glyphs";
+    if (real) section["root"] = real_folder(cifar(), run);
+    if (data == WrnData::cifar_noise)
+      section["backgrounds"] = has_real(plants(), run) ? real_folder(plants(), run) : "drawn";
+  } else if (real) {
+    section = {{"name", "cifar10"},
+               {"root", real_folder(cifar(), run)},
+               {"validation", 0},
+               {"train_limit", size.train},
+               {"test_limit", size.test}};
+  } else {
+    section = counts;
+    section.update({{"name", "glyphs"},
+                    {"classes", 10},
+                    {"super_classes", 0},
+                    {"validation", 1},
+                    {"test", size.test > 0 ? size.test : 10000}});
+  }
+  return section;
+}
+
+}  // namespace
+
+bool of_faces(WrnData data) {
+  return data == WrnData::smiling || data == WrnData::spurious_hair || data == WrnData::smiling_glasses;
+}
+
+int64_t face_side(Scale scale) { return scale == Scale::paper ? 64 : scale == Scale::small ? 48 : 32; }
+
+std::string wrn_stand_in(WrnData data, const FigureRun& run) {
+  if (of_faces(data)) return substitute_for(celeba(), run);
+  if (!has_real(cifar(), run)) return cifar().substitute;
+  return data == WrnData::cifar_noise ? substitute_for(plants(), run) : "";
+}
+
+void set_data(Json& sections, WrnData data, const WrnDataSize& size, const FigureRun& run, double correlation) {
+  sections["data"] = of_faces(data) ? faces(data, size, run, correlation) : pictures(data, size, run);
+  if (!of_faces(data) || !has_real(celeba(), run)) return;
+  const int64_t side = face_side(run.scale);
+  const Json steps = {{{"op", "center_crop"}, {"size", 178}}, {{"op", "resize"}, {"size", Json::array({side, side})}}};
+  sections["transforms"] = {{"train", steps}, {"eval", steps}};
+}
+
+}  // namespace sparsight::pmoe

@@ -1,0 +1,144 @@
+#include "sparsight/papers/pmoe/figures/wrn_figure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/models/model_cost.h"
+#include "sparsight/report/format.h"
+#include "sparsight/reproduce/figure_claims.h"
+
+namespace sparsight::pmoe {
+namespace {
+
+const WrnSeries& series_of(const std::vector<WrnSeries>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const WrnSeries& s) { return s.name == name; });
+  SPARSIGHT_CHECK(found != all.end());
+  return *found;
+}
+
+std::vector<Json> jobs_of(const WrnFigureParts& parts, const FigureRun& run) {
+  const WrnScale scale = wrn_scale(run.scale, parts.samples);
+  std::vector<Json> jobs;
+  for (const WrnSeries& series : parts.series)
+    for (const int64_t samples : scale.samples) {
+      if (series.only_most_samples && samples != scale.samples.back()) continue;
+      for (int64_t seed = 0; seed < scale.trials; ++seed) {
+        Json job = wrn_job(series.name, samples, seed, scale);
+        if (const std::string stand_in = wrn_stand_in(series.data, run); !stand_in.empty()) job["stand_in"] = stand_in;
+        jobs.push_back(job);
+      }
+    }
+  return jobs;
+}
+
+std::string stand_ins(const std::vector<WrnSeries>& all, const FigureRun& run) {
+  std::vector<std::string> names;
+  for (const WrnSeries& series : all)
+    if (const std::string name = wrn_stand_in(series.data, run);
+        !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  return join(names);
+}
+
+}  // namespace
+
+WrnScale wrn_scale(Scale scale, const std::vector<int64_t>& paper) {
+  if (scale == Scale::paper) return {paper, 5, 50, 128, 10, 0, 0.99, "paper"};
+  if (scale == Scale::small) return {{250, 500, 1000}, 2, 20, 32, 1, 400};
+  return {{16, 32}, 1, 1, 16, 1, 16};
+}
+
+Json wrn_job(const std::string& series, int64_t samples, int64_t seed, const WrnScale& scale) {
+  return {{"model", series},          {"samples", samples},         {"seed", seed},
+          {"profile", scale.profile}, {"epochs", scale.epochs},     {"batch", scale.batch},
+          {"widen", scale.widen},     {"momentum", scale.momentum}, {"test_images", scale.test}};
+}
+
+WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const FigureRun& run, bool gathered) {
+  const bool faces = of_faces(series.data);
+  const int64_t samples = settings.at("samples"), seed = settings.at("seed");
+  Json sections;
+  sections["run"] = {{"seed", seed}};
+  set_data(sections, series.data, {samples, settings.at("test_images")}, run, series.correlation);
+  set_model(sections, {series.routed, faces, series.taken, settings.at("widen"), gathered, settings.at("momentum")});
+  sections["loader"] = {{"batch", settings.at("batch")}};
+  sections["train"] = {{"epochs", settings.at("epochs")}};
+  return train_wrn(sections, run.job_folder);
+}
+
+double forward_cost(const WrnSeries& series, int64_t widen, Scale scale, bool gathered) {
+  const bool faces = of_faces(series.data);
+  const int64_t side = faces ? face_side(scale) : 32;
+  Json config = {{"model", {{"name", "wide_resnet"}, {"widen", widen}, {"patch", faces ? side / 16 : 1}}},
+                 {"moe", Json::object()},
+                 {"losses", Json::object()},
+                 {"router", {{"name", "patch_choice"}, {"patches", series.taken}}},
+                 {"experts", {{"name", "norm_conv"}, {"channels", 64 * widen}, {"kernel", faces ? 3 : 1}}}};
+  config["experts"]["path"] = gathered ? "gathered" : "dense";
+  if (series.routed) config["moe"] = {{"blocks", {-1}}, {"experts", faces ? 8 : 4}};
+  return static_cast<double>(total(model_cost(config, {3, side, side, faces ? 4 : 10})).multiply_adds);
+}
+
+double expected_wrn_seconds(const Json& settings, const std::vector<WrnSeries>& all, Scale scale) {
+  constexpr double kRate = 2e10;  // operations a second of one core in such a training
+  const double images = settings.at("samples").get<double>() * settings.at("epochs").get<double>();
+  return images * forward_cost(series_of(all, settings.at("model")), settings.at("widen"), scale) * 6 / kRate;
+}
+
+Claim pmoe_above_wrn(const ResultTable& table) {
+  return above_everywhere(table, "WRN-pMoE above WRN with every number of samples", {kWrnPmoe, kWrn});
+}
+
+Claim with_fewer_samples(const ResultTable& table, double share) {
+  const std::string text =
+      cat("WRN-pMoE reaches what WRN reaches with most samples with at most ", fixed(100 * share, 0), " % of them");
+  return reached_with_share(table, text, {kWrnPmoe, kWrn}, std::nullopt, share);
+}
+
+Claim larger_gap_than(const ResultTable& table, const std::string& wrn, const std::string& pmoe,
+                      const std::string& on) {
+  return larger_gap(table, "the gap is larger than on " + on, {kWrnPmoe, kWrn}, {pmoe, wrn});
+}
+
+Figure wrn_figure(const WrnFigureParts& parts) {
+  Figure figure;
+  figure.name = parts.name;
+  figure.title = parts.title;
+  figure.needs = of_faces(parts.series[0].data) ? "CelebA in celeba/; planted glyphs stand in"
+                                                : "CIFAR-10 in cifar10/; glyphs stand in for it";
+  figure.duration = parts.duration;
+  figure.axes = {"model", "samples"};
+  figure.measures = {{"accuracy", "test accuracy (%)"}};
+  if (parts.worst_cell) figure.measures.push_back({"worst_cell", "accuracy of the worst combination (%)"});
+  figure.stand_in = [series = parts.series](const FigureRun& run) { return stand_ins(series, run); };
+  figure.jobs = [parts](const FigureRun& run) { return jobs_of(parts, run); };
+  figure.measure = [parts](const Json& settings, const FigureRun& run) {
+    const WrnResult result = run_wrn_job(settings, series_of(parts.series, settings.at("model")), run);
+    Json measured = {{"accuracy", result.accuracy}};
+    if (parts.worst_cell) measured["worst_cell"] = result.worst_cell;
+    return measured;
+  };
+  figure.expected_seconds = [series = parts.series](const Json& settings, const FigureRun& run) {
+    return expected_wrn_seconds(settings, series, run.scale);
+  };
+  figure.paper = parts.paper;
+  figure.claims = [fewer = parts.fewer](const ResultTable& table, const FigureRun&) {
+    return std::vector<Claim>{pmoe_above_wrn(table), with_fewer_samples(table, fewer)};
+  };
+  figure.charts = {{FigureChart::Kind::line, "samples", "accuracy", "model", ""}};
+  if (parts.worst_cell) figure.charts.push_back({FigureChart::Kind::line, "samples", "worst_cell", "model", ""});
+  figure.notes = parts.notes;
+  figure.notes.push_back(
+      "Scales small and smoke are a reduced profile: width factor 1, fewer and smaller images, fewer epochs, batches "
+      "of "
+      "32. Their numbers are not those of the paper's networks.");
+  figure.notes.push_back(
+      "As the authors' code: plain SGD of rate 0.1, batches of 128, 50 epochs, gates \"softmax_topl\", the dense "
+      "expert "
+      "path; the accuracy is that after the last epoch.");
+  return figure;
+}
+
+}  // namespace sparsight::pmoe

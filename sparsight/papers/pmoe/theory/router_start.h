@@ -1,0 +1,19 @@
+// How small the routers of patch routing start: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
+// Provably Sample-efficient for Convolutional Neural Networks", section 4 and lemma E.2.
+#pragma once
+
+#include <cstdint>
+
+#include "sparsight/papers/pmoe/two_layer/two_layer.h"
+
+namespace sparsight::pmoe {
+
+// Of kernels drawn from N(0, std²) with the deviation router_start_std.
+struct RouterStart {
+  double within = 0;  // share with a norm of at most 1/n²
+  double mean_norm = 0, largest_norm = 0;
+  double bound = 0;  // 1/n²
+};
+RouterStart router_start(int64_t patches, int64_t width, int64_t draws, uint64_t seed);
+
+}  // namespace sparsight::pmoe

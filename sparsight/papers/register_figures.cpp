@@ -1,0 +1,20 @@
+#include "sparsight/papers/register_figures.h"
+
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/papers/pmoe/register_figures.h"
+
+namespace sparsight {
+
+const std::vector<Figure>& figures() {
+  static const std::vector<Figure> all = [] {
+    std::vector<Figure> list;
+    for (const auto& paper : {pmoe::figures})
+      for (Figure& figure : paper()) list.push_back(std::move(figure));
+    return list;
+  }();
+  return all;
+}
+
+const Figure& find_figure(const std::string& name) { return entry_named(name, figures(), "figure"); }
+
+}  // namespace sparsight

@@ -1,0 +1,54 @@
+light_sources(papers/register_figures.cpp)
+
+# Chowdhury et al. 2023, patch-level routing.
+light_sources(
+  papers/pmoe/figures/bounds.cpp
+  papers/pmoe/figures/fig3.cpp
+  papers/pmoe/figures/router_start.cpp
+  papers/pmoe/figures/table1.cpp
+  papers/pmoe/figures/wrn_data.cpp
+  papers/pmoe/figures/wrn_figure.cpp
+  papers/pmoe/figures/wrn_figures.cpp
+  papers/pmoe/figures/wrn_pictures.cpp
+  papers/pmoe/register_figures.cpp
+  papers/pmoe/theory/pmoe_bounds.cpp
+  papers/pmoe/theory/pmoe_operations.cpp
+  papers/pmoe/two_layer/patch_set.cpp
+  papers/pmoe/two_layer/two_layer_head.cpp)
+torch_sources(
+  papers/pmoe/figures/activation_stability.cpp
+  papers/pmoe/figures/assumption_figure.cpp
+  papers/pmoe/figures/descent.cpp
+  papers/pmoe/figures/descent_figure.cpp
+  papers/pmoe/figures/digit_runs.cpp
+  papers/pmoe/figures/fig4.cpp
+  papers/pmoe/figures/fig5.cpp
+  papers/pmoe/figures/fig6.cpp
+  papers/pmoe/figures/fig7.cpp
+  papers/pmoe/figures/fig8.cpp
+  papers/pmoe/figures/fig9.cpp
+  papers/pmoe/figures/found_cells.cpp
+  papers/pmoe/figures/gradients_figure.cpp
+  papers/pmoe/figures/joint_sweep.cpp
+  papers/pmoe/figures/large_gradients.cpp
+  papers/pmoe/figures/linear_figure.cpp
+  papers/pmoe/figures/pattern_runs.cpp
+  papers/pmoe/figures/router_mean.cpp
+  papers/pmoe/figures/router_rates.cpp
+  papers/pmoe/figures/router_spread.cpp
+  papers/pmoe/figures/routing_monitor.cpp
+  papers/pmoe/figures/sample_figures.cpp
+  papers/pmoe/figures/spurious_figure.cpp
+  papers/pmoe/figures/stability_figure.cpp
+  papers/pmoe/figures/value_bounds.cpp
+  papers/pmoe/figures/wrn_table2.cpp
+  papers/pmoe/figures/wrn_training.cpp
+  papers/pmoe/theory/linear_classifier.cpp
+  papers/pmoe/theory/pattern_model.cpp
+  papers/pmoe/theory/pattern_sweeps.cpp
+  papers/pmoe/theory/router_gradient.cpp
+  papers/pmoe/theory/router_start.cpp
+  papers/pmoe/theory/router_training.cpp
+  papers/pmoe/theory/value_function.cpp
+  papers/pmoe/two_layer/patch_sgd.cpp
+  papers/pmoe/two_layer/two_layer.cpp)

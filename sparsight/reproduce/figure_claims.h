@@ -1,0 +1,46 @@
+// Claims that papers make about curves, built from a table: which is above, which needs less, which rises.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sparsight/reproduce/figure.h"
+
+namespace sparsight {
+
+// Every mean of the measure, of the rows whose settings contain `where`, is at least (at most) `bound`.
+Claim all_at_least(const ResultTable& table, const std::string& text, const std::string& measure, double bound,
+                   const Json& where = Json::object());
+Claim all_at_most(const ResultTable& table, const std::string& text, const std::string& measure, double bound,
+                  const Json& where = Json::object());
+
+// Two curves of a table: the mean of `measure` against the axis `x`, for two values of the axis `series`.
+struct CurvePair {
+  std::string ours, theirs;
+  std::string series = "model", x = "samples", measure = "accuracy";
+};
+
+// At every x, ours is above theirs, or at least not below where `ties_count`. Nothing is said where a point of either
+// is missing. measured: "at least 1.2 points (at 900 samples)".
+Claim above_everywhere(const ResultTable& table, const std::string& text, const CurvePair& pair,
+                       bool ties_count = false);
+
+// Ours reaches `level` with at most `share` of the x at which theirs first does, between measured points by linear
+// interpolation. level null: theirs at its largest x. measured: "506 of 775 samples: 65 %".
+Claim reached_with_share(const ResultTable& table, const std::string& text, const CurvePair& pair,
+                         std::optional<double> level, double share);
+
+// At the largest x, ours is further above theirs in `here` than in `there`.
+Claim larger_gap(const ResultTable& table, const std::string& text, const CurvePair& here, const CurvePair& there);
+
+// Theirs divided by ours is at least `ratio` wherever both are known and ours is above 0. measured: "ratios 1.62 with
+// 4000, ...".
+Claim ratio_at_least(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio);
+
+// The mean over all rows with the last value of an axis against that with its first: above it, or below.
+Claim rises_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
+                         const std::string& measure);
+Claim falls_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
+                         const std::string& measure);
+
+}  // namespace sparsight

@@ -1,0 +1,59 @@
+#include "sparsight/reproduce/train_job.h"
+
+#include <filesystem>
+
+#include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/metrics_log.h"
+#include "sparsight/io/run_folder.h"
+#include "sparsight/train/run_config.h"
+#include "sparsight/train/trainer.h"
+
+namespace sparsight {
+namespace {
+
+Json resolved_sections(const Json& sections) {
+  Config config;
+  for (const auto& [section, settings] : sections.items())
+    for (const auto& [key, value] : settings.items()) config.set(section, key, value, "figure");
+  return resolve(config, config_sections());
+}
+
+// One line of the log for each epoch, and that of the test part.
+void read_log(const std::vector<Json>& lines, JobTraining& training) {
+  for (const Json& line : lines) {
+    const std::string kind = line.at("kind");
+    if (kind == "train")
+      training.epochs.push_back({line.at("accuracy").get<double>(), line.at("seconds").get<double>()});
+    else if (kind == "eval" && line.at("split") == "test")
+      training.test = line;
+  }
+}
+
+}  // namespace
+
+JobTraining train_in_job(const Json& sections, const std::string& job_folder) {
+  SPARSIGHT_CHECK(!job_folder.empty());
+  const std::string folder = job_folder + "/training";
+  const Json config = resolved_sections(sections);
+  TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
+  setup.validation_loader.reset();  // nothing is chosen by it
+  JobTraining training;
+  training.steps_per_epoch = setup.train.log_every = setup.length.steps_per_epoch;
+  const bool begun = std::filesystem::exists(folder + "/config.toml");
+  RunFolder run = RunFolder::create(folder, begun ? IfExists::kResume : IfExists::kOverwrite);
+  write_file_atomically(run.config(), to_toml(config));
+  const std::string metrics = run.metrics();
+  {
+    Trainer trainer(std::move(setup), std::move(run));
+    trainer.resume();
+    if (trainer.run() == TrainingEnd::interrupted) fail("interrupted after step ", trainer.step());
+  }
+  read_log(read_metrics(metrics), training);
+  std::filesystem::remove_all(folder);
+  return training;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,14 @@
+light_tests(
+  papers/pmoe/figures/table_figures_test.cpp
+  papers/pmoe/theory/pmoe_bounds_test.cpp
+  papers/pmoe/theory/pmoe_operations_test.cpp
+  papers/pmoe/two_layer/two_layer_head_test.cpp)
+torch_tests(
+  papers/pmoe/figures/theory_runs_test.cpp
+  papers/pmoe/figures/wrn_figures_test.cpp
+  papers/pmoe/theory/linear_classifier_test.cpp
+  papers/pmoe/theory/pattern_model_test.cpp
+  papers/pmoe/theory/router_theory_test.cpp
+  papers/pmoe/theory/value_function_test.cpp
+  papers/pmoe/two_layer/patch_sgd_test.cpp
+  papers/pmoe/two_layer/two_layer_test.cpp)
