@@ -22,7 +22,8 @@ light_sources(
   moe/routers/group_members.cpp
   moe/routers/thresholds.cpp
   moe/routing.cpp
-  moe/routing_stats.cpp)
+  moe/routing_stats.cpp
+  moe/validate_routing.cpp)
 torch_sources(
   moe/dispatch/local.cpp
   moe/dispatch/rows.cpp
