@@ -117,7 +117,7 @@ MoeSpec read_moe_spec(const Json& resolved) {
                read_section<LossOptions>(resolved, "losses"),
                {},
                {}};
-  spec.make_router = [resolved](RouterShape shape) { return make_component(routers(), resolved, "router", shape); };
+  spec.make_router = [resolved](RouterShape shape) { return make_router(resolved, shape); };
   const Json experts = resolved.value("experts", Json{{"name", "mlp"}});  // checkpoints from before had no other kind
   spec.make_kind = [experts](ExpertShape shape) {
     return make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);

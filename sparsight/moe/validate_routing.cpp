@@ -152,6 +152,7 @@ void check_assignments(const Routing& routing) {
 }
 
 void validate_routing(const Routing& routing, const RoutingRequest& request) {
+  if (routing.soft) return validate_routing(*routing.soft, request);
   const int64_t tokens = request.tokens.size(0);
   if (routing.tokens != tokens) invalid("tokens is ", routing.tokens, ", it was given ", tokens);
   if (routing.experts < 1 || (request.experts > 0 && routing.experts != request.experts))

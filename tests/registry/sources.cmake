@@ -1,4 +1,5 @@
 torch_tests(
+  registry/declarations_test.cpp
   registry/eval_choices_test.cpp
   registry/eval_noise_test.cpp
   registry/expert_limits_test.cpp

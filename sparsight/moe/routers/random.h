@@ -15,6 +15,7 @@ class RandomRouter : public Router {
   // Raises UsageError where k is above the number of experts.
   RandomRouter(const RandomOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
+  std::vector<std::string> random_purposes() const override { return {"draw"}; }
 
  protected:
   Routing choose(const RouterInput& input) override;
