@@ -31,6 +31,7 @@
 #include "sparsight/moe/routers/patch_choice.h"
 #include "sparsight/moe/routers/per_image.h"
 #include "sparsight/moe/routers/random.h"
+#include "sparsight/moe/routers/relu.h"
 #include "sparsight/moe/routers/round_robin.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
 #include "sparsight/moe/routers/sinkhorn.h"
@@ -127,6 +128,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                            construct<SinkhornRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
+    r.add<ReluOptions>("relu", "every expert with a positive logit, their number held by an L1 loss (ReMoE)",
+                       construct<ReluRouter>);
     return r;
   }();
   return registry;

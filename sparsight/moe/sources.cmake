@@ -57,6 +57,7 @@ torch_sources(
   moe/routers/patch_choice.cpp
   moe/routers/per_image.cpp
   moe/routers/random.cpp
+  moe/routers/relu.cpp
   moe/routers/round_robin.cpp
   moe/routers/router_logits.cpp
   moe/routers/sigmoid_bias.cpp

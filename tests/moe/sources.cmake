@@ -32,6 +32,7 @@ torch_tests(
   moe/routers/noisy_topk_test.cpp
   moe/routers/patch_choice_test.cpp
   moe/routers/per_image_test.cpp
+  moe/routers/relu_test.cpp
   moe/routers/sigmoid_bias_test.cpp
   moe/routers/sinkhorn_test.cpp
   moe/routers/soft_moe_test.cpp
