@@ -38,6 +38,7 @@
 #include "sparsight/moe/routers/soft_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "sparsight/moe/routers/switch_top1.h"
+#include "sparsight/moe/routers/top_p.h"
 
 namespace sparsight {
 namespace {
@@ -130,6 +131,8 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                           construct<SoftMoeRouter>);
     r.add<ReluOptions>("relu", "every expert with a positive logit, their number held by an L1 loss (ReMoE)",
                        construct<ReluRouter>);
+    r.add<TopPOptions>("top_p", "as many experts as it takes for their probabilities to sum to p (Huang et al.)",
+                       construct<TopPRouter>);
     return r;
   }();
   return registry;

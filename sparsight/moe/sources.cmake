@@ -65,5 +65,6 @@ torch_sources(
   moe/routers/soft_moe.cpp
   moe/routers/softmax_topk.cpp
   moe/routers/switch_top1.cpp
+  moe/routers/top_p.cpp
   moe/setting_schedule.cpp
   moe/shared_experts.cpp)

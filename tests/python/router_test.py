@@ -274,6 +274,16 @@ class VaryingNumbers(unittest.TestCase):
         router.after_step(routing)
         torch.testing.assert_close(router.l1_coefficient, torch.tensor(0.25 * 1.2 ** float(torch.sign(0.5 - sparsity))))
 
+    def test_top_p(self):
+        router, logits = self.router("top_p", p=0.6)
+        routing = router(self.x)
+        best, expert = logits.softmax(1).sort(1, descending=True)
+        gates = best * (best.cumsum(1) - best < 0.6)
+        torch.testing.assert_close(self.dense(routing), torch.zeros(B * S, E).scatter(1, expert, gates))
+        torch.testing.assert_close(routing.metrics["experts_per_token"], (gates > 0).sum() / (B * S))
+        self.assertEqual(set(routing.losses), {"switch", "entropy"})
+        self.assertEqual(sparsight.Router("hash", D, E)(self.x).metrics, {})
+
 
 class Draws(unittest.TestCase):
     def test_are_those_that_routers_ask_for(self):

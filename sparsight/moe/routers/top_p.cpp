@@ -1,0 +1,53 @@
+#include "sparsight/moe/routers/top_p.h"
+
+#include <algorithm>
+
+#include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/top_experts.h"
+
+namespace sparsight {
+
+void TopPOptions::declare(OptionSet& set) {
+  set.real("p", &p, {1e-6, 1}, "a token takes experts, the most probable first, until their probabilities sum to this");
+  set.integer("max_k", &max_k, {0, 65536}, "most experts of a token; 0: all");
+}
+
+Routing route_top_p(const at::Tensor& clean, double p, int64_t most) {
+  Routing routing;
+  routing.tokens = clean.size(0);
+  routing.experts = clean.size(1);
+  routing.clean_logits = routing.noisy_logits = clean;
+  routing.scores = at::softmax(clean, 1);
+  const at::Tensor chosen = top_experts(clean, most), gate = routing.scores.gather(1, chosen);
+  choose_per_token(routing, chosen, gate);
+  // An expert is used unless those before it have p already. Written so that NaN uses all.
+  const at::Tensor before = gate.detach().cumsum(1) - gate.detach();
+  at::Tensor used = (before >= p).logical_not();
+  used.narrow(1, 0, 1).fill_(true);
+  select_assignments(routing, at::nonzero(used.view({-1})).squeeze(1));
+  return routing;
+}
+
+TopPRouter::TopPRouter(const TopPOptions& options, RouterShape shape)
+    : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
+  if (options_.max_k > shape.experts)
+    fail_usage("[router] max_k = ", options_.max_k, " is above the ", shape.experts,
+               " experts; lower it, or 0 for all");
+}
+
+Routing TopPRouter::choose(const RouterInput& input) {
+  return route_top_p(router_logits(input.tokens, weight), options_.p,
+                     options_.max_k > 0 ? options_.max_k : weight.size(0));
+}
+
+std::vector<RoutingMetric> TopPRouter::metrics(const Routing& routing) const {
+  const int64_t tokens = routing.valid.defined() ? routing.valid.sum().item<int64_t>() : routing.tokens;
+  return {{"experts_per_token",
+           static_cast<double>(routing.token.size(0)) / static_cast<double>(std::max<int64_t>(1, tokens))}};
+}
+
+void TopPRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
+
+}  // namespace sparsight
