@@ -209,6 +209,18 @@ TEST(ValidateRouting, EveryRegisteredRouterKnowsItsNameAndShape) {
 }
 
 TEST(ValidateRouting, SoftRoutings) {
+  class BadMixer : public SoftRouter {
+    SoftRouting mix(const RouterInput& input) override {
+      SoftRouting soft;
+      soft.layout = input.layout;
+      soft.experts = soft.slots = 1;
+      return soft;
+    }
+  } mixer;
+  mixer.set_registered("bad_mixer", {4, 1});
+  EXPECT_EQ(testing::message_of([&] { mixer.route(test::pool(tokens())); }),
+            "the router bad_mixer of the layer blocks.1.mlp returned no routing: dispatch is not there");
+
   SoftRouting soft;
   soft.layout = {1, kTokens, 0, 0, 0};
   soft.experts = kExperts;
