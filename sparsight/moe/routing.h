@@ -36,8 +36,8 @@ struct RoutingMetric {
 };
 
 // Any router's decision in one form: a list of A assignments (token, expert), in order of token and then of rank for
-// token-choice routers, in order of expert and then of rank for expert-choice ones. Padding has no assignments. Of a
-// router that mixes tokens instead of choosing experts `soft` holds the decision, and nothing is chosen or kept.
+// token-choice routers, in any order for those where experts choose. Padding has no assignments. Of a router that mixes
+// tokens instead of choosing experts `soft` holds the decision, and nothing is chosen or kept.
 struct Routing {
   std::string layer;  // module path of the MoE layer, "blocks.3.mlp", or of a router that decides for several: "router"
   TokenLayout layout;

@@ -51,40 +51,41 @@ class Indices {
 
 bool is_below(int64_t index, int64_t end) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(end); }
 
-// In order of token and rank, or of expert and rank where experts choose; no pair of token and expert twice.
+// Of tokens that choose: in order of token and rank. Experts that choose do it in any order.
 void check_order(const Routing& routing) {
   const Indices token(routing.token), expert(routing.expert), rank(routing.rank);
-  const bool by_token = routing.per_token > 0;
-  const Indices &outer = by_token ? token : expert, &inner = by_token ? expert : token;
-  std::vector<int64_t> last(static_cast<size_t>(by_token ? routing.experts : routing.tokens), -1);
+  const bool ranked = routing.per_token > 0;
   for (int64_t a = 0; a < token.size(); ++a) {
     if (!is_below(token[a], routing.tokens))
       invalid("token of assignment ", a, " is ", token[a], ", the tokens are 0 to ", routing.tokens - 1);
-    if (rank[a] < 0 || (by_token && rank[a] >= routing.per_token))
+    if (rank[a] < 0 || (ranked && rank[a] >= routing.per_token))
       invalid("rank of assignment ", a, " is ", rank[a],
-              by_token ? cat(", per_token allows 0 to ", routing.per_token - 1) : ", ranks begin with 0");
-    if (a > 0 && (outer[a] < outer[a - 1] || (outer[a] == outer[a - 1] && rank[a] <= rank[a - 1])))
+              ranked ? cat(", per_token allows 0 to ", routing.per_token - 1) : ", ranks begin with 0");
+    if (ranked && a > 0 && (token[a] < token[a - 1] || (token[a] == token[a - 1] && rank[a] <= rank[a - 1])))
       invalid("assignment ", a, " (token ", token[a], ", expert ", expert[a], ", rank ", rank[a],
-              ") comes after (token ", token[a - 1], ", expert ", expert[a - 1], ", rank ", rank[a - 1], "); ",
-              by_token ? "sort them by token and rank" : "sort them by expert and rank (per_token is 0)");
-    int64_t& seen = last[static_cast<size_t>(inner[a])];
-    if (seen == outer[a]) invalid("token ", token[a], " has expert ", expert[a], " twice");
-    seen = outer[a];
+              ") comes after (token ", token[a - 1], ", expert ", expert[a - 1], ", rank ", rank[a - 1],
+              "); sort them by token and rank");
   }
 }
 
-// chosen_count, order and offsets are those of the assignments.
+// chosen_count, order and offsets are those of the assignments, and no expert has a token twice.
 void check_groups(const Routing& routing) {
   const int64_t assignments = routing.expert.size(0), experts = routing.experts;
-  const Indices expert(routing.expert), order(routing.order), offsets(routing.offsets), chosen(routing.chosen_count);
+  const Indices token(routing.token), expert(routing.expert), order(routing.order), offsets(routing.offsets),
+      chosen(routing.chosen_count);
   const at::Tensor kept_in = routing.kept.contiguous();
   const bool* kept = kept_in.const_data_ptr<bool>();
   const auto stale = [] { invalid("its groups are not those of its assignments; call finish_routing(routing) last"); };
   if (offsets[0] != 0 || offsets[experts] != order.size()) stale();
+  std::vector<int64_t> expert_of(static_cast<size_t>(routing.tokens), -1);  // the last one that had the token
   for (int64_t e = 0; e < experts; ++e) {
-    if (offsets[e + 1] < offsets[e]) stale();
-    for (int64_t i = offsets[e]; i < offsets[e + 1]; ++i)
+    if (offsets[e + 1] < offsets[e] || offsets[e + 1] > order.size()) stale();
+    for (int64_t i = offsets[e]; i < offsets[e + 1]; ++i) {
       if (!is_below(order[i], assignments) || expert[order[i]] != e || !kept[order[i]]) stale();
+      int64_t& seen = expert_of[static_cast<size_t>(token[order[i]])];
+      if (seen == e) invalid("token ", token[order[i]], " has expert ", e, " twice");
+      seen = e;
+    }
   }
   std::vector<int64_t> count(static_cast<size_t>(experts), 0);
   int64_t all_kept = 0;
@@ -134,9 +135,10 @@ void check_assignments(const Routing& routing) {
     if (!tensor.defined() || tensor.dim() != 1)
       invalid(name, " must be int64 [A], one entry for each assignment (choose_per_token() makes them)");
     check_type(name, tensor, at::kLong);
-    check_shape(name, tensor, {routing.expert.size(0)});
   }
   const int64_t assignments = routing.expert.size(0);
+  check_shape("token", routing.token, {assignments});
+  check_shape("rank", routing.rank, {assignments});
   if (!routing.gate.defined()) invalid("gate is not there; it is the weight of each assignment, [A]");
   check_real("gate", routing.gate);
   check_shape("gate", routing.gate, {assignments});

@@ -126,14 +126,16 @@ TEST(ValidateRouting, ShapesAndTypes) {
       "choose_per_token() takes expert and gate [5,K], got [4, 2] and [4, 2]");
 }
 
-TEST(ValidateRouting, OrderAndPairs) {
+TEST(ValidateRouting, Order) {
   expect_error(
       [](Routing& r) {
         r.token = r.token.flip(0);
         finish_routing(r);
       },
-      "assignment 1 (token 4, expert 1, rank 1) comes after (token 4, expert 0, rank 0); "
-      "sort them by token and rank");
+      "assignment 2 (token 3, expert 1, rank 0) comes after (token 4, expert 1, rank 1); sort them by token and rank");
+  expect_error([](Routing& r) { r.rank.fill_(1); },
+               "assignment 1 (token 0, expert 1, rank 1) comes after (token 0, expert 0, rank 1); "
+               "sort them by token and rank");
 }
 
 TEST(ValidateRouting, ATokenHasAnExpertOnce) {
@@ -145,10 +147,20 @@ TEST(ValidateRouting, ATokenHasAnExpertOnce) {
       "token 0 has expert 0 twice");
 }
 
-TEST(ValidateRouting, WhereExpertsChooseTheOrderIsTheirs) {
-  expect_error([](Routing& r) { r.per_token = 0; },
-               "assignment 2 (token 1, expert 1, rank 0) comes after (token 0, expert 1, rank 1); sort them by expert "
-               "and rank (per_token is 0)");
+TEST(ValidateRouting, WhereExpertsChooseAnyOrderWillDo) {
+  const Edit reversed = [](Routing& r) {
+    r.per_token = 0;
+    for (at::Tensor* tensor : {&r.token, &r.expert, &r.rank, &r.gate}) *tensor = tensor->flip(0);
+    finish_routing(r);
+  };
+  EXPECT_EQ(error_of(reversed), "");
+  expect_error(
+      [&](Routing& r) {
+        reversed(r);
+        r.token[0] = 0, r.expert[0] = 0;  // which token 0 has at the end
+        finish_routing(r);
+      },
+      "token 0 has expert 0 twice");
 }
 
 TEST(ValidateRouting, GroupsThatAreMissingOrOld) {
