@@ -280,7 +280,6 @@ class VaryingNumbers(unittest.TestCase):
         best, expert = logits.softmax(1).sort(1, descending=True)
         gates = best * (best.cumsum(1) - best < 0.6)
         torch.testing.assert_close(self.dense(routing), torch.zeros(B * S, E).scatter(1, expert, gates))
-        torch.testing.assert_close(routing.metrics["experts_per_token"], (gates > 0).sum() / (B * S))
         self.assertEqual(set(routing.losses), {"switch", "entropy"})
         self.assertEqual(sparsight.Router("hash", D, E)(self.x).metrics, {})
 

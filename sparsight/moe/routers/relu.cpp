@@ -44,6 +44,7 @@ Routing route_relu(const at::Tensor& clean) {
   const at::Tensor chosen = top_experts(clean, most);
   choose_per_token(routing, chosen, routing.scores.gather(1, chosen));
   routing.per_token = routing.experts;
+  routing.varying = true;
   select_assignments(routing, at::nonzero(used.gather(1, chosen).view({-1})).squeeze(1));
   return routing;
 }

@@ -1,7 +1,5 @@
 #include "sparsight/moe/routers/top_p.h"
 
-#include <algorithm>
-
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
@@ -22,6 +20,7 @@ Routing route_top_p(const at::Tensor& clean, double p, int64_t most) {
   routing.scores = at::softmax(clean, 1);
   const at::Tensor chosen = top_experts(clean, most), gate = routing.scores.gather(1, chosen);
   choose_per_token(routing, chosen, gate);
+  routing.varying = true;
   // An expert is used unless those before it have p already. Written so that NaN uses all.
   const at::Tensor before = gate.detach().cumsum(1) - gate.detach();
   at::Tensor used = (before >= p).logical_not();
@@ -40,12 +39,6 @@ TopPRouter::TopPRouter(const TopPOptions& options, RouterShape shape)
 Routing TopPRouter::choose(const RouterInput& input) {
   return route_top_p(router_logits(input.tokens, weight), options_.p,
                      options_.max_k > 0 ? options_.max_k : weight.size(0));
-}
-
-std::vector<RoutingMetric> TopPRouter::metrics(const Routing& routing) const {
-  const int64_t tokens = routing.valid.defined() ? routing.valid.sum().item<int64_t>() : routing.tokens;
-  return {{"experts_per_token",
-           static_cast<double>(routing.token.size(0)) / static_cast<double>(std::max<int64_t>(1, tokens))}};
 }
 
 void TopPRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

@@ -26,8 +26,7 @@ class TopPRouter : public Router, public Initialized {
   TopPRouter(const TopPOptions& options, RouterShape shape);
   // The weights of section 4.1. Its balance loss counts all choices: [losses] switch_counts = "sum".
   std::vector<LossWeight> paper_losses() const override { return {{"switch", 0.01}, {"entropy", 1e-4}}; }
-  std::vector<RoutingMetric> metrics(const Routing& routing) const override;  // experts_per_token
-  void initialize(const InitRandom& random) override;                         // N(0, 0.02²)
+  void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]
 

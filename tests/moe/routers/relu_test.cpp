@@ -43,6 +43,7 @@ TEST(Relu, ChoosesTheExpertsWithPositiveLogits) {
     EXPECT_TRUE(torch::equal(r.rank, torch::tensor({0, 1, 0, 1, 2}, torch::kLong)));
     EXPECT_TRUE(near(r.gate, torch::tensor({2., .5, 3., 2., 1.}, torch::kDouble), 1e-7));
     EXPECT_EQ(r.per_token, 4);
+    EXPECT_TRUE(r.varying);
   }
   EXPECT_EQ(route_relu(-example().abs()).token.size(0), 0);  // no token goes anywhere
   EXPECT_EQ(route_relu(example().narrow(0, 0, 0)).token.size(0), 0);
@@ -60,7 +61,7 @@ TEST(Relu, TheL1LossWeighsExpertsByTheirShare) {
 TEST(Relu, PaddingCountsInNeitherLossNorSparsity) {
   auto router = identity({.mean_k = 2});
   RouterInput padded = test::pool(example());
-  padded.pool.valid = torch::tensor({true, false, false});
+  padded.context.valid = torch::tensor({true, false, false});
   const Routing r = router->route(padded);
   // Token 0 alone: f = 4 / 2 * (1 0 1 0).
   EXPECT_NEAR(relu_l1(r, 2, true).item<double>(), 2 * 2.5, 1e-12);

@@ -4,7 +4,6 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/losses/entropy.h"
-#include "tests/moe/routers/router_pool.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
@@ -45,6 +44,7 @@ TEST(TopP, TakesTheFewestExpertsWhoseProbabilitiesSumToP) {
       EXPECT_TRUE(torch::equal(r.rank, torch::tensor(c.rank, torch::kLong))) << c.p;
       EXPECT_TRUE(near(r.gate, torch::tensor(c.gate, torch::kDouble), 1e-6)) << c.p;
       EXPECT_EQ(r.per_token, c.most);
+      EXPECT_TRUE(r.varying);
     }
 }
 
@@ -61,19 +61,6 @@ TEST(TopP, GatesHaveTheGradientOfTheProbabilities) {
   const at::Tensor clean = test::random_tensor({5, 4}, 3), pull = test::random_tensor({5, 4}, 4);
   const auto loss = [&] { return (test::dense_gates(route_top_p(clean, .6, 3)) * pull).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}, 1e-6), 1e-7);
-}
-
-TEST(TopP, ReportsTheExpertsOfAToken) {
-  TopPRouter router({.p = .6}, {4, 4});
-  torch::NoGradGuard no_grad;
-  router.weight.copy_(torch::eye(4));
-  const Routing r = router.route(test::pool(example().to(torch::kFloat)));
-  ASSERT_EQ(r.metrics.size(), 1);
-  EXPECT_EQ(r.metrics[0].name, "experts_per_token");
-  EXPECT_DOUBLE_EQ(r.metrics[0].value, 2.5);
-  RouterInput padded = test::pool(example().to(torch::kFloat));
-  padded.pool.valid = torch::tensor({true, false});
-  EXPECT_DOUBLE_EQ(router.route(padded).metrics[0].value, 2);
 }
 
 TEST(TopP, MoreThanAllExpertsAreRefused) {
