@@ -1,8 +1,11 @@
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/verbs.h"
@@ -13,11 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The benchmarks are a program of their own, beside this one (installed) or in the build folder next to this one's.
+// The benchmarks are a program of their own: beside this one (installed), in the build folder next to this one's, or,
+// for programs that are somewhere else, in a folder of PATH.
 std::string bench_program() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& candidate : {here / "sparsight_bench", here.parent_path() / "bench" / "sparsight_bench"})
-    if (fs::exists(candidate)) return candidate;
+  std::vector<fs::path> folders{here, here.parent_path() / "bench"};
+  const char* path = std::getenv("PATH");
+  std::istringstream rest(path ? path : "");
+  for (std::string folder; std::getline(rest, folder, ':');) folders.emplace_back(folder);
+  std::error_code ignored;
+  for (const fs::path& folder : folders)
+    if (fs::is_regular_file(folder / "sparsight_bench", ignored)) return folder / "sparsight_bench";
   fail("the benchmarks are not built; ./dev bench builds and runs them (or configure with -DSPARSIGHT_BUILD_BENCH=ON)");
 }
 

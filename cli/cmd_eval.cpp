@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/infer/evaluate_run.h"
 #include "sparsight/report/table.h"
@@ -33,6 +34,7 @@ void add_eval(CLI::App& app) {
       ->type_name("FOLDER");
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  spin_briefly(verb);
   stoppable(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
 #include "sparsight/infer/explain_run.h"
@@ -60,6 +61,7 @@ void add_explain(CLI::App& app) {
   add_weights_option(*verb, request.weights);
   add_overrides_option(*verb, request.overrides);
   verb->add_flag("--json", arguments->json, "print explain.json instead of the summary");
+  spin_briefly(verb);
   stoppable(verb, [arguments] { explain(*arguments); });
 }
 

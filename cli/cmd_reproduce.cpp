@@ -13,6 +13,7 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -198,6 +199,7 @@ void add_reproduce(CLI::App& app) {
   verb->add_flag("--json", arguments->json, "Print the result (of list: the list) as JSON");
   verb->add_option("--worker", arguments->worker)->group("");  // the process to work for: how --jobs starts others
   verb->add_option("--task", arguments->task)->group("");      // "3/27": what a task of the array does
+  spin_briefly(verb);
   stoppable(verb, [arguments, scale, jobs, threads, plan, slurm] {
     if (arguments->what == "list") return print_list(arguments->json);
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);

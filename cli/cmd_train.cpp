@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/config_arguments.h"
+#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/train/train_run.h"
@@ -29,6 +30,7 @@ void add_train(CLI::App& app) {
   verb->add_option("--init-from", arguments->init_from, "Start from these weights (.safetensors, .pt, .pth)")
       ->type_name("FILE");
   verb->add_option("--on-nan", arguments->on_nan, "When the loss is not finite: stop (default) or skip the step");
+  spin_briefly(verb);
   stoppable(verb, [arguments] {
     ConfigArguments config = arguments->config;
     if (!arguments->resume.empty()) {

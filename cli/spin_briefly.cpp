@@ -4,19 +4,36 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace sparsight::cli {
+namespace {
 
-void spin_briefly(int argc, char** argv) {
-  const std::string verb = argc > 1 ? argv[1] : "";
-  if (verb != "train" && verb != "eval" && verb != "explain" && verb != "reproduce") return;
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+// The program again, as it was started: what main() got may be something else in a program of the user's.
+void start_again() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string words{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::vector<char*> pointers;  // to the words, each of which ends with a 0
+  for (size_t begin = 0; begin < words.size(); begin = words.find('\0', begin) + 1)
+    pointers.push_back(words.data() + begin);
+  pointers.push_back(nullptr);
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   // Where it cannot start itself, it goes on as it is.
-  if (!error && setenv("GOMP_SPINCOUNT", "20000", 1) == 0) execv(program.c_str(), argv);
+  if (!error && pointers.size() > 1 && setenv("GOMP_SPINCOUNT", "20000", 1) == 0)
+    execv(program.c_str(), pointers.data());
+}
+
+}  // namespace
+
+void spin_briefly(CLI::App* verb) {
+  verb->preparse_callback([](size_t) {
+    if (!std::getenv("GOMP_SPINCOUNT") && !std::getenv("OMP_WAIT_POLICY")) start_again();
+  });
 }
 
 }  // namespace sparsight::cli

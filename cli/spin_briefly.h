@@ -1,12 +1,15 @@
 // How long the threads of torch wait for each other.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 namespace sparsight::cli {
 
-// libgomp's threads spin for some 10 ms before they sleep, and so hold the cores that the threads they wait for need as
-// soon as another program runs: training is then ten times slower, not two. This makes it 1 ms. libgomp reads its
-// environment while it is loaded, so the program starts itself again, once, where neither GOMP_SPINCOUNT nor
-// OMP_WAIT_POLICY says otherwise. For the verbs that compute for long; returns where there is nothing to do.
-void spin_briefly(int argc, char** argv);
+// Declares of a verb that it computes for long. libgomp's threads spin for some 10 ms before they sleep, and so hold
+// the cores that the threads they wait for need as soon as another program runs: training is then ten times slower, not
+// two. For this verb it is 1 ms. libgomp reads its environment while it is loaded, so the program starts itself again,
+// once, where neither GOMP_SPINCOUNT nor OMP_WAIT_POLICY says otherwise; a fifth of a second, too long for verbs that
+// only look something up.
+void spin_briefly(CLI::App* verb);
 
 }  // namespace sparsight::cli

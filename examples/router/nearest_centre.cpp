@@ -1,5 +1,7 @@
 #include "nearest_centre.h"
 
+#include <algorithm>
+
 #include <sparsight/core/error.h>
 #include <sparsight/moe/finish_routing.h>
 #include <sparsight/ops/top_experts.h>
@@ -10,6 +12,8 @@ using namespace sparsight;
 void NearestCentreOptions::declare(OptionSet& set) {
   set.integer("k", &k, {1, 4096}, "experts per token");
   set.real("temperature", &temperature, {1e-6, 1e6}, "what squared distances are divided by");
+  set.real("commitment", &commitment, {0, 1e6},
+           "weight of the squared distance from the chosen centres; 0: no such loss");
 }
 
 NearestCentreRouter::NearestCentreRouter(const NearestCentreOptions& options, RouterShape shape)
@@ -33,4 +37,19 @@ Routing NearestCentreRouter::choose(const RouterInput& input) {
   choose_per_token(routing, chosen, at::softmax(routing.clean_logits.gather(1, chosen), 1));  // gates sum to 1
   finish_routing(routing);
   return routing;
+}
+
+at::Tensor NearestCentreRouter::mean_squared_distance(const Routing& routing) const {
+  const at::Tensor logit = routing.clean_logits.index({routing.token, routing.expert});  // -distance² / temperature
+  return logit.sum() * (-options_.temperature / std::max<int64_t>(1, logit.numel()));
+}
+
+std::vector<RouterLoss> NearestCentreRouter::own_losses() const {
+  if (options_.commitment == 0) return {};
+  return {
+      {"commitment", options_.commitment, [this](const Routing& routing) { return mean_squared_distance(routing); }}};
+}
+
+std::vector<RoutingMetric> NearestCentreRouter::metrics(const Routing& routing) const {
+  return {{"squared_distance", mean_squared_distance(routing).item<double>()}};
 }

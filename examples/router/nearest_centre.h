@@ -10,6 +10,7 @@
 struct NearestCentreOptions {
   int64_t k = 2;
   double temperature = 1;
+  double commitment = 0.001;
   void declare(sparsight::OptionSet& set);
 };
 
@@ -20,11 +21,17 @@ class NearestCentreRouter : public sparsight::Router, public sparsight::Initiali
 
   // What the router is trained with unless [losses] says otherwise.
   std::vector<sparsight::LossWeight> paper_losses() const override { return {{"importance", 0.01}}; }
+  // A loss that only this router has: the mean squared distance of tokens from the centres that they chose.
+  std::vector<sparsight::RouterLoss> own_losses() const override;
+  // Numbers for metrics.jsonl, eval and `moe`: "squared_distance", the same mean.
+  std::vector<sparsight::RoutingMetric> metrics(const sparsight::Routing& routing) const override;
 
  protected:
   sparsight::Routing choose(const sparsight::RouterInput& input) override;
 
  private:
+  at::Tensor mean_squared_distance(const sparsight::Routing& routing) const;  // []
+
   at::Tensor centres_;  // [E,D]
   NearestCentreOptions options_;
 };

@@ -147,7 +147,7 @@ TORCH_LIBRARY(sparsight, m) {
       "route(str config, Tensor tokens, SymInt images, Tensor[] weights, Tensor seed, Tensor? valid, "
       "Tensor? token_id, Tensor? target, str draw_names, Tensor[] draws, Tensor? priority=None) -> (Tensor gate, "
       "Tensor losses, Tensor logits, Tensor scores, Tensor token, Tensor expert, Tensor rank, Tensor kept, "
-      "Tensor chosen_count, Tensor group_scores, Tensor group_chosen)");
+      "Tensor chosen_count, Tensor group_scores, Tensor group_chosen, Tensor metrics)");
   m.def(
       "mix(str config, Tensor tokens, SymInt images, Tensor[] weights, Tensor? valid=None) -> (Tensor dispatch, "
       "Tensor combine, Tensor logits)");

@@ -24,22 +24,6 @@ Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const 
   return routing;
 }
 
-// The purposes by which routers ask for random draws; a test asks every router for each (router_test.py).
-std::vector<std::string> draws_of(const std::string& router) {
-  static const std::unordered_map<std::string, std::vector<std::string>> named = {
-      {"softmax_topk", {"noise"}},
-      {"noisy_topk", {"noise"}},
-      {"cosine", {"noise"}},
-      {"per_image", {"noise"}},
-      {"hierarchical", {"noise", "group_noise"}},
-      {"switch_top1", {"jitter"}},
-      {"gshard_top2", {"second", "second_expert"}},
-      {"random", {"draw"}},
-  };
-  const auto found = named.find(router);
-  return found == named.end() ? std::vector<std::string>() : found->second;
-}
-
 // Placeholders of the holders while no call is on.
 void release(const at::Tensor& holder) {
   const c10::InferenceMode outlives_the_call(false);
@@ -59,13 +43,14 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   if (dim < 1) fail_usage("dim must be at least 1, got ", dim);
   if (prefix < 0) fail_usage("prefix must be at least 0, got ", prefix);
   name = settings.at("router").at("name").get<std::string>();
-  draws = draws_of(name);
-  router = make_component(routers(), settings, "router", RouterShape{dim, experts});
+  router = make_router(settings, RouterShape{dim, experts});
+  draws = router->random_purposes();
   if (settings.contains("capacity")) capacity = read_section<CapacityOptions>(settings, "capacity");
   if (mode.losses) losses = read_section<LossOptions>(settings, "losses");
   losses = with_paper_weights(losses, router->paper_losses());
   for (size_t i = 0; i < losses.weights.size(); ++i)
-    if (losses.weights[i] > 0) loss_names.push_back(routing_losses()[i].name);
+    if (losses.weights[i] > 0) weighed.push_back({routing_losses()[i].name, losses.weights[i]});
+  for (const RouterLoss& own : router->own_losses()) weighed.push_back({own.name, own.weight});
   for (const auto& p : router->named_parameters()) {
     weight_names.push_back(p.key());
     weights.push_back(p.value());
@@ -84,6 +69,7 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
     has_logits = nothing.clean_logits.defined();
     has_scores = nothing.scores.defined();
     groups = nothing.groups ? nothing.groups->experts : 0;
+    for (const RoutingMetric& metric : nothing.metrics) metrics.push_back(metric.name);
   }
 }
 
@@ -119,12 +105,12 @@ std::string describe_router(const std::string& config, int64_t dim) {
                        {"shape", setup.weights[i].sizes().vec()},
                        {"parameter", i < setup.parameters},
                        {"integer", setup.weights[i].scalar_type() == torch::kLong}});
-  for (size_t i = 0; i < setup.losses.weights.size(); ++i)
-    if (setup.losses.weights[i] > 0) losses[routing_losses()[i].name] = setup.losses.weights[i];
+  for (const LossWeight& loss : setup.weighed) losses[loss.name] = loss.weight;
   return Json{
       {"weights", weights},         {"soft", is_soft(setup)},       {"learns", setup.router->learns_from_routings()},
       {"losses", losses},           {"per_token", setup.per_token}, {"logits", setup.has_logits},
-      {"scores", setup.has_scores}, {"groups", setup.groups},       {"draws", setup.draws}}
+      {"scores", setup.has_scores}, {"groups", setup.groups},       {"draws", setup.draws},
+      {"metrics", setup.metrics}}
       .dump();
 }
 

@@ -25,10 +25,10 @@ struct RouterSetup {
   ForwardMode mode;  // training or evaluation, with losses where they are wanted
   std::shared_ptr<Router> router;
   CapacityOptions capacity;
-  LossOptions losses;  // with the weights of the router's paper filled in
-  std::vector<std::string> loss_names;
-  std::string name;                // of the router
-  std::vector<std::string> draws;  // names of the random draws that a caller may give it
+  LossOptions losses;               // with the weights of the router's paper filled in
+  std::vector<LossWeight> weighed;  // the losses that are computed: those of `losses` above 0, then the router's own
+  std::string name;                 // of the router
+  std::vector<std::string> draws;   // names of the random draws that a caller may give it
   std::vector<std::string> weight_names;
   std::vector<at::Tensor> weights;  // the router's own parameters, then its buffers: holders of what calls are given
   std::vector<std::vector<int64_t>> shapes;  // of these
@@ -37,7 +37,8 @@ struct RouterSetup {
   // What a routing looks like, found by routing no tokens at all.
   int64_t per_token = 0;  // K; 0 where the number of assignments depends on the tokens
   bool has_logits = false, has_scores = false;
-  int64_t groups = 0;  // G of strictly balanced gating on two levels; else 0
+  std::vector<std::string> metrics;  // names of what the router reports itself
+  int64_t groups = 0;                // G of strictly balanced gating on two levels; else 0
 };
 
 // The calling thread's setup for this text, made by its first call.
@@ -57,7 +58,7 @@ class BoundWeights {
 };
 
 // JSON: {"weights": [{"name", "shape", "parameter", "integer"}], "soft", "learns", "losses": {name: weight},
-// "per_token", "logits", "scores", "groups", "draws": [name]}.
+// "per_token", "logits", "scores", "groups", "draws": [name], "metrics": [name]}.
 std::string describe_router(const std::string& config, int64_t dim);
 // JSON: {name: {"summary", "options": [{"name", "type", "allowed", "default", "help"}]}}.
 std::string list_routers();

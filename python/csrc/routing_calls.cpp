@@ -119,8 +119,11 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
     group_chosen = torch::zeros(group_scores.sizes(), kept.options())
                        .index_put_({r.groups->token, r.groups->expert}, torch::ones({}, kept.options()));
   }
-  std::vector<at::Tensor> outputs{gate, losses, logits,         scores,       token,       expert,
-                                  rank, kept,   r.chosen_count, group_scores, group_chosen};
+  std::vector<double> reported;
+  for (const RoutingMetric& metric : r.metrics) reported.push_back(metric.value);
+  const at::Tensor metrics = torch::tensor(reported, gate.options().requires_grad(false));
+  std::vector<at::Tensor> outputs{gate, losses, logits,         scores,       token,        expert,
+                                  rank, kept,   r.chosen_count, group_scores, group_chosen, metrics};
   for (size_t i = 0; i < outputs.size(); ++i) {  // outputs of operators share no memory
     outputs[i] = outputs[i].contiguous();
     for (size_t j = 0; j < i; ++j)
@@ -129,13 +132,13 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
   return outputs;
 }
 
-// In the order of setup.loss_names; 0 for those that the routing has not.
+// In the order of setup.weighed; 0 for those that the routing has not.
 at::Tensor losses_of(const Routing& routing, const RouterSetup& setup, at::ScalarType type) {
   const auto options = routing.gate.options().dtype(type).requires_grad(false);
-  if (!setup.mode.losses || setup.loss_names.empty()) return torch::zeros({0}, options);
+  if (!setup.mode.losses || setup.weighed.empty()) return torch::zeros({0}, options);
   std::vector<at::Tensor> values;
-  for (const std::string& name : setup.loss_names) {
-    const auto found = std::ranges::find(routing.losses, name, &NamedLoss::name);
+  for (const LossWeight& loss : setup.weighed) {
+    const auto found = std::ranges::find(routing.losses, loss.name, &NamedLoss::name);
     values.push_back(found == routing.losses.end() ? torch::zeros({}, options) : found->value.to(type));
   }
   return torch::stack(values);

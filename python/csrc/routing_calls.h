@@ -23,11 +23,12 @@ struct RoutingCall {
 
 // route: in  tokens [N,D], seed [] int64, valid [N], token_id [N], target [B,E], priority [N], weights..., draws...
 //        out gate [A], losses [L], logits [N,E], scores [N,E]; token, expert, rank [A] int64, kept [A] bool,
-//            chosen_count [E] int64; group_scores [N,G], group_chosen [N,G] bool
+//            chosen_count [E] int64; group_scores [N,G], group_chosen [N,G] bool; metrics [M]
 //        Of a router with a fixed number K of experts per token A = N K, assignment j K + r is token j's choice of
 //        rank r, and a choice that is not made (padding, skipped) has expert -1, gate 0 and is not kept. logits and
-//        scores are [0,E] for a router without them. The last two are the first level of strictly balanced gating on
-//        two levels: scores of the G groups, and who took which token; [0,0] of other routers.
+//        scores are [0,E] for a router without them. group_... are the first level of strictly balanced gating on
+//        two levels: scores of the G groups, and who took which token; [0,0] of other routers. metrics are what the
+//        router reports itself (Router::metrics).
 // mix:   in  tokens [N,D], valid [N], weights...
 //        out dispatch, combine, logits [B,S,P]
 // loss:  in  logits, noisy_logits [N,E], noise_scale [N,E] or [], scores [N,E], gate, expert [N,K], valid [N],

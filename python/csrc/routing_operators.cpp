@@ -108,11 +108,14 @@ variable_list routing_autograd(RoutingCallKind kind, Text config, const c10::Sym
 
 // ---- route
 
-using Routed = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+using Routed =
+    std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 using RouteSignature = Routed(Text, const Tensor&, c10::SymInt, TensorList, const Tensor&, const OptionalTensor&,
                               const OptionalTensor&, const OptionalTensor&, Text, TensorList, const OptionalTensor&);
 
-Routed routed(const variable_list& o) { return {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10]}; }
+Routed routed(const variable_list& o) {
+  return {o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9], o[10], o[11]};
+}
 
 Inputs route_inputs(const Tensor& tokens, TensorList weights, const Tensor& seed, const OptionalTensor& valid,
                     const OptionalTensor& token_id, const OptionalTensor& target, TensorList draws,

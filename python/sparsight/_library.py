@@ -71,7 +71,8 @@ def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names
             tokens.new_empty((n if info["logits"] else 0, experts), dtype=dtype),
             tokens.new_empty((n if info["scores"] else 0, experts), dtype=dtype),
             integers(a), integers(a), integers(a), tokens.new_empty((a,), dtype=torch.bool), integers(experts),
-            tokens.new_empty(of_groups, dtype=dtype), tokens.new_empty(of_groups, dtype=torch.bool))
+            tokens.new_empty(of_groups, dtype=dtype), tokens.new_empty(of_groups, dtype=torch.bool),
+            tokens.new_empty((len(info["metrics"]),), dtype=dtype))
 
 
 @_fake("mix")

@@ -49,6 +49,21 @@ def _loss(name, like, *, k=1, experts=None, images=1, group_tokens=0, variants=N
     return ops.routing_loss(_json(config), images, **tensors)
 
 
+def __getattr__(name):
+    """A loss that has no function of its own here: all tensors and settings that a loss may need, by name."""
+    if name.startswith("_") or name not in names():
+        raise AttributeError(f"module {__name__} has no attribute {name!r}; the losses are {', '.join(names())}")
+
+    def loss(**arguments):
+        like = next((arguments[x] for x in ("logits", "scores", "gate") if arguments.get(x) is not None), None)
+        if like is None:
+            raise TypeError(f"the loss {name} needs logits, scores or gate")
+        return _loss(name, like, **arguments)
+
+    loss.__name__, loss.__doc__ = name, names()[name]
+    return loss
+
+
 def importance(gate, expert, experts, *, token=None, unbiased=False, valid=None):
     """CV² of the sums of chosen gates (Shazeer et al. 2017, section 4, equations 6 and 7). 0 at balance, E - 1 at worst.
 

@@ -91,6 +91,8 @@ class Router(nn.Module):
         self.per_token = info["per_token"]
         #: G of a router that chooses groups of experts first and balances them too (balanced_hierarchical), or 0
         self.groups = info["groups"]
+        #: names of what the router reports about each routing (`routing.metrics`)
+        self.metric_names = tuple(info["metrics"])
         #: names of the draws that `forward` takes
         self.draw_names = tuple(info["draws"])
         self._weight_names = tuple(w["name"] for w in info["weights"])
@@ -164,13 +166,14 @@ class Router(nn.Module):
                     torch.zeros((), dtype=torch.int64, device="cpu"))
         elif not isinstance(seed, torch.Tensor):
             seed = torch.tensor(_checks.integer("seed", seed, -2**63), dtype=torch.int64, device="cpu")
-        gate, values, logits, scores, token, expert, rank, kept, count, *of_groups = ops.route(
+        gate, values, logits, scores, token, expert, rank, kept, count, *of_groups, metrics = ops.route(
             config, tokens, images, self._weights(), seed, valid, token_id, target, ",".join(draws), list(draws.values()),
             priority)
         losses = dict(zip(self.loss_weights, values.unbind())) if with_losses else {}
         loss = sum((losses[name] * weight for name, weight in self.loss_weights.items() if with_losses), gate.new_zeros(()))
+        metrics = dict(zip(self.metric_names, metrics.detach().unbind()))
         return Routing(token, expert, rank, gate, kept, logits, scores, count, valid, losses, loss,
-                       *(of_groups if self.groups else ()))
+                       *(of_groups if self.groups else (None, None)), metrics)
 
     @torch.no_grad()
     def after_step(self, *routings):

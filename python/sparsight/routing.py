@@ -25,6 +25,7 @@ class Routing(NamedTuple):
     #: [N,G], the scores of the G groups of a router of two levels, its first level; differentiable; None of other routers
     group_scores: Optional[torch.Tensor] = None
     group_chosen: Optional[torch.Tensor] = None  #: [N,G] bool: the groups that took the token; None of other routers
+    metrics: Dict[str, torch.Tensor] = {}  #: what the router itself reports, []: {"sparsity": ...} of relu; empty of most
 
 
 class SoftRouting(NamedTuple):

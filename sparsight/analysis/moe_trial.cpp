@@ -198,6 +198,8 @@ void add_routing(NamedTensors& tensors, const Routing& routing) {
   const RoutingStats stats = routing_stats(routing);
   add(tensors, "importance", as_tensor(stats.importance));
   add(tensors, "load", as_tensor(stats.smooth_load));
+  for (const RoutingMetric& metric : routing.metrics)
+    add(tensors, "metric." + metric.name, torch::tensor(metric.value, torch::kDouble));
 }
 
 void add_soft_routing(NamedTensors& tensors, const SoftRouting& routing) {

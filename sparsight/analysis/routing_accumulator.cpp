@@ -20,6 +20,7 @@ void add_balance(Json& entry, const RoutingStats& stats) {
   entry["dropped"] = stats.dropped;
   entry["mean_top_gate"] = stats.mean_top_gate;
   entry["experts_per_token"] = stats.experts_per_token;
+  for (const RoutingMetric& metric : stats.metrics) entry["router"][metric.name] = metric.value;
 }
 
 }  // namespace

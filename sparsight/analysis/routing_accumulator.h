@@ -14,6 +14,8 @@
 //   mean_top_gate  mean gate of the first choices (rank 0)
 //   experts_per_token  mean number of experts that a token chose, before capacity
 //   tokens_with    tokens with 0, 1, ... experts (in layers() only)
+//   router      {name: value}, what the router reports itself (Router::metrics), the mean over tokens; only where it
+//   does
 #pragma once
 
 #include <ATen/core/Tensor.h>

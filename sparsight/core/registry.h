@@ -33,6 +33,9 @@ class Registry {
 
   template <class Options, class Factory>
   void add(const std::string& name, const std::string& summary, Factory factory) {
+    for (const Entry& other : entries_)
+      if (other.name == name)
+        fail_usage("there is a ", kind_, " \"", name, "\" already; register it under another name");
     Entry entry;
     entry.name = name;
     entry.summary = summary;

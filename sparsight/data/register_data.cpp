@@ -14,8 +14,8 @@
 
 namespace sparsight {
 
-const Registry<DataSplits, DataContext>& data_sets() {
-  static const auto registry = [] {
+Registry<DataSplits, DataContext>& data_sets() {
+  static auto registry = [] {
     Registry<DataSplits, DataContext> sets("data set");
     sets.add<GlyphsOptions>("glyphs", "embedded: procedurally drawn glyphs in frames, in four manners", make_glyphs);
     sets.add<MnistOptions>("mnist", "MNIST, Fashion-MNIST, KMNIST: idx files", make_mnist);

@@ -6,6 +6,6 @@
 
 namespace sparsight {
 
-const Registry<DataSplits, DataContext>& data_sets();
+Registry<DataSplits, DataContext>& data_sets();
 
 }  // namespace sparsight

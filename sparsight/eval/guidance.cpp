@@ -1,32 +1,41 @@
 #include "sparsight/eval/guidance.h"
 
-#include <algorithm>
-
 #include <torch/types.h>
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/moe/moe_spec.h"
+#include "sparsight/moe/register_moe.h"
 
 namespace sparsight {
 namespace {
 
 // Whether routers are guided: not at all, as their paper has it, or because the configuration says so.
-enum class Wish { none, of_paper, of_user };
+enum class GuidanceMode { none, of_paper, of_user };
 
-Wish wish(const Json& resolved) {
+// Whether a loss that needs a target has a weight.
+bool has_guided_loss(const LossOptions& options) {
+  for (size_t i = 0; i < options.weights.size(); ++i)
+    if (routing_losses()[i].needs_target && options.weights[i] > 0) return true;
+  return false;
+}
+
+GuidanceMode guidance_mode(const Json& resolved) {
   const MoeSpec spec = read_moe_spec(resolved);
-  if (spec.options.blocks.empty()) return Wish::none;
-  if (resolved.at("router").value("teacher_forced", false)) return Wish::of_user;
-  const auto weight = [](LossOptions options) {  // of the losses that need a target
-    OptionSet set;
-    options.declare(set);
-    const auto of = [&](const char* name) { return std::max(0.0, set.find(name)->get().get<double>()); };
-    return of("superclass") + of("separation");
-  };
-  if (weight(spec.losses) > 0) return Wish::of_user;
+  if (spec.options.blocks.empty()) return GuidanceMode::none;
   const auto router = spec.make_router({1, spec.options.experts});
-  return weight(with_paper_weights(spec.losses, router->paper_losses())) > 0 ? Wish::of_paper : Wish::none;
+  if (router->needs_target() || has_guided_loss(spec.losses)) return GuidanceMode::of_user;
+  return has_guided_loss(with_paper_weights(spec.losses, router->paper_losses())) ? GuidanceMode::of_paper
+                                                                                  : GuidanceMode::none;
+}
+
+// "losses.superclass or losses.separation"
+std::string guided_losses() {
+  std::vector<std::string> names;
+  for (const RoutingLoss& loss : routing_losses())
+    if (loss.needs_target) names.push_back("losses." + loss.name);
+  return join(names, " or ");
 }
 
 }  // namespace
@@ -48,12 +57,12 @@ at::Tensor guidance(const Json& resolved, const DataInfo& data) {
   const at::Tensor membership = super_class_membership(data);
   const int64_t experts = read_section<MoeOptions>(resolved, "moe").experts;
   if (membership.defined() && membership.size(1) == experts) return membership;
-  const Wish wanted = wish(resolved);
+  const GuidanceMode wanted = guidance_mode(resolved);
   const std::string why =
       cat("data set ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
-          "; equal numbers, one expert for each super-class, let losses.superclass or losses.separation train it");
-  if (wanted == Wish::of_user) fail_usage("the router cannot be guided: ", why);
-  if (wanted == Wish::of_paper) log_warning("the router is not guided by super-classes: ", why);
+          "; equal numbers, one expert for each super-class, let ", guided_losses(), " train it");
+  if (wanted == GuidanceMode::of_user) fail_usage("the router cannot be guided: ", why);
+  if (wanted == GuidanceMode::of_paper) log_warning("the router is not guided by super-classes: ", why);
   return {};
 }
 

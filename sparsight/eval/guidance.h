@@ -21,7 +21,7 @@ at::Tensor super_class_targets(const Batch& batch, const at::Tensor& membership)
 
 // The membership that a run's routers are guided by: expert e is for super-class e. Undefined where there are not as
 // many super-classes as experts, which is said in the log if the router's paper guides it, and raises UsageError if the
-// configuration asks for guidance (a weight for [losses] superclass or separation, or [router] teacher_forced).
+// configuration asks for guidance (a weight for a loss with needs_target, or a router that needs_target).
 at::Tensor guidance(const Json& resolved, const DataInfo& data);
 
 }  // namespace sparsight

@@ -5,12 +5,15 @@
 #include <ATen/ops/ones.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/validate_routing.h"
 #include "sparsight/ops/sort_by_expert.h"
 
 namespace sparsight {
 
 void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate) {
-  SPARSIGHT_CHECK(expert.dim() == 2 && expert.size(0) == routing.tokens && gate.sizes() == expert.sizes());
+  if (expert.dim() != 2 || expert.size(0) != routing.tokens || gate.sizes() != expert.sizes())
+    throw InvalidRouting(cat("choose_per_token() takes expert and gate [", routing.tokens, ",K], got ", expert.sizes(),
+                             " and ", gate.sizes()));
   const int64_t tokens = expert.size(0), k = expert.size(1);
   routing.per_token = k;
   routing.token = at::arange(tokens, expert.options()).unsqueeze(1).expand({tokens, k}).reshape({-1});
@@ -20,9 +23,8 @@ void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tens
 }
 
 void finish_routing(Routing& routing) {
+  check_assignments(routing);
   const int64_t assignments = routing.expert.size(0);
-  SPARSIGHT_CHECK(routing.token.size(0) == assignments && routing.rank.size(0) == assignments &&
-                  routing.gate.size(0) == assignments);
   if (!routing.kept.defined()) routing.kept = at::ones({assignments}, routing.expert.options().dtype(at::kBool));
   routing.chosen_count = count_by_expert(routing.expert, routing.experts);
   const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);

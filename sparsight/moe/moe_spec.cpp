@@ -135,7 +135,7 @@ MoeSpec read_moe_spec(const Json& resolved) {
                {},
                {}};
   spec.make_router = [resolved](RouterShape shape) {
-    const std::shared_ptr<Router> router = make_component(routers(), resolved, "router", shape);
+    const std::shared_ptr<Router> router = make_router(resolved, shape);
     router->assume_choices(choices_setting(resolved.at("router")));
     return router;
   };

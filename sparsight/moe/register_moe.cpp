@@ -1,5 +1,6 @@
 #include "sparsight/moe/register_moe.h"
 
+#include "sparsight/core/config.h"
 #include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/experts/linear_experts.h"
 #include "sparsight/moe/experts/mlp_experts.h"
@@ -30,12 +31,14 @@
 #include "sparsight/moe/routers/patch_choice.h"
 #include "sparsight/moe/routers/per_image.h"
 #include "sparsight/moe/routers/random.h"
+#include "sparsight/moe/routers/relu.h"
 #include "sparsight/moe/routers/round_robin.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
 #include "sparsight/moe/routers/sinkhorn.h"
 #include "sparsight/moe/routers/soft_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "sparsight/moe/routers/switch_top1.h"
+#include "sparsight/moe/routers/top_p.h"
 
 namespace sparsight {
 namespace {
@@ -44,6 +47,45 @@ namespace {
 template <class Impl>
 constexpr auto construct =
     [](const auto& options, const auto&... context) { return std::make_shared<Impl>(options, context...); };
+
+std::vector<RoutingLoss> library_losses() {
+  using R = const Routing&;
+  using V = const LossVariants&;
+  return {
+      {"importance", "the importance loss (Shazeer): squared variation of the sums of chosen gates",
+       [](R r, V v) { return importance_loss(r, v.unbiased_variance); }},
+      {"load", "the load loss (Shazeer): squared variation of smooth token counts; needs router noise",
+       [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }},
+      {"vmoe_importance", "the importance loss of V-MoE: squared variation of summed dense router probabilities",
+       [](R r, V v) { return vmoe_importance_loss(r, v.unbiased_variance); }},
+      {"vmoe_load", "the load loss of V-MoE: squared variation of smooth token counts; needs router noise",
+       [](R r, V v) { return vmoe_load_loss(r, v.unbiased_variance, v.vmoe_load_of == "scores"); }},
+      {"switch", "the load-balancing loss of GShard and Switch: shares of tokens times mean probabilities",
+       [](R r, V v) { return switch_loss(r, v.switch_counts, v.switch_form); }},
+      {"router_z", "the router z-loss (ST-MoE): squared logsumexp of the logits",
+       [](R r, V) { return router_z_loss(r); }},
+      {"threshold", "the threshold loss of strictly balanced gating",
+       [](R r, V v) { return threshold_loss(r, v.threshold_score_gradient); }},
+      {"sequence_balance", "the balance loss of DeepSeek-V3 within each image",
+       [](R r, V) { return sequence_balance_loss(r); }},
+      {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
+       [](R r, V) { return superclass_loss(r); }, /*needs_target=*/true},
+      {"separation",
+       "the loss of pMoE's routers alone: each expert's scores of its class against its pair's other class",
+       [](R r, V) { return separation_loss(r); }, /*needs_target=*/true},
+      {"entropy", "the mean entropy of a token's router probabilities", [](R r, V) { return entropy_loss(r); }},
+      {"marginal_entropy", "the shortfall of the entropy of the mean router probabilities",
+       [](R r, V) { return marginal_entropy_loss(r); }},
+      {"mutual_information", "the shortfall of the mutual information of tokens and experts",
+       [](R r, V) { return mutual_information_loss(r); }},
+  };
+}
+
+// What add_routing_loss() adds to.
+std::vector<RoutingLoss>& loss_list() {
+  static std::vector<RoutingLoss> losses = library_losses();
+  return losses;
+}
 
 }  // namespace
 
@@ -87,6 +129,10 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
                            construct<SinkhornRouter>);
     r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
                           construct<SoftMoeRouter>);
+    r.add<ReluOptions>("relu", "every expert with a positive logit, their number held by an L1 loss (ReMoE)",
+                       construct<ReluRouter>);
+    r.add<TopPOptions>("top_p", "as many experts as it takes for their probabilities to sum to p (Huang et al.)",
+                       construct<TopPRouter>);
     return r;
   }();
   return registry;
@@ -109,38 +155,21 @@ Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
   return registry;
 }
 
-const std::vector<RoutingLoss>& routing_losses() {
-  using R = const Routing&;
-  using V = const LossVariants&;
-  static const std::vector<RoutingLoss> losses{
-      {"importance", "the importance loss (Shazeer): squared variation of the sums of chosen gates",
-       [](R r, V v) { return importance_loss(r, v.unbiased_variance); }},
-      {"load", "the load loss (Shazeer): squared variation of smooth token counts; needs router noise",
-       [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }},
-      {"vmoe_importance", "the importance loss of V-MoE: squared variation of summed dense router probabilities",
-       [](R r, V v) { return vmoe_importance_loss(r, v.unbiased_variance); }},
-      {"vmoe_load", "the load loss of V-MoE: squared variation of smooth token counts; needs router noise",
-       [](R r, V v) { return vmoe_load_loss(r, v.unbiased_variance, v.vmoe_load_of == "scores"); }},
-      {"switch", "the load-balancing loss of GShard and Switch: shares of tokens times mean probabilities",
-       [](R r, V v) { return switch_loss(r, v.switch_counts, v.switch_form); }},
-      {"router_z", "the router z-loss (ST-MoE): squared logsumexp of the logits",
-       [](R r, V) { return router_z_loss(r); }},
-      {"threshold", "the threshold loss of strictly balanced gating",
-       [](R r, V v) { return threshold_loss(r, v.threshold_score_gradient); }},
-      {"sequence_balance", "the balance loss of DeepSeek-V3 within each image",
-       [](R r, V) { return sequence_balance_loss(r); }},
-      {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
-       [](R r, V) { return superclass_loss(r); }},
-      {"separation",
-       "the loss of pMoE's routers alone: each expert's scores of its class against its pair's other class",
-       [](R r, V) { return separation_loss(r); }},
-      {"entropy", "the mean entropy of a token's router probabilities", [](R r, V) { return entropy_loss(r); }},
-      {"marginal_entropy", "the shortfall of the entropy of the mean router probabilities",
-       [](R r, V) { return marginal_entropy_loss(r); }},
-      {"mutual_information", "the shortfall of the mutual information of tokens and experts",
-       [](R r, V) { return mutual_information_loss(r); }},
-  };
-  return losses;
+const std::vector<RoutingLoss>& routing_losses() { return loss_list(); }
+
+void add_routing_loss(RoutingLoss loss) {
+  OptionSet taken;
+  LossOptions options;
+  options.declare(taken);
+  if (taken.find(loss.name))
+    fail_usage("[losses] has a setting \"", loss.name, "\" already; register the loss under another name");
+  loss_list().push_back(std::move(loss));
+}
+
+std::shared_ptr<Router> make_router(const Json& resolved, const RouterShape& shape) {
+  auto router = make_component(routers(), resolved, "router", shape);
+  router->set_registered(resolved.at("router").at("name").get<std::string>(), shape);
+  return router;
 }
 
 }  // namespace sparsight

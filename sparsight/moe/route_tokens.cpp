@@ -8,7 +8,7 @@ Routing route_tokens(Router& router, const RouterInput& input, const RoutingPoli
   Routing routing = router.route(asked);
   if (routing.soft) return routing;
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);
-  if (input.mode.losses) routing.losses = compute_losses(routing, policy.losses);
+  if (input.mode.losses) routing.losses = compute_losses(routing, policy.losses, router.own_losses());
   apply_capacity(routing, policy.capacity, capacity_factor(policy.capacity, input.mode.capacity));
   return routing;
 }

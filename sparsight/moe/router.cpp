@@ -2,9 +2,21 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/validate_routing.h"
 #include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
+
+Routing Router::validated(const RouterInput& input) {
+  try {
+    Routing routing = choose(input);
+    validate_routing(routing, {input.tokens, registered_shape_.experts, [this] { return parameters(); }});
+    return routing;
+  } catch (const InvalidRouting& error) {
+    fail("the router ", registered_name_.empty() ? name() : registered_name_, " of the layer ", input.layer,
+         " returned no routing: ", error.what());
+  }
+}
 
 Routing Router::route(const RouterInput& input) {
   const at::Tensor& valid = input.context.valid;
@@ -15,16 +27,18 @@ Routing Router::route(const RouterInput& input) {
     // What lies in padding may be NaN; its logits must not reach the gradient of the router's weights.
     RouterInput cleared = input;
     cleared.tokens = input.tokens.masked_fill(valid.logical_not().unsqueeze(1), 0);
-    routing = choose(cleared);
+    routing = validated(cleared);
     if (!routing.soft) drop_padding(routing, valid);
   } else {
-    routing = choose(input);
+    routing = validated(input);
   }
   routing.layer = input.layer;
   routing.layout = input.layout;
   routing.tokens = input.tokens.size(0);
   routing.target = input.context.target;
   routing.priority = input.context.priority;
+  const torch::NoGradGuard no_grad;
+  routing.metrics = metrics(routing);
   return routing;
 }
 

@@ -63,6 +63,27 @@ class Router : public torch::nn::Module {
   // Whether its routings are `soft`: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }
 
+  // Losses that only this router has, beside those of paper_losses(); they may change from step to step with its
+  // buffers.
+  virtual std::vector<RouterLoss> own_losses() const { return {}; }
+  // Numbers about a routing of this router, computed without gradients and before capacity: metrics.jsonl, eval,
+  // `sparsight moe` and Python show them. Always the same names, also for no tokens.
+  virtual std::vector<RoutingMetric> metrics(const Routing&) const { return {}; }
+
+  // The purposes for which some setting of this router draws random numbers (router_normal, router_uniform): what a
+  // caller may give draws for.
+  virtual std::vector<std::string> random_purposes() const { return {}; }
+  // Whether it cannot do, as it is set, without RoutingContext::target: a run whose data has none is then an error.
+  virtual bool needs_target() const { return false; }
+
+  // What it is registered as and was made for; "" and no experts of one made by its constructor.
+  const std::string& registered_name() const { return registered_name_; }
+  const RouterShape& registered_shape() const { return registered_shape_; }
+  void set_registered(const std::string& name, const RouterShape& shape) {
+    registered_name_ = name;
+    registered_shape_ = shape;
+  }
+
   // Whether after_step does anything.
   virtual bool learns_from_routings() const { return false; }
   // Called after each optimiser step with this router's detached routings of all batches that the step accumulated.
@@ -82,7 +103,11 @@ class Router : public torch::nn::Module {
   virtual Routing choose(const RouterInput& input) = 0;
 
  private:
+  Routing validated(const RouterInput& input);  // choose(), held to what was asked
+
   int64_t assumed_choices_ = 1;
+  std::string registered_name_;
+  RouterShape registered_shape_;
 };
 
 // A router that mixes tokens instead of choosing experts.

@@ -29,9 +29,15 @@ struct TokenLayout {
   int64_t grid_width = 0;
 };
 
+// A number that a router reports about one of its routings (Router::metrics).
+struct RoutingMetric {
+  std::string name;
+  double value = 0;
+};
+
 // Any router's decision in one form: a list of A assignments (token, expert), in order of token and then of rank for
-// token-choice routers, in order of expert and then of rank for expert-choice ones. Padding has no assignments. Of a
-// router that mixes tokens instead of choosing experts `soft` holds the decision, and nothing is chosen or kept.
+// token-choice routers, in any order for those where experts choose. Padding has no assignments. Of a router that mixes
+// tokens instead of choosing experts `soft` holds the decision, and nothing is chosen or kept.
 struct Routing {
   std::string layer;  // module path of the MoE layer, "blocks.3.mlp", or of a router that decides for several: "router"
   TokenLayout layout;
@@ -68,6 +74,7 @@ struct Routing {
                             // made instead of K for each token
   at::Tensor smooth_load;   // [E] expected assignments where the router itself estimates them (hierarchical);
                             // differentiable; undefined: losses/load.h derives them from logits and noise
+  std::vector<RoutingMetric> metrics;  // what the router reports beside routing_stats.h; empty of most
 
   // Kept: after capacity. Assignments dropped by capacity contribute nothing.
   at::Tensor kept;      // [A] bool

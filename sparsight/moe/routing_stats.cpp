@@ -59,6 +59,13 @@ void RoutingTotals::add(const Routing& routing) {
   if (routing.valid.defined()) count = count.masked_select(routing.valid);
   add_to(tokens_with, at::bincount(count, {}, static_cast<int64_t>(tokens_with.size())));
   if (top.numel() > 0) top_gate += top.sum(at::kDouble).item<double>();
+  if (routing.metrics.empty()) return;
+  const double tokens = static_cast<double>(count.numel());  // without padding
+  metric_tokens += tokens;
+  if (metrics.empty())
+    for (const RoutingMetric& metric : routing.metrics) metrics.push_back({metric.name, 0});
+  SPARSIGHT_CHECK(metrics.size() == routing.metrics.size());
+  for (size_t i = 0; i < metrics.size(); ++i) metrics[i].value += tokens * routing.metrics[i].value;
 }
 
 RoutingStats routing_stats(const RoutingTotals& totals) {
@@ -78,6 +85,8 @@ RoutingStats routing_stats(const RoutingTotals& totals) {
   while (!stats.tokens_with.empty() && stats.tokens_with.back() == 0) stats.tokens_with.pop_back();
   const double tokens = sum_of(totals.tokens_with);
   if (tokens > 0) stats.experts_per_token = chosen / tokens;
+  stats.metrics = totals.metrics;
+  for (RoutingMetric& metric : stats.metrics) metric.value /= std::max(1.0, totals.metric_tokens);
   return stats;
 }
 

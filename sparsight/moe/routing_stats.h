@@ -18,22 +18,25 @@ struct RoutingTotals {
   std::vector<double> smooth_load;  // [E] expected assignments (losses/load.h); the counts where there is no noise
   double top_gate = 0;              // sum of the gates of first choices
   double first_choices = 0;
-  std::vector<double> tokens_with;  // [0..E]: tokens with so many experts, before capacity; padding does not count
+  std::vector<double> tokens_with;     // [0..E]: tokens with so many experts, before capacity; padding does not count
+  std::vector<RoutingMetric> metrics;  // of the router, each times the routing's tokens
+  double metric_tokens = 0;            // those tokens
 };
 
 struct RoutingStats {
-  std::vector<double> count;        // [E] chosen assignments, before capacity
-  std::vector<double> kept;         // [E] assignments left after capacity
-  std::vector<double> importance;   // [E]
-  std::vector<double> smooth_load;  // [E]
-  double cv_importance = 0;         // standard deviation / mean over experts; 0 where the mean is 0
-  double cv_load = 0;               // of smooth_load
-  double max_over_mean_load = 0;    // of smooth_load: 1 balanced, E all on one expert; 0 without tokens
-  double max_over_mean_count = 0;   // of count
-  double dropped = 0;               // fraction of the chosen assignments that capacity dropped
-  double mean_top_gate = 0;         // mean gate of the first choices
-  double experts_per_token = 0;     // mean
-  std::vector<double> tokens_with;  // tokens with 0, 1, ... experts, up to the most that one had
+  std::vector<double> count;           // [E] chosen assignments, before capacity
+  std::vector<double> kept;            // [E] assignments left after capacity
+  std::vector<double> importance;      // [E]
+  std::vector<double> smooth_load;     // [E]
+  double cv_importance = 0;            // standard deviation / mean over experts; 0 where the mean is 0
+  double cv_load = 0;                  // of smooth_load
+  double max_over_mean_load = 0;       // of smooth_load: 1 balanced, E all on one expert; 0 without tokens
+  double max_over_mean_count = 0;      // of count
+  double dropped = 0;                  // fraction of the chosen assignments that capacity dropped
+  double mean_top_gate = 0;            // mean gate of the first choices
+  double experts_per_token = 0;        // mean
+  std::vector<double> tokens_with;     // tokens with 0, 1, ... experts, up to the most that one had
+  std::vector<RoutingMetric> metrics;  // of the router (Router::metrics): the mean over routings, by their tokens
 };
 
 RoutingStats routing_stats(const RoutingTotals& totals);

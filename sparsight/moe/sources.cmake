@@ -23,7 +23,8 @@ light_sources(
   moe/routers/group_members.cpp
   moe/routers/thresholds.cpp
   moe/routing.cpp
-  moe/routing_stats.cpp)
+  moe/routing_stats.cpp
+  moe/validate_routing.cpp)
 torch_sources(
   moe/dispatch/local.cpp
   moe/dispatch/rows.cpp
@@ -59,6 +60,7 @@ torch_sources(
   moe/routers/patch_choice.cpp
   moe/routers/per_image.cpp
   moe/routers/random.cpp
+  moe/routers/relu.cpp
   moe/routers/round_robin.cpp
   moe/routers/router_logits.cpp
   moe/routers/sigmoid_bias.cpp
@@ -66,5 +68,6 @@ torch_sources(
   moe/routers/soft_moe.cpp
   moe/routers/softmax_topk.cpp
   moe/routers/switch_top1.cpp
+  moe/routers/top_p.cpp
   moe/setting_schedule.cpp
   moe/shared_experts.cpp)

@@ -67,6 +67,6 @@ class Optimizer {
 using OptimizerRegistry = Registry<std::shared_ptr<Optimizer>, std::vector<OptimizedParameter>>;
 
 // "sgd", "adam", "adamw", "factored_adam"
-const OptimizerRegistry& optimizers();
+OptimizerRegistry& optimizers();
 
 }  // namespace sparsight

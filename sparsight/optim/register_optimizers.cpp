@@ -5,9 +5,9 @@
 
 namespace sparsight {
 
-const OptimizerRegistry& optimizers() {
+OptimizerRegistry& optimizers() {
   using Parameters = std::vector<OptimizedParameter>;
-  static const OptimizerRegistry registry = [] {
+  static OptimizerRegistry registry = [] {
     OptimizerRegistry list("optimizer");
     list.add<SgdOptions>("sgd", "stochastic gradient descent with Nesterov momentum",
                          [](const SgdOptions& options, const Parameters& parameters) {

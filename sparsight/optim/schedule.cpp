@@ -79,8 +79,8 @@ void InverseSqrtOptions::declare(OptionSet& set) {
               "last step at the base rate; 0: the end of the warm-up");
 }
 
-const ScheduleRegistry& schedules() {
-  static const ScheduleRegistry registry = [] {
+ScheduleRegistry& schedules() {
+  static ScheduleRegistry registry = [] {
     ScheduleRegistry list("schedule");
     list.add<ConstantOptions>("constant", "the base rate throughout", make_constant);
     list.add<DecayOptions>("cosine", "half a cosine from the base rate to final_factor", make_cosine);

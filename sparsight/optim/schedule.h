@@ -51,6 +51,6 @@ struct InverseSqrtOptions {
 using ScheduleRegistry = Registry<Schedule, TrainingLength>;
 
 // "constant", "cosine", "linear", "step", "inverse_sqrt"
-const ScheduleRegistry& schedules();
+ScheduleRegistry& schedules();
 
 }  // namespace sparsight

@@ -48,6 +48,7 @@ std::string moe_trial_table(const MoeTrial& trial) {
                          " assignments, ", routing.order.size(0), " kept\n\n", expert_lines(routing, stats), "\n");
   for (const NamedLoss& loss : trial.output.routing.losses)
     text += line("loss %-18s %.6f   weight %g\n", loss.name.c_str(), loss.value.item<double>(), loss.weight);
+  for (const RoutingMetric& metric : routing.metrics) text += cat("router ", metric.name, " ", metric.value, "\n");
   return text + metric_lines(stats);
 }
 

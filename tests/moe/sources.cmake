@@ -33,16 +33,19 @@ torch_tests(
   moe/routers/noisy_topk_test.cpp
   moe/routers/patch_choice_test.cpp
   moe/routers/per_image_test.cpp
+  moe/routers/relu_test.cpp
   moe/routers/sigmoid_bias_test.cpp
   moe/routers/sinkhorn_test.cpp
   moe/routers/soft_moe_test.cpp
   moe/routers/softmax_topk_test.cpp
   moe/routers/switch_top1_test.cpp
+  moe/routers/top_p_test.cpp
   moe/routing_stats_test.cpp
   moe/shared_experts_test.cpp
   moe/task_gradient_test.cpp
   moe/toy_regression_test.cpp
   moe/unchosen_experts_test.cpp
+  moe/validate_routing_test.cpp
   moe/worked_layer_test.cpp)
 property_tests(
   moe/routing_properties_test.cpp)

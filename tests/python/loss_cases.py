@@ -49,6 +49,11 @@ def cases(dtype):
         "marginal_entropy": of_logits(losses.marginal_entropy),
         "mutual_information": of_logits(losses.mutual_information),
     }
+    for name in losses.names():  # those without a function of their own take everything by its name
+        if name not in all_cases:
+            of = getattr(losses, name)
+            all_cases[name] = [(lambda x, of=of: of(logits=x, noisy_logits=x, scores=x.softmax(1), expert=expert, target=target,
+                                                    images=B), (logits,))]
     return {name: [(run, [x.clone().requires_grad_() for x in inputs]) for run, inputs in each]
             for name, each in all_cases.items()}
 

@@ -67,7 +67,7 @@ def routing_calls():
     weights = [w.detach() for w in soft._weights()]
     mix = [MIX, soft._configs[True, True], B, "", [tokens, None, *weights], [], [True, False, *[True] * len(weights)]]
     loss = [LOSS, '{"loss": "router_z", "experts": 4}', 1, "", [torch.randn(N, E), *[None] * 9], [], [True, *[False] * 9]]
-    return [(route, 11), (mix, 3), (loss, 1)]
+    return [(route, 12), (mix, 3), (loss, 1)]
 
 
 class Routings(unittest.TestCase):

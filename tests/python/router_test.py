@@ -245,6 +245,45 @@ class LeadingTokens(unittest.TestCase):
             sparsight.Router("per_image", D, E, prefix=-1)
 
 
+class VaryingNumbers(unittest.TestCase):
+    """Routers of a varying number of experts, against the formulas written out."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x = images()
+
+    def router(self, name, **options):
+        router = sparsight.Router(name, D, E, **options)
+        torch.nn.init.normal_(router.weight)
+        return router, self.x.reshape(-1, D) @ router.weight.T
+
+    def dense(self, routing):
+        made = routing.expert >= 0
+        return torch.zeros(B * S, E).index_put((routing.token[made], routing.expert[made]), routing.gate[made])
+
+    def test_relu(self):
+        router, logits = self.router("relu", mean_k=2, coefficient=0.25)
+        routing = router(self.x)
+        torch.testing.assert_close(self.dense(routing), logits.relu())
+        share = (logits > 0).sum(0) * E / (2 * B * S)
+        torch.testing.assert_close(routing.losses["relu_l1"], 0.25 * (logits.relu() * share).sum(1).mean())
+        torch.testing.assert_close(routing.loss, routing.losses["relu_l1"])
+        sparsity = 1 - (logits > 0).float().mean()
+        torch.testing.assert_close(routing.metrics["sparsity"], sparsity)
+        torch.testing.assert_close(routing.metrics["l1_coefficient"], torch.tensor(0.25))
+        router.after_step(routing)
+        torch.testing.assert_close(router.l1_coefficient, torch.tensor(0.25 * 1.2 ** float(torch.sign(0.5 - sparsity))))
+
+    def test_top_p(self):
+        router, logits = self.router("top_p", p=0.6)
+        routing = router(self.x)
+        best, expert = logits.softmax(1).sort(1, descending=True)
+        gates = best * (best.cumsum(1) - best < 0.6)
+        torch.testing.assert_close(self.dense(routing), torch.zeros(B * S, E).scatter(1, expert, gates))
+        self.assertEqual(set(routing.losses), {"switch", "entropy"})
+        self.assertEqual(sparsight.Router("hash", D, E)(self.x).metrics, {})
+
+
 class Draws(unittest.TestCase):
     def test_are_those_that_routers_ask_for(self):
         named = {name for router in ALL for name in sparsight.Router(router, D, E).draw_names}

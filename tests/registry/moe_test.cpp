@@ -115,7 +115,7 @@ TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
   RoutingContext guided;  // what super-class guidance goes by
   guided.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
   const MoeOutput out = layer->forward({x, layout, ForwardMode::training(), {1, 2}, guided});
-  EXPECT_EQ(out.routing.losses.size(), layer->router().paper_losses().size());
+  EXPECT_EQ(out.routing.losses.size(), layer->router().paper_losses().size() + layer->router().own_losses().size());
   at::Tensor total = out.tokens.square().sum();
   for (const NamedLoss& loss : out.routing.losses) total = total + loss.weight * loss.value;
   total.backward();

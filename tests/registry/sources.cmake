@@ -1,6 +1,7 @@
 torch_tests(
   registry/algorithms_test.cpp
   registry/cost_test.cpp
+  registry/declarations_test.cpp
   registry/eval_choices_test.cpp
   registry/eval_noise_test.cpp
   registry/expert_limits_test.cpp

@@ -31,7 +31,7 @@ inline std::string cost_complaint(const Cost& cost, const torch::nn::Module& mod
 inline std::string router_complaint(const RouterCost& cost, const Router& router, double routed,
                                     const std::string& name) {
   if (const std::string wrong = cost_complaint(cost.cost, router, name); !wrong.empty()) return wrong;
-  if (routed > cost.rows + 0.5 || routed < cost.rows / 2)
+  if (!cost.varying && (routed > cost.rows + 0.5 || routed < cost.rows / 2))
     return cat(name, " says that it makes ", cost.rows, " assignments of an image, but makes ", routed);
   return "";
 }

@@ -10,8 +10,8 @@
 
 namespace sparsight {
 
-const Registry<TransformOp>& transform_ops() {
-  static const Registry<TransformOp> registry = [] {
+Registry<TransformOp>& transform_ops() {
+  static Registry<TransformOp> registry = [] {
     Registry<TransformOp> list("transform");
     list.add<ResizeOptions>("resize", "antialiased resize", make_resize);
     list.add<CenterCropOptions>("center_crop", "the square in the middle", make_center_crop);

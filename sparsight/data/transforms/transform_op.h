@@ -16,7 +16,7 @@ namespace sparsight {
 using TransformOp = std::function<at::Tensor(const at::Tensor& image, RandomStream& random)>;
 
 // Every op that a pipeline can name.
-const Registry<TransformOp>& transform_ops();
+Registry<TransformOp>& transform_ops();
 
 // Raises UsageError unless `range` is [smallest, largest]; `op` and `key` are names for the error.
 void check_range(const char* op, const char* key, const std::vector<double>& range);

@@ -42,7 +42,8 @@ LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight
   return options;
 }
 
-std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options) {
+std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options,
+                                      const std::vector<RouterLoss>& own) {
   std::vector<NamedLoss> losses;
   if (routing.soft) return losses;
   for (size_t i = 0; i < options.weights.size(); ++i) {
@@ -51,6 +52,9 @@ std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions&
     if (const at::Tensor value = loss.value(routing, options.variants); value.defined())
       losses.push_back({loss.name, value, options.weights[i]});
   }
+  for (const RouterLoss& loss : own)
+    if (const at::Tensor value = loss.value(routing); value.defined())
+      losses.push_back({loss.name, value, loss.weight});
   return losses;
 }
 

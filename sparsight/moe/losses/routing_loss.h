@@ -1,6 +1,7 @@
 // Auxiliary losses on routings, and their weights. Each is a pure function of a Routing.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,21 @@ struct RoutingLoss {
   std::string help;
   at::Tensor (*value)(const Routing&,
                       const LossVariants&);  // [] unweighted, or undefined where the routing has no such term
+  bool needs_target = false;                 // of Routing::target: trained only where images are guided
 };
 
 // A loss that a router's paper trains with, and its weight there.
 struct LossWeight {
   std::string name;  // of routing_losses()
   double weight = 0;
+};
+
+// A loss that one router brings along, because it needs what only that router knows (Router::own_losses). It has no
+// weight in [losses]: a router that lets it be changed has an option for it.
+struct RouterLoss {
+  std::string name;
+  double weight = 0;
+  std::function<at::Tensor(const Routing&)> value;  // as in RoutingLoss
 };
 
 // The [losses] section: one weight for each registered loss, -1 for what the router's paper has, and the variants. A
@@ -46,7 +56,9 @@ struct LossOptions {
 // other negative weights.
 LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight>& paper);
 
-// The terms of one routing whose weight is above 0; none of a routing that mixes tokens.
-std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options);
+// The terms of one routing whose weight is above 0, then those of its router's own losses; none of a routing that mixes
+// tokens.
+std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions& options,
+                                      const std::vector<RouterLoss>& own = {});
 
 }  // namespace sparsight

@@ -41,6 +41,7 @@ class GshardTop2Router : public Router, public Initialized {
   GshardTop2Router(const GshardTop2Options& options, RouterShape shape);
   // Differs from the paper: [losses] switch_counts counts all choices where it does not say "first".
   std::vector<LossWeight> paper_losses() const override;
+  std::vector<std::string> random_purposes() const override { return {"second", "second_expert"}; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]

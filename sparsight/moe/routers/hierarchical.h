@@ -43,6 +43,7 @@ class HierarchicalRouter : public Router, public Initialized {
   // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
   HierarchicalRouter(const HierarchicalOptions& options, RouterShape shape);
   std::vector<LossWeight> paper_losses() const override;
+  std::vector<std::string> random_purposes() const override { return {"noise", "group_noise"}; }
   void initialize(const InitRandom& random) override;  // zeros (appendix A)
 
   at::Tensor group_weight;        // [G,D]

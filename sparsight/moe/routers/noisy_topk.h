@@ -32,6 +32,7 @@ class NoisyTopKRouter : public Router, public Initialized {
   // Raises UsageError where k is above the number of experts.
   NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape);
   std::vector<LossWeight> paper_losses() const override;
+  std::vector<std::string> random_purposes() const override { return {"noise"}; }
   void initialize(const InitRandom& random) override;  // zeros: all logits equal, noise of ln 2 (appendix A)
 
   at::Tensor weight;        // [E,D]

@@ -16,6 +16,7 @@ class RandomRouter : public Router {
   RandomRouter(const RandomOptions& options, RouterShape shape);
   void declare(OptionSet& set) override { options_.declare(set); }
   RouterCost cost(const TokenLayout& layout) const override;
+  std::vector<std::string> random_purposes() const override { return {"draw"}; }
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -26,6 +26,7 @@ class SoftmaxTopKRouter : public Router, public Initialized {
   // Raises UsageError where k is above the number of experts.
   SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterShape shape);
   std::vector<LossWeight> paper_losses() const override;
+  std::vector<std::string> random_purposes() const override { return {"noise"}; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]

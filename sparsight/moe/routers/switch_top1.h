@@ -25,6 +25,7 @@ class SwitchTop1Router : public Router, public Initialized {
  public:
   SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape);
   std::vector<LossWeight> paper_losses() const override;
+  std::vector<std::string> random_purposes() const override { return {"jitter"}; }
   // N(0, 0.1 / D), section 2.4. Differs from the paper: draws beyond two standard deviations stay.
   void initialize(const InitRandom& random) override;
 

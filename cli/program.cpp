@@ -1,0 +1,40 @@
+// The sparsight program: `sparsight <verb> ...`.
+#include <csignal>
+
+#include "cli/usage.h"
+#include "cli/verbs.h"
+#include "sparsight/cli/main.h"
+
+namespace sparsight {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app("Train, evaluate, explain and deploy image models made of routed experts.", "sparsight");
+  app.require_subcommand(1);
+  app.footer("Each verb explains itself with an example: sparsight <verb> --help");
+  app.set_version_flag("--version", "sparsight " SPARSIGHT_VERSION);
+  cli::add_global_flags(app);
+  cli::add_train(app);
+  cli::add_eval(app);
+  cli::add_compare(app);
+  cli::add_predict(app);
+  cli::add_explain(app);
+  cli::add_report(app);
+  cli::add_reproduce(app);
+  cli::add_moe(app);
+  cli::add_data(app);
+  cli::add_config(app);
+  cli::add_bench(app);
+  cli::add_doctor(app);
+  cli::add_version(app);
+  return cli::parsed(app, [&] { app.parse(argc, argv); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
+  return cli::exit_code_of([&] { return run(argc, argv); });
+}
+
+}  // namespace sparsight

@@ -1,0 +1,43 @@
+// Top-p routing: as many experts for a token as it takes for their probabilities to sum to p, few for tokens that the
+// router is sure of.
+// Huang et al. 2024, "Harder Tasks Need More Experts: Dynamic Routing in MoE Models", section 3.2 (equations 3 to 5);
+// its dynamic loss (section 3.3) is the loss `entropy`. Letters: moe/axes.md.
+#pragma once
+
+#include "sparsight/moe/router.h"
+#include "sparsight/nn/init.h"
+
+namespace sparsight {
+
+struct TopPOptions {
+  double p = 0.4;
+  int64_t max_k = 0;
+  void declare(OptionSet& set);
+};
+
+// The router's decision for given logits. clean: [N,E] differentiable. Each token takes the fewest experts, by
+// decreasing probability, whose probabilities sum to p at least, and `most` at most; gates are the probabilities. A
+// token's first choice is always made. Layer and layout are left to the caller.
+Routing route_top_p(const at::Tensor& clean, double p, int64_t most);
+
+class TopPRouter : public Router, public Initialized {
+ public:
+  // Raises UsageError where max_k is above the number of experts.
+  TopPRouter(const TopPOptions& options, RouterShape shape);
+  // The weights of section 4.1. Its balance loss counts all choices: [losses] switch_counts = "sum".
+  std::vector<LossWeight> paper_losses() const override { return {{"switch", 0.01}, {"entropy", 1e-4}}; }
+  void initialize(const InitRandom& random) override;  // N(0, 0.02²)
+
+  at::Tensor weight;  // [E,D]
+
+  RouterCost cost(const TokenLayout& layout) const override;
+  void declare(OptionSet& set) override { options_.declare(set); }
+
+ protected:
+  Routing choose(const RouterInput& input) override;
+
+ private:
+  TopPOptions options_;
+};
+
+}  // namespace sparsight
