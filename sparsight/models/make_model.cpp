@@ -7,6 +7,7 @@
 #include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/models/register_models.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/parameter_memory.h"
 
 namespace sparsight {
@@ -23,6 +24,19 @@ void copy_into(const Named& from, const Named& to) {
     target.set_data(item.value().detach().clone());  // with its number type and device
     target.set_requires_grad(item.value().requires_grad());
   }
+}
+
+// Those that follow a schedule have moved on since the model was made.
+void copy_settings(const ImageModel& from, const ImageModel& to) {
+  std::vector<Json> settings;
+  for_each_router_owner(from, [&](HasRouter& owner) {
+    owner.declare_settings([&](const std::string&, OptionSet& set) { settings.push_back(values(set)); });
+  });
+  size_t next = 0;
+  for_each_router_owner(to, [&](HasRouter& owner) {
+    owner.declare_settings(
+        [&](const std::string& section, OptionSet& set) { assign(set, settings.at(next++), section); });
+  });
 }
 
 void check_deviations(const at::Tensor& std) {
@@ -59,6 +73,7 @@ std::shared_ptr<ImageModel> clone_model(const ImageModel& model) {
   const torch::NoGradGuard no_grad;
   copy_into(model.named_parameters(), copy->named_parameters());
   copy_into(model.named_buffers(), copy->named_buffers());
+  copy_settings(model, *copy);
   return copy;
 }
 

@@ -19,9 +19,9 @@ std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& i
 // The same, normalising by `pixels` whatever [transforms] says.
 std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image, const PixelStatistics& pixels);
 
-// A deep copy of a model that make_model() made: parameters, buffers, number types and what is frozen; it shares
-// nothing with the model. Raises Error for any other model, and where weights are not of the shape that the model was
-// made with (packed ones).
+// A deep copy of a model that make_model() made: parameters, buffers, number types, what is frozen, and settings
+// where their schedules have brought them; it shares nothing with the model. Raises Error for any other model, and
+// where weights are not of the shape that the model was made with (packed ones).
 std::shared_ptr<ImageModel> clone_model(const ImageModel& model);
 
 // The weights of a file, for a strict load: where it has no statistics of pixels (a checkpoint of earlier versions),

@@ -81,7 +81,8 @@ TEST_F(EvalVerb, SettingsReachTheModelAndItsTransforms) {
   const Json plain = result();
   EXPECT_EQ(assignments(plain), 2 * assignments(with("router.eval_k=1")));  // k = 2
   EXPECT_GT(with("capacity.eval_factor=0.1")["layers"][0]["dropped"].get<double>(), 0.5);
-  for (const char* assignment : {"experts.activation=relu", "transforms.eval=[]", "data.seed=4"})
+  for (const char* assignment :
+       {"experts.activation=relu", "transforms.eval=[{op=\"flip\",probability=1}]", "data.seed=4"})
     EXPECT_NE(with(assignment)["loss"], plain["loss"]) << assignment;
 }
 

@@ -6,6 +6,7 @@
 #include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/register_models.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
 #include "tests/support/errors.h"
@@ -84,6 +85,22 @@ TEST(CloneModel, KeepsWhatIsFrozenAndTheNumberType) {
   EXPECT_TRUE(copy->named_parameters()["head.weight"].requires_grad());
   EXPECT_TRUE(copy->named_parameters()["head.weight"].is_leaf());
   EXPECT_TRUE(clone_model(*copy)->pixel_statistics() == model->pixel_statistics());
+}
+
+TEST(CloneModel, KeepsSettingsThatAScheduleHasMoved) {
+  Json resolved = config_of("", "");
+  resolved["moe"]["blocks"] = Json{0};
+  const auto model = make_model(resolved, kColour);
+  const auto factors = [](const ImageModel& of) {
+    std::vector<double> all;
+    for_each_router_owner(of, [&](HasRouter& owner) { all.push_back(owner.policy().capacity.factor); });
+    return all;
+  };
+  const std::vector<double> made = factors(*model);
+  ASSERT_EQ(made.size(), 1u);
+  for_each_router_owner(*model, [](HasRouter& owner) { owner.policy().capacity.factor = 7.5; });
+  EXPECT_NE(made[0], 7.5);
+  EXPECT_EQ(factors(*clone_model(*model)), (std::vector<double>{7.5}));
 }
 
 TEST(CloneModel, RefusesModelsItCannotMakeAgain) {
