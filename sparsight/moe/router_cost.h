@@ -16,9 +16,9 @@ struct RouterCost {
   double active = 0;               // experts that one token uses, on average
   std::optional<int64_t> touched;  // experts that an image's tokens can reach, where that is not one a row
   int64_t per_token = 0;           // K of token-choice routers, which [capacity] applies to; else 0
-  bool varying = false;            // how many assignments it makes is up to the tokens: rows is what it works towards, or
-                                   // at most makes
-  bool combined = true;            // the layer weights the experts' outputs by gates and adds them
+  bool varying = false;  // how many assignments it makes is up to the tokens: rows is what it works towards, or
+                         // at most makes
+  bool combined = true;  // the layer weights the experts' outputs by gates and adds them
 };
 
 // Of a router that chooses k experts for each token. of_token: what choosing them costs, per token.

@@ -149,8 +149,8 @@ bool Trainer::out_of_patience() const {
 
 // What the algorithm predicts with the weights that stand in the model.
 Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
-  return evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); },
-                  loader, setup_.shape.classes, bf16_, title);
+  return evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
+                  setup_.shape.classes, bf16_, title);
 }
 
 std::string Trainer::evaluated_weights() const {

@@ -92,8 +92,9 @@ TEST_F(RecordsVerb, AreCompared) {
 TEST_F(RecordsVerb, OfOtherImagesAreNotCompared) {
   result(eval("of_test"));
   result(eval("of_validation", {"--split", "val"}));
-  expect_failure(run_program({"compare", at("of_test"), at("of_validation")}), 1,
-                 "are of different images: image 0 is test/0 and validation/0; evaluate both models on the same images");
+  expect_failure(
+      run_program({"compare", at("of_test"), at("of_validation")}), 1,
+      "are of different images: image 0 is test/0 and validation/0; evaluate both models on the same images");
   expect_failure(run_program({"compare", at("of_test"), run()}), 1, "holds no records; write them with sparsight eval");
   const std::string tensors = at("of_validation/records.safetensors");
   write_file_atomically(tensors, read_file(tensors, 1 << 20).substr(0, 4000));

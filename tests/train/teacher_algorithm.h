@@ -60,9 +60,7 @@ class Teacher : public Algorithm {
     return result;
   }
 
-  ModelOutput predict(const ModelInput& input) override {
-    return teacher_->forward(input);
-  }
+  ModelOutput predict(const ModelInput& input) override { return teacher_->forward(input); }
 
   AlgorithmState state() const override {
     AlgorithmState state;

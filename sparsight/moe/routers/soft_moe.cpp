@@ -81,7 +81,13 @@ RouterCost SoftMoeRouter::cost(const TokenLayout& layout) const {
   cost.multiply_adds = checked_product(3 * tokens, slots * width);
   cost.elementwise = checked_product(2 * kSoftmaxOperations * tokens, slots);
   if (options_.normalize) cost = cost + parameters_cost(1) + elementwise_cost(3 * tokens * width);
-  return {cost, static_cast<double>(slots), static_cast<double>(experts_), experts_, 0, /*combined=*/false};
+  return {cost,
+          static_cast<double>(slots),
+          static_cast<double>(experts_),
+          experts_,
+          0,
+          /*varying=*/false,
+          /*combined=*/false};
 }
 
 }  // namespace sparsight

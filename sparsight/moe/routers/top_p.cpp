@@ -8,7 +8,8 @@
 namespace sparsight {
 
 void TopPOptions::declare(OptionSet& set) {
-  set.real("p", &p, {1e-6, 1}, "a token takes experts, the most probable first, until their probabilities sum to this").live = true;
+  set.real("p", &p, {1e-6, 1}, "a token takes experts, the most probable first, until their probabilities sum to this")
+      .live = true;
   set.integer("max_k", &max_k, {0, 65536}, "most experts of a token; 0: all");
 }
 
