@@ -12,6 +12,7 @@ light_tests(
   e2e/predict_test.cpp
   e2e/records_test.cpp
   e2e/reproduce_test.cpp
+  e2e/routing_seams_test.cpp
   e2e/run_folder_test.cpp
   e2e/separate_training_test.cpp
   e2e/train_test.cpp

@@ -5,6 +5,7 @@
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/nn/linear.h"
 #include "tests/support/cost_coverage.h"
 #include "tests/support/random_tensor.h"
 
@@ -67,7 +68,7 @@ class SilentExperts : public Experts {
 
 class SilentModel : public ImageModel {
  public:
-  SilentModel() : head(register_module("head", Linear(12, 5))) {}
+  SilentModel() : ImageModel({3, 2, 2, 5}), head(register_module("head", Linear(12, 5))) {}
   at::Tensor classify(const at::Tensor& features) override { return head->forward(features); }
 
   Linear head;

@@ -32,9 +32,12 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-RouterInput input_of(int64_t images) {
-  return {
-      test::random_tensor({images * kPerImage, kWidth}, 3, torch::kFloat), {images, kPerImage, 1, 3, 3}, "moe", {1, 2}};
+RouterInput input_of(int64_t images, const ForwardMode& mode = ForwardMode::training()) {
+  return {test::random_tensor({images * kPerImage, kWidth}, 3, torch::kFloat),
+          {images, kPerImage, 1, 3, 3},
+          "moe",
+          mode,
+          {1, 2}};
 }
 
 // In training and in evaluation.

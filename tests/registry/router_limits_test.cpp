@@ -322,7 +322,7 @@ TEST_P(LossAtItsLimits, HasTheSameBitsForAnyNumberOfThreads) {
   const at::Tensor x = test::random_tensor({40000, 8}, 3, torch::kFloat);  // sums of more than 32768 numbers
   expect_same_bits_for_any_number_of_threads([&] {
     router->zero_grad();
-    Routing routing = router->route({x, {8, 5000, 0, 0, 0}, "moe", {1, 2}});
+    Routing routing = router->route({x, {8, 5000, 0, 0, 0}, "moe", ForwardMode::training(), {1, 2}});
     routing.target = torch::full({8, 8}, 1.0 / 8);
     routing.threshold = torch::full({8}, 1.0 / 8);
     const at::Tensor value = loss().value(routing, LossVariants());

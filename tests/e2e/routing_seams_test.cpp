@@ -1,0 +1,168 @@
+// Routings that come from elsewhere, layers that differ and settings that move, through the program.
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "sparsight/core/options.h"
+#include "sparsight/data/readers/png_write.h"
+#include "sparsight/io/safetensors.h"
+#include "tests/e2e/train_fixture.h"
+
+namespace sparsight::testing::routing_seams_test {
+namespace {
+
+std::vector<Json> json_lines(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+constexpr const char* kSeams = R"(
+[router]
+name = "softmax_topk"
+k = 2
+
+[[moe.layer]]
+blocks = [0]
+experts = 6
+router = { name = "top_p", p = 0.5 }
+
+[[moe.schedule]]
+setting = "router.k"
+from = 3
+to = 1
+end = 0.5
+)";
+
+}  // namespace
+
+TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const ProgramResult trained =
+      run_program({"train", tiny_config(folder), "--set", "train.epochs=1", "--set", "router.k=1", "--out", run});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  at::Tensor striped = at::full({3, 16, 16}, 20, at::kByte);
+  striped.slice(1, 0, 16, 2).fill_(240);
+  const std::string one = folder.write("one.png", encode_png(at::full({3, 16, 16}, 200, at::kByte))),
+                    other = folder.write("other.png", encode_png(striped)), file = folder.path("r.safetensors");
+  const ProgramResult saved = run_program({"predict", run, one, "--json", "--save-routing", file});
+  ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  const ProgramResult plain = run_program({"predict", run, other, "--json"}),
+                      replayed = run_program({"predict", run, other, "--json", "--routing", file});
+  ASSERT_EQ(replayed.exit_code, 0) << replayed.err;
+  const Json first = json_lines(saved.out).at(0), own = json_lines(plain.out).at(0),
+             same = json_lines(replayed.out).at(0);
+  EXPECT_EQ(same.at("experts"), first.at("experts"));
+  EXPECT_NE(own.at("experts"), first.at("experts"));
+  EXPECT_NE(same.at("probability"), own.at("probability"));
+
+  const ProgramResult two = run_program({"predict", run, one, other, "--routing", file});
+  EXPECT_EQ(two.exit_code, 1);
+  EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 are named"), std::string::npos) << two.err;
+  const ProgramResult none = run_program({"predict", run, one, "--routing", run + "/checkpoints/best.safetensors"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("is no file of routings"), std::string::npos) << none.err;
+}
+
+TEST(RoutingReplay, MoeAppliesTheRoutingOfOtherTokens) {
+  const TemporaryFolder folder;
+  at::Tensor tokens = at::full({6, 4}, 0.5);
+  tokens.slice(0, 3).fill_(-2);
+  const std::string a = folder.path("a.safetensors"), b = folder.path("b.safetensors"),
+                    r = folder.path("r.safetensors"), out = folder.path("out.safetensors");
+  write_safetensors(a, {{{"tokens", tokens}}, {}});
+  write_safetensors(b, {{{"tokens", tokens.flip(0)}}, {}});
+  ASSERT_EQ(run_program({"moe", a, "--save-routing", r}).exit_code, 0);
+  const ProgramResult replayed = run_program({"moe", b, "--routing", r, "--out", out});
+  ASSERT_EQ(replayed.exit_code, 0) << replayed.err;
+  const auto expert = [](const std::string& path) {
+    for (const auto& [name, tensor] : read_safetensors(path).tensors)
+      if (name == "expert") return tensor;
+    return at::Tensor();
+  };
+  const at::Tensor used = expert(out);
+  ASSERT_EQ(run_program({"moe", a, "--out", out}).exit_code, 0);
+  EXPECT_TRUE(used.equal(expert(out)));
+  ASSERT_EQ(run_program({"moe", b, "--out", out}).exit_code, 0);
+  EXPECT_FALSE(used.equal(expert(out)));
+}
+
+// Layers of different routers and numbers of experts, one with a varying number of experts per token, and k from 3
+// to 1.
+TEST(LayerSettings, TrainEvaluateAndResumeWithTheSameBits) {
+  const TemporaryFolder folder;
+  const std::string config = folder.write("seams.toml", std::string(kTinyConfig) + kSeams);
+  const auto train = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", config, "--out", folder.path(name)});
+    return run_program(more);
+  };
+  ASSERT_EQ(train("whole", {}).exit_code, 0);
+  const std::string log = read(folder.path("whole/metrics.jsonl"));
+  double first = 0, last = 0;
+  for (const Json& line : json_lines(log)) {
+    if (line.at("kind") != "train") continue;
+    ASSERT_EQ(line.at("layers").size(), 2u);
+    EXPECT_EQ(line.at("layers")[0].at("layer"), "blocks.0.mlp");
+    last = line.at("layers")[1].at("experts_per_token");
+    if (first == 0) first = last;
+    EXPECT_GT(line.at("layers")[0].at("experts_per_token"), 1);
+  }
+  EXPECT_EQ(first, 3);
+  EXPECT_EQ(last, 1);
+
+  Program broken({"train", config, "--out", folder.path("broken")});
+  while (!std::filesystem::exists(folder.path("broken/checkpoints/last.safetensors")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  broken.send(SIGKILL);
+  broken.wait();
+  const ProgramResult resumed = run_program({"train", "--resume", folder.path("broken")});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(read(folder.path("broken/checkpoints/best.safetensors")).size(),
+            read(folder.path("whole/checkpoints/best.safetensors")).size());
+  const auto tensors = [&](const std::string& name) {
+    return read_safetensors(folder.path(name + "/checkpoints/last.safetensors")).tensors;
+  };
+  const auto a = tensors("whole"), b = tensors("broken");
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].second.equal(b[i].second)) << a[i].first;
+
+  // A model loaded from the last checkpoint has the settings of its step.
+  const ProgramResult evaluated = run_program({"eval", folder.path("whole"), "--weights", "last", "--json"});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_EQ(json_lines(evaluated.out).back().at("layers")[1].at("experts_per_token"), 1);
+}
+
+TEST(LayerSettings, MistakesAreOneLine) {
+  const TemporaryFolder folder;
+  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
+           {"[[moe.layer]]\nblocks = [9]\n", "there is no block 9"},
+           {"[[moe.layer]]\nexperts = 4\n", "needs blocks"},
+           {"[[moe.schedule]]\nsetting = \"router.nois\"\nfrom = 1\nto = 0\n", "unknown setting router.nois"},
+           {"[[moe.schedule]]\nsetting = \"capacity.multiple\"\nfrom = 1\nto = 2\n", "cannot follow a schedule"},
+           {"[router]\nscope = \"modle\"\n", "scope"}}) {
+    const ProgramResult result =
+        run_program({"train", folder.write("a.toml", std::string(kTinyConfig) + text), "--out", folder.path("run")});
+    EXPECT_EQ(result.exit_code, 2) << text << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(folder.path("run")));
+  }
+}
+
+}  // namespace sparsight::testing::routing_seams_test

@@ -1,0 +1,116 @@
+#include "sparsight/models/routing_file.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/models/register_models.h"
+#include "sparsight/nn/init.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
+#include "tests/support/random_tensor.h"
+
+namespace sparsight::routing_file_test {
+namespace {
+
+std::shared_ptr<ImageModel> vit_of(const std::string& router) {
+  auto model = models().make("vit", {{"width", 16}, {"depth", 3}, {"heads", 2}, {"patch", 4}}, "model",
+                             ModelContext{{1, 8, 8, 3},
+                                          read_moe_spec({{"moe", {{"blocks", {1, 2}}, {"experts", 4}}},
+                                                         {"experts", {{"name", "mlp"}}},
+                                                         {"capacity", {{"factor", 0.75}}},
+                                                         {"losses", Json::object()},
+                                                         {"router", {{"name", router}}}})});
+  initialize(*model, 1);
+  const torch::NoGradGuard no_grad;
+  for (auto& p : model->named_parameters())
+    p.value().add_(test::random_tensor(p.value().sizes(), 8, torch::kFloat) * 0.1);
+  return model;
+}
+
+at::Tensor images() { return test::random_tensor({6, 1, 8, 8}, 3, torch::kFloat); }
+
+ModelOutput answer(ImageModel& model, const at::Tensor& images, const Routings& routings = {}) {
+  const torch::NoGradGuard no_grad;
+  ModelInput input;
+  input.images = images;
+  input.routings = routings;
+  return model.forward(input);
+}
+
+}  // namespace
+
+class RoutingFile : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RoutingFile, GivesBackDecisionsThatReplayToTheSameBits) {
+  const testing::TemporaryFolder folder;
+  const auto model = vit_of(GetParam());
+  const ModelOutput first = answer(*model, images());
+  write_routings(folder.path("r"), routings_of(first));
+  const Routings read = read_routings(folder.path("r"));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_TRUE(torch::equal(answer(*model, images(), read).logits, first.logits));
+  const at::Tensor other = images() + 0.5;
+  EXPECT_FALSE(torch::equal(answer(*model, other, read).logits, answer(*model, other).logits));
+}
+
+// Decisions about single images, joined in another order and taken apart again.
+TEST_P(RoutingFile, DecisionsAreJoinedAndTakenApartByImage) {
+  const auto model = vit_of(GetParam());
+  std::vector<ModelOutput> alone;
+  std::map<std::string, std::vector<Routing>> parts;
+  for (int64_t i = 0; i < 6; ++i) {
+    alone.push_back(answer(*model, images().narrow(0, i, 1)));
+    for (const auto& [layer, routing] : routings_of(alone.back())) parts[layer].push_back(routing);
+  }
+  Routings all;
+  for (const auto& [layer, of_layer] : parts) all.emplace(layer, joined(of_layer));
+  const std::vector<int64_t> wanted{4, 0, 5};
+  const at::Tensor some = torch::tensor(wanted, torch::kLong);
+  const at::Tensor logits = answer(*model, images().index_select(0, some), of_images(all, some)).logits;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(
+        torch::allclose(logits[static_cast<int64_t>(i)], alone[static_cast<size_t>(wanted[i])].logits[0], 1e-5, 1e-6))
+        << i;
+  EXPECT_THROW(of_images(all, torch::tensor({6}, torch::kLong)), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Routers, RoutingFile, ::testing::Values("softmax_topk", "expert_choice", "top_p", "soft_moe"),
+                         [](const auto& info) { return info.param; });
+
+TEST(RoutingFileErrors, NameWhatIsWrong) {
+  const testing::TemporaryFolder folder;
+  const auto model = vit_of("softmax_topk");
+  const Routings good = routings_of(answer(*model, images()));
+  const auto refusal = [&](const std::function<void(Routing&)>& spoil) {
+    Routings bad = good;
+    Routing& routing = bad.begin()->second;
+    for (at::Tensor* t : {&routing.token, &routing.expert, &routing.gate, &routing.kept}) *t = t->clone();
+    spoil(routing);
+    write_routings(folder.path("r"), bad);
+    return testing::message_of([&] { read_routings(folder.path("r")); });
+  };
+  EXPECT_NE(refusal([](Routing& r) { r.expert[3] = 4; }).find("expert must be from 0 to 3"), std::string::npos);
+  EXPECT_NE(refusal([](Routing& r) { r.token[3] = -1; }).find("token must be from 0 to"), std::string::npos);
+  EXPECT_NE(refusal([](Routing& r) { r.gate[3] = NAN; }).find("gate holds NaN"), std::string::npos);
+  EXPECT_NE(refusal([](Routing& r) { r.gate = r.gate.slice(0, 1); }).find("gate has the shape"), std::string::npos);
+  EXPECT_NE(refusal([](Routing& r) { r.expert[1] = r.expert[0].item<int64_t>(); }).find("the same expert twice"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal([](Routing& r) { r.layout.images = int64_t{1} << 39, r.layout.per_image = 1 << 20; }).find("tokens"),
+      std::string::npos);
+  write_safetensors(folder.path("other"), {{{"token", torch::zeros({3})}}, {}});
+  EXPECT_NE(testing::message_of([&] { read_routings(folder.path("other")); }).find("is no file of routings"),
+            std::string::npos);
+  write_safetensors(folder.path("newer"), {{}, {{"format", "sparsight.routings"}, {"version", "9"}}});
+  EXPECT_NE(testing::message_of([&] { read_routings(folder.path("newer")); }).find("version 9"), std::string::npos);
+  write_safetensors(
+      folder.path("torn"),
+      {{}, {{"format", "sparsight.routings"}, {"version", "1"}, {"layers", "{\"a\": {\"images\": -1}}"}}});
+  EXPECT_NE(testing::message_of([&] { read_routings(folder.path("torn")); }).find("must be an integer from 0"),
+            std::string::npos);
+}
+
+}  // namespace sparsight::routing_file_test
