@@ -59,12 +59,11 @@ void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std:
     ModelOutput output;
     {
       AutocastScope autocast(bf16);
-      const int64_t count = batch->labels.size(0);
       output = predict({.images = batch->images, .info = {.image = at::arange(images, images + count)}});
     }
     for (EvaluationObserver* observer : observers) observer->observe(*batch, output);
-    images += batch->labels.size(0);
-    progress.add(batch->labels.size(0));
+    images += count;
+    progress.add(count);
     if (interrupted()) break;
   }
   if (!interrupted()) progress.finish();
