@@ -200,17 +200,20 @@ Routing of_images(const Routing& routing, const at::Tensor& image) {
                      [&](at::Tensor SoftRouting::*field) { return ((*routing.soft).*field).index_select(0, image); });
     return r;
   }
-  // place[b]: where image b comes to stand; -1: nowhere.
-  at::Tensor place = torch::full({routing.layout.images}, -1, torch::kLong);
-  place.index_copy_(0, image, torch::arange(image.numel(), torch::kLong));
+  // moved[b]: where image b comes to stand; -1: nowhere.
+  at::Tensor moved = torch::full({routing.layout.images}, -1, torch::kLong);
+  moved.index_copy_(0, image, torch::arange(image.numel(), torch::kLong));
   const int64_t per_image = std::max<int64_t>(1, routing.layout.per_image);
-  const at::Tensor now = place.index_select(0, routing.token.floor_divide(per_image));
+  const at::Tensor now = moved.index_select(0, routing.token.floor_divide(per_image));
   at::Tensor wanted = at::nonzero(now >= 0).squeeze(1);
-  const at::Tensor token = (now * per_image + routing.token.remainder(per_image)).index_select(0, wanted);
-  if (routing.per_token > 0)  // in order of token and then of rank
-    wanted = wanted.index_select(0, std::get<1>(token.sort(/*stable=*/true)));
+  at::Tensor token = (now * per_image + routing.token.remainder(per_image)).index_select(0, wanted);
+  if (routing.per_token > 0) {  // in order of token and then of rank
+    const auto [sorted, place] = at::sort(token, /*stable=*/std::optional<bool>(true), 0, /*descending=*/false);
+    token = sorted;
+    wanted = wanted.index_select(0, place);
+  }
   for (const auto& [name, field] : choice_fields()) r.*field = (routing.*field).index_select(0, wanted);
-  r.token = routing.per_token > 0 ? std::get<0>(token.sort(/*stable=*/true)) : token;
+  r.token = token;
   finish_routing(r);
   return r;
 }

@@ -11,19 +11,11 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/safetensors.h"
+#include "tests/e2e/output.h"
 #include "tests/e2e/train_fixture.h"
 
 namespace sparsight::testing::eval_test {
 namespace {
-
-// One line "error: ..." with `part` in it, nothing on stdout.
-void expect_failure(const ProgramResult& result, int exit_code, const std::string& part) {
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err.rfind("error: ", 0), 0u) << result.err;
-  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-}
 
 class EvalVerb : public ::testing::Test {
  protected:

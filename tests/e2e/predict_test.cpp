@@ -16,27 +16,12 @@
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/safetensors.h"
+#include "tests/e2e/output.h"
 #include "tests/e2e/train_fixture.h"
 #include "tests/support/paths.h"
 
 namespace sparsight::testing::predict_test {
 namespace {
-
-std::vector<Json> json_lines(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
-
-// One line "error: ..." with `part` in it, nothing on stdout, exit code 1.
-void expect_failure(const ProgramResult& result, const std::string& part) {
-  EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_EQ(result.out, "");
-  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-  EXPECT_EQ(result.err.rfind("error: ", 0), 0u) << result.err;
-  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
-}
 
 class PredictVerb : public ::testing::Test {
  protected:
@@ -152,9 +137,9 @@ TEST_F(PredictVerb, SettingsReachTheModel) {
 }
 
 TEST_F(PredictVerb, RefusesWhatIsNoRun) {
-  expect_failure(run_program({"predict", folder_->path("nothing"), image()}), "nothing");
-  expect_failure(run_program({"predict", folder_->path("images"), image()}), "is no run folder");
-  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), "holds no .jpg");
+  expect_failure(run_program({"predict", folder_->path("nothing"), image()}), 1, "nothing");
+  expect_failure(run_program({"predict", folder_->path("images"), image()}), 1, "is no run folder");
+  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), 1, "holds no .jpg");
   EXPECT_EQ(run_program({"predict", run(), image(), "--top", "0"}).exit_code, 2);
   EXPECT_EQ(run_program({"predict", run()}).exit_code, 2);
 }
@@ -164,12 +149,12 @@ TEST_F(PredictVerb, RefusesDamagedCheckpoints) {
   TensorFile file = read_safetensors(good);
   file.metadata["version"] = "99";
   write_safetensors(bad, file);
-  expect_failure(run_program({"predict", bad, image()}), "of version 99, newer than");
+  expect_failure(run_program({"predict", bad, image()}), 1, "of version 99, newer than");
   const std::string bytes = read_file(good, 100 << 20);
   folder_->write("bad.safetensors", bytes.substr(0, bytes.size() - 1));
-  expect_failure(run_program({"predict", bad, image()}), "it is cut or damaged");
+  expect_failure(run_program({"predict", bad, image()}), 1, "it is cut or damaged");
   folder_->write("bad.safetensors", bytes.substr(0, 100));
-  expect_failure(run_program({"predict", bad, image()}), "beyond the file");
+  expect_failure(run_program({"predict", bad, image()}), 1, "beyond the file");
 }
 
 // A safetensors file with this header and four bytes of data.
@@ -185,7 +170,7 @@ TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
   const std::string golden = test::source_path("tests/golden/io/");
   const auto refuse = [&](const std::string& path, const std::string& part) {
     const std::string out = folder_->path("never");
-    expect_failure(run_program({"train", tiny_config(*folder_), "--init-from", path, "--out", out}), part);
+    expect_failure(run_program({"train", tiny_config(*folder_), "--init-from", path, "--out", out}), 1, part);
     EXPECT_FALSE(std::filesystem::exists(out));
   };
   const std::string bad = folder_->path("weights");

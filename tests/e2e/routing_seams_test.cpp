@@ -14,17 +14,11 @@
 #include "sparsight/core/options.h"
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/safetensors.h"
+#include "tests/e2e/output.h"
 #include "tests/e2e/train_fixture.h"
 
 namespace sparsight::testing::routing_seams_test {
 namespace {
-
-std::vector<Json> json_lines(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
 
 std::string read(const std::string& path) {
   std::ostringstream text;

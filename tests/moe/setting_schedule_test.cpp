@@ -22,7 +22,7 @@ Json config_with(const Json& schedule) {
 
 std::string refusal(const Json& entry) {
   return testing::message_of<UsageError>([&] {
-    const Json config = config_with({entry});
+    const Json config = config_with(Json::array({entry}));
     MoeLayer layer(read_moe_spec(config), {"moe", 6, 8});
     apply_setting_schedules(layer, read_setting_schedules(config), 0);
   });
