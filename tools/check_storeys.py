@@ -1,4 +1,4 @@
-"""Prints includes that break the order of the library's folders (docs/architecture.md): a folder includes only folders above it."""
+"""Prints what breaks docs/architecture.md: includes against the order of the library's folders, and passes that ask is_training()."""
 import re
 import subprocess
 import sys
@@ -13,6 +13,9 @@ for file in files:
         included = re.match(r'#include "sparsight/(\w+)/', line)
         if included and order.index(included.group(1)) > order.index(storey):
             print(f"{file}:{number}: {storey}/ stands above {included.group(1)}/: {line.strip()}")
+            wrong += 1
+        if storey in ("nn", "moe", "models") and re.search(r"\bis_training\(\)", line.split("//")[0]):
+            print(f"{file}:{number}: what a pass does is said by ForwardMode, not by is_training()")
             wrong += 1
         if line.startswith("#include <torch/torch.h>"):
             print(f"{file}:{number}: torch/torch.h costs 1.5 GB and half a minute a file; include ATen's or torch's single headers")

@@ -136,6 +136,26 @@ TEST(WideResnet, P31_TheWholeNetworkLearnsTogether) {
   }
 }
 
+// Training with frozen batch norm is one line of the mode: nothing moves the running averages, and weights still learn.
+TEST(WideResnet, TrainsWithFrozenBatchNorm) {
+  const auto model = model_of({.side = 32, .widen = 1});
+  const at::Tensor images = test::random_tensor({8, 3, 32, 32}, 1, torch::kFloat);
+  const auto averages = [&] {
+    std::vector<at::Tensor> all;
+    for (const auto& b : model->named_buffers())
+      if (b.key().ends_with("running_mean")) all.push_back(b.value().clone());
+    return at::cat(all);
+  };
+  const at::Tensor start = averages();
+  ForwardMode mode = ForwardMode::training();
+  mode.batch_statistics = false;
+  model->forward({images, mode, {1, 0}}).logits.square().sum().backward();
+  EXPECT_TRUE(torch::equal(averages(), start));
+  EXPECT_GT(model->named_parameters()["groups.1.0.norm1.weight"].grad().abs().max().item<double>(), 0);
+  model->forward({images, ForwardMode::training(), {1, 0}});
+  EXPECT_FALSE(torch::equal(averages(), start));
+}
+
 // Small tensors at both ends of the network, in the middle and in the router, through all that lies above them.
 TEST(WideResnet, P14_P30_GradientsFollowDifferences) {
   for (const char* path : {"dense", "gathered"})
