@@ -27,13 +27,21 @@ struct MoeArguments {
   bool float64 = false;
 };
 
-// Before anything is computed: the file can be written, and is not the one that is read.
-void check_output(const MoeArguments& arguments) {
-  if (arguments.out.empty()) return;
-  std::error_code none;
-  if (std::filesystem::equivalent(arguments.input, arguments.out, none))
-    fail_usage("--out ", arguments.out, " is the file that is read; name another one");
-  const AtomicFile writable(arguments.out);
+// Before anything is computed: the files can be written, and are neither the one that is read nor each other.
+void check_outputs(const MoeArguments& arguments) {
+  std::vector<std::pair<std::string, std::string>> used{{"", arguments.input}, {"--routing", arguments.routing}};
+  for (const auto& [flag, path] :
+       {std::pair<std::string, std::string>{"--out", arguments.out}, {"--save-routing", arguments.save_routing}}) {
+    if (path.empty()) continue;
+    for (const auto& [other, taken] : used) {
+      std::error_code none;
+      if (taken == path || std::filesystem::equivalent(taken, path, none))
+        fail_usage(flag, " ", path, " is the file ",
+                   other.empty() || other == "--routing" ? "that is read" : "of " + other, "; name another one");
+    }
+    const AtomicFile writable(path);
+    used.emplace_back(flag, path);
+  }
 }
 
 Routing only_routing(const std::string& path) {
@@ -45,7 +53,7 @@ Routing only_routing(const std::string& path) {
 void run_layer(const MoeArguments& arguments) {
   ConfigArguments config = arguments.config;
   if (arguments.seed) config.overrides.push_back("run.seed=" + *arguments.seed);
-  check_output(arguments);
+  check_outputs(arguments);
   MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
   if (!arguments.grid.empty()) options.grid_h = arguments.grid[0], options.grid_w = arguments.grid[1];
   apply_threads(read_section<RunOptions>(options.config, "run"));

@@ -11,6 +11,7 @@
 #include "sparsight/data/readers/image.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/predict.h"
+#include "sparsight/io/atomic_file.h"
 
 namespace sparsight::cli {
 namespace {
@@ -55,6 +56,7 @@ void predict_images(const PredictArguments& arguments) {
   if (!arguments.hold.empty()) pack_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   const Replay replay(arguments.routing, files.size());
+  if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
   std::map<std::string, std::vector<Routing>> decisions;
   size_t seen = 0, failed = 0;
   for (const std::string& file : files) {
@@ -72,6 +74,8 @@ void predict_images(const PredictArguments& arguments) {
     }
   }
   if (failed == 0 && !arguments.save_routing.empty()) save_routings(arguments.save_routing, decisions);
+  if (failed > 0 && !arguments.save_routing.empty())
+    log_warning(arguments.save_routing, " is not written: it would lack the images that failed");
   if (failed > 0) fail(failed, " of ", files.size(), " images could not be used");
 }
 

@@ -43,6 +43,12 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   if (dim < 1) fail_usage("dim must be at least 1, got ", dim);
   if (prefix < 0) fail_usage("prefix must be at least 0, got ", prefix);
   name = settings.at("router").at("name").get<std::string>();
+  if (const auto& describe_shared = routers().describe_shared())
+    describe_shared([&](const OptionSet& shared) {
+      for (const Option& option : shared.options())
+        if (settings.at("router").contains(option.name))
+          fail_usage("the setting \"", option.name, "\" is of whole models; a router of its own has none");
+    });
   router = make_router(settings, RouterShape{dim, experts});
   draws = router->random_purposes();
   if (settings.contains("capacity")) capacity = read_section<CapacityOptions>(settings, "capacity");

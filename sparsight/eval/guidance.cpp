@@ -1,5 +1,7 @@
 #include "sparsight/eval/guidance.h"
 
+#include <algorithm>
+
 #include <torch/types.h>
 
 #include "sparsight/core/config.h"
@@ -21,13 +23,19 @@ bool has_guided_loss(const LossOptions& options) {
   return false;
 }
 
-GuidanceMode guidance_mode(const Json& resolved) {
-  const MoeSpec spec = read_moe_spec(resolved);
-  if (spec.options.blocks.empty()) return GuidanceMode::none;
+GuidanceMode guidance_mode(const MoeSpec& spec) {
   const auto router = spec.make_router({1, spec.options.experts});
   if (router->needs_target() || has_guided_loss(spec.losses)) return GuidanceMode::of_user;
   return has_guided_loss(with_paper_weights(spec.losses, router->paper_losses())) ? GuidanceMode::of_paper
                                                                                   : GuidanceMode::none;
+}
+
+// Of the blocks that [moe] names, and of those that [[moe.layer]] does.
+std::vector<const MoeSpec*> specs_in_use(const MoeSpec& spec) {
+  std::vector<const MoeSpec*> specs;
+  if (!spec.options.blocks.empty()) specs.push_back(&spec);
+  for (const MoeSpec::Override& some : spec.overrides) specs.push_back(some.spec.get());
+  return specs;
 }
 
 // "losses.superclass or losses.separation"
@@ -55,9 +63,19 @@ at::Tensor super_class_targets(const Batch& batch, const at::Tensor& membership)
 
 at::Tensor guidance(const Json& resolved, const DataInfo& data) {
   const at::Tensor membership = super_class_membership(data);
-  const int64_t experts = read_section<MoeOptions>(resolved, "moe").experts;
-  if (membership.defined() && membership.size(1) == experts) return membership;
-  const GuidanceMode wanted = guidance_mode(resolved);
+  const MoeSpec spec = read_moe_spec(resolved);
+  GuidanceMode wanted = GuidanceMode::none;
+  int64_t experts = spec.options.experts;
+  bool fits = membership.defined() && membership.size(1) == experts;
+  for (const MoeSpec* used : specs_in_use(spec)) {
+    const GuidanceMode mode = guidance_mode(*used);
+    if (mode == GuidanceMode::none) continue;
+    const bool same = membership.defined() && membership.size(1) == used->options.experts;
+    fits = same && (fits || wanted == GuidanceMode::none);
+    wanted = std::max(wanted, mode);
+    if (!same) experts = used->options.experts;
+  }
+  if (fits) return membership;
   const std::string why =
       cat("data set ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
           "; equal numbers, one expert for each super-class, let ", guided_losses(), " train it");

@@ -13,6 +13,8 @@ struct EvaluateRunOptions {
   std::string weights;                 // "best", "last" or "" for the best there is; only for a run folder
   std::string hold;                    // one of weight_type_names(), or "" for weights as they were trained
   std::string split = "test";          // "train", "val" or "test"
+  std::string routing;                 // a file of routings that take the place of the routers' own, or ""
+  std::string save_routing;            // a file to write the routings to, or ""
   std::string records;                 // folder to write a record for each image into (eval/record_writer.h); "": none
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
 };

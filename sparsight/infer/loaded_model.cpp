@@ -1,5 +1,6 @@
 #include "sparsight/infer/loaded_model.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -133,8 +134,12 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   options.strict = true;
   load_weights(*loaded.model, with_pixel_statistics(weights.tensors, *loaded.model), options);
   if (!asked.empty() && !(asked == trained)) loaded.model->set_pixel_statistics(asked);
-  apply_setting_schedules(*loaded.model, read_setting_schedules(loaded.config),
-                          checkpoint.state.value("training_share", 1.0));
+  std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
+  std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting outlives its schedule
+    return std::ranges::any_of(overrides,
+                               [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
+  });
+  apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
   return loaded;
 }
 

@@ -4,6 +4,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/moe/moe_layer.h"
 
 namespace sparsight {
 
@@ -15,6 +17,17 @@ void check_numbers(const at::Tensor& numbers, const char* name, int64_t images) 
     fail(name, " is one int64 number for each image, [", images, "]; got ", numbers.scalar_type(), " ",
          numbers.sizes());
   if (images > 0 && numbers.min().item<int64_t>() < 0) fail(name, " holds a negative number");
+}
+
+// Decisions from outside are for routers that the model has.
+void check_routings(const torch::nn::Module& model, const std::map<std::string, Routing>& routings) {
+  if (routings.empty()) return;
+  std::vector<std::string> known;
+  for_each_router_owner(model, [&](HasRouter& owner) { known.push_back(owner.routing_name()); });
+  for (const auto& [name, routing] : routings)
+    if (std::ranges::find(known, name) == known.end())
+      fail("the routing is of \"", printable(name), "\", but the model decides in ",
+           known.empty() ? "no MoE layer" : join(known), "; give it the routing of such a model");
 }
 
 }  // namespace
@@ -33,6 +46,7 @@ ModelOutput ImageModel::features(const ModelInput& input) {
   check_images(input.images, image_);
   check_numbers(input.info.image, "ImageInfo::image", input.images.size(0));
   check_numbers(input.info.group, "ImageInfo::group", input.images.size(0));
+  check_routings(*this, input.routings);
   if (!input.taps.empty())
     for (const std::vector<std::string> known = tap_names(); const std::string& name : input.taps)
       position_of(name, known, "tap of the model");

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr char kFormat[] = "sparsight.routings", kVersion[] = "1";
-constexpr int64_t kMost = int64_t{1} << 40;  // of any count in a file
+constexpr int64_t kMost = int64_t{1} << 40, kMostExperts = 65536;  // tokens; experts, and slots of each
 
 // The fields that a file holds of a routing that chose.
 std::vector<std::pair<const char*, at::Tensor Routing::*>> choice_fields() {
@@ -49,7 +49,9 @@ Routing sized(const std::string& layer, const Json& sizes) {
   r.per_token = count("per_token");
   if (r.layout.per_image > 0 && r.layout.images > kMost / r.layout.per_image) fail("it has too many tokens");
   r.tokens = r.layout.images * r.layout.per_image;
-  if (r.experts == 0) fail("layer \"", printable(layer), "\" has no experts");
+  if (r.experts == 0 || r.experts > kMostExperts || r.per_token > r.experts || count("slots") > kMostExperts)
+    fail("layer \"", printable(layer), "\" has ", r.experts, " experts, ", r.per_token, " for each token, and ",
+         count("slots"), " slots; experts and slots are at most ", kMostExperts);
   return r;
 }
 
@@ -77,6 +79,11 @@ void check_choices(Routing& r) {
   if (r.kept.scalar_type() != torch::kBool) fail("kept must be bool, got ", r.kept.scalar_type());
   if (std::get<0>(at::_unique(r.token * r.experts + r.expert)).numel() != assignments)
     fail("a token goes to the same expert twice");
+  if (r.per_token > 0) {
+    const at::Tensor place = r.token * r.per_token + r.rank;
+    if ((r.rank >= r.per_token).any().item<bool>() || (place.diff() <= 0).any().item<bool>())
+      fail("assignments must be in order of token and then of rank, ranks below ", r.per_token);
+  }
   finish_routing(r);
 }
 

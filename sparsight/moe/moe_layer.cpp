@@ -39,8 +39,8 @@ ExpertContext MoeLayer::expert_context(const char* name, const MoeInput& input) 
 }
 
 at::Tensor MoeLayer::finish(at::Tensor routed, const MoeInput& input) {
-  if (!shared_ && !output_sigmoid_) return routed;
   const at::Tensor& valid = input.context.valid;
+  if (!shared_ && !output_sigmoid_ && !valid.defined()) return routed;
   const at::Tensor padding = valid.defined() ? valid.logical_not().unsqueeze(1) : at::Tensor();
   // What lies in padding may be NaN, which must not reach the weights' gradients.
   const auto cleared = [&](const at::Tensor& x) { return padding.defined() ? x.masked_fill(padding, 0) : x; };
@@ -72,6 +72,10 @@ at::Tensor MoeLayer::apply(const MoeInput& input, const Routing& routing) {
   if (routing.tokens != input.tokens.size(0) || routing.experts != expert_count_)
     fail("the MoE layer ", path_, " has ", input.tokens.size(0), " tokens and ", expert_count_,
          " experts, but the routing is of ", routing.tokens, " tokens and ", routing.experts, " experts");
+  const TokenLayout &own = input.layout, &given = routing.layout;
+  if (routing.soft && (given.images != own.images || given.per_image != own.per_image))
+    fail("the MoE layer ", path_, " has ", own.images, " images of ", own.per_image,
+         " tokens, but the routing mixes the tokens of ", given.images, " images of ", given.per_image);
   return finish(dispatcher_->run(input.tokens, routing, *experts_, expert_context("experts", input)), input);
 }
 

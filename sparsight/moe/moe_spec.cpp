@@ -85,7 +85,14 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
   Json& moe = resolved["moe"];
   moe.erase("layer");
   bool has_blocks = false;
+  const bool shares_router = read_shared<RouterScopeOptions>(resolved, "router").scope == "model";
+  const Json router = resolved.at("router");
   for (const auto& [key, value] : entry.items()) {
+    if (shares_router && (key == "router" || key == "capacity" || key == "losses"))
+      fail_usage("moe.layer: one router decides for all MoE layers ([router] scope = \"model\"), so ", key,
+                 " cannot be given for some; remove it");
+    if (key == "router" && value.is_object() && value.contains("scope"))
+      fail_usage("moe.layer: scope is of all MoE layers; set it in [router]");
     if (key == "router" || key == "expert")
       change_component(resolved[key == "expert" ? "experts" : "router"], value, key.c_str());
     else if (key == "capacity" || key == "losses")
@@ -97,6 +104,7 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
     has_blocks = has_blocks || key == "blocks";
   }
   if (!has_blocks) fail_usage("an entry of moe.layer needs blocks, as in blocks = [8, 10]; got ", shown(entry));
+  if (router.contains("scope")) resolved["router"]["scope"] = router.at("scope");
   result.spec = std::make_shared<MoeSpec>(read_moe_spec(resolved));
   result.blocks = result.spec->options.blocks;
   return result;

@@ -36,17 +36,12 @@ void set_value(const Option& option, double value) {
   }
 }
 
-// A router that may not have the values at both ends says so.
-void check_ends(const SettingSchedule& schedule, Json resolved) {
-  constexpr char kRouter[] = "router.";
-  if (!schedule.setting.starts_with(kRouter)) return;
-  const auto experts = read_section<MoeOptions>(resolved, "moe").experts;
-  for (const double value : {schedule.from, schedule.to}) {
-    const bool whole = value == std::floor(value);
-    resolved.at("router")[schedule.setting.substr(sizeof kRouter - 1)] =
-        whole ? Json(static_cast<int64_t>(value)) : Json(value);
-    make_component(routers(), resolved, "router", RouterShape{1, experts});
-  }
+// Says where the settings that a router now has do not go together or with its experts.
+void check_router(Router& router) {
+  if (router.registered_name().empty()) return;
+  OptionSet set;
+  router.declare(set);
+  routers().make(router.registered_name(), values(set), "router", {1, router.registered_shape().experts});
 }
 
 }  // namespace
@@ -80,10 +75,17 @@ std::vector<SettingSchedule> read_setting_schedules(const Json& resolved) {
     if (schedule.begin > schedule.end)
       fail_usage("moe.schedule of ", printable(schedule.setting), ": begin ", schedule.begin, " is after end ",
                  schedule.end);
-    check_ends(schedule, resolved);
     schedules.push_back(std::move(schedule));
   }
   return schedules;
+}
+
+void check_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules) {
+  if (schedules.empty()) return;
+  for (const double progress : {1.0, 0.0}) {
+    apply_setting_schedules(model, schedules, progress);
+    for_each_router_owner(model, [](HasRouter& owner) { check_router(*owner.own_router()); });
+  }
 }
 
 void apply_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules, double progress) {

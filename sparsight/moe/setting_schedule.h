@@ -24,6 +24,10 @@ struct SettingSchedule {
 // Of [moe] schedule. Raises UsageError for what is no schedule.
 std::vector<SettingSchedule> read_setting_schedules(const Json& resolved);
 
+// Raises UsageError where a schedule does not fit the model: a setting that no layer has or that cannot change, or a value
+// at either end that a layer's router, or the setting, cannot have. Leaves the settings at progress 0.
+void check_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules);
+
 // Sets every scheduled setting of every MoE layer and router of the model. Raises UsageError for a setting that no
 // layer has or that cannot change, naming those that can, and for a value that the setting cannot have.
 void apply_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules, double progress);

@@ -4,7 +4,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/io/weights.h"
+#include "sparsight/models/make_model.h"
 #include "sparsight/optim/parameter_groups.h"
 
 namespace sparsight {
@@ -59,19 +59,7 @@ double base_learning_rate(const AlgorithmContext& context) {
 }
 
 std::shared_ptr<ImageModel> copy_of_model(const AlgorithmContext& context) {
-  std::shared_ptr<ImageModel> copy = context.new_model();
-  copy_weights(*context.model, *copy);
-  return copy;
-}
-
-void copy_weights(const ImageModel& from, ImageModel& to) {
-  at::NoGradGuard no_grad;
-  const NamedTensors source = named_weights(from), target = named_weights(to);
-  SPARSIGHT_CHECK(source.size() == target.size());
-  for (size_t i = 0; i < source.size(); ++i) {
-    SPARSIGHT_CHECK(source[i].first == target[i].first);
-    target[i].second.copy_(source[i].second);
-  }
+  return clone_model(*context.model);
 }
 
 }  // namespace sparsight

@@ -1,7 +1,6 @@
 // What a training algorithm is made from, and what most of them begin with.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -21,7 +20,6 @@ struct AlgorithmContext {
   DataInfo data;
   at::Tensor super_classes;           // [K,E]: what routers are guided by (eval/guidance.h); undefined without guidance
   std::shared_ptr<ImageModel> model;  // the one that is trained, evaluated and saved
-  std::function<std::shared_ptr<ImageModel>()> new_model;  // another like it, its weights not set yet
 };
 
 // The model's parameters as [train] freeze, no_decay and param_groups ask: those to freeze need no gradient from now
@@ -36,8 +34,5 @@ double base_learning_rate(const AlgorithmContext& context);
 
 // Another model with the same weights: a teacher, a fast copy of meta-learning, an earlier stage.
 std::shared_ptr<ImageModel> copy_of_model(const AlgorithmContext& context);
-
-// Parameters and buffers of `to` take the values of those of `from`, a model of the same configuration.
-void copy_weights(const ImageModel& from, ImageModel& to);
 
 }  // namespace sparsight

@@ -70,14 +70,13 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
     if (!setup.train.init_from.empty())
       load_initial_weights(*setup.model, setup.train.init_from, {setup.train.upcycle_noise, seed});
   }
-  const auto another = [resolved, shape = setup.shape] { return new_model(resolved, shape); };
   setup.algorithm = make_component(
       algorithms(), resolved, "algorithm",
-      AlgorithmContext{resolved, setup.run, setup.train, setup.data, super_classes, setup.model, another});
+      AlgorithmContext{resolved, setup.run, setup.train, setup.data, super_classes, setup.model});
   setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders));
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);
   setup.setting_schedules = read_setting_schedules(resolved);
-  apply_setting_schedules(*setup.model, setup.setting_schedules, 0);  // says where one does not fit
+  check_setting_schedules(*setup.model, setup.setting_schedules);
   return setup;
 }
 

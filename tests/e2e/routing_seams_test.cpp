@@ -66,9 +66,29 @@ TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
   EXPECT_NE(own.at("experts"), first.at("experts"));
   EXPECT_NE(same.at("probability"), own.at("probability"));
 
+  // eval saves the routing of a split and replays it: the same accuracy with it, and another with that of other
+  // weights.
+  const std::string split = folder.path("split.safetensors");
+  const ProgramResult evaluated = run_program({"eval", run, "--json", "--save-routing", split}),
+                      again = run_program({"eval", run, "--json", "--routing", split});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(json_lines(again.out).at(0).at("loss"), json_lines(evaluated.out).at(0).at("loss"));
+  const ProgramResult short_file = run_program({"eval", run, "--routing", file});
+  EXPECT_EQ(short_file.exit_code, 1);
+  EXPECT_NE(short_file.err.find("holds decisions about 1 images, but the split has 64"), std::string::npos)
+      << short_file.err;
+
   const ProgramResult two = run_program({"predict", run, one, other, "--routing", file});
   EXPECT_EQ(two.exit_code, 1);
   EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 are named"), std::string::npos) << two.err;
+  const std::string tokens = folder.path("t.safetensors"), of_moe = folder.path("m.safetensors");
+  write_safetensors(tokens, {{{"tokens", at::full({6, 4}, 0.5)}}, {}});
+  ASSERT_EQ(run_program({"moe", tokens, "--save-routing", of_moe}).exit_code, 0);
+  const ProgramResult other_model = run_program({"predict", run, one, "--routing", of_moe});
+  EXPECT_EQ(other_model.exit_code, 1);
+  EXPECT_NE(other_model.err.find("the routing is of \"moe\", but the model decides in blocks.1.mlp"), std::string::npos)
+      << other_model.err;
+  EXPECT_EQ(run_program({"moe", tokens, "--save-routing", tokens}).exit_code, 2);
   const ProgramResult none = run_program({"predict", run, one, "--routing", run + "/checkpoints/best.safetensors"});
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_NE(none.err.find("is no file of routings"), std::string::npos) << none.err;
@@ -147,7 +167,7 @@ TEST(LayerSettings, MistakesAreOneLine) {
   for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
            {"[[moe.layer]]\nblocks = [9]\n", "there is no block 9"},
            {"[[moe.layer]]\nexperts = 4\n", "needs blocks"},
-           {"[[moe.schedule]]\nsetting = \"router.nois\"\nfrom = 1\nto = 0\n", "unknown setting router.nois"},
+           {"[[moe.schedule]]\nsetting = \"router.nois\"\nfrom = 1\nto = 0\n", "router.nois cannot follow a schedule"},
            {"[[moe.schedule]]\nsetting = \"capacity.multiple\"\nfrom = 1\nto = 2\n", "cannot follow a schedule"},
            {"[router]\nscope = \"modle\"\n", "scope"}}) {
     const ProgramResult result =

@@ -94,6 +94,7 @@ TEST(RoutingFileErrors, NameWhatIsWrong) {
   };
   EXPECT_NE(refusal([](Routing& r) { r.expert[3] = 4; }).find("expert must be from 0 to 3"), std::string::npos);
   EXPECT_NE(refusal([](Routing& r) { r.token[3] = -1; }).find("token must be from 0 to"), std::string::npos);
+  EXPECT_NE(refusal([](Routing& r) { r.token = r.token.flip(0); }).find("in order of token"), std::string::npos);
   EXPECT_NE(refusal([](Routing& r) { r.gate[3] = NAN; }).find("gate holds NaN"), std::string::npos);
   EXPECT_NE(refusal([](Routing& r) { r.gate = r.gate.slice(0, 1); }).find("gate has the shape"), std::string::npos);
   EXPECT_NE(refusal([](Routing& r) { r.expert[1] = r.expert[0].item<int64_t>(); }).find("the same expert twice"),

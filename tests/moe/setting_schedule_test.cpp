@@ -24,7 +24,7 @@ std::string refusal(const Json& entry) {
   return testing::message_of<UsageError>([&] {
     const Json config = config_with(Json::array({entry}));
     MoeLayer layer(read_moe_spec(config), {"moe", 6, 8});
-    apply_setting_schedules(layer, read_setting_schedules(config), 0);
+    check_setting_schedules(layer, read_setting_schedules(config));
   });
 }
 
@@ -70,10 +70,13 @@ TEST(SettingSchedule, ChangesWhatTheLayerDoes) {
 TEST(SettingSchedule, WhatIsNoneIsRefusedInOneLine) {
   EXPECT_NE(refusal({{"setting", "router.k"}, {"from", 9}, {"to", 1}}).find("chooses 9 experts per token"),
             std::string::npos);
-  EXPECT_NE(refusal({{"setting", "router.kk"}, {"from", 2}, {"to", 1}}).find("unknown setting router.kk"),
+  EXPECT_NE(refusal({{"setting", "router.kk"}, {"from", 2}, {"to", 1}})
+                .find("router.kk cannot follow a schedule in this model"),
             std::string::npos);
   EXPECT_NE(refusal({{"setting", "capacity.facto"}, {"from", 2}, {"to", 1}}).find("did you mean"), std::string::npos);
   EXPECT_NE(refusal({{"setting", "capacity.multiple"}, {"from", 2}, {"to", 1}}).find("cannot follow a schedule"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"setting", "capacity.factor"}, {"from", 2}, {"to", -1}}).find("capacity.factor"),
             std::string::npos);
   EXPECT_NE(refusal({{"setting", "router.k"}, {"from", 2}}).find("needs to"), std::string::npos);
   EXPECT_NE(

@@ -37,6 +37,10 @@ class Settings(unittest.TestCase):
         self.assertEqual(other.loss_weights, before)
         self.assertEqual(sparsight.Router("softmax_topk", D, E).loss_weights, before)
 
+    def test_settings_of_whole_models_are_refused(self):
+        self.refuses(ValueError, "the setting \"scope\" is of whole models",
+                     lambda: sparsight.Router("softmax_topk", D, E, scope="model"))
+
     def test_numbers_of_numpy(self):
         layer = sparsight.MoEMLP(np.int32(D), np.int64(F), np.uint8(E), np.int64(3), noise=np.float32(0.5), seed=np.int64(1),
                                  renormalize=np.bool_(True), capacity={"factor": np.float64(1.5), "multiple": np.int64(2)},

@@ -15,8 +15,7 @@ namespace {
 AlgorithmContext context() {
   const Json config = resolve(Config::from_text(testing::kTinyConfig, "test"), config_sections());
   const TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
-  const auto another = [config] { return make_training_setup(config, /*fresh=*/false).model; };
-  return {config, setup.run, setup.train, setup.data, {}, setup.model, another};
+  return {config, setup.run, setup.train, setup.data, {}, setup.model};
 }
 
 TEST(CopyOfModel, HasTheSameValuesInOtherMemory) {

@@ -11,7 +11,7 @@ namespace {
 
 using BoundSymbols = std::map<std::string, double>;
 
-// The hard patterns of theory/pattern_model.h, and the models of figure 4.
+// The hard patterns of papers/pmoe/theory/pattern_model.h, and the models of figure 4.
 const BoundSymbols kSeparateSymbols = {{"n", 16}, {"l", 2},           {"k", 2},     {"c", 4},    {"p", 8},
                                        {"m", 40}, {"delta", 4 / 3.0}, {"eps", 0.1}, {"gap", 0.5}};
 

@@ -1,5 +1,5 @@
 // Training the two-layer networks of the patch routing paper on data drawn from its distribution: the setting that the
-// theory's experiments share. Letters as in theory/pattern_model.h; m neurons.
+// theory's experiments share. Letters as in papers/pmoe/theory/pattern_model.h; m neurons.
 #pragma once
 
 #include <cstdint>
