@@ -1,18 +1,18 @@
-# grouped_sources(target files...) adds files, and notes for unity builds which of them are compiled as one: up to 16 of
-# one storey, in the order of the lists. More would make an edit cost more, and fewer a build from nothing: torch's
-# headers take ten seconds a group, and a file that comes to it about one. Files with compile options of their own are
-# left alone by CMake.
+# grouped_sources(target files...) adds files, and notes for unity builds which of them are compiled as one: 16 at a
+# time, in the order of the lists. More would make an edit cost more, and fewer a build from nothing: torch's headers
+# take ten seconds a group, and a file that comes to it about one. So the files of a target need different names in their
+# unnamed namespaces, whatever their folders. Files with compile options of their own are left alone by CMake.
 function(grouped_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   foreach(source IN LISTS ARGN)
-    string(REGEX MATCH "^[^/]+/" storey ${source})
-    string(MAKE_C_IDENTIFIER "${target}_${storey}" group)
-    get_property(files GLOBAL PROPERTY ${group}_files)
-    list(APPEND files ${source})
-    set_property(GLOBAL PROPERTY ${group}_files ${files})
-    list(LENGTH files count)
-    math(EXPR number "(${count} - 1) / 16")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${number})
+    get_property(count GLOBAL PROPERTY ${target}_grouped)
+    if(NOT count)
+      set(count 0)
+    endif()
+    math(EXPR group "${count} / 16")
+    math(EXPR count "${count} + 1")
+    set_property(GLOBAL PROPERTY ${target}_grouped ${count})
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${group})
   endforeach()
 endfunction()
 

@@ -50,12 +50,12 @@ double median_ms(int64_t rounds, const std::function<void()>& run) {
   return times[1 + rounds / 2];
 }
 
-struct Settings {
+struct PmoeSettings {
   int64_t samples = 1000, epochs = 5, threads = 2;
   std::string form = "separate";
 };
 
-void run(const Settings& settings) {
+void run_pmoe(const PmoeSettings& settings) {
   at::set_num_threads(static_cast<int>(settings.threads));
   const PatchSet data = cells(settings.samples);
   TwoLayerSetting setting = two_layer_preset("paper", settings.form, data);
@@ -74,7 +74,7 @@ void run(const Settings& settings) {
 }  // namespace
 
 void add_pmoe_bench(CLI::App& app) {
-  const auto settings = std::make_shared<Settings>();
+  const auto settings = std::make_shared<PmoeSettings>();
   app.description("Times an epoch of the two-layer patch network on patches in memory.");
   const auto count = [&](const char* name, int64_t& value, const char* help) {
     app.add_option(name, value, help)->check(CLI::Range(1, 1'000'000))->capture_default_str();
@@ -83,7 +83,7 @@ void add_pmoe_bench(CLI::App& app) {
   count("--epochs", settings->epochs, "Epochs, of which the median is printed");
   count("--threads", settings->threads, "Threads");
   app.add_option("--form", settings->form, "cnn, separate (the router trained first) or joint")->capture_default_str();
-  app.callback([settings] { run(*settings); });
+  app.callback([settings] { run_pmoe(*settings); });
 }
 
 }  // namespace sparsight::bench

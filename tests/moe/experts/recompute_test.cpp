@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/nn/init.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/live_bytes.h"
 #include "tests/support/random_tensor.h"
