@@ -1,5 +1,4 @@
 #include <iostream>
-#include <map>
 #include <memory>
 
 #include "cli/model_arguments.h"
@@ -12,6 +11,7 @@
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/predict.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/models/routing_file.h"
 
 namespace sparsight::cli {
 namespace {
@@ -23,57 +23,35 @@ struct PredictArguments {
   bool json = false;
 };
 
-// Decisions of an earlier run in the order of its images, or none.
-class Replay {
- public:
-  Replay(const std::string& path, size_t images) : path_(path) {
-    if (path.empty()) return;
-    all_ = read_routings(path);
-    for (const auto& [layer, routing] : all_)
-      if (routing.layout.images != static_cast<int64_t>(images))
-        fail(path, " holds decisions about ", routing.layout.images, " images, but ", images, " are named");
-  }
-  Routings of(size_t image) const {
-    return all_.empty() ? Routings() : of_images(all_, torch::tensor({static_cast<int64_t>(image)}, torch::kLong));
-  }
-
- private:
-  std::string path_;
-  Routings all_;
-};
-
-void save_routings(const std::string& path, const std::map<std::string, std::vector<Routing>>& by_layer) {
-  Routings routings;
-  for (const auto& [layer, parts] : by_layer) routings.emplace(layer, joined(parts));
-  write_routings(path, routings);
-  log_info("routing: ", path);
-}
-
 // Every image gets its answer or its error line; one that cannot be read does not stop the others.
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
   LoadedModel model = load_model(arguments.run, arguments.weights, arguments.overrides);
   if (!arguments.hold.empty()) pack_experts(model, arguments.hold);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
-  const Replay replay(arguments.routing, files.size());
+  const RoutingReplay replay =
+      read_replay(arguments.routing, static_cast<int64_t>(files.size()), cat(files.size(), " are named"));
   if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
-  std::map<std::string, std::vector<Routing>> decisions;
+  RoutingCollector decisions;
   size_t seen = 0, failed = 0;
   for (const std::string& file : files) {
     if (interrupted()) fail("stopped after ", seen, " of ", files.size(), " images");
     ++seen;
     try {
+      const at::Tensor number = torch::tensor({static_cast<int64_t>(seen - 1)}, torch::kLong);
       const Prediction prediction =
-          predict(model, read_image(file, decoding), printable(file), arguments.top, replay.of(seen - 1));
-      if (!arguments.save_routing.empty())
-        for (const auto& [layer, routing] : prediction.routings) decisions[layer].push_back(routing);
+          predict(model, read_image(file, decoding), printable(file), arguments.top, replay.of(number));
+      if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
       std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
     } catch (const Error& error) {
       log_line("error", error.what());
       ++failed;
     }
   }
-  if (failed == 0 && !arguments.save_routing.empty()) save_routings(arguments.save_routing, decisions);
+  if (failed == 0 && !arguments.save_routing.empty()) {
+    write_routings(arguments.save_routing, decisions.all());
+    log_info("routing: ", arguments.save_routing);
+  }
   if (failed > 0 && !arguments.save_routing.empty())
     log_warning(arguments.save_routing, " is not written: it would lack the images that failed");
   if (failed > 0) fail(failed, " of ", files.size(), " images could not be used");

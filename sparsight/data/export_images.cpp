@@ -12,6 +12,7 @@
 #include "sparsight/core/interrupt.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/png_write.h"
+#include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
 namespace {
@@ -32,12 +33,6 @@ struct UnfinishedFolder {
     if (!path.empty()) fs::remove_all(path, ignored);
   }
 };
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail("cannot make the folder ", printable(path), ": ", error.message());
-}
 
 void write_image(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -63,7 +58,7 @@ int64_t export_images(const DataSplits& splits, const std::string& target, const
   for (const auto& [name, part] : parts) total += part->size();
 
   UnfinishedFolder aside{unfinished};
-  make_folder(aside.path);
+  create_folder(aside.path);
   for (const auto& [part_name, part] : parts) {
     const DataInfo& info = part->info();
     std::vector<std::string> made;
@@ -74,7 +69,7 @@ int64_t export_images(const DataSplits& splits, const std::string& target, const
       const std::string place = layout == "class" ? part_name + "/" + class_name
                                                   : as_file_name(info.domains.at(sample.domain)) + "/" + class_name;
       if (std::find(made.begin(), made.end(), place) == made.end()) {
-        make_folder(aside.path + "/" + place);
+        create_folder(aside.path + "/" + place);
         made.push_back(place);
       }
       std::ostringstream name;

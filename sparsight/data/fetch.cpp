@@ -121,9 +121,7 @@ std::vector<std::string> take_from_web(const RemoteFile& file, const RemoteSet& 
 }  // namespace
 
 void fetch_set(const RemoteSet& set, const FetchOptions& options) {
-  std::error_code error;
-  fs::create_directories(options.to, error);
-  if (error) fail("cannot make the folder ", printable(options.to), ": ", error.message());
+  create_folder(options.to);
   std::string sums;
   for (const RemoteFile& file : set.files) {
     const std::vector<std::string> names =

@@ -82,12 +82,6 @@ Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, b
   return result;
 }
 
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
-                    std::vector<EvaluationObserver*> observers) {
-  const Predictor predict = [&model](const ModelInput& input) { return model.forward(input); };
-  return evaluate(predict, loader, classes, bf16, title, std::move(observers));
-}
-
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
                   std::optional<int64_t> epoch) {
   Json line{{"kind", "eval"}, {"split", split}, {"step", step}};

@@ -30,10 +30,6 @@ using Predictor = std::function<ModelOutput(const ModelInput& input)>;
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
                     std::vector<EvaluationObserver*> observers = {});
 
-// The same with a model.
-Evaluation evaluate(ImageModel& model, Loader& loader, int64_t classes, bool bf16, const std::string& title,
-                    std::vector<EvaluationObserver*> observers = {});
-
 // The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
                   std::optional<int64_t> epoch = std::nullopt);

@@ -38,8 +38,7 @@ bool take_folder(const std::string& folder) {
     if (error) fail_system("read", folder, error.value());
     return false;
   }
-  fs::create_directories(folder, error);
-  if (error) fail_system("make the folder", folder, error.value());
+  create_folder(folder);
   return true;
 }
 

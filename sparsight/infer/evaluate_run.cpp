@@ -25,34 +25,12 @@ DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
   return name == "val" ? splits.validation : splits.test;
 }
 
-// Keeps the decisions of every batch.
-class RoutingCollector : public EvaluationObserver {
+// Gathers the decisions about every batch.
+class RoutingObserver : public EvaluationObserver {
  public:
-  void observe(const Batch&, const ModelOutput& output) override {
-    for (auto& [layer, routing] : routings_of(output)) parts_[layer].push_back(std::move(routing));
-  }
-  Routings all() const {
-    Routings routings;
-    for (const auto& [layer, parts] : parts_) routings.emplace(layer, joined(parts));
-    return routings;
-  }
-
- private:
-  std::map<std::string, std::vector<Routing>> parts_;
+  void observe(const Batch&, const ModelOutput& output) override { decisions.add(routings_of(output)); }
+  RoutingCollector decisions;
 };
-
-// The model, with the decisions of a file in the place of its own.
-Predictor predictor_of(const LoadedModel& loaded, const std::string& file, int64_t images) {
-  const Routings replay = file.empty() ? Routings() : read_routings(file);
-  for (const auto& [layer, routing] : replay)
-    if (routing.layout.images != images)
-      fail(printable(file), " holds decisions about ", routing.layout.images, " images, but the split has ", images);
-  return [model = loaded.model, replay](const ModelInput& given) {
-    ModelInput input = given;
-    input.routings = of_images(replay, given.info.image);
-    return model->forward(input);
-  };
-}
 
 }  // namespace
 
@@ -75,10 +53,14 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
   std::vector<EvaluationObserver*> observers;
   if (records) observers.push_back(records.get());
-  RoutingCollector routings;
+  RoutingObserver routings;
   if (!options.save_routing.empty()) observers.push_back(&routings);
-  const Evaluation evaluation = evaluate(predictor_of(loaded, options.routing, data->size()), *loader,
-                                         loaded.shape.classes, bf16, "evaluate", observers);
+  const RoutingReplay replay = read_replay(options.routing, data->size(), cat("the split has ", data->size()));
+  const Predictor model = [&](ModelInput input) {
+    input.routings = replay.of(input.info.image);
+    return loaded.model->forward(input);
+  };
+  const Evaluation evaluation = evaluate(model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,
@@ -89,7 +71,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
     log_info("wrote records of ", records->images(), " images, ", records->bytes() / records->images(),
              " bytes each, into ", printable(options.records));
   }
-  if (!options.save_routing.empty()) write_routings(options.save_routing, routings.all());
+  if (!options.save_routing.empty()) write_routings(options.save_routing, routings.decisions.all());
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (options.split == "test" && splits.test == splits.validation) line["same_as"] = "val";
   return line;

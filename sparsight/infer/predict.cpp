@@ -1,20 +1,14 @@
 #include "sparsight/infer/predict.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "sparsight/core/error.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight {
 namespace {
 
-constexpr size_t kShownExperts = 3;
-
-std::string percent(double fraction) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * fraction);
-  return text;
-}
+constexpr size_t kNamedExperts = 3;
 
 LayerExperts experts_of(const Routing& routing) {
   const at::Tensor counts = at::bincount(routing.expert.masked_select(routing.kept), {}, routing.experts).cpu();
@@ -59,12 +53,12 @@ Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std
 std::string to_text(const Prediction& prediction) {
   std::string text = prediction.image + ": ";
   for (size_t i = 0; i < prediction.classes.size(); ++i)
-    text += cat(i > 0 ? ", " : "", prediction.classes[i].name, " ", percent(prediction.classes[i].probability));
+    text += cat(i > 0 ? ", " : "", prediction.classes[i].name, " ", percent(prediction.classes[i].probability, 1));
   for (const LayerExperts& layer : prediction.layers) {
     text += cat("\n  ", layer.layer, ":");
-    for (size_t i = 0; i < std::min(kShownExperts, layer.shares.size()); ++i)
-      text += cat(i > 0 ? "," : "", " expert ", layer.shares[i].expert, " ", percent(layer.shares[i].share));
-    if (layer.shares.size() > kShownExperts) text += cat(", ", layer.shares.size() - kShownExperts, " more");
+    for (size_t i = 0; i < std::min(kNamedExperts, layer.shares.size()); ++i)
+      text += cat(i > 0 ? "," : "", " expert ", layer.shares[i].expert, " ", percent(layer.shares[i].share, 1));
+    if (layer.shares.size() > kNamedExperts) text += cat(", ", layer.shares.size() - kNamedExperts, " more");
   }
   return text;
 }

@@ -59,6 +59,12 @@ Descriptor::~Descriptor() {
   if (value_ >= 0) close(value_);
 }
 
+void create_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail_system("make the folder", path, error.value());
+}
+
 void write_all(int descriptor, const void* data, size_t bytes, const std::string& path) {
   const char* next = static_cast<const char*>(data);
   while (bytes > 0) {

@@ -30,6 +30,9 @@ class AtomicFile {
 
 void write_file_atomically(const std::string& path, std::string_view bytes);
 
+// The folder with all above it; nothing happens where it is there.
+void create_folder(const std::string& path);
+
 // The whole file. Raises Error where it cannot be read or holds more than `max_bytes`.
 std::string read_file(const std::string& path, size_t max_bytes);
 

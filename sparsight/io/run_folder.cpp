@@ -14,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail_system("make the folder", path, error.value());
-}
-
 bool is_empty_folder(const std::string& path) {
   std::error_code error;
   const bool empty = fs::is_directory(path, error) && fs::is_empty(path, error);
@@ -68,14 +62,14 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
          " exists already; go on with --resume, replace it with --overwrite or choose another");
   if (if_exists == IfExists::kOverwrite && !fresh && !holds_a_run(run))
     fail("the folder ", path, " holds files that are no run and would be mixed with one; choose another");
-  make_folder(path);
+  create_folder(path);
   run.lock_ = lock_folder(path);
   if (if_exists == IfExists::kOverwrite) {
     for (const std::string& file : {run.done(), run.config(), run.env(), run.metrics(), run.report()})
       remove_file(file);
     remove_files(path + "/checkpoints", ".safetensors");
   }
-  make_folder(path + "/checkpoints");
+  create_folder(path + "/checkpoints");
   remove_files(path, kTemporaryEnding);
   remove_files(path + "/checkpoints", kTemporaryEnding);
   return run;

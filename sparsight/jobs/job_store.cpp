@@ -56,12 +56,6 @@ void check_is_folder(const std::string& path) {
        " holds files that are of no jobs and would be mixed with them; choose another with --run");
 }
 
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail_system("make the folder", path, error.value());
-}
-
 void remove_file(const std::string& path) {
   std::error_code error;
   fs::remove(path, error);
@@ -98,7 +92,7 @@ void fail_other_jobs(const std::string& folder, const std::string& found, const 
 
 JobStore::JobStore(const std::string& folder, const std::string& of) : folder_(folder) {
   check_is_folder(folder);
-  make_folder(folder);
+  create_folder(folder);
   const Descriptor alone = wait_for_folder(folder);  // two processes may begin at once
   if (!is_there(folder + "/jobs.json")) {
     if (holds_something(folder)) fail_foreign_files(folder);
@@ -107,7 +101,7 @@ JobStore::JobStore(const std::string& folder, const std::string& of) : folder_(f
     write_file_atomically(folder + "/jobs.json", json_text({{"format", kFormat}, {"of", of}}));
   }
   check_identity(folder, of);
-  make_folder(folder + "/jobs");
+  create_folder(folder + "/jobs");
 }
 
 std::optional<JobStore> JobStore::open(const std::string& folder, const std::string& of) {
@@ -141,7 +135,7 @@ std::optional<DoneJob> JobStore::read(const Json& settings) const {
 }
 
 std::optional<FileLock> JobStore::claim(const Json& settings) const {
-  make_folder(job_folder(settings));
+  create_folder(job_folder(settings));
   auto lock = FileLock::try_take(path(settings, "lock"));
   if (!lock || is_done(settings)) return std::nullopt;
   if (lock->was_left_behind()) remove_job_remains(job_folder(settings));
@@ -167,13 +161,13 @@ bool JobStore::was_claimed_by(const Json& settings, int pid) const {
 }
 
 void JobStore::finish(const Json& settings, const DoneJob& job) const {
-  make_folder(job_folder(settings));
+  create_folder(job_folder(settings));
   write_file_atomically(path(settings, "result.json"),
                         json_text({{"settings", settings}, {"result", job.result}, {"seconds", job.seconds}}));
 }
 
 void JobStore::record_failure(const Json& settings, const std::string& error) const {
-  make_folder(job_folder(settings));
+  create_folder(job_folder(settings));
   write_file_atomically(path(settings, "failed.json"), json_text({{"settings", settings}, {"error", error}}));
 }
 

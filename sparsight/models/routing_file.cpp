@@ -14,19 +14,6 @@ namespace {
 constexpr char kFormat[] = "sparsight.routings", kVersion[] = "1";
 constexpr int64_t kMost = int64_t{1} << 40, kMostExperts = 65536;  // tokens; experts, and slots of each
 
-// The fields that a file holds of a routing that chose.
-std::vector<std::pair<const char*, at::Tensor Routing::*>> choice_fields() {
-  return {{"token", &Routing::token},
-          {"expert", &Routing::expert},
-          {"rank", &Routing::rank},
-          {"gate", &Routing::gate},
-          {"kept", &Routing::kept}};
-}
-
-std::vector<std::pair<const char*, at::Tensor SoftRouting::*>> soft_fields() {
-  return {{"logits", &SoftRouting::logits}, {"dispatch", &SoftRouting::dispatch}, {"combine", &SoftRouting::combine}};
-}
-
 Json sizes_of(const Routing& r) {
   const TokenLayout& l = r.layout;
   return {{"images", l.images},           {"per_image", l.per_image},           {"prefix", l.prefix},
@@ -120,116 +107,7 @@ Routing read_layer(const std::string& layer, const Json& sizes, const std::map<s
   return r;
 }
 
-void check_alike(const Routing& a, const Routing& b) {
-  const bool alike = a.layer == b.layer && a.experts == b.experts && a.layout.per_image == b.layout.per_image &&
-                     a.per_token == b.per_token && !a.soft == !b.soft && (!a.soft || a.soft->slots == b.soft->slots);
-  if (!alike) fail("decisions of ", printable(a.layer), " and ", printable(b.layer), " cannot be joined: they differ");
-}
-
-// Without what only the pass that made the decision needs.
-Routing replayable(const Routing& from) {
-  Routing r;
-  r.layer = from.layer;
-  r.layout = from.layout;
-  r.tokens = from.tokens;
-  r.experts = from.experts;
-  r.per_token = from.per_token;
-  return r;
-}
-
-std::shared_ptr<const SoftRouting> soft_of(const SoftRouting& like, const Routing& r,
-                                           const std::function<at::Tensor(at::Tensor SoftRouting::*)>& tensor) {
-  SoftRouting soft;
-  soft.layer = r.layer;
-  soft.layout = r.layout;
-  soft.experts = like.experts;
-  soft.slots = like.slots;
-  for (const auto& [name, field] : soft_fields()) soft.*field = tensor(field);
-  return std::make_shared<const SoftRouting>(std::move(soft));
-}
-
 }  // namespace
-
-Routings routings_of(const ModelOutput& output) {
-  Routings routings;
-  for (const Routing& routing : output.routings) routings[routing.layer] = detached(routing);
-  for (const SoftRouting& soft : output.soft_routings) {
-    Routing& routing = routings[soft.layer];
-    routing.layer = soft.layer;
-    routing.layout = soft.layout;
-    routing.tokens = soft.layout.images * soft.layout.per_image;
-    routing.experts = soft.experts;
-    routing.soft = std::make_shared<const SoftRouting>(soft);
-  }
-  return routings;
-}
-
-Routing joined(const std::vector<Routing>& parts) {
-  SPARSIGHT_CHECK(!parts.empty());
-  Routing r = replayable(parts.front());
-  std::vector<int64_t> first;  // token of each part
-  r.tokens = r.layout.images = 0;
-  for (const Routing& part : parts) {
-    check_alike(parts.front(), part);
-    first.push_back(r.tokens);
-    r.tokens += part.tokens;
-    r.layout.images += part.layout.images;
-  }
-  if (parts.front().soft) {
-    r.soft = soft_of(*parts.front().soft, r, [&](at::Tensor SoftRouting::*field) {
-      std::vector<at::Tensor> all;
-      for (const Routing& part : parts) all.push_back((*part.soft.*field).detach());
-      return at::cat(all);
-    });
-    return r;
-  }
-  for (const auto& [name, field] : choice_fields()) {
-    std::vector<at::Tensor> all;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const at::Tensor values = (parts[i].*field).detach();
-      all.push_back(field == &Routing::token ? values + first[i] : values);
-    }
-    r.*field = at::cat(all);
-  }
-  finish_routing(r);
-  return r;
-}
-
-Routing of_images(const Routing& routing, const at::Tensor& image) {
-  if (image.numel() > 0 && (image.min().item<int64_t>() < 0 || image.max().item<int64_t>() >= routing.layout.images))
-    fail("the routing of ", printable(routing.layer), " is of ", routing.layout.images,
-         " images, asked for image number ", image.max().item<int64_t>());
-  Routing r = replayable(routing);
-  r.layout.images = image.numel();
-  r.tokens = r.layout.images * r.layout.per_image;
-  if (routing.soft) {
-    r.soft = soft_of(*routing.soft, r,
-                     [&](at::Tensor SoftRouting::*field) { return ((*routing.soft).*field).index_select(0, image); });
-    return r;
-  }
-  // moved[b]: where image b comes to stand; -1: nowhere.
-  at::Tensor moved = torch::full({routing.layout.images}, -1, torch::kLong);
-  moved.index_copy_(0, image, torch::arange(image.numel(), torch::kLong));
-  const int64_t per_image = std::max<int64_t>(1, routing.layout.per_image);
-  const at::Tensor now = moved.index_select(0, routing.token.floor_divide(per_image));
-  at::Tensor wanted = at::nonzero(now >= 0).squeeze(1);
-  at::Tensor token = (now * per_image + routing.token.remainder(per_image)).index_select(0, wanted);
-  if (routing.per_token > 0) {  // in order of token and then of rank
-    const auto [sorted, place] = at::sort(token, /*stable=*/std::optional<bool>(true), 0, /*descending=*/false);
-    token = sorted;
-    wanted = wanted.index_select(0, place);
-  }
-  for (const auto& [name, field] : choice_fields()) r.*field = (routing.*field).index_select(0, wanted);
-  r.token = token;
-  finish_routing(r);
-  return r;
-}
-
-Routings of_images(const Routings& routings, const at::Tensor& image) {
-  Routings some;
-  for (const auto& [layer, routing] : routings) some.emplace(layer, of_images(routing, image));
-  return some;
-}
 
 void write_routings(const std::string& path, const Routings& routings) {
   TensorFile file;
@@ -269,6 +147,15 @@ Routings read_routings(const std::string& path) {
   } catch (const Error& error) {
     fail(printable(path), ": ", error.what());
   }
+}
+
+RoutingReplay read_replay(const std::string& path, int64_t images, const std::string& counted) {
+  if (path.empty()) return {};
+  const Routings routings = read_routings(path);
+  for (const auto& [layer, routing] : routings)
+    if (routing.layout.images != images)
+      fail(printable(path), " holds decisions about ", routing.layout.images, " images, but ", counted);
+  return RoutingReplay(routings);
 }
 
 }  // namespace sparsight

@@ -3,32 +3,19 @@
 // Routing (moe/routing.h). Letters: moe/axes.md.
 #pragma once
 
-#include <map>
 #include <string>
-#include <vector>
 
-#include "sparsight/models/model_output.h"
+#include "sparsight/models/routings.h"
 
 namespace sparsight {
-
-// By layer, as ModelInput::routings.
-using Routings = std::map<std::string, Routing>;
-
-// All decisions of a pass, detached.
-Routings routings_of(const ModelOutput& output);
-
-// The decisions of one layer about several batches as one, in their order. Raises Error where they are not of the same
-// kind and sizes.
-Routing joined(const std::vector<Routing>& parts);
-
-// The decision about some of its images, image: [B'] int64 positions in the layout. Raises Error for positions beyond
-// the routing's images.
-Routing of_images(const Routing& routing, const at::Tensor& image);
-Routings of_images(const Routings& routings, const at::Tensor& image);
 
 void write_routings(const std::string& path, const Routings& routings);
 // Raises Error for a file that is none, or whose decisions are not consistent: indices out of range, shapes that do not
 // fit each other, gates that are not finite.
 Routings read_routings(const std::string& path);
+
+// The decisions in `path` about `images` images, or none for the path "". Raises Error where they are about another
+// number of images; `counted` says which were counted: "the split has 64".
+RoutingReplay read_replay(const std::string& path, int64_t images, const std::string& counted);
 
 }  // namespace sparsight

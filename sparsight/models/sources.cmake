@@ -10,6 +10,7 @@ torch_sources(
   models/patch_cnn.cpp
   models/register_models.cpp
   models/routing_file.cpp
+  models/routings.cpp
   models/shared_router.cpp
   models/upcycle.cpp
   models/vit.cpp

@@ -42,9 +42,7 @@ std::string numbered(size_t index, const char* kind) {
 
 Json write_explanation(const std::string& run, const Explanation& explanation) {
   const std::string folder = run + "/explain";
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail_system("make the folder", folder, error.value());
+  create_folder(folder);
   remove_earlier(folder);
 
   Json examples = Json::array(), maps = Json::object();

@@ -12,6 +12,7 @@
 #include "sparsight/models/make_model.h"
 #include "sparsight/moe/setting_schedule.h"
 #include "sparsight/optim/precision.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight {
 namespace {
@@ -40,12 +41,6 @@ void complete_averages(NamedTensors& training, const ImageModel& model) {
   const NamedTensors complete = with_pixel_statistics(averages, model);
   for (size_t i = averages.size(); i < complete.size(); ++i)
     training.emplace_back(std::string(kAverageTensors) + complete[i].first, complete[i].second);
-}
-
-std::string percent(double fraction) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", 100 * fraction);
-  return text;
 }
 
 }  // namespace

@@ -60,21 +60,24 @@ TEST_P(RoutingFile, GivesBackDecisionsThatReplayToTheSameBits) {
 TEST_P(RoutingFile, DecisionsAreJoinedAndTakenApartByImage) {
   const auto model = vit_of(GetParam());
   std::vector<ModelOutput> alone;
-  std::map<std::string, std::vector<Routing>> parts;
+  RoutingCollector decisions;
   for (int64_t i = 0; i < 6; ++i) {
     alone.push_back(answer(*model, images().narrow(0, i, 1)));
-    for (const auto& [layer, routing] : routings_of(alone.back())) parts[layer].push_back(routing);
+    decisions.add(routings_of(alone.back()));
   }
-  Routings all;
-  for (const auto& [layer, of_layer] : parts) all.emplace(layer, joined(of_layer));
-  const std::vector<int64_t> wanted{4, 0, 5};
+  const RoutingReplay all(decisions.all());
+  const std::vector<int64_t> wanted{4, 0, 5, 0};
   const at::Tensor some = torch::tensor(wanted, torch::kLong);
-  const at::Tensor logits = answer(*model, images().index_select(0, some), of_images(all, some)).logits;
+  const at::Tensor logits = answer(*model, images().index_select(0, some), all.of(some)).logits;
   for (size_t i = 0; i < wanted.size(); ++i)
     EXPECT_TRUE(
         torch::allclose(logits[static_cast<int64_t>(i)], alone[static_cast<size_t>(wanted[i])].logits[0], 1e-5, 1e-6))
         << i;
-  EXPECT_THROW(of_images(all, torch::tensor({6}, torch::kLong)), Error);
+  for (const int64_t beyond : {6, -1})
+    EXPECT_NE(testing::message_of([&] {
+                all.of(torch::tensor({beyond}, torch::kLong));
+              }).find(cat("asked for image number ", beyond)),
+              std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Routers, RoutingFile, ::testing::Values("softmax_topk", "expert_choice", "top_p", "soft_moe"),
