@@ -5,12 +5,17 @@
 #include "cli/verbs.h"
 #include "sparsight/core/config_text.h"
 #include "sparsight/core/log.h"
+#include "sparsight/io/atomic_file.h"
 #include "sparsight/models/model_cost.h"
 #include "sparsight/report/cost_table.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/training_setup.h"
 
 namespace sparsight::cli {
+namespace {
+constexpr size_t kMaxPageBytes = 16 << 20;
+}  // namespace
+
 void add_config(CLI::App& app) {
   CLI::App* verb = add_verb(app, "config", "Look at configurations",
                             "sparsight config show configs/demo.toml --set train.epochs=2\n"
@@ -69,9 +74,17 @@ void add_config(CLI::App& app) {
     std::cout << cost_table(model_cost(config, shape, options), options.convention);
   });
 
-  add_verb(*verb, "docs", "Print the reference of all settings as Markdown",
-           "sparsight config docs > docs/configuration.md")
-      ->callback([] { std::cout << configuration_reference(config_sections()); });
+  const auto pages = std::make_shared<std::vector<std::string>>();
+  CLI::App* docs = add_verb(*verb, "docs", "Print the reference of all settings as Markdown",
+                            "sparsight config docs > docs/configuration.md\n"
+                            "sparsight config docs --update docs/routing.md docs/moe.md");
+  docs->add_option("--update", *pages, "Write the tables of components in these Markdown pages anew instead")
+      ->type_name("PAGE");
+  docs->callback([pages] {
+    if (pages->empty()) std::cout << configuration_reference(config_sections());
+    for (const std::string& page : *pages)
+      write_file_atomically(page, with_tables(read_file(page, kMaxPageBytes), config_sections()));
+  });
 }
 
 }  // namespace sparsight::cli

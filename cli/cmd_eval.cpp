@@ -32,11 +32,7 @@ void add_eval(CLI::App& app) {
   verb->add_option("--records", arguments->options.records,
                    "Folder to write one record per image into: id, class, prediction, logits, experts")
       ->type_name("FOLDER");
-  verb->add_option("--routing", arguments->options.routing,
-                   "Use the routing of this file (of --save-routing) instead of the routers' own")
-      ->type_name("FILE");
-  verb->add_option("--save-routing", arguments->options.save_routing, "Write the routing of all images to this file")
-      ->type_name("FILE");
+  add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
   spin_briefly(verb);

@@ -46,6 +46,7 @@ void add_explain(CLI::App& app) {
                             "sparsight explain runs/demo\n"
                             "sparsight explain runs/demo photo.jpg more_photos/\n"
                             "sparsight explain runs/demo --set data.root=/elsewhere\n"
+                            "sparsight explain runs/demo noisy/ --routing routing_of_clean.safetensors\n"
                             "sparsight explain runs/demo --json");
   verb->add_option("run", request.run, "run folder")->required()->type_name("RUN");
   verb->add_option("images", request.paths, "image files and folders (default: test images of the run's own data)")
@@ -59,6 +60,7 @@ void add_explain(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   add_weights_option(*verb, request.weights);
+  add_routing_options(*verb, request.routing, request.save_routing);
   add_overrides_option(*verb, request.overrides);
   verb->add_flag("--json", arguments->json, "print explain.json instead of the summary");
   spin_briefly(verb);

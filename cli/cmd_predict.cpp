@@ -79,11 +79,7 @@ void add_predict(CLI::App& app) {
   add_weights_option(*verb, arguments->weights);
   add_hold_option(*verb, arguments->hold);
   add_overrides_option(*verb, arguments->overrides);
-  verb->add_option("--routing", arguments->routing,
-                   "Use the routing of an earlier run (--save-routing) instead of the routers' own")
-      ->type_name("FILE");
-  verb->add_option("--save-routing", arguments->save_routing, "Write the routing of all images to this file")
-      ->type_name("FILE");
+  add_routing_options(*verb, arguments->routing, arguments->save_routing);
   verb->add_flag("--json", arguments->json, "one JSON object a line");
   stoppable(verb, [arguments] { predict_images(*arguments); });
 }

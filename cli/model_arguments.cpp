@@ -8,6 +8,12 @@ void add_weights_option(CLI::App& verb, std::string& weights) {
       ->check(CLI::IsMember({"best", "last"}));
 }
 
+void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing) {
+  verb.add_option("--routing", routing, "Use the routing of this file (of --save-routing) instead of the routers' own")
+      ->type_name("FILE");
+  verb.add_option("--save-routing", save_routing, "Write the routing of all images to this file")->type_name("FILE");
+}
+
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides) {
   verb.add_option("--set", overrides, "Override a setting of the run, also of its model; may be repeated")
       ->type_name("SECTION.KEY=VALUE")

@@ -12,6 +12,9 @@ namespace sparsight::cli {
 // same.
 void add_weights_option(CLI::App& verb, std::string& weights);
 
+// --routing and --save-routing: files of routings to use in place of the routers' own, and to write.
+void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing);
+
 // --set: `overrides` receives changes to the run's configuration.
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides);
 

@@ -128,7 +128,10 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
              " after the transforms, others are ", images.front().size(1), " x ", images.front().size(2),
              "; a resize to [height, width] in transforms.eval makes them equal");
     }
-    const ModelOutput output = model.forward({.images = at::stack(images), .info = {.image = at::arange(begin, end)}});
+    const at::Tensor numbers = at::arange(begin, end);
+    const ModelOutput output = model.forward(
+        {.images = at::stack(images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
+    if (options.decisions) options.decisions->add(routings_of(output));
     const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
       fail("the model's answers are not finite; its checkpoint is damaged or its training failed; try --weights best");

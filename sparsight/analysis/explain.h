@@ -8,6 +8,7 @@
 #include "sparsight/analysis/explanation.h"
 #include "sparsight/data/sample.h"
 #include "sparsight/models/image_model.h"
+#include "sparsight/models/routings.h"
 
 namespace sparsight {
 
@@ -24,6 +25,8 @@ struct ExplainOptions {
   // the report of the experts that took these cells' patches.
   std::vector<std::string> attributes = {};
   std::vector<int64_t> cell_grid = {};
+  RoutingReplay replay = {};              // decisions about the items that take the place of the routers' own
+  RoutingCollector* decisions = nullptr;  // receives all decisions
 };
 
 // From a sample's image to the pixels that the model takes and people see: [C,H,W] fp32, 0 to 1.

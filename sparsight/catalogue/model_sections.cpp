@@ -17,6 +17,17 @@ Section experts_section() {
   return section;
 }
 
+Section router_section() {
+  Section section = named_section("router", "how tokens choose experts", "softmax_topk", routers());
+  section.remark = [](const std::string& router) {
+    std::string losses;
+    for (const LossWeight& loss : routers().make(router, Json::object(), "router", {4, 4})->paper_losses())
+      losses += cat(losses.empty() ? "default losses: " : ", ", loss.name, " ", loss.weight);
+    return losses;
+  };
+  return section;
+}
+
 }  // namespace
 
 std::vector<Section> model_sections() {
@@ -28,7 +39,7 @@ std::vector<Section> model_sections() {
       named_section("model", "the model", "vit", models()),
       plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
       experts_section(),
-      named_section("router", "how tokens choose experts", "softmax_topk", routers()),
+      router_section(),
       plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
       plain_section<TrainOptions>("train", "length, evaluation, checkpoints and safety of training"),

@@ -31,6 +31,8 @@ struct Section {
   std::map<std::string, std::string> formerly = {};
   // Settings that the section has whichever component it names; null for none.
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared = {};
+  // What the documentation says of a component after its summary; null for nothing.
+  std::function<std::string(const std::string& component)> remark = {};
 };
 
 // A plain section of the options struct `Options`.

@@ -1,6 +1,7 @@
 #include "sparsight/core/config_text.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,25 @@ std::string settings_table(const Describe& describe) {
       table += cat("| `", option.name, "` | ", cell(option.type), " | `", cell(to_toml_value(option.get())), "` | ",
                    cell(option.allowed), " | ", cell(option.help), " |\n");
   });
+  return table;
+}
+
+std::string summary_of(const Section& section, const SectionVariant& variant) {
+  const std::string remark = section.remark ? section.remark(variant.name) : "";
+  return variant.summary + (remark.empty() ? "" : "; " + remark);
+}
+
+std::string summary_table(const Section& section) {
+  std::string table = "| name | meaning |\n|---|---|\n";
+  const auto row = [&](const std::string& name, const std::string& meaning) {
+    table += cat("| `", name, "` | ", cell(meaning), " |\n");
+  };
+  if (!section.default_variant.empty())
+    for (const SectionVariant& variant : section.variants) row(variant.name, summary_of(section, variant));
+  else
+    section.variants.front().describe([&](OptionSet& set) {
+      for (const Option& option : set.options()) row(option.name, option.help);
+    });
   return table;
 }
 
@@ -68,9 +88,25 @@ std::string configuration_reference(const std::vector<Section>& sections) {
     text += "\n`name` chooses one of these; the default is `\"" + section.default_variant + "\"`.\n";
     if (section.describe_shared) text += "Whichever it is:\n\n" + settings_table(section.describe_shared);
     for (const SectionVariant& variant : section.variants)
-      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + variant.summary + "\n\n" +
+      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + summary_of(section, variant) + "\n\n" +
               settings_table(variant.describe);
   }
+  return text;
+}
+
+std::string with_tables(const std::string& page, const std::vector<Section>& sections) {
+  static const std::string kBegin = "<!-- table: ", kBeginEnd = " -->", kEnd = "<!-- end of table -->";
+  std::istringstream lines(page);
+  std::string text, open;  // the section of the table that is being left out
+  for (std::string line; std::getline(lines, line);) {
+    if (line == kEnd) open.clear();
+    if (!open.empty()) continue;
+    text += line + "\n";
+    if (!line.starts_with(kBegin) || !line.ends_with(kBeginEnd)) continue;
+    open = line.substr(kBegin.size(), line.size() - kBegin.size() - kBeginEnd.size());
+    text += summary_table(entry_named(open, sections, "section"));
+  }
+  if (!open.empty()) fail_usage("the table of [", open, "] has no line ", kEnd, " after it");
   return text;
 }
 

@@ -14,4 +14,10 @@ std::string toml_with_origins(const Json& resolved, const Config& config);
 // Markdown tables of every setting of `sections`: type, default, allowed values, meaning.
 std::string configuration_reference(const std::vector<Section>& sections);
 
+// A Markdown page with its tables of components or settings written anew. Such a table stands between the lines
+// "<!-- table: router -->", which names a section, and "<!-- end of table -->": a row for each component that the
+// section can name, or for each setting of a plain section. Raises UsageError for an unknown section and a table
+// without end.
+std::string with_tables(const std::string& page, const std::vector<Section>& sections);
+
 }  // namespace sparsight

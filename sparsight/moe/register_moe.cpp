@@ -52,31 +52,46 @@ std::vector<RoutingLoss> library_losses() {
   using R = const Routing&;
   using V = const LossVariants&;
   return {
-      {"importance", "the importance loss (Shazeer): squared variation of the sums of chosen gates",
+      {"importance",
+       "the importance loss (Shazeer et al.): squared CV of the experts' summed gates over the batch; 0 when balanced",
        [](R r, V v) { return importance_loss(r, v.unbiased_variance); }},
-      {"load", "the load loss (Shazeer): squared variation of smooth token counts; needs router noise",
+      {"load",
+       "the load loss (Shazeer et al.): squared CV of smooth token counts, each expert left out of its own threshold; "
+       "0 when balanced; needs router noise",
        [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }},
-      {"vmoe_importance", "the importance loss of V-MoE: squared variation of summed dense router probabilities",
+      {"vmoe_importance",
+       "the importance loss of V-MoE: squared CV of summed router probabilities of all experts; 0 when balanced",
        [](R r, V v) { return vmoe_importance_loss(r, v.unbiased_variance); }},
-      {"vmoe_load", "the load loss of V-MoE: squared variation of smooth token counts; needs router noise",
+      {"vmoe_load",
+       "the load loss of V-MoE: squared CV of smooth token counts, one threshold per token; 0 when balanced; needs "
+       "router noise",
        [](R r, V v) { return vmoe_load_loss(r, v.unbiased_variance, v.vmoe_load_of == "scores"); }},
-      {"switch", "the load-balancing loss of GShard and Switch: shares of tokens times mean probabilities",
+      {"switch",
+       "the load balancing loss of GShard and Switch: sum over experts of token fraction times mean probability; 1 "
+       "when balanced, k with switch_counts = sum",
        [](R r, V v) { return switch_loss(r, v.switch_counts, v.switch_form); }},
-      {"router_z", "the router z-loss (ST-MoE): squared logsumexp of the logits",
+      {"router_z", "the router z-loss (ST-MoE): mean squared logsumexp of the logits",
        [](R r, V) { return router_z_loss(r); }},
-      {"threshold", "the threshold loss of strictly balanced gating",
+      {"threshold",
+       "the threshold loss of strictly balanced gating (Shazeer et al.): how far the learned thresholds are from the "
+       "batchwise choice; 0 where they agree",
        [](R r, V v) { return threshold_loss(r, v.threshold_score_gradient); }},
-      {"sequence_balance", "the balance loss of DeepSeek-V3 within each image",
+      {"sequence_balance",
+       "the sequence-wise balance loss of DeepSeek-V3: as switch, within each image; 1 when balanced",
        [](R r, V) { return sequence_balance_loss(r); }},
       {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
        [](R r, V) { return superclass_loss(r); }, /*needs_target=*/true},
       {"separation",
        "the loss of pMoE's routers alone: each expert's scores of its class against its pair's other class",
        [](R r, V) { return separation_loss(r); }, /*needs_target=*/true},
-      {"entropy", "the mean entropy of a token's router probabilities", [](R r, V) { return entropy_loss(r); }},
-      {"marginal_entropy", "the shortfall of the entropy of the mean router probabilities",
+      {"entropy",
+       "the mean entropy of a token's router probabilities: 0 where the router is sure, ln E where indifferent",
+       [](R r, V) { return entropy_loss(r); }},
+      {"marginal_entropy",
+       "ln E minus the entropy of the mean router probabilities: 0 when balanced, ln E with all tokens on one expert",
        [](R r, V) { return marginal_entropy_loss(r); }},
-      {"mutual_information", "the shortfall of the mutual information of tokens and experts",
+      {"mutual_information",
+       "ln E minus the mutual information of tokens and experts: the sum of entropy and marginal_entropy",
        [](R r, V) { return mutual_information_loss(r); }},
   };
 }
@@ -93,46 +108,76 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
   static auto registry = [] {
     Registry<std::shared_ptr<Router>, RouterShape> r("router");
     r.share<RouterScopeOptions>();
-    r.add<SoftmaxTopKOptions>("softmax_topk", "softmax over all experts, then top-k (V-MoE)",
+    r.add<SoftmaxTopKOptions>("softmax_topk",
+                              "top-k of softmax(logits + noise / E); gates are the probabilities (V-MoE)",
                               construct<SoftmaxTopKRouter>);
-    r.add<NoisyTopKOptions>("noisy_topk", "noise of learned size, top-k, then softmax over the chosen (Shazeer et al.)",
-                            construct<NoisyTopKRouter>);
-    r.add<GshardTop2Options>("gshard_top2", "the two best experts, the second one at random (GShard)",
-                             construct<GshardTop2Router>);
-    r.add<SwitchTop1Options>("switch_top1", "the best expert, with jitter on the tokens (Switch)",
+    r.add<NoisyTopKOptions>(
+        "noisy_topk", "top-k of logits + noise of learned scale; gates are a softmax over the chosen (Shazeer et al.)",
+        construct<NoisyTopKRouter>);
+    r.add<GshardTop2Options>(
+        "gshard_top2",
+        "the two best experts, the second with a probability that grows with its gate; gates sum to 1 (GShard)",
+        construct<GshardTop2Router>);
+    r.add<SwitchTop1Options>("switch_top1",
+                             "the best expert, with jitter on the tokens; the gate is its probability (Switch)",
                              construct<SwitchTop1Router>);
-    r.add<CosineOptions>("cosine", "cosines of projected tokens and expert directions (GMoE)", construct<CosineRouter>);
-    r.add<SigmoidBiasOptions>("sigmoid_bias", "sigmoid scores, balanced by a bias instead of a loss (DeepSeek-V3)",
+    r.add<CosineOptions>("cosine",
+                         "top-k by the cosine similarity of projected token and expert embedding; gates are the "
+                         "probabilities, divided by their sum where k > 1 (GMoE)",
+                         construct<CosineRouter>);
+    r.add<SigmoidBiasOptions>("sigmoid_bias",
+                              "top-k of sigmoid(logits) + a bias that balances the load; gates are the sigmoids over "
+                              "the sum of the chosen (DeepSeek-V3)",
                               construct<SigmoidBiasRouter>);
-    r.add<DenseSoftmaxOptions>("dense_softmax", "every expert, weighted by the softmax", construct<DenseSoftmaxRouter>);
-    r.add<HashOptions>("hash", "a fixed hash of the token's id or place (hash layers)", construct<HashRouter>);
-    r.add<RandomOptions>("random", "experts drawn at random, anew for each step", construct<RandomRouter>);
-    r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token", construct<RoundRobinRouter>);
-    r.add<ExpertChoiceOptions>("expert_choice", "each expert takes its best tokens of the batch or of each image",
-                               construct<ExpertChoiceRouter>);
-    r.add<PatchChoiceOptions>("patch_choice", "each expert takes its best patches of each image (pMoE)",
+    r.add<DenseSoftmaxOptions>("dense_softmax", "every expert; gates are the softmax", construct<DenseSoftmaxRouter>);
+    r.add<HashOptions>("hash", "a fixed hash of the token's id or position; gates are 1/k (hash layers)",
+                       construct<HashRouter>);
+    r.add<RandomOptions>("random", "random experts, new at each step; gates are 1/k", construct<RandomRouter>);
+    r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token; gates are 1/k",
+                             construct<RoundRobinRouter>);
+    r.add<ExpertChoiceOptions>(
+        "expert_choice",
+        "each expert takes its best tokens of the batch or of each image; gates are the probabilities (Zhou et al.)",
+        construct<ExpertChoiceRouter>);
+    r.add<PatchChoiceOptions>("patch_choice",
+                              "each expert takes its best patches of each image; gates are a softmax over those "
+                              "patches or over all, or 1 (pMoE)",
                               construct<PatchChoiceRouter>);
-    r.add<BalancedBatchwiseOptions>("balanced_batchwise",
-                                    "equally many tokens for each expert, learned thresholds in evaluation (Shazeer "
-                                    "et al.)",
-                                    construct<BalancedBatchwiseRouter>);
-    r.add<HierarchicalOptions>("hierarchical", "noisy top-k of groups, then of their experts (Shazeer et al.)",
-                               construct<HierarchicalRouter>);
+    r.add<BalancedBatchwiseOptions>(
+        "balanced_batchwise",
+        "each expert takes equally many tokens of the batch, in evaluation those above a learned threshold; gates are "
+        "a softmax over the experts that took the token (Shazeer et al.)",
+        construct<BalancedBatchwiseRouter>);
+    r.add<HierarchicalOptions>(
+        "hierarchical",
+        "noisy top-k of groups, then of the experts in each; gates are the products of both (Shazeer et al.)",
+        construct<HierarchicalRouter>);
     r.add<BalancedHierarchicalOptions>("balanced_hierarchical",
-                                       "equally many tokens for each group, then for each of its experts (Shazeer et "
-                                       "al.)",
+                                       "balanced_batchwise on two levels: groups of experts, then the experts in each; "
+                                       "gates are the products of both (Shazeer et al.)",
                                        construct<BalancedHierarchicalRouter>);
-    r.add<PerImageOptions>("per_image", "one choice for all tokens of an image (Mobile V-MoE)",
-                           construct<PerImageRouter>);
-    r.add<BaseOptions>("base", "the balanced linear assignment while training (BASE layers)", construct<BaseRouter>);
-    r.add<SinkhornOptions>("sinkhorn", "logits balanced by Sinkhorn's iteration while training (S-BASE)",
+    r.add<PerImageOptions>(
+        "per_image",
+        "top-k once for a whole image, from its class token or mean token; gates are the probabilities (Mobile V-MoE)",
+        construct<PerImageRouter>);
+    r.add<BaseOptions>("base",
+                       "a balanced linear assignment, in evaluation the best expert; the gate is the sigmoid of its "
+                       "logit (BASE layers)",
+                       construct<BaseRouter>);
+    r.add<SinkhornOptions>("sinkhorn",
+                           "top-k of logits balanced by Sinkhorn's iteration, in evaluation of the logits; gates are "
+                           "the probabilities or sigmoids (S-BASE)",
                            construct<SinkhornRouter>);
-    r.add<SoftMoeOptions>("soft_moe", "expert slots take weighted means of all tokens (Soft MoE)",
+    r.add<SoftMoeOptions>("soft_moe",
+                          "each expert slot takes a weighted mean of an image's tokens, each token a weighted mean of "
+                          "the slots' outputs (Soft MoE)",
                           construct<SoftMoeRouter>);
-    r.add<ReluOptions>("relu", "every expert with a positive logit, their number held by an L1 loss (ReMoE)",
+    r.add<ReluOptions>("relu", "every expert with a positive logit, any number of them; gates are the logits (ReMoE)",
                        construct<ReluRouter>);
-    r.add<TopPOptions>("top_p", "as many experts as it takes for their probabilities to sum to p (Huang et al.)",
-                       construct<TopPRouter>);
+    r.add<TopPOptions>(
+        "top_p",
+        "the most probable experts until their probabilities sum to p; gates are the probabilities (Huang et al.)",
+        construct<TopPRouter>);
     return r;
   }();
   return registry;
@@ -141,15 +186,18 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers() {
 Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
   static auto registry = [] {
     Registry<std::shared_ptr<Experts>, ExpertShape> r("kind of expert");
-    r.add<MlpExpertsOptions>("mlp", "linear maps with an activation between them: one hidden layer, or more",
-                             construct<MlpExperts>);
-    r.add<SwigluExpertsOptions>("swiglu", "gated perceptrons: (silu(x W) * x V) U", construct<SwigluExperts>);
+    r.add<MlpExpertsOptions>(
+        "mlp",
+        "an MLP: linear maps with an activation between them; `depth` hidden layers, dropout after each activation",
+        construct<MlpExperts>);
+    r.add<SwigluExpertsOptions>("swiglu", "a gated MLP, (silu(x W) * x V) U", construct<SwigluExperts>);
     r.add<LinearExpertsOptions>("linear", "one linear map", construct<LinearExperts>);
-    r.add<ConvExpertsOptions>("conv", "small CNNs on patches: convolution, activation, pooling, linear map",
+    r.add<ConvExpertsOptions>("conv", "a small CNN on a square patch: convolution, activation, pooling, linear map",
                               construct<ConvExperts>);
-    r.add<NormConvExpertsOptions>(
-        "norm_conv", "batch norm, ReLU and convolution on patches, each expert its own channels (WRN-pMoE)",
-        construct<NormConvExperts>);
+    r.add<NormConvExpertsOptions>("norm_conv",
+                                  "batch norm, ReLU and convolution on a patch of a feature map, each expert its own "
+                                  "share of the output's channels (WRN-pMoE)",
+                                  construct<NormConvExperts>);
     return r;
   }();
   return registry;

@@ -23,6 +23,12 @@ std::string complaint(const std::string& text, const std::vector<std::string>& o
   return result.err;
 }
 
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 }  // namespace
@@ -182,10 +188,34 @@ TEST(ConfigVerb, WhatShowPrintsIsAConfigurationWithTheSameValues) {
 TEST(ConfigVerb, TheReferenceInDocsIsUpToDate) {
   const ProgramResult result = run_program({"config", "docs"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  std::ifstream file(test::source_path("docs/configuration.md"));
-  std::ostringstream text;
-  text << file.rdbuf();
-  EXPECT_EQ(text.str(), result.out) << "run: sparsight config docs > docs/configuration.md";
+  EXPECT_EQ(read(test::source_path("docs/configuration.md")), result.out) << "run: sparsight config docs > docs/configuration.md";
+}
+
+TEST(ConfigVerb, TheTablesOfTheDocsAreUpToDate) {
+  const TemporaryFolder folder;
+  const auto updated = [&](const std::string& text) {
+    const std::string copy = folder.write("page.md", text);
+    const ProgramResult result = run_program({"config", "docs", "--update", copy});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return read(copy);
+  };
+  for (const std::string page : {"docs/routing.md", "docs/moe.md"}) {
+    const std::string text = read(test::source_path(page));
+    ASSERT_NE(text.find("<!-- table: "), std::string::npos) << page;
+    EXPECT_EQ(updated(text), text) << "run: sparsight config docs --update " << page;
+  }
+  const std::string stale = updated("# Page\n<!-- table: router -->\n| `gone` | |\n<!-- end of table -->\nEnd\n");
+  EXPECT_TRUE(stale.starts_with("# Page\n<!-- table: router -->\n| name | meaning |\n|---|---|\n| `softmax_topk` | "));
+  EXPECT_TRUE(stale.ends_with("|\n<!-- end of table -->\nEnd\n"));
+  EXPECT_EQ(stale.find("gone"), std::string::npos);
+  for (const auto& [text, problem] : std::vector<std::pair<std::string, std::string>>{
+           {"<!-- table: routr -->\n", "router"}, {"<!-- table: losses -->\n", "has no line <!-- end of table -->"}}) {
+    const std::string page = folder.write("page.md", text);
+    const ProgramResult result = run_program({"config", "docs", "--update", page});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find(problem), std::string::npos) << result.err;
+    EXPECT_EQ(read(page), text);
+  }
 }
 
 }  // namespace sparsight::testing::config_test

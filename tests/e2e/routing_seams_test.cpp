@@ -94,6 +94,30 @@ TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
   EXPECT_NE(none.err.find("is no file of routings"), std::string::npos) << none.err;
 }
 
+TEST(RoutingReplay, ExplainShowsTheExpertsOfAnotherImage) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run"), file = folder.path("r.safetensors");
+  ASSERT_EQ(run_program({"train", tiny_config(folder), "--set", "train.epochs=1", "--out", run}).exit_code, 0);
+  at::Tensor striped = at::full({3, 16, 16}, 20, at::kByte);
+  striped.slice(1, 0, 16, 2).fill_(240);
+  const std::string one = folder.write("one.png", encode_png(at::full({3, 16, 16}, 200, at::kByte))),
+                    other = folder.write("other.png", encode_png(striped));
+  const auto load = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"explain", run, "--json"});
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out).at("layers")[0].at("load");
+  };
+  const Json first = load({one, "--save-routing", file});
+  EXPECT_EQ(load({other, "--routing", file}), first);
+  EXPECT_NE(load({other}), first);
+  const ProgramResult shown = run_program({"explain", run, other, "--routing", file});
+  EXPECT_NE(shown.out.find("1 image file, routing of " + file), std::string::npos) << shown.out;
+  const ProgramResult two = run_program({"explain", run, one, other, "--routing", file});
+  EXPECT_EQ(two.exit_code, 1);
+  EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 are explained"), std::string::npos) << two.err;
+}
+
 TEST(RoutingReplay, MoeAppliesTheRoutingOfOtherTokens) {
   const TemporaryFolder folder;
   at::Tensor tokens = at::full({6, 4}, 0.5);
@@ -147,14 +171,14 @@ TEST(LayerSettings, TrainEvaluateAndResumeWithTheSameBits) {
   broken.wait();
   const ProgramResult resumed = run_program({"train", "--resume", folder.path("broken")});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_EQ(read(folder.path("broken/checkpoints/best.safetensors")).size(),
-            read(folder.path("whole/checkpoints/best.safetensors")).size());
-  const auto tensors = [&](const std::string& name) {
-    return read_safetensors(folder.path(name + "/checkpoints/last.safetensors")).tensors;
-  };
-  const auto a = tensors("whole"), b = tensors("broken");
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].second.equal(b[i].second)) << a[i].first;
+  for (const std::string file : {"best", "last"}) {
+    const auto tensors = [&](const std::string& run) {
+      return read_safetensors(folder.path(run + "/checkpoints/" + file + ".safetensors")).tensors;
+    };
+    const auto a = tensors("whole"), b = tensors("broken");
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].second.equal(b[i].second)) << file << ": " << a[i].first;
+  }
 
   // A model loaded from the last checkpoint has the settings of its step.
   const ProgramResult evaluated = run_program({"eval", folder.path("whole"), "--weights", "last", "--json"});

@@ -1,10 +1,7 @@
-// What routers and losses declare about themselves, and what follows from it elsewhere (Python, guidance, reports,
-// docs): each check holds for everything registered, and finds what is wrong with a component made to fail it.
+// What routers and losses declare about themselves, and what follows from it elsewhere (Python, guidance, reports):
+// each check holds for everything registered, and finds what is wrong with a component made to fail it.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <regex>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -12,7 +9,6 @@
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/nn/init.h"
 #include "tests/support/errors.h"
-#include "tests/support/paths.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::declarations_test {
@@ -93,34 +89,6 @@ Problems problems_of(Router& router) {
   return all;
 }
 
-std::string page(const std::string& path) {
-  std::ifstream file(test::source_path(path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// The names that the tables of a page begin their rows with, in backticks: "| `random`, `round_robin` | chance, ..."
-std::vector<std::string> rows_of(const std::string& markdown) {
-  std::vector<std::string> names;
-  std::istringstream lines(markdown);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| `")) continue;
-    const std::string cell = line.substr(0, line.find('|', 2));
-    const std::regex name("`([a-z0-9_]+)`");
-    for (auto found = std::sregex_iterator(cell.begin(), cell.end(), name); found != std::sregex_iterator(); ++found)
-      names.push_back((*found)[1]);
-  }
-  return names;
-}
-
-Problems missing_rows(const std::string& markdown, const std::vector<std::string>& names) {
-  Problems missing;
-  for (const std::string& name : names)
-    if (!has(rows_of(markdown), name)) missing.push_back(name);
-  return missing;
-}
-
 // A soft router mixes tokens: nothing below concerns it.
 std::vector<std::string> choosing_routers() {
   std::vector<std::string> names;
@@ -197,16 +165,6 @@ TEST(Declarations, TheChecksFindWhatIsWrong) {
     return std::vector<RoutingMetric>{{"mean", 1. / static_cast<double>(r.tokens)}, {r.tokens ? "a" : "b", 1}};
   };
   EXPECT_EQ(wrong_metrics(fake), (Problems{"its metric mean is not finite", "calls the metric a b"}));
-}
-
-TEST(Declarations, EveryRouterLossAndKindOfExpertHasARowInTheDocs) {
-  const std::string text = page("docs/routing.md");
-  ASSERT_FALSE(text.empty());
-  EXPECT_EQ(missing_rows(text, routers().names()), Problems());
-  EXPECT_EQ(missing_rows(text, loss_names()), Problems());
-  EXPECT_EQ(missing_rows(page("docs/moe.md"), expert_kinds().names()), Problems());
-  // The check finds a name that stands in the text alone.
-  EXPECT_EQ(missing_rows("`hash` and `a`\n| `b`, `c` | `hash` |\n", {"a", "b", "c", "hash"}), (Problems{"a", "hash"}));
 }
 
 TEST(Declarations, LossesThatNeedATargetAreThoseWithoutAValueWhereThereIsNone) {
