@@ -28,7 +28,7 @@ void add_config(CLI::App& app) {
   show_arguments->declare(show);
   show->callback([show_arguments] {
     const Config config = show_arguments->read();
-    std::cout << toml_with_origins(resolve(config, config_sections()), config.with_present_names(config_sections()));
+    std::cout << toml_with_origins(resolve(config, config_sections()), config);
   });
 
   const auto check_arguments = std::make_shared<ConfigArguments>();

@@ -89,7 +89,7 @@ void add_inspect(CLI::App& app) {
                             "sparsight data inspect cifar100 --set labels=coarse\n"
                             "sparsight data inspect picture.png");
   arguments->declare(verb, "Name of a data set, or a folder, manifest or single file");
-  stoppable(verb, [arguments] {
+  interruptible(verb, [arguments] {
     if (arguments->is_file())
       std::cout << describe_file(arguments->what) << "\n";
     else
@@ -103,7 +103,7 @@ void add_verify(CLI::App& app) {
                             "sparsight data verify mnist\n"
                             "sparsight data verify my/photos");
   arguments->declare(verb, "Name of a data set, or a folder, manifest or single file");
-  stoppable(verb, [arguments] {
+  interruptible(verb, [arguments] {
     if (arguments->is_file()) {
       std::cout << describe_file(arguments->what) << "\n";
       return;
@@ -140,7 +140,7 @@ void add_make(CLI::App& app) {
   verb->add_option("--set", arguments->overrides, "A setting of the data set, as in [data]; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  stoppable(verb, [arguments] {
+  interruptible(verb, [arguments] {
     SetArguments set{arguments->name, arguments->overrides};
     LateProgress progress("make", "images");
     const int64_t images = export_images(open_set(set.locate()), arguments->folder, arguments->layout,
@@ -164,7 +164,7 @@ void add_fetch(CLI::App& app) {
   verb->add_option("--mirror", arguments->mirror, "Address of a folder that has the files, instead of the owner's")
       ->type_name("URL");
   verb->add_option("--from", arguments->from, "Take the files from this folder, not from the web")->type_name("FOLDER");
-  stoppable(verb, [arguments] {
+  interruptible(verb, [arguments] {
     const RemoteSet& set = find_remote_set(arguments->name);
     FetchOptions options{arguments->to, arguments->mirror, arguments->from, {}};
     if (options.to.empty()) options.to = data_home() + "/" + set.name;

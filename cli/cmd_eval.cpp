@@ -19,16 +19,16 @@ void add_eval(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = add_verb(app, "eval", "Evaluate a trained model: accuracy, loss and expert load",
                             "sparsight eval runs/demo\n"
-                            "sparsight eval runs/demo --split val --weights last --json\n"
-                            "sparsight eval runs/demo --hold int8\n"
+                            "sparsight eval runs/demo --split val --checkpoint last --json\n"
+                            "sparsight eval runs/demo --weights int8\n"
                             "sparsight eval runs/demo --records records/demo\n"
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
   verb->add_option("--split", arguments->options.split, "Part of the data set: train, val or test")
       ->check(CLI::IsMember({"train", "val", "test"}));
+  add_checkpoint_option(*verb, arguments->options.checkpoint);
   add_weights_option(*verb, arguments->options.weights);
-  add_hold_option(*verb, arguments->options.hold);
   verb->add_option("--records", arguments->options.records,
                    "Folder to write one record per image into: id, class, prediction, logits, experts")
       ->type_name("FOLDER");
@@ -36,7 +36,7 @@ void add_eval(CLI::App& app) {
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
   spin_briefly(verb);
-  stoppable(verb, [arguments] {
+  interruptible(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {
       std::cout << result.dump() << "\n";

@@ -59,12 +59,12 @@ void add_explain(CLI::App& app) {
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str()
       ->type_name("N");
-  add_weights_option(*verb, request.weights);
+  add_checkpoint_option(*verb, request.checkpoint);
   add_routing_options(*verb, request.routing, request.save_routing);
   add_overrides_option(*verb, request.overrides);
   verb->add_flag("--json", arguments->json, "print explain.json instead of the summary");
   spin_briefly(verb);
-  stoppable(verb, [arguments] { explain(*arguments); });
+  interruptible(verb, [arguments] { explain(*arguments); });
 }
 
 }  // namespace sparsight::cli

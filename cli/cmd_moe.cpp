@@ -11,7 +11,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
-#include "sparsight/report/moe_trial_table.h"
+#include "sparsight/report/layer_probe_table.h"
 
 #include <nlohmann/json.hpp>
 
@@ -54,15 +54,15 @@ void run_layer(const MoeArguments& arguments) {
   ConfigArguments config = arguments.config;
   if (arguments.seed) config.overrides.push_back("run.seed=" + *arguments.seed);
   check_outputs(arguments);
-  MoeTrialOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
+  LayerProbeOptions options{config.resolved(), arguments.mode == "train", arguments.float64, arguments.prefix};
   if (!arguments.grid.empty()) options.grid_h = arguments.grid[0], options.grid_w = arguments.grid[1];
   apply_threads(read_section<RunOptions>(options.config, "run"));
   if (!arguments.routing.empty()) options.routing = only_routing(arguments.routing);
-  const MoeTrial trial = run_moe_trial(read_moe_trial_input(arguments.input), options);
-  if (!trial.drawn.empty()) log_info("drawn from the seed: ", join(trial.drawn));
-  std::cout << moe_trial_table(trial);
+  const LayerProbe probe = run_layer_probe(read_layer_probe_input(arguments.input), options);
+  if (!probe.drawn.empty()) log_info("drawn from the seed: ", join(probe.drawn));
+  std::cout << layer_probe_table(probe);
   if (!arguments.save_routing.empty()) {
-    write_routings(arguments.save_routing, {{trial.output.routing.layer, detached(trial.output.routing)}});
+    write_routings(arguments.save_routing, {{probe.output.routing.layer, detached(probe.output.routing)}});
     std::cout << "routing: " << arguments.save_routing << "\n";
   }
   if (arguments.out.empty()) return;
@@ -74,7 +74,7 @@ void run_layer(const MoeArguments& arguments) {
                       {"run", options.config.at("run")},
                       {"mode", arguments.mode},
                       {"float64", arguments.float64}};
-  write_safetensors(arguments.out, {trial.tensors, {{"settings", settings.dump()}}});
+  write_safetensors(arguments.out, {probe.tensors, {{"settings", settings.dump()}}});
   std::cout << "tensors: " << arguments.out << "\n";
 }
 

@@ -17,7 +17,7 @@ namespace sparsight::cli {
 namespace {
 
 struct PredictArguments {
-  std::string run, weights, hold, routing, save_routing;
+  std::string run, checkpoint, weights, routing, save_routing;
   std::vector<std::string> images, overrides;
   int64_t top = 3;
   bool json = false;
@@ -26,8 +26,8 @@ struct PredictArguments {
 // Every image gets its answer or its error line; one that cannot be read does not stop the others.
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
-  LoadedModel model = load_model(arguments.run, arguments.weights, arguments.overrides);
-  if (!arguments.hold.empty()) pack_experts(model, arguments.hold);
+  LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
+  if (!arguments.weights.empty()) pack_experts(model, arguments.weights);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   const RoutingReplay replay =
       read_replay(arguments.routing, static_cast<int64_t>(files.size()), cat(files.size(), " are named"));
@@ -63,7 +63,7 @@ void add_predict(CLI::App& app) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App* verb = add_verb(app, "predict", "Classify images and say which experts they used",
                             "sparsight predict runs/demo cat.png photos/\n"
-                            "sparsight predict runs/demo --hold int8 photos/\n"
+                            "sparsight predict runs/demo --weights int8 photos/\n"
                             "sparsight predict runs/demo --set router.eval_k=2 photos/\n"
                             "sparsight predict runs/demo clean.png --save-routing r.safetensors\n"
                             "sparsight predict runs/demo noisy.png --routing r.safetensors\n"
@@ -76,12 +76,12 @@ void add_predict(CLI::App& app) {
   verb->add_option("--top", arguments->top, "classes to name for each image")
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
+  add_checkpoint_option(*verb, arguments->checkpoint);
   add_weights_option(*verb, arguments->weights);
-  add_hold_option(*verb, arguments->hold);
   add_overrides_option(*verb, arguments->overrides);
   add_routing_options(*verb, arguments->routing, arguments->save_routing);
   verb->add_flag("--json", arguments->json, "one JSON object a line");
-  stoppable(verb, [arguments] { predict_images(*arguments); });
+  interruptible(verb, [arguments] { predict_images(*arguments); });
 }
 
 }  // namespace sparsight::cli

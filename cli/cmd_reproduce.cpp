@@ -29,12 +29,12 @@
 namespace sparsight::cli {
 namespace {
 
-constexpr size_t kMostClaimBytes = 1 << 20;
+constexpr size_t kMaxClaimBytes = 1 << 20;
 
 struct ReproduceArguments {
   std::string what, scale = "small", data, run, python, slurm, task;
   int64_t jobs = 0, threads = 1, worker = 0, tasks = 1000;
-  bool stand_in = false, json = false, plan = false;
+  bool synthetic = false, json = false, plan = false;
 };
 
 void print_list(bool json) {
@@ -49,7 +49,7 @@ void print_list(bool json) {
 }
 
 FigureRun run_of(const ReproduceArguments& arguments) {
-  return {scale_of(arguments.scale), arguments.stand_in ? "" : arguments.data, arguments.run};
+  return {scale_of(arguments.scale), arguments.synthetic ? "" : arguments.data, arguments.run};
 }
 
 // A process that --jobs started. It ends with the one that started it, and after the job that it is at when told to.
@@ -67,7 +67,7 @@ std::vector<std::string> command_of(const ReproduceArguments& arguments) {
                                       "reproduce",
                                       arguments.what,
                                       "--scale=" + arguments.scale,
-                                      run.data.empty() ? "--stand-in" : "--data=" + run.data,
+                                      run.data.empty() ? "--synthetic" : "--data=" + run.data,
                                       cat("--threads=", arguments.threads)};
   if (!run.folder.empty()) command.push_back("--run=" + run.folder);
   return command;
@@ -133,11 +133,11 @@ void reproduce_figure(const ReproduceArguments& arguments) {
 void check_config(const ReproduceArguments& arguments) {
   if (!arguments.data.empty()) setenv("SPARSIGHT_DATA", arguments.data.c_str(), 1);
   const std::string folder = arguments.run.empty() ? default_claim_folder(arguments.what) : arguments.run;
-  std::ostringstream unheard;
+  std::ostringstream discarded;
   const std::vector<Claim> claims =
-      reproduce_config(arguments.what, folder, arguments.json ? unheard : static_cast<std::ostream&>(std::cout));
+      reproduce_config(arguments.what, folder, arguments.json ? discarded : static_cast<std::ostream&>(std::cout));
   if (arguments.json) {
-    std::cout << read_file(folder + "/claims.json", kMostClaimBytes);
+    std::cout << read_file(folder + "/claims.json", kMaxClaimBytes);
   } else {
     std::cout << "\n" << markdown_table(claim_table(claims));
   }
@@ -168,7 +168,7 @@ void add_reproduce(CLI::App& app) {
                    "Folder of real data sets (default: SPARSIGHT_DATA); without one, drawn data stands in")
       ->check(CLI::ExistingDirectory)
       ->type_name("DIR");
-  verb->add_flag("--stand-in", arguments->stand_in, "Take drawn data even where SPARSIGHT_DATA is set");
+  verb->add_flag("--synthetic", arguments->synthetic, "Take drawn data even where SPARSIGHT_DATA is set");
   verb->add_option("--run", arguments->run,
                    "Run folder (default: runs/reproduce/NAME-SCALE); may be shared by processes")
       ->type_name("DIR");
@@ -200,7 +200,7 @@ void add_reproduce(CLI::App& app) {
   verb->add_option("--worker", arguments->worker)->group("");  // the process to work for: how --jobs starts others
   verb->add_option("--task", arguments->task)->group("");      // "3/27": what a task of the array does
   spin_briefly(verb);
-  stoppable(verb, [arguments, scale, jobs, threads, plan, slurm] {
+  interruptible(verb, [arguments, scale, jobs, threads, plan, slurm] {
     if (arguments->what == "list") return print_list(arguments->json);
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);
     if (*scale || *jobs || *threads || *plan || *slurm || !arguments->task.empty())

@@ -31,7 +31,7 @@ void add_train(CLI::App& app) {
       ->type_name("FILE");
   verb->add_option("--on-nan", arguments->on_nan, "When the loss is not finite: stop (default) or skip the step");
   spin_briefly(verb);
-  stoppable(verb, [arguments] {
+  interruptible(verb, [arguments] {
     ConfigArguments config = arguments->config;
     if (!arguments->resume.empty()) {
       if (!config.file.empty() || !config.overrides.empty() || !arguments->out.empty() ||

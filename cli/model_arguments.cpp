@@ -2,8 +2,8 @@
 
 namespace sparsight::cli {
 
-void add_weights_option(CLI::App& verb, std::string& weights) {
-  verb.add_option("--weights,--checkpoint", weights,
+void add_checkpoint_option(CLI::App& verb, std::string& checkpoint) {
+  verb.add_option("--checkpoint", checkpoint,
                   "Checkpoint of a run folder: best or last (default: best, if there is one)")
       ->check(CLI::IsMember({"best", "last"}));
 }

@@ -8,9 +8,8 @@
 
 namespace sparsight::cli {
 
-// --weights: `weights` receives "best" or "last", or stays empty. --checkpoint, as some verbs once called it, means the
-// same.
-void add_weights_option(CLI::App& verb, std::string& weights);
+// --checkpoint: `checkpoint` receives "best" or "last", or stays empty.
+void add_checkpoint_option(CLI::App& verb, std::string& checkpoint);
 
 // --routing and --save-routing: files of routings to use in place of the routers' own, and to write.
 void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing);

@@ -14,7 +14,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/ops/held_experts.h"
+#include "sparsight/ops/packed_experts.h"
 
 namespace sparsight::cli {
 namespace {
@@ -81,15 +81,15 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
   return verb;
 }
 
-void stoppable(CLI::App* verb, const std::function<void()>& work) {
+void interruptible(CLI::App* verb, const std::function<void()>& work) {
   verb->callback([work] {
     install_interrupt_handler();
     work();
   });
 }
 
-void add_hold_option(CLI::App& verb, std::string& type) {
-  verb.add_option("--hold", type,
+void add_weights_option(CLI::App& verb, std::string& type) {
+  verb.add_option("--weights", type,
                   "Pack the experts' weights once, which pays from some hundred images on: as fp32 (the same answers), "
                   "or as bf16 or int8 (half or a quarter of the memory, answers a little off)")
       ->check(CLI::IsMember(weight_type_names()));

@@ -14,10 +14,10 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
 
 // Sets what the verb does: work that looks at interrupted() (core/interrupt.h), so that the first Ctrl-C lets it end
 // its step. Other verbs end at once.
-void stoppable(CLI::App* verb, const std::function<void()>& work);
+void interruptible(CLI::App* verb, const std::function<void()>& work);
 
 // --hold: `type` receives a name that the library knows, or stays empty.
-void add_hold_option(CLI::App& verb, std::string& type);
+void add_weights_option(CLI::App& verb, std::string& type);
 
 void add_bench(CLI::App& app);
 void add_compare(CLI::App& app);

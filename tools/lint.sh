@@ -17,7 +17,8 @@ while IFS= read -r long; do
   problems=1
 done < <(wc -l "${sources[@]}" | awk '$2 != "total" && $1 > 400')
 
-"$PYTHON" tools/check_storeys.py || { echo "storeys: see docs/architecture.md"; problems=1; }
+"$PYTHON" tools/check_folders.py || { echo "folders: see docs/architecture.md"; problems=1; }
+"$PYTHON" tools/check_function_length.py || { echo "size: a function over 60 lines is two functions"; problems=1; }
 
 # clang-tidy reads a folder configured for clang without precompiled headers; nothing is built there.
 folder=build/lint

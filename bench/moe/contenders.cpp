@@ -53,8 +53,8 @@ at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights) {
   return expert_mlp(load.tokens, load.rows, weights, {});
 }
 
-at::Tensor run_held(const Load& load, const HeldExperts& held) {
-  return held_experts(load.tokens, load.rows, held, Activation::gelu);
+at::Tensor run_packed(const Load& load, const PackedExperts& packed) {
+  return packed_experts(load.tokens, load.rows, packed, Activation::gelu);
 }
 
 at::Tensor run_dense(const Load& load, const ExpertMlpWeights& w) {

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "sparsight/ops/held_experts.h"
+#include "sparsight/ops/packed_experts.h"
 
 namespace sparsight::bench {
 
@@ -31,7 +31,7 @@ ExpertMlpWeights random_weights(int64_t experts);
 // Runs the experts: [T,D].
 using Forward = std::function<at::Tensor(const Load&, const ExpertMlpWeights&)>;
 at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights);
-at::Tensor run_held(const Load& load, const HeldExperts& held);
+at::Tensor run_packed(const Load& load, const PackedExperts& packed);
 // The dense perceptron of expert 0 over all T*K rows: the yardstick.
 at::Tensor run_dense(const Load& load, const ExpertMlpWeights& weights);
 // For each expert: find its tokens, two linear maps, index_add.

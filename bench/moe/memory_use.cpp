@@ -13,7 +13,7 @@
 
 #include "bench/moe/contenders.h"
 #include "sparsight/core/error.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 
 namespace sparsight::bench {
 namespace {
@@ -30,7 +30,7 @@ double status(const std::string& name) {
 void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 struct MemoryUse {
-  double held;  // bytes that the forward pass leaves for the backward pass, with its workspaces
+  double saved;  // bytes that the forward pass leaves for the backward pass, with its workspaces
   double peak;  // of a whole step, without the gradients of weights
 };
 
@@ -46,7 +46,7 @@ MemoryUse measure(const Forward& forward, const Load& load, const ExpertMlpWeigh
   const double before = status("VmRSS");
   const at::Tensor out = forward(in, weights);
   MemoryUse use{};
-  use.held = status("VmRSS") - before;
+  use.saved = status("VmRSS") - before;
   (out * load.pull).sum().backward();
   use.peak = status("VmHWM") - before - gradients;
   return use;
@@ -66,7 +66,7 @@ MemoryUse measure_apart(const Forward& forward, int64_t tokens, int64_t experts,
     const ExpertMlpWeights weights = random_weights(stack);
     const Load load = random_loads(tokens, experts, k).front();
     measure(forward, random_loads(64, experts, k).front(), random_weights(stack));
-    cpu::release_pool();
+    cpu::release_arena();
     const MemoryUse use = measure(forward, load, weights);
     const bool sent = write(ends[1], &use, sizeof use) == static_cast<ssize_t>(sizeof use);
     _exit(sent ? 0 : 1);
@@ -93,7 +93,7 @@ void print_memory_use(int64_t tokens, int64_t experts, int64_t k, int64_t thread
     std::printf("  %s: experts %.0f, dense %.0f, dense and permuted rows %.0f: %.2f of it\n", what, own / mega,
                 yardstick / mega, (yardstick + permuted) / mega, own / (yardstick + permuted));
   };
-  line("held by the forward pass", ours.held, dense.held);
+  line("saved by the forward pass", ours.saved, dense.saved);
   line("peak of the whole step", ours.peak, dense.peak);
   std::printf("\n");
 }

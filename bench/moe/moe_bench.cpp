@@ -11,7 +11,7 @@
 #include <c10/core/GradMode.h>
 
 #include "bench/moe/contenders.h"
-#include "bench/moe/held_table.h"
+#include "bench/moe/packed_table.h"
 #include "bench/moe/limits.h"
 #include "bench/moe/medians.h"
 #include "bench/moe/memory_use.h"
@@ -25,7 +25,7 @@ namespace {
 struct Settings {
   std::vector<int64_t> tokens{1, 49, 197, 1576, 6304}, experts{8, 32, 128}, k{1, 2};
   int64_t threads = 2, rounds = 7;
-  bool contenders = true, training = true, held = true, routing = true, memory = true;
+  bool contenders = true, training = true, packed = true, routing = true, memory = true;
 };
 
 void declare(CLI::App& app, Settings& settings) {
@@ -51,7 +51,7 @@ void declare(CLI::App& app, Settings& settings) {
   count("--rounds", settings.rounds, "Rounds, of which the median is printed");
   part("--contenders", settings.contenders, "A loop over experts and _grouped_mm, in turn with ours");
   part("--training", settings.training, "Training steps beside forward passes");
-  part("--held", settings.held, "The table of experts held as bf16 and int8");
+  part("--packed", settings.packed, "The table of experts packed as bf16 and int8");
   part("--routing", settings.routing, "Routing's share of a layer's forward pass");
   part("--memory", settings.memory, "Memory of a training step");
 }
@@ -70,17 +70,17 @@ struct Row {
   double sgemm_rate, read_rate;  // operations and bytes a second
   double arithmetic, reading;    // at least so many seconds: the products at sgemm_rate, the touched weights read once
   std::vector<Pair> ways;        // ours, dense, and then the contenders
-  double held;                   // ours forward, held for inference
+  double packed;                   // ours forward, packed for inference
   double limit() const { return std::max(arithmetic, reading); }
 };
 
-Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights, const HeldExperts& held,
+Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights, const PackedExperts& packed,
             const Sgemm& sgemm) {
   const std::vector<Load> loads = random_loads(size.tokens, size.experts, size.k);
   const auto at = [&](int load) -> const Load& { return loads[static_cast<size_t>(load)]; };
   std::vector<Timed> all{{[&](int) { sgemm.run(); }, {}},
                          {[&](int load) { read_touched(weights, at(load).rows.offsets); }, {}},
-                         {[&](int load) { run_held(at(load), held); }, {}}};
+                         {[&](int load) { run_packed(at(load), packed); }, {}}};
   const auto add = [&](const Forward& forward) {
     all.push_back({[&, forward](int load) {
                      const c10::AutoGradMode no_grad(false);
@@ -103,7 +103,7 @@ Row measure(const Settings& settings, Size size, const ExpertMlpWeights& weights
   double touched = 0;
   for (const Load& load : loads) touched += static_cast<double>(load.touched) / kLoads;
   row.read_rate = touched * 8.0 * kWidth * kHidden / row.reading;
-  row.held = times[2];
+  row.packed = times[2];
   for (size_t i = 3; i < times.size(); i += settings.training ? 2 : 1)
     row.ways.push_back({times[i], settings.training ? times[i + 1] : 0});
   row.ways.resize(4);
@@ -114,10 +114,10 @@ void print(Size size, const Row& row) {
   const double limit = row.limit();
   std::printf("%5ld %4ld %ld | %4.0f %4.0f |", size.tokens, size.experts, size.k, row.sgemm_rate / 1e9,
               row.read_rate / 1e9);
-  std::printf(" %8.3f %5.2f |", 1e3 * row.held, limit / row.held);
-  const auto beside_limit = [&](double time, double least, double dense) {
-    std::printf(" %8.3f %8.3f%c %5.2f %8.3f |", 1e3 * time, 1e3 * least, row.arithmetic > row.reading ? 'c' : 'm',
-                time > 0 ? least / time : 0, 1e3 * dense);
+  std::printf(" %8.3f %5.2f |", 1e3 * row.packed, limit / row.packed);
+  const auto beside_limit = [&](double time, double minimum, double dense) {
+    std::printf(" %8.3f %8.3f%c %5.2f %8.3f |", 1e3 * time, 1e3 * minimum, row.arithmetic > row.reading ? 'c' : 'm',
+                time > 0 ? minimum / time : 0, 1e3 * dense);
   };
   beside_limit(row.ways[0].forward, limit, row.ways[1].forward);
   beside_limit(row.ways[0].training, 3 * limit, row.ways[1].training);
@@ -130,12 +130,12 @@ void print(Size size, const Row& row) {
 using Times = std::map<std::tuple<int64_t, int64_t, int64_t>, double>;
 
 void print_cost_of_experts(const char* what, const Settings& settings, const Times& times) {
-  const auto [least, most] = std::minmax_element(settings.experts.begin(), settings.experts.end());
-  if (*least == *most) return;
-  std::printf("\n%s at E=%ld over E=%ld:", what, *most, *least);
+  const auto [minimum, maximum] = std::minmax_element(settings.experts.begin(), settings.experts.end());
+  if (*minimum == *maximum) return;
+  std::printf("\n%s at E=%ld over E=%ld:", what, *maximum, *minimum);
   for (const int64_t k : settings.k)
     for (const int64_t tokens : settings.tokens)
-      std::printf("  %.2f (T=%ld, k=%ld)", times.at({tokens, k, *most}) / times.at({tokens, k, *least}), tokens, k);
+      std::printf("  %.2f (T=%ld, k=%ld)", times.at({tokens, k, *maximum}) / times.at({tokens, k, *minimum}), tokens, k);
   std::printf("\n");
 }
 
@@ -145,7 +145,7 @@ void run(const Settings& settings) {
       k > experts)
     fail_usage("--k ", k, " is more than --experts ", experts, "; a token takes an expert once");
   if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
-  Times times, held_times;
+  Times times, packed_times;
   at::set_num_threads(static_cast<int>(settings.threads));
   const Sgemm sgemm(kWidth, kHidden);
   std::printf("experts D=%ld F=%ld, GELU, bias, fp32; %ld threads, instruction set %s\n", kWidth, kHidden,
@@ -153,29 +153,29 @@ void run(const Settings& settings) {
   std::printf(
       "Times in ms: medians of %ld rounds in turn. limit: the larger of arithmetic at the rate of sgemm, operands in\n"
       "cache (GFLOP/s), and a plain loop's reading of the touched weights (GB/s), both measured in the same turns\n"
-      "(c or m); held: forward with weights packed once for inference, in fp32; training: three times the\n"
+      "(c or m); packed: forward with weights packed once for inference, in fp32; training: three times the\n"
       "arithmetic, weights read twice and their gradient written once.\n\n",
       settings.rounds);
   std::printf(
-      "   T    E k | GF/s GB/s |     held ratio |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
+      "   T    E k | GF/s GB/s |     packed ratio |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
       "  loop: fwd   train | grouped_mm: fwd   train\n");
   for (const int64_t experts : settings.experts) {
     ExpertMlpWeights weights = random_weights(experts);
     for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->requires_grad_(true);
-    const HeldExperts held = hold_experts(weights, WeightType::fp32);
+    const PackedExperts packed = pack_expert_weights(weights, WeightType::fp32);
     for (const int64_t k : settings.k)
       for (const int64_t tokens : settings.tokens) {
         const Size size{tokens, experts, k};
-        const Row row = measure(settings, size, weights, held, sgemm);
+        const Row row = measure(settings, size, weights, packed, sgemm);
         print(size, row);
         times[{tokens, k, experts}] = row.ways[0].forward;
-        held_times[{tokens, k, experts}] = row.held;
+        packed_times[{tokens, k, experts}] = row.packed;
       }
   }
   print_cost_of_experts("forward", settings, times);
-  print_cost_of_experts("held", settings, held_times);
+  print_cost_of_experts("packed", settings, packed_times);
   if (settings.routing) print_routing_share(6304, 32, settings.k, settings.rounds);
-  if (settings.held) print_held_table({settings.tokens, settings.experts, settings.k, settings.rounds});
+  if (settings.packed) print_packed_table({settings.tokens, settings.experts, settings.k, settings.rounds});
 }
 
 }  // namespace

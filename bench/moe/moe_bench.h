@@ -1,4 +1,4 @@
-// The tables of the MoE layer's experts: against the machine's limits and other ways to run them, and held in fewer
+// The tables of the MoE layer's experts: against the machine's limits and other ways to run them, and packed in fewer
 // bits.
 #pragma once
 

@@ -14,7 +14,7 @@
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/kernels.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "sparsight/ops/top_experts.h"
 
@@ -63,8 +63,8 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
   const at::Tensor token = at::arange(tokens).unsqueeze(1).expand({tokens, k}).reshape({-1});
   const at::Tensor kept = at::ones({tokens * k}, at::kBool);
   at::Tensor x = at::empty({tokens, kWidth});
-  const at::Tensor outputs = cpu::empty_from_pool({tokens * k, kWidth});
-  at::Tensor sums = cpu::empty_from_pool({tokens, kWidth});
+  const at::Tensor outputs = cpu::empty_from_arena({tokens * k, kWidth});
+  at::Tensor sums = cpu::empty_from_arena({tokens, kWidth});
   std::vector<std::vector<double>> laps(6);
   for (int64_t round = 0; round <= rounds; ++round) {
     x.copy_(loads[static_cast<size_t>(round % kLoads)].tokens);

@@ -1,7 +1,7 @@
 bench_sources(
   main.cpp
   moe/contenders.cpp
-  moe/held_table.cpp
+  moe/packed_table.cpp
   moe/limits.cpp
   moe/medians.cpp
   moe/memory_use.cpp

@@ -61,7 +61,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--compile", choices=("on", "off"), default="on")
     parser.add_argument("--training", choices=("on", "off"), default="on")
-    for other in ("--held", "--routing", "--memory", "--contenders"):  # of sparsight_bench alone
+    for other in ("--packed", "--routing", "--memory", "--contenders"):  # of sparsight_bench alone
         parser.add_argument(other, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

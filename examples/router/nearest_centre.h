@@ -20,7 +20,7 @@ class NearestCentreRouter : public sparsight::Router, public sparsight::Initiali
   void initialize(const sparsight::InitRandom& random) override;  // centres N(0, 1)
 
   // What the router is trained with unless [losses] says otherwise.
-  std::vector<sparsight::LossWeight> paper_losses() const override { return {{"importance", 0.01}}; }
+  std::vector<sparsight::LossWeight> default_losses() const override { return {{"importance", 0.01}}; }
   // A loss that only this router has: the mean squared distance of tokens from the centres that they chose.
   std::vector<sparsight::RouterLoss> own_losses() const override;
   // Numbers for metrics.jsonl, eval and `moe`: "squared_distance", the same mean.

@@ -12,10 +12,10 @@ namespace sparsight::python {
 inline void check_index(const at::Tensor& index, const char* name, int64_t low, int64_t high) {
   if (index.scalar_type() != at::kLong) fail(name, " must be int64, got ", index.scalar_type());
   if (index.numel() == 0) return;
-  const auto [least, most] = at::aminmax(index);
-  if (least.item<int64_t>() < low || most.item<int64_t>() >= high)
-    fail(name, " must lie between ", low, " and ", high - 1, ", got ", least.item<int64_t>(), " to ",
-         most.item<int64_t>());
+  const auto [minimum, maximum] = at::aminmax(index);
+  if (minimum.item<int64_t>() < low || maximum.item<int64_t>() >= high)
+    fail(name, " must lie between ", low, " and ", high - 1, ", got ", minimum.item<int64_t>(), " to ",
+         maximum.item<int64_t>());
 }
 
 }  // namespace sparsight::python

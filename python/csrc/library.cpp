@@ -1,7 +1,7 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
-// sparsight/_library.py. What they compute is said in routing_calls.h, expert_ops.h, held_ops.h and router_setup.h.
+// sparsight/_library.py. What they compute is said in routing_calls.h, expert_ops.h, packed_ops.h and router_setup.h.
 #include "python/csrc/expert_ops.h"
-#include "python/csrc/held_ops.h"
+#include "python/csrc/packed_ops.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/router_setup.h"
 
@@ -102,26 +102,26 @@ Tensor mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const
 
 // ---- what has no derivative
 
-std::tuple<std::vector<Tensor>, std::string> hold(const Tensor& w1, const OptionalTensor& b1, const Tensor& w2,
+std::tuple<std::vector<Tensor>, std::string> pack_mlp(const Tensor& w1, const OptionalTensor& b1, const Tensor& w2,
                                                   const OptionalTensor& b2, Text type) {
-  return with_python_errors([&] { return hold_moe_mlp(w1, b1, w2, b2, type); });
+  return with_python_errors([&] { return pack_moe_mlp(w1, b1, w2, b2, type); });
 }
 
-Tensor held_mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList held, Text type, Text order,
+Tensor packed_mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList packed, Text type, Text order,
                 int64_t hidden, Text activation, const OptionalTensor& token, const OptionalTensor& kept) {
   return with_python_errors([&] {
-    return held_moe_mlp({tokens, expert, gate, token, kept}, {held, type, order, hidden}, activation);
+    return packed_moe_mlp({tokens, expert, gate, token, kept}, {packed, type, order, hidden}, activation);
   });
 }
 
-Tensor held_mlp_autograd(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList held, Text type,
+Tensor packed_mlp_autograd(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList packed, Text type,
                          Text order, int64_t hidden, Text activation, const OptionalTensor& token,
                          const OptionalTensor& kept) {
   if (needs_graph({tokens, gate}))
-    fail("held experts have no gradients; call them under torch.no_grad() or torch.inference_mode()");
-  static const auto op = operator_of<decltype(held_mlp)>("sparsight::held_moe_mlp");
+    fail("packed experts have no gradients; call them under torch.no_grad() or torch.inference_mode()");
+  static const auto op = operator_of<decltype(packed_mlp)>("sparsight::packed_moe_mlp");
   const at::AutoDispatchBelowADInplaceOrView below;
-  return op.call(tokens, expert, gate, held, type, order, hidden, activation, token, kept);
+  return op.call(tokens, expert, gate, packed, type, order, hidden, activation, token, kept);
 }
 
 std::string describe(Text config, int64_t dim) {
@@ -132,7 +132,7 @@ std::vector<Tensor> init(Text config, int64_t dim, int64_t seed, Text path) {
   return with_python_errors([&] { return initial_weights(std::string(config), dim, seed, std::string(path)); });
 }
 
-std::vector<Tensor> after_step(Text config, int64_t dim, TensorList weights, TensorList scores, TensorList chosen_count,
+std::vector<Tensor> post_step_update(Text config, int64_t dim, TensorList weights, TensorList scores, TensorList chosen_count,
                                TensorList valid, TensorList group_scores, TensorList group_count) {
   return with_python_errors([&] {
     return weights_after_step(std::string(config), dim, weights,
@@ -145,7 +145,7 @@ std::vector<Tensor> after_step(Text config, int64_t dim, TensorList weights, Ten
 TORCH_LIBRARY(sparsight, m) {
   m.def(
       "route(str config, Tensor tokens, SymInt images, Tensor[] weights, Tensor seed, Tensor? valid, "
-      "Tensor? token_id, Tensor? target, str draw_names, Tensor[] draws, Tensor? priority=None) -> (Tensor gate, "
+      "Tensor? token_id, Tensor? target, str sample_names, Tensor[] samples, Tensor? priority=None) -> (Tensor gate, "
       "Tensor losses, Tensor logits, Tensor scores, Tensor token, Tensor expert, Tensor rank, Tensor kept, "
       "Tensor chosen_count, Tensor group_scores, Tensor group_chosen, Tensor metrics)");
   m.def(
@@ -156,7 +156,7 @@ TORCH_LIBRARY(sparsight, m) {
       "Tensor? noise_scale=None, Tensor? scores=None, Tensor? gate=None, Tensor? expert=None, Tensor? valid=None, "
       "Tensor? target=None, Tensor? threshold=None, Tensor? token=None) -> Tensor");
   m.def(
-      "routing_backward(int kind, str config, SymInt images, str draw_names, Tensor?[] inputs, Tensor?[] grads, "
+      "routing_backward(int kind, str config, SymInt images, str sample_names, Tensor?[] inputs, Tensor?[] grads, "
       "bool[] needs) -> Tensor[]");
   m.def(
       "moe_mlp(Tensor tokens, Tensor expert, Tensor gate, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, "
@@ -169,12 +169,12 @@ TORCH_LIBRARY(sparsight, m) {
       "Tensor? b2, str activation, Tensor? token, Tensor? kept, Tensor before, bool need_tokens, bool need_gate, "
       "bool need_weights=True) -> "
       "(Tensor tokens, Tensor gate, Tensor w1, Tensor b1, Tensor w2, Tensor b2)");
-  m.def("hold_moe_mlp(Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str type) -> (Tensor[] held, str order)");
+  m.def("pack_moe_mlp(Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str type) -> (Tensor[] packed, str order)");
   m.def(
-      "held_moe_mlp(Tensor tokens, Tensor expert, Tensor gate, Tensor[] held, str type, str order, int hidden, "
+      "packed_moe_mlp(Tensor tokens, Tensor expert, Tensor gate, Tensor[] packed, str type, str order, int hidden, "
       "str activation=\"gelu\", Tensor? token=None, Tensor? kept=None) -> Tensor");
   m.def(
-      "router_after_step(str config, int dim, Tensor[] weights, Tensor[] scores, Tensor[] chosen_count, "
+      "router_post_step_update(str config, int dim, Tensor[] weights, Tensor[] scores, Tensor[] chosen_count, "
       "Tensor[] valid, Tensor[] group_scores, Tensor[] group_count) -> Tensor[]");
   m.def("describe_router(str config, int dim) -> str", &describe);
   m.def("list_routers() -> str", &list_routers);
@@ -190,9 +190,9 @@ void add_kernels(torch::Library& m) {
   m.impl("moe_mlp", &mlp);
   m.impl("moe_mlp_forward", &mlp_forward);
   m.impl("moe_mlp_backward", &mlp_backward);
-  m.impl("hold_moe_mlp", &hold);
-  m.impl("held_moe_mlp", &held_mlp);
-  m.impl("router_after_step", &after_step);
+  m.impl("pack_moe_mlp", &pack_mlp);
+  m.impl("packed_moe_mlp", &packed_mlp);
+  m.impl("router_post_step_update", &post_step_update);
 }
 
 }  // namespace
@@ -202,7 +202,7 @@ TORCH_LIBRARY_IMPL(sparsight, CUDA, m) { add_kernels(m); }
 TORCH_LIBRARY_IMPL(sparsight, Autograd, m) {
   add_routing_derivatives(m);
   m.impl("moe_mlp", &mlp_autograd);
-  m.impl("held_moe_mlp", &held_mlp_autograd);
+  m.impl("packed_moe_mlp", &packed_mlp_autograd);
 }
 
 }  // namespace sparsight::python

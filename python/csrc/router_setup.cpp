@@ -50,10 +50,10 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
           fail_usage("the setting \"", option.name, "\" is of whole models; a router of its own has none");
     });
   router = make_router(settings, RouterShape{dim, experts});
-  draws = router->random_purposes();
+  samples = router->random_purposes();
   if (settings.contains("capacity")) capacity = read_section<CapacityOptions>(settings, "capacity");
   if (mode.losses) losses = read_section<LossOptions>(settings, "losses");
-  losses = with_paper_weights(losses, router->paper_losses());
+  losses = with_default_weights(losses, router->default_losses());
   for (size_t i = 0; i < losses.weights.size(); ++i)
     if (losses.weights[i] > 0) weighed.push_back({routing_losses()[i].name, losses.weights[i]});
   for (const RouterLoss& own : router->own_losses()) weighed.push_back({own.name, own.weight});
@@ -113,9 +113,9 @@ std::string describe_router(const std::string& config, int64_t dim) {
                        {"integer", setup.weights[i].scalar_type() == torch::kLong}});
   for (const LossWeight& loss : setup.weighed) losses[loss.name] = loss.weight;
   return Json{
-      {"weights", weights},         {"soft", is_soft(setup)},       {"learns", setup.router->learns_from_routings()},
+      {"weights", weights},         {"soft", is_soft(setup)},       {"learns", setup.router->needs_post_step_update()},
       {"losses", losses},           {"per_token", setup.per_token}, {"logits", setup.has_logits},
-      {"scores", setup.has_scores}, {"groups", setup.groups},       {"draws", setup.draws},
+      {"scores", setup.has_scores}, {"groups", setup.groups},       {"samples", setup.samples},
       {"metrics", setup.metrics}}
       .dump();
 }
@@ -173,7 +173,7 @@ std::vector<at::Tensor> weights_after_step(const std::string& config, int64_t di
   }
   const torch::NoGradGuard no_grad;
   const BoundWeights bound(setup, moved);
-  setup.router->after_step(routings);  // in place: `moved` shares the memory
+  setup.router->post_step_update(routings);  // in place: `moved` shares the memory
   return moved;
 }
 

@@ -28,7 +28,7 @@ struct RouterSetup {
   LossOptions losses;               // with the weights of the router's paper filled in
   std::vector<LossWeight> weighed;  // the losses that are computed: those of `losses` above 0, then the router's own
   std::string name;                 // of the router
-  std::vector<std::string> draws;   // names of the random draws that a caller may give it
+  std::vector<std::string> samples;   // names of the random samples that a caller may give it
   std::vector<std::string> weight_names;
   std::vector<at::Tensor> weights;  // the router's own parameters, then its buffers: holders of what calls are given
   std::vector<std::vector<int64_t>> shapes;  // of these
@@ -58,7 +58,7 @@ class BoundWeights {
 };
 
 // JSON: {"weights": [{"name", "shape", "parameter", "integer"}], "soft", "learns", "losses": {name: weight},
-// "per_token", "logits", "scores", "groups", "draws": [name], "metrics": [name]}.
+// "per_token", "logits", "scores", "groups", "samples": [name], "metrics": [name]}.
 std::string describe_router(const std::string& config, int64_t dim);
 // JSON: {name: {"summary", "options": [{"name", "type", "allowed", "default", "help"}]}}.
 std::string list_routers();
@@ -72,7 +72,7 @@ struct LearnedFrom {
   at::TensorList scores, chosen_count, valid;
   at::TensorList group_scores, group_count;  // empty of other routers
 };
-// after_step() of a router that learns from routings. Returns all weights; buffers may have moved.
+// post_step_update() of a router that learns from routings. Returns all weights; buffers may have moved.
 std::vector<at::Tensor> weights_after_step(const std::string& config, int64_t dim, at::TensorList weights,
                                            const LearnedFrom& from);
 

@@ -71,11 +71,11 @@ void check_target(const at::Tensor& target, int64_t images, int64_t experts) {
 }
 
 // A draw that the router would never look at is a mistake; it may name one that it needs in training only.
-void check_draws(const std::vector<std::string>& draws, const RouterSetup& setup) {
-  for (const std::string& draw : draws) {
-    if (std::find(setup.draws.begin(), setup.draws.end(), draw) != setup.draws.end()) continue;
-    if (setup.draws.empty()) fail_usage("unknown draws \"", draw, "\": the router ", setup.name, " takes no draws");
-    fail_usage("unknown draws \"", draw, "\" of the router ", setup.name, suggestion(draw, setup.draws));
+void check_samples(const std::vector<std::string>& samples, const RouterSetup& setup) {
+  for (const std::string& draw : samples) {
+    if (std::find(setup.samples.begin(), setup.samples.end(), draw) != setup.samples.end()) continue;
+    if (setup.samples.empty()) fail_usage("unknown samples \"", draw, "\": the router ", setup.name, " takes no samples");
+    fail_usage("unknown samples \"", draw, "\" of the router ", setup.name, suggestion(draw, setup.samples));
   }
 }
 
@@ -160,11 +160,11 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   check_size(priority, "priority", {tokens.size(0)});
   if (inputs[1].numel() != 1 || !at::isIntegralType(inputs[1].scalar_type(), /*includeBool=*/false))
     fail("seed must be one integer, got ", inputs[1].scalar_type(), " ", inputs[1].sizes());
-  const std::vector<std::string> draws = split(call.draws);
-  check_draws(draws, setup);
+  const std::vector<std::string> samples = split(call.samples);
+  check_samples(samples, setup);
   const size_t weights = setup.weights.size();
-  if (inputs.size() != kBeforeWeights + weights + draws.size())
-    fail("the router needs ", weights, " weights (", join(setup.weight_names), ") and ", draws.size(), " draws, got ",
+  if (inputs.size() != kBeforeWeights + weights + samples.size())
+    fail("the router needs ", weights, " weights (", join(setup.weight_names), ") and ", samples.size(), " samples, got ",
          inputs.size() - kBeforeWeights, " tensors for them");
   const BoundWeights bound(setup, at::TensorList(inputs.data() + kBeforeWeights, weights));
   RouterInput input{tokens, layout, "moe", setup.mode};
@@ -174,7 +174,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   // Losses subtract shares, which bool and unsigned integers cannot.
   input.context.target = target.defined() && !target.is_floating_point() ? target.to(wide_type(setup, tokens)) : target;
   input.context.priority = priority;
-  for (size_t i = 0; i < draws.size(); ++i) input.context.draws[draws[i]] = inputs[kBeforeWeights + weights + i];
+  for (size_t i = 0; i < samples.size(); ++i) input.context.samples[samples[i]] = inputs[kBeforeWeights + weights + i];
   const Routing routing = route_tokens(*setup.router, input, {setup.capacity, setup.losses});
   const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
@@ -243,12 +243,12 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
   select_assignments(routing, torch::nonzero(routing.expert >= 0).squeeze(1));
 }
 
-// An integer of a loss's settings, of at least `least`.
-int64_t integer_of(const Json& settings, const char* name, int64_t otherwise, int64_t least) {
+// An integer of a loss's settings, of at least `minimum`.
+int64_t integer_of(const Json& settings, const char* name, int64_t otherwise, int64_t minimum) {
   if (!settings.contains(name)) return otherwise;
   const Json& value = settings.at(name);
   if (!value.is_number_integer()) fail_usage(name, " must be an integer, got ", value.dump());
-  if (value.get<int64_t>() < least) fail_usage(name, " must be at least ", least, ", got ", value.dump());
+  if (value.get<int64_t>() < minimum) fail_usage(name, " must be at least ", minimum, ", got ", value.dump());
   return value.get<int64_t>();
 }
 

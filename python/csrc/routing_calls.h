@@ -17,11 +17,11 @@ struct RoutingCall {
   RoutingCallKind kind = RoutingCallKind::route;
   std::string_view config;
   int64_t images = 0;              // B
-  std::string_view draws;          // "noise,jitter": what the last inputs of a route are
+  std::string_view samples;          // "noise,jitter": what the last inputs of a route are
   std::vector<at::Tensor> inputs;  // undefined where the caller gave none
 };
 
-// route: in  tokens [N,D], seed [] int64, valid [N], token_id [N], target [B,E], priority [N], weights..., draws...
+// route: in  tokens [N,D], seed [] int64, valid [N], token_id [N], target [B,E], priority [N], weights..., samples...
 //        out gate [A], losses [L], logits [N,E], scores [N,E]; token, expert, rank [A] int64, kept [A] bool,
 //            chosen_count [E] int64; group_scores [N,G], group_chosen [N,G] bool; metrics [M]
 //        Of a router with a fixed number K of experts per token A = N K, assignment j K + r is token j's choice of

@@ -37,14 +37,14 @@ std::vector<Tensor> tensor_vector(const c10::List<OptionalTensor>& list) {
 }
 
 // Calls the operator of a kind with its inputs taken from one list.
-using CallBelow = variable_list (*)(Text config, const c10::SymInt& images, Text draws, const variable_list& inputs);
+using CallBelow = variable_list (*)(Text config, const c10::SymInt& images, Text samples, const variable_list& inputs);
 
-std::vector<Tensor> routing_backward(int64_t kind, Text config, int64_t images, Text draws,
+std::vector<Tensor> routing_backward(int64_t kind, Text config, int64_t images, Text samples,
                                      const c10::List<OptionalTensor>& inputs, const c10::List<OptionalTensor>& grads,
                                      const c10::List<bool>& needs) {
   return with_python_errors([&] {
     const std::vector<bool> wanted(needs.begin(), needs.end());
-    return run_backward({static_cast<RoutingCallKind>(kind), config, images, draws, tensor_vector(inputs)},
+    return run_backward({static_cast<RoutingCallKind>(kind), config, images, samples, tensor_vector(inputs)},
                         tensor_vector(grads), wanted);
   });
 }
@@ -54,16 +54,16 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
   // present: the defined ones of `inputs`, which autograd looks at; it takes no undefined tensors.
   static variable_list forward(AutogradContext* context, TensorList present, const variable_list& inputs,
                                RoutingCallKind kind, const std::string& config, const c10::SymInt& images,
-                               const std::string& draws, CallBelow call) {
+                               const std::string& samples, CallBelow call) {
     context->set_materialize_grads(false);
     context->save_for_backward(inputs);
     context->saved_data["kind"] = static_cast<int64_t>(kind);
     context->saved_data["config"] = config;
     context->saved_data["images"] = images;
-    context->saved_data["draws"] = draws;
+    context->saved_data["samples"] = samples;
     context->saved_data["present"] = static_cast<int64_t>(present.size());
     const at::AutoDispatchBelowADInplaceOrView below;
-    return call(config, images, draws, inputs);
+    return call(config, images, samples, inputs);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
@@ -82,8 +82,8 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
         operator_of<std::vector<Tensor>(int64_t, Text, c10::SymInt, Text, const c10::List<OptionalTensor>&,
                                         const c10::List<OptionalTensor>&, const c10::List<bool>&)>(
             "sparsight::routing_backward");
-    const std::string config = saved["config"].toStringRef(), draws = saved["draws"].toStringRef();
-    const std::vector<Tensor> found = op.call(saved["kind"].toInt(), config, saved["images"].toSymInt(), draws,
+    const std::string config = saved["config"].toStringRef(), samples = saved["samples"].toStringRef();
+    const std::vector<Tensor> found = op.call(saved["kind"].toInt(), config, saved["images"].toSymInt(), samples,
                                               optional_list(inputs), optional_list(grads), needs);
     variable_list result(present + 6);  // and the arguments that are no tensors
     size_t next = 0;
@@ -93,16 +93,16 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
   }
 };
 
-variable_list routing_autograd(RoutingCallKind kind, Text config, const c10::SymInt& images, Text draws,
+variable_list routing_autograd(RoutingCallKind kind, Text config, const c10::SymInt& images, Text samples,
                                const variable_list& inputs, CallBelow call) {
   if (!needs_graph(inputs)) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    return call(config, images, draws, inputs);
+    return call(config, images, samples, inputs);
   }
   variable_list present;
   for (const Tensor& t : inputs)
     if (t.defined()) present.push_back(t);
-  return RoutingFunction::apply(TensorList(present), inputs, kind, std::string(config), images, std::string(draws),
+  return RoutingFunction::apply(TensorList(present), inputs, kind, std::string(config), images, std::string(samples),
                                 call);
 }
 
@@ -118,37 +118,37 @@ Routed routed(const variable_list& o) {
 }
 
 Inputs route_inputs(const Tensor& tokens, TensorList weights, const Tensor& seed, const OptionalTensor& valid,
-                    const OptionalTensor& token_id, const OptionalTensor& target, TensorList draws,
+                    const OptionalTensor& token_id, const OptionalTensor& target, TensorList samples,
                     const OptionalTensor& priority) {
-  return Inputs().add(tokens).add(seed).add(valid).add(token_id).add(target).add(priority).add(weights).add(draws);
+  return Inputs().add(tokens).add(seed).add(valid).add(token_id).add(target).add(priority).add(weights).add(samples);
 }
 
 Routed route(Text config, const Tensor& tokens, int64_t images, TensorList weights, const Tensor& seed,
-             const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target, Text draw_names,
-             TensorList draws, const OptionalTensor& priority) {
+             const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target, Text sample_names,
+             TensorList samples, const OptionalTensor& priority) {
   return with_python_errors([&] {
-    const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, draws, priority);
-    return routed(run({RoutingCallKind::route, config, images, draw_names, in.all}));
+    const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, samples, priority);
+    return routed(run({RoutingCallKind::route, config, images, sample_names, in.all}));
   });
 }
 
-variable_list route_below(Text config, const c10::SymInt& images, Text draw_names, const variable_list& in) {
+variable_list route_below(Text config, const c10::SymInt& images, Text sample_names, const variable_list& in) {
   static const auto op = operator_of<RouteSignature>("sparsight::route");
   const auto named =
-      static_cast<size_t>(draw_names.empty() ? 0 : 1 + std::count(draw_names.begin(), draw_names.end(), ','));
+      static_cast<size_t>(sample_names.empty() ? 0 : 1 + std::count(sample_names.begin(), sample_names.end(), ','));
   const TensorList rest = TensorList(in).slice(6);
   const size_t count = std::min(named, rest.size());  // the kernel says where there are too few
   const Routed r =
       op.call(config, in[0], images, rest.slice(0, rest.size() - count), in[1], optional(in[2]), optional(in[3]),
-              optional(in[4]), draw_names, rest.slice(rest.size() - count), optional(in[5]));
+              optional(in[4]), sample_names, rest.slice(rest.size() - count), optional(in[5]));
   return std::apply([](const auto&... outputs) { return variable_list{outputs...}; }, r);
 }
 
 Routed route_autograd(Text config, const Tensor& tokens, c10::SymInt images, TensorList weights, const Tensor& seed,
                       const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target,
-                      Text draw_names, TensorList draws, const OptionalTensor& priority) {
-  const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, draws, priority);
-  return routed(routing_autograd(RoutingCallKind::route, config, images, draw_names, in.all, route_below));
+                      Text sample_names, TensorList samples, const OptionalTensor& priority) {
+  const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, samples, priority);
+  return routed(routing_autograd(RoutingCallKind::route, config, images, sample_names, in.all, route_below));
 }
 
 // ---- mix

@@ -59,7 +59,7 @@ def _fake(operator):
 
 
 @_fake("route")
-def _(config, tokens, images, weights, seed, valid, token_id, target, draw_names, draws, priority=None):
+def _(config, tokens, images, weights, seed, valid, token_id, target, sample_names, samples, priority=None):
     settings, info = json.loads(config), describe(config, int(tokens.shape[1]))
     experts, dtype = settings["experts"], _router_type(tokens, weights)
     n = tokens.shape[0]
@@ -91,7 +91,7 @@ def _(config, images=1, logits=None, noisy_logits=None, noise_scale=None, scores
 
 
 @_fake("routing_backward")
-def _(kind, config, images, draw_names, inputs, grads, needs):
+def _(kind, config, images, sample_names, inputs, grads, needs):
     return [x.new_empty(x.shape) for x, needed in zip(inputs, needs) if needed]
 
 
@@ -115,11 +115,11 @@ def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, befor
     return like(tokens, need_tokens), like(gate) if need_gate else no_gate, *weights
 
 
-@_fake("held_moe_mlp")
-def _(tokens, expert, gate, held, type, order, hidden, activation="gelu", token=None, kept=None):
+@_fake("packed_moe_mlp")
+def _(tokens, expert, gate, packed, type, order, hidden, activation="gelu", token=None, kept=None):
     return tokens.new_empty(tokens.shape)
 
 
-@_fake("router_after_step")
+@_fake("router_post_step_update")
 def _(config, dim, weights, scores, chosen_count, valid, group_scores, group_count):
     return [w.new_empty(w.shape) for w in weights]

@@ -91,20 +91,20 @@ class MoEMLP(nn.Module):
     def extra_repr(self):
         return f"activation={self.activation!r}"
 
-    def forward(self, x, *, return_routing=False, valid=None, token_id=None, target=None, priority=None, seed=None, draws=None):
+    def forward(self, x, *, return_routing=False, valid=None, token_id=None, target=None, priority=None, seed=None, samples=None):
         """Sends each token to its experts.
 
         Args:
             x: [...,S,D] (every leading index is an image) or [N,D], floating point. Other types than the weights' are
                 converted, and the result back.
             return_routing: return (y, routing); only then are balance losses computed.
-            valid, token_id, target, priority, seed, draws: as in `sparsight.Router.forward`. Padding gets an output of 0.
+            valid, token_id, target, priority, seed, samples: as in `sparsight.Router.forward`. Padding gets an output of 0.
 
         Returns:
             y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, chosen by none) get 0.
         """
         routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, priority=priority,
-                              seed=seed, draws=draws)
+                              seed=seed, samples=samples)
         tokens = x.reshape(-1, x.shape[-1]).to(self.experts.w1.dtype)
         if self.router.soft:
             y = self._mixed(tokens, routing, valid)
@@ -130,12 +130,12 @@ class MoEMLP(nn.Module):
             out = self.experts(slots.reshape(-1, width), expert, gate, self.activation)
             return cleared(routing.combine.to(tokens.dtype) @ out.view(images, places, width))
 
-    def hold(self, type="fp32"):
-        """Packs the experts' weights for inference, as fast as few tokens are computed. Until `release()` the layer answers
+    def pack(self, type="fp32"):
+        """Packs the experts' weights for inference, as fast as few tokens are computed. Until `unpack()` the layer answers
         without gradients only, under `torch.no_grad()` or `torch.inference_mode()`.
 
         The weights stay as they are, so this takes memory beside them: 8 D F bytes an expert as fp32, half and a quarter of
-        it as bf16 and int8. Loading a state or moving the layer releases them; copies of the layer are not held.
+        it as bf16 and int8. Loading a state or moving the layer releases them; copies of the layer are not packed.
 
         Args:
             type: "fp32" (the same bits as without), "bf16", or "int8" with a scale for each output channel.
@@ -147,17 +147,17 @@ class MoEMLP(nn.Module):
             ValueError: unknown type. TypeError: one that is no name. RuntimeError: weights of another type than fp32.
         """
         _checks.text("type", type, '"fp32", "bf16" or "int8"')
-        self.experts.hold(type)
+        self.experts.pack(type)
         return self
 
-    def release(self):
-        """The opposite of `hold()`. Returns the layer."""
-        self.experts.release()
+    def unpack(self):
+        """The opposite of `pack()`. Returns the layer."""
+        self.experts.unpack()
         return self
 
-    def after_step(self, *routings):
-        """After the optimiser's step, with the routings of its batches: see `sparsight.Router.after_step`."""
-        self.router.after_step(*routings)
+    def post_step_update(self, *routings):
+        """After the optimiser's step, with the routings of its batches: see `sparsight.Router.post_step_update`."""
+        self.router.post_step_update(*routings)
 
 
 def _without_autocast(device_type):
@@ -169,7 +169,7 @@ def _version(tensor):
 
 
 class _Experts(nn.Module):
-    """The stacked weights of E perceptrons, and their packed copy where they are held."""
+    """The stacked weights of E perceptrons, and their packed copy where they are packed."""
 
     def __init__(self, dim, hidden, experts, bias):
         super().__init__()
@@ -177,7 +177,7 @@ class _Experts(nn.Module):
         self.w2 = nn.Parameter(torch.empty(experts, hidden, dim))
         self.b1 = nn.Parameter(torch.empty(experts, hidden)) if bias else None
         self.b2 = nn.Parameter(torch.empty(experts, dim)) if bias else None
-        self.release()
+        self.unpack()
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -186,42 +186,42 @@ class _Experts(nn.Module):
             nn.init.normal_(parameter, std=0.02) if name.startswith("w") else nn.init.zeros_(parameter)
 
     def forward(self, tokens, expert, gate, activation, token=None, kept=None):
-        if self._held is None:
+        if self._packed is None:
             return moe_mlp(tokens, expert, gate, self.w1, self.b1, self.w2, self.b2, activation, token=token, kept=kept)
         if torch.is_grad_enabled() and any(x.requires_grad for x in (tokens, gate, *self.parameters())):
-            raise RuntimeError("the experts are held for inference and have no gradients: call the layer under "
-                               "torch.no_grad() or torch.inference_mode(), or release() it")
+            raise RuntimeError("the experts are packed for inference and have no gradients: call the layer under "
+                               "torch.no_grad() or torch.inference_mode(), or unpack() it")
         if not torch.compiler.is_compiling() and self._changed():
-            raise RuntimeError("the experts' weights have changed since hold(): call hold() again, or release()")
-        return ops.held_moe_mlp(tokens, expert, gate, *self._held, self.w1.shape[2], activation, token, kept)
+            raise RuntimeError("the experts' weights have changed since pack(): call pack() again, or unpack()")
+        return ops.packed_moe_mlp(tokens, expert, gate, *self._packed, self.w1.shape[2], activation, token, kept)
 
-    def hold(self, type):
-        tensors, order = ops.hold_moe_mlp(self.w1, self.b1, self.w2, self.b2, type)
-        self._held = tensors, type, order
+    def pack(self, type):
+        tensors, order = ops.pack_moe_mlp(self.w1, self.b1, self.w2, self.b2, type)
+        self._packed = tensors, type, order
         # The memory is kept, so that newer weights cannot come to lie at the same address.
-        self._held_from = [(p, p.detach(), _version(p)) for p in self.parameters()]
+        self._packed_from = [(p, p.detach(), _version(p)) for p in self.parameters()]
 
-    def release(self):
-        self._held = self._held_from = None
+    def unpack(self):
+        self._packed = self._packed_from = None
 
     def _changed(self):
         now = list(self.parameters())
-        return len(now) != len(self._held_from) or any(
+        return len(now) != len(self._packed_from) or any(
             p is not of or not p.is_set_to(memory) or _version(p) != version
-            for p, (of, memory, version) in zip(now, self._held_from))
+            for p, (of, memory, version) in zip(now, self._packed_from))
 
-    def __getstate__(self):  # of copies and of what is saved: the order of held weights is that of a machine
-        return {**super().__getstate__(), "_held": None, "_held_from": None}
+    def __getstate__(self):  # of copies and of what is saved: the order of packed weights is that of a machine
+        return {**super().__getstate__(), "_packed": None, "_packed_from": None}
 
     def _apply(self, *args, **options):  # to another device or type
-        self.release()
+        self.unpack()
         return super()._apply(*args, **options)
 
     def _load_from_state_dict(self, *args, **options):
-        self.release()
+        self.unpack()
         return super()._load_from_state_dict(*args, **options)
 
     def extra_repr(self):
         experts, dim, hidden = self.w1.shape
-        held = f", held={self._held[1]!r}" if self._held else ""
-        return f"experts={experts}, dim={dim}, hidden={hidden}, bias={self.b1 is not None}{held}"
+        packed = f", packed={self._packed[1]!r}" if self._packed else ""
+        return f"experts={experts}, dim={dim}, hidden={hidden}, bias={self.b1 is not None}{packed}"

@@ -35,7 +35,7 @@ class Router(nn.Module):
     and losses carry gradients to the tokens and to the router's weights. It has no second derivative.
 
     Noise (in training, of routers that have it) is drawn from a seed that torch's default generator gives at each call, so
-    `torch.manual_seed` repeats it; `seed` and `draws` set it explicitly.
+    `torch.manual_seed` repeats it; `seed` and `samples` set it explicitly.
 
     Args:
         name: one of `sparsight.routers()`. Each entry there names the paper; docs/routing.md has them all.
@@ -83,8 +83,8 @@ class Router(nn.Module):
         info = describe(self._configs[True, True], dim)
         #: whether the router mixes tokens (Soft MoE) instead of choosing experts
         self.soft = info["soft"]
-        #: whether it wants `after_step` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
-        self.learns_from_routings = info["learns"]
+        #: whether it wants `post_step_update` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
+        self.needs_post_step_update = info["learns"]
         #: weights of the losses that `routing.loss` sums up
         self.loss_weights = dict(info["losses"])
         #: K while training, or 0 where the number of a token's experts is not fixed
@@ -93,8 +93,8 @@ class Router(nn.Module):
         self.groups = info["groups"]
         #: names of what the router reports about each routing (`routing.metrics`)
         self.metric_names = tuple(info["metrics"])
-        #: names of the draws that `forward` takes
-        self.draw_names = tuple(info["draws"])
+        #: names of the samples that `forward` takes
+        self.sample_names = tuple(info["samples"])
         self._weight_names = tuple(w["name"] for w in info["weights"])
         for weight in info["weights"]:
             empty = torch.empty(weight["shape"], dtype=torch.int64 if weight["integer"] else torch.float32)
@@ -125,7 +125,7 @@ class Router(nn.Module):
         return ", ".join([repr(self.name), f"dim={self.dim}", f"experts={self.experts}"] +
                          [f"{k}={v!r}" for k, v in options.items()])
 
-    def forward(self, x, *, with_losses=True, valid=None, token_id=None, target=None, priority=None, seed=None, draws=None):
+    def forward(self, x, *, with_losses=True, valid=None, token_id=None, target=None, priority=None, seed=None, samples=None):
         """Routes tokens.
 
         Args:
@@ -135,8 +135,8 @@ class Router(nn.Module):
             token_id: integers, likewise: what hash routing goes by; None: the place of a token in its image.
             target: [B,E], at least 0, rows that sum to 1: the experts that a guided router should give each image.
             priority: numbers, of x's shape without D: who gets a place first, for a capacity with the priority "given".
-            seed: [] int64 tensor (or int) that the router's random draws follow from.
-            draws: tensors in place of random draws, by purpose: {"noise": [N,E]}; "jitter" [N,D] (switch_top1), "second" [N,1]
+            seed: [] int64 tensor (or int) that the router's random samples follow from.
+            samples: tensors in place of random samples, by purpose: {"noise": [N,E]}; "jitter" [N,D] (switch_top1), "second" [N,1]
                 and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E] (random). Those that the
                 router takes but does not draw now (in evaluation, or without noise) are not looked at.
 
@@ -144,7 +144,7 @@ class Router(nn.Module):
             A `Routing`, or a `SoftRouting` of `soft_moe`.
 
         Raises:
-            RuntimeError: shapes, types and devices that do not fit. ValueError: draws that the router does not take; no
+            RuntimeError: shapes, types and devices that do not fit. ValueError: samples that the router does not take; no
             `priority` where the capacity goes by it; a seed out of range. TypeError: a seed that is no integer.
         """
         if x.shape[-1] != self.dim:
@@ -153,11 +153,11 @@ class Router(nn.Module):
         images = 1 if x.dim() == 2 else math.prod(x.shape[:-2])
         config = self._configs[self.training, with_losses]
         valid, token_id, priority = _flat("valid", valid, x), _flat("token_id", token_id, x), _flat("priority", priority, x)
-        draws = draws or {}
-        for name in draws:  # the names go to the operator between commas; it knows which there are
+        samples = samples or {}
+        for name in samples:  # the names go to the operator between commas; it knows which there are
             if self.soft or not isinstance(name, str) or not name or "," in name:
-                takes = ", ".join(self.draw_names) or "no draws"
-                raise ValueError(f'unknown draws "{name}": the router {self.name} takes {takes}')
+                takes = ", ".join(self.sample_names) or "no samples"
+                raise ValueError(f'unknown samples "{name}": the router {self.name} takes {takes}')
         if self.soft:
             dispatch, combine, logits = ops.mix(config, tokens, images, self._weights(), valid)
             return SoftRouting(dispatch, combine, logits, {}, logits.new_zeros(()))
@@ -167,7 +167,7 @@ class Router(nn.Module):
         elif not isinstance(seed, torch.Tensor):
             seed = torch.tensor(_checks.integer("seed", seed, -2**63), dtype=torch.int64, device="cpu")
         gate, values, logits, scores, token, expert, rank, kept, count, *of_groups, metrics = ops.route(
-            config, tokens, images, self._weights(), seed, valid, token_id, target, ",".join(draws), list(draws.values()),
+            config, tokens, images, self._weights(), seed, valid, token_id, target, ",".join(samples), list(samples.values()),
             priority)
         losses = dict(zip(self.loss_weights, values.unbind())) if with_losses else {}
         loss = sum((losses[name] * weight for name, weight in self.loss_weights.items() if with_losses), gate.new_zeros(()))
@@ -176,22 +176,22 @@ class Router(nn.Module):
                        *(of_groups if self.groups else (None, None)), metrics)
 
     @torch.no_grad()
-    def after_step(self, *routings):
+    def post_step_update(self, *routings):
         """Lets a router that learns from routings move its biases or thresholds; others do nothing.
 
         Call it after the optimiser's step, with the routings of all batches of the step. DeepSeek-V3's `sigmoid_bias`
         balances by nothing else (Wang et al. 2024, algorithm 1); the `balanced_` routers learn the thresholds that they
         evaluate with (Shazeer et al. 2017, appendix F).
         """
-        if not self.learns_from_routings or not routings:
+        if not self.needs_post_step_update or not routings:
             return
         for r in routings:
             sizes = r.scores.shape[1], 0 if r.group_scores is None else r.group_scores.shape[1]
             if sizes != (self.experts, self.groups):
-                raise RuntimeError("after_step takes routings of this router: experts and groups are "
+                raise RuntimeError("post_step_update takes routings of this router: experts and groups are "
                                    f"{(self.experts, self.groups)}, those of the routing {sizes}")
         valid = [torch.ones_like(r.scores[:, 0], dtype=torch.bool) if r.valid is None else r.valid for r in routings]
-        moved = ops.router_after_step(self._configs[True, True], self.dim, self._weights(),
+        moved = ops.router_post_step_update(self._configs[True, True], self.dim, self._weights(),
                                       [r.scores.detach() for r in routings], [r.chosen_count for r in routings], valid,
                                       [r.group_scores.detach() for r in routings if self.groups],
                                       [r.group_chosen.sum(0) for r in routings if self.groups])

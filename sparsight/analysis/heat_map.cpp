@@ -46,14 +46,14 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   const int64_t height = static_cast<int64_t>(table.size()), width = static_cast<int64_t>(table[0].size());
   std::vector<std::string> names;
   size_t longest = 1;
-  double most = 0;
+  double maximum = 0;
   for (size_t k = 0; k < table.size(); ++k) {
     names.push_back(rows.size() == table.size() ? rows[k].substr(0, kLongestName) : std::to_string(k));
     longest = std::max(longest, names.back().size());
-    most = std::max(most, *std::max_element(table[k].begin(), table[k].end()));
+    maximum = std::max(maximum, *std::max_element(table[k].begin(), table[k].end()));
   }
   const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
-  const std::string legend = cat("0 to ", std::lround(100 * most), " % of a class's assignments");
+  const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of a class's assignments");
   const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size() + 12));
   Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44,
                 kPaper);
@@ -61,7 +61,7 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   for (int64_t k = 0; k < height; ++k) {
     canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);
     for (int64_t e = 0; e < static_cast<int64_t>(table[k].size()) && e < width; ++e)
-      canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1, viridis(most > 0 ? table[k][e] / most : 0));
+      canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1, viridis(maximum > 0 ? table[k][e] / maximum : 0));
   }
   for (int64_t e = 0; e < width; ++e)
     canvas.text(left + e * kCell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);

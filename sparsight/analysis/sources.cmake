@@ -8,4 +8,4 @@ light_sources(
   analysis/routing_accumulator.cpp)
 torch_sources(
   analysis/explain.cpp
-  analysis/moe_trial.cpp)
+  analysis/layer_probe.cpp)

@@ -11,17 +11,11 @@
 namespace sparsight {
 namespace {
 
-Section experts_section() {
-  Section section = named_section("experts", "what an expert of an MoE layer is", "mlp", expert_kinds());
-  section.formerly = {{"name", "moe.expert"}, {"activation", "moe.activation"}};
-  return section;
-}
-
 Section router_section() {
   Section section = named_section("router", "how tokens choose experts", "softmax_topk", routers());
   section.remark = [](const std::string& router) {
     std::string losses;
-    for (const LossWeight& loss : routers().make(router, Json::object(), "router", {4, 4})->paper_losses())
+    for (const LossWeight& loss : routers().make(router, Json::object(), "router", {4, 4})->default_losses())
       losses += cat(losses.empty() ? "default losses: " : ", ", loss.name, " ", loss.weight);
     return losses;
   };
@@ -38,7 +32,7 @@ std::vector<Section> model_sections() {
       plain_section<LoaderOptions>("loader", "batches, their order and the threads that prepare them"),
       named_section("model", "the model", "vit", models()),
       plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
-      experts_section(),
+      named_section("experts", "what an expert of an MoE layer is", "mlp", expert_kinds()),
       router_section(),
       plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),

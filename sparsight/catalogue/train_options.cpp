@@ -28,8 +28,8 @@ void TrainOptions::declare(OptionSet& set) {
   set.text("init_from", &init_from, "weights to start from: .safetensors, .pt or .pth");
   set.real("upcycle_noise", &upcycle_noise, {0, 1e3},
            "noise on experts that init_from copies from a dense MLP, as a multiple of its weights' standard deviation");
-  set.texts("freeze", &freeze, "name prefixes of parameters that stay as they are, such as \"blocks.0\"");
-  set.texts("no_decay", &no_decay, "parts of parameter names that are excluded from weight decay");
+  set.strings("freeze", &freeze, "name prefixes of parameters that stay as they are, such as \"blocks.0\"");
+  set.strings("no_decay", &no_decay, "parts of parameter names that are excluded from weight decay");
   set.tables(
       "param_groups", &param_groups,
       "learning rates and weight decays of their own: {parameters = [\"router\"], lr_factor = 0.1, weight_decay = "

@@ -49,20 +49,6 @@ std::string nearest_file(const fs::path& path) {
   return stem.empty() ? "" : (path.parent_path() / (stem + ".toml")).string();
 }
 
-// Whether a setting `key` of `section` may have the value, by its type.
-bool takes(const Section& section, const std::string& key, const Json& value) {
-  if (key == "name") return value.is_string();
-  bool fits = false;
-  for (const SectionVariant& variant : section.variants)
-    describe_all(section, variant, [&](const OptionSet& set) {
-      const Option* option = set.find(key);
-      if (!option) return;
-      const Json now = option->get();
-      fits = fits || (now.is_number() ? value.is_number() : now.type() == value.type());
-    });
-  return fits;
-}
-
 // What somebody who wrote the unknown `key` into `section` probably meant: the setting of that name in another section
 // ("optimizer.lr"), else one of a near name in this section ("epochs") or another.
 std::string meant_setting(const std::string& key, const std::string& section, const Config& config,
@@ -174,23 +160,7 @@ std::string Config::origin(const std::string& key) const {
   return found == origins_.end() ? "default" : found->second;
 }
 
-Config Config::with_present_names(const std::vector<Section>& sections) const {
-  Config renamed = *this;
-  for (const Section& section : sections)
-    for (const auto& [key, old_name] : section.formerly) {
-      const size_t dot = old_name.find('.');
-      const std::string old_section = old_name.substr(0, dot), old_key = old_name.substr(dot + 1);
-      if (!tree_.contains(old_section) || !tree_[old_section].contains(old_key)) continue;
-      if (!takes(section, key, tree_[old_section][old_key])) continue;  // a mistyped name of a newer setting
-      if (!renamed.tree_.contains(section.name) || !renamed.tree_[section.name].contains(key))
-        renamed.set(section.name, key, tree_[old_section][old_key], origin(old_name));
-      renamed.tree_[old_section].erase(old_key);
-    }
-  return renamed;
-}
-
-Json resolve(const Config& given, const std::vector<Section>& sections) {
-  const Config config = given.with_present_names(sections);
+Json resolve(const Config& config, const std::vector<Section>& sections) {
   check_names(config, sections);
   Json resolved = Json::object();
   for (const Section& section : sections) {

@@ -26,9 +26,6 @@ struct Section {
   std::string help;
   std::string default_variant;  // "" for a plain section
   std::vector<SectionVariant> variants;
-  // Where settings of this section stood in earlier versions: {"name": "moe.expert"}. Old files stay readable. A value
-  // that the setting cannot have by its type is not taken for it.
-  std::map<std::string, std::string> formerly = {};
   // Settings that the section has whichever component it names; null for none.
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared = {};
   // What the documentation says of a component after its summary; null for nothing.
@@ -47,15 +44,14 @@ Section plain_section(const std::string& name, const std::string& help) {
               OptionSet set;
               options.declare(set);
               visit(set);
-            }}},
-          {}};
+            }}}};
 }
 
 // A section whose `name` key picks an entry of `registry`.
 template <class Product, class... Context>
 Section named_section(const std::string& name, const std::string& help, const std::string& default_variant,
                       const Registry<Product, Context...>& registry) {
-  Section section{name, help, default_variant, {}, {}, registry.describe_shared()};
+  Section section{name, help, default_variant, {}, registry.describe_shared()};
   for (const auto& entry : registry.entries()) section.variants.push_back({entry.name, entry.summary, entry.describe});
   return section;
 }
@@ -69,9 +65,6 @@ class Config {
   // An override "section.key=value", as after --set. The value is TOML; a bare word is text.
   void set(const std::string& assignment);
   void set(const std::string& section, const std::string& key, Json value, const std::string& origin);
-
-  // The same settings under their present names (Section::formerly). One given under both names keeps the present one.
-  Config with_present_names(const std::vector<Section>& sections) const;
 
   const Json& tree() const { return tree_; }
   // Where "section.key" got its value: "vit.toml:12", "--set" or "default".

@@ -125,14 +125,14 @@ void OptionSet::integers(const std::string& name, std::vector<int64_t>* value, B
        [value] { return Json(*value); }});
 }
 
-void OptionSet::reals(const std::string& name, std::vector<double>* value, Bounds<double> bounds,
+void OptionSet::floats(const std::string& name, std::vector<double>* value, Bounds<double> bounds,
                       const std::string& help) {
   add({name, "list of numbers", range_text(bounds), help,
        [=](const Json& json) { *value = to_list(json, [&](const Json& entry) { return to_real(entry, bounds); }); },
        [value] { return Json(*value); }});
 }
 
-void OptionSet::texts(const std::string& name, std::vector<std::string>* value, const std::string& help) {
+void OptionSet::strings(const std::string& name, std::vector<std::string>* value, const std::string& help) {
   add({name, "list of texts", "", help, [=](const Json& json) { *value = to_list(json, to_text); },
        [value] { return Json(*value); }});
 }

@@ -49,8 +49,8 @@ class OptionSet {
   void choice(const std::string& name, std::string* value, const std::vector<std::string>& allowed,
               const std::string& help);
   void integers(const std::string& name, std::vector<int64_t>* value, Bounds<int64_t> bounds, const std::string& help);
-  void reals(const std::string& name, std::vector<double>* value, Bounds<double> bounds, const std::string& help);
-  void texts(const std::string& name, std::vector<std::string>* value, const std::string& help);
+  void floats(const std::string& name, std::vector<double>* value, Bounds<double> bounds, const std::string& help);
+  void strings(const std::string& name, std::vector<std::string>* value, const std::string& help);
   // A list of tables, each naming a component with its settings, such as a pipeline of transforms:
   // [{op = "resize", size = 32}, ...]. The owner of the list checks the entries.
   void tables(const std::string& name, Json* value, const std::string& help);

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr double kTerminalPeriod = 0.1, kLinePeriod = 5.0;  // seconds between two updates that are shown
-constexpr int kMostCells = 24, kLeastCells = 6;             // of a bar
+constexpr int kMaxCells = 24, kMinCells = 6;             // of a bar
 
 std::string short_number(double value) {
   char text[32];
@@ -69,8 +69,8 @@ std::string progress_text(const ProgressState& state, bool bar, int columns) {
   text += state.rate() > 0 ? "  " + short_number(state.rate()) + " " + state.unit + "/s" : " " + state.unit;
   if (!state.extra.empty()) text += "  " + state.extra;
   if (state.seconds_left() >= 0) text += "  " + duration_text(state.seconds_left()) + " left";
-  if (const int cells = std::min(kMostCells, columns - length(label + text) - 1);
-      bar && state.total > 0 && cells >= kLeastCells)
+  if (const int cells = std::min(kMaxCells, columns - length(label + text) - 1);
+      bar && state.total > 0 && cells >= kMinCells)
     text = bar_text(static_cast<double>(state.done) / static_cast<double>(state.total), cells) + " " + text;
   return cut(label + text, columns);
 }

@@ -124,7 +124,7 @@ void LoaderOptions::declare(OptionSet& set) {
   set.integer("workers", &workers, {0, 256}, "threads that prepare batches; 0 prepares them in the training thread");
   set.integer("prefetch", &prefetch, {1, 1024}, "batches prepared ahead");
   set.choice("sampling", &sampling, sampling_names(), "order and frequency of the training images");
-  set.reals("class_weights", &class_weights, {0, 1e9}, "relative frequency of each class with sampling = \"weighted\"");
+  set.floats("class_weights", &class_weights, {0, 1e9}, "relative frequency of each class with sampling = \"weighted\"");
   set.choice("on_bad_image", &on_bad_image, {"error", "skip"},
              "an image that cannot be read ends the run, or is left out of its batch with a warning");
   set.flag("drop_last", &drop_last, "leave out the last batch of a training epoch if it is not full");

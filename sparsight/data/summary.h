@@ -18,7 +18,7 @@ struct PartSummary {
 
 struct DataSummary {
   DataInfo info;
-  std::vector<PartSummary> parts;  // a part that is another one's stand-in is left out
+  std::vector<PartSummary> parts;  // a part that is another one's synthetic substitute is left out
 };
 
 // Raises Error for an image that cannot be read.

@@ -26,7 +26,7 @@ bool has_guided_loss(const LossOptions& options) {
 GuidanceMode guidance_mode(const MoeSpec& spec) {
   const auto router = spec.make_router({1, spec.options.experts});
   if (router->needs_target() || has_guided_loss(spec.losses)) return GuidanceMode::of_user;
-  return has_guided_loss(with_paper_weights(spec.losses, router->paper_losses())) ? GuidanceMode::of_paper
+  return has_guided_loss(with_default_weights(spec.losses, router->default_losses())) ? GuidanceMode::of_paper
                                                                                   : GuidanceMode::none;
 }
 

@@ -38,8 +38,8 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   std::unique_ptr<RecordWriter> records;
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
-  LoadedModel loaded = load_model(options.path, options.weights, options.overrides);
-  if (!options.hold.empty()) pack_experts(loaded, options.hold);
+  LoadedModel loaded = load_model(options.path, options.checkpoint, options.overrides);
+  if (!options.weights.empty()) pack_experts(loaded, options.weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);

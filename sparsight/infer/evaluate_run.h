@@ -10,8 +10,8 @@ namespace sparsight {
 
 struct EvaluateRunOptions {
   std::string path;                    // a run folder or a checkpoint file
-  std::string weights;                 // "best", "last" or "" for the best there is; only for a run folder
-  std::string hold;                    // one of weight_type_names(), or "" for weights as they were trained
+  std::string checkpoint;              // "best", "last" or "" for the best there is; only for a run folder
+  std::string weights;                 // one of weight_type_names(), or "" for weights as they were trained
   std::string split = "test";          // "train", "val" or "test"
   std::string routing;                 // a file of routings that take the place of the routers' own, or ""
   std::string save_routing;            // a file to write the routings to, or ""

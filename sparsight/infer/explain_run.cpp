@@ -36,7 +36,7 @@ Images images_of_run(const LoadedModel& loaded, int64_t count) {
 }  // namespace
 
 Explanation explain_run(const ExplainRequest& request) {
-  const LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.weights, request.overrides);
+  const LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
   const Images images =
       request.paths.empty()
           ? images_of_run(loaded, request.images)

@@ -56,8 +56,6 @@ Json overridden(const Json& resolved, const Json& trained, const std::string& pa
                 const std::vector<std::string>& overrides) {
   Config changes;
   for (const std::string& assignment : overrides) changes.set(assignment);
-  // A setting given under an earlier name would lose against the present one.
-  changes = changes.with_present_names(model_sections());
   Config config = Config::from_text(to_toml(resolved), path);
   for (const auto& [section, table] : changes.tree().items()) {
     if (!resolved.contains(section) && trained.contains(section))

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kLook = std::chrono::milliseconds(200);
-constexpr int kMostIdleWorkers = 3;
+constexpr int kMaxIdleWorkers = 3;
 
 bool is_over(const JobStore& store, const Json& job) { return store.is_done(job) || store.has_failed(job); }
 
@@ -128,7 +128,7 @@ class Workers {
     idle_ = left_.over() > worker.over_at_start ? 0 : idle_ + 1;
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
       error_ = cat("a process that was to do jobs ", status_text(status));
-    if (idle_ >= kMostIdleWorkers)
+    if (idle_ >= kMaxIdleWorkers)
       error_ = cat("processes end without having done a job; the last one ", status_text(status));
   }
 

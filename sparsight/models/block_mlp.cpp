@@ -46,7 +46,7 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
   return result;
 }
 
-BlockMlp::BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe) {
+BlockMlp::BlockMlp(torch::nn::Module& owner, const LayerContext& place, const MoeSpec* moe) {
   if (moe)
     moe_ = owner.register_module("mlp", std::make_shared<MoeLayer>(*moe, place));
   else

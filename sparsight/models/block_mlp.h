@@ -24,7 +24,7 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
 class BlockMlp {
  public:
   // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer, whose place is `place`.
-  BlockMlp(torch::nn::Module& owner, const MoePlace& place, const MoeSpec* moe);
+  BlockMlp(torch::nn::Module& owner, const LayerContext& place, const MoeSpec* moe);
 
   // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`. Raises Error where what `input`
   // says of tokens has not the shape [B,S].

@@ -33,7 +33,7 @@ at::Tensor CnnBlock::forward(const at::Tensor& x) {
   return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
 }
 
-CnnMoe::CnnMoe(const MoePlace& place, const MoeSpec& moe)
+CnnMoe::CnnMoe(const LayerContext& place, const MoeSpec& moe)
     : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, &moe) {}
 
 at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
@@ -57,7 +57,7 @@ Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(co
       channels = block.out;
     }
   if (const MoeSpec* moe = context.moe.layers(1)[0])
-    moe_ = register_module("moe", std::make_shared<CnnMoe>(MoePlace{"moe.mlp", channels, 2 * channels}, *moe));
+    moe_ = register_module("moe", std::make_shared<CnnMoe>(LayerContext{"moe.mlp", channels, 2 * channels}, *moe));
   head_ = register_module("head", Linear(channels, image_.classes));
 }
 

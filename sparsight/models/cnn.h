@@ -41,7 +41,7 @@ class CnnBlock : public torch::nn::Module {
 // The MoE layer of a CNN: its tokens are the places of the feature map, x + moe(norm(x)).
 class CnnMoe : public torch::nn::Module {
  public:
-  CnnMoe(const MoePlace& place, const MoeSpec& moe);
+  CnnMoe(const LayerContext& place, const MoeSpec& moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
   std::vector<PartCost> cost(MapSize map, const CostOptions& options) const;           // per image
 

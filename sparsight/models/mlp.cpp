@@ -10,7 +10,7 @@ void MlpModelOptions::declare(OptionSet& set) {
   set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
 }
 
-MlpBlock::MlpBlock(const MoePlace& place, const MoeSpec* moe)
+MlpBlock::MlpBlock(const LayerContext& place, const MoeSpec* moe)
     : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, moe) {}
 
 at::Tensor MlpBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
@@ -27,7 +27,7 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
   std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options.depth; ++i) {
     const MoeSpec* spec = moe[static_cast<size_t>(i)];
-    const MoePlace place{.path = cat("blocks.", i, ".mlp"),
+    const LayerContext place{.path = cat("blocks.", i, ".mlp"),
                          .width = options.width,
                          .mlp_hidden = std::llround(static_cast<double>(options.width) * options.mlp_ratio),
                          .can_share_router = true};

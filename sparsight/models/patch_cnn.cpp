@@ -39,7 +39,7 @@ PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
   const MoeSpec* moe = context.moe.layers(1)[0];
   const int64_t filters = patch_cnn_filters(moe ? *moe : context.moe);
   if (moe)
-    moe_ = register_module("moe", std::make_shared<MoeLayer>(*moe, MoePlace{"moe", width, filters, outputs}));
+    moe_ = register_module("moe", std::make_shared<MoeLayer>(*moe, LayerContext{"moe", width, filters, outputs}));
   else
     filters_ = register_module("filters", context.moe.make_kind({1, width, filters, outputs}));
 }

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr char kFormat[] = "sparsight.routings", kVersion[] = "1";
-constexpr int64_t kMost = int64_t{1} << 40, kMostExperts = 65536;  // tokens; experts, and slots of each
+constexpr int64_t kMax = int64_t{1} << 40, kMaxExperts = 65536;  // tokens; experts, and slots of each
 
 Json sizes_of(const Routing& r) {
   const TokenLayout& l = r.layout;
@@ -25,8 +25,8 @@ Json sizes_of(const Routing& r) {
 Routing sized(const std::string& layer, const Json& sizes) {
   const auto count = [&](const char* name) {
     const Json value = sizes.value(name, Json());
-    if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
-      fail(printable(name), " of layer \"", printable(layer), "\" must be an integer from 0 to ", kMost);
+    if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > kMax)
+      fail(printable(name), " of layer \"", printable(layer), "\" must be an integer from 0 to ", kMax);
     return value.get<int64_t>();
   };
   Routing r;
@@ -34,11 +34,11 @@ Routing sized(const std::string& layer, const Json& sizes) {
   r.layout = {count("images"), count("per_image"), count("prefix"), count("grid_height"), count("grid_width")};
   r.experts = count("experts");
   r.per_token = count("per_token");
-  if (r.layout.per_image > 0 && r.layout.images > kMost / r.layout.per_image) fail("it has too many tokens");
+  if (r.layout.per_image > 0 && r.layout.images > kMax / r.layout.per_image) fail("it has too many tokens");
   r.tokens = r.layout.images * r.layout.per_image;
-  if (r.experts == 0 || r.experts > kMostExperts || r.per_token > r.experts || count("slots") > kMostExperts)
+  if (r.experts == 0 || r.experts > kMaxExperts || r.per_token > r.experts || count("slots") > kMaxExperts)
     fail("layer \"", printable(layer), "\" has ", r.experts, " experts, ", r.per_token, " for each token, and ",
-         count("slots"), " slots; experts and slots are at most ", kMostExperts);
+         count("slots"), " slots; experts and slots are at most ", kMaxExperts);
   return r;
 }
 

@@ -9,7 +9,7 @@ SharedRouter::SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_
     : policy_{spec.capacity, spec.losses}, layers_(std::move(layers)) {
   if (!spec.shares_router() || layers_.empty()) return;
   router_ = owner.register_module(kName, spec.make_router({width, spec.options.experts}));
-  policy_.losses = with_paper_weights(spec.losses, router_->paper_losses());
+  policy_.losses = with_default_weights(spec.losses, router_->default_losses());
 }
 
 ModelInput SharedRouter::decide(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out) {

@@ -73,7 +73,7 @@ WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions&
   const int64_t width = shape.out * side * side;  // of a token, and of the answer
   moe_ = register_module(
       "moe", std::make_shared<MoeLayer>(
-                 moe, MoePlace{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));
+                 moe, LayerContext{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));
 }
 
 at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {

@@ -15,7 +15,7 @@ at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routi
   const RowMap map = routing_map(routing);
   const at::Tensor offsets = routing.offsets;
   RowContext of_rows{context.mode, context.random, context.path, {}};
-  if (draws(context.mode)) {
+  if (is_stochastic(context.mode)) {
     const at::Tensor token = token_numbers(routing.layout, context.image).to(routing.token.device());
     const at::Tensor number = token.index_select(0, routing.token) * routing.experts + routing.expert;
     of_rows.number = number.index_select(0, routing.order);

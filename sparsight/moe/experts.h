@@ -11,7 +11,7 @@
 #include "sparsight/core/random.h"
 #include "sparsight/cost/layer_cost.h"
 #include "sparsight/moe/routing.h"
-#include "sparsight/ops/held_experts.h"
+#include "sparsight/ops/packed_experts.h"
 
 namespace sparsight {
 
@@ -51,9 +51,9 @@ class Experts : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context = {});
 
   // Whether experts of this kind and these settings draw anything (dropout) in such a pass.
-  virtual bool draws(const ForwardMode&) const { return false; }
+  virtual bool is_stochastic(const ForwardMode&) const { return false; }
 
-  // The same experts for inference alone, with weights of their own, packed and perhaps quantised (ops/held_experts.h):
+  // The same experts for inference alone, with weights of their own, packed and perhaps quantised (ops/packed_experts.h):
   // another module, without parameters, while these stay as they are. Null where this kind cannot.
   virtual std::shared_ptr<Experts> packed(WeightType) const { return nullptr; }
 

@@ -5,7 +5,7 @@
 
 namespace sparsight {
 
-MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
+MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& place)
     : path_(place.path),
       width_(place.width),
       expert_count_(spec.options.experts),
@@ -19,7 +19,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const MoePlace& place)
       output_sigmoid_(spec.options.output_sigmoid),
       policy_{spec.capacity, spec.losses} {
   if (shared_) register_module("shared", shared_);
-  if (router_) policy_.losses = with_paper_weights(spec.losses, router_->paper_losses());
+  if (router_) policy_.losses = with_default_weights(spec.losses, router_->default_losses());
   if (!router_ && !place.can_share_router)
     fail_usage("[router] scope = \"model\" is for models with blocks (vit, mlp); remove router.scope");
 }
@@ -128,20 +128,20 @@ int64_t pack_experts(torch::nn::Module& model, WeightType type) {
   return layers;
 }
 
-bool learns_from_routings(const torch::nn::Module& model) {
+bool needs_post_step_update(const torch::nn::Module& model) {
   bool learns = false;
-  for_each_router(model, [&](Router& router, const auto&) { learns = learns || router.learns_from_routings(); });
+  for_each_router(model, [&](Router& router, const auto&) { learns = learns || router.needs_post_step_update(); });
   return learns;
 }
 
-void after_step(torch::nn::Module& model, const std::vector<Routing>& routings) {
+void post_step_update(torch::nn::Module& model, const std::vector<Routing>& routings) {
   const torch::NoGradGuard no_grad;
   for_each_router(model, [&](Router& router, const std::string& name) {
-    if (!router.learns_from_routings()) return;
+    if (!router.needs_post_step_update()) return;
     std::vector<Routing> own;
     for (const Routing& routing : routings)
       if (routing.layer == name) own.push_back(routing);
-    router.after_step(own);
+    router.post_step_update(own);
   });
 }
 

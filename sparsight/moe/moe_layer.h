@@ -16,7 +16,7 @@
 namespace sparsight {
 
 // Where a layer stands in a model.
-struct MoePlace {
+struct LayerContext {
   std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
   int64_t width = 0;       // D
   int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
@@ -56,7 +56,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
  public:
   // With [router] scope = "model" the layer has no router: it only applies. Raises UsageError for that where the place
   // cannot share one.
-  MoeLayer(const MoeSpec& spec, const MoePlace& place);
+  MoeLayer(const MoeSpec& spec, const LayerContext& place);
 
   // Decides: router, losses, capacity (route_tokens.h). Raises Error for tokens of another shape than the layout's or
   // the layer's width.
@@ -105,9 +105,9 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
 int64_t pack_experts(torch::nn::Module& model, WeightType type);
 
 // Whether some router of the model learns from routings; else nobody need keep them until the step ends.
-bool learns_from_routings(const torch::nn::Module& model);
+bool needs_post_step_update(const torch::nn::Module& model);
 
 // After an optimiser step: hands each router of the model its own routings of all batches of the step.
-void after_step(torch::nn::Module& model, const std::vector<Routing>& routings);
+void post_step_update(torch::nn::Module& model, const std::vector<Routing>& routings);
 
 }  // namespace sparsight

@@ -42,7 +42,7 @@ Routing Router::route(const RouterInput& input) {
   return routing;
 }
 
-void Router::after_step(const std::vector<Routing>&) {}
+void Router::post_step_update(const std::vector<Routing>&) {}
 
 RouterCost Router::cost(const TokenLayout& layout) const {
   Cost of_token;
@@ -68,14 +68,14 @@ Routing SoftRouter::choose(const RouterInput& input) {
 
 namespace {
 
-// The draws that the caller gave for `purpose`, or undefined.
-at::Tensor given_draws(const RouterInput& input, const std::string& purpose, const at::Tensor& like,
+// The samples that the caller gave for `purpose`, or undefined.
+at::Tensor given_samples(const RouterInput& input, const std::string& purpose, const at::Tensor& like,
                        at::IntArrayRef sizes) {
   if (input.context.requested) input.context.requested->insert(purpose);
-  const auto given = input.context.draws.find(purpose);
-  if (given == input.context.draws.end()) return {};
+  const auto given = input.context.samples.find(purpose);
+  if (given == input.context.samples.end()) return {};
   if (given->second.sizes() != sizes)
-    fail("the draws \"", purpose, "\" have the shape ", given->second.sizes(), ", expected ", sizes);
+    fail("the samples \"", purpose, "\" have the shape ", given->second.sizes(), ", expected ", sizes);
   return given->second.to(like.options());
 }
 
@@ -89,7 +89,7 @@ RandomRows rows_of_images(const RouterInput& input, int64_t rows, int64_t column
 }  // namespace
 
 at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const std::string& purpose) {
-  if (const at::Tensor given = given_draws(input, purpose, like, like.sizes()); given.defined()) return given;
+  if (const at::Tensor given = given_samples(input, purpose, like, like.sizes()); given.defined()) return given;
   return normal_rows(like, rows_of_images(input, like.size(0), like.size(1)),
                      input.random.stream(input.layer + ".router." + purpose))
       .view(like.sizes());
@@ -97,7 +97,7 @@ at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const
 
 at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
                           const std::string& purpose) {
-  if (const at::Tensor given = given_draws(input, purpose, like, {like.size(0), columns}); given.defined())
+  if (const at::Tensor given = given_samples(input, purpose, like, {like.size(0), columns}); given.defined())
     return given;
   return uniform_rows(like, rows_of_images(input, like.size(0), columns),
                       input.random.stream(input.layer + ".router." + purpose))

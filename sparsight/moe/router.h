@@ -26,8 +26,8 @@ struct RouterShape {
 
 // What is known of the tokens beside their values; all of it optional.
 struct RoutingContext {
-  std::map<std::string, at::Tensor> draws;     // by purpose: used in place of a router's random draws ("noise": [N,E])
-  std::set<std::string>* requested = nullptr;  // receives the purposes that a router had draws for, given or not
+  std::map<std::string, at::Tensor> samples;     // by purpose: used in place of a router's random samples ("noise": [N,E])
+  std::set<std::string>* requested = nullptr;  // receives the purposes that a router had samples for, given or not
   at::Tensor valid;                            // [N] bool: false for padding
   at::Tensor image;     // [B] int64: number of each image in the whole batch or data set; undefined: 0 .. B-1. Noise is
                         // keyed by it, so that an image keeps its noise whichever others are routed with it
@@ -54,7 +54,7 @@ class Router : public torch::nn::Module {
   Routing route(const RouterInput& input);
 
   // The losses that [losses] applies where it does not say otherwise. None by default.
-  virtual std::vector<LossWeight> paper_losses() const { return {}; }
+  virtual std::vector<LossWeight> default_losses() const { return {}; }
 
   // Declares the router's settings bound to what it uses, so that those that are `live` can follow a schedule. By
   // default none can.
@@ -63,15 +63,15 @@ class Router : public torch::nn::Module {
   // Whether its routings are `soft`: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }
 
-  // Losses that only this router has, beside those of paper_losses(); they may change from step to step with its
+  // Losses that only this router has, beside those of default_losses(); they may change from step to step with its
   // buffers.
   virtual std::vector<RouterLoss> own_losses() const { return {}; }
   // Numbers about a routing of this router, computed without gradients and before capacity: metrics.jsonl, eval,
   // `sparsight moe` and Python show them. Always the same names, also for no tokens.
   virtual std::vector<RoutingMetric> metrics(const Routing&) const { return {}; }
 
-  // The purposes for which some setting of this router draws random numbers (router_normal, router_uniform): what a
-  // caller may give draws for.
+  // The purposes for which some setting of this router samples random numbers (router_normal, router_uniform): what a
+  // caller may give samples for.
   virtual std::vector<std::string> random_purposes() const { return {}; }
   // Whether it cannot do, as it is set, without RoutingContext::target: a run whose data has none is then an error.
   virtual bool needs_target() const { return false; }
@@ -84,11 +84,11 @@ class Router : public torch::nn::Module {
     registered_shape_ = shape;
   }
 
-  // Whether after_step does anything.
-  virtual bool learns_from_routings() const { return false; }
+  // Whether post_step_update does anything.
+  virtual bool needs_post_step_update() const { return false; }
   // Called after each optimiser step with this router's detached routings of all batches that the step accumulated.
   // What it changes must be a buffer, so that it is saved with the weights.
-  virtual void after_step(const std::vector<Routing>& routings);
+  virtual void post_step_update(const std::vector<Routing>& routings);
 
   // What an image of layout.per_image tokens costs. By default each matrix among the parameters is a linear map of each
   // token, the parameters are those registered, and a token gets as many experts as the router's setting `k` says, or

@@ -8,7 +8,7 @@ at::Tensor run_shared_experts(const at::Tensor& tokens, Experts& experts, int64_
   // Each expert owns one copy of all tokens.
   const at::Tensor offsets = torch::arange(count + 1, torch::kLong) * n;
   RowContext of_rows{context.mode, context.random, context.path, {}};
-  if (experts.draws(context.mode)) {
+  if (experts.is_stochastic(context.mode)) {
     const at::Tensor expert = torch::arange(count, torch::kLong).unsqueeze(1);
     of_rows.number = (token_numbers(layout, context.image) * count + expert).reshape({-1});
   }

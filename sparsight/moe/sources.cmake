@@ -6,7 +6,7 @@ light_sources(
   moe/losses/importance.cpp
   moe/losses/load.cpp
   moe/losses/normal_cdf.cpp
-  moe/losses/pool_sums.cpp
+  moe/losses/token_sums.cpp
   moe/losses/router_z.cpp
   moe/losses/separation.cpp
   moe/losses/sequence_balance.cpp

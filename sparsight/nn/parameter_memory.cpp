@@ -7,7 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 
 namespace sparsight {
 namespace {
@@ -51,7 +51,7 @@ at::Tensor parameter_zeros(at::IntArrayRef sizes) {
     if (bound_in_force->bytes_left_ < 0)
       fail(bound_in_force->complaint_, " (the one of ", sizes, ", ", bytes / (1 << 30), " GB, no longer fits)");
   }
-  return cpu::empty_from_pool(sizes).zero_();
+  return cpu::empty_from_arena(sizes).zero_();
 }
 
 }  // namespace sparsight

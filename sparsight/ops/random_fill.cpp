@@ -76,10 +76,10 @@ void fill_normal(at::Tensor& out, const RandomStream& stream, double mean, doubl
 
 void fill_uniform(at::Tensor& out, const RandomStream& stream, double low, double high, uint64_t first) {
   // 32 bits may round up to `high` in fp32.
-  const std::pair<float, double> most{largest_below<float>(low, high), largest_below<double>(low, high)};
+  const std::pair<float, double> maximum{largest_below<float>(low, high), largest_below<double>(low, high)};
   fill(out, stream, first, [=]<class T>(const std::array<uint32_t, 4>& words, T* values) {
     for (int i = 0; i < 4; ++i)
-      values[i] = std::min(std::get<T>(most), static_cast<T>(low + (high - low) * (words[i] * 0x1p-32)));
+      values[i] = std::min(std::get<T>(maximum), static_cast<T>(low + (high - low) * (words[i] * 0x1p-32)));
   });
 }
 

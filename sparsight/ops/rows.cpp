@@ -11,7 +11,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
@@ -34,7 +34,7 @@ const Wide<T>* data_or_null(const at::Tensor& weight) {
 
 // [count,D] of the type of rows [_,D].
 at::Tensor empty_like_rows(const at::Tensor& rows, int64_t count) {
-  return rows.scalar_type() == at::kFloat ? cpu::empty_from_pool({count, rows.size(1)})
+  return rows.scalar_type() == at::kFloat ? cpu::empty_from_arena({count, rows.size(1)})
                                           : at::empty({count, rows.size(1)}, rows.options());
 }
 
@@ -76,14 +76,14 @@ RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens
   return map;
 }
 
-at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map) {
+at::Tensor gather_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map) {
   SPARSIGHT_CHECK(values.dim() == 2 && values.size(0) == map.tokens);
-  if (!values.is_cpu()) return off_cpu::spread_rows(values, weight, map);
+  if (!values.is_cpu()) return off_cpu::gather_rows(values, weight, map);
   const at::Tensor in = values.contiguous(), scale = wide_weight(weight, values);
   const int64_t rows = map.row_token.size(0), width = in.size(1);
   const int64_t* token = map.row_token.const_data_ptr<int64_t>();
   at::Tensor out = empty_like_rows(in, rows);
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "spread_rows", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "gather_rows", [&] {
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     const auto* w = data_or_null<scalar_t>(scale);
     scalar_t* to = out.data_ptr<scalar_t>();
@@ -102,15 +102,15 @@ at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const
   return out;
 }
 
-at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map) {
+at::Tensor scatter_add_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map) {
   SPARSIGHT_CHECK(rows.dim() == 2 && rows.size(0) == map.row_token.size(0));
-  if (!rows.is_cpu()) return off_cpu::sum_rows(rows, weight, map);
+  if (!rows.is_cpu()) return off_cpu::scatter_add_rows(rows, weight, map);
   const at::Tensor in = rows.contiguous(), scale = wide_weight(weight, rows);
   const int64_t width = in.size(1);
   const int64_t* row_of = map.token_rows.const_data_ptr<int64_t>();
   const int64_t* offset = map.token_offsets.const_data_ptr<int64_t>();
   at::Tensor out = empty_like_rows(in, map.tokens);
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "sum_rows", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, in.scalar_type(), "scatter_add_rows", [&] {
     using Sum = Wide<scalar_t>;
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     const Sum* w = data_or_null<scalar_t>(scale);

@@ -21,9 +21,9 @@ RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens
 // The kernels below work in fp32 for half types. weight: [R] of any floating type, or undefined for ones.
 
 // values: [N,D]. Returns [R,D]: weight[r] * values[row_token[r]].
-at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map);
+at::Tensor gather_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map);
 // rows: [R,D]. Returns [N,D]: the sum of weight[r] * rows[r] over the rows of each token; 0 for a token without rows.
-at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map);
+at::Tensor scatter_add_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map);
 // rows: [R,D], values: [N,D]. Returns [R] fp32 (fp64 for fp64): <rows[r], values[row_token[r]]>.
 at::Tensor dot_rows(const at::Tensor& rows, const at::Tensor& values, const RowMap& map);
 

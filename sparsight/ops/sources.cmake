@@ -6,8 +6,8 @@ light_sources(
   ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
-  ops/cpu/pack_held.cpp
-  ops/cpu/pool.cpp
+  ops/cpu/pack_weights.cpp
+  ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
   ops/random_fill.cpp
   ops/rows.cpp
@@ -21,7 +21,7 @@ light_sources(
 torch_sources(
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp
-  ops/held_experts.cpp)
+  ops/packed_experts.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: the tiles are loops
 # over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)
@@ -43,5 +43,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     isa_sources(ops/cpu/${file}.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mfma -mamx-tile -mamx-bf16
       -mamx-int8 -mprefer-vector-width=512)
   endforeach()
-  light_sources(ops/cpu/held_tiles.cpp)
+  light_sources(ops/cpu/packed_tiles.cpp)
 endif()

@@ -37,7 +37,7 @@ void FactoredAdamOptions::declare(OptionSet& set) {
   set.real("beta2", &beta2, {0, 1}, "decay of the squared gradient's running means");
   set.real("eps", &eps, {0, 1}, "added to the denominator");
   set.real("weight_decay", &weight_decay, {0, 1e6}, "weight decay, decoupled from the gradient");
-  set.texts("full", &full,
+  set.strings("full", &full,
             "parts of names of parameters that are not factored; an expert's biases are vectors in a stack");
 }
 

@@ -9,7 +9,7 @@ ParameterGroup group_from(const Json& table, const std::string& where) {
   ParameterGroup group;
   double weight_decay = 0;
   OptionSet set;
-  set.texts("parameters", &group.parameters, "whole parts of parameter names");
+  set.strings("parameters", &group.parameters, "whole parts of parameter names");
   set.real("lr_factor", &group.lr_factor, {0, 1e6}, "factor of the learning rate");
   set.real("weight_decay", &weight_decay, {0, 1e6}, "weight decay instead of the optimiser's");
   assign(set, table, where);

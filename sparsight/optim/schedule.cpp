@@ -69,7 +69,7 @@ void DecayOptions::declare(OptionSet& set) {
 
 void StepOptions::declare(OptionSet& set) {
   WarmupOptions::declare(set);
-  set.reals("milestones", &milestones, {0, 1e9}, "epochs at which the rate is multiplied by gamma");
+  set.floats("milestones", &milestones, {0, 1e9}, "epochs at which the rate is multiplied by gamma");
   set.real("gamma", &gamma, {0, 1}, "factor of each milestone");
 }
 

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr size_t kAreaExperts = 16;  // up to here the load over time is stacked areas, beyond a heat map
-constexpr size_t kMostLoadRows = 6000;
+constexpr size_t kMaxLoadRows = 6000;
 
 std::string eval_name(const Json& eval) {
   const std::string shown = split_name(text(eval, "split")), weights = text(eval, "weights");
@@ -100,12 +100,12 @@ std::vector<Series> layer_series(const std::vector<Json>& evals, const std::stri
   return all;
 }
 
-// [{step, expert, share}] for at most kMostLoadRows values, evaluations left out evenly, the last one always in.
+// [{step, expert, share}] for at most kMaxLoadRows values, evaluations left out evenly, the last one always in.
 Json load_rows(const std::vector<Json>& evals, const std::string& layer, size_t* experts) {
   *experts = 0;
   for (const Json& eval : evals) *experts = std::max(*experts, numbers(member(layer_of(eval, layer), "load")).size());
   Json rows = Json::array();
-  const size_t stride = 1 + evals.size() * *experts / kMostLoadRows;
+  const size_t stride = 1 + evals.size() * *experts / kMaxLoadRows;
   for (size_t i = (evals.size() - 1) % stride; i < evals.size(); i += stride) {
     const std::vector<double> load = numbers(member(layer_of(evals[i], layer), "load"));
     double sum = 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kLineColours[] = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f", "#d99a00", "#56b4e9", "#8a8a8a"};
 
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {
-  const size_t run = (points.size() + kMostPoints - 1) / kMostPoints;
+  const size_t run = (points.size() + kMaxPoints - 1) / kMaxPoints;
   if (run <= 1) return points;
   std::vector<std::pair<double, double>> means;
   for (size_t begin = 0; begin < points.size(); begin += run) {

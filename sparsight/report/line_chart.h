@@ -27,10 +27,10 @@ struct Axis {
   bool logarithmic = false;  // only where all values are above zero
 };
 
-// Long series are averaged down to about `kMostPoints` points each. Series without points are left out; the
+// Long series are averaged down to about `kMaxPoints` points each. Series without points are left out; the
 // specification is null where none is left.
 Json line_chart(const std::vector<Series>& series, const Axis& axis);
 
-inline constexpr size_t kMostPoints = 600;
+inline constexpr size_t kMaxPoints = 600;
 
 }  // namespace sparsight

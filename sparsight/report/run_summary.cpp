@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostText = size_t{1} << 26, kMostPicture = size_t{1} << 24;
-constexpr size_t kMostExamples = 64;
+constexpr size_t kMaxText = size_t{1} << 26, kMaxPicture = size_t{1} << 24;
+constexpr size_t kMaxExamples = 64;
 
 std::vector<std::string> texts(const Json& list) {
   std::vector<std::string> values;
@@ -36,7 +36,7 @@ void attempt(std::vector<std::string>& warnings, Read read) {
 }
 
 Json read_object(const std::string& path) {
-  Json object = Json::parse(read_file(path, kMostText), nullptr, false);
+  Json object = Json::parse(read_file(path, kMaxText), nullptr, false);
   if (!object.is_object()) fail(path, " is not a JSON object and was left out");
   return object;
 }
@@ -57,7 +57,7 @@ std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
 std::string read_picture(const std::string& folder, const std::string& name) {
   if (name.empty()) return "";
   if (name != fs::path(name).filename() || name == "..") fail("explain.json names a file outside its folder: ", name);
-  return read_file(folder + "/" + name, kMostPicture);
+  return read_file(folder + "/" + name, kMaxPicture);
 }
 
 void read_explain(const std::string& folder, RunSummary& run) {
@@ -68,7 +68,7 @@ void read_explain(const std::string& folder, RunSummary& run) {
   run.explain_patch_routing = member(explain, "patch_routing");
   run.explain_caption = text(explain, "caption");
   const Json& examples = member(explain, "examples");
-  for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMostExamples); ++i) {
+  for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMaxExamples); ++i) {
     const Json& example = examples[i];
     ExplainedImage image{text(example, "id"),
                          text(example, "true"),
@@ -94,7 +94,7 @@ RunSummary read_run_summary(const std::string& path) {
   run.warnings = run.log.warnings;
   if (run.log.empty())
     fail(folder.metrics(), " holds no record of training or evaluation; there is nothing to report yet");
-  attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMostText), folder.config()).tree; });
+  attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMaxText), folder.config()).tree; });
   attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
   attempt(run.warnings, [&] { read_explain(path + "/explain", run); });

@@ -16,7 +16,7 @@ light_sources(
   report/table.cpp)
 torch_sources(
   report/explain_items.cpp
-  report/moe_trial_table.cpp)
+  report/layer_probe_table.cpp)
 
 # The scripts and styles of the report are built into the program: it needs no files beside it and no network.
 enable_language(ASM)

@@ -87,9 +87,9 @@ struct Figure {
   std::string duration;  // "smoke 5 s, small 1 min, paper 20 min, on 2 cores"
   std::vector<std::string> axes;
   std::vector<Measure> measures;
-  // What stands in for the real data in this run ("glyphs for MNIST"), "" where nothing does. Numbers of a stand-in are
+  // What stands in for the real data in this run ("glyphs for MNIST"), "" where nothing does. Numbers of a synthetic substitute are
   // not set beside the paper's.
-  std::function<std::string(const FigureRun& run)> stand_in;
+  std::function<std::string(const FigureRun& run)> synthetic;
   // The settings of every job: the axes, then "seed" where a measurement is repeated, then whatever else decides its
   // result, so that a job whose meaning changes is not taken for one that was done.
   std::function<std::vector<Json>(const FigureRun& run)> jobs;

@@ -121,7 +121,7 @@ Claim larger_gap(const ResultTable& table, const std::string& text, const CurveP
           gap > other};
 }
 
-Claim ratio_at_least(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio) {
+Claim min_ratio(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio) {
   std::vector<std::string> texts;
   bool holds = true;
   for (const Json& x : table.values_of(pair.x)) {

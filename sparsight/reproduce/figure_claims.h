@@ -35,7 +35,7 @@ Claim larger_gap(const ResultTable& table, const std::string& text, const CurveP
 
 // Theirs divided by ours is at least `ratio` wherever both are known and ours is above 0. measured: "ratios 1.62 with
 // 4000, ...".
-Claim ratio_at_least(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio);
+Claim min_ratio(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio);
 
 // The mean over all rows with the last value of an axis against that with its first: above it, or below.
 Claim rises_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,

@@ -69,7 +69,7 @@ std::string result_page(const FigureOutcome& outcome,
     page.close_section();
   }
   add_pictures(page, pictures);
-  page.open_section("table", "Table", outcome.stand_in.empty() ? "beside the paper's numbers" : "of stand-in data",
+  page.open_section("table", "Table", outcome.synthetic.empty() ? "beside the paper's numbers" : "of synthetic substitute data",
                     true);
   page.body += text_table(result_table_of(outcome));
   if (const std::string note = deviation_note(outcome.table); !note.empty())
@@ -85,8 +85,8 @@ std::string result_page(const FigureOutcome& outcome,
   frame.heading = figure.name + ": " + figure.title;
   frame.subtitle =
       cat("scale ", scale_name(outcome.run.scale), ", computing time of all jobs ", duration(outcome.seconds));
-  if (const std::string note = stand_in_note(outcome); !note.empty())
-    frame.notices = "<div class=\"notice\" id=\"stand-in\">" + escape_html(note) + ".</div>\n";
+  if (const std::string note = substitute_note(outcome); !note.empty())
+    frame.notices = "<div class=\"notice\" id=\"synthetic\">" + escape_html(note) + ".</div>\n";
   if (!failures.empty())
     frame.notices += "<div class=\"notice\">" + std::to_string(failures.size()) + " jobs failed: see below.</div>\n";
   frame.footer =

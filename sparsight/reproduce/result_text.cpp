@@ -162,9 +162,9 @@ std::string deviation_note(const ResultTable& table) {
   return "+- is the standard deviation (dividing by n) over seeds " + join(seeds);
 }
 
-std::string stand_in_note(const FigureOutcome& outcome) {
-  if (outcome.stand_in.empty()) return "";
-  return "stand-in data: " + outcome.stand_in + "; the paper's numbers are not set beside these";
+std::string substitute_note(const FigureOutcome& outcome) {
+  if (outcome.synthetic.empty()) return "";
+  return "synthetic substitute data: " + outcome.synthetic + "; the paper's numbers are not set beside these";
 }
 
 std::string failure_text(const FailedJob& job) {
@@ -198,7 +198,7 @@ std::string markdown_table(const TextTable& table) {
 
 std::string result_csv(const FigureOutcome& outcome) {
   const ResultTable& table = outcome.table;
-  const bool paper = outcome.stand_in.empty();
+  const bool paper = outcome.synthetic.empty();
   std::vector<std::string> header = table.axes;
   header.push_back("trials");
   for (const Measure& measure : table.measures) {
@@ -215,7 +215,7 @@ std::string result_csv(const FigureOutcome& outcome) {
       fields.insert(fields.end(), {csv_number(row.mean[m]), csv_number(row.deviation[m])});
       if (paper) fields.insert(fields.end(), {csv_number(row.paper[m]), csv_number(difference(row, m))});
     }
-    fields.push_back(paper ? "as in the paper" : "stand-in data: " + outcome.stand_in);
+    fields.push_back(paper ? "as in the paper" : "synthetic substitute data: " + outcome.synthetic);
     text += csv_line(fields);
   }
   return text;
@@ -231,7 +231,7 @@ Json result_json(const FigureOutcome& outcome) {
       Json values = {{"mean", json_number(row.mean[m])},
                      {"deviation", json_number(row.deviation[m])},
                      {"trials", row.measured[m]}};
-      if (outcome.stand_in.empty()) {
+      if (outcome.synthetic.empty()) {
         values["paper"] = json_number(row.paper[m]);
         values["difference"] = json_number(difference(row, m));
       }
@@ -247,7 +247,7 @@ Json result_json(const FigureOutcome& outcome) {
           {"figure", outcome.figure->name},
           {"title", outcome.figure->title},
           {"scale", scale_name(outcome.run.scale)},
-          {"stand_in", outcome.stand_in},
+          {"synthetic", outcome.synthetic},
           {"axes", table.axes},
           {"measures", measures},
           {"seeds", table.seeds},
@@ -262,7 +262,7 @@ Json result_json(const FigureOutcome& outcome) {
 std::string result_markdown(const FigureOutcome& outcome) {
   const Figure& figure = *outcome.figure;
   std::string text = "# " + figure.name + ": " + figure.title + "\n\n";
-  if (const std::string note = stand_in_note(outcome); !note.empty()) text += "**" + note + "**\n\n";
+  if (const std::string note = substitute_note(outcome); !note.empty()) text += "**" + note + "**\n\n";
   text += markdown_table(result_table_of(outcome)) + "\n";
   if (const std::string note = deviation_note(outcome.table); !note.empty()) text += note + ".\n";
   text +=

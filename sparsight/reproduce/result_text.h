@@ -24,8 +24,8 @@ TextTable claim_table(const std::vector<Claim>& claims);
 
 // "+- is the standard deviation (dividing by n) over seeds 0, 1, 2", "" where nothing is repeated.
 std::string deviation_note(const ResultTable& table);
-// "stand-in data: ...", "" for real data.
-std::string stand_in_note(const FigureOutcome& outcome);
+// "synthetic substitute data: ...", "" for real data.
+std::string substitute_note(const FigureOutcome& outcome);
 std::string failure_text(const FailedJob& job);
 
 std::string value_text(const Json& axis_value);

@@ -47,12 +47,12 @@ std::string scale_name(Scale scale) { return kScales.at(static_cast<size_t>(scal
 
 Scale scale_of(const std::string& name) { return static_cast<Scale>(position_of(name, kScales, "scale")); }
 
-std::string stand_in_of(const Figure& figure, const FigureRun& run) {
-  return figure.stand_in ? figure.stand_in(run) : "";
+std::string substitute_of(const Figure& figure, const FigureRun& run) {
+  return figure.synthetic ? figure.synthetic(run) : "";
 }
 
 ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, const std::vector<Json>& results,
-                       bool stand_in) {
+                       bool synthetic) {
   SPARSIGHT_CHECK(jobs.size() == results.size());
   ResultTable table{figure.axes, figure.measures, {}, {}};
   std::vector<std::vector<std::vector<double>>> values;  // [row][measure][trial]
@@ -85,7 +85,7 @@ ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, cons
       row.mean.push_back(found.mean);
       row.deviation.push_back(found.deviation);
       row.measured.push_back(std::ssize(values[at][m]));
-      row.paper.push_back(stand_in || published == figure.paper.end() ? std::nullopt
+      row.paper.push_back(synthetic || published == figure.paper.end() ? std::nullopt
                                                                       : number(*published, figure.measures[m].key));
     }
   }

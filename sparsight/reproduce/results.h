@@ -14,12 +14,12 @@ namespace sparsight {
 std::string scale_name(Scale scale);
 Scale scale_of(const std::string& name);  // raises UsageError for a name that is none
 
-// "" where the figure has no stand-in.
-std::string stand_in_of(const Figure& figure, const FigureRun& run);
+// "" where the figure has no synthetic substitute.
+std::string substitute_of(const Figure& figure, const FigureRun& run);
 
 // `results[i]` is what `jobs[i]` measured, null where it did not come to its end. Jobs with the same axes make a row.
-// The paper's numbers are left out where stand-in data was used.
+// The paper's numbers are left out where synthetic substitute data was used.
 ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, const std::vector<Json>& results,
-                       bool stand_in);
+                       bool synthetic);
 
 }  // namespace sparsight

@@ -6,11 +6,16 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/jobs/slurm.h"
-#include "sparsight/reproduce/old_folder.h"
 #include "sparsight/reproduce/results.h"
 
 namespace sparsight {
 namespace {
+
+// Which jobs a folder has: stored in its jobs.json, so that another figure, scale or data cannot use the folder.
+std::string figure_jobs_text(const std::string& figure, const std::string& scale, const std::string& synthetic) {
+  return cat(figure, " at scale ", scale, ", ",
+             synthetic.empty() ? "real data" : cat("synthetic substitute data (", synthetic, ")"));
+}
 
 // A figure's jobs and their folder's name.
 struct FigureJobs {
@@ -30,7 +35,7 @@ Json checked_result(const Figure& figure, Json result) {
 
 FigureJobs jobs_of(const Figure& figure, FigureRun run) {
   if (run.folder.empty()) run.folder = default_folder(figure, run.scale);
-  FigureJobs jobs{run, figure_jobs_text(figure.name, scale_name(run.scale), stand_in_of(figure, run)), {}};
+  FigureJobs jobs{run, figure_jobs_text(figure.name, scale_name(run.scale), substitute_of(figure, run)), {}};
   jobs.list.name = figure.name;
   jobs.list.settings = figure.jobs(run);
   jobs.list.run = [&figure, run](const Json& settings, const std::string& folder) {
@@ -46,7 +51,6 @@ FigureJobs jobs_of(const Figure& figure, FigureRun run) {
 }
 
 JobStore store_of(const FigureJobs& jobs) {
-  convert_old_folder(jobs.run.folder, jobs.of);
   return JobStore(jobs.run.folder, jobs.of);
 }
 
@@ -62,7 +66,7 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
   FigureOutcome outcome;
   outcome.figure = &figure;
   outcome.run = jobs.run;
-  outcome.stand_in = stand_in_of(figure, outcome.run);
+  outcome.synthetic = substitute_of(figure, outcome.run);
   const bool alone = request.processes <= 1 || request.worker_command.empty();
   log_info(plan_text(plan_jobs(jobs.list, &store), alone ? 1 : request.processes));
   for (const Json& job : jobs.list.settings) store.forget_failure(job);
@@ -82,7 +86,7 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
     else if (const auto error = store.failure(job))
       outcome.failed.push_back({job, *error});
   }
-  outcome.table = make_table(figure, jobs.list.settings, results, !outcome.stand_in.empty());
+  outcome.table = make_table(figure, jobs.list.settings, results, !outcome.synthetic.empty());
   if (figure.claims) outcome.claims = figure.claims(outcome.table, outcome.run);
   return outcome;
 }
@@ -94,7 +98,6 @@ void work_on_figure(const Figure& figure, const FigureRun& run) {
 
 JobPlan plan_figure(const Figure& figure, const FigureRun& run) {
   const FigureJobs jobs = jobs_of(figure, run);
-  convert_old_folder(jobs.run.folder, jobs.of);
   const auto store = JobStore::open(jobs.run.folder, jobs.of);
   return plan_jobs(jobs.list, store ? &*store : nullptr);
 }

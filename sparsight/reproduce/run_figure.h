@@ -28,7 +28,7 @@ struct FailedJob {
 struct FigureOutcome {
   const Figure* figure = nullptr;
   FigureRun run;
-  std::string stand_in;  // what stands in for the paper's data, ""
+  std::string synthetic;  // what stands in for the paper's data, ""
   ResultTable table;
   std::vector<Claim> claims;
   std::vector<FailedJob> failed;

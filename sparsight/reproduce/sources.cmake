@@ -6,7 +6,6 @@ light_sources(
   reproduce/figure_parts.cpp
   reproduce/line_fit.cpp
   reproduce/log_slope.cpp
-  reproduce/old_folder.cpp
   reproduce/result_charts.cpp
   reproduce/result_page.cpp
   reproduce/result_text.cpp

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostPictureBytes = 16 << 20;
+constexpr size_t kMaxPictureBytes = 16 << 20;
 
 // What a process that was killed here before had begun. (Pictures may be in the making by others: they stay.)
 void remove_half_written(const std::string& folder) {
@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, std::string>> read_pictures(const FigureOutco
   for (const FigurePicture& picture : outcome.figure->pictures) {
     std::string bytes;
     try {
-      bytes = read_file(outcome.run.folder + "/" + picture.file, kMostPictureBytes);
+      bytes = read_file(outcome.run.folder + "/" + picture.file, kMaxPictureBytes);
     } catch (const Error&) {
     }  // the page says that it is missing
     pictures.emplace_back(picture.caption, bytes);

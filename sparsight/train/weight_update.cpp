@@ -25,7 +25,7 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context)
       optimizer_(make_optimizer(context, trainable_parameters(*context.model, context.train))),
       base_lr_(base_learning_rate(context)),
       clip_norm_(context.train.clip_norm),
-      needs_routings_(learns_from_routings(*context.model)) {
+      needs_routings_(needs_post_step_update(*context.model)) {
   for (const OptimizedParameter& parameter : optimizer_->parameters()) trainable_.push_back(parameter.value);
   if (const std::optional<AverageRule> rule = average_rule(context.train))
     average_.emplace(named_weights(*model_), *rule);
@@ -36,7 +36,7 @@ bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>
   if (!std::isfinite(norm)) return false;
   if (clip_norm_ > 0) clip_gradients(trainable_, norm, clip_norm_);
   optimizer_->step(lr(context));
-  after_step(*model_, routings);
+  post_step_update(*model_, routings);
   if (average_) average_->update(static_cast<int64_t>(context.random.step));
   return true;
 }

@@ -61,19 +61,6 @@ TEST(Config, TheNameChoosesWhichSettingsASectionHas) {
             std::string::npos);
 }
 
-TEST(Config, SettingsOfEarlierVersionsAreReadAtTheirPresentPlace) {
-  std::vector<Section> present = sections();
-  present[1].formerly = {{"name", "train.method"}, {"momentum", "train.momentum"}};
-  const auto read = [&](const std::string& text) { return Config::from_text(text, "a.toml"); };
-  const Config old = read("[train]\nepochs = 3\nmethod = \"sgd\"\nmomentum = 0.5\n");
-  EXPECT_EQ(resolve(old, present).dump(),
-            R"({"train":{"epochs":3,"rate":0.1},"optimizer":{"name":"sgd","momentum":0.5}})");
-  EXPECT_EQ(old.with_present_names(present).origin("optimizer.momentum"), "a.toml:4");
-  // The present name wins.
-  EXPECT_EQ(resolve(read("[train]\nmomentum = 0.5\n[optimizer]\nmomentum = 0.7\n"), present)["optimizer"]["momentum"],
-            0.7);
-}
-
 TEST(Config, OverridesWinOverTheFileAndSayWhereTheyCameFrom) {
   Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
   EXPECT_EQ(config.origin("train.epochs"), "a.toml:2");
@@ -121,17 +108,6 @@ TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
   config.set("train.epochs=\xff");
   EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
             "train.epochs must be an integer, got a text: \"\xEF\xBF\xBD\"");
-}
-
-TEST(Config, AnOldNameWithAValueOfAnotherTypeIsNoOldSetting) {
-  std::vector<Section> present = sections();
-  present[1].formerly = {{"name", "train.epoch"}, {"momentum", "train.rat"}};
-  EXPECT_EQ(
-      testing::message_of<UsageError>([&] { resolve(Config::from_text("[train]\nepoch = 3\n", "a.toml"), present); }),
-      "a.toml:2: unknown setting train.epoch; did you mean \"epochs\"? (known: epochs, rate)");
-  EXPECT_EQ(
-      testing::message_of<UsageError>([&] { resolve(Config::from_text("[train]\nrat = \"x\"\n", "a.toml"), present); }),
-      "a.toml:2: unknown setting train.rat; did you mean \"rate\"? (known: epochs, rate)");
 }
 
 TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {

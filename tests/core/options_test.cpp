@@ -28,8 +28,8 @@ struct EverythingOptions {
     set.text("root", &root, "folder");
     set.choice("schedule", &schedule, {"cosine", "step"}, "form");
     set.integers("steps", &steps, {.low = 0}, "where the rate falls");
-    set.reals("mean", &mean, {}, "mean");
-    set.texts("frozen", &frozen, "names");
+    set.floats("mean", &mean, {}, "mean");
+    set.strings("frozen", &frozen, "names");
     set.tables("transforms", &transforms, "pipeline");
   }
 };

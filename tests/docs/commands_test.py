@@ -1,7 +1,7 @@
 """Runs what the documentation tells people to type: every ```bash block of README.md and docs/, checks every ```toml block, and
 runs the ```python blocks of a page one after the other, as one program.
 
-The blocks run in one scratch folder, page after page, with the built program on the PATH and stand-ins for the reader's
+The blocks run in one scratch folder, page after page, with the built program on the PATH and synthetic substitutes for the reader's
 own files. Configurations are cut to a few steps, figures to their smallest scale without data. Left out are blocks with ./dev, one of which runs this test, and those that
 install the library: tests/e2e/install_test.sh, own_router_test.sh and tests/python/install_test.sh do what they say.
 """

@@ -71,7 +71,7 @@ TEST(CommandLine, BenchHandsItsOptionsOn) {
                      "unknown flag --sizes; see sparsight_bench moe");
   expect_usage_error({"bench", "moe", "--tokens", "1,many"}, "--tokens: ");
   expect_usage_error({"bench", "moe", "--rounds", "0"}, "--rounds: ");
-  expect_usage_error({"bench", "moe", "--held", "perhaps"}, "--held: ");
+  expect_usage_error({"bench", "moe", "--packed", "perhaps"}, "--packed: ");
   expect_usage_error({"bench", "moe", "--experts", "8,1", "--k", "2"}, "--k 2 is more than --experts 1");
   expect_usage_error({"bench", "pmoe", "--form", "round"}, "unknown form \"round\"");
 }

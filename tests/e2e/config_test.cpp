@@ -160,17 +160,6 @@ TEST(ConfigVerb, ShowSaysWhereEachValueCameFrom) {
   EXPECT_SAYS(optimizer, "# default");
 }
 
-TEST(ConfigVerb, SettingsOfEarlierVersionsAreShownAtTheirPresentPlace) {
-  const TemporaryFolder folder;
-  const std::string file = folder.write("old.toml", "[moe]\nexpert = \"mlp\"\nactivation = \"relu\"\n");
-  const ProgramResult result = run_program({"config", "show", file});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  const size_t experts = result.out.find("[experts]"), activation = result.out.find("activation = \"relu\"");
-  ASSERT_NE(activation, std::string::npos) << result.out;
-  EXPECT_LT(experts, activation);
-  EXPECT_NE(result.out.find("# " + file + ":3", activation), std::string::npos) << result.out;
-}
-
 TEST(ConfigVerb, WhatShowPrintsIsAConfigurationWithTheSameValues) {
   const TemporaryFolder folder;
   const ProgramResult first = run_program({"config", "show", "--set", "train.epochs=3"});

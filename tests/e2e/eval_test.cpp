@@ -64,7 +64,7 @@ TEST_F(EvalVerb, AgreesWithTheTestOfTheTraining) {
 }
 
 TEST_F(EvalVerb, SaysWhichWeightsItTook) {
-  EXPECT_EQ(result({"--weights", "last"})["weights"], "ema");
+  EXPECT_EQ(result({"--checkpoint", "last"})["weights"], "ema");
   EXPECT_EQ(result({"--checkpoint", "last"})["weights"], "ema");
   EXPECT_EQ(with("train.ema_decay=0")["weights"], "ema") << "a setting of the training says nothing of the file";
 }

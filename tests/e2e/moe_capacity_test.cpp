@@ -36,24 +36,24 @@ struct Expected {
   Rows outputs;  // y_j is this times token j: the weights times 1, 2 or 3
 };
 
-void expect_trial(const Trial& trial, const Expected& expected, bool float64) {
-  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+void expect_probe(const Trial& probe, const Expected& expected, bool float64) {
+  ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
   const double tolerance = float64 ? 1e-12 : 1e-6;  // the gates are given exactly
-  expect_near(trial, "scores", matrix(kGates, 3), tolerance);
-  expect_near(trial, "gate", at::tensor({.50, .30, .60, .25, .70, .20}, at::kDouble), tolerance);  // before drops
-  expect_whole(trial, "token", {0, 0, 1, 1, 2, 2});
-  expect_whole(trial, "rank", {0, 1, 0, 1, 0, 1});
-  expect_whole(trial, "expert", {0, 1, 0, 2, 0, 1});
-  expect_whole(trial, "chosen_count", {3, 2, 1, 0});
-  EXPECT_EQ(trial.tensors.at("kept").scalar_type(), at::kBool);
-  expect_whole(trial, "kept", expected.kept);
-  expect_whole(trial, "position", expected.position);
-  expect_whole(trial, "capacity", {expected.capacity});
-  expect_whole(trial, "kept_count", expected.kept_count);
+  expect_near(probe, "scores", matrix(kGates, 3), tolerance);
+  expect_near(probe, "gate", at::tensor({.50, .30, .60, .25, .70, .20}, at::kDouble), tolerance);  // before drops
+  expect_whole(probe, "token", {0, 0, 1, 1, 2, 2});
+  expect_whole(probe, "rank", {0, 1, 0, 1, 0, 1});
+  expect_whole(probe, "expert", {0, 1, 0, 2, 0, 1});
+  expect_whole(probe, "chosen_count", {3, 2, 1, 0});
+  EXPECT_EQ(probe.tensors.at("kept").scalar_type(), at::kBool);
+  expect_whole(probe, "kept", expected.kept);
+  expect_whole(probe, "position", expected.position);
+  expect_whole(probe, "capacity", {expected.capacity});
+  expect_whole(probe, "kept_count", expected.kept_count);
   const Rows& w = expected.weights;
-  expect_near(trial, "gates", matrix({w[0], w[1], 0, 0, w[2], 0, w[3], 0, w[4], w[5], 0, 0}, 3), tolerance);
-  expect_near(trial, "output", at::diag(at::tensor(expected.outputs, at::kDouble)), 4 * tolerance);
-  EXPECT_EQ(trial.tensors.at("output").scalar_type(), float64 ? at::kDouble : at::kFloat);
+  expect_near(probe, "gates", matrix({w[0], w[1], 0, 0, w[2], 0, w[3], 0, w[4], w[5], 0, 0}, 3), tolerance);
+  expect_near(probe, "output", at::diag(at::tensor(expected.outputs, at::kDouble)), 4 * tolerance);
+  EXPECT_EQ(probe.tensors.at("output").scalar_type(), float64 ? at::kDouble : at::kFloat);
 }
 
 const std::vector<int64_t> kInTokenOrder{0, 0, 1, 0, 2, 1}, kLargestGateFirst{2, 1, 1, 0, 0, 0};
@@ -63,10 +63,10 @@ const std::vector<int64_t> kInTokenOrder{0, 0, 1, 0, 2, 1}, kLargestGateFirst{2,
 // C = ceil(1 * 2 * 3 / 4) = 2: the third first choice of expert 0 goes without.
 TEST(MoeVerbWithCapacity, TwoRowsForEachExpert) {
   for (const bool float64 : {true, false}) {
-    expect_trial(run_layer(example(), "1", "none", float64),
+    expect_probe(run_layer(example(), "1", "none", float64),
                  {2, {1, 1, 1, 1, 0, 1}, kInTokenOrder, {2, 2, 1, 0}, {.50, .30, .60, .25, 0, .20}, {1.10, 1.35, .40}},
                  float64);
-    expect_trial(
+    expect_probe(
         run_layer(example(), "1", "max_gate", float64),
         {2, {0, 1, 1, 1, 1, 1}, kLargestGateFirst, {2, 2, 1, 0}, {0, .30, .60, .25, .70, .20}, {.60, 1.35, 1.10}},
         float64);
@@ -76,10 +76,10 @@ TEST(MoeVerbWithCapacity, TwoRowsForEachExpert) {
 // C = ceil(0.5 * 2 * 3 / 4) = 1. Positions are counted past the limit, so they are those of two rows.
 TEST(MoeVerbWithCapacity, OneRowForEachExpert) {
   for (const bool float64 : {true, false}) {
-    expect_trial(run_layer(example(), "0.5", "none", float64),
+    expect_probe(run_layer(example(), "0.5", "none", float64),
                  {1, {1, 1, 0, 1, 0, 0}, kInTokenOrder, {1, 1, 1, 0}, {.50, .30, 0, .25, 0, 0}, {1.10, .75, 0}},
                  float64);
-    expect_trial(run_layer(example(), "0.5", "max_gate", float64),
+    expect_probe(run_layer(example(), "0.5", "max_gate", float64),
                  {1, {0, 0, 0, 1, 1, 1}, kLargestGateFirst, {1, 1, 1, 0}, {0, 0, 0, .25, .70, .20}, {0, .75, 1.10}},
                  float64);
   }
@@ -92,7 +92,7 @@ TEST(MoeVerbWithCapacity, GivenPrioritiesDecideWhoAsksFirst) {
     NamedTensors input = example();
     input.emplace_back("priority", at::tensor({1., 3., 2.}, type));
     const bool float64 = type == at::kDouble;
-    expect_trial(run_layer(input, "0.5", "given", float64),
+    expect_probe(run_layer(input, "0.5", "given", float64),
                  {1, {0, 0, 1, 1, 0, 1}, {2, 1, 0, 0, 1, 0}, {1, 1, 1, 0}, {0, 0, .60, .25, 0, .20}, {0, 1.35, .40}},
                  float64);
   }
@@ -109,11 +109,11 @@ TEST(MoeVerbWithCapacity, PrioritiesThatNobodyGaveAreOneClearLine) {
 
 // There is no limit to write down, and nothing is dropped.
 TEST(MoeVerbWithCapacity, WithoutALimitThereAreNoPlaces) {
-  const Trial trial = run_layer(example(), "0", "none", true);
-  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
-  EXPECT_FALSE(trial.tensors.count("capacity") || trial.tensors.count("position"));
-  expect_whole(trial, "kept", {1, 1, 1, 1, 1, 1});
-  expect_whole(trial, "kept_count", {3, 2, 1, 0});
+  const Trial probe = run_layer(example(), "0", "none", true);
+  ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
+  EXPECT_FALSE(probe.tensors.count("capacity") || probe.tensors.count("position"));
+  expect_whole(probe, "kept", {1, 1, 1, 1, 1, 1});
+  expect_whole(probe, "kept_count", {3, 2, 1, 0});
 }
 
 }  // namespace sparsight::testing::moe_capacity_test

@@ -47,9 +47,9 @@ TEST(MoeVerbOnNpy, GivesWhatTheSameTokensInSafetensorsGive) {
 TEST(MoeVerbOnNpy, WhatIsNoWholeFileOfTokensIsOneClearLine) {
   const TemporaryFolder folder;
   const auto message = [&](const std::string& bytes) {
-    const Trial trial = run_layer(folder.write("tokens.npy", bytes));
-    EXPECT_EQ(trial.result.out, "");
-    return one_line(trial.result, 1);
+    const Trial probe = run_layer(folder.write("tokens.npy", bytes));
+    EXPECT_EQ(probe.result.out, "");
+    return one_line(probe.result, 1);
   };
   const std::string whole = npy_of(tokens({8, 3}), "<f8");
   EXPECT_TRUE(says(message(whole.substr(0, whole.size() - 1)), "tokens.npy is cut off: its header promises 192 bytes"));

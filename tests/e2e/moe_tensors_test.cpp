@@ -28,18 +28,18 @@ TEST(MoeVerbOnSoftRouting, WritesLogitsDispatchAndCombine) {
   const std::vector<std::string> settings{"router.name=soft_moe", "router.normalize=false", "moe.experts=2",
                                           "experts.name=linear", "experts.bias=false"};
   for (const bool float64 : {true, false}) {
-    const Trial trial = run_moe(input, with_settings(settings, in_type(float64)));
-    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const Trial probe = run_moe(input, with_settings(settings, in_type(float64)));
+    ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     const double tolerance = float64 ? 1e-12 : 1e-6;
     const auto check = [&](const std::string& name, const Rows& values) {
-      expect_near(trial, name, matrix(values, 2).unsqueeze(0), tolerance);
+      expect_near(probe, name, matrix(values, 2).unsqueeze(0), tolerance);
     };
     check("logits", {0, std::log(3), 0, 0});
     check("dispatch", {.5, .75, .5, .25});
     check("combine", {.25, .75, .5, .5});
     check("output", {1.25, .5, 1, .5});
     for (const std::string chosen : {"token", "expert", "gate", "gates", "kept", "chosen_count", "importance"})
-      EXPECT_FALSE(trial.tensors.count(chosen)) << chosen;
+      EXPECT_FALSE(probe.tensors.count(chosen)) << chosen;
   }
 }
 
@@ -50,9 +50,9 @@ TEST(MoeVerbOnHashing, GoesByTheIdsOfTheFileOrByPlaces) {
                                           "experts.name=linear"};
   const NamedTensors input{{"tokens", at::eye(5, at::kDouble)}};
   for (const bool float64 : {true, false}) {
-    const Trial by_place = run_moe(input, with_settings(settings, in_type(float64)));
-    ASSERT_EQ(by_place.result.exit_code, 0) << by_place.result.err;
-    expect_whole(by_place, "expert", {1, 1, 2, 2, 2});
+    const Trial by_position = run_moe(input, with_settings(settings, in_type(float64)));
+    ASSERT_EQ(by_position.result.exit_code, 0) << by_position.result.err;
+    expect_whole(by_position, "expert", {1, 1, 2, 2, 2});
     NamedTensors with_ids = input;
     with_ids.emplace_back("token_id", at::tensor({4, 4, 9, 0, 6}, at::kInt));
     const Trial by_id = run_moe(with_ids, with_settings(settings, in_type(float64)));
@@ -77,13 +77,13 @@ TEST(MoeVerbOnGuidedRouting, TargetsGiveTheLossOfSuperclasses) {
     for (const auto& [target, loss] : {std::pair<Rows, double>{{1, 0, 0}, 1.407606}, {{0, .75, .25}, .907606}}) {
       NamedTensors guided = input;
       guided.emplace_back("target", matrix(target, 1));
-      const Trial trial = run_moe(guided, with_settings(settings, in_type(float64, {"--mode", "train"})));
-      ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+      const Trial probe = run_moe(guided, with_settings(settings, in_type(float64, {"--mode", "train"})));
+      ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
       const double tolerance = printed_digits(float64);
-      expect_whole(trial, "expert", {1, 1, 1, 1, 1});  // a target trains the router, it does not choose
-      EXPECT_NEAR(trial.tensors.at("loss.superclass").item<double>(), loss, tolerance);
-      EXPECT_EQ(trial.tensors.at("loss_weight.superclass").item<double>(), 0.3);
-      expect_near(trial, "grad.router.weight", (0.3 * (p - matrix(target, 1))).view({3, 1}), tolerance);
+      expect_whole(probe, "expert", {1, 1, 1, 1, 1});  // a target trains the router, it does not choose
+      EXPECT_NEAR(probe.tensors.at("loss.superclass").item<double>(), loss, tolerance);
+      EXPECT_EQ(probe.tensors.at("loss_weight.superclass").item<double>(), 0.3);
+      expect_near(probe, "grad.router.weight", (0.3 * (p - matrix(target, 1))).view({3, 1}), tolerance);
     }
 }
 

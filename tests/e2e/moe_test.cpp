@@ -58,10 +58,10 @@ NamedTensors without_gradient() {
 
 TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
   for (const bool float64 : {true, false}) {
-    const Trial trial = train_layer(example(), {}, float64);
-    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const Trial probe = train_layer(example(), {}, float64);
+    ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     const auto check = [&](const std::string& name, const Rows& values, int64_t rows) {
-      expect_near(trial, name, matrix(values, rows), printed_digits(float64));
+      expect_near(probe, name, matrix(values, rows), printed_digits(float64));
     };
     check("clean_logits", {0.95, -0.625, -0.275, 0.3, -0.95, 0.45, 1.65, -0.65, -0.575, 0.925, 0.025, -0.075}, 3);
     check("noise_scale",
@@ -76,9 +76,9 @@ TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
           {0.522118, 0.037566, 0.140560, 0.299756, 0.015129, 0.176582, 0.775854, 0.032436, 0.296828, 0.324939, 0.263534,
            0.114699},
           3);
-    EXPECT_TRUE(at::equal(trial.tensors.at("expert"), at::tensor({0, 3, 2, 1, 1, 0}, at::kLong)));
-    EXPECT_TRUE(at::equal(trial.tensors.at("rank"), at::tensor({0, 1, 0, 1, 0, 1}, at::kLong)));
-    EXPECT_TRUE(at::equal(trial.tensors.at("chosen_count"), at::tensor({2, 2, 1, 1}, at::kLong)));
+    EXPECT_TRUE(at::equal(probe.tensors.at("expert"), at::tensor({0, 3, 2, 1, 1, 0}, at::kLong)));
+    EXPECT_TRUE(at::equal(probe.tensors.at("rank"), at::tensor({0, 1, 0, 1, 0, 1}, at::kLong)));
+    EXPECT_TRUE(at::equal(probe.tensors.at("chosen_count"), at::tensor({2, 2, 1, 1}, at::kLong)));
     check("gates", {0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0.477394, 0.522606, 0, 0}, 3);
     check("output", {2.094169, -1.047084, 0.523542, 1.4073, 4.2219, -2.8146, -1.903257, 1.141954, 0.761303}, 3);
     check("grad.tokens", {2.190071, 4.157207, -2.013834, 3.336513, 5.635874, -3.221536, 1.590475, 3.008643, -1.486015},
@@ -100,24 +100,24 @@ TEST(MoeVerb, GivesTheGradientsOfTheExperts) {
   const at::Tensor gates = matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0.477394, 0.522606, 0, 0}, 3);
   const at::Tensor pull = at::tensor({1.0, 2.0, -1.0}, at::kDouble);
   for (const bool float64 : {true, false}) {
-    const Trial trial = train_layer(example(), {}, float64);
-    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const Trial probe = train_layer(example(), {}, float64);
+    ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     // Six decimals of the gates, times numbers up to 2.
-    expect_near(trial, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * pull, 3 * printed_digits(float64));
+    expect_near(probe, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * pull, 3 * printed_digits(float64));
   }
 }
 
 TEST(MoeVerb, GivesTheLossesOfTheExample) {
   for (const bool float64 : {true, false}) {
-    const Trial trial = train_layer(example(), {"losses.importance=0.1", "losses.load=0.1"}, float64);
-    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const Trial probe = train_layer(example(), {"losses.importance=0.1", "losses.load=0.1"}, float64);
+    ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     const double tolerance = printed_digits(float64);
-    EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, tolerance);
-    EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, tolerance);
-    expect_near(trial, "importance", at::tensor({1.112672, 0.708006, 0.814600, 0.364723}, at::kDouble), tolerance);
-    expect_near(trial, "load", at::tensor({1.042876, 1.735082, 1.459989, 1.138084}, at::kDouble), tolerance);
-    EXPECT_NE(trial.result.out.find("CV(importance) 0.3565"), std::string::npos) << trial.result.out;
-    EXPECT_NE(trial.result.out.find("max/mean load 1.291"), std::string::npos) << trial.result.out;
+    EXPECT_NEAR(probe.tensors.at("loss.importance").item<double>(), 0.127069, tolerance);
+    EXPECT_NEAR(probe.tensors.at("loss.load").item<double>(), 0.041448, tolerance);
+    expect_near(probe, "importance", at::tensor({1.112672, 0.708006, 0.814600, 0.364723}, at::kDouble), tolerance);
+    expect_near(probe, "load", at::tensor({1.042876, 1.735082, 1.459989, 1.138084}, at::kDouble), tolerance);
+    EXPECT_NE(probe.result.out.find("CV(importance) 0.3565"), std::string::npos) << probe.result.out;
+    EXPECT_NE(probe.result.out.find("max/mean load 1.291"), std::string::npos) << probe.result.out;
   }
 }
 
@@ -139,26 +139,26 @@ TEST(MoeVerb, GradientsAreThoseOfTheLossesTimesTheirWeights) {
                        {0.085013, -0.027596, 0.071213, 0.010989, 0.000141, -0.008568, 0.097652, -0.052614, 0.052646},
                        {0.000868, 0.071109, -0.079774, -0.022172, 0.018085, -0.008846, -0.013579, 0.026587, -0.025327});
   for (const bool float64 : {true, false}) {
-    const Trial trial = train_layer(without_gradient(), {"losses.importance=0.1", "losses.load=0.25"}, float64);
-    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+    const Trial probe = train_layer(without_gradient(), {"losses.importance=0.1", "losses.load=0.25"}, float64);
+    ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     const double tolerance = printed_digits(float64);
-    EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, tolerance);
-    EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, tolerance);
-    EXPECT_EQ(trial.tensors.at("loss_weight.importance").item<double>(), 0.1);
-    EXPECT_EQ(trial.tensors.at("loss_weight.load").item<double>(), 0.25);
-    expect_near(trial, "grad.router.weight", weight.t(), tolerance);
-    expect_near(trial, "grad.router.noise_weight", noise_weight.t(), tolerance);
-    expect_near(trial, "grad.tokens", of_tokens, tolerance);
-    EXPECT_FALSE(trial.tensors.count("grad.experts.w1"));  // losses of the choice do not know of the experts
+    EXPECT_NEAR(probe.tensors.at("loss.importance").item<double>(), 0.127069, tolerance);
+    EXPECT_NEAR(probe.tensors.at("loss.load").item<double>(), 0.041448, tolerance);
+    EXPECT_EQ(probe.tensors.at("loss_weight.importance").item<double>(), 0.1);
+    EXPECT_EQ(probe.tensors.at("loss_weight.load").item<double>(), 0.25);
+    expect_near(probe, "grad.router.weight", weight.t(), tolerance);
+    expect_near(probe, "grad.router.noise_weight", noise_weight.t(), tolerance);
+    expect_near(probe, "grad.tokens", of_tokens, tolerance);
+    EXPECT_FALSE(probe.tensors.count("grad.experts.w1"));  // losses of the choice do not know of the experts
   }
 }
 
 TEST(MoeVerb, ALossOfWeightZeroIsNotThere) {
-  const Trial trial = train_layer(example(), {"losses.load=0.1"}, /*float64=*/true);
-  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+  const Trial probe = train_layer(example(), {"losses.load=0.1"}, /*float64=*/true);
+  ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
   for (const std::string name : {"loss.", "loss_weight."}) {
-    EXPECT_TRUE(trial.tensors.count(name + "load")) << name;
-    EXPECT_FALSE(trial.tensors.count(name + "importance")) << name;
+    EXPECT_TRUE(probe.tensors.count(name + "load")) << name;
+    EXPECT_FALSE(probe.tensors.count(name + "importance")) << name;
   }
 }
 
@@ -169,34 +169,34 @@ TEST(MoeVerb, PaddingTakesPartInNothing) {
     for (const bool float64 : {true, false}) {
       NamedTensors input = example();
       input.emplace_back("valid", at::tensor({1, 1, 0}, at::kLong).to(type));
-      const Trial trial = train_layer(input, {"losses.importance=0.1", "losses.load=0.1"}, float64);
-      ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
+      const Trial probe = train_layer(input, {"losses.importance=0.1", "losses.load=0.1"}, float64);
+      ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
       const double tolerance = printed_digits(float64);
-      EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.234546, tolerance);
-      EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.014310, tolerance);
-      expect_near(trial, "importance", at::tensor({0.635277, 0.185400, 0.814600, 0.364723}, at::kDouble), tolerance);
-      expect_near(trial, "load", at::tensor({0.942817, 0.943584, 1.132197, 0.810764}, at::kDouble), 2 * tolerance);
-      expect_whole(trial, "token", {0, 0, 1, 1});
-      expect_whole(trial, "expert", {0, 3, 2, 1});
-      expect_whole(trial, "chosen_count", {1, 1, 1, 1});
-      expect_near(trial, "gates", matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0, 0, 0, 0}, 3),
+      EXPECT_NEAR(probe.tensors.at("loss.importance").item<double>(), 0.234546, tolerance);
+      EXPECT_NEAR(probe.tensors.at("loss.load").item<double>(), 0.014310, tolerance);
+      expect_near(probe, "importance", at::tensor({0.635277, 0.185400, 0.814600, 0.364723}, at::kDouble), tolerance);
+      expect_near(probe, "load", at::tensor({0.942817, 0.943584, 1.132197, 0.810764}, at::kDouble), 2 * tolerance);
+      expect_whole(probe, "token", {0, 0, 1, 1});
+      expect_whole(probe, "expert", {0, 3, 2, 1});
+      expect_whole(probe, "chosen_count", {1, 1, 1, 1});
+      expect_near(probe, "gates", matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0, 0, 0, 0}, 3),
                   tolerance);
-      expect_near(trial, "output", matrix({2.094169, -1.047084, 0.523542, 1.4073, 4.2219, -2.8146, 0, 0, 0}, 3),
+      expect_near(probe, "output", matrix({2.094169, -1.047084, 0.523542, 1.4073, 4.2219, -2.8146, 0, 0, 0}, 3),
                   tolerance);
-      EXPECT_TRUE(trial.tensors.at("grad.tokens")[2].equal(at::tensor({0, 0, 0}, float64 ? at::kDouble : at::kFloat)));
+      EXPECT_TRUE(probe.tensors.at("grad.tokens")[2].equal(at::tensor({0, 0, 0}, float64 ? at::kDouble : at::kFloat)));
     }
 }
 
 // The specification counts gates before drops, whatever becomes of the gates of what is kept.
 TEST(MoeVerb, LossesAreOfGatesBeforeDrops) {
   for (const bool float64 : {true, false}) {
-    const Trial trial = train_layer(
+    const Trial probe = train_layer(
         example(), {"losses.importance=0.1", "losses.load=0.1", "capacity.factor=0.5", "capacity.renormalize=true"},
         float64);
-    ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
-    EXPECT_NEAR(trial.tensors.at("loss.importance").item<double>(), 0.127069, printed_digits(float64));
-    EXPECT_NEAR(trial.tensors.at("loss.load").item<double>(), 0.041448, printed_digits(float64));
-    EXPECT_FALSE(trial.tensors.at("kept").all().item<bool>());
+    ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
+    EXPECT_NEAR(probe.tensors.at("loss.importance").item<double>(), 0.127069, printed_digits(float64));
+    EXPECT_NEAR(probe.tensors.at("loss.load").item<double>(), 0.041448, printed_digits(float64));
+    EXPECT_FALSE(probe.tensors.at("kept").all().item<bool>());
   }
 }
 
@@ -240,9 +240,9 @@ TEST(MoeVerb, SaysWhatMemoryItLacks) {
   if (char mode = 0; std::ifstream("/proc/sys/vm/overcommit_memory") >> mode && mode == '1')
     GTEST_SKIP() << "this system gives memory that it does not have";
   const auto complaint = [](const std::vector<int64_t>& sizes, const std::string& experts) {
-    const Trial trial = run_moe({{"tokens", at::ones(sizes)}},
+    const Trial probe = run_moe({{"tokens", at::ones(sizes)}},
                                 with_settings({"moe.hidden=1048576", "moe.experts=" + experts, "router.k=1"}));
-    return one_line(trial.result, 1);
+    return one_line(probe.result, 1);
   };
   const std::string parameters = complaint({3, 64}, "65536"), hidden_layer = complaint({1 << 20, 1}, "1");
   EXPECT_NE(parameters.find("the one of [65536, 64, 1048576], 16384 GB, no longer fits"), std::string::npos)
@@ -286,17 +286,17 @@ TEST(MoeVerb, WritesTheChoiceOfGroups) {
                            {"router.group_noise_weight", raw({0.7, 0.9, 0.6, 1.1, 0.8, 0.5})},
                            {"router.weight", columns({0.5, 0.1, 0.2, -0.1, -0.4, 0.6, 0.7, 0.3, -0.3, 0.2, -0.6, 0.4})},
                            {"router.noise_weight", raw({0.6, 0.8, 0.5, 0.5, 0.9, 0.5, 0.8, 0.6, 0.7, 0.4, 1.0, 0.7})}};
-  const Trial trial = run_layer(input, {"--float64", "--mode", "train", "--set", "router.name=hierarchical", "--set",
+  const Trial probe = run_layer(input, {"--float64", "--mode", "train", "--set", "router.name=hierarchical", "--set",
                                         "router.groups=2", "--set", "router.k_groups=2", "--set", "router.k=1"});
-  ASSERT_EQ(trial.result.exit_code, 0) << trial.result.err;
-  EXPECT_TRUE(at::equal(trial.tensors.at("groups.token"), at::tensor({0, 0, 1, 1, 2, 2}, at::kLong)));
-  EXPECT_TRUE(at::equal(trial.tensors.at("groups.expert"), at::tensor({0, 1, 1, 0, 0, 1}, at::kLong)));
-  EXPECT_TRUE(at::equal(trial.tensors.at("groups.chosen_count"), at::tensor({3, 3}, at::kLong)));
-  expect_near(trial, "groups.noisy_logits", matrix({1.01, -0.56, -1.1, 0.62, 0.82, 0}, 3), 1e-12);
-  expect_near(trial, "groups.gate",
+  ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
+  EXPECT_TRUE(at::equal(probe.tensors.at("groups.token"), at::tensor({0, 0, 1, 1, 2, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(probe.tensors.at("groups.expert"), at::tensor({0, 1, 1, 0, 0, 1}, at::kLong)));
+  EXPECT_TRUE(at::equal(probe.tensors.at("groups.chosen_count"), at::tensor({3, 3}, at::kLong)));
+  expect_near(probe, "groups.noisy_logits", matrix({1.01, -0.56, -1.1, 0.62, 0.82, 0}, 3), 1e-12);
+  expect_near(probe, "groups.gate",
               at::tensor({0.827784, 0.172216, 0.848129, 0.151871, 0.694236, 0.305764}, at::kDouble), 1e-6);
-  expect_near(trial, "groups.scores", matrix({0.827784, 0.172216, 0.151871, 0.848129, 0.694236, 0.305764}, 3), 1e-6);
-  EXPECT_TRUE(at::equal(trial.tensors.at("expert"), at::tensor({1, 2, 3, 1, 0, 3}, at::kLong)));
+  expect_near(probe, "groups.scores", matrix({0.827784, 0.172216, 0.151871, 0.848129, 0.694236, 0.305764}, 3), 1e-6);
+  EXPECT_TRUE(at::equal(probe.tensors.at("expert"), at::tensor({1, 2, 3, 1, 0, 3}, at::kLong)));
 }
 
 TEST(MoeVerb, TheSameSeedGivesTheSameFile) {
@@ -333,7 +333,7 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
     const at::Tensor huge = at::full({name == "router.weight" ? 4 : 3, name == "noise" ? 4 : 3}, 1e50, at::kDouble);
     says(complaint(with(name, huge), 1, {"--mode", "train"}), "beyond those of 32 bits");
   }
-  says(complaint(with("noise.noise", noise()), 1), "\"noise\" and \"noise.noise\" are the same draws");
+  says(complaint(with("noise.noise", noise()), 1), "\"noise\" and \"noise.noise\" are the same samples");
   for (const std::string seed : {"9223372036854775808", "99999999999999999999", "-1", "1.5", ""})
     says(complaint(example(), 2, {"--seed", seed}), "run.seed must be");
   EXPECT_EQ(run_layer(example(), {"--seed", "9223372036854775807"}).result.exit_code, 0);
@@ -343,7 +343,7 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
        "\"router.weight\" has the shape [5, 3], expected [4, 3]");
   says(complaint(with("router.wieght", at::ones({4, 3})), 1), "no weight \"router.wieght\"");
   says(complaint(with("tolkens", tokens()), 1), "\"tolkens\" has no meaning here");
-  says(complaint(with("noise.niose", noise()), 1, {"--mode", "train"}), "makes no draws \"niose\" (it makes: noise)");
+  says(complaint(with("noise.niose", noise()), 1, {"--mode", "train"}), "makes no samples \"niose\" (it makes: noise)");
   says(complaint(with("tokens", tokens().to(at::kFloat8_e4m3fn)), 1), "floating-point numbers of 16, 32 or 64 bits");
   says(complaint(with("router.weight", at::ones({4, 3}, at::kLong)), 1), "\"router.weight\" is of type Long");
   says(complaint(with("valid", at::ones({3})), 1), "\"valid\" is of type Float; it must be of integers");

@@ -39,11 +39,11 @@ inline Trial run_moe_on_file(const std::string& file, const std::vector<std::str
   const TemporaryFolder folder;
   std::vector<std::string> arguments{"moe", file, "--out", folder.path("out.safetensors")};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  Trial trial{run_program(arguments), {}};
-  if (trial.result.exit_code == 0)
+  Trial probe{run_program(arguments), {}};
+  if (probe.result.exit_code == 0)
     for (const auto& [name, tensor] : read_safetensors(folder.path("out.safetensors")).tensors)
-      trial.tensors[name] = tensor;
-  return trial;
+      probe.tensors[name] = tensor;
+  return probe;
 }
 
 inline Trial run_moe(const NamedTensors& input, const std::vector<std::string>& more) {
@@ -52,15 +52,15 @@ inline Trial run_moe(const NamedTensors& input, const std::vector<std::string>& 
   return run_moe_on_file(folder.path("in.safetensors"), more);
 }
 
-inline void expect_near(const Trial& trial, const std::string& name, const at::Tensor& expected, double tolerance) {
-  ASSERT_TRUE(trial.tensors.count(name)) << name;
-  const at::Tensor got = trial.tensors.at(name).to(at::kDouble);
+inline void expect_near(const Trial& probe, const std::string& name, const at::Tensor& expected, double tolerance) {
+  ASSERT_TRUE(probe.tensors.count(name)) << name;
+  const at::Tensor got = probe.tensors.at(name).to(at::kDouble);
   EXPECT_TRUE(got.sizes() == expected.sizes() && at::allclose(got, expected, 0, tolerance)) << name << "\n" << got;
 }
 
-inline void expect_whole(const Trial& trial, const std::string& name, const std::vector<int64_t>& expected) {
-  ASSERT_TRUE(trial.tensors.count(name)) << name;
-  const at::Tensor got = trial.tensors.at(name).to(at::kLong);
+inline void expect_whole(const Trial& probe, const std::string& name, const std::vector<int64_t>& expected) {
+  ASSERT_TRUE(probe.tensors.count(name)) << name;
+  const at::Tensor got = probe.tensors.at(name).to(at::kLong);
   EXPECT_TRUE(got.equal(at::tensor(expected, at::kLong))) << name << "\n" << got;
 }
 

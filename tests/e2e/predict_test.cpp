@@ -69,13 +69,13 @@ TEST_F(PredictVerb, WritesJsonForFoldersAndLists) {
 
 TEST_F(PredictVerb, HoldsExperts) {
   const std::string plain = run_program({"predict", run(), image()}).out;
-  EXPECT_EQ(run_program({"predict", run(), "--hold", "fp32", image()}).out, plain);
-  const ProgramResult bytes = run_program({"predict", run(), "--hold", "int8", image(), "--json"});
+  EXPECT_EQ(run_program({"predict", run(), "--weights", "fp32", image()}).out, plain);
+  const ProgramResult bytes = run_program({"predict", run(), "--weights", "int8", image(), "--json"});
   EXPECT_EQ(bytes.exit_code, 0) << bytes.err;
   EXPECT_EQ(json_lines(bytes.out).size(), 1u);
-  EXPECT_EQ(run_program({"predict", run(), "--hold", "int4", image()}).exit_code, 2);
+  EXPECT_EQ(run_program({"predict", run(), "--weights", "int4", image()}).exit_code, 2);
   for (const char* type : {"fp32", "bf16", "int8"}) {
-    const ProgramResult evaluated = run_program({"eval", run(), "--hold", type, "--json"});
+    const ProgramResult evaluated = run_program({"eval", run(), "--weights", type, "--json"});
     EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
     EXPECT_EQ(json_lines(evaluated.out).size(), 1u);
   }
@@ -115,10 +115,10 @@ TEST_F(PredictVerb, CtrlCStopsBetweenImages) {
 }
 
 TEST_F(PredictVerb, TakesTheLastWeightsUnderBothNames) {
-  const std::string last = run_program({"predict", run(), "--weights", "last", image()}).out;
+  const std::string last = run_program({"predict", run(), "--checkpoint", "last", image()}).out;
   EXPECT_NE(last, "");
   EXPECT_EQ(run_program({"predict", run(), "--checkpoint", "last", image()}).out, last);
-  EXPECT_EQ(run_program({"predict", run(), "--weights", "first", image()}).exit_code, 2);
+  EXPECT_EQ(run_program({"predict", run(), "--checkpoint", "first", image()}).exit_code, 2);
 }
 
 TEST_F(PredictVerb, SettingsReachTheModel) {

@@ -63,7 +63,7 @@ TEST(ReproduceProgram, RunsAFigureIntoItsFolder) {
   const TemporaryFolder folder;
   const ProgramResult result = reproduce(folder, {"pmoe/fig3", "--scale", "smoke"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("**stand-in data: glyphs for MNIST"), std::string::npos);
+  EXPECT_NE(result.out.find("**synthetic substitute data: glyphs for MNIST"), std::string::npos);
   EXPECT_NE(result.out.find("holds"), std::string::npos);
   EXPECT_NE(result.out.find("report: runs/reproduce/pmoe/fig3-smoke/report.html"), std::string::npos);
   const std::string run = folder.path("runs/reproduce/pmoe/fig3-smoke");

@@ -181,7 +181,7 @@ TEST(LayerSettings, TrainEvaluateAndResumeWithTheSameBits) {
   }
 
   // A model loaded from the last checkpoint has the settings of its step.
-  const ProgramResult evaluated = run_program({"eval", folder.path("whole"), "--weights", "last", "--json"});
+  const ProgramResult evaluated = run_program({"eval", folder.path("whole"), "--checkpoint", "last", "--json"});
   ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
   EXPECT_EQ(json_lines(evaluated.out).back().at("layers")[1].at("experts_per_token"), 1);
 }

@@ -1,9 +1,9 @@
 # Prediction links without the trainer: a program of infer/ and what stands below it, to be included where the library is
-# made. The folders above are left out by their place in SPARSIGHT_STOREYS, whether files are compiled in groups or not.
-list(FIND SPARSIGHT_STOREYS infer _infer)
+# made. The folders above are left out by their place in SPARSIGHT_FOLDERS, whether files are compiled in groups or not.
+list(FIND SPARSIGHT_FOLDERS infer _infer)
 if(_infer GREATER -1)
   math(EXPR _above "${_infer} + 1")
-  list(SUBLIST SPARSIGHT_STOREYS ${_above} -1 _left_out)
+  list(SUBLIST SPARSIGHT_FOLDERS ${_above} -1 _left_out)
   list(JOIN _left_out "|" _left_out)
   add_executable(sparsight_infer_alone ${PROJECT_SOURCE_DIR}/tests/infer/alone.cpp)
   foreach(objects sparsight sparsight_light)

@@ -93,13 +93,11 @@ TEST_F(ExplainRun, SettingsReachTheModel) {
   EXPECT_EQ(run_program({"explain", run_, "--set", "router.evalk=1", "--quiet"}).exit_code, 2);
 }
 
-TEST_F(ExplainRun, TakesTheLastWeightsUnderBothNames) {
-  for (const char* name : {"--weights", "--checkpoint"}) {
-    const auto result = run_program({"explain", run_, "--images", "8", name, "last", "--quiet"});
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(result.out.rfind("last checkpoint", 0), 0u) << result.out;
-    EXPECT_EQ(run_program({"explain", run_, name, "first"}).exit_code, 2);
-  }
+TEST_F(ExplainRun, TakesTheLastCheckpoint) {
+  const auto result = run_program({"explain", run_, "--images", "8", "--checkpoint", "last", "--quiet"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.rfind("last checkpoint", 0), 0u) << result.out;
+  EXPECT_EQ(run_program({"explain", run_, "--checkpoint", "first"}).exit_code, 2);
 }
 
 TEST_F(ExplainRun, WrongInputIsOneLineAndLeavesNothing) {

@@ -160,7 +160,6 @@ TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {
       with("transforms.eval=[{op=\"resize\",size=[8,8]},{op=\"normalize\",mean=[0.5],std=[0.5]}]");
   EXPECT_TRUE(shifted.model->pixel_statistics() == (PixelStatistics{{0.5}, {0.5}}));
   EXPECT_EQ(with("experts.activation=relu").config["experts"]["activation"], "relu");
-  EXPECT_EQ(with("moe.activation=relu").config["experts"]["activation"], "relu");  // its earlier name
 }
 
 // The checkpoint as versions wrote it whose data pipeline normalised: the same configuration, without the statistics.

@@ -108,10 +108,10 @@ TEST(SharedRouter, ItsLossesCountOnceAndItLearnsFromItsRoutings) {
   const auto model = small_vit(config_of("model", {1, 2, 3}, "softmax_topk"));
   EXPECT_EQ(model->forward({images(), ForwardMode::training(), {1, 2}}).losses.size(), 2u);
   const auto biased = small_vit(config_of("model", {1, 2, 3}, "sigmoid_bias"));
-  EXPECT_TRUE(learns_from_routings(*biased));
+  EXPECT_TRUE(needs_post_step_update(*biased));
   const ModelOutput out = biased->forward({images(), ForwardMode::training(), {1, 2}});
   const at::Tensor before = biased->named_buffers()["router.bias"].clone();
-  after_step(*biased, out.routings);
+  post_step_update(*biased, out.routings);
   EXPECT_FALSE(torch::equal(biased->named_buffers()["router.bias"], before));
 }
 

@@ -22,7 +22,7 @@ std::shared_ptr<MoeLayer> layer_of(at::ScalarType type, int64_t group, const std
                                       {"router", {{"name", "softmax_topk"}, {"k", 1}, {"noise", 0}}},
                                       {"capacity", {{"factor", 1}, {"group", group}, {"group_unit", unit}}},
                                       {"losses", {{"vmoe_importance", 1}, {"vmoe_load", 0}, {"switch", 1}}}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", 2, 3});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", 2, 3});
   initialize(*layer, 1);
   layer->to(type);
   const torch::NoGradGuard no_grad;

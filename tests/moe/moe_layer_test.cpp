@@ -35,7 +35,7 @@ std::shared_ptr<MoeLayer> small_layer(at::ScalarType type, const std::string& ro
       read_moe_spec({{"moe", Json::object()}, {"losses", Json::object()}, {"router", {{"name", router}, {"k", 2}}}});
   spec.options.experts = kExperts;
   spec.capacity = capacity;
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 7});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 7});
   initialize(*layer, 1);
   layer->to(type);
   const torch::NoGradGuard no_grad;
@@ -310,7 +310,7 @@ TEST_P(MoeLayerIn, S46_SurvivesSavingAndLoading) {
   for (const std::string router : {"noisy_topk", "sigmoid_bias", "balanced_batchwise"}) {
     auto layer = small_layer(GetParam(), router), other = small_layer(GetParam(), router);
     const at::Tensor x = test::random_tensor({60, kWidth}, 3, GetParam());
-    after_step(*layer, {layer->forward({x, one_image(60), ForwardMode::training(), {5, 6}})
+    post_step_update(*layer, {layer->forward({x, one_image(60), ForwardMode::training(), {5, 6}})
                             .routing});  // moves the bias or the thresholds
     {
       const torch::NoGradGuard no_grad;
@@ -347,7 +347,7 @@ TEST(MoeLayer, DroppedAssignmentsContributeNothing) {
   EXPECT_TRUE(torch::equal(after[2], before[2]));
 }
 
-TEST(MoeLayer, AnEmptyPoolGivesAnEmptyResult) {
+TEST(MoeLayer, AnEmptyBatchGivesAnEmptyResult) {
   auto layer = small_layer(torch::kFloat);
   const MoeOutput out = layer->forward({torch::empty({0, kWidth}), one_image(0), ForwardMode::training(), {1, 2}});
   EXPECT_EQ(out.tokens.sizes(), (std::vector<int64_t>{0, kWidth}));

@@ -22,7 +22,7 @@ std::shared_ptr<MoeLayer> layer_of(const std::string& experts, int64_t shared) {
                                 {"router", {{"name", "softmax_topk"}, {"k", 2}}}});
   spec.options.experts = 5;
   spec.options.shared = shared;
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 7});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 7});
   initialize(*layer, 1);
   const torch::NoGradGuard no_grad;
   for (at::Tensor& p : layer->parameters()) p.mul_(20);  // far from zero, so that every weight shows
@@ -89,13 +89,13 @@ TEST(PackedExperts, TakeThePlaceOfTheOriginalsWhoseMemoryIsFree) {
   spec.options.experts = kExperts;
   const struct {
     WeightType type;
-    int64_t bytes;  // of an expert's weights and scales: ops/held_experts.h
+    int64_t bytes;  // of an expert's weights and scales: ops/packed_experts.h
   } cases[] = {{WeightType::fp32, 8 * kWide * kHidden},
                {WeightType::bf16, 4 * kWide * kHidden},
                {WeightType::int8, 2 * kWide * kHidden + 4 * (kWide + kHidden)}};
   for (const auto& c : cases) {
     const test::LiveBytes live;
-    MoeLayer layer(spec, MoePlace{"moe", kWide, kHidden});
+    MoeLayer layer(spec, LayerContext{"moe", kWide, kHidden});
     initialize(layer, 1);
     const int64_t before = live.count();
     EXPECT_EQ(pack_experts(layer, c.type), 1);

@@ -23,7 +23,7 @@ MoeSpec spec_of(const std::string& router) {
 }
 
 std::shared_ptr<MoeLayer> layer_of(const MoeSpec& spec, uint64_t seed = 1) {
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 12});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 12});
   initialize(*layer, seed);
   const torch::NoGradGuard no_grad;
   for (auto& p : layer->named_parameters())

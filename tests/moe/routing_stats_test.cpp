@@ -64,7 +64,7 @@ TEST(RoutingStats, SumsOfTwoRoutingsAreThoseOfTheirUnion) {
   EXPECT_NEAR(routing_stats(totals).mean_top_gate, routing_stats(routing).mean_top_gate, 1e-12);
 }
 
-TEST(RoutingStats, OfAnEmptyPoolAreZeros) {
+TEST(RoutingStats, OfAnEmptyBatchAreZeros) {
   const RoutingStats s = routing_stats(route_softmax_topk(torch::empty({0, 3}), {}, 0, 2, false));
   EXPECT_EQ(s.count, (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(s.cv_importance, 0);

@@ -17,7 +17,7 @@ std::shared_ptr<MoeLayer> small_layer(int64_t shared, int64_t shared_hidden = 0,
   spec.options.shared = shared;
   spec.options.shared_hidden = shared_hidden;
   spec.options.output_sigmoid = sigmoid;
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 7});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 7});
   initialize(*layer, 1);
   layer->to(torch::kDouble);
   const torch::NoGradGuard no_grad;

@@ -21,7 +21,7 @@ std::shared_ptr<MoeLayer> layer_of(const Json& router, at::ScalarType type) {
                                       {"experts", {{"name", "mlp"}}},
                                       {"losses", {{"importance", 0}, {"load", 0}}},
                                       {"router", router}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 7});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 7});
   initialize(*layer, 1);
   layer->to(type);
   const torch::NoGradGuard no_grad;

@@ -24,7 +24,7 @@ std::shared_ptr<MoeLayer> layer_of(const std::string& router, const Json& kind, 
                                       {"experts", kind},
                                       {"losses", Json::object()},
                                       {"router", {{"name", router}, {"k", 2}}}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 7});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 7});
   initialize(*layer, 1);
   layer->to(type);
   const torch::NoGradGuard no_grad;

@@ -9,7 +9,7 @@
 
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/register_moe.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/support/errors.h"
 #include "tests/support/random_tensor.h"
 
@@ -49,7 +49,7 @@ at::Tensor tokens() { return test::random_tensor({kTokens, 4}, 3, torch::kFloat)
 std::string error_of(const Edit& edit, const at::Tensor& x = tokens()) {
   EditedRouter router(edit);
   router.set_registered("edited", {4, kExperts});
-  return testing::message_of([&] { router.route(test::pool(x)); });
+  return testing::message_of([&] { router.route(test::token_batch(x)); });
 }
 
 // The error of a router that does this, without what they all begin with.
@@ -203,12 +203,12 @@ TEST(ValidateRouting, GatesThatAreNotFiniteOutOfFiniteNumbers) {
             "");
   EditedRouter diverged(set(&Routing::gate, 2, kNan));
   diverged.register_parameter("weight", torch::full({3}, kNan));
-  EXPECT_NO_THROW(diverged.route(test::pool(tokens())));
+  EXPECT_NO_THROW(diverged.route(test::token_batch(tokens())));
 }
 
 TEST(ValidateRouting, WithoutARegistryItsClassIsNamed) {
   EditedRouter router(set(&Routing::expert, 3, 3));
-  const std::string message = testing::message_of([&] { router.route(test::pool(tokens())); });
+  const std::string message = testing::message_of([&] { router.route(test::token_batch(tokens())); });
   EXPECT_NE(message.find("EditedRouter of the layer blocks.1.mlp"), std::string::npos) << message;
 }
 
@@ -230,7 +230,7 @@ TEST(ValidateRouting, SoftRoutings) {
     }
   } mixer;
   mixer.set_registered("bad_mixer", {4, 1});
-  EXPECT_EQ(testing::message_of([&] { mixer.route(test::pool(tokens())); }),
+  EXPECT_EQ(testing::message_of([&] { mixer.route(test::token_batch(tokens())); }),
             "the router bad_mixer of the layer blocks.1.mlp returned no routing: dispatch is not there");
 
   SoftRouting soft;

@@ -41,9 +41,9 @@ TEST_F(Cuda, S36_ChoosesSortsAndMovesRowsAsOnTheCpu) {
   const RowMap map = map_rows(token, groups.order, 50), map_there = map_rows(moved(token), there.order, 50);
   EXPECT_TRUE(torch::equal(map_there.token_rows.cpu(), map.token_rows));
   const at::Tensor values = test::random_tensor({50, 9}, 3), weight = test::random_tensor({map.row_token.size(0)}, 4);
-  const at::Tensor rows = spread_rows(values, weight, map);
-  expect_close(spread_rows(moved(values), moved(weight), map_there), rows);
-  expect_close(sum_rows(moved(rows), moved(weight), map_there), sum_rows(rows, weight, map));
+  const at::Tensor rows = gather_rows(values, weight, map);
+  expect_close(gather_rows(moved(values), moved(weight), map_there), rows);
+  expect_close(scatter_add_rows(moved(rows), moved(weight), map_there), scatter_add_rows(rows, weight, map));
   expect_close(dot_rows(moved(rows), moved(values), map_there), dot_rows(rows, values, map));
 }
 

@@ -18,7 +18,7 @@
 #include "sparsight/ops/rows.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "sparsight/ops/top_experts.h"
-#include "tests/ops/held_error.h"
+#include "tests/ops/packed_error.h"
 #include "tests/support/near.h"
 #include "tests/support/property.h"
 #include "tests/support/random_tensor.h"
@@ -159,8 +159,8 @@ TEST(OpsProperties, RowsMoveAsInTheReference) {
       const at::Tensor values = test::random_tensor({s.tokens, s.width}, s.seed, type);
       const at::Tensor of_rows = test::random_tensor({rows, s.width}, s.seed + 1, type);
       const at::Tensor gate = s.bias ? test::random_tensor({rows}, s.seed + 2, torch::kFloat) : at::Tensor();
-      must_hold(test::near(spread_rows(values, gate, map), ref::spread_rows(values, gate, map), tol), "spread");
-      must_hold(test::near(sum_rows(of_rows, gate, map), ref::sum_rows(of_rows, gate, map), tol), "sum");
+      must_hold(test::near(gather_rows(values, gate, map), ref::gather_rows(values, gate, map), tol), "spread");
+      must_hold(test::near(scatter_add_rows(of_rows, gate, map), ref::scatter_add_rows(of_rows, gate, map), tol), "sum");
       must_hold(test::near(dot_rows(of_rows, values, map), ref::dot_rows(of_rows, values, map), 10 * tol), "dot");
     }
   });
@@ -291,11 +291,11 @@ TEST(OpsProperties, HeldExpertsComputeWithTheWeightsTheyStandFor) {
     const auto type = *rc::gen::element(WeightType::fp32, WeightType::bf16, WeightType::int8);
     const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
     const test::Case c{tokens, {}, rows_of(s, torch::kFloat), weights_of(s, torch::kFloat)};
-    const HeldExperts held = hold_experts(c.weights, type);
-    const test::Exact exact = test::exact(c, held);
+    const PackedExperts packed = pack_expert_weights(c.weights, type);
+    const test::Exact exact = test::exact(c, packed);
     at_each_level([&](const std::string& level) {
-      const at::Tensor got = held_experts(c.tokens, c.rows, held, Activation::gelu);
-      must_hold(test::within_held_error(got, exact, type, Activation::gelu), level);
+      const at::Tensor got = packed_experts(c.tokens, c.rows, packed, Activation::gelu);
+      must_hold(test::within_packed_error(got, exact, type, Activation::gelu), level);
     });
   });
 }

@@ -53,9 +53,9 @@ TEST(Rows, AgreeWithTheReferenceInEveryTypeAndShape) {
         const double tol = tolerance(type);
         for (const at::Tensor& weight : {at::Tensor(), test::random_tensor({rows}, 5, torch::kFloat)}) {
           EXPECT_TRUE(
-              torch::allclose(spread_rows(values, weight, map), ref::spread_rows(values, weight, map), tol, tol));
+              torch::allclose(gather_rows(values, weight, map), ref::gather_rows(values, weight, map), tol, tol));
           EXPECT_TRUE(
-              torch::allclose(sum_rows(row_values, weight, map), ref::sum_rows(row_values, weight, map), tol, tol));
+              torch::allclose(scatter_add_rows(row_values, weight, map), ref::scatter_add_rows(row_values, weight, map), tol, tol));
         }
         EXPECT_TRUE(
             torch::allclose(dot_rows(row_values, values, map), ref::dot_rows(row_values, values, map), tol, 10 * tol));
@@ -69,9 +69,9 @@ TEST(Rows, SumsHaveTheSameBitsForAnyNumberOfThreads) {
   const at::Tensor weight = test::random_tensor({map.row_token.size(0)}, 2, torch::kFloat);
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const at::Tensor one = sum_rows(rows, weight, map);
+  const at::Tensor one = scatter_add_rows(rows, weight, map);
   at::set_num_threads(3);
-  const at::Tensor three = sum_rows(rows, weight, map);
+  const at::Tensor three = scatter_add_rows(rows, weight, map);
   at::set_num_threads(threads);
   EXPECT_TRUE(torch::equal(one, three));
 }

@@ -1,12 +1,12 @@
 light_tests(
   ops/cpu_kernels_test.cpp
-  ops/cpu_product_test.cpp
+  ops/cpu_gemm_test.cpp
   ops/task_plan_test.cpp)
 torch_tests(
   ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp
-  ops/held_experts_test.cpp
-  ops/pool_test.cpp
+  ops/packed_experts_test.cpp
+  ops/arena_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp
   ops/sort_by_expert_test.cpp

@@ -1,4 +1,4 @@
-"""What routers and layers take beside the tokens: masks, priorities, seeds, draws, routings to learn from; and devices."""
+"""What routers and layers take beside the tokens: masks, priorities, seeds, samples, routings to learn from; and devices."""
 import unittest
 
 import support  # noqa: F401
@@ -74,8 +74,8 @@ class Inputs(unittest.TestCase):
         router = sparsight.Router("hierarchical", D, E)
         noise = torch.randn(B * S, 2)
         for name in ("noise,group_noise", "", ",", 3):
-            with self.assertRaisesRegex(ValueError, f'^unknown draws "{name}": the router hierarchical takes noise, group_noise$'):
-                router(images(), draws={name: noise})
+            with self.assertRaisesRegex(ValueError, f'^unknown samples "{name}": the router hierarchical takes noise, group_noise$'):
+                router(images(), samples={name: noise})
 
     def test_routings_of_another_router(self):
         for name, other in (("sigmoid_bias", sparsight.Router("sigmoid_bias", D, E + 1, k=1)),
@@ -84,8 +84,8 @@ class Inputs(unittest.TestCase):
                             ("balanced_hierarchical", sparsight.Router("balanced_hierarchical", D, E, groups=4, k=1))):
             router = sparsight.Router(name, D, E)
             before = {key: value.clone() for key, value in router.state_dict().items()}
-            with self.assertRaisesRegex(RuntimeError, "^after_step takes routings of this router: experts and groups are "):
-                router.after_step(router(images()), other(images()))
+            with self.assertRaisesRegex(RuntimeError, "^post_step_update takes routings of this router: experts and groups are "):
+                router.post_step_update(router(images()), other(images()))
             for key, value in router.state_dict().items():
                 self.assertTrue(torch.equal(value, before[key]))
 
@@ -105,12 +105,12 @@ class Devices(unittest.TestCase):
         here = sparsight.MoEMLP(D, F, E)
         self.refuses("route", lambda: here(x.to("meta")))
         self.refuses("route", lambda: here(x, seed=torch.tensor(3, device="meta")))
-        self.refuses("route", lambda: here(x, draws={"noise": torch.randn(B * S, E, device="meta")}))
+        self.refuses("route", lambda: here(x, samples={"noise": torch.randn(B * S, E, device="meta")}))
         expert = torch.zeros(6, 1, dtype=torch.int64)
         self.refuses("routing_loss", lambda: losses.switch(torch.randn(6, E), expert.to("meta")))
-        held = sparsight.MoEMLP(D, F, E).hold().experts
+        packed = sparsight.MoEMLP(D, F, E).pack().experts
         with torch.no_grad():
-            self.refuses("held_moe_mlp", lambda: held(torch.randn(6, D), expert.to("meta"), torch.ones(6, 1), "gelu"))
+            self.refuses("packed_moe_mlp", lambda: packed(torch.randn(6, D), expert.to("meta"), torch.ones(6, 1), "gelu"))
 
     def test_what_is_all_on_meta_has_shapes(self):
         with torch.device("meta"):

@@ -75,7 +75,7 @@ class Layer(unittest.TestCase):
                 (y.square().sum() + routing.loss).backward()
                 for tensor in (x, *layer.parameters()):
                     self.assertTrue(tensor.grad.isfinite().all())
-                layer.after_step(routing)
+                layer.post_step_update(routing)
 
     def test_state_has_the_names_of_the_librarys_checkpoints_and_survives(self):
         layer = self.layer(router="noisy_topk").eval()

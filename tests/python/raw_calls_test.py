@@ -58,7 +58,7 @@ class Experts(unittest.TestCase):
 
 
 def routing_calls():
-    """A call of routing_backward of each kind: kind, config, images, draws, inputs, grads, needs; and its number of outputs."""
+    """A call of routing_backward of each kind: kind, config, images, samples, inputs, grads, needs; and its number of outputs."""
     tokens, none = torch.randn(N, D), torch.tensor(3)
     router, soft = sparsight.Router("noisy_topk", D, E), sparsight.Router("soft_moe", D, E)
     weights = [w.detach() for w in router._weights()]
@@ -81,12 +81,12 @@ class Routings(unittest.TestCase):
     def test_too_few_inputs(self):
         for (call, _), message in zip(routing_calls(), ("route takes at least 6 inputs", "mix takes at least 2 inputs",
                                                         "a loss takes 10 inputs")):
-            kind, config, images, draws, inputs, _, needs = call
+            kind, config, images, samples, inputs, _, needs = call
             grads = [torch.ones(())]
             for count in (0, 1):
-                self.refuses(f"{message}, got {count}", [kind, config, images, draws, inputs[:count], grads, needs[:count]])
+                self.refuses(f"{message}, got {count}", [kind, config, images, samples, inputs[:count], grads, needs[:count]])
             self.refuses("a loss takes 10 inputs, got 11|the router (needs|has) ",
-                         [kind, config, images, draws, [*inputs, torch.ones(1)], grads, [*needs, False]])
+                         [kind, config, images, samples, [*inputs, torch.ones(1)], grads, [*needs, False]])
 
     def test_too_many_gradients(self):
         for call, outputs in routing_calls():
@@ -117,7 +117,7 @@ class Routings(unittest.TestCase):
         for name, draw in (("random", "draw"), ("noisy_topk", "noise")):
             router = sparsight.Router(name, D, E)
             for names, tensors in ((draw, []), ("", [torch.randn(N, E)])):
-                with self.assertRaisesRegex(RuntimeError, "the router needs . weights .* draws, got . tensors for them"):
+                with self.assertRaisesRegex(RuntimeError, "the router needs . weights .* samples, got . tensors for them"):
                     ops.route(router._configs[True, True], torch.randn(N, D), B, [w.detach() for w in router._weights()],
                               torch.tensor(3), None, None, None, names, tensors)
 

@@ -13,7 +13,7 @@ from sparsight import losses, ops
 B, S, D, F, E = 2, 6, 8, 12, 4
 ROUTERS, LOSSES = sorted(sparsight.routers()), sorted(losses.names())
 # They say what there is, or make it once: they are not traced.
-SETUP = {"describe_router", "hold_moe_mlp", "init_router", "list_losses", "list_routers", "version"}
+SETUP = {"describe_router", "pack_moe_mlp", "init_router", "list_losses", "list_routers", "version"}
 ROUTE, LOSS = 0, 2  # RoutingCallKind
 
 
@@ -60,7 +60,7 @@ def decisions(soft):
 def route():
     yield from decisions(soft=False)
     router = router_of("softmax_topk")
-    yield "given draws", [router._configs[True, True], images().view(-1, D), B, weights_of(router), torch.tensor(3), None, None,
+    yield "given samples", [router._configs[True, True], images().view(-1, D), B, weights_of(router), torch.tensor(3), None, None,
                           None, "noise", [torch.randn(B * S, E)]], {}
     router = router_of("softmax_topk", capacity={"factor": 1.0, "priority": "given"})
     yield "given priorities", [router._configs[True, True], images().view(-1, D).requires_grad_(), B, weights_of(router),
@@ -97,9 +97,9 @@ def routing_backward():
         yield name, [LOSS, config, count, "", [x if x is None else x.detach() for x in inputs], [torch.ones(())], needs], {}
 
 
-def router_after_step():
+def router_post_step_update():
     for router in choosing():
-        if router.learns_from_routings:
+        if router.needs_post_step_update:
             r = router(images())
             groups = [[r.group_scores.detach()], [r.group_chosen.sum(0)]] if router.groups else [[], []]
             yield router.name, [router._configs[True, True], D, [w.detach() for w in weights_of(router)], [r.scores.detach()],
@@ -132,16 +132,16 @@ def moe_mlp_backward():
                 yield activation, [torch.randn(7, D), *call, before, *needs], {}
 
 
-def held_moe_mlp():
+def packed_moe_mlp():
     for type in ("fp32", "bf16", "int8"):
         for activation, (tokens, expert, gate, *weights, _, token, kept, keep), _ in moe_mlp_forward():
             if keep:
-                held = ops.hold_moe_mlp(*weights, type)
-                yield f"{activation}, {type}", [tokens, expert, gate, held[0], type, held[1], F, activation, token, kept], {}
+                packed = ops.pack_moe_mlp(*weights, type)
+                yield f"{activation}, {type}", [tokens, expert, gate, packed[0], type, packed[1], F, activation, token, kept], {}
 
 
-OPERATORS = {calls.__name__: calls for calls in (route, mix, routing_loss, routing_backward, router_after_step, moe_mlp,
-                                                 moe_mlp_forward, moe_mlp_backward, held_moe_mlp)}
+OPERATORS = {calls.__name__: calls for calls in (route, mix, routing_loss, routing_backward, router_post_step_update, moe_mlp,
+                                                 moe_mlp_forward, moe_mlp_backward, packed_moe_mlp)}
 
 
 class Operators(unittest.TestCase):

@@ -114,7 +114,7 @@ class Decisions(unittest.TestCase):
         router, noise = self.router("softmax_topk", k=2), torch.randn(B * S, E)
         logits = self.flat @ router.weight.T + noise / E  # V-MoE: noise of standard deviation 1/E
         gate, expert = logits.softmax(1).topk(2, dim=1)
-        routing = router(self.x, draws={"noise": noise})
+        routing = router(self.x, samples={"noise": noise})
         self.assertTrue(torch.equal(routing.expert.view(-1, 2), expert))
         torch.testing.assert_close(routing.gate.view(-1, 2), gate)
         torch.testing.assert_close(routing.scores, logits.softmax(1))
@@ -125,7 +125,7 @@ class Decisions(unittest.TestCase):
         scale = F.softplus(self.flat @ router.noise_weight.T) + 0.01
         clean = self.flat @ router.weight.T
         best, expert = (clean + noise * scale).topk(2, dim=1)
-        routing = router(self.x, draws={"noise": noise})
+        routing = router(self.x, samples={"noise": noise})
         self.assertTrue(torch.equal(routing.expert.view(-1, 2), expert))
         torch.testing.assert_close(routing.gate.view(-1, 2), best.softmax(1))
         sums = torch.zeros(E).index_add(0, expert.reshape(-1), best.softmax(1).reshape(-1))
@@ -148,7 +148,7 @@ class Decisions(unittest.TestCase):
         routing = router(self.x)
         count = torch.bincount(torch.sigmoid(self.flat @ router.weight.T).argmax(1), minlength=E)
         self.assertTrue(torch.equal(routing.chosen_count, count))
-        router.after_step(routing)
+        router.post_step_update(routing)
         torch.testing.assert_close(router.bias, 0.5 * torch.sign(count.double().mean() - count).float())
         self.assertEqual(router.steps, 1)
 
@@ -166,7 +166,7 @@ class Decisions(unittest.TestCase):
         # threshold + rate / its number of thresholds * (scores above - rows wanted) / rows wanted
         group_above = sum((r.group_scores[v] > 0.5).sum(0) for r, v in zip(routings, (padding >= 0, padding)))
         above = sum((r.scores[v] > 0.5).sum(0) for r, v in zip(routings, (padding >= 0, padding)))
-        router.after_step(*routings)
+        router.post_step_update(*routings)
         torch.testing.assert_close(router.group_threshold, 0.5 + 0.5 / 2 * (group_above - 10) / 10)
         torch.testing.assert_close(router.threshold, (0.5 + 0.5 / 2 * (above - 5) / 5).clamp_min(0))
         self.assertFalse(torch.equal(router.group_threshold, torch.full((2,), 0.5)))
@@ -185,7 +185,7 @@ class Decisions(unittest.TestCase):
             wanted = sorted(zip(r.token.tolist(), r.expert.tolist()))
             self.assertNotEqual(taken(), wanted)
             for _ in range(100):
-                router.after_step(router.train()(x))
+                router.post_step_update(router.train()(x))
             self.assertEqual(taken(), wanted)
 
     def test_expert_choice(self):
@@ -271,7 +271,7 @@ class VaryingNumbers(unittest.TestCase):
         sparsity = 1 - (logits > 0).float().mean()
         torch.testing.assert_close(routing.metrics["sparsity"], sparsity)
         torch.testing.assert_close(routing.metrics["l1_coefficient"], torch.tensor(0.25))
-        router.after_step(routing)
+        router.post_step_update(routing)
         torch.testing.assert_close(router.l1_coefficient, torch.tensor(0.25 * 1.2 ** float(torch.sign(0.5 - sparsity))))
 
     def test_top_p(self):
@@ -286,7 +286,7 @@ class VaryingNumbers(unittest.TestCase):
 
 class Draws(unittest.TestCase):
     def test_are_those_that_routers_ask_for(self):
-        named = {name for router in ALL for name in sparsight.Router(router, D, E).draw_names}
+        named = {name for router in ALL for name in sparsight.Router(router, D, E).sample_names}
         self.assertEqual(named, {"noise", "group_noise", "jitter", "second", "second_expert", "draw"})
         for name in ALL:
             looked_at = set()
@@ -297,25 +297,25 @@ class Draws(unittest.TestCase):
                 router = sparsight.Router(name, D, E, **options)
                 for draw in named:
                     with self.subTest(name, draw=draw):
-                        if draw not in router.draw_names:
-                            with self.assertRaisesRegex(ValueError, f'unknown draws "{draw}"'):
-                                router(images(), draws={draw: torch.zeros(1, 1, 1)})
+                        if draw not in router.sample_names:
+                            with self.assertRaisesRegex(ValueError, f'unknown samples "{draw}"'):
+                                router(images(), samples={draw: torch.zeros(1, 1, 1)})
                             continue
                         try:
-                            router(images(), draws={draw: torch.zeros(1, 1, 1)})
+                            router(images(), samples={draw: torch.zeros(1, 1, 1)})
                         except RuntimeError as error:
-                            self.assertIn(f'the draws "{draw}" have the shape [1, 1, 1]', str(error))
+                            self.assertIn(f'the samples "{draw}" have the shape [1, 1, 1]', str(error))
                             looked_at.add(draw)
-            self.assertEqual(looked_at, set(router.draw_names), name)
+            self.assertEqual(looked_at, set(router.sample_names), name)
 
     def test_unknown_ones_are_named(self):
-        with self.assertRaisesRegex(ValueError, 'unknown draws "secnd" of the router gshard_top2; did you mean "second"'):
-            sparsight.Router("gshard_top2", D, E)(images(), draws={"secnd": torch.rand(B * S, 1)})
+        with self.assertRaisesRegex(ValueError, 'unknown samples "secnd" of the router gshard_top2; did you mean "second"'):
+            sparsight.Router("gshard_top2", D, E)(images(), samples={"secnd": torch.rand(B * S, 1)})
         for name in ("hash", "soft_moe"):
-            with self.assertRaisesRegex(ValueError, f'unknown draws "noise": the router {name} takes no draws'):
-                sparsight.Router(name, D, E)(images(), draws={"noise": torch.rand(B * S, E)})
+            with self.assertRaisesRegex(ValueError, f'unknown samples "noise": the router {name} takes no samples'):
+                sparsight.Router(name, D, E)(images(), samples={"noise": torch.rand(B * S, E)})
         # Known and not needed: evaluation has no noise.
-        sparsight.Router("noisy_topk", D, E).eval()(images(), draws={"noise": torch.rand(B * S, E)})
+        sparsight.Router("noisy_topk", D, E).eval()(images(), samples={"noise": torch.rand(B * S, E)})
 
 
 class Places(unittest.TestCase):
@@ -397,8 +397,8 @@ class Mistakes(unittest.TestCase):
         for name in ALL:
             with self.assertRaisesRegex(RuntimeError, "tokens of width 9, the router was made for dim = 8"):
                 sparsight.Router(name, D, E)(torch.randn(B, S, D + 1))
-        with self.assertRaisesRegex(RuntimeError, 'draws "noise" have the shape'):
-            router(torch.randn(3, D), draws={"noise": torch.randn(3, E + 1)})
+        with self.assertRaisesRegex(RuntimeError, 'samples "noise" have the shape'):
+            router(torch.randn(3, D), samples={"noise": torch.randn(3, E + 1)})
         with self.assertRaisesRegex(RuntimeError, "valid has the shape"):
             router(torch.randn(3, D), valid=torch.ones(4, dtype=torch.bool))
         with self.assertRaisesRegex(RuntimeError, "valid must be bool, got Int"):

@@ -70,7 +70,7 @@ class Settings(unittest.TestCase):
             got = f"by name; got {type(value).__name__}$"
             self.refuses(TypeError, f"^activation must be .gelu., .*{got}",
                          lambda: sparsight.MoEMLP(D, F, E, activation=value))
-            self.refuses(TypeError, f"^type must be .fp32., .*{got}", lambda: sparsight.MoEMLP(D, F, E).hold(value))
+            self.refuses(TypeError, f"^type must be .fp32., .*{got}", lambda: sparsight.MoEMLP(D, F, E).pack(value))
 
     def test_seeds_of_weights(self):
         router = sparsight.Router("softmax_topk", D, E, seed=1)

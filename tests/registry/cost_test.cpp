@@ -1,4 +1,4 @@
-// Everything registered says what it costs. The check is held to components that do not.
+// Everything registered says what it costs. The check is packed to components that do not.
 #include <gtest/gtest.h>
 
 #include "sparsight/models/register_models.h"

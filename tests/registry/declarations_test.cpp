@@ -46,13 +46,13 @@ Problems undeclared_draws(Router& router) {
   }
   Problems problems;
   for (const std::string& purpose : requested)
-    if (!has(router.random_purposes(), purpose)) problems.push_back("draws \"" + purpose + "\" without saying so");
+    if (!has(router.random_purposes(), purpose)) problems.push_back("samples \"" + purpose + "\" without saying so");
   return problems;
 }
 
 Problems wrong_losses(Router& router) {
   Problems problems;
-  for (const LossWeight& loss : router.paper_losses())
+  for (const LossWeight& loss : router.default_losses())
     if (!has(loss_names(), loss.name) || !(loss.weight > 0))
       problems.push_back("has the weight " + std::to_string(loss.weight) + " for the loss " + loss.name);
   for (const RouterLoss& loss : router.own_losses()) {
@@ -104,8 +104,8 @@ class FakeRouter : public Router {
   std::vector<LossWeight> paper;
   std::vector<RouterLoss> own;
   std::function<std::vector<RoutingMetric>(const Routing&)> report;
-  bool draws = false;
-  std::vector<LossWeight> paper_losses() const override { return paper; }
+  bool samples = false;
+  std::vector<LossWeight> default_losses() const override { return paper; }
   std::vector<RouterLoss> own_losses() const override { return own; }
   std::vector<RoutingMetric> metrics(const Routing& r) const override {
     return report ? report(r) : std::vector<RoutingMetric>();
@@ -115,7 +115,7 @@ class FakeRouter : public Router {
   Routing choose(const RouterInput& input) override {
     Routing r;
     r.tokens = input.tokens.size(0), r.experts = kExperts;
-    if (draws) router_uniform(input, input.tokens, 1, "surprise");
+    if (samples) router_uniform(input, input.tokens, 1, "surprise");
     choose_per_token(r, torch::zeros({r.tokens, 1}, torch::kLong), torch::ones({r.tokens, 1}));
     finish_routing(r);
     return r;
@@ -130,7 +130,7 @@ class DeclarationsOfRouter : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DeclarationsOfRouter, AreWhatItDoes) {
   Json settings = {{"name", GetParam()}};
-  // Settings with which it draws all that it can.
+  // Settings with which it samples all that it can.
   routers().get(GetParam()).describe([&](OptionSet& set) {
     if (set.find("sample_second")) settings["sample_second"] = true;
     if (const Option* noise = set.find("noise"); noise && noise->type == "number") settings["noise"] = 1;
@@ -146,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, DeclarationsOfRouter, ::testing::ValuesIn(cho
 TEST(Declarations, TheChecksFindWhatIsWrong) {
   FakeRouter fake;
   EXPECT_EQ(problems_of(fake), Problems());
-  fake.draws = true;
-  EXPECT_EQ(undeclared_draws(fake), Problems{"draws \"surprise\" without saying so"});
+  fake.samples = true;
+  EXPECT_EQ(undeclared_draws(fake), Problems{"samples \"surprise\" without saying so"});
   fake.paper = {{"importence", 0.1}, {"load", 0}};
   const auto constant = [](double value) { return [=](const Routing&) { return torch::tensor(value); }; };
   fake.own = {{"load", 1, constant(1)}, {"mine", 0, constant(1)}, {"bad", 1, constant(NAN)}};

@@ -1,4 +1,4 @@
-// Every router with noise: none in evaluation, unless eval_noise asks for it; then the same draws as in training.
+// Every router with noise: none in evaluation, unless eval_noise asks for it; then the same samples as in training.
 #include <gtest/gtest.h>
 
 #include "sparsight/moe/register_moe.h"
@@ -9,7 +9,7 @@ namespace sparsight::eval_noise_test {
 
 struct EvalNoiseCase {
   std::string router;
-  Json noise;  // settings with which training draws noise
+  Json noise;  // settings with which training samples noise
 };
 
 namespace {
@@ -71,13 +71,13 @@ TEST(EvalNoiseOfTheRegistry, IsNotDrawnWhereNoiseIsOff) {
   }
 }
 
-// random draws in evaluation as in training; soft routers have no noise.
+// random samples in evaluation as in training; soft routers have no noise.
 TEST(EvalNoiseOfTheRegistry, EveryRouterThatDrawsNoiseWhileTrainingHasIt) {
   for (const std::string& name : routers().names()) {
     auto router = make_router(name, Json::object());
     if (name == "random" || router->mixes_tokens()) continue;
-    const bool draws = !same(route(*router, 2), route(*router, 3));
-    EXPECT_TRUE(!draws || has_eval_noise(name)) << name;
+    const bool samples = !same(route(*router, 2), route(*router, 3));
+    EXPECT_TRUE(!samples || has_eval_noise(name)) << name;
     EXPECT_TRUE(same(route(*router, 2, {}), route(*router, 3, {}))) << name;
   }
   for (const EvalNoiseCase& c : kCases) EXPECT_TRUE(has_eval_noise(c.router)) << c.router;

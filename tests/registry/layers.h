@@ -31,7 +31,7 @@ inline std::shared_ptr<MoeLayer> make_layer(const LayerForm& form, uint64_t seed
                                       {"experts", kind},
                                       {"losses", Json::object()},
                                       {"router", router}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", form.width, form.hidden});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", form.width, form.hidden});
   initialize(*layer, seed);
   const torch::NoGradGuard no_grad;
   for (auto& p : layer->named_parameters())  // some start at 0
@@ -47,7 +47,7 @@ struct Pass {
 };
 
 // A batch norm by batch statistics looks at all rows of its expert; with running averages, where each row is by itself,
-// its experts are held to what all others are.
+// its experts are packed to what all others are.
 constexpr ForwardMode frozen_norms(ForwardMode mode) {
   mode.batch_statistics = false;
   return mode;

@@ -137,8 +137,8 @@ TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
   }
   // Parts that are all called the first draw something else.
   const at::Tensor unnumbered = model->forward({x.slice(0, 4), mode, {1, 3}}).logits;
-  const bool draws = GetParam().with_moe || GetParam().name == "vit";
-  EXPECT_EQ(torch::allclose(unnumbered, whole.logits.slice(0, 4), 1e-4, 1e-5), !draws);
+  const bool samples = GetParam().with_moe || GetParam().name == "vit";
+  EXPECT_EQ(torch::allclose(unnumbered, whole.logits.slice(0, 4), 1e-4, 1e-5), !samples);
 }
 
 TEST_P(EveryModel, RefusesImagesOfAnotherShape) {

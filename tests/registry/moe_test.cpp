@@ -46,7 +46,7 @@ std::shared_ptr<MoeLayer> make_layer(const std::string& router, uint64_t seed) {
                                 {"capacity", {{"factor", 0.75}, {"group", 2}, {"priority", "max_gate"}}},
                                 {"losses", Json::object()},
                                 {"router", {{"name", router}}}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 12});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 12});
   initialize(*layer, seed);
   return layer;
 }
@@ -115,20 +115,20 @@ TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
   RoutingContext guided;  // what super-class guidance goes by
   guided.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
   const MoeOutput out = layer->forward({x, layout, ForwardMode::training(), {1, 2}, guided});
-  EXPECT_EQ(out.routing.losses.size(), layer->router().paper_losses().size() + layer->router().own_losses().size());
+  EXPECT_EQ(out.routing.losses.size(), layer->router().default_losses().size() + layer->router().own_losses().size());
   at::Tensor total = out.tokens.square().sum();
   for (const NamedLoss& loss : out.routing.losses) total = total + loss.weight * loss.value;
   total.backward();
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
   EXPECT_GT(out.tokens.abs().max().item<double>(), 0);
-  after_step(*layer, {detached(out.routing)});
+  post_step_update(*layer, {detached(out.routing)});
 
   copy_parameters(*layer, *other);
   EXPECT_TRUE(torch::equal(layer->forward({x, layout}).tokens, other->forward({x, layout}).tokens));
 }
 
 TEST_P(EveryRouter, NamesLossesThatExist) {
-  for (const LossWeight& loss : make_router(GetParam(), 1)->paper_losses()) {
+  for (const LossWeight& loss : make_router(GetParam(), 1)->default_losses()) {
     const auto names = loss_names();
     EXPECT_NE(std::find(names.begin(), names.end(), loss.name), names.end()) << loss.name;
     EXPECT_GT(loss.weight, 0);

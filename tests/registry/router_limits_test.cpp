@@ -75,7 +75,7 @@ TEST_P(RouterAtItsLimits, NoTokensGiveAnEmptyOutputAndZeroLosses) {
         EXPECT_TRUE(value.numel() == 0 || value.abs().max().item<double>() == 0) << name << ", images: " << images;
       if (pass.out.routing.soft) continue;
       expect_consistent(pass.out.routing, kExperts);
-      after_step(*l, {detached(pass.out.routing)});
+      post_step_update(*l, {detached(pass.out.routing)});
     }
   for (const auto& b : l->named_buffers()) EXPECT_TRUE(all_finite(b.value())) << b.key();
 }
@@ -233,7 +233,7 @@ TEST_P(RouterAtItsLimits, S46_AFileOfItsWeightsAnswersTheSame) {
     l->to(type);
     other->to(type);
     const Pass pass = run_layer(*l, tokens(type), kImages, guided());
-    if (!pass.out.routing.soft) after_step(*l, {detached(pass.out.routing)});  // moves biases and thresholds
+    if (!pass.out.routing.soft) post_step_update(*l, {detached(pass.out.routing)});  // moves biases and thresholds
     const std::string file = ::testing::TempDir() + "/sparsight_limits_" + GetParam() + ".safetensors";
     write_safetensors(file, {named_weights(*l), {}});
     LoadOptions strict;

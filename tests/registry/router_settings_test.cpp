@@ -35,7 +35,7 @@ struct Example {
   int64_t images = 1, experts = 0;
   NamedTensors weights = {};
   Json settings = Json::object();  // of all rows
-  std::map<std::string, at::Tensor> draws = {};
+  std::map<std::string, at::Tensor> samples = {};
 };
 
 Example example_of(const std::string& router) {
@@ -82,7 +82,7 @@ Routing route(Router& router, const Example& example, at::ScalarType type,
               const ForwardMode& mode = ForwardMode::training()) {
   const int64_t per_image = example.tokens.size(0) / example.images;
   RouterInput input{example.tokens.to(type), {example.images, per_image, 0, 0, 0}, "moe", mode, {1, 2}};
-  input.context.draws = example.draws;
+  input.context.samples = example.samples;
   return router.route(input);
 }
 
@@ -126,7 +126,7 @@ std::vector<SettingCase> gshard_cases() {
           {name, kEvaluation, {{"eval_second", "threshold"}}, none, of_none},  // all are below 0.5
           {name, kEvaluation, {{"eval_second", "threshold"}, {"threshold", 0.25}}, but_token_1, of_but_token_1},
           {name, kTraining, {{"second", "threshold"}, {"threshold", 0.25}}, but_token_1, of_but_token_1},
-          // The draws .70 .40 .60 are compared with twice the gates, .685980 .462950 .578100, ...
+          // The samples .70 .40 .60 are compared with twice the gates, .685980 .462950 .578100, ...
           {name, kEvaluation, {{"eval_second", "random"}}, token_1_alone, of_token_1_alone},
           {name, kTraining, {{"eval_second", "none"}}, token_1_alone, of_token_1_alone},
           // ... or with the gates over 0.4: .857475 .578688 .722625
@@ -240,8 +240,8 @@ TEST(RouterSettingsOfTheRegistry, TheBiasOfSigmoidBiasIsWhatChoicesAreMadeWith) 
 TEST(RouterSettingsOfTheRegistry, NoiseHasTheStandardDeviationThatIsAskedFor) {
   constexpr int64_t kTokens = 5000, kWidth = 8, kExperts = 6;
   const Example example{test::random_tensor({kTokens, kWidth}, 3), kTokens, kExperts};
-  const auto allowed = [](double deviation, int64_t draws) {
-    return 5 * deviation / std::sqrt(2 * static_cast<double>(draws));
+  const auto allowed = [](double deviation, int64_t samples) {
+    return 5 * deviation / std::sqrt(2 * static_cast<double>(samples));
   };
   const auto size = [](const at::Tensor& x) { return x.square().mean().sqrt().item<double>(); };
   struct Case {

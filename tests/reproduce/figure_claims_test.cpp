@@ -78,11 +78,11 @@ TEST(FigureClaims, LargerGap) {
 TEST(FigureClaims, RatioAtLeast) {
   const ResultTable table = curve_table(
       {{"ours", 1, 10}, {"theirs", 1, 16}, {"ours", 2, 10}, {"theirs", 2, 20}, {"ours", 3, 0}, {"theirs", 3, 20}});
-  const Claim claim = ratio_at_least(table, "t", kPair, 1.6);
+  const Claim claim = min_ratio(table, "t", kPair, 1.6);
   EXPECT_EQ(claim.measured, "ratios 1.60 with 1, 2.00 with 2");
   EXPECT_EQ(claim.holds, true);
-  EXPECT_EQ(ratio_at_least(table, "t", kPair, 1.7).holds, false);
-  EXPECT_FALSE(ratio_at_least(curve_table({{"ours", 1, 1}}), "t", kPair, 1).holds);
+  EXPECT_EQ(min_ratio(table, "t", kPair, 1.7).holds, false);
+  EXPECT_FALSE(min_ratio(curve_table({{"ours", 1, 1}}), "t", kPair, 1).holds);
 }
 
 TEST(FigureClaims, BetweenEnds) {

@@ -28,15 +28,15 @@ FigureChart chart_of(FigureChart::Kind kind) {
 
 // y = 10 x + 0.5 +- 0.5 everywhere, with a chart of each kind.
 struct Drawn {
-  explicit Drawn(const std::string& stand_in = "") : figure(testing::toy_figure()) {
+  explicit Drawn(const std::string& synthetic = "") : figure(testing::toy_figure()) {
     figure.charts = {chart_of(FigureChart::Kind::line), chart_of(FigureChart::Kind::bars),
                      chart_of(FigureChart::Kind::heat)};
     outcome.figure = &figure;
-    outcome.stand_in = stand_in;
+    outcome.synthetic = synthetic;
     const std::vector<Json> jobs = figure.jobs({});
     std::vector<Json> results;
     for (const Json& job : jobs) results.push_back(figure.measure(job, {}));
-    outcome.table = make_table(figure, jobs, results, !stand_in.empty());
+    outcome.table = make_table(figure, jobs, results, !synthetic.empty());
     outcome.claims = figure.claims(outcome.table, {});
   }
   Figure figure;
@@ -94,11 +94,11 @@ TEST(ResultCharts, NothingMeasuredIsNoChart) {
 
 TEST(ResultPage, SaysAtTheTopThatDataStandsIn) {
   const std::string page = result_page(Drawn("glyphs").outcome, {});
-  const size_t notice = page.find("<div class=\"notice\" id=\"stand-in\">stand-in data: glyphs;");
+  const size_t notice = page.find("<div class=\"notice\" id=\"synthetic\">synthetic substitute data: glyphs;");
   ASSERT_NE(notice, std::string::npos);
   EXPECT_LT(notice, page.find("<details id=\"claims\""));
   EXPECT_EQ(page.find("difference</th>"), std::string::npos);
-  EXPECT_EQ(result_page(Drawn().outcome, {}).find("id=\"stand-in\""), std::string::npos);
+  EXPECT_EQ(result_page(Drawn().outcome, {}).find("id=\"synthetic\""), std::string::npos);
 }
 
 TEST(ResultPage, OpensInABrowser) {

@@ -12,14 +12,14 @@ using testing::toy_figure;
 
 // ours: 10 +- 1 at x = 1, one trial of 20 at 2, nothing at 4 (its jobs failed); theirs: nothing.
 struct Fixture {
-  explicit Fixture(bool stand_in) : figure(toy_figure()) {
+  explicit Fixture(bool synthetic) : figure(toy_figure()) {
     const std::vector<Json> jobs = figure.jobs({});
     std::vector<Json> results(jobs.size());
     results[0] = {{"y", 9}}, results[1] = {{"y", 11}}, results[2] = {{"y", 20}};
     outcome.figure = &figure;
     outcome.run = {Scale::smoke, "", "run"};
-    outcome.stand_in = stand_in ? "glyphs, \"drawn\"" : "";
-    outcome.table = make_table(figure, jobs, results, stand_in);
+    outcome.synthetic = synthetic ? "glyphs, \"drawn\"" : "";
+    outcome.table = make_table(figure, jobs, results, synthetic);
     outcome.table.rows.resize(3);
     outcome.claims = {{"y grows | always", "10 to 20", true}, {"y falls", "10 to 20", false}, {"y ends", "-", {}}};
     outcome.failed = {{jobs[4], "out of\nluck"}};
@@ -48,9 +48,9 @@ TEST(ResultText, CsvHasEveryNumber) {
             "ours,4,0,,,42,,as in the paper\n");
   EXPECT_EQ(result_csv(Fixture(true).outcome),
             "model,x,trials,y,y_deviation,data\n"
-            "ours,1,2,10,1,\"stand-in data: glyphs, \"\"drawn\"\"\"\n"
-            "ours,2,1,20,,\"stand-in data: glyphs, \"\"drawn\"\"\"\n"
-            "ours,4,0,,,\"stand-in data: glyphs, \"\"drawn\"\"\"\n");
+            "ours,1,2,10,1,\"synthetic substitute data: glyphs, \"\"drawn\"\"\"\n"
+            "ours,2,1,20,,\"synthetic substitute data: glyphs, \"\"drawn\"\"\"\n"
+            "ours,4,0,,,\"synthetic substitute data: glyphs, \"\"drawn\"\"\"\n");
 }
 
 TEST(ResultText, Markdown) {
@@ -81,9 +81,9 @@ TEST(ResultText, JsonSaysWhatHolds) {
   EXPECT_EQ(json["claims"][2]["holds"], nullptr);
   EXPECT_EQ(json["failed"][0]["error"], "out of\nluck");
   EXPECT_EQ(json["deviation"], "+- is the standard deviation (dividing by n) over seeds 0, 1");
-  const Json stand_in = result_json(Fixture(true).outcome);
-  EXPECT_EQ(stand_in["stand_in"], "glyphs, \"drawn\"");
-  EXPECT_FALSE(stand_in["rows"][0]["y"].contains("paper"));
+  const Json synthetic = result_json(Fixture(true).outcome);
+  EXPECT_EQ(synthetic["synthetic"], "glyphs, \"drawn\"");
+  EXPECT_FALSE(synthetic["rows"][0]["y"].contains("paper"));
 }
 
 }  // namespace

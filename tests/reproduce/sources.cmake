@@ -5,7 +5,6 @@ light_tests(
   reproduce/figure_parts_test.cpp
   reproduce/line_fit_test.cpp
   reproduce/log_slope_test.cpp
-  reproduce/old_folder_test.cpp
   reproduce/result_charts_test.cpp
   reproduce/result_text_test.cpp
   reproduce/results_test.cpp

@@ -58,7 +58,7 @@ HttpServer::~HttpServer() {
   close(socket_);
 }
 
-void HttpServer::answer(const std::string& path, std::vector<HttpAnswer> answers) {
+void HttpServer::answer(const std::string& path, std::vector<HttpResponse> answers) {
   const std::lock_guard lock(mutex_);
   answers_[path] = std::move(answers);
 }
@@ -87,7 +87,7 @@ void HttpServer::serve() {
 void HttpServer::serve_one(int connection) {
   const std::string head = receive_head(connection);
   const std::string path = between(head, "GET ", " "), range = between(head, "Range: bytes=", "\r\n");
-  HttpAnswer answer{"not here", 404};
+  HttpResponse answer{"not here", 404};
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(path + (range.empty() ? "" : " " + range));

@@ -11,7 +11,7 @@
 namespace sparsight::testing {
 
 // How the server answers one request.
-struct HttpAnswer {
+struct HttpResponse {
   std::string body;
   int status = 200;
   long cut_after = -1;        // closes the connection after so many bytes of what it promised; -1: never
@@ -27,7 +27,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   // The answers to requests for `path`, one after the other; the last one is repeated. Other paths get 404.
-  void answer(const std::string& path, std::vector<HttpAnswer> answers);
+  void answer(const std::string& path, std::vector<HttpResponse> answers);
   std::string address(const std::string& path) const;  // "http://127.0.0.1:PORT" + path
 
   // What was asked for so far: "/file" or "/file 100-" with its range.
@@ -40,7 +40,7 @@ class HttpServer {
   int socket_ = -1, port_ = 0;
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
-  std::map<std::string, std::vector<HttpAnswer>> answers_;
+  std::map<std::string, std::vector<HttpResponse>> answers_;
   std::vector<std::string> requests_;
   std::thread thread_;
 };

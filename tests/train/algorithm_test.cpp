@@ -114,7 +114,7 @@ TEST(Algorithm, PredictsAndIsNotNeededForPrediction) {
   ASSERT_FALSE(evaluations.empty());
   EvaluateRunOptions options;
   options.path = path;
-  options.weights = "last";
+  options.checkpoint = "last";
   options.split = "val";
   EXPECT_NE(evaluate_run(options)["loss"], evaluations[1]["loss"]);
   EXPECT_EQ(load_model(path).weights, "model");

@@ -102,13 +102,13 @@ std::vector<std::vector<std::vector<size_t>>> by_kind(const CelebaTable& table, 
 }
 
 // The largest whole number of images whose shares are all there.
-int64_t most_images(const std::vector<std::vector<std::vector<size_t>>>& there, const Shares& shares) {
-  double most = 1e9;
+int64_t max_images(const std::vector<std::vector<std::vector<size_t>>>& there, const Shares& shares) {
+  double maximum = 1e9;
   for (size_t label = 0; label < there.size(); ++label)
     for (size_t domain = 0; domain < there[label].size(); ++domain)
       if (shares[label][domain] > 0)
-        most = std::min(most, static_cast<double>(there[label][domain].size()) / shares[label][domain]);
-  return static_cast<int64_t>(most + 1e-9);
+        maximum = std::min(maximum, static_cast<double>(there[label][domain].size()) / shares[label][domain]);
+  return static_cast<int64_t>(maximum + 1e-9);
 }
 
 // How many of each kind `count` images are.
@@ -151,9 +151,9 @@ std::vector<size_t> sliced(const std::vector<std::vector<std::vector<size_t>>>& 
 // The images of a part, in the order of the files.
 std::vector<size_t> choose(const CelebaTable& table, const Task& task, const Choice& choice) {
   const auto there = by_kind(table, task, choice.part);
-  const int64_t most = most_images(there, choice.shares);
-  int64_t count = choice.count == 0 ? most : choice.count;
-  if (choice.cells == "capped") count = std::min(count, most);
+  const int64_t maximum = max_images(there, choice.shares);
+  int64_t count = choice.count == 0 ? maximum : choice.count;
+  if (choice.cells == "capped") count = std::min(count, maximum);
   const Counts wanted = wanted_counts(task, count, choice.shares);
   std::vector<size_t> chosen;
   if (choice.cells == "sliced") {

@@ -79,8 +79,8 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
   const Backgrounds backgrounds = backgrounds_of(options);
   const PictureParts pictures = picture_parts(options.source, options.root, options.seed);
   DataInfo info;
-  info.name = options.source == "glyphs"       ? "cifar_noise (glyphs as a stand-in)"
-              : options.backgrounds == "drawn" ? "cifar_noise (drawn backgrounds as a stand-in)"
+  info.name = options.source == "glyphs"       ? "cifar_noise (glyphs as a synthetic substitute)"
+              : options.backgrounds == "drawn" ? "cifar_noise (drawn backgrounds as a synthetic substitute)"
                                                : "cifar_noise";
   info.classes = pictures.train.info().classes;
   info.domains = {info.name};
@@ -89,10 +89,10 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
   const auto part_of = [&](const ClassPictures& of, const DrawBackground& background, const std::string& part,
                            int64_t asked) {
     const int64_t classes = std::ssize(info.classes);
-    int64_t least = of.count(0);
-    for (int64_t label = 1; label < classes; ++label) least = std::min(least, of.count(label));
+    int64_t minimum = of.count(0);
+    for (int64_t label = 1; label < classes; ++label) minimum = std::min(minimum, of.count(label));
     return std::make_shared<CifarNoiseSet>(info, Ingredients{of, background, part, options.seed},
-                                           checked_count(asked, least, classes, part));
+                                           checked_count(asked, minimum, classes, part));
   };
   DataSplits parts;
   parts.train = part_of(pictures.train, backgrounds.train, "train", options.train);

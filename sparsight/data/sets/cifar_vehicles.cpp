@@ -72,19 +72,19 @@ void CifarVehiclesOptions::declare(OptionSet& set) {
 DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataContext&) {
   const PictureParts pictures = picture_parts(options.source, options.root, options.seed);
   DataInfo info;
-  info.name = options.source == "glyphs" ? "cifar_vehicles (glyphs as a stand-in)" : "cifar_vehicles";
+  info.name = options.source == "glyphs" ? "cifar_vehicles (glyphs as a synthetic substitute)" : "cifar_vehicles";
   for (const int64_t label : kVehicles)
     info.classes.push_back(pictures.train.info().classes.at(static_cast<size_t>(label)));
   info.domains = {info.name};
   info.attributes = {"cell"};
   info.height = info.width = 2 * kCell;
   const auto part_of = [&](const ClassPictures& of, const std::string& part, int64_t asked) {
-    int64_t least = of.count(kVehicles[0]), animals = 0;
-    for (const int64_t label : kVehicles) least = std::min(least, of.count(label));
+    int64_t minimum = of.count(kVehicles[0]), animals = 0;
+    for (const int64_t label : kVehicles) minimum = std::min(minimum, of.count(label));
     for (const int64_t label : kAnimals) animals += of.count(label);
     if (animals == 0) fail("the ", part, " part has no animals to fill quadrants with");
     return std::make_shared<CifarVehiclesSet>(info, of, part, options.seed,
-                                              checked_count(asked, least, std::ssize(kVehicles), part));
+                                              checked_count(asked, minimum, std::ssize(kVehicles), part));
   };
   DataSplits parts;
   parts.train = part_of(pictures.train, "train", options.train);

@@ -45,11 +45,11 @@ at::Tensor halved(const at::Tensor& image) {
       .to(at::kByte);
 }
 
-int64_t checked_count(int64_t asked, int64_t least, int64_t classes, const std::string& part) {
-  if (asked > least * classes)
-    fail("data.", part, " = ", asked, ", but each of the ", classes, " classes has only ", least, " pictures: at most ",
-         least * classes);
-  const int64_t count = asked == 0 ? least * classes : asked;
+int64_t checked_count(int64_t asked, int64_t minimum, int64_t classes, const std::string& part) {
+  if (asked > minimum * classes)
+    fail("data.", part, " = ", asked, ", but each of the ", classes, " classes has only ", minimum, " pictures: at most ",
+         minimum * classes);
+  const int64_t count = asked == 0 ? minimum * classes : asked;
   if (count == 0) fail("the ", part, " part has a class without pictures");
   return count;
 }

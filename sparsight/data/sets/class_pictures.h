@@ -35,8 +35,8 @@ PictureParts picture_parts(const std::string& source, const std::string& root, i
 // [C,H,W] uint8, H and W even. Returns [C,H/2,W/2]: the mean of each 2 x 2 pixels, halves rounded up.
 at::Tensor halved(const at::Tensor& image);
 
-// `asked` for a part whose classes have at least `least` pictures each: 0 stands for all. Raises Error, naming the
+// `asked` for a part whose classes have at least `minimum` pictures each: 0 stands for all. Raises Error, naming the
 // part, where there are fewer.
-int64_t checked_count(int64_t asked, int64_t least, int64_t classes, const std::string& part);
+int64_t checked_count(int64_t asked, int64_t minimum, int64_t classes, const std::string& part);
 
 }  // namespace sparsight

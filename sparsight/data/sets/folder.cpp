@@ -74,7 +74,7 @@ void FolderOptions::declare(OptionSet& set) {
 
 void DomainFolderOptions::declare(OptionSet& set) {
   set.text("root", &root, "folder with domain/class/image");
-  set.texts("test_domains", &test_domains, "domains kept for testing; the others train and validate");
+  set.strings("test_domains", &test_domains, "domains kept for testing; the others train and validate");
   declare_channels(set, &channels);
   splits.declare(set);
 }

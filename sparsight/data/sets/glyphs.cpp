@@ -89,9 +89,9 @@ void GlyphsOptions::declare(OptionSet& set) {
   set.integer("validation", &validation, {1, 100000000}, "pictures in the validation part");
   set.integer("test", &test, {1, 100000000}, "pictures in the test part");
   set.integer("distractors", &distractors, {0, 32}, "most pieces of other glyphs strewn over a picture");
-  set.texts("domains", &domains, "manners of drawing: clean, textured, sketch, inverted");
-  set.texts("train_domains", &train_domains, "domains of the training and validation parts; empty: all");
-  set.texts("test_domains", &test_domains, "domains of the test part; empty: all");
+  set.strings("domains", &domains, "manners of drawing: clean, textured, sketch, inverted");
+  set.strings("train_domains", &train_domains, "domains of the training and validation parts; empty: all");
+  set.strings("test_domains", &test_domains, "domains of the test part; empty: all");
   set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
 }
 

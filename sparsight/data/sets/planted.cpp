@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr int64_t kOthers = 16;  // glyphs that tell nothing
-constexpr int64_t kLeastCell = 8;
+constexpr int64_t kMinCell = 8;
 constexpr const char* kPapers[] = {"inverted", "clean"};  // manners of drawing: dark, bright
 
 class PlantedSet final : public DataSet {
@@ -86,11 +86,11 @@ void PlantedOptions::declare(OptionSet& set) {
 }
 
 DataSplits make_planted(const PlantedOptions& options, const DataContext&) {
-  if (options.side % options.grid != 0 || options.side / options.grid < kLeastCell)
-    fail_usage("data.side = ", options.side, " is not data.grid = ", options.grid, " cells of at least ", kLeastCell,
+  if (options.side % options.grid != 0 || options.side / options.grid < kMinCell)
+    fail_usage("data.side = ", options.side, " is not data.grid = ", options.grid, " cells of at least ", kMinCell,
                " pixels; choose a multiple");
   DataInfo info;
-  info.name = "planted (stand-in)";
+  info.name = "planted (synthetic substitute)";
   for (const GlyphShape& shape : glyph_shapes(options.classes)) info.classes.push_back(shape.name);
   info.domains = {"dark paper", "bright paper"};
   info.attributes = {"cell"};

@@ -34,8 +34,8 @@ void RandomCropOptions::declare(OptionSet& set) {
 
 void RandomResizedCropOptions::declare(OptionSet& set) {
   set.integer("size", &size, {1, 65536}, "side of the result in pixels");
-  set.reals("scale", &scale, {1e-4, 1}, "smallest and largest part of the image's area");
-  set.reals("ratio", &ratio, {1e-2, 1e2}, "smallest and largest width / height");
+  set.floats("scale", &scale, {1e-4, 1}, "smallest and largest part of the image's area");
+  set.floats("ratio", &ratio, {1e-2, 1e2}, "smallest and largest width / height");
   set.choice("filter", &filter, resize_filters(), "interpolation, antialiased");
 }
 

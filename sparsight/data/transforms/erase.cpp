@@ -24,8 +24,8 @@ void fill_box(at::Tensor& image, const Box& box, Value value) {
 
 void RandomErasingOptions::declare(OptionSet& set) {
   set.real("probability", &probability, {0, 1}, "how often a box of an image is erased");
-  set.reals("scale", &scale, {1e-4, 1}, "smallest and largest part of the image's area");
-  set.reals("ratio", &ratio, {1e-2, 1e2}, "smallest and largest height / width");
+  set.floats("scale", &scale, {1e-4, 1}, "smallest and largest part of the image's area");
+  set.floats("ratio", &ratio, {1e-2, 1e2}, "smallest and largest height / width");
   set.real("value", &value, {-1000, 1000}, "what fills the box: 0..255 before normalize, in its units after it");
   set.flag("noise", &noise, "fill the box with noise instead");
 }

@@ -20,8 +20,8 @@ void ResizeOptions::declare(OptionSet& set) {
 
 at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, const std::string& filter) {
   if (image.size(1) == height && image.size(2) == width) return image;
-  constexpr int64_t kMostPixels = 100'000'000;
-  if (height > kMostPixels / width)
+  constexpr int64_t kMaxPixels = 100'000'000;
+  if (height > kMaxPixels / width)
     fail("resizing a ", image.size(2), "x", image.size(1), " image to ", width, "x", height,
          " would make more than 100 million pixels; crop it first or give resize [height, width]");
   // Channels last is the layout that torch's byte kernels are made for.

@@ -27,12 +27,12 @@ class GatherRows : public torch::autograd::Function<GatherRows> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& tokens, const RowMap& map) {
     save_map(context, map);
-    return spread_rows(tokens, {}, map);
+    return gather_rows(tokens, {}, map);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative();
-    return {sum_rows(grads[0], {}, saved_map(context)), {}};
+    return {scatter_add_rows(grads[0], {}, saved_map(context)), {}};
   }
 };
 
@@ -42,7 +42,7 @@ class CombineRows : public torch::autograd::Function<CombineRows> {
                             const RowMap& map) {
     save_map(context, map);
     context->save_for_backward({rows, gate});
-    return sum_rows(rows, gate, map);
+    return scatter_add_rows(rows, gate, map);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
@@ -50,7 +50,7 @@ class CombineRows : public torch::autograd::Function<CombineRows> {
     const RowMap map = saved_map(context);
     const auto saved = context->get_saved_variables();
     at::Tensor rows_grad, gate_grad;
-    if (context->needs_input_grad(0)) rows_grad = spread_rows(grads[0], saved[1], map);
+    if (context->needs_input_grad(0)) rows_grad = gather_rows(grads[0], saved[1], map);
     if (context->needs_input_grad(1)) gate_grad = dot_rows(saved[0], grads[0], map).to(saved[1].scalar_type());
     return {rows_grad, gate_grad, {}};
   }

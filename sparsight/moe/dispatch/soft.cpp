@@ -20,7 +20,7 @@ at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing
   const at::Tensor rows = mixed.view({images, routing.experts, slots, width}).transpose(0, 1).reshape({-1, width});
   const at::Tensor offsets = at::arange(routing.experts + 1, torch::kLong) * (images * slots);
   RowContext of_rows{context.mode, context.random, context.path, {}};
-  if (experts.draws(context.mode)) {
+  if (experts.is_stochastic(context.mode)) {
     const at::Tensor image = context.image.defined() ? context.image : at::arange(images, torch::kLong),
                      slot = at::arange(routing.experts * slots, torch::kLong).view({routing.experts, 1, slots});
     of_rows.number = (image.unsqueeze(1) * (routing.experts * slots) + slot).reshape({-1});  // [E,B,slots]

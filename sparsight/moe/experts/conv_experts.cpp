@@ -67,7 +67,7 @@ void ConvExperts::initialize(const InitRandom& random) {
 }
 
 Cost ConvExperts::cost(const ExpertUse& use) const {
-  const int64_t filters = w1.size(2), outputs = w2.size(2), places = kernel_places(patch_, kernel_);
+  const int64_t filters = w1.size(2), outputs = w2.size(2), places = kernel_positions(patch_, kernel_);
   const Cost filter = conv_cost({patch_.channels, filters, kernel_.side, options_.bias});
   const int64_t pooled = (activation_operations(activation_) + 1) * filters;  // and added up
   Cost output = linear_cost(filters, outputs, false);

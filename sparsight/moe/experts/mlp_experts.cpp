@@ -41,7 +41,7 @@ std::shared_ptr<Experts> MlpExperts::packed(WeightType type) const {
 }
 
 at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
-  const bool drops = draws(context.mode) && context.number.defined();
+  const bool drops = is_stochastic(context.mode) && context.number.defined();
   at::Tensor x = rows.to(expert_type(rows));
   if (is_fused() && !drops) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -55,7 +55,7 @@ at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets
 }
 
 at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context) {
-  if (!is_fused() || draws(context.mode)) return Experts::apply_routing(tokens, routing, context);
+  if (!is_fused() || is_stochastic(context.mode)) return Experts::apply_routing(tokens, routing, context);
   const auto type = expert_type(tokens);
   return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),
                     {activation_, recompute()});

@@ -25,7 +25,7 @@ struct MlpExpertsOptions : KindOptions {
 class MlpExperts : public Experts, public Initialized {
  public:
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);
-  bool draws(const ForwardMode& mode) const override { return mode.dropout && dropout_ > 0; }
+  bool is_stochastic(const ForwardMode& mode) const override { return mode.dropout && dropout_ > 0; }
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const ExpertContext& context = {}) override;
   std::shared_ptr<Experts> packed(WeightType type) const override;  // one hidden layer between equal widths

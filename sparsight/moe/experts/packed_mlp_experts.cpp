@@ -8,8 +8,8 @@ namespace sparsight {
 namespace {
 
 // Packing in plain order may keep the tensors it is given.
-HeldExperts own_weights(const ExpertMlpWeights& from, WeightType type) {
-  HeldExperts packed = hold_experts(from, type);
+PackedExperts own_weights(const ExpertMlpWeights& from, WeightType type) {
+  PackedExperts packed = pack_expert_weights(from, type);
   for (const auto& [mine, theirs] : {std::pair(&packed.weights.w1, &from.w1), std::pair(&packed.weights.w2, &from.w2)})
     if (mine->defined() && mine->is_alias_of(*theirs)) *mine = mine->clone();
   return packed;
@@ -26,16 +26,16 @@ at::Tensor PackedMlpExperts::run(const at::Tensor& tokens, const ExpertRows& row
     fail(
         "these experts are packed for inference, so there is no training and no gradient through them; use the "
         "experts that they were made from");
-  return held_experts(tokens.to(at::kFloat), rows, weights_, activation_).to(expert_type(tokens));
+  return packed_experts(tokens.to(at::kFloat), rows, weights_, activation_).to(expert_type(tokens));
 }
 
 at::Tensor PackedMlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
-  return run(rows, rows_in_place(rows, offsets), draws(context.mode));
+  return run(rows, rows_in_place(rows, offsets), is_stochastic(context.mode));
 }
 
 at::Tensor PackedMlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing,
                                            const ExpertContext& context) {
-  return run(tokens, {routing_map(routing), routing.offsets, row_gates(routing)}, draws(context.mode));
+  return run(tokens, {routing_map(routing), routing.offsets, row_gates(routing)}, is_stochastic(context.mode));
 }
 
 }  // namespace sparsight

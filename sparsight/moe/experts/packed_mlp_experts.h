@@ -1,9 +1,9 @@
 // MLP experts for inference alone: their weights lie packed in the order in which the kernels read them, in fp32, bf16
-// or int8 (ops/held_experts.h). Letters: moe/axes.md.
+// or int8 (ops/packed_experts.h). Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/experts.h"
-#include "sparsight/ops/held_experts.h"
+#include "sparsight/ops/packed_experts.h"
 
 namespace sparsight {
 
@@ -13,7 +13,7 @@ class PackedMlpExperts : public Experts {
  public:
   // weights: fp32. dropout: whether the experts drop activations while training, which these cannot.
   PackedMlpExperts(const ExpertMlpWeights& weights, WeightType type, Activation activation, bool dropout);
-  bool draws(const ForwardMode& mode) const override { return mode.dropout && dropout_; }
+  bool is_stochastic(const ForwardMode& mode) const override { return mode.dropout && dropout_; }
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const ExpertContext& context = {}) override;
 
@@ -23,7 +23,7 @@ class PackedMlpExperts : public Experts {
  private:
   at::Tensor run(const at::Tensor& tokens, const ExpertRows& rows, bool drops) const;
 
-  HeldExperts weights_;
+  PackedExperts weights_;
   Activation activation_;
   bool dropout_;
 };

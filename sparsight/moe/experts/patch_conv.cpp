@@ -34,7 +34,7 @@ PatchShape square_patch(int64_t channels, int64_t width) {
   return {channels, side, side};
 }
 
-int64_t kernel_places(const PatchShape& patch, const PatchKernel& kernel) {
+int64_t kernel_positions(const PatchShape& patch, const PatchKernel& kernel) {
   return places(patch.height, kernel) * places(patch.width, kernel);
 }
 
@@ -42,7 +42,7 @@ at::Tensor patch_conv(const at::Tensor& rows, const at::Tensor& offsets, const a
                       const at::Tensor& bias, const PatchShape& patch, const PatchKernel& kernel) {
   SPARSIGHT_CHECK(rows.dim() == 2 && rows.size(1) == patch.channels * patch.height * patch.width);
   SPARSIGHT_CHECK(weight.dim() == 3 && weight.size(1) == patch.channels * kernel.side * kernel.side);
-  const int64_t count = kernel_places(patch, kernel);
+  const int64_t count = kernel_positions(patch, kernel);
   const at::Tensor maps = grouped_linear(windows(rows, patch, kernel), offsets * count, weight, bias);  // [R*L,F]
   return maps.view({rows.size(0), count, weight.size(2)});
 }

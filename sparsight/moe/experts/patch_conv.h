@@ -20,7 +20,7 @@ struct PatchKernel {
 };
 
 // Places where the kernel fits: L.
-int64_t kernel_places(const PatchShape& patch, const PatchKernel& kernel);
+int64_t kernel_positions(const PatchShape& patch, const PatchKernel& kernel);
 
 // rows: [R,D], D = channels * height * width; offsets: [E+1] int64; weight: [E,P,F], P in the order (channel, row,
 // column) of torch.nn.Conv2d; bias: [E,F] or undefined. Returns [R,L,F]: the map of each row, place by place.

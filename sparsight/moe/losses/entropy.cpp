@@ -6,7 +6,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/softmax.h>
 
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 
 namespace sparsight {
 

@@ -7,7 +7,7 @@
 
 #include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/normal_cdf.h"
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {

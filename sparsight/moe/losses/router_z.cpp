@@ -2,7 +2,7 @@
 
 #include <ATen/ops/logsumexp.h>
 
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 
 namespace sparsight {
 

@@ -28,7 +28,7 @@ void LossOptions::declare(OptionSet& set) {
   variants.declare(set);
 }
 
-LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight>& paper) {
+LossOptions with_default_weights(LossOptions options, const std::vector<LossWeight>& paper) {
   for (size_t i = 0; i < options.weights.size(); ++i) {
     double& weight = options.weights[i];
     const std::string& name = routing_losses()[i].name;

@@ -54,7 +54,7 @@ struct LossOptions {
 
 // The options with the weights of `paper` in place of every -1 (0 for what it does not name). Raises UsageError for
 // other negative weights.
-LossOptions with_paper_weights(LossOptions options, const std::vector<LossWeight>& paper);
+LossOptions with_default_weights(LossOptions options, const std::vector<LossWeight>& paper);
 
 // The terms of one routing whose weight is above 0, then those of its router's own losses; none of a routing that mixes
 // tokens.

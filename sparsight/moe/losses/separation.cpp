@@ -7,7 +7,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 
 namespace sparsight {
 namespace {

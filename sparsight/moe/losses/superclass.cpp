@@ -4,7 +4,7 @@
 #include <ATen/ops/log_softmax.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 
 namespace sparsight {
 

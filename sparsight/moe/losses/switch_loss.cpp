@@ -5,7 +5,7 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 
 namespace sparsight {
 namespace {

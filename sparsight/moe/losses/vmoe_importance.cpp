@@ -3,7 +3,7 @@
 #include <ATen/ops/softmax.h>
 
 #include "sparsight/moe/losses/cv_squared.h"
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 
 namespace sparsight {
 

@@ -70,7 +70,7 @@ BalancedBatchwiseRouter::BalancedBatchwiseRouter(const BalancedBatchwiseOptions&
 }
 
 // The paper gives the load loss a weight too; without noise and with equal counts it has no value.
-std::vector<LossWeight> BalancedBatchwiseRouter::paper_losses() const { return {{"importance", 0.01}}; }
+std::vector<LossWeight> BalancedBatchwiseRouter::default_losses() const { return {{"importance", 0.01}}; }
 
 Routing BalancedBatchwiseRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
@@ -79,7 +79,7 @@ Routing BalancedBatchwiseRouter::choose(const RouterInput& input) {
   return route_balanced_batchwise(clean, threshold, options_.k, input.context.valid);
 }
 
-void BalancedBatchwiseRouter::after_step(const std::vector<Routing>& routings) {
+void BalancedBatchwiseRouter::post_step_update(const std::vector<Routing>& routings) {
   if (routings.empty()) return;
   const torch::NoGradGuard no_grad;
   const double rate = options_.rate_at(steps.item<int64_t>(), threshold.numel());

@@ -32,10 +32,10 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k or eval_k is above the number of experts.
   BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
-  bool learns_from_routings() const override { return true; }
+  std::vector<LossWeight> default_losses() const override;
+  bool needs_post_step_update() const override { return true; }
   // One step of moved_threshold by all batches of the step together.
-  void after_step(const std::vector<Routing>& routings) override;
+  void post_step_update(const std::vector<Routing>& routings) override;
   // weight N(0, 0.01²): equal scores would give all experts the same tokens. threshold 1/E.
   void initialize(const InitRandom& random) override;
 

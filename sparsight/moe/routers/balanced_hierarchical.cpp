@@ -105,7 +105,7 @@ BalancedHierarchicalRouter::BalancedHierarchicalRouter(const BalancedHierarchica
 }
 
 // As for balanced_batchwise, over all experts; the paper has no term for groups.
-std::vector<LossWeight> BalancedHierarchicalRouter::paper_losses() const { return {{"importance", 0.01}}; }
+std::vector<LossWeight> BalancedHierarchicalRouter::default_losses() const { return {{"importance", 0.01}}; }
 
 Routing BalancedHierarchicalRouter::choose(const RouterInput& input) {
   const int64_t size = weight.size(0) / options_.groups;
@@ -120,7 +120,7 @@ Routing BalancedHierarchicalRouter::choose(const RouterInput& input) {
                                      input.context.valid);
 }
 
-void BalancedHierarchicalRouter::after_step(const std::vector<Routing>& routings) {
+void BalancedHierarchicalRouter::post_step_update(const std::vector<Routing>& routings) {
   if (routings.empty()) return;
   std::vector<Routing> of_groups;
   for (const Routing& routing : routings) {

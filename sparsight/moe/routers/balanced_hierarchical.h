@@ -54,11 +54,11 @@ class BalancedHierarchicalRouter : public Router, public Initialized {
  public:
   // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
   BalancedHierarchicalRouter(const BalancedHierarchicalOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
-  bool learns_from_routings() const override { return true; }
+  std::vector<LossWeight> default_losses() const override;
+  bool needs_post_step_update() const override { return true; }
   // One step of moved_threshold on each level, by all batches of the step together. Thresholds of experts stay at 0 or
   // above.
-  void after_step(const std::vector<Routing>& routings) override;
+  void post_step_update(const std::vector<Routing>& routings) override;
   // Weights N(0, 0.01²): equal scores would give all experts the same tokens. Thresholds 1/G and G/E.
   void initialize(const InitRandom& random) override;
 

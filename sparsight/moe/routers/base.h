@@ -24,7 +24,7 @@ Routing route_base_greedy(const at::Tensor& clean, int64_t k = 1);
 class BaseRouter : public Router, public Initialized {
  public:
   BaseRouter(const BaseOptions& options, RouterShape shape);
-  // N(0, 0.1² / D). Differs from the paper: its code draws orthogonal rows of length 0.1, which these are on average.
+  // N(0, 0.1² / D). Differs from the paper: its code samples orthogonal rows of length 0.1, which these are on average.
   void initialize(const InitRandom& random) override;
 
   at::Tensor weight;  // [E,D]

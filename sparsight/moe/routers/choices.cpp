@@ -32,9 +32,9 @@ void GroupChoiceOptions::check(int64_t experts) const {
 void ChoiceOptions::declare(OptionSet& set) { declare_choices(set, "k", &k, &eval_k, "experts per token"); }
 
 void ChoiceOptions::check(int64_t experts) const {
-  const int64_t most = std::max(k, eval_k);
-  if (most > experts)
-    fail_usage("[router] chooses ", most, " experts per token but [moe] experts is ", experts,
+  const int64_t maximum = std::max(k, eval_k);
+  if (maximum > experts)
+    fail_usage("[router] chooses ", maximum, " experts per token but [moe] experts is ", experts,
                "; lower k or add experts");
 }
 

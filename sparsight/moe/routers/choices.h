@@ -22,12 +22,12 @@ T choices_of(bool as_in_training, T training, T evaluation) {
   return as_in_training || evaluation == 0 ? training : evaluation;
 }
 
-// Raises UsageError where `name` or eval_<name> is above `most`. what: "experts", "groups".
+// Raises UsageError where `name` or eval_<name> is above `maximum`. what: "experts", "groups".
 template <class T>
-void check_choices(const std::string& name, T training, T evaluation, int64_t most, const std::string& what) {
+void check_choices(const std::string& name, T training, T evaluation, int64_t maximum, const std::string& what) {
   for (const bool in_training : {true, false})
-    if (const T value = in_training ? training : evaluation; value > static_cast<T>(most))
-      fail_usage("[router] ", in_training ? "" : "eval_", name, " = ", value, " is above the ", most, " ", what,
+    if (const T value = in_training ? training : evaluation; value > static_cast<T>(maximum))
+      fail_usage("[router] ", in_training ? "" : "eval_", name, " = ", value, " is above the ", maximum, " ", what,
                  "; lower it");
 }
 

@@ -8,7 +8,7 @@
 namespace sparsight {
 namespace {
 
-const double kMostLogScale = std::log(100.0);
+const double kMaxLogScale = std::log(100.0);
 
 at::Tensor normalized(const at::Tensor& x, int64_t axis) {
   return x / at::linalg_vector_norm(x, 2, axis, /*keepdim=*/true).clamp_min(1e-12);
@@ -34,7 +34,7 @@ at::Tensor cosine_logits(const at::Tensor& tokens, const at::Tensor& projector, 
   const NoAutocast fp32;
   const at::Tensor direction = normalized(router_logits(tokens, projector, bias), 1);  // [N,P]
   const at::Tensor experts = normalized(codebook.to(direction.scalar_type()), 0);      // [P,E]
-  const at::Tensor scale = log_scale.to(direction.scalar_type()).clamp_max(kMostLogScale).exp();
+  const at::Tensor scale = log_scale.to(direction.scalar_type()).clamp_max(kMaxLogScale).exp();
   // One factor for each expert: the gradient of a single one would be a long sum, which torch splits by thread.
   return router_logits(direction, (experts * scale.expand({experts.size(1)})).t());
 }
@@ -49,13 +49,13 @@ CosineRouter::CosineRouter(const CosineOptions& options, RouterShape shape)
                                          : register_buffer("log_scale", torch::zeros({}));
 }
 
-std::vector<LossWeight> CosineRouter::paper_losses() const {
+std::vector<LossWeight> CosineRouter::default_losses() const {
   return {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}};
 }
 
 Routing CosineRouter::choose(const RouterInput& input) {
   const at::Tensor clean = cosine_logits(input.tokens, projector, projector_bias, codebook, log_scale);
-  const double noise_std = options_.draws(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.samples(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
   const int64_t k = options_.of(input.mode.choices);

@@ -34,7 +34,7 @@ class CosineRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k is above the number of experts.
   CosineRouter(const CosineOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
+  std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
   // projector N(0, 0.02²), bias 0, codebook N(0, 0.01²), log_scale ln(1 / temperature)
   void initialize(const InitRandom& random) override;

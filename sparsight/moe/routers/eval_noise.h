@@ -12,7 +12,7 @@ struct EvalNoiseOptions {
   void declare(OptionSet& set, const std::string& help = "noise in evaluation too") {
     set.flag("eval_noise", &eval_noise, help);
   }
-  bool draws(bool training) const { return training || eval_noise; }
+  bool samples(bool training) const { return training || eval_noise; }
 };
 
 }  // namespace sparsight

@@ -59,7 +59,7 @@ GshardTop2Router::GshardTop2Router(const GshardTop2Options& options, RouterShape
   options_.check("gshard_top2", shape.experts);
 }
 
-std::vector<LossWeight> GshardTop2Router::paper_losses() const { return {{"switch", 0.01}}; }
+std::vector<LossWeight> GshardTop2Router::default_losses() const { return {{"switch", 0.01}}; }
 
 Routing GshardTop2Router::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
@@ -67,8 +67,8 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
   const int64_t k = options_.of(input.mode.choices);
   at::Tensor draw, gumbel;
   if (second == "random" && k > 1) draw = router_uniform(input, clean, k - 1, "second");
-  if (options_.draws(input.mode.noise) && options_.sample_second) {
-    // The draws have 32 bits: the least step away from 0 and 1 keeps both logarithms finite.
+  if (options_.samples(input.mode.noise) && options_.sample_second) {
+    // The samples have 32 bits: the least step away from 0 and 1 keeps both logarithms finite.
     const at::Tensor uniform = router_uniform(input, clean, clean.size(1), "second_expert").clamp(1e-7, 1 - 1e-7);
     gumbel = -at::log(-at::log(uniform));
   }

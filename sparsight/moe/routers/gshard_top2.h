@@ -30,7 +30,7 @@ struct GshardTop2Options : FixedChoiceOptions, EvalNoiseOptions {
 //   "random"     each with probability min(1, gate / threshold), by `draw`: N * (K-1) of U[0,1). GShard's 2 * gate: 0.5
 // A skipped choice is no assignment: it takes no place in the expert's buffer. (As printed in GShard it does; its code
 // does not.)
-// gumbel: [N,E] draws of the Gumbel distribution that choose the second expert from the softmax without the first, or
+// gumbel: [N,E] samples of the Gumbel distribution that choose the second expert from the softmax without the first, or
 // undefined for the second largest.
 Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
                           const at::Tensor& gumbel, int64_t k = 2);
@@ -40,7 +40,7 @@ class GshardTop2Router : public Router, public Initialized {
   // Raises UsageError for a single expert, and where eval_k is above the number of experts.
   GshardTop2Router(const GshardTop2Options& options, RouterShape shape);
   // Differs from the paper: [losses] switch_counts counts all choices where it does not say "first".
-  std::vector<LossWeight> paper_losses() const override;
+  std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"second", "second_expert"}; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 

@@ -2,7 +2,7 @@
 
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/losses/load.h"
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/moe/routers/group_members.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/router_logits.h"
@@ -90,11 +90,11 @@ HierarchicalRouter::HierarchicalRouter(const HierarchicalOptions& options, Route
   options_.check(shape.experts);
 }
 
-std::vector<LossWeight> HierarchicalRouter::paper_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }
+std::vector<LossWeight> HierarchicalRouter::default_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }
 
 Routing HierarchicalRouter::choose(const RouterInput& input) {
   const int64_t experts = weight.size(0), size = experts / options_.groups;
-  const bool noisy = options_.noise && options_.draws(input.mode.noise);
+  const bool noisy = options_.noise && options_.samples(input.mode.noise);
   NoisyLogits primary{router_logits(input.tokens, group_weight), {}, {}};
   at::Tensor epsilon;  // [N,E]
   if (noisy) {

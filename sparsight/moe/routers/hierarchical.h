@@ -24,7 +24,7 @@ struct HierarchicalOptions : GroupChoiceOptions, EvalNoiseOptions {
 struct NoisyLogits {
   at::Tensor clean;    // differentiable
   at::Tensor scale;    // differentiable
-  at::Tensor epsilon;  // draws of N(0,1)
+  at::Tensor epsilon;  // samples of N(0,1)
 };
 
 // The secondary router of a group, on some tokens ([X] int64): its logits [X,E/G].
@@ -42,7 +42,7 @@ class HierarchicalRouter : public Router, public Initialized {
  public:
   // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
   HierarchicalRouter(const HierarchicalOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
+  std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise", "group_noise"}; }
   void initialize(const InitRandom& random) override;  // zeros (appendix A)
 

@@ -43,12 +43,12 @@ NoisyTopKRouter::NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape sh
         "router.name = \"softmax_topk\" learns from the task too");
 }
 
-std::vector<LossWeight> NoisyTopKRouter::paper_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }
+std::vector<LossWeight> NoisyTopKRouter::default_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }
 
 Routing NoisyTopKRouter::choose(const RouterInput& input) {
   const int64_t k = options_.of(input.mode.choices);
   const at::Tensor clean = router_logits(input.tokens, weight);
-  if (!options_.noise || !options_.draws(input.mode.noise)) return route_noisy_topk(clean, {}, {}, k);
+  if (!options_.noise || !options_.samples(input.mode.noise)) return route_noisy_topk(clean, {}, {}, k);
   const at::Tensor scale = noise_scale(router_logits(input.tokens, noise_weight), options_.noise_floor);
   return route_noisy_topk(clean, scale, router_normal(input, clean, "noise"), k);
 }

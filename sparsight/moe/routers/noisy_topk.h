@@ -20,7 +20,7 @@ struct NoisyTopKOptions : ChoiceOptions, EvalNoiseOptions {
 // 0.01.
 at::Tensor noise_scale(const at::Tensor& raw, double floor);
 
-// The router's decision for given logits. clean, scale: [N,E] differentiable. epsilon: [N,E] draws of N(0,1), or
+// The router's decision for given logits. clean, scale: [N,E] differentiable. epsilon: [N,E] samples of N(0,1), or
 // undefined for no noise.
 Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k);
 
@@ -31,7 +31,7 @@ class NoisyTopKRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k is above the number of experts.
   NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
+  std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
   void initialize(const InitRandom& random) override;  // zeros: all logits equal, noise of ln 2 (appendix A)
 

@@ -75,7 +75,7 @@ PerImageRouter::PerImageRouter(const PerImageOptions& options, RouterShape shape
   norm_bias = register_parameter("norm_bias", parameter_zeros({shape.width}));
 }
 
-std::vector<LossWeight> PerImageRouter::paper_losses() const { return {{"superclass", 0.3}}; }
+std::vector<LossWeight> PerImageRouter::default_losses() const { return {{"superclass", 0.3}}; }
 
 Routing PerImageRouter::choose(const RouterInput& input) {
   const at::Tensor& valid = input.context.valid;
@@ -87,7 +87,7 @@ Routing PerImageRouter::choose(const RouterInput& input) {
     seen = at::layer_norm(seen.to(weight.scalar_type()), {seen.size(1)}, norm_weight, norm_bias, kEpsilon);
   }
   const at::Tensor clean = router_logits(seen, weight);
-  const double noise_std = options_.draws(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.samples(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
   Routing routing =

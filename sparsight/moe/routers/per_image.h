@@ -41,7 +41,7 @@ class PerImageRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k is above the number of experts.
   PerImageRouter(const PerImageOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
+  std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
   bool needs_target() const override { return options_.teacher_forced; }
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²)

@@ -5,7 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
-#include "sparsight/moe/losses/pool_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/top_experts.h"
 
@@ -40,8 +40,8 @@ Routing route_relu(const at::Tensor& clean) {
   routing.scores = at::relu(clean);
   // Written so that NaN is a choice, and reaches the output. Only as many ranks are sorted as some token uses.
   const at::Tensor used = (clean.detach() <= 0).logical_not();
-  const int64_t most = routing.tokens == 0 ? 1 : std::max<int64_t>(1, used.sum(1).max().item<int64_t>());
-  const at::Tensor chosen = top_experts(clean, most);
+  const int64_t maximum = routing.tokens == 0 ? 1 : std::max<int64_t>(1, used.sum(1).max().item<int64_t>());
+  const at::Tensor chosen = top_experts(clean, maximum);
   choose_per_token(routing, chosen, routing.scores.gather(1, chosen));
   routing.per_token = routing.experts;
   routing.varying = true;
@@ -90,7 +90,7 @@ RouterCost ReluRouter::cost(const TokenLayout& layout) const {
 
 Routing ReluRouter::choose(const RouterInput& input) { return route_relu(router_logits(input.tokens, weight)); }
 
-void ReluRouter::after_step(const std::vector<Routing>& routings) {
+void ReluRouter::post_step_update(const std::vector<Routing>& routings) {
   double all = 0, used = 0;
   for (const Routing& routing : routings) {
     all += places(routing);

@@ -37,9 +37,9 @@ class ReluRouter : public Router, public Initialized {
   ReluRouter(const ReluOptions& options, RouterShape shape);
   std::vector<RouterLoss> own_losses() const override;                        // relu_l1, times the coefficient
   std::vector<RoutingMetric> metrics(const Routing& routing) const override;  // sparsity, l1_coefficient
-  bool learns_from_routings() const override { return options_.coefficient > 0; }
+  bool needs_post_step_update() const override { return options_.coefficient > 0; }
   // One step of adapted_coefficient by what all batches of the step chose, together.
-  void after_step(const std::vector<Routing>& routings) override;
+  void post_step_update(const std::vector<Routing>& routings) override;
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²), the coefficient as the options say
 
   at::Tensor weight;          // [E,D]

@@ -71,14 +71,14 @@ SigmoidBiasRouter::SigmoidBiasRouter(const SigmoidBiasOptions& options, RouterSh
                  ": k must be a multiple of kept_groups and at most ", in_reach, ", the experts in kept groups");
 }
 
-std::vector<LossWeight> SigmoidBiasRouter::paper_losses() const { return {{"sequence_balance", 1e-4}}; }
+std::vector<LossWeight> SigmoidBiasRouter::default_losses() const { return {{"sequence_balance", 1e-4}}; }
 
 Routing SigmoidBiasRouter::choose(const RouterInput& input) {
   return route_sigmoid_bias(router_logits(input.tokens, weight), bias, options_.of(input.mode.choices), options_.scale,
                             {options_.groups, options_.kept_groups});
 }
 
-void SigmoidBiasRouter::after_step(const std::vector<Routing>& routings) {
+void SigmoidBiasRouter::post_step_update(const std::vector<Routing>& routings) {
   if (routings.empty() || (options_.freeze_after > 0 && steps.item<int64_t>() >= options_.freeze_after)) return;
   at::Tensor count = at::zeros_like(routings[0].chosen_count);
   for (const Routing& routing : routings) count += routing.chosen_count;

@@ -36,10 +36,10 @@ class SigmoidBiasRouter : public Router, public Initialized {
  public:
   // Raises UsageError where k or the groups do not fit the number of experts.
   SigmoidBiasRouter(const SigmoidBiasOptions& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
-  bool learns_from_routings() const override { return true; }
+  std::vector<LossWeight> default_losses() const override;
+  bool needs_post_step_update() const override { return true; }
   // One step of balanced_bias by what all batches of the step chose, together.
-  void after_step(const std::vector<Routing>& routings) override;
+  void post_step_update(const std::vector<Routing>& routings) override;
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²), bias 0
 
   at::Tensor weight;  // [E,D]

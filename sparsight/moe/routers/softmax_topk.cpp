@@ -39,13 +39,13 @@ SoftmaxTopKRouter::SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterSh
   options_.check(shape.experts);
 }
 
-std::vector<LossWeight> SoftmaxTopKRouter::paper_losses() const {
+std::vector<LossWeight> SoftmaxTopKRouter::default_losses() const {
   return {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}};
 }
 
 Routing SoftmaxTopKRouter::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
-  const double noise_std = options_.draws(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
+  const double noise_std = options_.samples(input.mode.noise) ? options_.noise / static_cast<double>(clean.size(1)) : 0;
   at::Tensor epsilon;
   if (noise_std > 0) epsilon = router_normal(input, clean, "noise");
   return route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize);

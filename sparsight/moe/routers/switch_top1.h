@@ -15,7 +15,7 @@ struct SwitchTop1Options : FixedChoiceOptions, EvalNoiseOptions {
   void declare(OptionSet& set);
 };
 
-// tokens * U(1 - jitter, 1 + jitter), element by element. tokens, uniform: [N,D]; uniform: draws of U[0,1).
+// tokens * U(1 - jitter, 1 + jitter), element by element. tokens, uniform: [N,D]; uniform: samples of U[0,1).
 at::Tensor jitter_tokens(const at::Tensor& tokens, const at::Tensor& uniform, double jitter);
 
 // The router's decision for given logits. clean: [N,E] differentiable. k: above 1 only in evaluation.
@@ -24,9 +24,9 @@ Routing route_switch_top1(const at::Tensor& clean, int64_t k = 1);
 class SwitchTop1Router : public Router, public Initialized {
  public:
   SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape);
-  std::vector<LossWeight> paper_losses() const override;
+  std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"jitter"}; }
-  // N(0, 0.1 / D), section 2.4. Differs from the paper: draws beyond two standard deviations stay.
+  // N(0, 0.1 / D), section 2.4. Differs from the paper: samples beyond two standard deviations stay.
   void initialize(const InitRandom& random) override;
 
   at::Tensor weight;  // [E,D]

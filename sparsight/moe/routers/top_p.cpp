@@ -13,13 +13,13 @@ void TopPOptions::declare(OptionSet& set) {
   set.integer("max_k", &max_k, {0, 65536}, "most experts of a token; 0: all");
 }
 
-Routing route_top_p(const at::Tensor& clean, double p, int64_t most) {
+Routing route_top_p(const at::Tensor& clean, double p, int64_t maximum) {
   Routing routing;
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
   routing.scores = at::softmax(clean, 1);
-  const at::Tensor chosen = top_experts(clean, most), gate = routing.scores.gather(1, chosen);
+  const at::Tensor chosen = top_experts(clean, maximum), gate = routing.scores.gather(1, chosen);
   choose_per_token(routing, chosen, gate);
   routing.varying = true;
   // An expert is used unless those before it have p already. Written so that NaN uses all.
@@ -39,8 +39,8 @@ TopPRouter::TopPRouter(const TopPOptions& options, RouterShape shape)
 
 // At most: a token with a clear first choice takes fewer.
 RouterCost TopPRouter::cost(const TokenLayout& layout) const {
-  const int64_t experts = weight.size(0), most = options_.max_k > 0 ? options_.max_k : experts;
-  return varying_choice_cost(router_cost(weight.size(1), experts), static_cast<double>(most), layout);
+  const int64_t experts = weight.size(0), maximum = options_.max_k > 0 ? options_.max_k : experts;
+  return varying_choice_cost(router_cost(weight.size(1), experts), static_cast<double>(maximum), layout);
 }
 
 Routing TopPRouter::choose(const RouterInput& input) {

@@ -16,16 +16,16 @@ struct TopPOptions {
 };
 
 // The router's decision for given logits. clean: [N,E] differentiable. Each token takes the fewest experts, by
-// decreasing probability, whose probabilities sum to p at least, and `most` at most; gates are the probabilities. A
+// decreasing probability, whose probabilities sum to p at least, and `maximum` at most; gates are the probabilities. A
 // token's first choice is always made. Layer and layout are left to the caller.
-Routing route_top_p(const at::Tensor& clean, double p, int64_t most);
+Routing route_top_p(const at::Tensor& clean, double p, int64_t maximum);
 
 class TopPRouter : public Router, public Initialized {
  public:
   // Raises UsageError where max_k is above the number of experts.
   TopPRouter(const TopPOptions& options, RouterShape shape);
   // The weights of section 4.1. Its balance loss counts all choices: [losses] switch_counts = "sum".
-  std::vector<LossWeight> paper_losses() const override { return {{"switch", 0.01}, {"entropy", 1e-4}}; }
+  std::vector<LossWeight> default_losses() const override { return {{"switch", 0.01}, {"entropy", 1e-4}}; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]

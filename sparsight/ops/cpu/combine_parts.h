@@ -7,7 +7,7 @@
 namespace sparsight::cpu {
 
 // out[j] = sum over the rows r of token j, and over parts, of gate[r] * rows[part][r]. rows: [parts,R] rows `ld` floats
-// apart; gate: [R], or null for 1; out: [N,width].
+// stride; gate: [R], or null for 1; out: [N,width].
 void combine_parts(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t ld,
                    int64_t parts, int64_t width, float* out);
 

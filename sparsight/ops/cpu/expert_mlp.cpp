@@ -2,7 +2,7 @@
 
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_rows.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
@@ -13,8 +13,8 @@ struct ForwardSpace {
   Workspace in, hidden, panel;
 };
 ForwardSpace& forward_space() {
-  thread_local ForwardSpace mine;
-  return mine;
+  thread_local ForwardSpace scratch;
+  return scratch;
 }
 
 // Weights as the kernels read them.
@@ -23,7 +23,7 @@ struct StoredWeights {
   const float *b1, *b2;                      // may be null
   const float *w1 = nullptr, *w2 = nullptr;  // [E,D,F], [E,F,D]; or
   const void* panels = nullptr;              // all weights in `layout`
-  HeldLayout layout{};
+  PackedLayout layout{};
   const float *scale1 = nullptr, *scale2 = nullptr;  // of int8
 
   WeightType type() const { return panels ? layout.type : WeightType::fp32; }
@@ -54,7 +54,7 @@ class Forward {
         x_(floats_of(tokens)) {
     join_parts(plan_, at::get_num_threads());
     if (before) {
-      *before = empty_from_pool({shape_.rows, shape_.hidden});
+      *before = empty_from_arena({shape_.rows, shape_.hidden});
       kept_ = before->data_ptr<float>();
     }
     rows_out_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
@@ -64,7 +64,7 @@ class Forward {
     run_tasks(plan_.size(), [&](int64_t number, const auto& claim) {
       run_task(plan_.tasks[static_cast<size_t>(number)], [&] { return plan_.find(claim()); });
     });
-    at::Tensor out = empty_from_pool({rows_.map.tokens, shape_.width});
+    at::Tensor out = empty_from_arena({rows_.map.tokens, shape_.width});
     const at::Tensor gate = float_gate(rows_);
     combine_parts(kernel_, rows_.map, floats_of(gate), rows_out_, shape_.width, plan_.parts, shape_.width,
                   out.data_ptr<float>());
@@ -76,24 +76,24 @@ class Forward {
 
   template <class NextTask>
   void run_task(const Task& task, const NextTask& next_task) const {
-    ForwardSpace& mine = forward_space();
+    ForwardSpace& scratch = forward_space();
     const int64_t step = at_once(task);
-    const RowBlocks in = blocks_in(mine.in, shape_.width_blocks(), task.count);
-    const RowBlocks hidden = blocks_in(mine.hidden, step, task.count);
+    const RowBlocks in = blocks_in(scratch.in, shape_.width_blocks(), task.count);
+    const RowBlocks hidden = blocks_in(scratch.hidden, step, task.count);
     gather(x_, rows_.map.row_token.const_data_ptr<int64_t>(), task, shape_.width, in);
     for (int64_t c = task.chunk; c < task.chunk_end; c += step) {
       const int64_t end = std::min(c + step, task.chunk_end);
       hidden_layer(task, c, end, in, hidden);
       for (int64_t part = plan_.part_of(c); part <= plan_.part_of(end - 1); ++part) {
         const int64_t first = std::max(c, plan_.first_chunk(part)), last = std::min(end, plan_.first_chunk(part + 1));
-        Product down = partial_result(task, part, first, last, {hidden.block(first - c), hidden.apart});
+        Gemm down = partial_result(task, part, first, last, {hidden.block(first - c), hidden.stride});
         if (last < end) {
           down.next = w_.second(task.expert, last);
           down.next_rows = shape_.chunk_columns(last, end - last), down.next_columns = down.next_ld = shape_.width;
         } else if (last < task.chunk_end) {
           fetch_first(down, task, last);
-        } else if (const Task* soon = next_task()) {
-          fetch_first(down, *soon, soon->chunk);
+        } else if (const Task* upcoming = next_task()) {
+          fetch_first(down, *upcoming, upcoming->chunk);
         }
         kernel_.product(down, panel());
       }
@@ -103,7 +103,7 @@ class Forward {
   int64_t at_once(const Task& task) const { return w_.panels ? 1 : chunks_at_once(task); }
 
   // What is read after `down`: W1 of a task, from a chunk on.
-  void fetch_first(Product& down, const Task& task, int64_t chunk) const {
+  void fetch_first(Gemm& down, const Task& task, int64_t chunk) const {
     down.next = w_.first(task.expert, chunk);
     down.next_rows = shape_.width, down.next_ld = shape_.hidden;
     down.next_columns = shape_.chunk_columns(chunk, std::min(at_once(task), task.chunk_end - chunk));
@@ -111,12 +111,12 @@ class Forward {
 
   // Chunks c .. end of the hidden layer.
   void hidden_layer(const Task& task, int64_t c, int64_t end, RowBlocks in, RowBlocks hidden) const {
-    Product up;
+    Gemm up;
     up.m = task.count, up.n = shape_.chunk_columns(c, end - c), up.k = shape_.width;
-    up.a = in.data, up.a_block = in.apart;
+    up.a = in.data, up.a_block = in.stride;
     up.b = w_.first(task.expert, c), up.b_ld = shape_.hidden, up.b_type = w_.type(), up.b_panels = w_.panels != nullptr;
     up.b_scale = w_.scale1 ? w_.scale1 + task.expert * shape_.hidden + c * kBlock : nullptr;
-    up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.apart;
+    up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.stride;
     up.bias = w_.b1 ? w_.b1 + task.expert * shape_.hidden + c * kBlock : nullptr;
     up.activates = true, up.activation = activation_;
     if (kept_) up.before = kept_ + task.first * shape_.hidden + c * kBlock, up.before_ld = shape_.hidden;
@@ -126,10 +126,10 @@ class Forward {
   }
 
   // What chunks c .. end of the hidden layer add to the results of their part.
-  Product partial_result(const Task& task, int64_t part, int64_t c, int64_t end, RowBlocks hidden) const {
-    Product down;
+  Gemm partial_result(const Task& task, int64_t part, int64_t c, int64_t end, RowBlocks hidden) const {
+    Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, end - c);
-    down.a = hidden.data, down.a_block = hidden.apart;
+    down.a = hidden.data, down.a_block = hidden.stride;
     down.b = w_.second(task.expert, c), down.b_ld = shape_.width, down.b_type = w_.type();
     down.b_panels = w_.panels != nullptr;
     down.b_scale = w_.scale2 ? w_.scale2 + task.expert * shape_.width : nullptr;
@@ -162,17 +162,17 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   return Forward(tokens, rows, stored, activation, before).run();
 }
 
-at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
-                                const HeldLayout& layout, Activation activation) {
-  const ExpertMlpWeights& w = held.weights;
+at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
+                                const PackedLayout& layout, Activation activation) {
+  const ExpertMlpWeights& w = packed.weights;
   const StoredWeights stored{
-      .shape = {held.experts, held.width, held.hidden, rows.map.row_token.size(0)},
+      .shape = {packed.experts, packed.width, packed.hidden, rows.map.row_token.size(0)},
       .b1 = floats_of(w.b1),
       .b2 = floats_of(w.b2),
-      .panels = held.packed.const_data_ptr(),
+      .panels = packed.storage.const_data_ptr(),
       .layout = layout,
-      .scale1 = floats_of(held.scale1),
-      .scale2 = floats_of(held.scale2),
+      .scale1 = floats_of(packed.scale1),
+      .scale2 = floats_of(packed.scale2),
   };
   return Forward(tokens, rows, stored, activation, nullptr).run();
 }

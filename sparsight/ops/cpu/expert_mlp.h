@@ -2,9 +2,9 @@
 // threads, and threads take tasks as they come: results have the same bits for any number of threads.
 #pragma once
 
-#include "sparsight/ops/cpu/held_layout.h"
+#include "sparsight/ops/cpu/packed_layout.h"
 #include "sparsight/ops/expert_mlp.h"
-#include "sparsight/ops/held_experts.h"
+#include "sparsight/ops/packed_experts.h"
 
 namespace sparsight::cpu {
 
@@ -14,8 +14,8 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
                                        const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs);
 
-// held: in panels, of `layout`.
-at::Tensor held_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const HeldExperts& held,
-                                const HeldLayout& layout, Activation activation);
+// packed: in panels, of `layout`.
+at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
+                                const PackedLayout& layout, Activation activation);
 
 }  // namespace sparsight::cpu

@@ -9,7 +9,7 @@
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/expert_rows.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
@@ -21,8 +21,8 @@ struct BackwardSpace {
   Workspace all_in, all_out_grad, all_hidden_grad, all_active, gate_grad;  // of all rows
 };
 BackwardSpace& backward_space() {
-  thread_local BackwardSpace mine;
-  return mine;
+  thread_local BackwardSpace scratch;
+  return scratch;
 }
 
 // Rows of one expert: its tokens, the gradient of what comes out of it, the gradient of chunks of its hidden layer, and
@@ -50,9 +50,9 @@ class Backward {
         w2_(floats_of(w.w2)),
         needs_weights_(needs.weights) {
     if (needs_weights_)
-      weights_grad_ = {.w1 = empty_from_pool(w.w1.sizes()),
+      weights_grad_ = {.w1 = empty_from_arena(w.w1.sizes()),
                        .b1 = w.b1.defined() ? at::empty_like(w.b1) : w.b1,
-                       .w2 = empty_from_pool(w.w2.sizes()),
+                       .w2 = empty_from_arena(w.w2.sizes()),
                        .b2 = w.b2.defined() ? at::empty_like(w.b2) : w.b2};
     BackwardSpace& space = backward_space();
     int64_t shared = 0;  // rows, up to the last one of an expert with several tasks
@@ -78,7 +78,7 @@ class Backward {
       const int64_t expert = left[static_cast<size_t>(number / shape_.chunks())];
       const int64_t c = number % shape_.chunks();
       const auto from = [&](RowBlocks all, int64_t chunk) {
-        return rows_of(expert) > 0 ? RowBlocks{all.block(chunk) + offset_[expert] * kBlockLd, all.apart} : RowBlocks{};
+        return rows_of(expert) > 0 ? RowBlocks{all.block(chunk) + offset_[expert] * kBlockLd, all.stride} : RowBlocks{};
       };
       weights_gradients(
           expert, c, 1,
@@ -119,26 +119,26 @@ class Backward {
   void run_task(const Task& task, const NextTask& next_task) const {
     const bool alone = in_one_task(task.expert);
     const int64_t at_once = chunks_at_once(task);
-    BackwardSpace& mine = backward_space();
-    const auto from_first = [&](RowBlocks all) { return RowBlocks{all.data + task.first * kBlockLd, all.apart}; };
+    BackwardSpace& scratch = backward_space();
+    const auto from_first = [&](RowBlocks all) { return RowBlocks{all.data + task.first * kBlockLd, all.stride}; };
     // A task that shares its rows with others gathers them for itself; one of them leaves them for the second round.
     const bool own = alone || task.chunk > 0;
     BackwardRows rows;
-    rows.in = own ? blocks_in(mine.in, shape_.width_blocks(), task.count) : from_first(shared_.in);
-    rows.out_grad = own ? blocks_in(mine.out_grad, shape_.width_blocks(), task.count) : from_first(shared_.out_grad);
+    rows.in = own ? blocks_in(scratch.in, shape_.width_blocks(), task.count) : from_first(shared_.in);
+    rows.out_grad = own ? blocks_in(scratch.out_grad, shape_.width_blocks(), task.count) : from_first(shared_.out_grad);
     gather(grad_, row_token_, task, shape_.width, rows.out_grad);
     const bool reads_tokens = !kept_ || (alone && needs_weights_);  // or leaves them
     if (reads_tokens || !own) gather(x_, row_token_, task, shape_.width, rows.in);
     for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
       const int64_t chunks = std::min(at_once, task.chunk_end - c);
-      const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.apart}; };
-      rows.hidden_grad = alone ? blocks_in(mine.hidden_grad, at_once, task.count) : from_here(shared_.hidden_grad);
-      rows.active = alone ? blocks_in(mine.active, at_once, task.count) : from_here(shared_.active);
+      const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.stride}; };
+      rows.hidden_grad = alone ? blocks_in(scratch.hidden_grad, at_once, task.count) : from_here(shared_.hidden_grad);
+      rows.active = alone ? blocks_in(scratch.active, at_once, task.count) : from_here(shared_.active);
       const float* next = nullptr;  // W2 that is read after these chunks
       if (c + chunks < task.chunk_end)
         next = second(task.expert, c + chunks);
-      else if (const Task* soon = next_task())
-        next = second(soon->expert, soon->chunk);
+      else if (const Task* upcoming = next_task())
+        next = second(upcoming->expert, upcoming->chunk);
       hidden_layer(task, c, chunks, rows);
       if (rows_grad_) rows_gradient(task, c, chunks, rows, next);
       if (alone && needs_weights_) weights_gradients(task.expert, c, chunks, rows);
@@ -149,19 +149,19 @@ class Backward {
   void hidden_layer(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows) const {
     const int64_t columns = shape_.chunk_columns(c, chunks);
     if (!kept_) {
-      Product up;
+      Gemm up;
       up.m = task.count, up.n = columns, up.k = shape_.width;
-      up.a = rows.in.data, up.a_block = rows.in.apart;
+      up.a = rows.in.data, up.a_block = rows.in.stride;
       up.b = first(task.expert, c), up.b_ld = shape_.hidden;
-      up.c = rows.active.data, up.c_ld = kBlockLd, up.c_block = rows.active.apart;
+      up.c = rows.active.data, up.c_ld = kBlockLd, up.c_block = rows.active.stride;
       up.bias = b1_ ? b1_ + task.expert * shape_.hidden + c * kBlock : nullptr;
       kernel_.product(up, panel());
     }
-    Product back;
+    Gemm back;
     back.m = task.count, back.n = columns, back.k = shape_.width;
-    back.a = rows.out_grad.data, back.a_block = rows.out_grad.apart;
+    back.a = rows.out_grad.data, back.a_block = rows.out_grad.stride;
     back.b = second(task.expert, c), back.b_ld = shape_.width, back.b_transposed = true;
-    back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.apart;
+    back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.stride;
     back.next = first(task.expert, c);
     back.next_rows = shape_.width, back.next_columns = columns, back.next_ld = shape_.hidden;
     kernel_.product(back, panel());
@@ -177,9 +177,9 @@ class Backward {
 
   // next: weights that are read after this, or null
   void rows_gradient(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows, const float* next) const {
-    Product down;
+    Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
-    down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.apart;
+    down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.stride;
     down.b = first(task.expert, c), down.b_ld = shape_.hidden, down.b_transposed = true;
     down.c = rows_grad_ + (task.part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > task.chunk;
@@ -204,22 +204,22 @@ class Backward {
 
   // The gradients of W1[block, chunk] and W2[chunk, block] over all rows of an expert, for one chunk of the hidden
   // layer and one block of the width.
-  Product first_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
-    Product p = outer_product(rows_of(expert), rows.in.block(block), rows.hidden_grad.data);
+  Gemm first_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
+    Gemm p = outer_product(rows_of(expert), rows.in.block(block), rows.hidden_grad.data);
     p.m = block_columns(block), p.n = shape_.chunk_columns(c);
     p.c = weights_grad_.w1.data_ptr<float>() + (expert * shape_.width + block * kBlock) * shape_.hidden + c * kBlock;
     p.c_ld = shape_.hidden;
     return p;
   }
-  Product second_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
-    Product p = outer_product(rows_of(expert), rows.active.data, rows.out_grad.block(block));
+  Gemm second_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
+    Gemm p = outer_product(rows_of(expert), rows.active.data, rows.out_grad.block(block));
     p.m = shape_.chunk_columns(c), p.n = block_columns(block);
     p.c = weights_grad_.w2.data_ptr<float>() + (expert * shape_.hidden + c * kBlock) * shape_.width + block * kBlock;
     p.c_ld = shape_.width;
     return p;
   }
-  static Product outer_product(int64_t rows, const float* a, const float* b) {
-    Product p;
+  static Gemm outer_product(int64_t rows, const float* a, const float* b) {
+    Gemm p;
     p.k = rows;
     p.a = a, p.a_transposed = true, p.a_ld = kBlockLd;
     p.b = b, p.b_ld = kBlockLd;
@@ -231,15 +231,15 @@ class Backward {
   // The gradients of b1[chunk] and, with the first chunk, of b2.
   void biases_gradients(int64_t expert, int64_t c, const BackwardRows& rows) const {
     if (b1_)
-      sum_rows(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
+      scatter_add_rows(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
                weights_grad_.b1.data_ptr<float>() + expert * shape_.hidden + c * kBlock);
     if (c > 0 || !weights_grad_.b2.defined()) return;
     for (int64_t d = 0; d < shape_.width_blocks(); ++d)
-      sum_rows(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr, block_columns(d),
+      scatter_add_rows(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr, block_columns(d),
                weights_grad_.b2.data_ptr<float>() + expert * shape_.width + d * kBlock);
   }
   // factors: [rows] or null for ones
-  void sum_rows(int64_t rows, const float* from, const float* factors, int64_t columns, float* sum) const {
+  void scatter_add_rows(int64_t rows, const float* from, const float* factors, int64_t columns, float* sum) const {
     std::fill_n(sum, columns, 0.0f);
     for (int64_t r = 0; r < rows; ++r)
       kernel_.add_scaled(factors ? factors[r] : 1.0f, from + r * kBlockLd, sum, columns);
@@ -270,7 +270,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   out.weights = backward.weights_grad();
   if (needs.tokens) {
     const int64_t width = w.w1.size(1);
-    out.tokens = empty_from_pool({rows.map.tokens, width});
+    out.tokens = empty_from_arena({rows.map.tokens, width});
     combine_parts(kernels(), rows.map, nullptr, backward.rows_grad(), width, backward.parts(), width,
                   out.tokens.data_ptr<float>());
   }

@@ -26,11 +26,11 @@ inline MlpShape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
 // in longer pieces.
 inline int64_t chunks_at_once(const Task& task) { return task.count <= 64 ? 4 : 1; }
 
-// Rows of a matrix in blocks of its columns (kernels.h), which lie `apart` elements apart.
+// Rows of a matrix in blocks of its columns (kernels.h), which lie `stride` elements stride.
 struct RowBlocks {
   float* data = nullptr;
-  int64_t apart = 0;
-  float* block(int64_t number) const { return data + number * apart; }
+  int64_t stride = 0;
+  float* block(int64_t number) const { return data + number * stride; }
 };
 inline RowBlocks blocks_in(Workspace& space, int64_t blocks, int64_t rows) {
   return {space.floats(blocks * rows * kBlockLd), rows * kBlockLd};
@@ -47,8 +47,8 @@ inline void gather(const float* tokens, const int64_t* row_token, const Task& ta
 // Results of rows, [parts,R,D], before they are summed by token: of the thread that calls. The forward and the backward
 // pass need it in turn.
 inline Workspace& row_results() {
-  thread_local Workspace mine;
-  return mine;
+  thread_local Workspace scratch;
+  return scratch;
 }
 
 inline const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }

@@ -7,7 +7,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include "sparsight/ops/cpu/kernels.h"
-#include "sparsight/ops/cpu/pool.h"
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 
@@ -16,15 +16,15 @@ namespace {
 
 constexpr int64_t kRows = 96;  // of a task: with their columns they stay in the cache
 // Sums along the rows of a transposed matrix are for few rows, and the fastest way to few columns.
-constexpr int64_t kFewColumns = 16, kFewRows = 12;
+constexpr int64_t kFewColumns = 16, kSmallM = 12;
 constexpr int64_t kInputs = 96;  // rows of a weight's gradient that are one task
 
 struct Spaces {
   Workspace rows, panel;
 };
 Spaces& spaces() {
-  thread_local Spaces mine;
-  return mine;
+  thread_local Spaces scratch;
+  return scratch;
 }
 
 // Rows first .. first + count, of one expert.
@@ -32,12 +32,12 @@ struct RowTask {
   int64_t expert, first, count;
 };
 
-std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t most) {
+std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum) {
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   std::vector<RowTask> tasks;
   for (int64_t e = 0; e + 1 < offsets.size(0); ++e)
-    for (int64_t first = offset[e]; first < offset[e + 1]; first += most)
-      tasks.push_back({e, first, std::min(most, offset[e + 1] - first)});
+    for (int64_t first = offset[e]; first < offset[e + 1]; first += maximum)
+      tasks.push_back({e, first, std::min(maximum, offset[e + 1] - first)});
   return tasks;
 }
 
@@ -47,7 +47,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
                    const float* bias, at::Tensor& out) {
   const Kernels& kernel = kernels();
   const int64_t depth = rows.size(1), columns = out.size(1);
-  const std::vector<RowTask> tasks = row_tasks(offsets, transposed && columns <= kFewColumns ? kFewRows : kRows);
+  const std::vector<RowTask> tasks = row_tasks(offsets, transposed && columns <= kFewColumns ? kSmallM : kRows);
   const float *from = rows.const_data_ptr<float>(), *b = matrices.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
   const auto count = static_cast<int64_t>(tasks.size());
@@ -58,16 +58,16 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
       for (int64_t c = 0; c < depth; c += kBlock)
         std::copy_n(from + (task.first + i) * depth + c, std::min(kBlock, depth - c),
                     in + (c / kBlock * task.count + i) * kBlockLd);
-    Product p;
+    Gemm p;
     p.m = task.count, p.n = columns, p.k = depth;
     p.a = in, p.a_block = task.count * kBlockLd;
     p.b = b + task.expert * depth * columns, p.b_ld = transposed ? depth : columns, p.b_transposed = transposed;
     p.c = to + task.first * columns, p.c_ld = columns;
     p.bias = bias ? bias + task.expert * columns : nullptr;
     if (const int64_t then = claim(); then < count) {
-      const RowTask& soon = tasks[static_cast<size_t>(then)];
-      p.next = from + soon.first * depth;
-      p.next_rows = soon.count, p.next_columns = depth, p.next_ld = depth;
+      const RowTask& upcoming = tasks[static_cast<size_t>(then)];
+      p.next = from + upcoming.first * depth;
+      p.next_rows = upcoming.count, p.next_columns = depth, p.next_ld = depth;
     }
     kernel.product(p, spaces().panel.floats(kernel.panel_floats));
   });
@@ -77,7 +77,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
-  at::Tensor out = empty_from_pool({rows.size(0), weight.size(2)});
+  at::Tensor out = empty_from_arena({rows.size(0), weight.size(2)});
   multiply_rows(rows, offsets, weight, /*transposed=*/!weight.is_contiguous(),
                 bias.defined() ? bias.const_data_ptr<float>() : nullptr, out);
   return out;
@@ -95,7 +95,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
     out.rows = at::empty_like(rows);
     multiply_rows(grad, offsets, weight, /*transposed=*/weight.is_contiguous(), nullptr, out.rows);
   }
-  if (needs.weight) out.weight = empty_from_pool(weight.sizes());
+  if (needs.weight) out.weight = empty_from_arena(weight.sizes());
   if (needs.bias) out.bias = at::empty({experts, outputs}, weight.options());
   if (!needs.weight && !needs.bias) return out;
   const float *x = rows.const_data_ptr<float>(), *g = grad.const_data_ptr<float>();
@@ -105,7 +105,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   run_tasks(experts * blocks, [&](int64_t number, const auto&) {
     const int64_t e = number / blocks, i = number % blocks * kInputs, first = offset[e];
     if (to) {
-      Product p;
+      Gemm p;
       p.m = std::min(kInputs, inputs - i), p.n = outputs, p.k = offset[e + 1] - first;
       p.a = x + first * inputs + i, p.a_ld = inputs, p.a_transposed = true;
       p.b = g + first * outputs, p.b_ld = outputs;

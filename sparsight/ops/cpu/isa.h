@@ -8,7 +8,7 @@
 namespace sparsight {
 
 // avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; amx: avx512 with BF16 and tiles of bf16 and int8, for the products
-// of held experts and, with each fp32 number cut into three of bf16, for those of fp32.
+// of packed experts and, with each fp32 number cut into three of bf16, for those of fp32.
 enum class Isa { baseline, avx2, avx512, amx };
 
 // "baseline", "avx2", "avx512", "amx", from the slowest to the fastest that this CPU has.

@@ -10,7 +10,7 @@ namespace sparsight::cpu {
 
 // Activations that cover columns lie in blocks of kBlock columns: element (row, column) of a buffer with `rows` rows is
 // at (column / kBlock) * rows * kBlockLd + row * kBlockLd + column % kBlock. The padding keeps the rows of one block
-// apart in the cache, and makes their distance a constant of the kernels.
+// stride in the cache, and makes their distance a constant of the kernels.
 constexpr int64_t kBlock = 384;
 constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
@@ -24,8 +24,8 @@ constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
 // whatever the sizes of blocks: the bits do not depend on how the work is cut. (With B transposed and at the AMX level
-// that holds as long as few rows stay few: kernels_few_rows_inl.h, kernels_amx_fp32.cpp.)
-struct Product {
+// that holds as long as few rows stay few: kernels_small_m_inl.h, kernels_amx_fp32.cpp.)
+struct Gemm {
   int64_t m = 0, n = 0, k = 0;
 
   const float* a = nullptr;
@@ -63,7 +63,7 @@ struct Product {
 };
 
 struct Kernels {
-  void (*product)(const Product& p, float* panel);
+  void (*product)(const Gemm& p, float* panel);
   int64_t panel_floats;  // size of `panel`, 64-byte aligned
   int64_t task_rows;     // that one thread multiplies at a time: with their hidden block they stay in a 2 MB cache
   // out[c] = act(x[c]), slope[c] = act'(x[c])

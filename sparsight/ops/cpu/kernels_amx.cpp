@@ -15,10 +15,10 @@ struct alignas(64) TileConfig {
 constexpr int64_t kSumsLd = kTilePanelColumns;  // sums of a block: 32 rows of tiles, 32 columns, fp32 or int32
 constexpr int64_t kSumsRow = kSumsLd * 4;       // bytes
 
-// sums = the rows of one or two tiles times a panel. soon: fetched meanwhile, as many bytes as the panel has.
+// sums = the rows of one or two tiles times a panel. upcoming: fetched meanwhile, as many bytes as the panel has.
 template <bool kInt8, bool kTwo>
-inline void multiply(const char* a, const char* b, int64_t steps, const char* soon, float* sums) {
-  memory_is_up_to_date();
+inline void multiply(const char* a, const char* b, int64_t steps, const char* upcoming, float* sums) {
+  compiler_barrier();
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (kTwo) {
@@ -28,10 +28,10 @@ inline void multiply(const char* a, const char* b, int64_t steps, const char* so
   for (int64_t step = 0; step < steps; ++step) {
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
-    if (soon) {
+    if (upcoming) {
 #pragma GCC unroll 32
-      for (int64_t byte = 0; byte < kStepBytes; byte += 64) _mm_prefetch(soon + byte, _MM_HINT_T1);
-      soon += kStepBytes;
+      for (int64_t byte = 0; byte < kStepBytes; byte += 64) _mm_prefetch(upcoming + byte, _MM_HINT_T1);
+      upcoming += kStepBytes;
     }
     if constexpr (kInt8)
       _tile_dpbssd(0, 4, 6);
@@ -63,7 +63,7 @@ inline void multiply(const char* a, const char* b, int64_t steps, const char* so
   }
 }
 
-// Half a row of C from the sums of its digits: 16 columns.
+// Half a row of C from the sums of its quantised: 16 columns.
 inline __m512 joined_digits(const float* sums, __m512 row_scale, __m512 scale, __m512 start) {
   const __m512 high = _mm512_cvtepi32_ps(_mm512_load_si512(sums));
   const __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums + kTileRows * kSumsLd));
@@ -73,7 +73,7 @@ inline __m512 joined_digits(const float* sums, __m512 row_scale, __m512 scale, _
 
 // Multiplies all blocks of rows with all panels: finish(block, first row, rows, first column, sums) for each.
 template <class Finish>
-inline void for_blocks(const TileProduct& p, const Finish& finish) {
+inline void for_blocks(const TileGemm& p, const Finish& finish) {
   alignas(64) float sums[2 * kTileRows * kSumsLd];
   const int64_t steps = p.a.steps(), panels = p.columns / kTilePanelColumns, blocks = p.a.blocks();
   const bool int8 = p.a.type == WeightType::int8;
@@ -81,13 +81,13 @@ inline void for_blocks(const TileProduct& p, const Finish& finish) {
     const char* const b = p.b + panel * steps * kStepBytes;
     for (int64_t block = 0; block < blocks; ++block) {
       const char* const a = p.a.block(block);
-      const char* const soon = block > 0 ? nullptr : panel + 1 < panels ? b + steps * kStepBytes : p.next;
+      const char* const upcoming = block > 0 ? nullptr : panel + 1 < panels ? b + steps * kStepBytes : p.next;
       if (int8)
-        multiply<true, true>(a, b, steps, soon, sums);
+        multiply<true, true>(a, b, steps, upcoming, sums);
       else if (p.a.tiles_of(block) == 2)
-        multiply<false, true>(a, b, steps, soon, sums);
+        multiply<false, true>(a, b, steps, upcoming, sums);
       else
-        multiply<false, false>(a, b, steps, soon, sums);
+        multiply<false, false>(a, b, steps, upcoming, sums);
       finish(block, block * p.a.block_rows(), p.a.rows_of(block), panel * kTilePanelColumns, sums);
     }
   }
@@ -95,17 +95,17 @@ inline void for_blocks(const TileProduct& p, const Finish& finish) {
 
 inline __m512 load_or_zero(const float* p) { return p ? _mm512_loadu_ps(p) : _mm512_setzero_ps(); }
 
-// Where a row of 64 bytes for each step begins, for row `row` of a block, and how far the steps lie apart.
-struct RowPlace {
+// Where a row of 64 bytes for each step begins, for row `row` of a block, and how far the steps lie stride.
+struct RowPosition {
   char* at;
   int64_t step;
 };
-inline RowPlace place_of(const TileRows& rows, int64_t number) {
+inline RowPosition place_of(const TileRows& rows, int64_t number) {
   const int64_t block = number / rows.block_rows(), row = number % rows.block_rows();
   return {rows.block(block) + row * 64, rows.tiles_of(block) * kTileBytes};  // the second tile follows the first
 }
 
-void put_bf16_row(const RowPlace& place, const float* x, int64_t columns) {
+void put_bf16_row(const RowPosition& place, const float* x, int64_t columns) {
   for (int64_t c = 0, step = 0; c < columns; c += 32, ++step) {
     const int64_t left = columns - c;
     const __mmask32 mask = left >= 32 ? 0xffffffffu : (1u << left) - 1;
@@ -116,7 +116,7 @@ void put_bf16_row(const RowPlace& place, const float* x, int64_t columns) {
 }
 
 // Returns s.
-float put_int8_row(const RowPlace& place, const float* x, int64_t columns, int64_t padded) {
+float put_int8_row(const RowPosition& place, const float* x, int64_t columns, int64_t padded) {
   const auto mask_at = [&](int64_t c) {
     const int64_t left = columns - c;
     return static_cast<__mmask16>(left >= 16 ? 0xffff : left > 0 ? (1 << left) - 1 : 0);
@@ -127,9 +127,9 @@ float put_int8_row(const RowPlace& place, const float* x, int64_t columns, int64
   for (int64_t c = 0; c < columns; c += 16)
     largest = _mm512_max_epi32(
         largest, _mm512_and_si512(magnitude, _mm512_castps_si512(_mm512_maskz_loadu_ps(mask_at(c), x + c))));
-  const float most = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(_mm512_reduce_max_epi32(largest))));
+  const float maximum = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(_mm512_reduce_max_epi32(largest))));
   constexpr float kSteps = 127 * 256 + 127;
-  const __m512 factor = _mm512_set1_ps(most > 1e-30f && most < __builtin_inff() ? kSteps / most : 0.0f);
+  const __m512 factor = _mm512_set1_ps(maximum > 1e-30f && maximum < __builtin_inff() ? kSteps / maximum : 0.0f);
   for (int64_t c = 0; c < padded; c += 16) {
     const __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(factor, _mm512_maskz_loadu_ps(mask_at(c), x + c)));
     const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(q, _mm512_set1_epi32(128)), 8);
@@ -138,7 +138,7 @@ float put_int8_row(const RowPlace& place, const float* x, int64_t columns, int64
     _mm_store_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(high));
     _mm_store_si128(reinterpret_cast<__m128i*>(to + kTileBytes), _mm512_cvtepi32_epi8(low));
   }
-  return most < __builtin_inff() ? most / kSteps : __builtin_nanf("");
+  return maximum < __builtin_inff() ? maximum / kSteps : __builtin_nanf("");
 }
 
 }  // namespace
@@ -153,14 +153,14 @@ TileRegisters::TileRegisters(int64_t rows) {
 TileRegisters::~TileRegisters() { asm volatile("ldtilecfg %0" ::"m"(before_)); }  // all zeros: releases
 
 void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t columns) {
-  const RowPlace place = place_of(rows, number);
+  const RowPosition place = place_of(rows, number);
   if (rows.type == WeightType::int8)
     rows.scale[number] = put_int8_row(place, x, columns, rows.columns);
   else
     put_bf16_row(place, x, columns);
 }
 
-void tile_product(const TileProduct& p, bool accumulate, float* out, int64_t out_ld) {
+void tile_gemm(const TileGemm& p, bool accumulate, float* out, int64_t out_ld) {
   const bool int8 = p.a.type == WeightType::int8;
   for_blocks(p, [&](int64_t, int64_t first, int64_t rows, int64_t column, const float* sums) {
     for (int64_t half = 0; half < kTilePanelColumns; half += 16) {
@@ -178,10 +178,10 @@ void tile_product(const TileProduct& p, bool accumulate, float* out, int64_t out
   });
 }
 
-void tile_product_active(const TileProduct& p, Activation activation, const Kernels& kernels, const TileRows& active,
+void tile_gemm_activation(const TileGemm& p, Activation activation, const Kernels& kernels, const TileRows& active,
                          float* space) {
   if (p.a.type == WeightType::int8) {
-    tile_product(p, false, space, p.columns);
+    tile_gemm(p, false, space, p.columns);
     for (int64_t i = 0; i < p.a.count; ++i) {
       float* const row = space + i * p.columns;
       kernels.activate(activation, row, row, nullptr, p.columns);
@@ -198,7 +198,7 @@ void tile_product_active(const TileProduct& p, Activation activation, const Kern
       _mm512_store_ps(row + 16, _mm512_add_ps(_mm512_load_ps(row + 16), high));
     }
     kernels.activate(activation, sums, sums, nullptr, rows * kSumsLd);
-    const RowPlace place = place_of(active, first);  // of a block's first row: the others follow at 64 bytes each
+    const RowPosition place = place_of(active, first);  // of a block's first row: the others follow at 64 bytes each
     char* const to = place.at + column / kTilePanelColumns * place.step;
     for (int64_t i = 0; i < rows; ++i)
       _mm512_store_si512(to + i * 64,

@@ -1,17 +1,17 @@
-// Products of rows with held weights on the tile registers of AMX. Weights lie as held_layout.h says. bf16: rows are
-// rounded to bf16, sums are fp32. int8: a row x is s (256 h + l) with two int8 digits h, l of each element and one fp32
-// s (so within max|x| / 65278 of itself), and both digits are multiplied with the stored weights in int32, exactly:
+// Gemms of rows with packed weights on the tile registers of AMX. Weights lie as packed_layout.h says. bf16: rows are
+// rounded to bf16, sums are fp32. int8: a row x is s (256 h + l) with two int8 quantised h, l of each element and one fp32
+// s (so within max|x| / 65278 of itself), and both quantised are multiplied with the stored weights in int32, exactly:
 // weights are used as they are stored, and nothing has to be widened. Plain pointers, no torch: see kernels.h.
 #pragma once
 
 #include <cstdint>
 
-#include "sparsight/ops/cpu/held_layout.h"
+#include "sparsight/ops/cpu/packed_layout.h"
 
 namespace sparsight::cpu {
 
 // The instructions on tiles are opaque to the compiler: what they read must be in memory before.
-[[gnu::always_inline]] inline void memory_is_up_to_date() { asm volatile("" ::: "memory"); }
+[[gnu::always_inline]] inline void compiler_barrier() { asm volatile("" ::: "memory"); }
 
 // While it lives the tile registers of this thread are ours: 0 to 3 hold sums, 4 and 5 rows of the left operand, 6 and
 // 7 weights; of 0 to 5 `rows` rows are used. Afterwards they are configured as before, which libraries that remember
@@ -27,8 +27,8 @@ class TileRegisters {
   unsigned char before_[64];
 };
 
-// Rows as the left operand: blocks of 32 rows (bf16) or of 16 rows with two digits (int8); of each block for each
-// `depth` columns one or two tiles: 16 rows each, or the high digits and the low ones. Rows of a tile that are not
+// Rows as the left operand: blocks of 32 rows (bf16) or of 16 rows with two quantised (int8); of each block for each
+// `depth` columns one or two tiles: 16 rows each, or the high quantised and the low ones. Rows of a tile that are not
 // there are not read by anyone.
 struct TileRows {
   WeightType type;
@@ -55,7 +55,7 @@ struct TileRows {
 void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t columns);
 
 // C [count,columns] = A B, of a matrix B of panels.
-struct TileProduct {
+struct TileGemm {
   TileRows a;
   const char* b = nullptr;
   int64_t columns = 0;           // padded
@@ -65,10 +65,10 @@ struct TileProduct {
 };
 
 // out: [count,out_ld], out_ld >= columns: C + bias, or out + C if `accumulate`.
-void tile_product(const TileProduct& product, bool accumulate, float* out, int64_t out_ld);
+void tile_gemm(const TileGemm& product, bool accumulate, float* out, int64_t out_ld);
 
 // act(C + bias) as the rows of the next product: `active` has as many columns. space: [count,columns], for int8 only.
-void tile_product_active(const TileProduct& product, Activation activation, const Kernels& kernels,
+void tile_gemm_activation(const TileGemm& product, Activation activation, const Kernels& kernels,
                          const TileRows& active, float* space);
 
 }  // namespace sparsight::cpu

@@ -18,15 +18,15 @@ namespace sparsight::cpu {
 namespace {
 
 // Of a block: two panels of B stay in the first-level cache, the rows of A in the second-level one.
-constexpr int64_t kMostRows = 384, kMostDepth = 256, kDepth = 128;
-constexpr int64_t kFewRows = 64, kFewRowsDepth = 32;    // with few rows, those are in the first-level cache too
+constexpr int64_t kMaxRows = 384, kMaxDepth = 256, kDepth = 128;
+constexpr int64_t kSmallM = 64, kSmallMDepth = 32;    // with few rows, those are in the first-level cache too
 constexpr int64_t kFewestRows = 16, kFewestDepth = 20;  // below, the AVX-512 level is faster
 constexpr int64_t kTimes = 6;                           // groups into which the products of a step fall
 
-constexpr int64_t kPanelSpace = kMostDepth / kDeep * kStep;
-constexpr int64_t kRowsSpace = kMostRows / kAcross * kPanelSpace;
-constexpr int64_t kFewRowsMost = 4 * kBlock;  // of the depth, where B is transposed: its rows are read in one piece
-static_assert(kFewRows * kFewRowsMost <= kMostRows * kMostDepth && kBlock % kDeep == 0);
+constexpr int64_t kPanelSpace = kMaxDepth / kDeep * kStep;
+constexpr int64_t kRowsSpace = kMaxRows / kAcross * kPanelSpace;
+constexpr int64_t kSmallMMaxDepth = 4 * kBlock;  // of the depth, where B is transposed: its rows are read in one piece
+static_assert(kSmallM * kSmallMMaxDepth <= kMaxRows * kMaxDepth && kBlock % kDeep == 0);
 constexpr int64_t kWaitingLd = kBlockLd;
 
 constexpr int64_t kFetched = 128;  // bytes at a time
@@ -36,19 +36,19 @@ Fetch fetch_of(const Source& s) {
 }
 
 // What happens between the products of tiles: what is multiplied next is cut, and what comes then is fetched.
-struct Meanwhile {
-  Cutter& cutter;
+struct InterleavedWork {
+  Bf16x3Splitter& splitter;
   Fetch& fetch;
-  Spread& fetching;
+  Pacer& fetching;
   void operator()() const {
-    cutter.cut_some();
+    splitter.split_some();
     fetching.call([this] { fetch.next<Fetch::kNotFirst>(); });
   }
 };
 
 // Tiles 0 to 3 (0 and 1, if not kTwo) += the rows at `a` times the columns at `b`.
 template <bool kTwo>
-inline void multiply_steps(const char* a, const char* b, int64_t steps, const Meanwhile& meanwhile) {
+inline void multiply_steps(const char* a, const char* b, int64_t steps, const InterleavedWork& meanwhile) {
   constexpr int64_t kHigh = 0, kMiddle = 2 * kTileBytes, kLow = 4 * kTileBytes;
   for (int64_t step = 0; step < steps; ++step, a += kStep, b += kStep) {
 #define LOAD_A(part)              \
@@ -95,7 +95,7 @@ struct Square {
 
 template <bool kTwo>
 inline void multiply_square(const char* a, const char* b, int64_t steps, int64_t tile_rows, const Square& c,
-                            const Meanwhile& meanwhile) {
+                            const InterleavedWork& meanwhile) {
   alignas(64) float edge[2 * kTileRows * kAcross];
   const bool whole = c.rows == (kTwo ? 2 : 1) * tile_rows && c.columns == kAcross;
   const auto each_half_row = [&](const auto& body) {
@@ -107,7 +107,7 @@ inline void multiply_square(const char* a, const char* b, int64_t steps, int64_t
     each_half_row([&](float* inside, int64_t i, int64_t half, __mmask16 lanes) {
       _mm512_store_ps(inside, _mm512_maskz_loadu_ps(lanes, c.from + i * c.from_ld + half));
     });
-  memory_is_up_to_date();
+  compiler_barrier();
   if (c.from) {
     const float* from = whole ? c.from : edge;
     const int64_t ld = whole ? c.from_ld : kAcross;
@@ -135,7 +135,7 @@ inline void multiply_square(const char* a, const char* b, int64_t steps, int64_t
     _tile_stored(2, to + tile_rows * ld, ld * 4);
     _tile_stored(3, to + tile_rows * ld + 16, ld * 4);
   }
-  memory_is_up_to_date();
+  compiler_barrier();
   if (direct) return;
   each_half_row([&](const float* inside, int64_t i, int64_t half, __mmask16 lanes) {
     float* const outside = c.to + i * c.to_ld + half;
@@ -154,7 +154,7 @@ inline void zero_tiles() {
   _tile_zero(3);
 }
 inline void load_tiles(const char* from) {
-  memory_is_up_to_date();
+  compiler_barrier();
   _tile_loadd(0, from, 64);
   _tile_loadd(1, from + kTileBytes, 64);
   _tile_loadd(2, from + 2 * kTileBytes, 64);
@@ -165,33 +165,33 @@ inline void store_tiles(char* to) {
   _tile_stored(1, to + kTileBytes, 64);
   _tile_stored(2, to + 2 * kTileBytes, 64);
   _tile_stored(3, to + 3 * kTileBytes, 64);
-  memory_is_up_to_date();
+  compiler_barrier();
 }
 
 // C(i.., j..) = the transpose of tiles, as far as it goes, + C if `from_c`, or bias.
-void put_turned(const char* tiles, const Product& p, int64_t i, int64_t j, bool from_c) {
-  alignas(64) char turned[kTileBytes];
+void store_transposed(const char* tiles, const Gemm& p, int64_t i, int64_t j, bool from_c) {
+  alignas(64) char transposed[kTileBytes];
   for (int64_t tile = 0; tile < 4; ++tile) {
     const int64_t row = i + tile % 2 * 16, column = j + tile / 2 * 16;
     const __mmask16 lanes = first_lanes(p.n - column);
     if (row >= p.m || lanes == 0) continue;
-    transpose(tiles + tile * kTileBytes, turned);
+    transpose(tiles + tile * kTileBytes, transposed);
     const __m512 bias = p.bias ? _mm512_maskz_loadu_ps(lanes, p.bias + column) : _mm512_setzero_ps();
-    for (int64_t r = 0; r < least(16, p.m - row); ++r) {
+    for (int64_t r = 0; r < min(16, p.m - row); ++r) {
       float* const c = p.c + column / kBlock * p.c_block + (row + r) * p.c_ld + column % kBlock;
       const __m512 start = from_c ? _mm512_maskz_loadu_ps(lanes, c) : bias;
-      _mm512_mask_storeu_ps(c, lanes, _mm512_add_ps(start, _mm512_load_ps(turned + r * 64)));
+      _mm512_mask_storeu_ps(c, lanes, _mm512_add_ps(start, _mm512_load_ps(transposed + r * 64)));
     }
   }
 }
 
 // The first `rows` rows, as far as they go, of the matrix that the next product reads.
-Source next_matrix(const Product& p, int64_t rows) {
-  return {static_cast<const float*>(p.next), p.next_ld, least(rows, p.next_rows), p.next_columns, true};
+Source next_matrix(const Gemm& p, int64_t rows) {
+  return {static_cast<const float*>(p.next), p.next_ld, min(rows, p.next_rows), p.next_columns, true};
 }
 
 // Rows `first` to `first + rows` of C.
-void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
+void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
   const int64_t tiles = pieces_of(rows, kTileRows), tile_rows = pieces_of(rows, tiles);
   const int64_t block_rows = 2 * tile_rows, blocks = (tiles + 1) / 2;
   const TileRegisters registers(tile_rows);
@@ -202,13 +202,13 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
   if (p.bias && !p.accumulate)
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < p.n; j += kBlock)
-        std::memcpy(c_at(i, j), p.bias + j, static_cast<size_t>(least(kBlock, p.n - j)) * sizeof(float));
+        std::memcpy(c_at(i, j), p.bias + j, static_cast<size_t>(min(kBlock, p.n - j)) * sizeof(float));
 
   // The blocks of B in their order: all columns of some of the depth. A depth of A that is not transposed must not
   // cross its blocks.
-  const int64_t even = pieces_of(pieces_of(p.k, pieces_of(p.k, kMostDepth)), kDeep) * kDeep;
-  const int64_t most = p.a_transposed ? even : rows <= kFewRows ? kFewRowsDepth : kDepth;
-  const auto depth_at = [&](int64_t l) { return least(most, p.k - l); };
+  const int64_t even = pieces_of(pieces_of(p.k, pieces_of(p.k, kMaxDepth)), kDeep) * kDeep;
+  const int64_t maximum = p.a_transposed ? even : rows <= kSmallM ? kSmallMDepth : kDepth;
+  const auto depth_at = [&](int64_t l) { return min(maximum, p.k - l); };
   const auto source_at = [&](int64_t l, int64_t j, int64_t across) -> Source {
     return {p.b_transposed ? weights + j * p.b_ld + l : weights + l * p.b_ld + j, p.b_ld, depth_at(l), across,
             !p.b_transposed};
@@ -217,39 +217,39 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
   const bool waits = p.stream && p.n <= kBlock;
   float* const waiting = reinterpret_cast<float*>(space + kRowsSpace + 2 * kPanelSpace);
   char* panels[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
-  Cutter(source_at(0, 0, least(kAcross, p.n)), panels[0], true).cut_all();
-  for (int64_t l = 0; l < p.k; l += most) {
+  Bf16x3Splitter(source_at(0, 0, min(kAcross, p.n)), panels[0], true).split_all();
+  for (int64_t l = 0; l < p.k; l += maximum) {
     const int64_t depth = depth_at(l), steps = pieces_of(depth, kDeep);
-    const bool last = l + most >= p.k;
+    const bool last = l + maximum >= p.k;
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t i = first + block * block_rows;
       const float* a = p.a_transposed ? p.a + l * p.a_ld + i : p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
-      cut_rows({a, p.a_transposed ? p.a_ld : kBlockLd, depth, least(block_rows, first + rows - i), p.a_transposed},
+      split_rows({a, p.a_transposed ? p.a_ld : kBlockLd, depth, min(block_rows, first + rows - i), p.a_transposed},
                tile_rows, space + block * steps * kStep);
     }
     const int64_t times = blocks * steps * kTimes;  // for each panel
-    Fetch fetch = fetch_of(last ? next_matrix(p, most) : source_at(l + most, 0, p.n));
-    Spread fetching(fetch.left, times * pieces_of(p.n, kAcross));
+    Fetch fetch = fetch_of(last ? next_matrix(p, maximum) : source_at(l + maximum, 0, p.n));
+    Pacer fetching(fetch.left, times * pieces_of(p.n, kAcross));
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const bool last_panel = j + kAcross >= p.n;
-      const int64_t then_l = last_panel ? l + most : l, then_j = last_panel ? 0 : j + kAcross;
-      Cutter cutter(then_l < p.k ? source_at(then_l, then_j, least(kAcross, p.n - then_j)) : Source{}, panels[1], true);
-      cutter.spread_over(times);
+      const int64_t then_l = last_panel ? l + maximum : l, then_j = last_panel ? 0 : j + kAcross;
+      Bf16x3Splitter splitter(then_l < p.k ? source_at(then_l, then_j, min(kAcross, p.n - then_j)) : Source{}, panels[1], true);
+      splitter.spread_over(times);
       for (int64_t block = 0; block < blocks; ++block) {
         const int64_t i = block * block_rows;
         float *const c_here = c_at(i, j), *const c_waiting = waiting + i * kWaitingLd + j;
-        Square c{nullptr,         p.c_ld, c_here, p.c_ld, least(block_rows, rows - i), least(kAcross, p.n - j),
+        Square c{nullptr,         p.c_ld, c_here, p.c_ld, min(block_rows, rows - i), min(kAcross, p.n - j),
                  p.stream && last};
         if (l > 0 || p.accumulate || p.bias) c.from = c_here;
         if (waits && l > 0) c.from = c_waiting, c.from_ld = kWaitingLd;
         if (waits && !last) c.to = c_waiting, c.to_ld = kWaitingLd;
         const char* const a = space + block * steps * kStep;
         if (c.rows > tile_rows)
-          multiply_square<true>(a, panels[0], steps, tile_rows, c, {cutter, fetch, fetching});
+          multiply_square<true>(a, panels[0], steps, tile_rows, c, {splitter, fetch, fetching});
         else
-          multiply_square<false>(a, panels[0], steps, tile_rows, c, {cutter, fetch, fetching});
+          multiply_square<false>(a, panels[0], steps, tile_rows, c, {splitter, fetch, fetching});
       }
-      cutter.cut_all();
+      splitter.split_all();
       std::swap(panels[0], panels[1]);
     }
   }
@@ -257,7 +257,7 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < p.n; j += kBlock) {
         float* const c = c_at(i, j);
-        const int64_t columns = least(kBlock, p.n - j);
+        const int64_t columns = min(kBlock, p.n - j);
         if (p.before)
           std::memcpy(p.before + (first + i) * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
         kernels_avx512().activate(p.activation, c, c, nullptr, columns);
@@ -265,75 +265,75 @@ void multiply_rows(const Product& p, int64_t first, int64_t rows, char* space) {
 }
 
 // Few rows, B transposed: the product's transpose, so that B is cut as it lies in memory and by whole rows, and only
-// the few rows of A are turned. Of kAcross rows of B a chunk is in the first-level cache while the next one is cut.
-void multiply_few_transposed(const Product& p, char* space) {
+// the few rows of A are transposed. Of kAcross rows of B a chunk is in the first-level cache while the next one is cut.
+void gemm_small_m_transposed(const Gemm& p, char* space) {
   const float* const weights = static_cast<const float*>(p.b);
   const TileRegisters registers(kTileRows);
   const int64_t blocks = pieces_of(p.m, kAcross);
   char* chunks[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
-  alignas(64) char sums[kFewRows / kAcross * 4 * kTileBytes];
-  for (int64_t l = 0; l < p.k; l += kFewRowsMost) {
-    const int64_t depth = least(kFewRowsMost, p.k - l), steps = pieces_of(depth, kDeep);
-    const bool last = l + kFewRowsMost >= p.k;
+  alignas(64) char sums[kSmallM / kAcross * 4 * kTileBytes];
+  for (int64_t l = 0; l < p.k; l += kSmallMMaxDepth) {
+    const int64_t depth = min(kSmallMMaxDepth, p.k - l), steps = pieces_of(depth, kDeep);
+    const bool last = l + kSmallMMaxDepth >= p.k;
     const auto rows_of_b = [&](int64_t deep, int64_t j) -> Source {
-      return {weights + j * p.b_ld + deep, p.b_ld, least(kFewRowsMost, p.k - deep), least(kAcross, p.n - j), false};
+      return {weights + j * p.b_ld + deep, p.b_ld, min(kSmallMMaxDepth, p.k - deep), min(kAcross, p.n - j), false};
     };
     const auto chunk_of_b = [&](int64_t deep, int64_t j) {
       Source s = rows_of_b(l, j).part(deep, 0, kAcross);
-      s.depth = least(kFewRowsDepth, s.depth);
+      s.depth = min(kSmallMDepth, s.depth);
       return s;
     };
     for (int64_t block = 0; block < blocks; ++block)
       for (int64_t deep = 0; deep < depth; deep += kBlock) {
         const int64_t i = block * kAcross;
         const float* const a = p.a + (l + deep) / kBlock * p.a_block + i * kBlockLd;
-        Cutter({a, kBlockLd, least(kBlock, depth - deep), least(kAcross, p.m - i), false},
+        Bf16x3Splitter({a, kBlockLd, min(kBlock, depth - deep), min(kAcross, p.m - i), false},
                space + (block * steps + deep / kDeep) * kStep, true)
-            .cut_all();
+            .split_all();
       }
-    Cutter(chunk_of_b(0, 0), chunks[0], false).cut_all();
+    Bf16x3Splitter(chunk_of_b(0, 0), chunks[0], false).split_all();
     for (int64_t j = 0; j < p.n; j += kAcross) {
-      const int64_t soon = j + kAcross;
-      Fetch fetch = fetch_of(soon < p.n ? rows_of_b(l, soon)
+      const int64_t upcoming = j + kAcross;
+      Fetch fetch = fetch_of(upcoming < p.n ? rows_of_b(l, upcoming)
                              : last     ? next_matrix(p, kAcross)
-                                        : rows_of_b(l + kFewRowsMost, 0));
-      Spread fetching(fetch.left, blocks * steps * kTimes);
-      for (int64_t deep = 0; deep < depth; deep += kFewRowsDepth) {
-        const bool ends = deep + kFewRowsDepth >= depth;
-        const int64_t here = pieces_of(least(kFewRowsDepth, depth - deep), kDeep);
-        Cutter cutter(!ends        ? chunk_of_b(deep + kFewRowsDepth, j)
-                      : soon < p.n ? chunk_of_b(0, soon)
+                                        : rows_of_b(l + kSmallMMaxDepth, 0));
+      Pacer fetching(fetch.left, blocks * steps * kTimes);
+      for (int64_t deep = 0; deep < depth; deep += kSmallMDepth) {
+        const bool ends = deep + kSmallMDepth >= depth;
+        const int64_t here = pieces_of(min(kSmallMDepth, depth - deep), kDeep);
+        Bf16x3Splitter splitter(!ends        ? chunk_of_b(deep + kSmallMDepth, j)
+                      : upcoming < p.n ? chunk_of_b(0, upcoming)
                                    : Source{},
                       chunks[1], false);
-        cutter.spread_over(blocks * here * kTimes);
+        splitter.spread_over(blocks * here * kTimes);
         for (int64_t block = 0; block < blocks; ++block) {
-          char* const mine = sums + block * 4 * kTileBytes;
+          char* const scratch = sums + block * 4 * kTileBytes;
           if (deep == 0)
             zero_tiles();
           else if (blocks > 1)
-            load_tiles(mine);
-          memory_is_up_to_date();
+            load_tiles(scratch);
+          compiler_barrier();
           multiply_steps<true>(chunks[0], space + (block * steps + deep / kDeep) * kStep, here,
-                               {cutter, fetch, fetching});
-          if (ends || blocks > 1) store_tiles(mine);
-          if (ends) put_turned(mine, p, block * kAcross, j, l > 0 || p.accumulate);
+                               {splitter, fetch, fetching});
+          if (ends || blocks > 1) store_tiles(scratch);
+          if (ends) store_transposed(scratch, p, block * kAcross, j, l > 0 || p.accumulate);
         }
-        cutter.cut_all();
+        splitter.split_all();
         std::swap(chunks[0], chunks[1]);
       }
     }
   }
 }
 
-void product(const Product& p, float* space) {
+void product(const Gemm& p, float* space) {
   if (p.b_panels || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) {
-    Product in_vectors = p;
+    Gemm in_vectors = p;
     in_vectors.streams = Fetch::kStreams;
     return kernels_avx512().product(in_vectors, space);
   }
-  if (p.b_transposed && !p.a_transposed && p.m <= kFewRows && !p.activates)
-    return multiply_few_transposed(p, reinterpret_cast<char*>(space));
-  const int64_t blocks = pieces_of(p.m, kMostRows);
+  if (p.b_transposed && !p.a_transposed && p.m <= kSmallM && !p.activates)
+    return gemm_small_m_transposed(p, reinterpret_cast<char*>(space));
+  const int64_t blocks = pieces_of(p.m, kMaxRows);
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t first = p.m * block / blocks;
     multiply_rows(p, first, p.m * (block + 1) / blocks - first, reinterpret_cast<char*>(space));
@@ -348,7 +348,7 @@ const Kernels& kernels_amx() {
     Kernels kernels = kernels_avx512();
     kernels.product = product;
     kernels.task_rows = 208;
-    const int64_t floats = (kRowsSpace + 2 * kPanelSpace) / 4 + kMostRows * kWaitingLd;
+    const int64_t floats = (kRowsSpace + 2 * kPanelSpace) / 4 + kMaxRows * kWaitingLd;
     if (floats > kernels.panel_floats) kernels.panel_floats = floats;
     return kernels;
   }();

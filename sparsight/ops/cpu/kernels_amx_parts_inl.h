@@ -14,8 +14,8 @@ constexpr int64_t kDeep = 32;                       // elements of the depth in 
 constexpr int64_t kAcross = 2 * kTileRows;          // rows of A or columns of B that are multiplied at a time
 constexpr int64_t kStep = kParts * 2 * kTileBytes;  // of either operand: kDeep x kAcross elements
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t pieces_of(int64_t count, int64_t most) { return (count + most - 1) / most; }
+inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t pieces_of(int64_t count, int64_t maximum) { return (count + maximum - 1) / maximum; }
 inline __mmask16 first_lanes(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
@@ -65,65 +65,65 @@ struct Source {
   int64_t ld, depth, across;
   bool deep_rows;
 
-  // What begins at (deep, first), as far as it goes, and at most `most` across.
-  Source part(int64_t deep, int64_t first, int64_t most) const {
-    return {deep_rows ? at + deep * ld + first : at + first * ld + deep, ld, depth - deep, least(most, across - first),
+  // What begins at (deep, first), as far as it goes, and at most `maximum` across.
+  Source part(int64_t deep, int64_t first, int64_t maximum) const {
+    return {deep_rows ? at + deep * ld + first : at + first * ld + deep, ld, depth - deep, min(maximum, across - first),
             deep_rows};
   }
 };
 
-// Three lines of tiles from two vectors: the parts lie `apart` bytes from each other.
-inline void put_line(char* to, int64_t apart, __m512 even, __m512 odd) {
+// Three lines of tiles from two vectors: the parts lie `stride` bytes from each other.
+inline void put_line(char* to, int64_t stride, __m512 even, __m512 odd) {
   __m512i high, middle, low;
   cut(even, odd, &high, &middle, &low);
   _mm512_store_si512(to, high);
-  _mm512_store_si512(to + apart, middle);
-  _mm512_store_si512(to + 2 * apart, low);
+  _mm512_store_si512(to + stride, middle);
+  _mm512_store_si512(to + 2 * stride, low);
 }
 
 // Cuts kDeep x 16 elements, from (0, 0) of `s` on, into the tiles at to, to + 2 kTileBytes and to + 4 kTileBytes, whose
 // rows are along the depth if `rows_are_deep` and else across it. Elements l and l + 16 of the depth make a pair. What
 // is not there is 0.
-inline void cut_tile(const Source& s, bool rows_are_deep, char* to) {
+inline void split_tile(const Source& s, bool rows_are_deep, char* to) {
   alignas(64) char space[kParts * kTileBytes];
-  const bool turned = s.deep_rows != rows_are_deep;
-  char* const out = turned ? space : to;
-  const int64_t apart = turned ? kTileBytes : 2 * kTileBytes;
+  const bool transposed = s.deep_rows != rows_are_deep;
+  char* const out = transposed ? space : to;
+  const int64_t stride = transposed ? kTileBytes : 2 * kTileBytes;
   if (s.deep_rows && s.depth >= kDeep && s.across >= 16) {
 #pragma GCC unroll 4
     for (int64_t r = 0; r < 16; ++r)
-      put_line(out + r * 64, apart, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + (r + 16) * s.ld));
+      put_line(out + r * 64, stride, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + (r + 16) * s.ld));
   } else if (s.deep_rows) {
     const __mmask16 across = first_lanes(s.across);
     for (int64_t r = 0; r < 16; ++r)
-      put_line(out + r * 64, apart, _mm512_maskz_loadu_ps(r < s.depth ? across : 0, s.at + r * s.ld),
+      put_line(out + r * 64, stride, _mm512_maskz_loadu_ps(r < s.depth ? across : 0, s.at + r * s.ld),
                _mm512_maskz_loadu_ps(r + 16 < s.depth ? across : 0, s.at + (r + 16) * s.ld));
-  } else if (!turned && s.depth >= kDeep) {
+  } else if (!transposed && s.depth >= kDeep) {
 #pragma GCC unroll 4
-    for (int64_t r = 0; r < least(16, s.across); ++r)
-      put_line(out + r * 64, apart, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + r * s.ld + 16));
+    for (int64_t r = 0; r < min(16, s.across); ++r)
+      put_line(out + r * 64, stride, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + r * s.ld + 16));
   } else {
     const __mmask16 lower = first_lanes(s.depth), upper = first_lanes(s.depth - 16);
-    const int64_t rows = turned ? 16 : least(16, s.across);  // of A: nobody reads the rows that are not there
+    const int64_t rows = transposed ? 16 : min(16, s.across);  // of A: nobody reads the rows that are not there
     for (int64_t r = 0; r < rows; ++r)
-      put_line(out + r * 64, apart, _mm512_maskz_loadu_ps(r < s.across ? lower : 0, s.at + r * s.ld),
+      put_line(out + r * 64, stride, _mm512_maskz_loadu_ps(r < s.across ? lower : 0, s.at + r * s.ld),
                _mm512_maskz_loadu_ps(r < s.across ? upper : 0, s.at + r * s.ld + 16));
   }
-  if (turned)
+  if (transposed)
     for (int64_t part = 0; part < kParts; ++part) transpose(space + part * kTileBytes, to + part * 2 * kTileBytes);
 }
 
 // Rows of A, at most 2 tile_rows: its steps one after the other.
-inline void cut_rows(const Source& s, int64_t tile_rows, char* to) {
+inline void split_rows(const Source& s, int64_t tile_rows, char* to) {
   for (int64_t l = 0; l < s.depth; l += kDeep, to += kStep)
     for (int64_t first = 0; first < s.across; first += tile_rows)
-      cut_tile(s.part(l, first, tile_rows), false, to + (first > 0 ? kTileBytes : 0));
+      split_tile(s.part(l, first, tile_rows), false, to + (first > 0 ? kTileBytes : 0));
 }
 
 // Does `all` pieces of work in `times` calls.
-class Spread {
+class Pacer {
  public:
-  Spread(int64_t all, int64_t times) : all_(all), times_(times) {}
+  Pacer(int64_t all, int64_t times) : all_(all), times_(times) {}
   template <class Piece>
   void call(const Piece& piece) {
     for (credit_ += all_; credit_ >= times_; credit_ -= times_) piece();
@@ -135,27 +135,27 @@ class Spread {
 
 // Cuts a panel bit by bit, while another one is multiplied: its steps one after the other, in tiles whose rows are
 // along the depth if `rows_are_deep`.
-class Cutter {
+class Bf16x3Splitter {
  public:
-  Cutter(const Source& source, char* to, bool rows_are_deep) : source_(source), to_(to), rows_are_deep_(rows_are_deep) {
+  Bf16x3Splitter(const Source& source, char* to, bool rows_are_deep) : source_(source), to_(to), rows_are_deep_(rows_are_deep) {
     left_ = pieces_of(source.depth, kDeep) * kUnits;
   }
 
   // To be called `times` times before all is cut.
-  void spread_over(int64_t times) { spread_ = {left_, times}; }
-  void cut_some() {
-    spread_.call([this] {
-      if (left_ > 0) cut_next();
+  void spread_over(int64_t times) { pacer_ = {left_, times}; }
+  void split_some() {
+    pacer_.call([this] {
+      if (left_ > 0) split_next();
     });
   }
-  void cut_all() {
-    while (left_ > 0) cut_next();
+  void split_all() {
+    while (left_ > 0) split_next();
   }
 
  private:
   static constexpr int64_t kUnits = 4, kPairs = 16 / kUnits;  // units of a step: some pairs of rows, or half a tile
 
-  [[gnu::noinline]] void cut_next() {
+  [[gnu::noinline]] void split_next() {
     --left_;
     const int64_t l = step_ * kDeep;
     char* const to = to_ + step_ * kStep;
@@ -177,7 +177,7 @@ class Cutter {
         put_line(line + i * 64, 2 * kTileBytes, _mm512_loadu_ps(row + i * source_.ld),
                  _mm512_loadu_ps(row + i * source_.ld + 16));
     } else if (unit_ % 2 == 0 && unit_ / 2 * 16 < source_.across) {
-      cut_tile(source_.part(l, unit_ / 2 * 16, 16), rows_are_deep_, to + unit_ / 2 * kTileBytes);
+      split_tile(source_.part(l, unit_ / 2 * 16, 16), rows_are_deep_, to + unit_ / 2 * kTileBytes);
     }
     if (++unit_ == kUnits) unit_ = 0, ++step_;
   }
@@ -186,7 +186,7 @@ class Cutter {
   char* to_;
   bool rows_are_deep_;
   int64_t left_ = 0, step_ = 0, unit_ = 0;
-  Spread spread_{0, 1};
+  Pacer pacer_{0, 1};
 };
 
 }  // namespace

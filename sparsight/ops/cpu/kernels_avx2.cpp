@@ -15,10 +15,10 @@ struct Vec {
   // 12 of the 16 registers hold sums. Gradients, where A is transposed, are stored past the caches: memory takes 128
   // bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{3, 4} : TileShape{6, 2}; }
-  static constexpr int64_t most_few = 44;    // kernels_few_rows_inl.h, up to so many rows, and
-  static constexpr int64_t most_dots = 20;   // where B is transposed
+  static constexpr int64_t max_small_m = 44;    // kernels_small_m_inl.h, up to so many rows, and
+  static constexpr int64_t max_dots = 20;   // where B is transposed
   static constexpr int few_vectors = 3;      // with four rows of B of so many vectors in registers,
-  static constexpr int64_t few_piece = 384;  // while so many bytes at a time are fetched
+  static constexpr int64_t small_m_piece = 384;  // while so many bytes at a time are fetched
   // Columns of a tile of so many rows, up to four, where B is transposed: 12 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {8, 6, 4, 3};
@@ -59,7 +59,7 @@ struct Vec {
   static Ints no_sum() { return _mm256_setzero_si256(); }
   static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
   static T to_float(Ints x) { return _mm256_cvtepi32_ps(x); }
-  static void store_digits(int16_t* p, T x) {
+  static void store_quantised(int16_t* p, T x) {
     const __m256i whole = _mm256_cvtps_epi32(x);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
                      _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1)));

@@ -15,10 +15,10 @@ struct Vec {
   // 27 of the 32 registers hold sums; 24 where A is transposed, as for gradients, which are stored past the caches:
   // memory takes 256 bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
-  static constexpr int64_t most_few = 40;   // kernels_few_rows_inl.h, up to so many rows, and
-  static constexpr int64_t most_dots = 20;  // where B is transposed
+  static constexpr int64_t max_small_m = 40;   // kernels_small_m_inl.h, up to so many rows, and
+  static constexpr int64_t max_dots = 20;  // where B is transposed
   static constexpr int few_vectors = 4;     // with four rows of B of so many vectors in registers,
-  static constexpr int64_t few_piece = 64;  // while so many bytes at a time are fetched: longer bursts make loads wait
+  static constexpr int64_t small_m_piece = 64;  // while so many bytes at a time are fetched: longer bursts make loads wait
   // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {16, 8, 4, 4};
@@ -63,7 +63,7 @@ struct Vec {
     return sum;
   }
   static T to_float(Ints x) { return _mm512_cvtepi32_ps(x); }
-  static void store_digits(int16_t* p, T x) {
+  static void store_quantised(int16_t* p, T x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(x)));
   }
 

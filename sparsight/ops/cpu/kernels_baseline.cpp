@@ -14,10 +14,10 @@ struct Vec {
   using Ints = int __attribute__((vector_size(16)));
   static constexpr int lanes = 4;
   static constexpr TileShape tile(bool) { return {6, 2}; }
-  static constexpr int64_t most_few = 64;
-  static constexpr int64_t most_dots = 12;
+  static constexpr int64_t max_small_m = 64;
+  static constexpr int64_t max_dots = 12;
   static constexpr int few_vectors = 2;
-  static constexpr int64_t few_piece = 128;
+  static constexpr int64_t small_m_piece = 128;
   static constexpr int dots_across(int64_t rows) { return rows == 1 ? lanes : rows == 2 ? lanes / 2 : lanes / 4; }
   // With weights in panels (of four vectors):
   static constexpr int panel_rows = 3;
@@ -58,7 +58,7 @@ struct Vec {
   static Ints no_sum() { return Ints{0, 0, 0, 0}; }
   static Ints add_pairs(Ints sum, Pairs a, Pairs b) { return sum + a.first * b.first + a.second * b.second; }
   static T to_float(Ints x) { return __builtin_convertvector(x, T); }
-  static void store_digits(int16_t* p, T x) {
+  static void store_quantised(int16_t* p, T x) {
     for (int i = 0; i < lanes; ++i) p[i] = static_cast<int16_t>(std::lrint(x[i]));
   }
 

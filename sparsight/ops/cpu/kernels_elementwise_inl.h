@@ -8,8 +8,8 @@
 namespace sparsight::cpu {
 namespace {
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-constexpr int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // ---- elementwise functions ------------------------------------------------------------------------------------------
 

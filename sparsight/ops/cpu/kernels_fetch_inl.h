@@ -7,26 +7,26 @@ namespace sparsight::cpu {
 namespace {
 
 // A matrix, rows as they lie in memory, piece by piece: row after row, which is faster than the order in which tiles
-// read, or in up to kStreams streams that lie apart, a piece of each in turn (Product::streams).
+// read, or in up to kStreams streams `stream_stride` bytes from each other, a piece of each in turn (Gemm::streams).
 struct Fetch {
   static constexpr int64_t kStreams = 8;
   // Bytes. Between the steps of a tile pieces of one line are asked for so often that it takes as many instructions.
   static constexpr int64_t kLongPiece = 256;
   uintptr_t at = 0, row_end = 0;
   int64_t row_bytes = 0, stride = 0, piece = 0;
-  int64_t streams = 1, apart = 0, stream = 0;
+  int64_t streams = 1, stream_stride = 0, stream = 0;
   int64_t left = 0;  // pieces
 
   Fetch() = default;
   // Nothing, if `matrix` is null.
-  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes, int64_t most_streams)
+  Fetch(const void* matrix, int64_t rows, int64_t bytes, int64_t row_stride, int64_t piece_bytes, int64_t max_streams)
       : at(reinterpret_cast<uintptr_t>(matrix)),
         row_end(at + bytes),
         row_bytes(bytes),
         stride(row_stride),
         piece(piece_bytes) {
-    for (streams = most_streams; rows % streams != 0;) streams /= 2;
-    apart = rows / streams * stride;
+    for (streams = max_streams; rows % streams != 0;) streams /= 2;
+    stream_stride = rows / streams * stride;
     if (matrix) left = rows * ((bytes + piece - 1) / piece);
   }
   // So many of `steps` steps for each piece that all are fetched in time, if there are enough.
@@ -40,10 +40,10 @@ struct Fetch {
     --left;
     for (int64_t byte = 0; byte < piece; byte += 64)
       __builtin_prefetch(reinterpret_cast<const char*>(at + byte), 0, kLocality);
-    at += apart;
+    at += stream_stride;
     if (++stream < streams) return;
     stream = 0;
-    at += piece - streams * apart;
+    at += piece - streams * stream_stride;
     if (at < row_end) return;
     row_end += stride;
     at = row_end - row_bytes;

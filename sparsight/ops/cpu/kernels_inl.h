@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
-#include "sparsight/ops/cpu/kernels_few_rows_inl.h"
-#include "sparsight/ops/cpu/kernels_outer_inl.h"
+#include "sparsight/ops/cpu/kernels_small_m_inl.h"
+#include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
 #include "sparsight/ops/cpu/kernels_pack_inl.h"
 #include "sparsight/ops/cpu/kernels_panels_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
@@ -17,20 +17,20 @@ namespace {
 // ---- products with many rows: panels of B -------------------------------------------------------------------------
 
 template <class V>
-void multiply(const Product& p, float* panel) {
+void multiply(const Gemm& p, float* panel) {
   constexpr TileShape kTile = V::tile(false);
   constexpr int kNr = kTile.vectors * V::lanes;
   constexpr auto kRowCounts = std::make_integer_sequence<int, kTile.rows>{};
   constexpr int64_t kSize = sizeof(float);
   const float* const weights = static_cast<const float*>(p.b);
   int64_t first = 0;
-  if (p.b_transposed && p.m <= V::most_dots) return multiply_few_transposed<V>(p);
-  if (!p.b_transposed && p.m <= V::most_few) first = multiply_few<V>(p);
+  if (p.b_transposed && p.m <= V::max_dots) return gemm_small_m_transposed<V>(p);
+  if (!p.b_transposed && p.m <= V::max_small_m) first = gemm_small_m<V>(p);
   if (first == p.n) return;
   const RowGroups groups(p.m, kTile.rows);
   // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
-    const int64_t depth = least(kBlock, p.k - k0);
+    const int64_t depth = min(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
     const float* a = p.a + k0 / kBlock * p.a_block;
     const float* b = p.b_transposed ? weights + k0 : weights + k0 * p.b_ld;
@@ -41,22 +41,22 @@ void multiply(const Product& p, float* panel) {
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && last;
     for (int64_t j = first; j < p.n; j += kNr) {
-      const int64_t columns = least(kNr, p.n - j);
+      const int64_t columns = min(kNr, p.n - j);
       const bool direct = !p.b_transposed && columns == kNr;
       if (!direct) pack<V>(p.b_transposed, b_at(j), p.b_ld, depth, columns, kNr, panel);
       t.columns = columns;
       t.bias = p.bias ? p.bias + j : nullptr;
-      const auto soon = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
+      const auto upcoming = [&](const void* from, int64_t rows, int64_t length, int64_t ld) {
         return Fetch(from, rows, length * kSize, ld * kSize, kNr * kSize, p.streams);
       };
       Fetch fetch;
       if (j + kNr < p.n)
-        fetch = p.b_transposed ? soon(b_at(j + kNr), least(kNr, p.n - j - kNr), depth, p.b_ld)
-                               : soon(b_at(j + kNr), depth, kNr, p.b_ld);
+        fetch = p.b_transposed ? upcoming(b_at(j + kNr), min(kNr, p.n - j - kNr), depth, p.b_ld)
+                               : upcoming(b_at(j + kNr), depth, kNr, p.b_ld);
       else if (!last && !p.b_transposed)
-        fetch = soon(b + kBlock * p.b_ld, least(kBlock, p.k - k0 - kBlock), kNr, p.b_ld);
+        fetch = upcoming(b + kBlock * p.b_ld, min(kBlock, p.k - k0 - kBlock), kNr, p.b_ld);
       else if (last && p.next)
-        fetch = soon(p.next, least(kBlock, p.next_rows), kNr, p.next_ld);
+        fetch = upcoming(p.next, min(kBlock, p.next_rows), kNr, p.next_ld);
       t.fetch = &fetch;
       t.every = fetch.every(groups.count * depth);
       for (int64_t g = 0; g < groups.count; ++g) {
@@ -76,12 +76,12 @@ void multiply(const Product& p, float* panel) {
 }
 
 template <class V>
-void product_any(const Product& p, float* panel) {
+void gemm_any(const Gemm& p, float* panel) {
   if (p.m == 0 || p.n == 0) return;
   if (p.b_panels)
-    multiply_panels_any<V>(p, panel);
+    gemm_panels_any<V>(p, panel);
   else if (p.a_transposed)
-    multiply_outer<V>(p, panel);
+    gemm_tn<V>(p, panel);
   else
     multiply<V>(p, panel);
   if (p.stream) V::fence();
@@ -89,7 +89,7 @@ void product_any(const Product& p, float* panel) {
 
 template <class V>
 constexpr Kernels make_kernels() {
-  return {product_any<V>,           panel_floats<V>(), 144,    activate_any<V>,
+  return {gemm_any<V>,           panel_floats<V>(), 144,    activate_any<V>,
           activate_backward_any<V>, scaled_sum<V>,     dot<V>, add_scaled<V>};
 }
 

@@ -1,4 +1,4 @@
-// Products with weights of one byte: rows of A become integers of 16 bits, a scale for each block of the depth, and
+// Gemms with weights of one byte: rows of A become integers of 16 bits, a scale for each block of the depth, and
 // pairs of products are summed exactly in 32 bits, which takes half the instructions of multiply-adds in fp32. A row x
 // is s q with q = round(x / s), s = max|x| / 32767, so within max|x| / 65534 of itself. Over a vector type V. Included
 // by kernels_panels_inl.h.
@@ -12,25 +12,25 @@ namespace {
 constexpr float kLargestDigit = 32767;
 static_assert(kBlock * 32768 * 127 < int64_t{1} << 31);  // no sum over a block overflows
 
-// x [count] as digits, and their scale, which is NaN where an x is not finite.
+// x [count] as quantised, and their scale, which is NaN where an x is not finite.
 template <class V>
-float to_digits(const float* x, int64_t count, int16_t* digits) {
-  auto most = V::set1(0.0f), check = V::set1(0.0f);
+float quantise_row(const float* x, int64_t count, int16_t* quantised) {
+  auto maximum = V::set1(0.0f), check = V::set1(0.0f);
   for_vectors<V>(count, [&](int64_t c, int some) {
     const auto value = load_some<V>(x + c, some);
-    most = V::max(most, V::max(value, V::mul(value, V::set1(-1.0f))));
+    maximum = V::max(maximum, V::max(value, V::mul(value, V::set1(-1.0f))));
     check = V::fma(value, V::set1(0.0f), check);
   });
   float lanes[V::lanes], largest = 0;
-  V::store(lanes, most);
+  V::store(lanes, maximum);
   for (const float lane : lanes) largest = lane > largest ? lane : largest;
   const auto inverse = V::set1(largest > 0 ? kLargestDigit / largest : 0.0f);
   for_vectors<V>(count, [&](int64_t c, int some) {
     int16_t whole[V::lanes];
-    V::store_digits(some == V::lanes ? digits + c : whole, V::mul(load_some<V>(x + c, some), inverse));
-    if (some < V::lanes) std::memcpy(digits + c, whole, static_cast<size_t>(some) * sizeof(int16_t));
+    V::store_quantised(some == V::lanes ? quantised + c : whole, V::mul(load_some<V>(x + c, some), inverse));
+    if (some < V::lanes) std::memcpy(quantised + c, whole, static_cast<size_t>(some) * sizeof(int16_t));
   });
-  if (count % 2 != 0) digits[count] = 0;  // weights are padded to pairs
+  if (count % 2 != 0) quantised[count] = 0;  // weights are padded to pairs
   return largest / kLargestDigit + V::sum(check);
 }
 
@@ -40,7 +40,7 @@ void run_integer_tile(const Tile& t) {
   typename V::Ints sum[kMr][kNv];
   const TileOfC<V, kMr, kNv> c(t);
   c.each([&](int i, int v) { sum[i][v] = V::no_sum(); });
-  const int16_t* a = t.digits;
+  const int16_t* a = t.quantised;
   const int8_t* b = static_cast<const int8_t*>(t.b);
   fetching_steps(
       t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {

@@ -21,7 +21,7 @@ template <class V>
 void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
   constexpr int kLanes = V::lanes;
   for (int64_t j = 0; j < width; j += kLanes) {
-    const int64_t some = least(kLanes, columns - j);
+    const int64_t some = min(kLanes, columns - j);
     int64_t l = 0;
     if (some == kLanes)
       for (; l + kLanes <= depth; l += kLanes) V::transpose(b + j * b_ld + l, b_ld, panel + l * width + j, width);

@@ -1,4 +1,4 @@
-// Products with weights that lie in panels (held_layout.h): each panel is a stream of memory, and while it is
+// Gemms with weights that lie in panels (packed_layout.h): each panel is a stream of memory, and while it is
 // multiplied with all rows it stays in the first-level cache. Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
@@ -33,26 +33,26 @@ constexpr int64_t kUnfetchedRows = 4;
 
 // space: panel_floats, for weights of one byte; these take up to kIntegerRows rows.
 template <class V, class W>
-void multiply_panels(const Product& p, float* space) {
+void gemm_panels(const Gemm& p, float* space) {
   constexpr bool kIntegers = std::is_same_v<W, int8_t>;
   constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = kIntegers ? 2 : 1;
-  constexpr int kMost = V::panel_rows, kOne = one_panel<V>();
-  constexpr auto kCounts = std::make_integer_sequence<int, kMost>{};
+  constexpr int kMax = V::panel_rows, kOne = one_panel<V>();
+  constexpr auto kCounts = std::make_integer_sequence<int, kMax>{};
   const W* const weights = static_cast<const W*>(p.b);
   float* const row_scale = space;
-  int16_t* const digits = reinterpret_cast<int16_t*>(space + kIntegerRows);
-  const RowGroups groups(p.m, kMost);
+  int16_t* const quantised = reinterpret_cast<int16_t*>(space + kIntegerRows);
+  const RowGroups groups(p.m, kMax);
   const bool lone = groups.count == 1;
-  const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMost) / kOne;
+  const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMax) / kOne;
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns, whole = panels / across * across;
   const int64_t rows_of_panel = (p.k + kStep - 1) / kStep * kStep;
   const auto at = [&](int64_t panel, int64_t row) { return weights + (panel * rows_of_panel + row) * kPanelColumns; };
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
-    const int64_t depth = least(kBlock, p.k - k0);
+    const int64_t depth = min(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
     const float* const a = p.a + k0 / kBlock * p.a_block;
     if constexpr (kIntegers)
-      for (int64_t i = 0; i < p.m; ++i) row_scale[i] = to_digits<V>(a + i * kBlockLd, depth, digits + i * kBlock);
+      for (int64_t i = 0; i < p.m; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, quantised + i * kBlock);
     Tile t{};
     t.b_panel = rows_of_panel * kPanelColumns;
     t.depth = depth;
@@ -62,29 +62,29 @@ void multiply_panels(const Product& p, float* space) {
     // While panels are at work those that follow are fetched, one after the other, and at last what comes after them.
     // So few rows that they only wait for memory leave that to the processor, which fetches such streams by itself,
     // and faster.
-    const auto soon = [&](const void* from, int64_t count) {
+    const auto upcoming = [&](const void* from, int64_t count) {
       return Fetch(p.m <= kUnfetchedRows ? nullptr : from, count, depth * kRow, rows_of_panel * kRow, Fetch::kLongPiece,
                    1);
     };
-    Fetch fetch = soon(at(across, k0), greatest(0, panels - across));
+    Fetch fetch = upcoming(at(across, k0), max(0, panels - across));
     t.fetch = &fetch;
-    t.every = greatest(1, groups.count * Fetch::kLongPiece / (across * kStep * kRow));
+    t.every = max(1, groups.count * Fetch::kLongPiece / (across * kStep * kRow));
     for (int64_t panel = 0; panel < panels;) {
       const int64_t here = panel < whole ? across : 1, j = panel * kPanelColumns;
       t.b = at(panel, k0);
-      t.columns = least(here * kPanelColumns, p.n - j);
+      t.columns = min(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      if (panel + here == panels) fetch = soon(last ? p.next : at(0, k0 + kBlock), across);
+      if (panel + here == panels) fetch = upcoming(last ? p.next : at(0, k0 + kBlock), across);
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;
-        t.digits = digits + i * kBlock;
+        t.quantised = quantised + i * kBlock;
         t.row_scale = row_scale + i;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
         (here < across ? panel_tile<V, W, kOne>(rows, kCounts)
          : lone        ? lone_panel_tile<V, W>(rows, kCounts)
-                       : panel_tile<V, W, V::panel_vectors(kMost)>(rows, kCounts))(t);
+                       : panel_tile<V, W, V::panel_vectors(kMax)>(rows, kCounts))(t);
       }
       panel += here;
     }
@@ -93,16 +93,16 @@ void multiply_panels(const Product& p, float* space) {
 }
 
 template <class V>
-void multiply_panels_any(const Product& p, float* space) {
-  if (p.b_type == WeightType::fp32) return multiply_panels<V, float>(p, space);
-  if (p.b_type == WeightType::bf16) return multiply_panels<V, uint16_t>(p, space);
-  Product part = p;
+void gemm_panels_any(const Gemm& p, float* space) {
+  if (p.b_type == WeightType::fp32) return gemm_panels<V, float>(p, space);
+  if (p.b_type == WeightType::bf16) return gemm_panels<V, uint16_t>(p, space);
+  Gemm part = p;
   for (int64_t i = 0; i < p.m; i += kIntegerRows) {
-    part.m = least(kIntegerRows, p.m - i);
+    part.m = min(kIntegerRows, p.m - i);
     part.a = p.a + i * kBlockLd;
     part.c = p.c + i * p.c_ld;
     part.before = p.before ? p.before + i * p.before_ld : nullptr;
-    multiply_panels<V, int8_t>(part, space);
+    gemm_panels<V, int8_t>(part, space);
   }
 }
 

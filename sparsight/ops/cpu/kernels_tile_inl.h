@@ -1,5 +1,5 @@
 // Tiles: the part of a product whose sums stay in registers, over a vector type V. Included by kernels_inl.h and
-// kernels_few_rows_inl.h.
+// kernels_small_m_inl.h.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ struct TileShape {
 constexpr int64_t kIntegerRows = 144;
 template <class V>
 constexpr int64_t panel_floats() {
-  const int64_t vectors = greatest(V::tile(false).vectors, V::tile(true).vectors);
-  return greatest(kBlock * V::lanes * vectors, kIntegerRows * (kBlock / 2 + 1));
+  const int64_t vectors = max(V::tile(false).vectors, V::tile(true).vectors);
+  return max(kBlock * V::lanes * vectors, kIntegerRows * (kBlock / 2 + 1));
 }
 
-// The rows of a product, cut into as few groups as tiles of up to `most_rows` rows allow, as equal as may be: the
-// longer ones first, of `most` rows, the others of one less.
+// The rows of a product, cut into as few groups as tiles of up to `limit` rows allow, as equal as may be: the
+// longer ones first, of `maximum` rows, the others of one less.
 struct RowGroups {
-  int64_t count, most, longer;
-  RowGroups(int64_t rows, int64_t most_rows)
-      : count((rows + most_rows - 1) / most_rows),
-        most((rows + count - 1) / count),
-        longer(rows - count * (most - 1)) {}
-  int64_t first(int64_t group) const { return group * (most - 1) + least(group, longer); }
-  int64_t rows(int64_t group) const { return group < longer ? most : most - 1; }
+  int64_t count, max_rows, longer;
+  RowGroups(int64_t rows, int64_t limit)
+      : count((rows + limit - 1) / limit),
+        max_rows((rows + count - 1) / count),
+        longer(rows - count * (max_rows - 1)) {}
+  int64_t first(int64_t group) const { return group * (max_rows - 1) + min(group, longer); }
+  int64_t rows(int64_t group) const { return group < longer ? max_rows : max_rows - 1; }
 };
 
 enum class Start { zero, bias, c };
@@ -58,8 +58,8 @@ struct Tile {
   int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  const int16_t* digits;   // instead of A, with weights of one byte: kernels_integers_inl.h
-  const float* row_scale;  // of digits
+  const int16_t* quantised;   // instead of A, with weights of one byte: kernels_integers_inl.h
+  const float* row_scale;  // of quantised
   const float* scale;      // of such weights' columns
   float* copy;             // receives B as it is read: [depth][columns of the tile]
   bool stream;
@@ -131,7 +131,7 @@ template <class Step>
   Fetch fetch = *t.fetch;
   for (int64_t l = 0; l < steps;) {
     fetch.next();
-    const int64_t end = least(steps, l + t.every);
+    const int64_t end = min(steps, l + t.every);
     for (; l < end; ++l) step();
   }
   *t.fetch = fetch;
@@ -195,7 +195,7 @@ using TileFunction = void (*)(const Tile&);
 
 // Columns j .. j + columns of C are done: what follows.
 template <class V>
-void finish(const Product& p, int64_t j, int64_t columns) {
+void finish(const Gemm& p, int64_t j, int64_t columns) {
   if (!p.activates) return;
   for (int64_t i = 0; i < p.m; ++i) {
     float* c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
@@ -205,8 +205,8 @@ void finish(const Product& p, int64_t j, int64_t columns) {
 }
 
 template <class V>
-void finish_blocks(const Product& p, int64_t columns) {
-  for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, least(kBlock, columns - j));
+void finish_blocks(const Gemm& p, int64_t columns) {
+  for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, min(kBlock, columns - j));
 }
 
 // The tile functions by number of rows.

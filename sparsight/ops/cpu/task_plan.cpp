@@ -20,14 +20,14 @@ void sort_by_size(std::vector<Task>& tasks) {
 
 }  // namespace
 
-Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t most_rows) {
+Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t max_rows) {
   int64_t blocks = 0;
-  for (int64_t e = 0; e < experts; ++e) blocks += (offset[e + 1] - offset[e] + most_rows - 1) / most_rows;
+  for (int64_t e = 0; e < experts; ++e) blocks += (offset[e + 1] - offset[e] + max_rows - 1) / max_rows;
   Plan plan{.chunks = chunks};
   if (blocks > 0) plan.parts = std::clamp<int64_t>((kFewTasks + blocks - 1) / blocks, 1, chunks);
   plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
   for (int64_t e = 0; e < experts; ++e) {
-    const int64_t count = offset[e + 1] - offset[e], pieces = (count + most_rows - 1) / most_rows;
+    const int64_t count = offset[e + 1] - offset[e], pieces = (count + max_rows - 1) / max_rows;
     for (int64_t p = 0; p < pieces; ++p) {
       const int64_t first = offset[e] + count * p / pieces, end = offset[e] + count * (p + 1) / pieces;
       for (int64_t part = 0; part < plan.parts; ++part)

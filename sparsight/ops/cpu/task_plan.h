@@ -26,8 +26,8 @@ struct Plan {
   const Task* find(int64_t number) const { return number < size() ? &tasks[static_cast<size_t>(number)] : nullptr; }
 };
 
-// A task for each part. offset: [E+1]; chunks: blocks of the hidden layer, at least one; most_rows: of a task.
-Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t most_rows);
+// A task for each part. offset: [E+1]; chunks: blocks of the hidden layer, at least one; max_rows: of a task.
+Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t max_rows);
 
 // Where rows are so few that tasks wait for weights, joins parts of the same rows to as few tasks as keep so many
 // threads evenly busy: the longer the rows of W1 that a task reads, the sooner memory gives them.

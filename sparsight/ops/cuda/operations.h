@@ -19,7 +19,7 @@ using ref::top_experts;
 using ref::count_by_expert;
 using ref::map_rows;
 using ref::sort_by_expert;
-using ref::spread_rows;
+using ref::gather_rows;
 
 // Grouped products, by themselves and as whole experts. The offsets of experts come on the CPU.
 using ref::expert_mlp_backward;
@@ -29,6 +29,6 @@ using ref::grouped_linear_forward;
 
 // Combine: rows back into tokens, and the gradient of their gates.
 using ref::dot_rows;
-using ref::sum_rows;
+using ref::scatter_add_rows;
 
 }  // namespace sparsight::cuda

@@ -6,30 +6,30 @@ namespace sparsight::ref {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
                               Activation activation, at::Tensor* before) {
-  const at::Tensor in = ref::spread_rows(tokens, {}, rows.map);
+  const at::Tensor in = ref::gather_rows(tokens, {}, rows.map);
   const at::Tensor hidden = grouped_linear_forward(in, rows.offsets, w.w1, w.b1);
   if (before) *before = hidden;
   const at::Tensor out = grouped_linear_forward(activate(hidden, activation), rows.offsets, w.w2, w.b2);
-  return ref::sum_rows(out, rows.gate, rows.map);
+  return ref::scatter_add_rows(out, rows.gate, rows.map);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& w, Activation activation, const at::Tensor& before,
                                        ExpertMlpNeeds needs) {
-  const at::Tensor in = ref::spread_rows(tokens, {}, rows.map);
+  const at::Tensor in = ref::gather_rows(tokens, {}, rows.map);
   const at::Tensor hidden = before.defined() ? before : grouped_linear_forward(in, rows.offsets, w.w1, w.b1);
   const at::Tensor active = activate(hidden, activation);
   ExpertMlpGradients out;
   if (needs.gate)
     out.gate = ref::dot_rows(grouped_linear_forward(active, rows.offsets, w.w2, w.b2), grad, rows.map)
                    .to(rows.gate.scalar_type());
-  const at::Tensor rows_grad = ref::spread_rows(grad, rows.gate, rows.map);
+  const at::Tensor rows_grad = ref::gather_rows(grad, rows.gate, rows.map);
   const GroupedLinearGradients second = grouped_linear_backward(rows_grad, active, rows.offsets, w.w2,
                                                                 {true, needs.weights, needs.weights && w.b2.defined()});
   const GroupedLinearGradients first =
       grouped_linear_backward(activate_backward(second.rows, hidden, activation), in, rows.offsets, w.w1,
                               {needs.tokens, needs.weights, needs.weights && w.b1.defined()});
-  if (needs.tokens) out.tokens = ref::sum_rows(first.rows, {}, rows.map);
+  if (needs.tokens) out.tokens = ref::scatter_add_rows(first.rows, {}, rows.map);
   out.weights = {first.weight, first.bias, second.weight, second.bias};
   return out;
 }

@@ -26,11 +26,11 @@ RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens
   return {tokens, row_token, by_assignment.index_select(0, by_token), at::cat({at::zeros({1}, ends.options()), ends})};
 }
 
-at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map) {
+at::Tensor gather_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map) {
   return scale(widen(values).index_select(0, map.row_token), weight).to(values.scalar_type());
 }
 
-at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map) {
+at::Tensor scatter_add_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map) {
   const at::Tensor scaled = scale(widen(rows), weight);
   return at::zeros({map.tokens, rows.size(1)}, scaled.options())
       .index_add_(0, map.row_token, scaled)

@@ -6,8 +6,8 @@
 namespace sparsight::ref {
 
 RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens);
-at::Tensor spread_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map);
-at::Tensor sum_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map);
+at::Tensor gather_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map);
+at::Tensor scatter_add_rows(const at::Tensor& rows, const at::Tensor& weight, const RowMap& map);
 at::Tensor dot_rows(const at::Tensor& rows, const at::Tensor& values, const RowMap& map);
 
 }  // namespace sparsight::ref

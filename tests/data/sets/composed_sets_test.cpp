@@ -133,7 +133,7 @@ TEST(ComposedSets, P43_StandInsNeedNoFilesSaySoAndAreTheSameEachTime) {
     const DataSplits large = make_set(name, settings);
     settings["seed"] = 1;
     const DataSplits other = make_set(name, settings);
-    EXPECT_TRUE(says(small.train->info().name, "stand-in")) << name;
+    EXPECT_TRUE(says(small.train->info().name, "synthetic substitute")) << name;
     for (int64_t i = 0; i < 20; ++i) {
       const at::Tensor image = small.train->get(i).image;
       EXPECT_TRUE(image.equal(again.train->get(i).image)) << name;

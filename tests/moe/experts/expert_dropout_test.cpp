@@ -21,7 +21,7 @@ std::shared_ptr<MoeLayer> make_layer(double dropout, const std::string& router =
                                       {"experts", {{"name", "mlp"}, {"dropout", dropout}, {"depth", depth}}},
                                       {"losses", Json::object()},
                                       {"router", {{"name", router}}}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, 16});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, 16});
   initialize(*layer, 1);
   const torch::NoGradGuard no_grad;
   for (auto& p : layer->named_parameters()) p.value().add_(test::random_tensor(p.value().sizes(), 5) * 0.2);

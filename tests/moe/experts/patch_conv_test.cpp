@@ -37,7 +37,7 @@ TEST(PatchConv, EqualsAConvolutionRowByRow) {
       const at::Tensor weight = test::random_tensor({4, patch.channels * kernel.side * kernel.side, kFilters}, 2);
       const at::Tensor bias = test::random_tensor({4, kFilters}, 3);
       const at::Tensor got = patch_conv(rows, ragged_offsets(), weight, bias, patch, kernel);
-      ASSERT_EQ(got.size(1), kernel_places(patch, kernel));
+      ASSERT_EQ(got.size(1), kernel_positions(patch, kernel));
       EXPECT_TRUE(torch::allclose(got, by_rows(rows, weight, bias, patch, kernel), 1e-10, 1e-10))
           << patch.height << " " << kernel.side << " " << kernel.stride;
     }
@@ -48,7 +48,7 @@ TEST(PatchConv, GradientsAgreeWithCentralDifferences) {
   const PatchKernel kernel{2, 1, 2};
   const at::Tensor rows = test::random_tensor({6, 18}, 1), weight = test::random_tensor({4, 8, kFilters}, 2);
   const at::Tensor bias = test::random_tensor({4, kFilters}, 3);
-  const at::Tensor pull = test::random_tensor({6, kernel_places(patch, kernel), kFilters}, 4);
+  const at::Tensor pull = test::random_tensor({6, kernel_positions(patch, kernel), kFilters}, 4);
   const auto loss = [&] { return (patch_conv(rows, ragged_offsets(), weight, bias, patch, kernel) * pull).sum(); };
   EXPECT_LT(test::gradient_error(loss, {rows, weight, bias}), 1e-7);
 }

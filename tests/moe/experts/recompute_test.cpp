@@ -24,7 +24,7 @@ std::shared_ptr<MoeLayer> make_layer(const Json& kind, bool recompute, const std
                                       {"experts", experts},
                                       {"losses", Json::object()},
                                       {"router", {{"name", router}}}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", kWidth, kHidden});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", kWidth, kHidden});
   initialize(*layer, 1);
   const torch::NoGradGuard no_grad;
   for (auto& p : layer->named_parameters()) p.value().add_(test::random_tensor(p.value().sizes(), 5) * 0.2);
@@ -48,7 +48,7 @@ std::vector<at::Tensor> pass(MoeLayer& layer, at::ScalarType type, bool lowered 
 }
 
 // What a forward pass holds until the backward pass.
-int64_t bytes_held(MoeLayer& layer) {
+int64_t live_bytes_of(MoeLayer& layer) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat).requires_grad_(true);
   layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {1, 2}});  // buffers that stay
   const test::LiveBytes live;
@@ -81,7 +81,7 @@ TEST(Recompute, S34_ChangesNoBitOfAnyOutputGradientOrNoise) {
 
 TEST(Recompute, S34_HoldsFewerBytesUntilTheBackwardPass) {
   const auto saved = [](const Json& kind) {
-    return bytes_held(*make_layer(kind, false, "noisy_topk")) - bytes_held(*make_layer(kind, true, "noisy_topk"));
+    return live_bytes_of(*make_layer(kind, false, "noisy_topk")) - live_bytes_of(*make_layer(kind, true, "noisy_topk"));
   };
   constexpr int64_t hidden = kRows * kHidden * 4, width = kRows * kWidth * 4;  // of the routed rows, fp32
   constexpr int64_t shared = kTokens * kHidden * 4;

@@ -88,7 +88,7 @@ TEST_P(BalanceLosses, S22_SequenceBalanceReproducesT14) {
   const at::Tensor bias = torch::tensor({0.05, -0.10, 0.00, 0.30}, GetParam());
   const Routing r = route_sigmoid_bias(logits(), bias, 2, 1, {});
   EXPECT_TRUE(near(sequence_balance_loss(r), 1.037330, tol()));
-  EXPECT_NEAR(SigmoidBiasRouter({}, {3, 4}).paper_losses()[0].weight * sequence_balance_loss(r).item<double>(),
+  EXPECT_NEAR(SigmoidBiasRouter({}, {3, 4}).default_losses()[0].weight * sequence_balance_loss(r).item<double>(),
               0.000103733, 1e-4 * tol());
   const auto loss = [&](const std::vector<at::Tensor>& leaf) {
     return sequence_balance_loss(route_sigmoid_bias(leaf[0], bias.to(leaf[0].scalar_type()), 2, 1, {}));

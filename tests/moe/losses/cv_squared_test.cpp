@@ -18,7 +18,7 @@ TEST(CvSquared, OfHandMadeVectors) {
   EXPECT_NEAR(cv_squared(three, /*unbiased=*/true).item<double>(), 0.25, 1e-12);
 }
 
-TEST(CvSquared, S42_IsZeroWithZeroGradientForOneExpertAndForAnEmptyPool) {
+TEST(CvSquared, S42_IsZeroWithZeroGradientForOneExpertAndForAnEmptyBatch) {
   for (const auto type : {torch::kFloat, torch::kDouble})
     for (at::Tensor v : {torch::tensor({5.}, type), torch::zeros({4}, type)}) {
       v.requires_grad_(true);

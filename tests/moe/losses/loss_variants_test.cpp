@@ -19,7 +19,7 @@ using test::table;
 // The loss `name` with the weight 1 and no other, under these variants.
 at::Tensor loss_of(const Routing& routing, const std::string& name, Json settings) {
   settings[name] = 1;
-  const LossOptions options = with_paper_weights(read_section<LossOptions>(Json{{"losses", settings}}, "losses"), {});
+  const LossOptions options = with_default_weights(read_section<LossOptions>(Json{{"losses", settings}}, "losses"), {});
   const std::vector<NamedLoss> losses = compute_losses(routing, options);
   if (losses.size() != 1 || losses[0].name != name) return {};
   return losses[0].value;
@@ -142,7 +142,7 @@ std::shared_ptr<MoeLayer> t9_layer(at::ScalarType type, bool threshold_gradient)
       {{"moe", {{"experts", 4}}},
        {"router", {{"name", "hierarchical"}, {"groups", 2}, {"k_groups", 1}, {"k", 1}, {"noise_floor", 0}}},
        {"losses", {{"importance", 0}, {"load", 1}, {"threshold_gradient", threshold_gradient}}}});
-  auto layer = std::make_shared<MoeLayer>(spec, MoePlace{"moe", 3, 5});
+  auto layer = std::make_shared<MoeLayer>(spec, LayerContext{"moe", 3, 5});
   initialize(*layer, 1);
   layer->to(type);
   const torch::NoGradGuard no_grad;
@@ -163,8 +163,8 @@ TEST_P(LossSettings, TheLayerHandsTheThresholdGradientToTheHierarchicalRouter) {
   for (const bool through : {true, false}) {
     const auto layer = t9_layer(GetParam(), through);
     RoutingContext pool;
-    pool.draws["group_noise"] = table({{0.3, -0.4}, {-1.0, 0.2}, {0.9, -0.6}});
-    pool.draws["noise"] = table({{-0.5, 0.2, 0.4, -0.3}, {0.1, 0.3, -0.9, 1.0}, {1.2, -0.8, 0.2, 0.6}});
+    pool.samples["group_noise"] = table({{0.3, -0.4}, {-1.0, 0.2}, {0.9, -0.6}});
+    pool.samples["noise"] = table({{-0.5, 0.2, 0.4, -0.3}, {0.1, 0.3, -0.9, 1.0}, {1.2, -0.8, 0.2, 0.6}});
     const MoeOutput out =
         layer->forward({torch::eye(3, GetParam()), {1, 3, 0, 0, 0}, ForwardMode::training(), {}, pool});
     ASSERT_EQ(out.routing.losses.size(), 1u);

@@ -157,7 +157,7 @@ TEST_P(ShazeerLosses, S3_S4_WithANoiseFloorAndTheWeightsOfThePaper) {
   const NoisyTopKRouter router({}, {3, 4});
   double total = 0;
   for (const NamedLoss& loss :
-       compute_losses(NoisyExample(GetParam()).route(), with_paper_weights(LossOptions(), router.paper_losses())))
+       compute_losses(NoisyExample(GetParam()).route(), with_default_weights(LossOptions(), router.default_losses())))
     total += loss.weight * loss.value.item<double>();
   EXPECT_NEAR(total, 0.016852, tol());  // 0.1 * 0.127069 + 0.1 * 0.041448
 }
@@ -176,7 +176,7 @@ TEST_P(ShazeerLosses, S15_PaddingIsExcludedAsInT10) {
   }
 }
 
-TEST_P(ShazeerLosses, S15_TheLossesAreOfTheWholePool) {
+TEST_P(ShazeerLosses, S15_TheLossesAreOfTheWholeBatch) {
   const NoisyExample e(GetParam());
   const Routing r = e.route();
   Routing grouped = r;
@@ -251,7 +251,7 @@ TEST_P(ShazeerLosses, S37_NormalCdf) {
   EXPECT_NEAR(z.grad()[2].item<double>(), 0.1295175957, 1e-7);
 }
 
-TEST_P(ShazeerLosses, S42_IsZeroForOneExpertForAnEmptyPoolAndForZeros) {
+TEST_P(ShazeerLosses, S42_IsZeroForOneExpertForAnEmptyBatchAndForZeros) {
   for (const bool unbiased : {false, true})
     for (at::Tensor v : {torch::tensor({5.}, GetParam()), torch::zeros({4}, GetParam())}) {
       v.requires_grad_(true);
@@ -308,7 +308,7 @@ TEST_P(ShazeerLosses, S43_AWeightOfZeroKeepsTheNanOfATermOut) {
     EXPECT_EQ(std::isnan(loss.value.item<double>()), loss.name != "importance") << loss.name;
 
   at::Tensor total = torch::zeros({}, GetParam());
-  for (const NamedLoss& loss : compute_losses(r, with_paper_weights(LossOptions(), {{"importance", 1}})))
+  for (const NamedLoss& loss : compute_losses(r, with_default_weights(LossOptions(), {{"importance", 1}})))
     total = total + loss.weight * loss.value;
   EXPECT_TRUE(near(total, 0.127069, tol()));  // T2, and its gradient
   total.backward();
@@ -328,12 +328,12 @@ TEST(LossWeights, MinusOneStandsForTheRoutersPaper) {
   };
   LossOptions options;
   options.weights.back() = 0.5;
-  const LossOptions resolved = with_paper_weights(options, {{"load", 0.1}});
+  const LossOptions resolved = with_default_weights(options, {{"load", 0.1}});
   EXPECT_EQ(weight_of(resolved, "load"), 0.1);
   EXPECT_EQ(weight_of(resolved, "importance"), 0);
   EXPECT_EQ(resolved.weights.back(), 0.5);
   options.weights[0] = -0.5;
-  EXPECT_ANY_THROW(with_paper_weights(options, {}));
+  EXPECT_ANY_THROW(with_default_weights(options, {}));
 }
 
 }  // namespace sparsight::shazeer_losses_test

@@ -20,7 +20,7 @@ namespace sparsight::vmoe_losses_test {
 namespace {
 
 LossOptions vmoe_weights() {
-  return with_paper_weights(LossOptions(), {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}});
+  return with_default_weights(LossOptions(), {{"vmoe_importance", 0.005}, {"vmoe_load", 0.005}});
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ TEST_P(VmoeLosses, S43_AWeightOfZeroKeepsTheNanOfATermOut) {
   EXPECT_EQ(poisoned, (std::set<std::string>{"importance", "load", "sequence_balance", "switch", "vmoe_load"}));
 
   at::Tensor total = torch::zeros({}, GetParam());
-  for (const NamedLoss& loss : compute_losses(routing, with_paper_weights(LossOptions(), {{"vmoe_importance", 1}})))
+  for (const NamedLoss& loss : compute_losses(routing, with_default_weights(LossOptions(), {{"vmoe_importance", 1}})))
     total = total + loss.weight * loss.value;
   expect_near(total, torch::tensor(0.064853, torch::kDouble));  // T12, and its gradient
   total.backward();
@@ -203,7 +203,7 @@ TEST(VmoeLoss, ANoiseScaleThatUnderflowsGivesFiniteLosses) {
   }
 }
 
-TEST(VmoeLoss, AnEmptyPoolHasZeroLosses) {
+TEST(VmoeLoss, AnEmptyBatchHasZeroLosses) {
   const Routing routing = route_softmax_topk(torch::empty({0, 4}), torch::empty({0, 4}), 0.25, 2, false);
   for (const NamedLoss& loss : compute_losses(routing, vmoe_weights()))
     EXPECT_EQ(loss.value.item<double>(), 0) << loss.name;

@@ -58,7 +58,7 @@ TEST(BalancedAssignment, FindsTheBestOfAllAssignments) {
     }
 }
 
-TEST(BalancedAssignment, IsBalancedAndNoExchangePaysOnLargePools) {
+TEST(BalancedAssignment, IsBalancedAndNoExchangePaysOnLargeBatches) {
   for (const bool alike : {false, true}) {
     at::Tensor scores = test::random_tensor({1024, 8}, 1);
     if (alike) scores = 0.01 * scores + torch::linspace(0, 3, 8, torch::kDouble);  // all want the last expert
@@ -90,12 +90,12 @@ TEST(BalancedAssignment, NanAndInfinityStayInTheirRows) {
 }
 
 TEST(BalancedAssignment, EndsOnScoresOfAnySize) {
-  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
-  for (const double same : {1e17, 1e20, -1e300, kMost, kLeast})
+  constexpr double kMax = std::numeric_limits<double>::max(), kMin = std::numeric_limits<double>::denorm_min();
+  for (const double same : {1e17, 1e20, -1e300, kMax, kMin})
     EXPECT_TRUE(torch::equal(balanced_assignment(torch::full({6, 3}, same, torch::kDouble)),
                              torch::tensor({0, 0, 1, 1, 2, 2}, torch::kLong)))
         << same;
-  for (const at::Tensor& alike : {table({{kMost, -kMost}}), table({{kLeast, 0}}), table({{3e38, INFINITY}}),
+  for (const at::Tensor& alike : {table({{kMax, -kMax}}), table({{kMin, 0}}), table({{3e38, INFINITY}}),
                                   table({{3e38, INFINITY}}).to(torch::kFloat)})
     EXPECT_TRUE(torch::equal(balanced_assignment(alike.expand({4, 2})).bincount(), torch::tensor({2, 2}, torch::kLong)))
         << alike;
@@ -103,8 +103,8 @@ TEST(BalancedAssignment, EndsOnScoresOfAnySize) {
 
 // The second token gains where the first one does not.
 TEST(BalancedAssignment, SeesDifferencesOfAnySize) {
-  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = std::numeric_limits<double>::denorm_min();
-  for (const auto& [low, high] : {std::pair{1e17, 1e17 + 16}, {-kMost, kMost}, {0.0, kLeast}, {3e38, INFINITY}})
+  constexpr double kMax = std::numeric_limits<double>::max(), kMin = std::numeric_limits<double>::denorm_min();
+  for (const auto& [low, high] : {std::pair{1e17, 1e17 + 16}, {-kMax, kMax}, {0.0, kMin}, {3e38, INFINITY}})
     EXPECT_TRUE(
         torch::equal(balanced_assignment(table({{low, low}, {high, low}})), torch::tensor({1, 0}, torch::kLong)))
         << low;

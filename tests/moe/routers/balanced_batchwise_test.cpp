@@ -6,7 +6,7 @@
 #include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/threshold.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -151,7 +151,7 @@ TEST_P(BalancedBatchwise, S17_ThresholdsReachTheBatchwiseMaskOfAFixedBatch) {
   int64_t step = 0;
   for (; step < 20000; ++step) {
     if (torch::equal((r.scores > router.threshold).sum(0), r.chosen_count)) break;
-    router.after_step({r});
+    router.post_step_update({r});
   }
   EXPECT_GT(step, 0);
   EXPECT_LT(step, 20000);
@@ -169,7 +169,7 @@ TEST(BalancedBatchwiseRouter, AStepMovesThresholdsByTheSurplusOfAllItsBatches) {
   BalancedBatchwiseRouter router({}, {3, 4});
   router.threshold.copy_(example_threshold());
   const Routing r = route_balanced_batchwise(example_scores().log().to(torch::kFloat), router.threshold, 2, {});
-  router.after_step({r, r});
+  router.post_step_update({r, r});
   const double rate = 0.01 / 4;
   EXPECT_TRUE(near(router.threshold, torch::tensor({.45 - rate / 2, .28, .12 + rate, .20}, torch::kDouble), 1e-7));
 }

@@ -6,7 +6,7 @@
 #include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/threshold.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -178,7 +178,7 @@ TEST(BalancedHierarchicalRouter, ThresholdsOfBothLevelsReachTheMasksOfAFixedBatc
     const Routing above = route_hierarchical_above_threshold(e.primary, e.secondary(), router.thresholds, {});
     return torch::equal(dense_gates(above) > 0, dense_gates(r) > 0);
   };
-  for (; step < 20000 && !agree(); ++step) router.after_step({r});
+  for (; step < 20000 && !agree(); ++step) router.post_step_update({r});
   EXPECT_GT(step, 0);
   EXPECT_LT(step, 20000);
   EXPECT_EQ(router.steps.item<int64_t>(), step);
@@ -192,14 +192,14 @@ TEST(BalancedHierarchicalRouter, AStepMovesThresholdsByTheSurplusOfAllItsBatches
   router.thresholds.of_groups.copy_(e.thresholds.of_groups);
   router.thresholds.of_experts.copy_(e.thresholds.of_experts);
   const Routing r = detached(e.train());
-  router.after_step({r, r});
+  router.post_step_update({r, r});
   const double groups = 0.01 / 4, experts = 0.01 / 2;  // rate / number of scores in a softmax
   EXPECT_TRUE(near(router.thresholds.of_groups,
                    torch::tensor({.45 - groups / 2, .28, .12 + groups, .20}, torch::kDouble), 1e-7));
   // passed 1 1 0 1 2 0 0 2 where one row is wanted
   EXPECT_TRUE(near(router.thresholds.of_experts,
                    torch::tensor({0., 0., -1., 0., 1., -1., -1., 1.}, torch::kDouble) * experts + .5, 1e-7));
-  EXPECT_THROW(router.after_step({Routing()}), Error);  // of one level
+  EXPECT_THROW(router.post_step_update({Routing()}), Error);  // of one level
 }
 
 TEST(BalancedHierarchicalRouter, PaddingAndATokenThatNobodyTakesGiveZero) {
@@ -213,7 +213,7 @@ TEST(BalancedHierarchicalRouter, PaddingAndATokenThatNobodyTakesGiveZero) {
 
   BalancedHierarchicalRouter router({}, {3, 4});  // 2 groups of 2 experts, one group per token
   initialize(router, 1);
-  RouterInput input = test::pool(test::random_tensor({6, 3}, 5, torch::kFloat));
+  RouterInput input = test::token_batch(test::random_tensor({6, 3}, 5, torch::kFloat));
   input.context.valid = torch::tensor({true, false, true, true, false, true});
   const Routing r = router.route(input);  // 4 tokens: 2 for each group, and, with k = 2, for each expert
   EXPECT_TRUE(torch::equal(r.chosen_count, torch::full({4}, 2, torch::kLong)));

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -33,8 +33,8 @@ TEST(BaseRouter, EveryExpertGetsTheSameNumberOfTokensWhileTraining) {
   BaseRouter router({}, {6, 8});
   initialize(router, 1);
   const at::Tensor x = test::random_tensor({160, 6}, 2, torch::kFloat);
-  EXPECT_TRUE(torch::equal(router.route(test::pool(x)).chosen_count, torch::full({8}, 20, torch::kLong)));
-  const Routing greedy = router.route(test::evaluated(test::pool(x)));
+  EXPECT_TRUE(torch::equal(router.route(test::token_batch(x)).chosen_count, torch::full({8}, 20, torch::kLong)));
+  const Routing greedy = router.route(test::evaluated(test::token_batch(x)));
   EXPECT_TRUE(torch::equal(greedy.expert, greedy.clean_logits.argmax(1)));
 }
 

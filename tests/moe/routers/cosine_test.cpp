@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
@@ -65,7 +65,7 @@ TEST(Cosine, GatesAreRenormalizedForSeveralChoicesOnly) {
     options.k = k;
     CosineRouter router(options, {4, 3});
     initialize(router, 1);
-    const at::Tensor gate = router.route(test::pool(test::random_tensor({20, 4}, 2, torch::kFloat))).gate;
+    const at::Tensor gate = router.route(test::token_batch(test::random_tensor({20, 4}, 2, torch::kFloat))).gate;
     const at::Tensor sum = gate.view({20, k}).sum(1);
     if (k == 1)
       EXPECT_LT(sum.max().item<double>(), 0.99);
@@ -83,7 +83,7 @@ TEST(Cosine, S35_ChoosesInTheTypeOfTheWeightsForLowerPrecisionTokens) {
     const at::Tensor x = test::random_tensor({300, 32}, 2, torch::kBFloat16);
     const auto run = [&](const at::Tensor& tokens) {
       router.zero_grad();
-      const Routing r = router.route(test::evaluated(test::pool(tokens)));
+      const Routing r = router.route(test::evaluated(test::token_batch(tokens)));
       (r.gate * test::random_tensor(r.gate.sizes(), 6, type)).sum().backward();
       std::vector<at::Tensor> all{r.expert, r.gate};
       for (const at::Tensor& p : router.parameters()) all.push_back(p.grad().clone());

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -15,7 +15,7 @@ namespace sparsight::expert_choice_test {
 namespace {
 
 using test::near;
-using test::pool;
+using test::token_batch;
 
 at::Tensor ints(const std::vector<int64_t>& values) { return torch::tensor(values, torch::kLong); }
 

@@ -8,7 +8,7 @@
 #include "sparsight/moe/routers/hash.h"
 #include "sparsight/moe/routers/random.h"
 #include "sparsight/moe/routers/round_robin.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
@@ -23,7 +23,7 @@ Options with_k(int64_t k) {
   return options;
 }
 
-// The shares of `counts` differ from 1/E by less than four standard errors of n draws.
+// The shares of `counts` differ from 1/E by less than four standard errors of n samples.
 void expect_even(const at::Tensor& counts, int64_t n) {
   const auto experts = static_cast<double>(counts.size(0));
   const double p = 1 / experts, error = std::sqrt(p * (1 - p) / static_cast<double>(n));
@@ -47,9 +47,9 @@ TEST(Hash, GoesByIdOrByPlaceInTheImage) {
   HashRouter router(with_k<HashOptions>(2), {3, 5});
   const at::Tensor x = torch::zeros({8, 3});
   RouterInput input{x, {2, 4, 0, 2, 2}, "moe", ForwardMode::training(), {1, 2}};
-  const Routing by_place = router.route(input);
-  EXPECT_TRUE(torch::equal(by_place.expert.slice(0, 0, 8), by_place.expert.slice(0, 8)));  // both images alike
-  EXPECT_TRUE(torch::equal(by_place.gate, torch::full({16}, 0.5f)));
+  const Routing by_position = router.route(input);
+  EXPECT_TRUE(torch::equal(by_position.expert.slice(0, 0, 8), by_position.expert.slice(0, 8)));  // both images alike
+  EXPECT_TRUE(torch::equal(by_position.gate, torch::full({16}, 0.5f)));
   input.context.token_id = torch::tensor({9, 9, 4, 4, 9, 4, 9, 9}, torch::kLong);
   const at::Tensor experts = router.route(input).expert.view({8, 2});
   EXPECT_TRUE(torch::equal(experts[0], experts[1]) && torch::equal(experts[0], experts[7]));
@@ -59,20 +59,20 @@ TEST(Hash, GoesByIdOrByPlaceInTheImage) {
 TEST(RandomRouting, IsEvenRepeatableAndAnewForEachStep) {
   RandomRouter router(with_k<RandomOptions>(2), {3, 5});
   const at::Tensor x = torch::zeros({10000, 3});
-  const Routing a = router.route(test::pool(x)), again = router.route(test::pool(x)),
-                next = router.route(test::pool(x, 1));
+  const Routing a = router.route(test::token_batch(x)), again = router.route(test::token_batch(x)),
+                next = router.route(test::token_batch(x, 1));
   EXPECT_TRUE(torch::equal(a.expert, again.expert));
   EXPECT_FALSE(torch::equal(a.expert, next.expert));
   expect_even(a.chosen_count, 10000);
   EXPECT_TRUE(
-      torch::equal(router.route(test::pool_of_images(x.slice(0, 0, 50), 123)).expert, a.expert.slice(0, 246, 346)));
+      torch::equal(router.route(test::token_batch_of_images(x.slice(0, 0, 50), 123)).expert, a.expert.slice(0, 246, 346)));
 }
 
 TEST(RoundRobin, TakesExpertsInTurn) {
   RoundRobinRouter router(with_k<RoundRobinOptions>(2), {3, 5});
-  EXPECT_TRUE(torch::equal(router.route(test::pool(torch::zeros({4, 3}))).expert,
+  EXPECT_TRUE(torch::equal(router.route(test::token_batch(torch::zeros({4, 3}))).expert,
                            torch::tensor({0, 1, 2, 3, 4, 0, 1, 2}, torch::kLong)));
-  EXPECT_TRUE(torch::equal(router.route(test::pool_of_images(torch::zeros({1, 3}), 2)).expert,
+  EXPECT_TRUE(torch::equal(router.route(test::token_batch_of_images(torch::zeros({1, 3}), 2)).expert,
                            torch::tensor({4, 0}, torch::kLong)));
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -76,7 +76,7 @@ TEST(GshardTop2, TheRouterDrawsSecondExpertsByTheirProbabilities) {
     router.weight.copy_(torch::tensor({{2.f}, {1.f}, {0.f}}));
   }
   const int64_t n = 20000;
-  const Routing r = router.route(test::pool(torch::ones({n, 1})));
+  const Routing r = router.route(test::token_batch(torch::ones({n, 1})));
   // Without the first: e / (e + 1) = 0.731059 for expert 1; four standard errors are 0.0125
   const double share = r.chosen_count[1].item<double>() / static_cast<double>(n);
   EXPECT_NEAR(share, 0.731059, 0.0125);
@@ -91,8 +91,8 @@ TEST(GshardTop2, TheRouterUsesSecondChoicesAsOftenAsTheirGatesSay) {
   const int64_t n = 20000;
   const at::Tensor x = torch::ones({n, 1});
   // The gate of the second is 1 / (1 + e) = 0.268941, used with probability 0.537883; four standard errors are 0.0141
-  EXPECT_NEAR(router.route(test::pool(x)).chosen_count[1].item<double>() / static_cast<double>(n), 0.537883, 0.0141);
-  EXPECT_EQ(router.route(test::evaluated(test::pool(x))).chosen_count[1].item<int64_t>(), n);
+  EXPECT_NEAR(router.route(test::token_batch(x)).chosen_count[1].item<double>() / static_cast<double>(n), 0.537883, 0.0141);
+  EXPECT_EQ(router.route(test::evaluated(test::token_batch(x))).chosen_count[1].item<int64_t>(), n);
 }
 
 TEST(GshardTop2, GatesHaveTheRightGradients) {

@@ -11,7 +11,7 @@
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
 #include "sparsight/moe/routers/noisy_topk.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -23,7 +23,7 @@ namespace {
 
 using test::dense_gates;
 using test::near;
-using test::pool;
+using test::token_batch;
 using test::table;
 
 // The worked example: 3 tokens, 2 groups of 2 experts. Rows of a group's router that its group is not chosen for are
@@ -36,13 +36,13 @@ struct Example {
     const auto leaf = [&](const std::vector<std::vector<double>>& rows) {
       return table(rows).to(type).clone().requires_grad_(true);
     };
-    const auto draws = [&](const std::vector<std::vector<double>>& rows) { return table(rows).to(type); };
+    const auto samples = [&](const std::vector<std::vector<double>>& rows) { return table(rows).to(type); };
     primary = {leaf({{0.8, -0.2}, {-0.5, 0.4}, {0.1, 0.3}}), leaf({{0.7, 0.9}, {0.6, 1.1}, {0.8, 0.5}}),
-               draws({{0.3, -0.4}, {-1.0, 0.2}, {0.9, -0.6}})};
+               samples({{0.3, -0.4}, {-1.0, 0.2}, {0.9, -0.6}})};
     groups = {{leaf({{0.5, 0.1}, {-0.4, 0.6}, {-0.3, 0.2}}), leaf({{0.6, 0.8}, {0.9, 0.5}, {0.7, 0.4}}),
-               draws({{-0.5, 0.2}, {0.1, 0.3}, {1.2, -0.8}})},
+               samples({{-0.5, 0.2}, {0.1, 0.3}, {1.2, -0.8}})},
               {leaf({{0.2, -0.1}, {0.7, 0.3}, {-0.6, 0.4}}), leaf({{0.5, 0.5}, {0.8, 0.6}, {1.0, 0.7}}),
-               draws({{0.4, -0.3}, {-0.9, 1.0}, {0.2, 0.6}})}};
+               samples({{0.4, -0.3}, {-0.9, 1.0}, {0.2, 0.6}})}};
   }
 
   // The primary router by itself.
@@ -191,7 +191,7 @@ TEST_P(Hierarchical, S12_ExactlyKpTimesKsExpertsPerToken) {
       auto router = router_of(12, 3, k_groups, k);
       router->to(GetParam());
       randomize(*router);
-      const Routing r = router->route(pool(test::random_tensor({50, 5}, 1, GetParam())));
+      const Routing r = router->route(token_batch(test::random_tensor({50, 5}, 1, GetParam())));
       EXPECT_EQ(r.per_token, k_groups * k);
       EXPECT_TRUE(torch::equal(torch::bincount(r.token, {}, 50), torch::full({50}, k_groups * k, torch::kLong)));
       EXPECT_EQ(std::get<0>(at::_unique(r.token * 12 + r.expert)).size(0), 50 * k_groups * k);
@@ -213,7 +213,7 @@ TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
     return std::vector<at::Tensor>{leaf.grad(), router->group_weight.grad().clone(), router->weight.grad().clone()};
   };
   const at::Tensor routed_x = x.clone().requires_grad_(true), flat_x = x.clone().requires_grad_(true);
-  const Routing r = router->route(test::evaluated(pool(routed_x)));
+  const Routing r = router->route(test::evaluated(token_batch(routed_x)));
   Scaling experts;
   const at::Tensor routed = experts.apply_routing(routed_x, r);
   const std::vector<at::Tensor> found = gradients(routed, routed_x);
@@ -275,7 +275,7 @@ TEST_P(Hierarchical, S9_ZeroInitialisationSpreadsTokensEvenly) {
   auto router = router_of(8, 4, 2, 2);
   initialize(*router, 1);
   router->to(GetParam());
-  const Routing r = router->route(pool(test::random_tensor({10000, 5}, 3, GetParam())));
+  const Routing r = router->route(token_batch(test::random_tensor({10000, 5}, 3, GetParam())));
   EXPECT_TRUE(near(r.chosen_count.to(torch::kDouble) / 10000, torch::full({8}, 0.5), 0.02));
 }
 
@@ -285,8 +285,8 @@ TEST(HierarchicalRouter, NoiseIsKeyedByTokenNumber) {
   auto router = router_of(8, 4, 2, 1);
   initialize(*router, 1);
   const at::Tensor x = test::random_tensor({60, 5}, 3, torch::kFloat);
-  const RouterInput tail = test::pool_of_images(x.slice(0, 21), 21);
-  EXPECT_TRUE(torch::equal(router->route(tail).expert, router->route(pool(x)).expert.slice(0, 21 * 2)));
+  const RouterInput tail = test::token_batch_of_images(x.slice(0, 21), 21);
+  EXPECT_TRUE(torch::equal(router->route(tail).expert, router->route(token_batch(x)).expert.slice(0, 21 * 2)));
 }
 
 TEST(HierarchicalRouter, LevelsThatDoNotFitAreErrors) {

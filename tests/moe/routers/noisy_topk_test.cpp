@@ -9,7 +9,7 @@
 #include "sparsight/moe/losses/cv_squared.h"
 #include "sparsight/moe/losses/importance.h"
 #include "sparsight/moe/losses/load.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -21,7 +21,7 @@ namespace {
 
 using test::near;
 using test::NoisyExample;
-using test::pool;
+using test::token_batch;
 using test::table;
 
 std::shared_ptr<NoisyTopKRouter> router_of(int64_t width, int64_t experts, int64_t k = 2, double floor = 0.01) {
@@ -48,11 +48,11 @@ class NoisyTopK : public ::testing::TestWithParam<at::ScalarType> {
   double tol() const { return test::example_tolerance(GetParam()); }
 };
 
-// The router on the example's tokens, with its draws. The floor is 0, so that the noise scale is softplus(r). The
+// The router on the example's tokens, with its samples. The floor is 0, so that the noise scale is softplus(r). The
 // gradients of this routing are those of S3, S4 (losses/shazeer_losses_test.cpp) and S6 (worked_layer_test.cpp).
 TEST_P(NoisyTopK, S1_ReproducesT1) {
-  RouterInput input = pool(test::example_tokens().to(GetParam()));
-  input.context.draws["noise"] = test::example_epsilon();
+  RouterInput input = token_batch(test::example_tokens().to(GetParam()));
+  input.context.samples["noise"] = test::example_epsilon();
   const Routing r = example_router(GetParam())->route(input);
   EXPECT_TRUE(near(r.clean_logits,
                    table({{0.95, -0.625, -0.275, 0.3}, {-0.95, 0.45, 1.65, -0.65}, {-0.575, 0.925, 0.025, -0.075}}),
@@ -136,7 +136,7 @@ TEST_P(NoisyTopK, S7_GradientsForOtherKAgreeWithCentralDifferences) {
 TEST_P(NoisyTopK, S8_EvaluationReproducesT6AndIsRepeatable) {
   auto router = example_router(GetParam());
   const at::Tensor x = test::example_tokens().to(GetParam());
-  const Routing r = router->route(test::evaluated(pool(x))), again = router->route(test::evaluated(pool(x, 5)));
+  const Routing r = router->route(test::evaluated(token_batch(x))), again = router->route(test::evaluated(token_batch(x, 5)));
   EXPECT_FALSE(r.noise_scale.defined());
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
   EXPECT_TRUE(near(test::dense_gates(r),
@@ -179,12 +179,12 @@ TEST_P(NoisyTopK, S9_ZeroInitialisationSpreadsTokensEvenly) {
   auto router = router_of(16, 8);
   initialize(*router, 1);
   router->to(GetParam());
-  const Routing r = router->route(pool(test::random_tensor({10000, 16}, 3, GetParam())));
+  const Routing r = router->route(token_batch(test::random_tensor({10000, 16}, 3, GetParam())));
   EXPECT_EQ(r.noisy_logits.scalar_type(), GetParam());
   const at::Tensor share = r.chosen_count.to(torch::kDouble) / 10000;
   EXPECT_TRUE(near(share, torch::full({8}, 2.0 / 8), 0.02));
   // every logit ties: the lowest experts win
-  const Routing tied = router->route(test::evaluated(pool(torch::ones({3, 16}, GetParam()))));
+  const Routing tied = router->route(test::evaluated(token_batch(torch::ones({3, 16}, GetParam()))));
   EXPECT_TRUE(torch::equal(tied.expert, torch::tensor({0, 1, 0, 1, 0, 1}, torch::kLong)));
 }
 
@@ -197,15 +197,15 @@ TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
 
 // Noise is drawn, not computed: no gradient.
 TEST_P(NoisyTopK, S33_NoiseIsKeyedByImageNumberNotByBatchSplit) {
-  auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four draws
+  auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four samples
   initialize(*router, 1);
   router->to(GetParam());
   const at::Tensor x = test::random_tensor({101, 5}, 3, GetParam());
-  const Routing whole = router->route(pool(x)), again = router->route(test::pool_of_images(x));
+  const Routing whole = router->route(token_batch(x)), again = router->route(test::token_batch_of_images(x));
   EXPECT_TRUE(torch::equal(whole.noisy_logits, again.noisy_logits));
   std::vector<at::Tensor> parts;
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 37}, {37, 38}, {38, 101}}) {
-    parts.push_back(router->route(test::pool_of_images(x.slice(0, first, last), first)).noisy_logits);
+    parts.push_back(router->route(test::token_batch_of_images(x.slice(0, first, last), first)).noisy_logits);
   }
   EXPECT_TRUE(torch::equal(torch::cat(parts), whole.noisy_logits));
 }
@@ -220,7 +220,7 @@ TEST_P(NoisyTopK, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens
   const at::Tensor pull = test::random_tensor({1000}, 6, GetParam());
   const auto run = [&](const at::Tensor& tokens) {
     router->zero_grad();
-    const Routing r = router->route(pool(tokens));
+    const Routing r = router->route(token_batch(tokens));
     (r.gate * pull).sum().backward();
     return std::vector<at::Tensor>{r.expert, r.gate, router->weight.grad().clone(),
                                    router->noise_weight.grad().clone()};
@@ -258,7 +258,7 @@ TEST(NoisyTopKRouter, EvaluationMayUseAnotherKAndNoise) {
   options.eval_k = 1;
   options.eval_noise = true;
   NoisyTopKRouter router(options, {4, 3});
-  const Routing r = router.route(test::evaluated(pool(test::random_tensor({5, 4}, 6, torch::kFloat))));
+  const Routing r = router.route(test::evaluated(token_batch(test::random_tensor({5, 4}, 6, torch::kFloat))));
   EXPECT_EQ(r.per_token, 1);
   EXPECT_TRUE(r.noise_scale.defined());
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
@@ -60,7 +60,7 @@ TEST(Relu, TheL1LossWeighsExpertsByTheirShare) {
 
 TEST(Relu, PaddingCountsInNeitherLossNorSparsity) {
   auto router = identity({.mean_k = 2});
-  RouterInput padded = test::pool(example());
+  RouterInput padded = test::token_batch(example());
   padded.context.valid = torch::tensor({true, false, false});
   const Routing r = router->route(padded);
   // Token 0 alone: f = 4 / 2 * (1 0 1 0).
@@ -81,18 +81,18 @@ TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
 // 5 of 12 places are used: a sparsity of 7/12. Above 1 - 2/4 the coefficient falls, below 1 - 1/4 it rises.
 TEST(Relu, TheCoefficientFollowsTheSparsity) {
   auto many = identity({.mean_k = 2}), few = identity({.mean_k = 1});
-  const Routing r = many->route(test::pool(example()));
+  const Routing r = many->route(test::token_batch(example()));
   EXPECT_NEAR(value_of(r, "sparsity"), 7. / 12, 1e-12);
   EXPECT_NEAR(value_of(r, "l1_coefficient"), 1e-8, 1e-15);
-  many->after_step({r, r});
-  few->after_step({r, r});
+  many->post_step_update({r, r});
+  few->post_step_update({r, r});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);
   EXPECT_NEAR(few->l1_coefficient.item<double>(), 1.2e-8, 1e-15);
   // Two batches of one step count together: 5 and 7 of 24 places, exactly 1 - 2/4.
-  const Routing dense = many->route(test::pool(table({{1, 1, 1, 1}, {1, 1, 1, -1}, {-1, -1, -1, -1}})));
-  many->after_step({r, dense});
+  const Routing dense = many->route(test::token_batch(table({{1, 1, 1, 1}, {1, 1, 1, -1}, {-1, -1, -1, -1}})));
+  many->post_step_update({r, dense});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);
-  many->after_step({});
+  many->post_step_update({});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);
   EXPECT_EQ(adapted_coefficient(torch::full({}, 9e5), 0, .5, 1.2).item<double>(), 1e6);
 }
@@ -102,11 +102,11 @@ TEST(Relu, ItsOwnLossIsTheCoefficientTimesTheL1) {
   const auto losses = router->own_losses();
   ASSERT_EQ(losses.size(), 1);
   EXPECT_EQ(losses[0].name, "relu_l1");
-  EXPECT_NEAR(losses[0].weight * losses[0].value(router->route(test::pool(example()))).item<double>(), .25 * 20. / 9,
+  EXPECT_NEAR(losses[0].weight * losses[0].value(router->route(test::token_batch(example()))).item<double>(), .25 * 20. / 9,
               1e-12);
   auto without = identity({.coefficient = 0});
   EXPECT_TRUE(without->own_losses().empty());
-  EXPECT_FALSE(without->learns_from_routings());
+  EXPECT_FALSE(without->needs_post_step_update());
 }
 
 TEST(Relu, MoreThanAllExpertsAreRefused) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -88,10 +88,10 @@ TEST_P(SigmoidBias, S22_AfterAStepTheBiasFollowsTheCountsOfAllItsBatches) {
   const at::Tensor clean = test::example_logits().to(GetParam());
   Routing a = route_sigmoid_bias(clean, example_bias().to(GetParam()), 2, 1, {}), b = a;  // counts 1 1 1 3
   b.chosen_count = torch::tensor({0, 3, 2, 1}, torch::kLong);                             // together 1 4 3 4
-  router.after_step({a, b});
+  router.post_step_update({a, b});
   const at::Tensor moved = torch::tensor({0.001, -0.001, 0., -0.001}, torch::kDouble);
   EXPECT_TRUE(near(router.bias, moved, 1e-9));
-  router.after_step({a, b});  // frozen
+  router.post_step_update({a, b});  // frozen
   EXPECT_TRUE(near(router.bias, moved, 1e-9));
 }
 

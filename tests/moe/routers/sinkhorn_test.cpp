@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
@@ -55,9 +55,9 @@ TEST(SinkhornRouter, TrainingIsNearlyBalancedAndEvaluationTakesTheLargestLogits)
     router.weight[0] += 0.5;
   }
   const at::Tensor x = test::random_tensor({2000, 6}, 2, torch::kFloat) + 0.5;
-  const Routing r = router.route(test::pool(x));
+  const Routing r = router.route(test::token_batch(x));
   EXPECT_TRUE(test::near(r.chosen_count.to(torch::kDouble) / 500, torch::ones({4}), 0.2));
-  const Routing greedy = router.route(test::evaluated(test::pool(x)));
+  const Routing greedy = router.route(test::evaluated(test::token_batch(x)));
   EXPECT_TRUE(torch::equal(greedy.expert, greedy.clean_logits.argmax(1)));
   EXPECT_GT(greedy.chosen_count.max().item<double>() / 500, 1.2);
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/vmoe_example.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
@@ -12,7 +12,7 @@
 namespace sparsight::softmax_topk_test {
 namespace {
 
-using test::pool;
+using test::token_batch;
 
 std::shared_ptr<SoftmaxTopKRouter> router_of(int64_t width, int64_t experts, SoftmaxTopKOptions options = {}) {
   auto router = std::make_shared<SoftmaxTopKRouter>(options, RouterShape{width, experts});
@@ -79,7 +79,7 @@ TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecis
   const at::Tensor tokens = test::random_tensor({500, 32}, 5, torch::kBFloat16);
   const auto run = [&](const at::Tensor& x) {
     router->zero_grad();
-    const Routing r = router->route(test::evaluated(pool(x)));
+    const Routing r = router->route(test::evaluated(token_batch(x)));
     (r.gate * test::random_tensor({1000}, 6, GetParam())).sum().backward();
     return std::vector<at::Tensor>{r.expert, r.gate, router->weight.grad().clone()};
   };
@@ -109,15 +109,15 @@ TEST(SoftmaxTopK, HugeLogitsStillChooseTheRightExperts) {
 TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
   auto router = router_of(16, 8);
   const at::Tensor tokens = test::random_tensor({4000, 16}, 4, torch::kFloat);
-  const Routing a = router->route(pool(tokens)), again = router->route(pool(tokens)),
-                next = router->route(pool(tokens, 1));
+  const Routing a = router->route(token_batch(tokens)), again = router->route(token_batch(tokens)),
+                next = router->route(token_batch(tokens, 1));
   EXPECT_DOUBLE_EQ(a.noise_scale.item<double>(), 1.0 / 8);
   EXPECT_TRUE(torch::equal(a.noisy_logits, again.noisy_logits));
   EXPECT_FALSE(torch::equal(a.noisy_logits, next.noisy_logits));
-  const at::Tensor noise = a.noisy_logits - a.clean_logits;  // 32000 draws of N(0, 1/64)
+  const at::Tensor noise = a.noisy_logits - a.clean_logits;  // 32000 samples of N(0, 1/64)
   EXPECT_NEAR(noise.mean().item<double>(), 0, 4 * 0.125 / std::sqrt(32000));
   EXPECT_NEAR(noise.std().item<double>(), 0.125, 4 * 0.125 / std::sqrt(64000));
-  const Routing quiet = router->route(test::evaluated(pool(tokens)));
+  const Routing quiet = router->route(test::evaluated(token_batch(tokens)));
   EXPECT_FALSE(quiet.noise_scale.defined());
   EXPECT_TRUE(torch::equal(quiet.noisy_logits, quiet.clean_logits));
 }
@@ -125,7 +125,7 @@ TEST(SoftmaxTopK, NoiseHasItsSizeFollowsTheStepAndStopsInEvaluation) {
 TEST(SoftmaxTopK, ATokensNoiseDoesNotDependOnTheTokensAfterIt) {
   auto router = router_of(16, 8);
   const at::Tensor tokens = test::random_tensor({100, 16}, 4, torch::kFloat);
-  const Routing whole = router->route(pool(tokens)), part = router->route(pool(tokens.slice(0, 0, 37)));
+  const Routing whole = router->route(token_batch(tokens)), part = router->route(token_batch(tokens.slice(0, 0, 37)));
   const auto noise = [](const Routing& r) { return r.noisy_logits - r.clean_logits; };
   EXPECT_TRUE(torch::allclose(noise(whole).slice(0, 0, 37), noise(part), 0, 1e-6));
 }
@@ -135,8 +135,8 @@ TEST(SoftmaxTopK, EvaluationMayUseAnotherK) {
   options.eval_k = 1;
   auto router = router_of(4, 3, options);
   const at::Tensor tokens = test::random_tensor({5, 4}, 6, torch::kFloat);
-  EXPECT_EQ(router->route(pool(tokens)).per_token, 2);
-  EXPECT_EQ(router->route(test::evaluated(pool(tokens))).per_token, 1);
+  EXPECT_EQ(router->route(token_batch(tokens)).per_token, 2);
+  EXPECT_EQ(router->route(test::evaluated(token_batch(tokens))).per_token, 1);
 }
 
 TEST(SoftmaxTopK, MoreChoicesThanExpertsIsAnError) { EXPECT_THROW(router_of(4, 1), UsageError); }

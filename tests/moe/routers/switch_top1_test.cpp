@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/moe/routers/router_pool.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
@@ -31,12 +31,12 @@ TEST(SwitchTop1, JitterIsForTrainingOnlyAndKeyedByTokens) {
   SwitchTop1Router router({}, {5, 3});
   initialize(router, 1);
   const at::Tensor x = test::random_tensor({40, 5}, 2, torch::kFloat);
-  const Routing whole = router.route(test::pool(x)), next = router.route(test::pool(x, 1));
+  const Routing whole = router.route(test::token_batch(x)), next = router.route(test::token_batch(x, 1));
   EXPECT_FALSE(torch::equal(whole.clean_logits, next.clean_logits));
-  const RouterInput part = test::pool_of_images(x.slice(0, 13), 13);
+  const RouterInput part = test::token_batch_of_images(x.slice(0, 13), 13);
   EXPECT_TRUE(torch::allclose(router.route(part).clean_logits, whole.clean_logits.slice(0, 13), 0, 1e-6));
-  const Routing quiet = router.route(test::evaluated(test::pool(x)));
-  EXPECT_TRUE(torch::equal(quiet.clean_logits, router.route(test::evaluated(test::pool(x, 1))).clean_logits));
+  const Routing quiet = router.route(test::evaluated(test::token_batch(x)));
+  EXPECT_TRUE(torch::equal(quiet.clean_logits, router.route(test::evaluated(test::token_batch(x, 1))).clean_logits));
   // Jitter of 1 % changes a logit by at most 1 % of the sum of its terms.
   const at::Tensor bound = 0.01 * x.abs().matmul(router.weight.abs().t()) + 1e-6;
   EXPECT_TRUE(((whole.clean_logits - quiet.clean_logits).abs() <= bound).all().item<bool>());

@@ -52,7 +52,7 @@ TEST(TopP, TakesTheFewestExpertsWhoseProbabilitiesSumToP) {
 // 1.386294.
 TEST(TopP, ItsDynamicLossIsTheMeanEntropy) {
   EXPECT_NEAR(entropy_loss(route_top_p(example(), .4, 4)).item<double>(), (1.142121 + 1.386294) / 2, 1e-6);
-  const auto losses = TopPRouter({}, {3, 4}).paper_losses();
+  const auto losses = TopPRouter({}, {3, 4}).default_losses();
   ASSERT_EQ(losses.size(), 2);
   EXPECT_EQ(losses[1].name, "entropy");
 }

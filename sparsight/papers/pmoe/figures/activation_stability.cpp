@@ -61,9 +61,9 @@ ActivationStability activation_stability(const PatternRun& run, const PatchSet& 
     const at::Tensor before = weights.clone();
     sgd_step(model, train, rate);
     const double norm = largest_norm(weights - before) / rate;
-    const double most = std::max(largest, norm);
-    if (most * rate * static_cast<double>(found.steps + 1) > limit) break;
-    largest = most;
+    const double maximum = std::max(largest, norm);
+    if (maximum * rate * static_cast<double>(found.steps + 1) > limit) break;
+    largest = maximum;
     ++found.steps;
     const at::Tensor changed = (products(patches, weights) > 0).logical_xor(active).any(2);  // [E,N,F]
     found.violations += changed.logical_and(covered).sum().item<int64_t>();

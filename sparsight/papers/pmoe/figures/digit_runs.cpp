@@ -48,7 +48,7 @@ void choose_cells(CompositeOptions& options, const FigureRun& run) {
     options.cells = "glyphs";
 }
 
-std::string digits_stand_in(const FigureRun& run) { return substitute_for(mnist(), run); }
+std::string digits_substitute(const FigureRun& run) { return substitute_for(mnist(), run); }
 
 PatchSet digit_shape() {
   PatchSet shape;

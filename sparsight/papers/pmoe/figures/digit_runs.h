@@ -21,7 +21,7 @@ DigitSets digit_sets(const FigureRun& run, int64_t train, int64_t test, uint64_t
 void choose_cells(CompositeOptions& options, const FigureRun& run);
 
 // "glyphs for MNIST" where there is no MNIST below run.data, else "".
-std::string digits_stand_in(const FigureRun& run);
+std::string digits_substitute(const FigureRun& run);
 
 // A set of the shape of digit_sets without samples, for presets.
 PatchSet digit_shape();

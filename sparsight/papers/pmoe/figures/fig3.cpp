@@ -66,7 +66,7 @@ Figure fig3() {
                      {"width", "numbers a patch", 0},
                      {"cell", "place of the digit (0 to 15, row by row)", 0},
                      {"norm", "mean length of a patch", 2}};
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = fig3_jobs;
   figure.measure = fig3_measure;
   figure.claims = fig3_claims;

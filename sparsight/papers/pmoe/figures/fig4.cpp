@@ -76,7 +76,7 @@ Figure figure_4(const std::string& preset) {
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"model", "samples"};
   figure.measures = accuracy_measures();
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = [preset](const FigureRun& run) { return fig4_jobs(run, preset); };
   figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
   figure.paper = fig4_paper();

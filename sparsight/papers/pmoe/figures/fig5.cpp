@@ -93,7 +93,7 @@ Figure fig5() {
   figure.axes = {"patches", "samples"};
   figure.measures = accuracy_measures();
   figure.measures.insert(figure.measures.begin(), {"success", "trials that succeed (%)", 0});
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = fig5_jobs;
   figure.measure = fig5_measure;
   figure.paper = fig5_paper();

@@ -36,7 +36,7 @@ Figure fig6() {
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"model", "experts", "samples"};
   figure.measures = accuracy_measures();
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = [](const FigureRun& run) { return joint_jobs(fig6_sweep(run.scale), run); };
   figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
   figure.paper = fig6_paper();

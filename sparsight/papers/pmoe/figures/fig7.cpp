@@ -53,7 +53,7 @@ Figure fig7() {
   figure.duration = "smoke 2 s, small 30 s, paper 3 min, on 2 cores";
   figure.axes = {"model", "patches", "samples"};
   figure.measures = accuracy_measures();
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = [](const FigureRun& run) { return joint_jobs(fig7_sweep(run.scale), run); };
   figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
   figure.paper = fig7_paper();

@@ -60,18 +60,18 @@ std::vector<Json> fig8_paper() {
 
 Claim rises_with_patches(const ResultTable& table) {
   Claim claim{"more patches taken find the cell at least as often", "", true};
-  double least = 100;
+  double minimum = 100;
   for (const Json& samples : table.values_of("samples")) {
     std::optional<double> before;
     for (const int64_t patches : kFig8Taken) {
       const auto found = table.mean({{"patches", patches}, {"samples", samples}}, "found");
       if (!found) return {claim.text, "not measured", {}};
-      if (before) least = std::min(least, *found - *before);
+      if (before) minimum = std::min(minimum, *found - *before);
       before = found;
     }
   }
-  claim.measured = cat("smallest step ", fixed(least, 1), " points");
-  claim.holds = least >= 0;
+  claim.measured = cat("smallest step ", fixed(minimum, 1), " points");
+  claim.holds = minimum >= 0;
   return claim;
 }
 
@@ -94,7 +94,7 @@ Figure fig8() {
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"patches", "samples"};
   figure.measures = {{"found", "cell among the patches taken (%)", 1}};
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = fig8_jobs;
   figure.measure = fig8_measure;
   figure.paper = fig8_paper();

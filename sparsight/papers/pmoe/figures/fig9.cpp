@@ -49,16 +49,16 @@ Claim stays_high(const ResultTable& table, const std::string& key, const std::st
   Claim claim{cat("from 300 samples on, the best expert finds the ", digit, " in at least 88 % of samples"),
               "not measured",
               {}};
-  std::optional<double> least, most;
+  std::optional<double> minimum, maximum;
   for (const Json& samples : table.values_of("samples")) {
     const auto found = table.mean({{"samples", samples}}, key);
     if (!found || samples.get<int64_t>() < 300) continue;
-    least = std::min(least.value_or(*found), *found);
-    most = std::max(most.value_or(*found), *found);
+    minimum = std::min(minimum.value_or(*found), *found);
+    maximum = std::max(maximum.value_or(*found), *found);
   }
-  if (!least) return claim;
-  claim.measured = cat(fixed(*least, 1), " to ", fixed(*most, 1), " %");
-  claim.holds = *least >= 88;
+  if (!minimum) return claim;
+  claim.measured = cat(fixed(*minimum, 1), " to ", fixed(*maximum, 1), " %");
+  claim.holds = *minimum >= 88;
   return claim;
 }
 
@@ -74,7 +74,7 @@ Figure fig9() {
   figure.measures = {{kFig9Keys[0], "digit 1 found (%)", 1},
                      {kFig9Keys[1], "digit 0 found (%)", 1},
                      {"accuracy", "test accuracy (%)", 1}};
-  figure.stand_in = digits_stand_in;
+  figure.synthetic = digits_substitute;
   figure.jobs = fig9_jobs;
   figure.measure = fig9_measure;
   figure.paper = fig9_paper();

@@ -40,14 +40,14 @@ Figure large_gradients_figure() {
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     Claim claim{"at least gamma of each expert's neurons have such a gradient (with a constant of 1)", "",
                 std::nullopt};
-    double least = 1e9;
+    double minimum = 1e9;
     for (const ResultRow& row : table.rows)
       if (const auto share = table.mean(row.settings, "share"), gamma = table.mean(row.settings, "gamma");
           share && gamma)
-        least = std::min(least, *share / *gamma);
-    if (least < 1e9) {
-      claim.measured = "the share is " + shown_number(least) + " gamma, at the least";
-      claim.holds = least >= 1;
+        minimum = std::min(minimum, *share / *gamma);
+    if (minimum < 1e9) {
+      claim.measured = "the share is " + shown_number(minimum) + " gamma, at the least";
+      claim.holds = minimum >= 1;
     }
     return std::vector<Claim>{claim};
   };

@@ -46,11 +46,11 @@ Json joint_row(const JointSweep& sweep, int64_t value, int64_t samples, double a
 
 std::optional<int64_t> best_value(const ResultTable& table, const JointSweep& sweep, int64_t samples) {
   std::optional<int64_t> best;
-  std::optional<double> most;
+  std::optional<double> maximum;
   for (const int64_t value : sweep.values) {
     const auto mean = accuracy_at(table, sweep, value, samples);
     if (!mean) return {};
-    if (!most || *mean > *most) most = mean, best = value;
+    if (!maximum || *mean > *maximum) maximum = mean, best = value;
   }
   return best;
 }

@@ -19,13 +19,13 @@ std::vector<double> joint_values(PatchCnn& model, const PatchSet& data) {
   const at::Tensor weight = is_pattern.to(at::kDouble) * routing.gate.to(at::kDouble) * v.index_select(0, image);
   std::vector<double> values;
   for (int64_t e = 0; e < routing.experts; ++e) {
-    double most = 0;
+    double maximum = 0;
     for (int64_t k = 0; k < 2; ++k) {
       const at::Tensor here = (routing.expert == e).logical_and(data.labels.index_select(0, image) == k);
       const double count = std::max(1.0, (data.labels == k).sum().item<double>());
-      most = std::max(most, (weight * here.to(at::kDouble)).sum().item<double>() / count);
+      maximum = std::max(maximum, (weight * here.to(at::kDouble)).sum().item<double>() / count);
     }
-    values.push_back(most);
+    values.push_back(maximum);
   }
   return values;
 }

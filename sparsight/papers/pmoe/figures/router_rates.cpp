@@ -56,13 +56,13 @@ Figure router_rates_figure() {
           range = {std::min(range.first, *rate), std::max(range.second, *rate)};
       return range;
     };
-    const auto add = [&](const std::string& text, std::pair<double, double> range, double least, double most) {
+    const auto add = [&](const std::string& text, std::pair<double, double> range, double minimum, double maximum) {
       if (range.second < 0)
         claims.push_back({text, "not measured", std::nullopt});
       else
         claims.push_back(
             {text, cat(shown_number(range.first), " to ", shown_number(range.second), " % with ", samples, " samples"),
-             range.first >= least && range.second <= most});
+             range.first >= minimum && range.second <= maximum});
     };
     add("EASY (l* = 1): every l routes at least 99 %", rates("EASY", 1, 8), 99, 100);
     add("HARD (l* = 6): a coin decides below l*, 44 to 56 %", rates("HARD", 1, 5), 44, 56);

@@ -102,10 +102,10 @@ Figure sweep_figure(const SampleSweep& sweep) {
       const auto points = measured_points(table, sweep.axis, "samples", {{"model", model}});
       Claim order{cat(model, ": ", sweep.claim, " (up to one step of the sizes tried)"), "", std::nullopt};
       bool rises = true;
-      double most = 0;
+      double maximum = 0;
       for (const auto& [x, samples] : points) {
-        if (samples < most / 1.51) rises = false;
-        most = std::max(most, samples);
+        if (samples < maximum / 1.51) rises = false;
+        maximum = std::max(maximum, samples);
         order.measured += cat(order.measured.empty() ? "" : ", ", shown_number(samples), " at ", shown_number(x));
       }
       if (std::ssize(points) < 2)

@@ -43,14 +43,14 @@ Figure activation_stability_figure() {
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     Claim fraction{"at least 1 - 2 e tau l / sigma of the pairs are covered (n for l without frozen routers)", "",
                    true};
-    double least = 1e9;
+    double minimum = 1e9;
     for (const ResultRow& row : table.rows) {
       const auto covered = table.mean(row.settings, "covered"), predicted = table.mean(row.settings, "predicted");
       if (!covered || !predicted) continue;
-      least = std::min(least, *covered - *predicted);
+      minimum = std::min(minimum, *covered - *predicted);
     }
-    fraction.measured = cat("by ", shown_number(least), " points more, at the least");
-    fraction.holds = least >= 0;
+    fraction.measured = cat("by ", shown_number(minimum), " points more, at the least");
+    fraction.holds = minimum >= 0;
     return std::vector<Claim>{
         all_at_most(table, "no covered neuron changes a sign while U eta t <= tau", "violations", 0), fraction,
         all_at_most(table, "no neuron moves by more than U eta t (up to rounding in fp32)", "move", 1.001)};

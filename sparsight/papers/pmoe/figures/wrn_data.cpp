@@ -75,7 +75,7 @@ bool of_faces(WrnData data) {
 
 int64_t face_side(Scale scale) { return scale == Scale::paper ? 64 : scale == Scale::small ? 48 : 32; }
 
-std::string wrn_stand_in(WrnData data, const FigureRun& run) {
+std::string wrn_substitute(WrnData data, const FigureRun& run) {
   if (of_faces(data)) return substitute_for(celeba(), run);
   if (!has_real(cifar(), run)) return cifar().substitute;
   return data == WrnData::cifar_noise ? substitute_for(plants(), run) : "";

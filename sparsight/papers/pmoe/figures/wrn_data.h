@@ -16,7 +16,7 @@ bool of_faces(WrnData data);
 int64_t face_side(Scale scale);
 
 // "planted glyphs for CelebA", or "" where the run has the real set.
-std::string wrn_stand_in(WrnData data, const FigureRun& run);
+std::string wrn_substitute(WrnData data, const FigureRun& run);
 
 struct WrnDataSize {
   int64_t train = 0;  // images

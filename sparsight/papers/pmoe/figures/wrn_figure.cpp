@@ -23,20 +23,20 @@ std::vector<Json> jobs_of(const WrnFigureParts& parts, const FigureRun& run) {
   std::vector<Json> jobs;
   for (const WrnSeries& series : parts.series)
     for (const int64_t samples : scale.samples) {
-      if (series.only_most_samples && samples != scale.samples.back()) continue;
+      if (series.only_largest_set && samples != scale.samples.back()) continue;
       for (int64_t seed = 0; seed < scale.trials; ++seed) {
         Json job = wrn_job(series.name, samples, seed, scale);
-        if (const std::string stand_in = wrn_stand_in(series.data, run); !stand_in.empty()) job["stand_in"] = stand_in;
+        if (const std::string synthetic = wrn_substitute(series.data, run); !synthetic.empty()) job["synthetic"] = synthetic;
         jobs.push_back(job);
       }
     }
   return jobs;
 }
 
-std::string stand_ins(const std::vector<WrnSeries>& all, const FigureRun& run) {
+std::string substitutes(const std::vector<WrnSeries>& all, const FigureRun& run) {
   std::vector<std::string> names;
   for (const WrnSeries& series : all)
-    if (const std::string name = wrn_stand_in(series.data, run);
+    if (const std::string name = wrn_substitute(series.data, run);
         !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   return join(names);
@@ -112,7 +112,7 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   figure.axes = {"model", "samples"};
   figure.measures = {{"accuracy", "test accuracy (%)"}};
   if (parts.worst_cell) figure.measures.push_back({"worst_cell", "accuracy of the worst combination (%)"});
-  figure.stand_in = [series = parts.series](const FigureRun& run) { return stand_ins(series, run); };
+  figure.synthetic = [series = parts.series](const FigureRun& run) { return substitutes(series, run); };
   figure.jobs = [parts](const FigureRun& run) { return jobs_of(parts, run); };
   figure.measure = [parts](const Json& settings, const FigureRun& run) {
     const WrnResult result = run_wrn_job(settings, series_of(parts.series, settings.at("model")), run);

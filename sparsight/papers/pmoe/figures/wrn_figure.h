@@ -28,7 +28,7 @@ struct WrnSeries {
   int64_t taken = 2;  // patches that each expert takes
   WrnData data = WrnData::smiling;
   double correlation = 0.95;       // of spurious_hair
-  bool only_most_samples = false;  // trained on the largest set alone, for a claim
+  bool only_largest_set = false;  // trained on the largest set alone, for a claim
 };
 
 // What a figure's WRN-pMoE and WRN are called, in all of them.

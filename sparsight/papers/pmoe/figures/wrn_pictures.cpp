@@ -55,10 +55,10 @@ Figure fig13() {
   figure.duration = "seconds at any scale";
   figure.axes = {"set"};
   figure.measures = {{"pictures", "pictures in the file", 0}};
-  figure.stand_in = [](const FigureRun& run) { return wrn_stand_in(WrnData::cifar_noise, run); };
+  figure.synthetic = [](const FigureRun& run) { return wrn_substitute(WrnData::cifar_noise, run); };
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;
-    for (const Pictured& set : kSets) jobs.push_back({{"set", set.name}, {"stand_in", wrn_stand_in(set.data, run)}});
+    for (const Pictured& set : kSets) jobs.push_back({{"set", set.name}, {"synthetic", wrn_substitute(set.data, run)}});
     return jobs;
   };
   figure.measure = [](const Json& settings, const FigureRun& run) {

@@ -62,9 +62,9 @@ Json measure(const Json& settings, const FigureRun& run) {
   return measured;
 }
 
-Claim ratio(const ResultTable& table, const std::string& measure, const std::string& pmoe, double least,
+Claim ratio(const ResultTable& table, const std::string& measure, const std::string& pmoe, double minimum,
             const std::string& text) {
-  return ratio_at_least(table, text, {.ours = pmoe, .theirs = kWrn, .measure = measure}, least);
+  return min_ratio(table, text, {.ours = pmoe, .theirs = kWrn, .measure = measure}, minimum);
 }
 
 void add_paper(Figure& figure) {
@@ -92,7 +92,7 @@ Figure table2() {
                      {"counted_pflop", "operations counted (1e15)", 5},
                      {"timed_pflop", "seconds times peak (1e15)", 5},
                      {"accuracy", "test accuracy (%)"}};
-  figure.stand_in = [](const FigureRun& run) { return wrn_stand_in(WrnData::smiling_glasses, run); };
+  figure.synthetic = [](const FigureRun& run) { return wrn_substitute(WrnData::smiling_glasses, run); };
   figure.jobs = [](const FigureRun& run) {
     WrnScale scale = wrn_scale(run.scale, kSamples);
     scale.trials = 1;
@@ -100,7 +100,7 @@ Figure table2() {
     for (const WrnSeries& series : all_series())
       for (const int64_t samples : scale.samples) {
         jobs.push_back(wrn_job(series.name, samples, 0, scale));
-        if (const std::string name = wrn_stand_in(series.data, run); !name.empty()) jobs.back()["stand_in"] = name;
+        if (const std::string name = wrn_substitute(series.data, run); !name.empty()) jobs.back()["synthetic"] = name;
       }
     return jobs;
   };

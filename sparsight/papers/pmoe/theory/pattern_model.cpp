@@ -166,8 +166,8 @@ PatternSamples PatternModel::draw(const std::string& part, int64_t count) const 
 }
 
 double PatternModel::delta() const {
-  const double most = std::max(std::abs(options_.separation), options_.relevance);
-  return 1 / (1 - most * most);
+  const double maximum = std::max(std::abs(options_.separation), options_.relevance);
+  return 1 / (1 - maximum * maximum);
 }
 
 double PatternModel::largest_diameter() const {

@@ -20,9 +20,9 @@ double loss_and_gradient(std::vector<double>::iterator f, int64_t outputs, int64
     return std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
   }
   const auto end = f + outputs;
-  const auto most = std::max_element(f, end);
-  *wrong += most - f == label ? 0 : 1;
-  const double largest = *most, own = *(f + label);
+  const auto maximum = std::max_element(f, end);
+  *wrong += maximum - f == label ? 0 : 1;
+  const double largest = *maximum, own = *(f + label);
   double sum = 0;
   for (auto i = f; i != end; ++i) sum += std::exp(*i - largest);
   for (auto i = f; i != end; ++i) *i = std::exp(*i - largest) / sum;

@@ -67,7 +67,7 @@ TEST(PmoeBoundsTable, P62_P63_EveryRowAndWhatIsDisputed) {
 TEST(PmoeFig3, DrawsBothClasses) {
   const TemporaryFolder folder;
   const FigureOutcome outcome = run("pmoe/fig3", folder);
-  EXPECT_EQ(outcome.stand_in, "glyphs for MNIST");
+  EXPECT_EQ(outcome.synthetic, "glyphs for MNIST");
   for (const FigurePicture& picture : outcome.figure->pictures) {
     const at::Tensor image = read_image(folder.path("run/" + picture.file));
     EXPECT_EQ(image.size(1), 3 * 112);

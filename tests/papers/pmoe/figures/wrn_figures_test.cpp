@@ -73,14 +73,14 @@ TEST(WrnFigures, JobsDifferAndNameTheirAxesFirst) {
 
 TEST(WrnFigures, WithoutRealDataStandInsAreNamed) {
   for (const Figure& figure : wrn_figures())
-    EXPECT_NE(figure.stand_in({Scale::smoke, "", "/nowhere"}), "") << figure.name;
-  EXPECT_EQ(fig10().stand_in({Scale::smoke, "/no/such/folder", "/nowhere"}), "planted glyphs for CelebA");
+    EXPECT_NE(figure.synthetic({Scale::smoke, "", "/nowhere"}), "") << figure.name;
+  EXPECT_EQ(fig10().synthetic({Scale::smoke, "/no/such/folder", "/nowhere"}), "planted glyphs for CelebA");
   const testing::TemporaryFolder folder;
   folder.write("celeba/list_attr_celeba.txt", "");
   folder.write("cifar10/data_batch_1.bin", "");
-  EXPECT_EQ(fig10().stand_in({Scale::smoke, folder.path(), "/nowhere"}), "");
-  EXPECT_EQ(fig14().stand_in({Scale::smoke, folder.path(), "/nowhere"}), "");
-  EXPECT_EQ(fig15().stand_in({Scale::smoke, folder.path(), "/nowhere"}), "drawn textures for ImageNet's plants");
+  EXPECT_EQ(fig10().synthetic({Scale::smoke, folder.path(), "/nowhere"}), "");
+  EXPECT_EQ(fig14().synthetic({Scale::smoke, folder.path(), "/nowhere"}), "");
+  EXPECT_EQ(fig15().synthetic({Scale::smoke, folder.path(), "/nowhere"}), "drawn textures for ImageNet's plants");
 }
 
 // With the paper's own numbers of figure 10 both claims hold: 86.3 % is what WRN-pMoE has passed with 2000 of 10000.

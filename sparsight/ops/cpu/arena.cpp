@@ -1,0 +1,112 @@
+#include "sparsight/ops/cpu/arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/accumulate.h>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight::cpu {
+namespace {
+
+constexpr size_t kPage = size_t{2} << 20;   // large pages: fewer faults, and less to look up
+constexpr size_t kSmall = size_t{1} << 20;  // below this torch's own allocation does as well
+
+struct Block {
+  void* memory;
+  size_t bytes;
+};
+
+// Used and unused memory together are never more than twice what was in use at a time: what came back first is freed
+// first.
+struct Arena {
+  std::mutex mutex;
+  std::vector<Block> unused;  // in the order in which they came back
+  size_t unused_bytes = 0, used_bytes = 0, peak_used_bytes = 0;
+};
+Arena& arena() {
+  static auto* const only = new Arena;  // never destroyed: tensors may be freed at exit
+  return *only;
+}
+
+void free_oldest(Arena& of, size_t allowed_bytes) {
+  size_t freed = 0;
+  for (; of.unused_bytes > allowed_bytes; ++freed) {
+    munmap(of.unused[freed].memory, of.unused[freed].bytes);
+    of.unused_bytes -= of.unused[freed].bytes;
+  }
+  of.unused.erase(of.unused.begin(), of.unused.begin() + static_cast<ptrdiff_t>(freed));
+}
+
+void keep_within_bounds(Arena& of) { free_oldest(of, 2 * of.peak_used_bytes - of.used_bytes); }
+
+// Mapped, not from malloc, which may keep what is freed: here it goes back to the system. Begins where a page does.
+Block new_block(size_t bytes) {
+  void* const mapped = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    fail("not enough memory for ", bytes >> 20, " MB more; make the model or what it is given smaller");
+  auto* const first = static_cast<std::byte*>(mapped);
+  const size_t before = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
+  std::byte* const memory = first + before;
+  if (before) munmap(first, before);
+  munmap(memory + bytes, kPage - before);
+#ifdef MADV_HUGEPAGE
+  madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  return {memory, bytes};
+}
+
+// A block of at least so many bytes: the smallest unused one, unless a quarter of it would lie idle.
+Block take(size_t bytes) {
+  Arena& from = arena();
+  const std::scoped_lock lock(from.mutex);
+  auto best = from.unused.end();
+  for (auto block = from.unused.begin(); block != from.unused.end(); ++block)
+    if (block->bytes >= bytes && block->bytes - block->bytes / 4 <= bytes &&
+        (best == from.unused.end() || block->bytes <= best->bytes))
+      best = block;
+  const Block taken = best == from.unused.end() ? new_block(bytes) : *best;
+  if (best != from.unused.end()) {
+    from.unused_bytes -= taken.bytes;
+    from.unused.erase(best);
+  }
+  from.used_bytes += taken.bytes;
+  from.peak_used_bytes = std::max(from.peak_used_bytes, from.used_bytes);
+  keep_within_bounds(from);
+  return taken;
+}
+
+void give_back(Block block) {
+  Arena& to = arena();
+  const std::scoped_lock lock(to.mutex);
+  to.used_bytes -= block.bytes;
+  to.unused_bytes += block.bytes;
+  to.unused.push_back(block);
+  keep_within_bounds(to);
+}
+
+}  // namespace
+
+at::Tensor empty_from_arena(at::IntArrayRef sizes) {
+  const size_t wanted = static_cast<size_t>(c10::multiply_integers(sizes)) * sizeof(float);
+  if (wanted < kSmall) return at::empty(sizes, at::kFloat);
+  const Block block = take((wanted + kPage - 1) / kPage * kPage);
+  return at::from_blob(
+      block.memory, sizes, [block](void*) { give_back(block); }, at::kFloat);
+}
+
+void release_arena() {
+  const std::scoped_lock lock(arena().mutex);
+  free_oldest(arena(), 0);
+  arena().peak_used_bytes = arena().used_bytes;
+}
+
+}  // namespace sparsight::cpu

@@ -1,0 +1,16 @@
+// Packed experts on tile registers: the rows of tokens meet the weights as they are stored. See kernels_amx.h.
+#pragma once
+
+#include "sparsight/ops/cpu/packed_layout.h"
+#include "sparsight/ops/packed_experts.h"
+
+namespace sparsight::cpu {
+
+// Whether products over the width D can be computed: int32 holds the sum of so many products of two bytes.
+inline bool fits_tiles(int64_t width) { return width <= int64_t{1} << 17; }
+
+// packed_experts() on checked arguments, with `packed.storage` in `layout`; the active level is amx.
+at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
+                              const PackedLayout& layout, Activation activation);
+
+}  // namespace sparsight::cpu

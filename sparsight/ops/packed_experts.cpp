@@ -1,0 +1,178 @@
+#include "sparsight/ops/packed_experts.h"
+
+#include <algorithm>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/ops/cpu/expert_mlp.h"
+#include "sparsight/ops/cpu/packed_tiles.h"
+#include "sparsight/ops/cpu/isa.h"
+#include "sparsight/ops/cpu/pack_weights.h"
+
+namespace sparsight {
+namespace {
+
+// The largest |weight| of each output channel / 127; 1 where all are 0. [E,I,O] -> [E,O]
+at::Tensor channel_scale(const at::Tensor& weight) {
+  if (weight.size(1) == 0) return at::ones({weight.size(0), weight.size(2)}, weight.options());
+  const at::Tensor scale = weight.abs().amax(1) / 127;
+  return at::where(scale == 0, at::ones_like(scale), scale).contiguous();
+}
+
+// Where the scale is not finite 0 is stored, so that it makes NaN of its channel.
+at::Tensor to_int8(const at::Tensor& weight, const at::Tensor& scale) {
+  return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).nan_to_num().to(at::kChar).contiguous();
+}
+
+// [E,O], or undefined. A plain clone would keep the strides.
+at::Tensor own_bias(const at::Tensor& bias) {
+  return bias.defined() ? bias.detach().clone(at::MemoryFormat::Contiguous) : bias;
+}
+
+void check_part(const char* name, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes,
+                at::Device device) {
+  if (!part.defined()) fail("packed experts need ", name, " of ", type, " ", sizes, ", got none");
+  if (part.scalar_type() != type || part.sizes() != sizes || part.device() != device || !part.is_contiguous())
+    fail("packed experts need ", name, " of ", type, " ", sizes, ", contiguous on ", device, "; got ", part.scalar_type(),
+         " ", part.sizes(), " with strides ", part.strides(), " on ", part.device());
+}
+
+cpu::PackedLayout layout_of(const PackedExperts& packed) {
+  return (packed.order == PackOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(packed.type, packed.width, packed.hidden);
+}
+
+PackOrder best_order(const PackedExperts& packed) {
+  if (!packed.weights.w1.is_cpu() || packed.weights.w1.numel() == 0) return PackOrder::plain;
+  if (active_isa() != Isa::amx) return PackOrder::panels;
+  if (packed.type == WeightType::fp32) return PackOrder::plain;
+  return cpu::fits_tiles(packed.width) ? PackOrder::tiles : PackOrder::panels;
+}
+
+// From plain order.
+void pack(PackedExperts& packed, PackOrder order) {
+  packed.order = order;
+  if (order == PackOrder::plain) return;
+  packed.storage = cpu::pack_weights(packed.weights.w1, packed.weights.w2, layout_of(packed));
+  packed.weights.w1 = at::Tensor();
+  packed.weights.w2 = at::Tensor();
+}
+
+// The same experts in plain order.
+PackedExperts plain(const PackedExperts& packed) {
+  if (packed.order == PackOrder::plain) return packed;
+  PackedExperts out = packed;
+  const cpu::UnpackedWeights w = cpu::unpack_weights(packed.storage, layout_of(packed));
+  out.order = PackOrder::plain;
+  out.weights.w1 = w.w1;
+  out.weights.w2 = w.w2;
+  out.storage = at::Tensor();
+  return out;
+}
+
+PackedExperts in_panels(const PackedExperts& packed) {
+  if (packed.order == PackOrder::panels) return packed;
+  PackedExperts out = plain(packed);
+  pack(out, PackOrder::panels);
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& weight_type_names() {
+  static const std::vector<std::string> names{"fp32", "bf16", "int8"};  // in the order of the enumeration
+  return names;
+}
+
+const std::vector<std::string>& pack_order_names() {
+  static const std::vector<std::string> names{"plain", "panels", "tiles"};
+  return names;
+}
+
+WeightType parse_weight_type(const std::string& name) {
+  return static_cast<WeightType>(position_of(name, weight_type_names(), "type to pack experts in"));
+}
+
+PackedExperts pack_expert_weights(const ExpertMlpWeights& w, WeightType type) {
+  if (w.w1.scalar_type() != at::kFloat) fail("experts are packed from fp32 weights, got ", w.w1.scalar_type());
+  check_weights(w, at::kFloat, w.w1.device());
+  const at::NoGradGuard no_grad;
+  PackedExperts packed;
+  packed.type = type;
+  packed.experts = w.w1.size(0);
+  packed.width = w.w1.size(1);
+  packed.hidden = w.w1.size(2);
+  packed.weights = {{}, own_bias(w.b1), {}, own_bias(w.b2)};
+  if (type == WeightType::int8) {
+    packed.scale1 = channel_scale(w.w1);
+    packed.scale2 = channel_scale(w.w2);
+    packed.weights.w1 = to_int8(w.w1, packed.scale1);
+    packed.weights.w2 = to_int8(w.w2, packed.scale2);
+  } else {
+    packed.weights.w1 = w.w1.detach().to(cpu::stored_type(type)).contiguous();
+    packed.weights.w2 = w.w2.detach().to(cpu::stored_type(type)).contiguous();
+  }
+  pack(packed, best_order(packed));
+  return packed;
+}
+
+void check_packed(const PackedExperts& packed) {
+  const int64_t experts = packed.experts, width = packed.width, hidden = packed.hidden;
+  constexpr int64_t kMax = int64_t{1} << 20;                    // keeps the sizes below from overflowing
+  const int64_t minimum = packed.order == PackOrder::plain ? 0 : 1;  // of nothing nothing is packed
+  if (experts < 1 || std::min(width, hidden) < minimum || std::max({experts, width, hidden}) > kMax)
+    fail("packed experts need 1 to ", kMax, " experts and ", minimum, " to ", kMax, " for width and hidden width, got ",
+         experts, ", ", width, " and ", hidden);
+  if (packed.order == PackOrder::tiles && (packed.type == WeightType::fp32 || !cpu::fits_tiles(width)))
+    fail("experts of width ", width, " are not packed as ", weight_type_names()[static_cast<size_t>(packed.type)],
+         " in tiles");
+  const at::Tensor& stored = packed.order == PackOrder::plain ? packed.weights.w1 : packed.storage;
+  const at::Device device = stored.defined() ? stored.device() : at::kCPU;
+  const auto check = [&](const char* name, const at::Tensor& part, at::ScalarType type, at::IntArrayRef sizes) {
+    check_part(name, part, type, sizes, device);
+  };
+  if (packed.order == PackOrder::plain) {
+    check("w1", packed.weights.w1, cpu::stored_type(packed.type), {experts, width, hidden});
+    check("w2", packed.weights.w2, cpu::stored_type(packed.type), {experts, hidden, width});
+  } else {
+    check_part("packed weights", packed.storage, at::kByte, {experts, layout_of(packed).expert_bytes()}, at::kCPU);
+  }
+  if (packed.type == WeightType::int8) {
+    check("scale1", packed.scale1, at::kFloat, {experts, hidden});
+    check("scale2", packed.scale2, at::kFloat, {experts, width});
+  }
+  if (packed.weights.b1.defined()) check("b1", packed.weights.b1, at::kFloat, {experts, hidden});
+  if (packed.weights.b2.defined()) check("b2", packed.weights.b2, at::kFloat, {experts, width});
+}
+
+ExpertMlpWeights unpacked_experts(const PackedExperts& packed) {
+  const ExpertMlpWeights w = plain(packed).weights;
+  const at::Tensor w1 = w.w1.to(at::kFloat), w2 = w.w2.to(at::kFloat);
+  if (packed.type != WeightType::int8) return {w1, w.b1, w2, w.b2};
+  return {w1 * packed.scale1.unsqueeze(1), w.b1, w2 * packed.scale2.unsqueeze(1), w.b2};
+}
+
+at::Tensor packed_experts(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
+                        Activation activation) {
+  const at::Tensor& stored = packed.order == PackOrder::plain ? packed.weights.w1 : packed.storage;
+  if (tokens.scalar_type() != at::kFloat || tokens.device() != stored.device())
+    fail("experts packed on ", stored.device(), " take fp32 tokens there, got ", tokens.scalar_type(), " on ",
+         tokens.device());
+  const at::NoGradGuard no_grad;
+  const ExpertRows in = checked_rows(tokens, rows, packed.experts, packed.width);
+  const at::Tensor x = tokens.contiguous();
+  if (packed.order == PackOrder::plain) return expert_mlp_forward(x, in, unpacked_experts(packed), activation, nullptr);
+#if defined(__x86_64__)
+  if (packed.order == PackOrder::tiles && active_isa() == Isa::amx)
+    return cpu::packed_tiles_forward(x, in, packed, layout_of(packed), activation);
+#endif
+  const PackedExperts panels = in_panels(packed);
+  return cpu::packed_experts_forward(x, in, panels, layout_of(panels), activation);
+}
+
+}  // namespace sparsight

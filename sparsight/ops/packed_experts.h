@@ -1,0 +1,57 @@
+// Experts packed for inference: packed once in the order in which the CPU reads them, and in fewer bits if that is asked
+// for. Few tokens cost the reading of weights, not arithmetic: half or a quarter of the bytes is most of the time.
+// Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of ops/cpu/isa.h) rows meet such weights as they are
+// stored: bf16 rows with bf16 weights, rows of two int8 digits with int8 weights; sums, biases, activation and gates
+// are fp32. Elsewhere the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/kernel_types.h"
+
+namespace sparsight {
+
+// The names that parse_weight_type knows: "fp32", "bf16", "int8".
+const std::vector<std::string>& weight_type_names();
+WeightType parse_weight_type(const std::string& name);  // raises UsageError for an unknown name
+
+// The names of PackOrder, in its order.
+const std::vector<std::string>& pack_order_names();
+
+enum class PackOrder {
+  plain,   // as they came
+  panels,  // of columns, for vectors
+  tiles,   // for the matrix units of the level "amx"
+};
+
+// For each expert 8 D F bytes of weights (fp32), 4 D F (bf16), or 2 D F and 4 (D + F) of scales (int8), and the biases.
+// In panels D and F count as multiples of 16, in tiles as multiples of 32 (bf16) or 64 (int8).
+struct PackedExperts {
+  WeightType type = WeightType::fp32;
+  PackOrder order = PackOrder::plain;
+  int64_t experts = 0, width = 0, hidden = 0;  // E, D, F
+  ExpertMlpWeights weights;  // w1 and w2 of the type if their order is plain, undefined otherwise; biases fp32
+  // int8: the weight is scale * stored, with one scale for each expert and output channel, max|w| / 127. A channel with
+  // a weight that is NaN or infinite is NaN throughout.
+  at::Tensor scale1;  // [E,F] fp32
+  at::Tensor scale2;  // [E,D] fp32
+  at::Tensor storage;  // [E, bytes] uint8, w1 and w2 in an order of ops/cpu/packed_layout.h
+};
+
+// weights: fp32. The order is that which the active level of ops/cpu/isa.h reads fastest: tiles of bf16 and int8 and
+// plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Packed
+// experts compute at every other level too, but tiles are turned into panels in each call there.
+PackedExperts pack_expert_weights(const ExpertMlpWeights& weights, WeightType type);
+// Raises Error where `packed` is not what pack_expert_weights could have returned: for packed experts that come from elsewhere.
+void check_packed(const PackedExperts& packed);
+// The fp32 weights that `packed` stands for.
+ExpertMlpWeights unpacked_experts(const PackedExperts& packed);
+
+// expert_mlp() with the weights that `packed` stands for; fp32 tokens. Packed as fp32 they give the same bits as
+// expert_mlp() at the same level. Not differentiable.
+at::Tensor packed_experts(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
+                        Activation activation);
+
+}  // namespace sparsight

@@ -1,0 +1,1 @@
+light_tests(compat/compat_test.cpp)
