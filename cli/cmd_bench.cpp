@@ -33,14 +33,14 @@ std::string bench_program() {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App* verb = add_verb(app, "bench", "Measure how fast the parts are on this machine",
+  CLI::App* verb = add_verb(app, "bench", "Run the benchmarks on this machine",
                             "sparsight bench\n"
                             "sparsight bench random   (only those whose name matches)\n"
                             "sparsight bench moe --tokens 49,197 --experts 8   (experts against the machine's limits)");
   const auto filter = std::make_shared<std::string>(".");
   verb->add_option("filter", *filter,
-                   "Run only benchmarks whose name matches this expression; what follows are options of theirs "
-                   "(moe --help lists those of that table)")
+                   "Run only benchmarks whose name matches; further options are passed on to them (see sparsight bench "
+                   "moe --help)")
       ->type_name("REGEX");
   verb->allow_extras()->fallthrough(false);  // so that they come here and are not looked for among the program's own
   verb->set_help_flag();

@@ -20,14 +20,14 @@
 namespace sparsight::cli {
 namespace {
 
-// A data set on the command line: a name or a path, and settings of the [data] section.
+// A dataset on the command line: a name or a path, and settings of the [data] section.
 struct SetArguments {
   std::string what;
   std::vector<std::string> overrides;
 
   void declare(CLI::App* verb, const std::string& help) {
     verb->add_option("set", what, help)->type_name("SET|PATH")->required();
-    verb->add_option("--set", overrides, "A setting of the data set, as in [data]; may be repeated")
+    verb->add_option("--set", overrides, "A setting of the dataset, as in [data]; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
   }
@@ -70,7 +70,7 @@ class LateProgress {
 };
 
 void list_sets() {
-  std::cout << "data sets ([data] name = ...):\n";
+  std::cout << "datasets ([data] name = ...):\n";
   for (const auto& entry : data_sets().entries())
     std::cout << "  " << std::left << std::setw(15) << entry.name << entry.summary << "\n";
   std::cout << "\nto fetch (sparsight data fetch NAME):\n";
@@ -88,7 +88,7 @@ void add_inspect(CLI::App& app) {
                             "sparsight data inspect my/photos\n"
                             "sparsight data inspect cifar100 --set labels=coarse\n"
                             "sparsight data inspect picture.png");
-  arguments->declare(verb, "Name of a data set, or a folder, manifest or single file");
+  arguments->declare(verb, "Name of a dataset, or a folder, manifest or single file");
   interruptible(verb, [arguments] {
     if (arguments->is_file())
       std::cout << describe_file(arguments->what) << "\n";
@@ -99,10 +99,10 @@ void add_inspect(CLI::App& app) {
 
 void add_verify(CLI::App& app) {
   const auto arguments = std::make_shared<SetArguments>();
-  CLI::App* verb = add_verb(app, "verify", "Check every file and every image; list all that is wrong",
+  CLI::App* verb = add_verb(app, "verify", "Check every file and every image, and list all problems",
                             "sparsight data verify mnist\n"
                             "sparsight data verify my/photos");
-  arguments->declare(verb, "Name of a data set, or a folder, manifest or single file");
+  arguments->declare(verb, "Name of a dataset, or a folder, manifest or single file");
   interruptible(verb, [arguments] {
     if (arguments->is_file()) {
       std::cout << describe_file(arguments->what) << "\n";
@@ -127,17 +127,17 @@ void add_make(CLI::App& app) {
     std::vector<std::string> overrides;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_verb(app, "make", "Write a data set (glyphs, unless told otherwise) as PNG files",
+  CLI::App* verb = add_verb(app, "make", "Write a dataset as PNG files (default: glyphs)",
                             "sparsight data make my/glyphs --set side=64 --set train=1000\n"
                             "sparsight data make my/glyph_domains --layout domain");
   verb->add_option("folder", arguments->folder, "Folder to make; must not exist")->type_name("FOLDER")->required();
-  verb->add_option("--from", arguments->name, "Name or path of the data set")
+  verb->add_option("--from", arguments->name, "Name or path of the dataset")
       ->type_name("SET|PATH")
       ->capture_default_str();
   verb->add_option("--layout", arguments->layout, "class: train/class/image ...; domain: domain/class/image")
       ->check(CLI::IsMember({"class", "domain"}))
       ->capture_default_str();
-  verb->add_option("--set", arguments->overrides, "A setting of the data set, as in [data]; may be repeated")
+  verb->add_option("--set", arguments->overrides, "A setting of the dataset, as in [data]; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   interruptible(verb, [arguments] {
@@ -154,11 +154,11 @@ void add_fetch(CLI::App& app) {
     std::string name, to, mirror, from;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_verb(app, "fetch", "Download a published data set from its owner's addresses and check it",
+  CLI::App* verb = add_verb(app, "fetch", "Download a published dataset from its owner's addresses and check it",
                             "sparsight data fetch mnist\n"
                             "sparsight data fetch cifar10 --to /big/disk/cifar10\n"
                             "sparsight data fetch mnist --from ~/Downloads/mnist");
-  verb->add_option("name", arguments->name, "Data set (sparsight data list shows them)")->type_name("NAME")->required();
+  verb->add_option("name", arguments->name, "Dataset (sparsight data list shows them)")->type_name("NAME")->required();
   verb->add_option("--to", arguments->to, "Folder for the files; else NAME below SPARSIGHT_DATA or data/")
       ->type_name("FOLDER");
   verb->add_option("--mirror", arguments->mirror, "Address of a folder that has the files, instead of the owner's")
@@ -182,12 +182,12 @@ void add_fetch(CLI::App& app) {
 }  // namespace
 
 void add_data(CLI::App& app) {
-  CLI::App* verb = add_verb(app, "data", "Look at, check, make and fetch data sets",
+  CLI::App* verb = add_verb(app, "data", "Inspect, verify, generate and download datasets",
                             "sparsight data list\n"
                             "sparsight data inspect glyphs\n"
                             "sparsight data fetch mnist");
   verb->require_subcommand(1);
-  add_verb(*verb, "list", "List the data sets, their licences and what they need", "sparsight data list")
+  add_verb(*verb, "list", "List the datasets, their licences and what they need", "sparsight data list")
       ->callback(list_sets);
   add_inspect(*verb);
   add_verify(*verb);

@@ -15,7 +15,7 @@
 namespace sparsight::cli {
 namespace {
 
-// Prints facts and counts what should be mended.
+// Prints facts and counts problems.
 struct Findings {
   int problems = 0;
 
@@ -61,9 +61,9 @@ void look_at_memory(Findings& findings) {
 void look_at_data(Findings& findings) {
   const char* root = std::getenv("SPARSIGHT_DATA");
   if (!root || !*root)
-    findings.note("SPARSIGHT_DATA is not set: only the drawn data set and paths given as data.root can be used");
+    findings.note("SPARSIGHT_DATA is not set: only the drawn dataset and paths given as data.root can be used");
   else if (!std::filesystem::is_directory(root))
-    findings.problem(cat("SPARSIGHT_DATA=", root, " is no folder; set it to the folder that holds the data sets"));
+    findings.problem(cat("SPARSIGHT_DATA=", root, " is no folder; set it to the folder that holds the datasets"));
   else
     findings.fact(cat("data: ", root));
 }
@@ -71,7 +71,7 @@ void look_at_data(Findings& findings) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  add_verb(app, "doctor", "Say what is odd on this machine, and how to mend it", "sparsight doctor")->callback([] {
+  add_verb(app, "doctor", "Check this machine and say how to fix what is wrong", "sparsight doctor")->callback([] {
     Findings findings;
     findings.fact(cat("sparsight ", SPARSIGHT_VERSION, ", libtorch ", torch_version(), ", ", compiler_name()));
     look_at_processor(findings);

@@ -25,7 +25,7 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");
-  verb->add_option("--split", arguments->options.split, "Part of the data set: train, val or test")
+  verb->add_option("--split", arguments->options.split, "Split of the dataset: train, val or test (default: test)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_checkpoint_option(*verb, arguments->options.checkpoint);
   add_weights_option(*verb, arguments->options.weights);

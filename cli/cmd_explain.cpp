@@ -42,27 +42,29 @@ void explain(const ExplainArguments& arguments) {
 void add_explain(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
   ExplainRequest& request = arguments->request;
-  CLI::App* verb = add_verb(app, "explain", "Show which expert works on what: expert load, classes, tinted patches",
-                            "sparsight explain runs/demo\n"
-                            "sparsight explain runs/demo photo.jpg more_photos/\n"
-                            "sparsight explain runs/demo --set data.root=/elsewhere\n"
-                            "sparsight explain runs/demo noisy/ --routing routing_of_clean.safetensors\n"
-                            "sparsight explain runs/demo --json");
-  verb->add_option("run", request.run, "run folder")->required()->type_name("RUN");
-  verb->add_option("images", request.paths, "image files and folders (default: test images of the run's own data)")
+  CLI::App* verb =
+      add_verb(app, "explain",
+               "Show what each expert processes: expert load, classes, and images with patches coloured by expert",
+               "sparsight explain runs/demo\n"
+               "sparsight explain runs/demo photo.jpg more_photos/\n"
+               "sparsight explain runs/demo --set data.root=/elsewhere\n"
+               "sparsight explain runs/demo noisy/ --routing routing_of_clean.safetensors\n"
+               "sparsight explain runs/demo --json");
+  verb->add_option("run", request.run, "Run folder")->required()->type_name("RUN");
+  verb->add_option("images", request.paths, "Image files and folders (default: test images of the run's dataset)")
       ->type_name("IMAGES");
-  verb->add_option("--images", request.images, "how many images of the run's own data to look at")
+  verb->add_option("--images", request.images, "Number of images of the run's dataset")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()
       ->type_name("N");
-  verb->add_option("--examples", request.examples, "how many of them to show as pictures")
+  verb->add_option("--examples", request.examples, "Number of images to show as pictures")
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str()
       ->type_name("N");
   add_checkpoint_option(*verb, request.checkpoint);
   add_routing_options(*verb, request.routing, request.save_routing);
   add_overrides_option(*verb, request.overrides);
-  verb->add_flag("--json", arguments->json, "print explain.json instead of the summary");
+  verb->add_flag("--json", arguments->json, "Print explain.json instead of the summary");
   spin_briefly(verb);
   interruptible(verb, [arguments] { explain(*arguments); });
 }

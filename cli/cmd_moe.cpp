@@ -83,7 +83,7 @@ void run_layer(const MoeArguments& arguments) {
 void add_moe(CLI::App& app) {
   auto arguments = std::make_shared<MoeArguments>();
   CLI::App* verb =
-      add_verb(app, "moe", "Run one MoE layer on tokens from a file and keep all that it computes",
+      add_verb(app, "moe", "Run one MoE layer on tokens from a file and write everything it computes",
                "sparsight moe tokens.npy --set moe.experts=16 --set router.k=2 --out layer.safetensors\n"
                "sparsight moe case.safetensors --mode train --float64 --config layer.toml --out layer.safetensors");
   verb->add_option(
@@ -103,10 +103,12 @@ void add_moe(CLI::App& app) {
   verb->add_option("--seed", arguments->seed,
                    "Seed of weights and noise that the file does not give: the setting run.seed")
       ->type_name("N");
-  verb->add_option("--prefix", arguments->prefix, "Leading tokens of an image that are no patch: 1 for a class token")
+  verb->add_option("--prefix", arguments->prefix,
+                   "Leading tokens of an image that are not patches: 1 for a class token")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 32))
       ->type_name("N");
-  verb->add_option("--grid", arguments->grid, "The other tokens of an image are a map of so many rows and columns")
+  verb->add_option("--grid", arguments->grid,
+                   "Arrange the other tokens of an image as a map of this many rows and columns")
       ->expected(2)
       ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))

@@ -69,18 +69,18 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo noisy.png --routing r.safetensors\n"
                             "sparsight predict runs/demo --json --top 1 photos/ > answers.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
-  verb->add_option("run", arguments->run, "run folder or checkpoint file")->required()->type_name("RUN");
-  verb->add_option("images", arguments->images, "image files, folders of them, or - for a list on standard input")
+  verb->add_option("run", arguments->run, "Run folder or checkpoint file")->required()->type_name("RUN");
+  verb->add_option("images", arguments->images, "Image files, folders of them, or - for a list on standard input")
       ->required()
       ->type_name("IMAGES");
-  verb->add_option("--top", arguments->top, "classes to name for each image")
+  verb->add_option("--top", arguments->top, "Number of classes to print per image")
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
   add_checkpoint_option(*verb, arguments->checkpoint);
   add_weights_option(*verb, arguments->weights);
   add_overrides_option(*verb, arguments->overrides);
   add_routing_options(*verb, arguments->routing, arguments->save_routing);
-  verb->add_flag("--json", arguments->json, "one JSON object a line");
+  verb->add_flag("--json", arguments->json, "Print one JSON object per line");
   interruptible(verb, [arguments] { predict_images(*arguments); });
 }
 

@@ -39,14 +39,14 @@ void report(const ReportArguments& arguments) {
 void add_report(CLI::App& app) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App* verb =
-      add_verb(app, "report", "Show a run: one HTML file with curves, experts, examples; or its result table",
+      add_verb(app, "report", "Report a run: one HTML file with curves, experts and examples, or its result table",
                "sparsight report runs/demo\n"
                "sparsight report runs/demo --out demo.html\n"
                "sparsight report runs/demo --format markdown");
-  verb->add_option("run", arguments->run, "run folder")->required()->type_name("RUN");
-  verb->add_option("--out", arguments->out, "file to write (html: RUN/report.html; others: standard output)")
+  verb->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
+  verb->add_option("--out", arguments->out, "File to write (html: RUN/report.html; others: standard output)")
       ->type_name("FILE");
-  verb->add_option("--format", arguments->format, "html, table, csv or markdown")
+  verb->add_option("--format", arguments->format, "Format: html, table, csv or markdown")
       ->check(CLI::IsMember({"html", "table", "csv", "markdown"}))
       ->capture_default_str();
   verb->callback([arguments] { report(*arguments); });

@@ -143,13 +143,30 @@ void check_config(const ReproduceArguments& arguments) {
   }
 }
 
+void add_data_options(CLI::App& verb, ReproduceArguments& arguments) {
+  verb.add_option("--data", arguments.data,
+                  "Folder of real datasets (default: SPARSIGHT_DATA); without one, synthetic data is used")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR");
+  verb.add_flag("--synthetic", arguments.synthetic, "Use synthetic data even if SPARSIGHT_DATA is set");
+}
+
+void add_output_options(CLI::App& verb, ReproduceArguments& arguments) {
+  verb.add_option("--python", arguments.python,
+                  "Python with vl-convert-python, for charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
+      ->type_name("PROGRAM");
+  verb.add_flag("--json", arguments.json, "Print the result (of list: the list) as JSON");
+  verb.add_option("--worker", arguments.worker)->group("");  // the process to work for: how --jobs starts others
+  verb.add_option("--task", arguments.task)->group("");      // "3/27": what a task of the array does
+}
+
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
   auto arguments = std::make_shared<ReproduceArguments>();
   if (const char* data = std::getenv("SPARSIGHT_DATA")) arguments->data = data;
   CLI::App* verb = add_verb(
-      app, "reproduce", "Run a figure or table of a paper again: its numbers beside ours, and which claims hold",
+      app, "reproduce", "Rerun a figure or table of a paper, compare its numbers with ours, and check its claims",
       "sparsight reproduce list\n"
       "sparsight reproduce pmoe/fig4 --scale smoke\n"
       "sparsight reproduce pmoe/fig4 --scale paper --data data --jobs 8   (kill it, run it again: it goes on)\n"
@@ -164,16 +181,12 @@ void add_reproduce(CLI::App& app) {
       verb->add_option("--scale", arguments->scale, "smoke (seconds), small (minutes), paper (the paper's sizes)")
           ->check(CLI::IsMember({"smoke", "small", "paper"}))
           ->capture_default_str();
-  verb->add_option("--data", arguments->data,
-                   "Folder of real data sets (default: SPARSIGHT_DATA); without one, drawn data stands in")
-      ->check(CLI::ExistingDirectory)
-      ->type_name("DIR");
-  verb->add_flag("--synthetic", arguments->synthetic, "Take drawn data even where SPARSIGHT_DATA is set");
+  add_data_options(*verb, *arguments);
   verb->add_option("--run", arguments->run,
                    "Run folder (default: runs/reproduce/NAME-SCALE); may be shared by processes")
       ->type_name("DIR");
   CLI::Option* jobs =
-      verb->add_option("--jobs", arguments->jobs, "Processes that do jobs side by side (default: one for each core)")
+      verb->add_option("--jobs", arguments->jobs, "Processes that run jobs in parallel (default: one per core)")
           ->check(CLI::Range(int64_t{1}, int64_t{1024}))
           ->type_name("N");
   CLI::Option* threads = verb->add_option("--threads", arguments->threads, "Threads of each process")
@@ -184,21 +197,17 @@ void add_reproduce(CLI::App& app) {
       verb->add_flag("--plan", arguments->plan, "Print how many jobs are left and how long they may take");
   CLI::Option* slurm =
       verb->add_option("--slurm", arguments->slurm,
-                       "Do no jobs: write a script for sbatch, whose array tasks do those that are left")
+                       "Run no jobs: write a script for sbatch whose array tasks run those that are left")
           ->type_name("FILE")
           ->excludes(plan)
           ->check([](const std::string& file) { return file.empty() ? "needs a file name" : ""; });
-  verb->add_option("--tasks", arguments->tasks, "Tasks of that array at most (SLURM's own limit is MaxArraySize)")
+  verb->add_option("--tasks", arguments->tasks,
+                   "Maximum number of tasks in that array (SLURM's own limit is MaxArraySize)")
       ->needs(slurm)
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str()
       ->type_name("N");
-  verb->add_option("--python", arguments->python,
-                   "Python with vl-convert-python, for charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
-      ->type_name("PROGRAM");
-  verb->add_flag("--json", arguments->json, "Print the result (of list: the list) as JSON");
-  verb->add_option("--worker", arguments->worker)->group("");  // the process to work for: how --jobs starts others
-  verb->add_option("--task", arguments->task)->group("");      // "3/27": what a task of the array does
+  add_output_options(*verb, *arguments);
   spin_briefly(verb);
   interruptible(verb, [arguments, scale, jobs, threads, plan, slurm] {
     if (arguments->what == "list") return print_list(arguments->json);

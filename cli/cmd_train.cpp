@@ -29,7 +29,8 @@ void add_train(CLI::App& app) {
   verb->add_flag("--overwrite", arguments->overwrite, "Replace the run in the folder");
   verb->add_option("--init-from", arguments->init_from, "Start from these weights (.safetensors, .pt, .pth)")
       ->type_name("FILE");
-  verb->add_option("--on-nan", arguments->on_nan, "When the loss is not finite: stop (default) or skip the step");
+  verb->add_option("--on-nan", arguments->on_nan,
+                   "What to do when the loss is not finite: stop (default) or skip (the step)");
   spin_briefly(verb);
   interruptible(verb, [arguments] {
     ConfigArguments config = arguments->config;

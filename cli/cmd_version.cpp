@@ -6,7 +6,7 @@
 namespace sparsight::cli {
 
 void add_version(CLI::App& app) {
-  add_verb(app, "version", "Print the version, and what it was built with", "sparsight version")->callback([] {
+  add_verb(app, "version", "Print the version and build information", "sparsight version")->callback([] {
     std::cout << "sparsight " << SPARSIGHT_VERSION << "\nlibtorch " << torch_version() << "\ncompiler "
               << compiler_name() << "\ninstruction set " << instruction_set() << "\n";
   });

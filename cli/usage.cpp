@@ -89,9 +89,10 @@ void interruptible(CLI::App* verb, const std::function<void()>& work) {
 }
 
 void add_weights_option(CLI::App& verb, std::string& type) {
-  verb.add_option("--weights", type,
-                  "Pack the experts' weights once, which pays from some hundred images on: as fp32 (the same answers), "
-                  "or as bf16 or int8 (half or a quarter of the memory, answers a little off)")
+  verb.add_option(
+          "--weights", type,
+          "Pack the experts' weights once, which pays off from some hundred images on: as fp32 (the same outputs), "
+          "or as bf16 or int8 (half or a quarter of the memory, slightly different outputs)")
       ->check(CLI::IsMember(weight_type_names()));
 }
 

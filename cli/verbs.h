@@ -16,7 +16,7 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
 // its step. Other verbs end at once.
 void interruptible(CLI::App* verb, const std::function<void()>& work);
 
-// --hold: `type` receives a name that the library knows, or stays empty.
+// --weights: `type` receives one of weight_type_names(), or stays empty.
 void add_weights_option(CLI::App& verb, std::string& type);
 
 void add_bench(CLI::App& app);

@@ -45,7 +45,7 @@ if(NOT TARGET torch)
   target_compile_definitions(torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
   target_link_libraries(torch INTERFACE "${_root}/lib/libtorch_cpu.so" "${_root}/lib/libc10.so")
   # at::parallel_for is a plain loop without OpenMP. The runtime is torch's own copy: two would fight for the cores, so
-  # clang, which brings its own, goes without.
+  # clang, which brings its own, is not given it.
   file(GLOB _gomp "${_root}/lib/libgomp*.so*")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Called by ./dev doctor with TORCH (version) and BUILD_PACKAGES. Says what is missing or odd, and how to mend it.
+# Called by ./dev doctor with TORCH (version) and BUILD_PACKAGES. Says what is missing or unusual, and how to fix it.
 set -uo pipefail
 problems=0
 ok() { printf 'ok       %s\n' "$*"; }

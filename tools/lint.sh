@@ -18,6 +18,8 @@ while IFS= read -r long; do
 done < <(wc -l "${sources[@]}" | awk '$2 != "total" && $1 > 400')
 
 "$PYTHON" tools/check_folders.py || { echo "folders: see docs/architecture.md"; problems=1; }
+"$PYTHON" tools/check_function_length.py || { echo "functions: split the ones above"; problems=1; }
+"$PYTHON" tools/check_words.py || { echo "words: see tools/check_words.py"; problems=1; }
 "$PYTHON" tools/check_function_length.py || { echo "size: a function over 60 lines is two functions"; problems=1; }
 
 # clang-tidy reads a folder configured for clang without precompiled headers; nothing is built there.

@@ -16,7 +16,7 @@ at::Tensor noise_image(int64_t channels, int64_t height, int64_t width) {
   return image;
 }
 
-// The shape and size of MNIST's training part, in memory.
+// The shape and size of MNIST's training split, in memory.
 class MemorySet : public DataSet {
  public:
   MemorySet() : image_(noise_image(1, 28, 28)) {

@@ -32,7 +32,7 @@ ExpertMlpWeights random_weights(int64_t experts);
 using Forward = std::function<at::Tensor(const Load&, const ExpertMlpWeights&)>;
 at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights);
 at::Tensor run_packed(const Load& load, const PackedExperts& packed);
-// The dense perceptron of expert 0 over all T*K rows: the yardstick.
+// The dense MLP of expert 0 over all T*K rows: the yardstick.
 at::Tensor run_dense(const Load& load, const ExpertMlpWeights& weights);
 // For each expert: find its tokens, two linear maps, index_add.
 at::Tensor run_loop(const Load& load, const ExpertMlpWeights& weights);

@@ -1,4 +1,4 @@
-// The memory that one training step of the experts takes, beside that of the dense perceptron over the same rows.
+// The memory that one training step of the experts takes, beside that of the dense MLP over the same rows.
 #pragma once
 
 #include <cstdint>

@@ -16,11 +16,11 @@ import torch.nn.functional as F
 WIDTH, HIDDEN, LOADS = 384, 1536, 8
 
 
-def perceptron(x, gate, w1, b1, w2, b2):
+def mlp(x, gate, w1, b1, w2, b2):
     return torch.addmm(b2, F.gelu(torch.addmm(b1, x, w1)), w2) * gate.unsqueeze(1)
 
 
-def loop(x, expert, gate, w1, b1, w2, b2, one=perceptron):
+def loop(x, expert, gate, w1, b1, w2, b2, one=mlp):
     out = torch.zeros_like(x)
     for e in range(w1.shape[0]):
         token, rank = torch.where(expert == e)
@@ -70,7 +70,7 @@ def main():
     if options.compile == "on":
         torch._dynamo.config.recompile_limit = 1000  # one variant for each size must not fall back to no compilation
         # Finding an expert's tokens is no part of a graph; what is done with them is.
-        ways["compiled_loop"] = functools.partial(loop, one=torch.compile(perceptron, dynamic=True))
+        ways["compiled_loop"] = functools.partial(loop, one=torch.compile(mlp, dynamic=True))
         ways["compiled_grouped_mm"] = torch.compile(grouped_mm, dynamic=True)
         logging.getLogger("torch").setLevel(logging.CRITICAL)  # what does not compile is said below, in one line
     failed = set()

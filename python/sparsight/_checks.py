@@ -38,6 +38,6 @@ def plain(name, value):
     if isinstance(value, (list, tuple)):
         return [plain(name, entry) for entry in value]
     if not isinstance(value, (bool, int, float, str, type(None))):
-        raise TypeError(f"{name} must be a number, a text or a list of them, got {value!r}")
+        raise TypeError(f"{name} must be a number, a string or a list of them, got {value!r}")
     in_range(name, value)
     return value

@@ -37,7 +37,7 @@ def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", *, token=No
 
 
 class MoEMLP(nn.Module):
-    """A sparse mixture of two-layer perceptrons: drop-in for the MLP of a ViT block.
+    """A sparse mixture of two-layer MLPs: drop-in for the MLP of a ViT block.
 
         block.mlp = sparsight.MoEMLP(384, 1536, experts=8, k=2)
         y = block.mlp(x)                                         # [...,S,D] -> [...,S,D]
@@ -169,7 +169,7 @@ def _version(tensor):
 
 
 class _Experts(nn.Module):
-    """The stacked weights of E perceptrons, and their packed copy where they are packed."""
+    """The stacked weights of E MLPs, and their packed copy where they are packed."""
 
     def __init__(self, dim, hidden, experts, bias):
         super().__init__()

@@ -79,6 +79,52 @@ std::string class_name(const std::vector<std::string>& classes, int64_t k) {
   return k < static_cast<int64_t>(classes.size()) ? classes[k] : std::to_string(k);
 }
 
+// A batch of images, and what is known of each.
+struct ReadImages {
+  std::vector<at::Tensor> images;  // as the model takes them
+  std::vector<at::Tensor> shown;   // as pictures, undefined where none is wanted
+  std::vector<std::string> ids;
+  std::vector<std::vector<float>> attributes;
+  std::vector<int64_t> labels;
+};
+
+ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int64_t end, const ImagePixels& pixels,
+                       const std::set<size_t>& pictured) {
+  ReadImages read;
+  for (int64_t i = begin; i < end; ++i) {
+    const Sample sample = items[i].read();
+    try {
+      read.images.push_back(pixels(sample.image));
+      read.shown.push_back(pictured.count(i) ? picture_of(read.images.back()) : at::Tensor());
+    } catch (const Error& error) {
+      fail("image ", sample.id, ": ", error.what());
+    }
+    read.ids.push_back(sample.id);
+    read.attributes.push_back(sample.attributes);
+    read.labels.push_back(items[i].label);
+    const at::Tensor &image = read.images.back(), &first = read.images.front();
+    if (image.sizes() != first.sizes())
+      fail("image ", sample.id, " is ", image.size(1), " x ", image.size(2), " after the transforms, others are ",
+           first.size(1), " x ", first.size(2), "; a resize to [height, width] in transforms.eval makes them equal");
+  }
+  return read;
+}
+
+struct ClassNames {
+  std::string label, predicted;
+};
+
+// Image `b` of the batch as an example: its patches coloured by expert, if the routings can be shown so.
+Example example_of(const ReadImages& read, int64_t b, const ClassNames& names, double probability,
+                   const std::vector<Routing>& routings) {
+  Example example{read.ids[b], names.label, names.predicted, probability, read.shown[b], {}, ""};
+  if (std::any_of(routings.begin(), routings.end(), can_tint)) {
+    example.panels = routing_panels(example.picture, routings, b);
+    example.caption = caption_of(routings, b);
+  }
+  return example;
+}
+
 }  // namespace
 
 std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count) {
@@ -108,33 +154,16 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
   for (int64_t begin = 0; begin < total; begin += options.batch) {
     if (interrupted()) fail("interrupted after ", begin, " of ", total, " images; nothing was written");
     const int64_t end = std::min(total, begin + options.batch);
-    std::vector<at::Tensor> images, shown;
-    std::vector<std::string> ids;
-    std::vector<std::vector<float>> attributes;
-    std::vector<int64_t> labels;
-    for (int64_t i = begin; i < end; ++i) {
-      const Sample sample = items[i].read();
-      try {
-        images.push_back(pixels(sample.image));
-        shown.push_back(pictured.count(i) ? picture_of(images.back()) : at::Tensor());
-      } catch (const Error& error) {
-        fail("image ", sample.id, ": ", error.what());
-      }
-      ids.push_back(sample.id);
-      attributes.push_back(sample.attributes);
-      labels.push_back(items[i].label);
-      if (images.back().sizes() != images.front().sizes())
-        fail("image ", sample.id, " is ", images.back().size(1), " x ", images.back().size(2),
-             " after the transforms, others are ", images.front().size(1), " x ", images.front().size(2),
-             "; a resize to [height, width] in transforms.eval makes them equal");
-    }
+    const ReadImages read = read_images(items, begin, end, pixels, pictured);
     const at::Tensor numbers = at::arange(begin, end);
     const ModelOutput output = model.forward(
-        {.images = at::stack(images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
+        {.images = at::stack(read.images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
     if (options.decisions) options.decisions->add(routings_of(output));
     const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
-      fail("the model's answers are not finite; its checkpoint is damaged or its training failed; try --checkpoint best");
+      fail(
+          "the model's answers are not finite; its checkpoint is damaged or its training failed; try --checkpoint "
+          "best");
     const at::Tensor predicted = probabilities.argmax(1);
     at::Tensor by_class = predicted.clone();
     for (int64_t i = begin; i < end; ++i) {
@@ -145,21 +174,11 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
         result.correct += label == guess;
       }
       if (!pictured.count(i)) continue;
-      Example example{ids[i - begin],
-                      class_name(classes, label),
-                      class_name(classes, guess),
-                      probabilities[i - begin][guess].item<double>(),
-                      shown[i - begin],
-                      {},
-                      ""};
-      if (std::any_of(output.routings.begin(), output.routings.end(), can_tint)) {
-        example.panels = routing_panels(example.picture, output.routings, i - begin);
-        example.caption = caption_of(output.routings, i - begin);
-      }
-      result.examples.push_back(std::move(example));
+      result.examples.push_back(example_of(read, i - begin, {class_name(classes, label), class_name(classes, guess)},
+                                           probabilities[i - begin][guess].item<double>(), output.routings));
     }
     routing.add(output.routings, by_class, output.logits.size(1));
-    cells.add(output.routings, at::tensor(labels, at::kLong), attributes, output.logits.size(1));
+    cells.add(output.routings, at::tensor(read.labels, at::kLong), read.attributes, output.logits.size(1));
     result.images += end - begin;
     progress.add(end - begin);
   }

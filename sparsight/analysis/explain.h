@@ -21,7 +21,7 @@ struct ExplainItem {
 struct ExplainOptions {
   int64_t examples = 12;  // how many images become pictures
   int64_t batch = 64;
-  // Of the data set, as in DataInfo: what attributes of samples are, and the grid that those count that name cells. For
+  // Of the dataset, as in DataInfo: what attributes of samples are, and the grid that those count that name cells. For
   // the report of the experts that took these cells' patches.
   std::vector<std::string> attributes = {};
   std::vector<int64_t> cell_grid = {};

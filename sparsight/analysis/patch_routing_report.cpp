@@ -67,24 +67,29 @@ void PatchRoutingReport::add(const PatchRoutingReport& other) {
     add_to(this->*counts, other.*counts);
 }
 
+// All counts 0.
+static PatchRoutingReport empty_report(const Routing& routing, int64_t classes) {
+  PatchRoutingReport report;
+  report.layer = routing.layer;
+  report.experts = routing.experts;
+  report.classes = classes;
+  report.patches = routing.layout.per_image - routing.layout.prefix;
+  for (const auto counts : {&PatchRoutingReport::images, &PatchRoutingReport::relevant, &PatchRoutingReport::covered,
+                            &PatchRoutingReport::covered_relevant})
+    (report.*counts).assign(static_cast<size_t>(classes), 0);
+  for (const auto counts : {&PatchRoutingReport::taken, &PatchRoutingReport::taken_relevant,
+                            &PatchRoutingReport::reached, &PatchRoutingReport::largest})
+    (report.*counts).assign(static_cast<size_t>(classes * routing.experts), 0);
+  return report;
+}
+
 PatchRoutingReport patch_routing_report(const Routing& routing, const at::Tensor& labels, const at::Tensor& relevant,
                                         int64_t classes) {
   const TokenLayout& layout = routing.layout;
   const int64_t images = layout.images, patches = layout.per_image - layout.prefix, experts = routing.experts;
   SPARSIGHT_CHECK(labels.dim() == 1 && labels.size(0) == images);
   SPARSIGHT_CHECK(relevant.dim() == 2 && relevant.size(0) == images && relevant.size(1) == patches);
-  PatchRoutingReport report;
-  report.layer = routing.layer;
-  report.experts = experts;
-  report.classes = classes;
-  report.patches = patches;
-  for (const auto counts : {&PatchRoutingReport::images, &PatchRoutingReport::relevant, &PatchRoutingReport::covered,
-                            &PatchRoutingReport::covered_relevant})
-    (report.*counts).assign(static_cast<size_t>(classes), 0);
-  for (const auto counts : {&PatchRoutingReport::taken, &PatchRoutingReport::taken_relevant,
-                            &PatchRoutingReport::reached, &PatchRoutingReport::largest})
-    (report.*counts).assign(static_cast<size_t>(classes * experts), 0);
-
+  PatchRoutingReport report = empty_report(routing, classes);
   const at::Tensor label_of = as_plain(labels, at::kLong), matters = as_plain(relevant, at::kBool);
   const int64_t* const label = label_of.const_data_ptr<int64_t>();
   const bool* const matter = matters.const_data_ptr<bool>();

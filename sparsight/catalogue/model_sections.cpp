@@ -27,16 +27,16 @@ Section router_section() {
 std::vector<Section> model_sections() {
   return {
       plain_section<RunOptions>("run", "seed and threads"),
-      named_section("data", "the data set", "glyphs", data_sets()),
-      plain_section<TransformOptions>("transforms", "what is done to images before the model sees them"),
+      named_section("data", "the dataset", "glyphs", data_sets()),
+      plain_section<TransformOptions>("transforms", "preprocessing and augmentation of images"),
       plain_section<LoaderOptions>("loader", "batches, their order and the threads that prepare them"),
       named_section("model", "the model", "vit", models()),
       plain_section<MoeOptions>("moe", "mixture-of-experts layers: where and how large"),
-      named_section("experts", "what an expert of an MoE layer is", "mlp", expert_kinds()),
+      named_section("experts", "the experts of an MoE layer", "mlp", expert_kinds()),
       router_section(),
-      plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and who goes without"),
+      plain_section<CapacityOptions>("capacity", "how many tokens an expert takes, and which are dropped"),
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
-      plain_section<TrainOptions>("train", "length, evaluation, checkpoints and safety of training"),
+      plain_section<TrainOptions>("train", "training length, evaluation, checkpoints"),
   };
 }
 

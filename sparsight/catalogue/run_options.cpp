@@ -5,8 +5,8 @@
 namespace sparsight {
 
 void RunOptions::declare(OptionSet& set) {
-  set.integer("seed", &seed, {0, INT64_MAX}, "seed of every random stream");
-  set.integer("threads", &threads, {0, 1024}, "compute threads; 0 takes every core");
+  set.integer("seed", &seed, {0, INT64_MAX}, "seed of all random streams");
+  set.integer("threads", &threads, {0, 1024}, "compute threads; 0: all cores");
 }
 
 void apply_threads(const RunOptions& options) {

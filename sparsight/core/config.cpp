@@ -17,7 +17,7 @@ const SectionVariant& chosen_variant(const Section& section, const Json& table) 
   if (section.default_variant.empty()) return section.variants.front();
   std::string name = section.default_variant;
   if (table.contains("name")) {
-    if (!table["name"].is_string()) fail_usage(section.name, ".name must be a text, got ", shown(table["name"]));
+    if (!table["name"].is_string()) fail_usage(section.name, ".name must be a string, got ", shown(table["name"]));
     name = table["name"].get<std::string>();
   }
   return entry_named(name, section.variants, section.name + ".name");

@@ -77,7 +77,7 @@ std::string configuration_reference(const std::vector<Section>& sections) {
   std::string text =
       "# Configuration reference\n\n"
       "Written by `sparsight config docs` from the declarations in the code: do not edit it by hand.\n\n"
-      "Every setting can stand in a TOML file under its `[section]`, or be given as `--set section.setting=value`.\n"
+      "Set each value in a TOML file under its `[section]`, or as `--set section.setting=value`.\n"
       "`sparsight config show FILE` prints all settings with their values and where each came from.\n";
   for (const Section& section : sections) {
     text += "\n## [" + section.name + "]\n\n" + section.help + "\n";

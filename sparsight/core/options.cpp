@@ -15,7 +15,7 @@ std::string kind_of(const Json& value) {
   if (value.is_boolean()) return "a bool";
   if (value.is_number_integer()) return "an integer";
   if (value.is_number()) return "a number";
-  if (value.is_string()) return "a text";
+  if (value.is_string()) return "a string";
   if (value.is_array()) return "a list";
   if (value.is_object()) return "a table";
   return "nothing";
@@ -53,7 +53,7 @@ double to_real(const Json& value, const Bounds<double>& bounds) {
 }
 
 std::string to_text(const Json& value) {
-  if (!value.is_string()) wrong_type(value, "a text");
+  if (!value.is_string()) wrong_type(value, "a string");
   return value.get<std::string>();
 }
 
@@ -94,17 +94,17 @@ Option& OptionSet::integer(const std::string& name, int64_t* value, Bounds<int64
 }
 
 Option& OptionSet::real(const std::string& name, double* value, Bounds<double> bounds, const std::string& help) {
-  return add({name, "number", range_text(bounds), help, [=](const Json& json) { *value = to_real(json, bounds); },
+  return add({name, "float", range_text(bounds), help, [=](const Json& json) { *value = to_real(json, bounds); },
               [value] { return Json(*value); }});
 }
 
 void OptionSet::text(const std::string& name, std::string* value, const std::string& help) {
-  add({name, "text", "", help, [=](const Json& json) { *value = to_text(json); }, [value] { return Json(*value); }});
+  add({name, "string", "", help, [=](const Json& json) { *value = to_text(json); }, [value] { return Json(*value); }});
 }
 
 void OptionSet::choice(const std::string& name, std::string* value, const std::vector<std::string>& allowed,
                        const std::string& help) {
-  add({name, "text", join(allowed, " | "), help,
+  add({name, "string", join(allowed, " | "), help,
        [=](const Json& json) {
          const std::string got = to_text(json);
          for (const std::string& name : allowed)
@@ -126,14 +126,14 @@ void OptionSet::integers(const std::string& name, std::vector<int64_t>* value, B
 }
 
 void OptionSet::floats(const std::string& name, std::vector<double>* value, Bounds<double> bounds,
-                      const std::string& help) {
-  add({name, "list of numbers", range_text(bounds), help,
+                       const std::string& help) {
+  add({name, "list of floats", range_text(bounds), help,
        [=](const Json& json) { *value = to_list(json, [&](const Json& entry) { return to_real(entry, bounds); }); },
        [value] { return Json(*value); }});
 }
 
 void OptionSet::strings(const std::string& name, std::vector<std::string>* value, const std::string& help) {
-  add({name, "list of texts", "", help, [=](const Json& json) { *value = to_list(json, to_text); },
+  add({name, "list of strings", "", help, [=](const Json& json) { *value = to_list(json, to_text); },
        [value] { return Json(*value); }});
 }
 

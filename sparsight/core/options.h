@@ -31,7 +31,7 @@ struct Bounds {
 // One declared setting, bound to a variable of an options struct.
 struct Option {
   std::string name;
-  std::string type;     // "bool", "integer", "number", "text", "one of a|b", "list of integers", ...
+  std::string type;     // "bool", "integer", "float", "string", "list of integers", ...
   std::string allowed;  // "0 to 1", or "" where everything of the type is allowed
   std::string help;
   std::function<void(const Json&)> set;  // throws UsageError with a message that starts after the key

@@ -42,7 +42,7 @@ class RandomStream {
 };
 
 // The randomness of one training or evaluation step, handed down explicitly: stream("blocks.3.moe.noise") is the same
-// whoever asks and whenever.
+// regardless of who calls it, and when.
 struct StepRandom {
   uint64_t seed = 0;
   uint64_t step = 0;

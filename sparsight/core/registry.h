@@ -56,7 +56,7 @@ class Registry {
   }
 
   // Options that the section of these components has whichever of them it names. They are not the components' own:
-  // whoever owns the section reads them (read_shared of config.h).
+  // the owner of the section reads them (read_shared of config.h).
   template <class Shared>
   void share() {
     describe_shared_ = [](const std::function<void(OptionSet&)>& visit) {

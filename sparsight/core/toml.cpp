@@ -43,7 +43,7 @@ Json to_json(const toml::node& node, const std::string& key, const std::string& 
   if (const auto* integer = node.as_integer()) return integer->get();
   if (const auto* real = node.as_floating_point()) return real->get();
   if (const auto* boolean = node.as_boolean()) return boolean->get();
-  fail_usage(origin, ": ", printable(key), " must be a text, number, bool, list or table, got a date or time");
+  fail_usage(origin, ": ", printable(key), " must be a string, number, bool, list or table, got a date or time");
 }
 
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }

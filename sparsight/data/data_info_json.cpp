@@ -33,11 +33,11 @@ DataInfo data_info_from(const Json& json) {
     if (json.contains("attributes")) json.at("attributes").get_to(info.attributes);
     if (json.contains("cell_grid")) json.at("cell_grid").get_to(info.cell_grid);
   } catch (const nlohmann::json::exception& error) {
-    fail("the checkpoint's description of its data set is damaged (", error.what(), "); use another checkpoint");
+    fail("the checkpoint's description of its dataset is damaged (", error.what(), "); use another checkpoint");
   }
   for (const int64_t super_class : info.super_class_of)
     if (super_class < 0 || super_class >= static_cast<int64_t>(info.super_classes.size()))
-      fail("the checkpoint's description of its data set has super-class ", super_class, " of ",
+      fail("the checkpoint's description of its dataset has super-class ", super_class, " of ",
            info.super_classes.size(), "; use another checkpoint");
   return info;
 }

@@ -1,4 +1,4 @@
-// A data set's description as JSON, as checkpoints keep it (state.data).
+// A dataset's description as JSON, as checkpoints keep it (state.data).
 #pragma once
 
 #include "sparsight/core/options.h"

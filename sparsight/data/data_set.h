@@ -1,4 +1,4 @@
-// The interface of every data set. get() is called from several loader threads at once.
+// The interface of every dataset. get() is called from several loader threads at once.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ class DataSet {
 
 using DataSetPtr = std::shared_ptr<const DataSet>;
 
-// What every data set is built with besides its own options.
+// What every dataset is built with besides its own options.
 struct DataContext {
-  uint64_t seed = 0;  // of the run; splits off a validation part
+  uint64_t seed = 0;  // of the run; splits off a validation split
 };
 
-// The named parts of a data set, none of them empty. Where a set lacks validation or test, the other stands for both.
+// The named parts of a dataset, none of them empty. Where a set lacks validation or test, the other stands for both.
 struct DataSplits {
   DataSetPtr train, validation, test;
 };

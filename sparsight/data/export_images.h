@@ -1,4 +1,4 @@
-// Writes a data set as PNG files, in the layouts that the sets "folder" and "domain_folder" read.
+// Writes a dataset as PNG files, in the layouts that the sets "folder" and "domain_folder" read.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Brings a published data set into a folder and proves that it is the published one.
+// Brings a published dataset into a folder and proves that it is the published one.
 #pragma once
 
 #include <string>

@@ -119,18 +119,19 @@ class Loader::Workers {
 };
 
 void LoaderOptions::declare(OptionSet& set) {
-  set.integer("batch", &batch, {1, 1000000}, "images of a training batch");
-  set.integer("eval_batch", &eval_batch, {1, 1000000}, "images of an evaluation batch");
-  set.integer("workers", &workers, {0, 256}, "threads that prepare batches; 0 prepares them in the training thread");
-  set.integer("prefetch", &prefetch, {1, 1024}, "batches prepared ahead");
+  set.integer("batch", &batch, {1, 1000000}, "training batch size");
+  set.integer("eval_batch", &eval_batch, {1, 1000000}, "evaluation batch size");
+  set.integer("workers", &workers, {0, 256}, "threads that load batches; 0: the main thread");
+  set.integer("prefetch", &prefetch, {1, 1024}, "batches loaded in advance");
   set.choice("sampling", &sampling, sampling_names(), "order and frequency of the training images");
-  set.floats("class_weights", &class_weights, {0, 1e9}, "relative frequency of each class with sampling = \"weighted\"");
+  set.floats("class_weights", &class_weights, {0, 1e9},
+             "relative frequency of each class with sampling = \"weighted\"");
   set.choice("on_bad_image", &on_bad_image, {"error", "skip"},
-             "an image that cannot be read ends the run, or is left out of its batch with a warning");
-  set.flag("drop_last", &drop_last, "leave out the last batch of a training epoch if it is not full");
-  set.flag("per_domain", &per_domain, "train on a batch of each domain in every step, each of `batch` images");
+             "stop the run at an image that cannot be read, or skip the image with a warning");
+  set.flag("drop_last", &drop_last, "drop the last training batch of an epoch if it is incomplete");
+  set.flag("per_domain", &per_domain, "every step trains on one batch per domain, of `batch` images each");
   set.integers("domain_batch", &domain_batch, {1, 1000000},
-               "images of each domain's batch with per_domain, in the order of domains; empty: `batch` of each");
+               "batch size per domain with per_domain, in the order of domains; empty: `batch` for each");
 }
 
 Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform,
@@ -140,7 +141,7 @@ Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform bat
       batch_transform_(batch_transform),
       options_(options),
       seed_(seed) {
-  if (data_->size() == 0) fail("the data set ", data_->info().name, " holds no images");
+  if (data_->size() == 0) fail("the dataset ", data_->info().name, " holds no images");
   if (batches_per_epoch() == 0)
     fail_usage("loader.batch = ", options_.batch, " is more than the ", data_->size(),
                " training images; lower it or set loader.drop_last = false");

@@ -1,4 +1,4 @@
-// Turns a data set into batches: order, transforms, worker threads and prefetch.
+// Turns a dataset into batches: order, transforms, worker threads and prefetch.
 //
 // What a batch holds is a function of (seed, epoch, position): neither the number of workers nor the place where a
 // resumed run starts changes it.
@@ -33,7 +33,7 @@ struct LoaderOptions {
 class Loader {
  public:
   // Batches of options.batch images in the order that options.sampling says. `batch_transform` works on whole batches.
-  // Raises Error for an empty data set, UsageError where drop_last leaves no batch.
+  // Raises Error for an empty dataset, UsageError where drop_last leaves no batch.
   Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform, const LoaderOptions& options,
          uint64_t seed);
   ~Loader();

@@ -51,7 +51,7 @@ LocatedSet locate_set(const std::string& what) {
     return variant ? LocatedSet{"mnist", {{"variant", what}}} : LocatedSet{what, Json::object()};
   }
   if (!path_exists(what))
-    fail("\"", printable(what), "\" is neither a data set (", join(names), ") nor a file or folder");
+    fail("\"", printable(what), "\" is neither a dataset (", join(names), ") nor a file or folder");
   if (std::error_code ignored; !fs::is_directory(what, ignored)) return {"manifest", {{"root", what}}};
   const std::string kind = kind_of_folder(what);
   Json settings{{"root", what}};

@@ -1,4 +1,4 @@
-// From what a person types to a data set: a registered name, a member of a family, or a path.
+// From what a person types to a dataset: a registered name, a member of a family, or a path.
 #pragma once
 
 #include <nlohmann/json.hpp>

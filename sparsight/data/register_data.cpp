@@ -16,21 +16,23 @@ namespace sparsight {
 
 Registry<DataSplits, DataContext>& data_sets() {
   static auto registry = [] {
-    Registry<DataSplits, DataContext> sets("data set");
-    sets.add<GlyphsOptions>("glyphs", "embedded: procedurally drawn glyphs in frames, in four manners", make_glyphs);
+    Registry<DataSplits, DataContext> sets("dataset");
+    sets.add<GlyphsOptions>("glyphs", "embedded: procedurally generated glyphs in frames, in four styles", make_glyphs);
     sets.add<MnistOptions>("mnist", "MNIST, Fashion-MNIST, KMNIST: idx files", make_mnist);
     sets.add<Cifar10Options>("cifar10", "CIFAR-10, binary version", make_cifar10);
     sets.add<Cifar100Options>("cifar100", "CIFAR-100, binary version, fine or coarse labels", make_cifar100);
     sets.add<CelebaOptions>("celeba", "CelebA in its official layout: smiling, alone, with hair or with eyeglasses",
                             make_celeba);
-    sets.add<CompositeOptions>("composite", "grids of MNIST digits (or glyphs), of which one makes the label",
+    sets.add<CompositeOptions>("composite", "grids of MNIST digits (or glyphs), one of which determines the label",
                                make_composite);
-    sets.add<CifarNoiseOptions>("cifar_noise", "CIFAR-10 (or drawn pictures) shrunk and pasted onto photographs",
+    sets.add<CifarNoiseOptions>("cifar_noise", "CIFAR-10 (or generated images) shrunk and pasted onto photographs",
                                 make_cifar_noise);
-    sets.add<CifarVehiclesOptions>("cifar_vehicles", "a vehicle of CIFAR-10 (or drawn) among three animals",
+    sets.add<CifarVehiclesOptions>("cifar_vehicles", "a vehicle of CIFAR-10 (or a generated image) among three animals",
                                    make_cifar_vehicles);
     sets.add<PlantedOptions>(
-        "planted", "drawn: grids of glyphs, of which one makes the label, and paper that may go along", make_planted);
+        "planted",
+        "drawn: grids of glyphs, of which one determines the label, on a background that may be correlated with it",
+        make_planted);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
     sets.add<ManifestOptions>("manifest", "image files that a CSV file lists", make_manifest);

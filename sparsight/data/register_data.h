@@ -1,4 +1,4 @@
-// The list of data sets that [data] name can choose.
+// The list of datasets that [data] name can choose.
 #pragma once
 
 #include "sparsight/core/registry.h"

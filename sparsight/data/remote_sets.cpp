@@ -107,7 +107,7 @@ const std::vector<RemoteSet>& remote_sets() {
 }
 
 const RemoteSet& find_remote_set(const std::string& name) {
-  return entry_named(name, remote_sets(), "data set to fetch");
+  return entry_named(name, remote_sets(), "dataset to fetch");
 }
 
 }  // namespace sparsight

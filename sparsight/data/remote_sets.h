@@ -1,4 +1,4 @@
-// The data sets that `data fetch` knows: where their owners publish them, their checksums and their licences.
+// The datasets that `data fetch` knows: where their owners publish them, their checksums and their licences.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace sparsight {
 // A file inside an archive.
 struct ArchiveMember {
   std::string path;    // in the archive
-  std::string name;    // in the data set's folder
+  std::string name;    // in the dataset's folder
   std::string sha256;  // "" where its owner published none and nobody needs one (lists of names)
 };
 
 struct RemoteFile {
-  std::string name;                    // after a mirror's address, and in the data set's folder
+  std::string name;                    // after a mirror's address, and in the dataset's folder
   std::string digest;                  // SHA-256 or MD5 of what is downloaded
   std::string unpacked_sha256;         // of what a .gz file holds, for copies packed by others; or ""
   std::vector<ArchiveMember> members;  // of a .tar.gz archive, which is not kept; or empty

@@ -22,7 +22,7 @@ struct Batch {
   at::Tensor labels;   // [B] int64
   at::Tensor targets;  // [B,K] fp32 soft targets (label smoothing, mixup, cutmix); undefined where labels say it all
   at::Tensor domains;  // [B] int64
-  at::Tensor indices;  // [B] int64, positions in the data set
+  at::Tensor indices;  // [B] int64, positions in the dataset
   std::vector<std::string> ids = {};  // [B] of the samples
 };
 

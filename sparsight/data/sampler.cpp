@@ -49,7 +49,7 @@ std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& cl
   std::vector<double> cumulative;
   double sum = 0;
   for (int64_t i = 0; i < data.size(); ++i) cumulative.push_back(sum += class_weights[data.label(i)]);
-  if (!(sum > 0)) fail_usage("loader.class_weights must not be 0 for every class of the data set");
+  if (!(sum > 0)) fail_usage("loader.class_weights must not be 0 for every class of the dataset");
   std::vector<int64_t> order(data.size());
   for (int64_t& index : order) {
     const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), random.uniform() * sum);

@@ -1,4 +1,4 @@
-// The order in which a loader visits the images of a data set in one epoch.
+// The order in which a loader visits the images of a dataset in one epoch.
 #pragma once
 
 #include <string>

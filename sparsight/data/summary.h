@@ -1,4 +1,4 @@
-// What a data set holds, counted, for people to read.
+// What a dataset holds, counted, for people to read.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace sparsight {
 // A loader's epochs one after the other. Which batch comes next is a function of the number of batches before it.
 class EndlessLoader {
  public:
-  // positions: [N] where the loader's images stand in a larger set, for Batch::indices; undefined: where they are.
+  // positions: [N] positions of the loader's images in a larger set, for Batch::indices; undefined: where they are.
   explicit EndlessLoader(std::unique_ptr<Loader> loader, at::Tensor positions = {});
 
   int64_t batches_per_epoch() const { return loader_->batches_per_epoch(); }

@@ -1,4 +1,4 @@
-// Looks at every file and every image of a data set and lists all that is wrong.
+// Looks at every file and every image of a dataset and lists all that is wrong.
 #pragma once
 
 #include <functional>

@@ -17,7 +17,7 @@ constexpr const char* kAdvice = "; evaluate both models on the same images";
 
 void check_same_images(const Records& a, const Records& b) {
   if (a.data != b.data)
-    fail(both(a, b), " are of different data sets: ", printable(a.data), " and ", printable(b.data), kAdvice);
+    fail(both(a, b), " are of different datasets: ", printable(a.data), " and ", printable(b.data), kAdvice);
   if (a.classes != b.classes) fail(both(a, b), " are of other classes", kAdvice);
   if (a.images() != b.images()) fail(both(a, b), " are of ", a.images(), " and ", b.images(), " images", kAdvice);
   for (size_t i = 0; i < a.ids.size(); ++i)

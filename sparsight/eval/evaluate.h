@@ -1,4 +1,4 @@
-// Runs a model over a data set and counts: accuracy, loss, and what its routers did.
+// Runs a model over a dataset and counts: accuracy, loss, and what its routers did.
 #pragma once
 
 #include <functional>

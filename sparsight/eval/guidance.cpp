@@ -27,7 +27,7 @@ GuidanceMode guidance_mode(const MoeSpec& spec) {
   const auto router = spec.make_router({1, spec.options.experts});
   if (router->needs_target() || has_guided_loss(spec.losses)) return GuidanceMode::of_user;
   return has_guided_loss(with_default_weights(spec.losses, router->default_losses())) ? GuidanceMode::of_paper
-                                                                                  : GuidanceMode::none;
+                                                                                      : GuidanceMode::none;
 }
 
 // Of the blocks that [moe] names, and of those that [[moe.layer]] does.
@@ -77,7 +77,7 @@ at::Tensor guidance(const Json& resolved, const DataInfo& data) {
   }
   if (fits) return membership;
   const std::string why =
-      cat("data set ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
+      cat("dataset ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
           "; equal numbers, one expert for each super-class, let ", guided_losses(), " train it");
   if (wanted == GuidanceMode::of_user) fail_usage("the router cannot be guided: ", why);
   if (wanted == GuidanceMode::of_paper) log_warning("the router is not guided by super-classes: ", why);

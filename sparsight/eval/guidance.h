@@ -1,4 +1,4 @@
-// Super-class guidance: each expert is meant for one super-class of the data set, and the router is told which one an
+// Super-class guidance: each expert is meant for one super-class of the dataset, and the router is told which one an
 // image belongs to. Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse
 // Mixture-of-Experts", section 3; separately trained routers of Chowdhury et al. 2023 ("Patch-level Routing in
 // Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equation 6). Letters:
@@ -12,7 +12,7 @@
 
 namespace sparsight {
 
-// [K,G] 0/1: which super-class each class belongs to; undefined where the data set has none.
+// [K,G] 0/1: which super-class each class belongs to; undefined where the dataset has none.
 at::Tensor super_class_membership(const DataInfo& data);
 
 // [B,G] fp32, rows sum to 1: each image's super-class, or, where the batch has soft targets (mixup, cutmix, label

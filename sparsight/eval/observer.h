@@ -1,4 +1,4 @@
-// Whoever wants to know what a model says of each batch of an evaluation: accuracy, statistics of routers, records.
+// The interface of what looks at each batch of an evaluation: accuracy, statistics of routers, records.
 #pragma once
 
 #include "sparsight/data/sample.h"

@@ -46,7 +46,7 @@ int64_t whole_at(const Json& entry, const char* key, int64_t low, int64_t high, 
 
 std::string text_at(const Json& entry, const char* key, const std::string& path) {
   const Json value = entry.value(key, Json());
-  if (!value.is_string()) fail(printable(path), " is damaged: ", key, " must be a text");
+  if (!value.is_string()) fail(printable(path), " is damaged: ", key, " must be a string");
   return value.get<std::string>();
 }
 

@@ -45,9 +45,9 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   apply_threads(run);
   const DataSplits splits = make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
   const DataSetPtr data = part_of(splits, options.split);
-  if (!data || data->size() == 0) fail("the data set has no ", options.split, " part; choose another with --split");
+  if (!data || data->size() == 0) fail("the dataset has no ", options.split, " part; choose another with --split");
   if (data->info().classes.size() != loaded.data.classes.size())
-    fail("the data set has ", data->info().classes.size(), " classes, but the model was trained on ",
+    fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
          loaded.data.classes.size());
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
@@ -64,7 +64,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,
-         " part is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
+         " split is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
          "range");
   if (records) {
     records->commit({data->info(), options.split, loaded.path, loaded.step, loaded.weights, config});

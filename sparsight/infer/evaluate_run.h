@@ -1,4 +1,4 @@
-// Evaluates a trained model on a part of a data set.
+// Evaluates a trained model on a part of a dataset.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A lock between processes, also of several machines on a shared disk: a file that whoever holds the lock keeps. It
+// A lock between processes, also of several machines on a shared disk: a file that exists while the lock is held. It
 // goes with the process, however that ends.
 #pragma once
 

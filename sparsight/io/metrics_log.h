@@ -20,8 +20,8 @@ class MetricsLog {
   // Opens the log at `path`, made where it is missing. Lines of steps after `last_step` and a last line without its end
   // (the process was killed) are removed first: with the step of the checkpoint that a run resumes from, the log goes
   // on as if the run had never stopped. So the lines of a step must be written before its checkpoint; 0 starts anew
-  // but for the lines of step 0. The lines of a run's end (the evaluation on the test part, "done", what has "end") are
-  // written after its last checkpoint: they go too, and are written again.
+  // but for the lines of step 0. The lines of a run's end (the evaluation on the test split, "done", what has "end")
+  // are written after its last checkpoint: they go too, and are written again.
   MetricsLog(const std::string& path, int64_t last_step);
 
   // Appends `line`, an object with "kind" and "step". It is in the file when this returns. NaN becomes null.

@@ -131,10 +131,10 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
       header.tensors.push_back(entry_of(name, value, data_bytes, path));
       continue;
     }
-    if (!value.is_object()) fail(path, ": __metadata__ must be an object of texts");
+    if (!value.is_object()) fail(path, ": __metadata__ must be an object of strings");
     for (const auto& [key, text] : value.items()) {
       if (!text.is_string())
-        fail(path, ": __metadata__ must hold texts, got ", printable(text.dump()), " for \"", printable(key), "\"");
+        fail(path, ": __metadata__ must hold strings, got ", printable(text.dump()), " for \"", printable(key), "\"");
       header.metadata[key] = text.get<std::string>();
     }
   }

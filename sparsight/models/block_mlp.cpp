@@ -42,7 +42,7 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
   MoeOutput result;
   result.routing = given == input.routings.end() ? layer.route(moe) : given->second;
   result.tokens = layer.apply(moe, result.routing);
-  if (layer.own_router()) append_routing(result.routing, out);  // else whoever decided has done so
+  if (layer.own_router()) append_routing(result.routing, out);  // else the router that decided has done so
   return result;
 }
 

@@ -15,7 +15,8 @@ GroupNorm cnn_norm(int64_t channels) {
 }  // namespace
 
 void CnnOptions::declare(OptionSet& set) {
-  set.integers("widths", &widths, {1, 16384}, "channels of each stage; each stage but the first halves the sides");
+  set.integers("widths", &widths, {1, 16384},
+               "channels of each stage; every stage but the first halves the resolution");
   set.integer("blocks", &blocks, {1, 100}, "residual blocks of each stage");
 }
 

@@ -17,7 +17,7 @@ namespace sparsight {
 // What is known of a batch's images beside their pixels; all of it optional. What is given for each token is in the
 // order of the model's tokens, prefix tokens included.
 struct ImageInfo {
-  at::Tensor image = {};     // [B] int64: number of each image in the whole batch of the step, or in the data set;
+  at::Tensor image = {};     // [B] int64: number of each image in the whole batch of the step, or in the dataset;
                              // undefined: 0 .. B-1. Everything that is drawn at random for an image is keyed by its
                              // number, so that neither splitting a batch nor dropping others from it changes anything
   at::Tensor group = {};     // [B] int64: images of one number share the experts' buffers; undefined: from the numbers

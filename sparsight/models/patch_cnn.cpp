@@ -9,7 +9,7 @@ namespace sparsight {
 void PatchCnnOptions::declare(OptionSet& set) {
   set.integer("patch", &patch, {0, 4096}, "side of the square patches in pixels; 0: a quarter of the image's");
   set.choice("average", &average, {"taken", "all"},
-             "what the sum over patches is divided by: the patches that an expert takes (the paper's 1/l), or all");
+             "divisor of the sum over patches: the patches that an expert takes (the paper's 1/l), or all");
 }
 
 int64_t filters_of_each(int64_t all, int64_t experts) {

@@ -20,11 +20,11 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
   static auto registry = [] {
     Registry<std::shared_ptr<ImageModel>, ModelContext> r("model");
     r.add<VitOptions>("vit", "vision transformer; V-MoE where [moe] blocks are given", construct<Vit, VitOptions>);
-    r.add<CnnOptions>("cnn", "small residual CNN; one place for an MoE layer, after the last stage",
+    r.add<CnnOptions>("cnn", "small residual CNN; an optional MoE layer after the last stage",
                       construct<Cnn, CnnOptions>);
     r.add<MlpModelOptions>("mlp", "residual MLP on flattened images; MoE blocks route whole images",
                            construct<MlpModel, MlpModelOptions>);
-    r.add<PatchCnnOptions>("patch_cnn", "two-layer CNN on patches, its filters shared out among experts (pMoE)",
+    r.add<PatchCnnOptions>("patch_cnn", "two-layer CNN on patches, its filters divided among experts (pMoE)",
                            construct<PatchCnn, PatchCnnOptions>);
     r.add<WideResnetOptions>("wide_resnet",
                              "wide residual network with batch norm; its last convolution can be routed (WRN-pMoE)",

@@ -12,7 +12,7 @@ struct UpcycleOptions {
   uint64_t seed = 0;
 };
 
-// For LoadOptions::derive; `model` must outlive it. Experts that are perceptrons with one hidden layer (parameters
+// For LoadOptions::derive; `model` must outlive it. Experts that are MLPs with one hidden layer (parameters
 // w1 [E,D,F] and w2 [E,F,D] under "<layer>.experts.", with or without b1 [E,F] and b2 [E,D]) take
 // "<layer>.fc1.weight" [F,D], fc2.weight [D,F] and the biases where the file has those of their shape and no experts.
 // Noise falls on the weights, not on the biases, from streams named after the parameters.

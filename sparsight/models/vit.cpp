@@ -73,16 +73,17 @@ void VitOptions::declare(OptionSet& set) {
   set.choice("size", &size, size_names(),
              "published sizes, which set width, depth and heads: timm's, those between base and large, Mobile V-MoE's "
              "depth x width; custom: as given below");
-  set.integer("width", &width, {1, 16384}, "width of a token");
+  set.integer("width", &width, {1, 16384}, "embedding dimension of a token");
   set.integer("depth", &depth, {1, 1000}, "number of blocks");
   set.integer("heads", &heads, {1, 1024}, "attention heads");
   set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
-  set.integer("patch", &patch, {1, 1024}, "side of a patch in pixels");
-  set.choice("pool", &pool, {"class", "mean"}, "classify from a class token or from the mean of the patches");
-  set.flag("qkv_bias", &qkv_bias, "bias in the attention's input map");
-  set.flag("pre_logits", &pre_logits, "a linear layer of the same width with a tanh before the head (V-MoE upstream)");
-  set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and after each branch");
-  set.real("drop_path", &drop_path, {0, 0.99}, "probability of skipping a branch of the last block, growing from 0");
+  set.integer("patch", &patch, {1, 1024}, "patch size in pixels");
+  set.choice("pool", &pool, {"class", "mean"}, "head input: the class token, or the mean of the patch tokens");
+  set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
+  set.flag("pre_logits", &pre_logits,
+           "linear layer of the same width with tanh before the head (V-MoE's representation layer)");
+  set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and each residual branch");
+  set.real("drop_path", &drop_path, {0, 0.99}, "stochastic depth rate of the last block; grows linearly from 0");
 }
 
 Vit::Vit(VitOptions options, const ModelContext& context)

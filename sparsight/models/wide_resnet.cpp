@@ -30,8 +30,9 @@ void WideResnetOptions::declare(OptionSet& set) {
       "padding", &padding, {"same", "centred"},
       "zeros around maps at stride 2: one more at the bottom and right, as TensorFlow's \"same\", or on all edges "
       "alike");
-  set.real("norm_epsilon", &norm_epsilon, {0, 1}, "added to the variances of batch norms");
-  set.real("norm_momentum", &norm_momentum, {0, 1}, "share of a batch norm's running average that a batch leaves");
+  set.real("norm_epsilon", &norm_epsilon, {0, 1}, "epsilon of batch norm");
+  set.real("norm_momentum", &norm_momentum, {0, 1},
+           "momentum of batch norm: fraction of the running average that a batch keeps");
   set.integer(
       "patch", &patch, {0, 4096},
       "side of the square patches that the MoE layer routes, in places of the last feature map; 0: a quarter of "

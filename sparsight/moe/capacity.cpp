@@ -82,22 +82,22 @@ at::Tensor renormalized(const Routing& routing) {
 
 void CapacityOptions::declare(OptionSet& set) {
   set.real("factor", &factor, {0, 1e6},
-           "rows an expert takes, as a multiple of its fair share of the assignments; 0: no limit")
+           "capacity factor: tokens per expert, as a multiple of an even share of the assignments; 0: no limit")
       .live = true;
-  set.real("eval_factor", &eval_factor, {-1, 1e6}, "the factor in evaluation; -1: as in training, 0: no limit").live =
-      true;
+  set.real("eval_factor", &eval_factor, {-1, 1e6}, "capacity factor in evaluation; -1: as in training, 0: no limit")
+      .live = true;
   set.choice("rounding", &rounding, {"ceil", "floor", "round", "floor_per_choice"},
-             "how the share is rounded; floor_per_choice: k * floor(factor * ceil(tokens / experts))");
-  set.integer("multiple", &multiple, {1, 65536}, "then raised to a multiple of this");
-  set.integer("minimum", &minimum, {1, 1 << 30}, "least number of rows of an expert");
-  set.flag("count_k", &count_k, "count k assignments per token in the fair share (Switch counts one)");
+             "how the capacity is rounded; floor_per_choice: k * floor(factor * ceil(tokens / experts))");
+  set.integer("multiple", &multiple, {1, 65536}, "then rounded up to a multiple of this");
+  set.integer("minimum", &minimum, {1, 1 << 30}, "minimum capacity of an expert");
+  set.flag("count_k", &count_k, "count k assignments per token in the even share (Switch counts one)");
   set.choice("priority", &priority, {"none", "max_gate", "sum_gates", "given"},
-             "which tokens get their places first: in their order, by largest gate or sum of gates (batch priority), "
-             "or by the "
-             "caller's scores");
+             "which tokens get a slot first: in token order, by largest gate or sum of gates (batch priority), or by "
+             "the caller's scores");
   set.integer("group", &group, {0, 1 << 30},
-              "images or tokens that share the experts' buffers, also in the losses per group; 0: the whole batch");
-  set.choice("group_unit", &group_unit, {"images", "tokens"}, "what group counts");
+              "number of images or tokens that share the experts' buffers, and over which grouped losses are computed; "
+              "0: the whole batch");
+  set.choice("group_unit", &group_unit, {"images", "tokens"}, "unit of group");
   set.flag("renormalize", &renormalize, "divide a token's kept gates by their sum after drops");
 }
 

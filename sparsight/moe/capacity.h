@@ -1,5 +1,5 @@
-// Expert capacity: how many rows an expert takes, and who goes without when more ask. Applied to any token-choice
-// routing after the router's choice. Letters: moe/axes.md; G groups of S tokens.
+// Expert capacity: how many rows an expert takes, and which are dropped when there are more. Applied to any
+// token-choice routing after the router's choice. Letters: moe/axes.md; G groups of S tokens.
 //
 // The published rules as settings (C rows per expert and group, f the factor):
 //   GShard       C = 2 S / E             factor = 1, k = 2

@@ -75,7 +75,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
   // Puts packed experts (Experts::packed) in the place of its own, and of those that are shared; false if there are
-  // none of the routed ones. Whoever has the former experts keeps them unchanged; else their memory is free.
+  // none of the routed ones. References to the former experts stay valid; without any, their memory is freed.
   bool pack_experts(WeightType type);
 
   // The parts "<path>.router", ".experts" and, if there are any, ".shared", for an image of layout.per_image tokens.

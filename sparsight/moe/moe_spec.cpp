@@ -9,24 +9,24 @@ void MoeOptions::declare(OptionSet& set) {
   set.integers(
       "blocks", &blocks, {-1000, 999},
       "blocks whose MLP is replaced by an MoE layer; negative numbers count from the end; empty: a dense model");
-  set.integer("experts", &experts, {1, 65536}, "experts of each MoE layer");
+  set.integer("experts", &experts, {1, 65536}, "number of experts in each MoE layer");
   set.integer("hidden", &hidden, {0, 1 << 20}, "hidden width of an expert; 0: that of the MLP it replaces");
-  set.integer("shared", &shared, {0, 4096}, "experts that see every token, added without a gate (DeepSeek)");
+  set.integer("shared", &shared, {0, 4096},
+              "number of shared experts, which see every token and have no gate (DeepSeek)");
   set.integer("shared_hidden", &shared_hidden, {0, 1 << 20}, "hidden width of a shared expert; 0: that of the others");
-  set.flag("output_sigmoid", &output_sigmoid, "a sigmoid on the layer's output");
+  set.flag("output_sigmoid", &output_sigmoid, "apply a sigmoid to the layer's output");
   set.tables("layer", &layer,
-             "settings of some blocks alone: {blocks = [8, 10], experts = 16, router = {k = 1}, ...}, with the tables "
+             "settings of single blocks: {blocks = [8, 10], experts = 16, router = {k = 1}, ...}, with the tables "
              "router, expert, capacity and losses");
   set.tables("schedule", &schedule,
-             "settings that change while training: {setting = \"router.k\", from = 4, to = 1, begin = 0, end = 0.5, "
+             "settings that change during training: {setting = \"router.k\", from = 4, to = 1, begin = 0, end = 0.5, "
              "shape = \"linear\"}; of [router], [capacity] and [losses]");
 }
 
 void RouterScopeOptions::declare(OptionSet& set) {
   set.choice(
       "scope", &scope, {"layer", "model"},
-      "a router for each MoE layer, or one that looks at the tokens before the first MoE block and decides for all "
-      "(Mobile V-MoE)");
+      "layer: one router per MoE layer; model: one router before the first MoE block decides for all (Mobile V-MoE)");
 }
 
 namespace {

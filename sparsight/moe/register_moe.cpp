@@ -73,8 +73,8 @@ std::vector<RoutingLoss> library_losses() {
       {"router_z", "the router z-loss (ST-MoE): mean squared logsumexp of the logits",
        [](R r, V) { return router_z_loss(r); }},
       {"threshold",
-       "the threshold loss of strictly balanced gating (Shazeer et al.): how far the learned thresholds are from the "
-       "batchwise choice; 0 where they agree",
+       "the threshold loss of strictly balanced gating (Shazeer et al.): distance between the learned thresholds and "
+       "the batchwise choice; 0 if they agree",
        [](R r, V v) { return threshold_loss(r, v.threshold_score_gradient); }},
       {"sequence_balance",
        "the sequence-wise balance loss of DeepSeek-V3: as switch, within each image; 1 when balanced",
@@ -84,8 +84,7 @@ std::vector<RoutingLoss> library_losses() {
       {"separation",
        "the loss of pMoE's routers alone: each expert's scores of its class against its pair's other class",
        [](R r, V) { return separation_loss(r); }, /*needs_target=*/true},
-      {"entropy",
-       "the mean entropy of a token's router probabilities: 0 where the router is sure, ln E where indifferent",
+      {"entropy", "the mean entropy of a token's router probabilities: 0 if the router is certain, ln E if uniform",
        [](R r, V) { return entropy_loss(r); }},
       {"marginal_entropy",
        "ln E minus the entropy of the mean router probabilities: 0 when balanced, ln E with all tokens on one expert",
@@ -102,82 +101,108 @@ std::vector<RoutingLoss>& loss_list() {
   return losses;
 }
 
+using RouterRegistry = Registry<std::shared_ptr<Router>, RouterShape>;
+
+// Each token takes its k best experts.
+void add_top_k_routers(RouterRegistry& r) {
+  r.add<SoftmaxTopKOptions>("softmax_topk", "top-k of softmax(logits + noise / E); gates are the probabilities (V-MoE)",
+                            construct<SoftmaxTopKRouter>);
+  r.add<NoisyTopKOptions>(
+      "noisy_topk", "top-k of logits + noise of learned scale; gates are a softmax over the chosen (Shazeer et al.)",
+      construct<NoisyTopKRouter>);
+  r.add<GshardTop2Options>(
+      "gshard_top2",
+      "the two best experts, the second with a probability that grows with its gate; gates sum to 1 (GShard)",
+      construct<GshardTop2Router>);
+  r.add<SwitchTop1Options>("switch_top1",
+                           "the best expert, with jitter on the tokens; the gate is its probability (Switch)",
+                           construct<SwitchTop1Router>);
+  r.add<CosineOptions>("cosine",
+                       "top-k by the cosine similarity of projected token and expert embedding; gates are the "
+                       "probabilities, divided by their sum where k > 1 (GMoE)",
+                       construct<CosineRouter>);
+  r.add<SigmoidBiasOptions>("sigmoid_bias",
+                            "top-k of sigmoid(logits) + a bias that balances the load; gates are the sigmoids over "
+                            "the sum of the chosen (DeepSeek-V3)",
+                            construct<SigmoidBiasRouter>);
+}
+
+// All experts, or experts chosen without looking at the token.
+void add_baseline_routers(RouterRegistry& r) {
+  r.add<DenseSoftmaxOptions>("dense_softmax", "every expert; gates are the softmax", construct<DenseSoftmaxRouter>);
+  r.add<HashOptions>("hash", "a fixed hash of the token's id or position; gates are 1/k (hash layers)",
+                     construct<HashRouter>);
+  r.add<RandomOptions>("random", "random experts, resampled at each step; gates are 1/k", construct<RandomRouter>);
+  r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token; gates are 1/k",
+                           construct<RoundRobinRouter>);
+}
+
+// Decisions over the batch, an image, or groups of experts.
+void add_group_routers(RouterRegistry& r) {
+  r.add<ExpertChoiceOptions>(
+      "expert_choice",
+      "each expert takes its best tokens of the batch or of each image; gates are the probabilities (Zhou et al.)",
+      construct<ExpertChoiceRouter>);
+  r.add<PatchChoiceOptions>("patch_choice",
+                            "each expert takes its best patches of each image; gates are a softmax over those "
+                            "patches or over all, or 1 (pMoE)",
+                            construct<PatchChoiceRouter>);
+  r.add<BalancedBatchwiseOptions>(
+      "balanced_batchwise",
+      "each expert takes equally many tokens of the batch, in evaluation those above a learned threshold; gates are "
+      "a softmax over the experts that took the token (Shazeer et al.)",
+      construct<BalancedBatchwiseRouter>);
+  r.add<HierarchicalOptions>(
+      "hierarchical",
+      "noisy top-k of groups, then of the experts in each; gates are the products of both (Shazeer et al.)",
+      construct<HierarchicalRouter>);
+  r.add<BalancedHierarchicalOptions>("balanced_hierarchical",
+                                     "balanced_batchwise on two levels: groups of experts, then the experts in each; "
+                                     "gates are the products of both (Shazeer et al.)",
+                                     construct<BalancedHierarchicalRouter>);
+  r.add<PerImageOptions>(
+      "per_image",
+      "top-k once for a whole image, from its class token or mean token; gates are the probabilities (Mobile V-MoE)",
+      construct<PerImageRouter>);
+}
+
+// Balanced assignments of tokens to experts.
+void add_assignment_routers(RouterRegistry& r) {
+  r.add<BaseOptions>("base",
+                     "a balanced linear assignment, in evaluation the best expert; the gate is the sigmoid of its "
+                     "logit (BASE layers)",
+                     construct<BaseRouter>);
+  r.add<SinkhornOptions>("sinkhorn",
+                         "top-k of logits balanced by Sinkhorn's iteration, in evaluation of the logits; gates are "
+                         "the probabilities or sigmoids (S-BASE)",
+                         construct<SinkhornRouter>);
+}
+
+// Mixtures of tokens, and any number of experts per token.
+void add_soft_and_varying_routers(RouterRegistry& r) {
+  r.add<SoftMoeOptions>("soft_moe",
+                        "each expert slot takes a weighted mean of an image's tokens, each token a weighted mean of "
+                        "the slots' outputs (Soft MoE)",
+                        construct<SoftMoeRouter>);
+  r.add<ReluOptions>("relu", "every expert with a positive logit, any number of them; gates are the logits (ReMoE)",
+                     construct<ReluRouter>);
+  r.add<TopPOptions>(
+      "top_p",
+      "the most probable experts until their probabilities sum to p; gates are the probabilities (Huang et al.)",
+      construct<TopPRouter>);
+}
+
 }  // namespace
 
 Registry<std::shared_ptr<Router>, RouterShape>& routers() {
   static auto registry = [] {
-    Registry<std::shared_ptr<Router>, RouterShape> r("router");
+    RouterRegistry r("router");
     r.share<RouterScopeOptions>();
-    r.add<SoftmaxTopKOptions>("softmax_topk",
-                              "top-k of softmax(logits + noise / E); gates are the probabilities (V-MoE)",
-                              construct<SoftmaxTopKRouter>);
-    r.add<NoisyTopKOptions>(
-        "noisy_topk", "top-k of logits + noise of learned scale; gates are a softmax over the chosen (Shazeer et al.)",
-        construct<NoisyTopKRouter>);
-    r.add<GshardTop2Options>(
-        "gshard_top2",
-        "the two best experts, the second with a probability that grows with its gate; gates sum to 1 (GShard)",
-        construct<GshardTop2Router>);
-    r.add<SwitchTop1Options>("switch_top1",
-                             "the best expert, with jitter on the tokens; the gate is its probability (Switch)",
-                             construct<SwitchTop1Router>);
-    r.add<CosineOptions>("cosine",
-                         "top-k by the cosine similarity of projected token and expert embedding; gates are the "
-                         "probabilities, divided by their sum where k > 1 (GMoE)",
-                         construct<CosineRouter>);
-    r.add<SigmoidBiasOptions>("sigmoid_bias",
-                              "top-k of sigmoid(logits) + a bias that balances the load; gates are the sigmoids over "
-                              "the sum of the chosen (DeepSeek-V3)",
-                              construct<SigmoidBiasRouter>);
-    r.add<DenseSoftmaxOptions>("dense_softmax", "every expert; gates are the softmax", construct<DenseSoftmaxRouter>);
-    r.add<HashOptions>("hash", "a fixed hash of the token's id or position; gates are 1/k (hash layers)",
-                       construct<HashRouter>);
-    r.add<RandomOptions>("random", "random experts, new at each step; gates are 1/k", construct<RandomRouter>);
-    r.add<RoundRobinOptions>("round_robin", "experts in turn, token after token; gates are 1/k",
-                             construct<RoundRobinRouter>);
-    r.add<ExpertChoiceOptions>(
-        "expert_choice",
-        "each expert takes its best tokens of the batch or of each image; gates are the probabilities (Zhou et al.)",
-        construct<ExpertChoiceRouter>);
-    r.add<PatchChoiceOptions>("patch_choice",
-                              "each expert takes its best patches of each image; gates are a softmax over those "
-                              "patches or over all, or 1 (pMoE)",
-                              construct<PatchChoiceRouter>);
-    r.add<BalancedBatchwiseOptions>(
-        "balanced_batchwise",
-        "each expert takes equally many tokens of the batch, in evaluation those above a learned threshold; gates are "
-        "a softmax over the experts that took the token (Shazeer et al.)",
-        construct<BalancedBatchwiseRouter>);
-    r.add<HierarchicalOptions>(
-        "hierarchical",
-        "noisy top-k of groups, then of the experts in each; gates are the products of both (Shazeer et al.)",
-        construct<HierarchicalRouter>);
-    r.add<BalancedHierarchicalOptions>("balanced_hierarchical",
-                                       "balanced_batchwise on two levels: groups of experts, then the experts in each; "
-                                       "gates are the products of both (Shazeer et al.)",
-                                       construct<BalancedHierarchicalRouter>);
-    r.add<PerImageOptions>(
-        "per_image",
-        "top-k once for a whole image, from its class token or mean token; gates are the probabilities (Mobile V-MoE)",
-        construct<PerImageRouter>);
-    r.add<BaseOptions>("base",
-                       "a balanced linear assignment, in evaluation the best expert; the gate is the sigmoid of its "
-                       "logit (BASE layers)",
-                       construct<BaseRouter>);
-    r.add<SinkhornOptions>("sinkhorn",
-                           "top-k of logits balanced by Sinkhorn's iteration, in evaluation of the logits; gates are "
-                           "the probabilities or sigmoids (S-BASE)",
-                           construct<SinkhornRouter>);
-    r.add<SoftMoeOptions>("soft_moe",
-                          "each expert slot takes a weighted mean of an image's tokens, each token a weighted mean of "
-                          "the slots' outputs (Soft MoE)",
-                          construct<SoftMoeRouter>);
-    r.add<ReluOptions>("relu", "every expert with a positive logit, any number of them; gates are the logits (ReMoE)",
-                       construct<ReluRouter>);
-    r.add<TopPOptions>(
-        "top_p",
-        "the most probable experts until their probabilities sum to p; gates are the probabilities (Huang et al.)",
-        construct<TopPRouter>);
+    add_top_k_routers(r);
+    add_baseline_routers(r);
+    add_group_routers(r);
+    add_assignment_routers(r);
+    add_soft_and_varying_routers(r);
     return r;
   }();
   return registry;
@@ -195,8 +220,8 @@ Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
     r.add<ConvExpertsOptions>("conv", "a small CNN on a square patch: convolution, activation, pooling, linear map",
                               construct<ConvExperts>);
     r.add<NormConvExpertsOptions>("norm_conv",
-                                  "batch norm, ReLU and convolution on a patch of a feature map, each expert its own "
-                                  "share of the output's channels (WRN-pMoE)",
+                                  "batch norm, ReLU and convolution on a patch of a feature map, each expert computes "
+                                  "its own output channels (WRN-pMoE)",
                                   construct<NormConvExperts>);
     return r;
   }();

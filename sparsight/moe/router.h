@@ -26,10 +26,10 @@ struct RouterShape {
 
 // What is known of the tokens beside their values; all of it optional.
 struct RoutingContext {
-  std::map<std::string, at::Tensor> samples;     // by purpose: used in place of a router's random samples ("noise": [N,E])
+  std::map<std::string, at::Tensor> samples;  // by purpose: used in place of a router's random samples ("noise": [N,E])
   std::set<std::string>* requested = nullptr;  // receives the purposes that a router had samples for, given or not
   at::Tensor valid;                            // [N] bool: false for padding
-  at::Tensor image;     // [B] int64: number of each image in the whole batch or data set; undefined: 0 .. B-1. Noise is
+  at::Tensor image;     // [B] int64: number of each image in the whole batch or dataset; undefined: 0 .. B-1. Noise is
                         // keyed by it, so that an image keeps its noise whichever others are routed with it
   at::Tensor group;     // [B] int64: images of one number share the experts' buffers; undefined: [capacity] group says
   at::Tensor token_id;  // [N] int64: what hash routing goes by; undefined: a token's place in its image

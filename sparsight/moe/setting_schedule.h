@@ -17,15 +17,15 @@ struct SettingSchedule {
   double begin = 0, end = 1;  // shares of the training between which it moves
   std::string shape = "linear";
   void declare(OptionSet& set);
-  // progress: 0 to 1. Integers are rounded to the nearest by whoever sets them.
+  // progress: 0 to 1. Integers are rounded to the nearest by the setter.
   double at(double progress) const;
 };
 
 // Of [moe] schedule. Raises UsageError for what is no schedule.
 std::vector<SettingSchedule> read_setting_schedules(const Json& resolved);
 
-// Raises UsageError where a schedule does not fit the model: a setting that no layer has or that cannot change, or a value
-// at either end that a layer's router, or the setting, cannot have. Leaves the settings at progress 0.
+// Raises UsageError where a schedule does not fit the model: a setting that no layer has or that cannot change, or a
+// value at either end that a layer's router, or the setting, cannot have. Leaves the settings at progress 0.
 void check_setting_schedules(torch::nn::Module& model, const std::vector<SettingSchedule>& schedules);
 
 // Sets every scheduled setting of every MoE layer and router of the model. Raises UsageError for a setting that no

@@ -1,5 +1,5 @@
 // The two attention functions of Shazeer et al. 2017, appendix E ("Attention Function"): how well each source position
-// fits each target position, by small perceptrons instead of dot products.
+// fits each target position, by small MLPs instead of dot products.
 // Letters: moe/axes.md; S source and T target positions, I and J their widths, A the width of the attention.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The two-layer perceptron of a transformer block, named as in timm: fc1, activation, fc2.
+// The two-layer MLP of a transformer block, named as in timm: fc1, activation, fc2.
 #pragma once
 
 #include "sparsight/nn/linear.h"

@@ -1,4 +1,4 @@
-// The experts of an MoE layer as one operation: gathers each expert's tokens, runs a two-layer perceptron on them and
+// The experts of an MoE layer as one operation: gathers each expert's tokens, runs a two-layer MLP on them and
 // adds up the results by gate. Letters: moe/axes.md; R rows (kept assignments), grouped by expert.
 #pragma once
 

@@ -21,7 +21,8 @@ OptimizerRegistry& optimizers() {
                            [](const AdamWOptions& options, const Parameters& parameters) {
                              return std::make_shared<Adam>(options, /*decoupled=*/true, parameters);
                            });
-    list.add<FactoredAdamOptions>("factored_adam", "Adam in p + q numbers of memory for a p x q matrix",
+    list.add<FactoredAdamOptions>("factored_adam",
+                                  "Adam with a factored second moment: p + q numbers of state for a p x q matrix",
                                   [](const FactoredAdamOptions& options, const Parameters& parameters) {
                                     return std::make_shared<FactoredAdam>(options, parameters);
                                   });

@@ -59,12 +59,12 @@ Schedule make_inverse_sqrt(const InverseSqrtOptions& options, TrainingLength) {
 }  // namespace
 
 void WarmupOptions::declare(OptionSet& set) {
-  set.real("warmup_epochs", &warmup_epochs, {0, 1e6}, "epochs of linear warm-up from 0");
+  set.real("warmup_epochs", &warmup_epochs, {0, 1e6}, "epochs of linear warmup from 0");
 }
 
 void DecayOptions::declare(OptionSet& set) {
   WarmupOptions::declare(set);
-  set.real("final_factor", &final_factor, {0, 1}, "factor at the end of training");
+  set.real("final_factor", &final_factor, {0, 1}, "learning rate at the end, as a fraction of the base rate");
 }
 
 void StepOptions::declare(OptionSet& set) {
@@ -74,19 +74,19 @@ void StepOptions::declare(OptionSet& set) {
 }
 
 void InverseSqrtOptions::declare(OptionSet& set) {
-  set.integer("warmup_steps", &warmup_steps, {1, INT64_MAX}, "steps of linear warm-up from 0");
+  set.integer("warmup_steps", &warmup_steps, {1, INT64_MAX}, "steps of linear warmup from 0");
   set.integer("constant_until", &constant_until, {0, INT64_MAX},
-              "last step at the base rate; 0: the end of the warm-up");
+              "last step at the base rate; 0: the end of the warmup");
 }
 
 ScheduleRegistry& schedules() {
   static ScheduleRegistry registry = [] {
     ScheduleRegistry list("schedule");
-    list.add<ConstantOptions>("constant", "the base rate throughout", make_constant);
-    list.add<DecayOptions>("cosine", "half a cosine from the base rate to final_factor", make_cosine);
-    list.add<DecayOptions>("linear", "a straight line from the base rate to final_factor", make_linear);
+    list.add<ConstantOptions>("constant", "constant learning rate", make_constant);
+    list.add<DecayOptions>("cosine", "half a cosine from the base learning rate to final_factor times it", make_cosine);
+    list.add<DecayOptions>("linear", "linear decay from the base learning rate to final_factor times it", make_linear);
     list.add<StepOptions>("step", "multiplied by gamma at each milestone", make_step);
-    list.add<InverseSqrtOptions>("inverse_sqrt", "warm-up, a constant part, then falling as 1/sqrt(step)",
+    list.add<InverseSqrtOptions>("inverse_sqrt", "warmup, a constant phase, then decay as 1/sqrt(step)",
                                  make_inverse_sqrt);
     return list;
   }();

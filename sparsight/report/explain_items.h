@@ -1,4 +1,4 @@
-// The images that explain looks at: of a data set, or named by path.
+// The images that explain looks at: of a dataset, or named by path.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ RunMetrics parse_metrics(const std::string& jsonl);
 RunMetrics sort_metrics(const std::vector<Json>& records);
 
 // The part of the data that an evaluation was on, as people call it: "validation", "test", or "test (= validation)"
-// where the set has no test part.
+// where the set has no test split.
 std::string part_of_eval(const Json& eval);
 
 // For each (split, weights) the record with the largest step, in order of first appearance.

@@ -84,7 +84,7 @@ std::vector<Claim> check_claims(const std::vector<ConfigClaim>& claims, const st
       }
     if (!value) {
       checked.push_back(
-          {claim.text, cat("the run has no ", claim.measure, " of the ", split_name(claim.split), " part"), {}});
+          {claim.text, cat("the run has no ", claim.measure, " of the ", split_name(claim.split), " split"), {}});
       continue;
     }
     const bool percent = claim.measure == "accuracy";

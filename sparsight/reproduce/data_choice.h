@@ -1,4 +1,4 @@
-// The choice between a real data set and the synthetic one that takes its place where the real one is absent.
+// The choice between a real dataset and the synthetic one that takes its place where the real one is absent.
 #pragma once
 
 #include <functional>

@@ -20,7 +20,7 @@ enum class Scale { smoke, small, paper };
 
 struct FigureRun {
   Scale scale = Scale::small;
-  std::string data;    // folder of real data sets; "": what stands in for them, marked as such
+  std::string data;    // folder of real datasets; "": synthetic substitutes, marked as such
   std::string folder;  // of the run; jobs may leave pictures here
   // Of the job that is measured, for it alone: what it keeps here it finds again after a kill.
   std::string job_folder = {};
@@ -83,12 +83,12 @@ struct FigurePicture {
 struct Figure {
   std::string name;      // "pmoe/fig4"
   std::string title;     // "generalisation against the number of samples, MNIST composites"
-  std::string needs;     // "MNIST; glyphs stand in for it"
+  std::string needs;     // "MNIST; falls back to glyphs"
   std::string duration;  // "smoke 5 s, small 1 min, paper 20 min, on 2 cores"
   std::vector<std::string> axes;
   std::vector<Measure> measures;
-  // What stands in for the real data in this run ("glyphs for MNIST"), "" where nothing does. Numbers of a synthetic substitute are
-  // not set beside the paper's.
+  // The synthetic substitute for the real data in this run ("glyphs for MNIST"), or "". Numbers of a synthetic
+  // substitute are not set beside the paper's.
   std::function<std::string(const FigureRun& run)> synthetic;
   // The settings of every job: the axes, then "seed" where a measurement is repeated, then whatever else decides its
   // result, so that a job whose meaning changes is not taken for one that was done.

@@ -28,7 +28,7 @@ struct FailedJob {
 struct FigureOutcome {
   const Figure* figure = nullptr;
   FigureRun run;
-  std::string synthetic;  // what stands in for the paper's data, ""
+  std::string synthetic;  // the synthetic substitute for the paper's data, or ""
   ResultTable table;
   std::vector<Claim> claims;
   std::vector<FailedJob> failed;

@@ -21,7 +21,7 @@ Json resolved_sections(const Json& sections) {
   return resolve(config, config_sections());
 }
 
-// One line of the log for each epoch, and that of the test part.
+// One line of the log for each epoch, and that of the test split.
 void read_log(const std::vector<Json>& lines, JobTraining& training) {
   for (const Json& line : lines) {
     const std::string kind = line.at("kind");

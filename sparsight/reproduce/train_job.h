@@ -19,12 +19,12 @@ struct TrainedEpoch {
 
 struct JobTraining {
   std::vector<TrainedEpoch> epochs;
-  Json test;  // the record of metrics.jsonl about the last weights on the test part; null without one
+  Json test;  // the record of metrics.jsonl about the last weights on the test split; null without one
   int64_t steps_per_epoch = 0;
 };
 
 // sections: of a configuration, {"data": {...}, "model": {...}, ...}; what they leave out is as the defaults say. The
-// validation part is not looked at. job_folder: FigureRun::job_folder; the trainer's own folder in it, "training", is
+// validation split is not looked at. job_folder: FigureRun::job_folder; the trainer's own folder in it, "training", is
 // gone afterwards. Raises Error on an interrupt, with a checkpoint written.
 JobTraining train_in_job(const Json& sections, const std::string& job_folder);
 

@@ -9,9 +9,10 @@ namespace sparsight {
 
 std::vector<Section> config_sections() {
   std::vector<Section> sections = model_sections();
-  sections.push_back(named_section("algorithm", "how weights follow from minibatches", "erm", algorithms()));
-  sections.push_back(named_section("optimizer", "how parameters follow their gradients", "adamw", optimizers()));
-  sections.push_back(named_section("schedule", "how the learning rate changes", "cosine", schedules()));
+  sections.push_back(
+      named_section("algorithm", "the training algorithm: how minibatches update the weights", "erm", algorithms()));
+  sections.push_back(named_section("optimizer", "the optimiser", "adamw", optimizers()));
+  sections.push_back(named_section("schedule", "the learning rate schedule", "cosine", schedules()));
   return sections;
 }
 

@@ -142,7 +142,7 @@ bool Trainer::out_of_patience() const {
   return setup_.train.patience > 0 && progress_.evaluations_since_best >= setup_.train.patience;
 }
 
-// What the algorithm predicts with the weights that stand in the model.
+// What the algorithm predicts with the weights in the model.
 Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
   return evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
                   setup_.shape.classes, bf16_, title);
@@ -179,7 +179,7 @@ void Trainer::save_best() {
   write_checkpoint(folder_.checkpoint("best"), checkpoint);
 }
 
-// Where nothing was validated or somebody removed the best weights, those of the last step stand in.
+// Without a validation, or where the best weights were removed, those of the last step are tested.
 void Trainer::ensure_best() {
   if (folder_.has_checkpoint("best")) return;
   if (setup_.validation_loader)
@@ -238,7 +238,7 @@ void Trainer::final_evaluation() {
   if (tests_on_validation()) line["same_as"] = "val";
   metrics_->write(line);
   if (tests_on_validation()) {
-    const std::string text = cat("this run has no test part of its own: \"test\" is the validation part",
+    const std::string text = cat("this run has no test split of its own: \"test\" is the validation split",
                                  setup_.train.keep == "best" ? ", on which the best weights were chosen" : "");
     log_warning(text);
     metrics_->write({{"kind", "note"}, {"split", "test"}, {"step", progress_.step}, {"text", text}});

@@ -26,7 +26,7 @@ class Trainer {
   // does not fit the configuration.
   void resume();
 
-  // Trains to the end, evaluates the best weights on the test part and marks the run as done. After an interrupt the
+  // Trains to the end, evaluates the best weights on the test split and marks the run as done. After an interrupt the
   // last checkpoint is written and the function returns early. Raises Error for a loss or gradient that is not finite
   // (on_nan = "stop"); the last checkpoint then stays as it was.
   TrainingEnd run();

@@ -86,7 +86,7 @@ TEST(Config, UnknownSectionsKeysAndComponentsNameTheNearest) {
   EXPECT_EQ(complaint("\n[train]\nepoch = 3\n"),
             "a.toml:3: unknown setting train.epoch; did you mean \"epochs\"? (known: epochs, rate)");
   EXPECT_NE(complaint("[optimizer]\nname = \"adan\"\n").find("did you mean \"adam\"?"), std::string::npos);
-  EXPECT_EQ(complaint("[optimizer]\nname = 3\n"), "a.toml:2: optimizer.name must be a text, got 3");
+  EXPECT_EQ(complaint("[optimizer]\nname = 3\n"), "a.toml:2: optimizer.name must be a string, got 3");
 }
 
 TEST(Config, ASettingOfAnotherSectionIsNamedInFull) {
@@ -107,7 +107,7 @@ TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
             "train.epochs must be at least 1, got 0");
   config.set("train.epochs=\xff");
   EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
-            "train.epochs must be an integer, got a text: \"\xEF\xBF\xBD\"");
+            "train.epochs must be an integer, got a string: \"\xEF\xBF\xBD\"");
 }
 
 TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {

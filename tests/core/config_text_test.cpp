@@ -32,7 +32,7 @@ TEST(ConfigText, TheReferenceHasEverySettingAndKeepsTablesWhole) {
   EXPECT_NE(text.find("## [train]\n\nthe loop\n"), std::string::npos) << text;
   EXPECT_NE(text.find("| `epochs` | integer | `10` | at least 1 | passes over the data |\n"), std::string::npos)
       << text;
-  EXPECT_NE(text.find("| `form` | text | `\"a\"` | a \\| b | which form |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("| `form` | string | `\"a\"` | a \\| b | which form |\n"), std::string::npos) << text;
 }
 
 }  // namespace sparsight::config_text_test

@@ -87,20 +87,20 @@ TEST(Options, AKeyThatIsLikeNoOtherComesWithTheList) {
 }
 
 TEST(Options, BytesThatAreNotUtf8AreShownInPrintableForm) {
-  EXPECT_EQ(complaint({{"epochs", "\xff"}}), "train.epochs must be an integer, got a text: \"\xEF\xBF\xBD\"");
+  EXPECT_EQ(complaint({{"epochs", "\xff"}}), "train.epochs must be an integer, got a string: \"\xEF\xBF\xBD\"");
   EXPECT_EQ(complaint({{"schedule", "a\nb"}}), "train.schedule must be one of cosine, step, got \"a\\x0ab\"");
   EXPECT_EQ(complaint({{"a\nb", 1}}).rfind("unknown setting train.a\\x0ab (known: ", 0), 0u);
   EXPECT_EQ(shown(Json{{"a\x7f", "\t"}}), "{\"a\\x7f\":\"\\t\"}");
 }
 
 TEST(Options, WrongTypesSayWhatWasGot) {
-  EXPECT_EQ(complaint({{"epochs", "three"}}), "train.epochs must be an integer, got a text: \"three\"");
+  EXPECT_EQ(complaint({{"epochs", "three"}}), "train.epochs must be an integer, got a string: \"three\"");
   EXPECT_EQ(complaint({{"epochs", 2.5}}), "train.epochs must be an integer, got a number: 2.5");
   EXPECT_EQ(complaint({{"momentum", true}}), "train.momentum must be a number, got a bool: true");
   EXPECT_EQ(complaint({{"nesterov", 1}}), "train.nesterov must be true or false, got an integer: 1");
-  EXPECT_EQ(complaint({{"root", 5}}), "train.root must be a text, got an integer: 5");
+  EXPECT_EQ(complaint({{"root", 5}}), "train.root must be a string, got an integer: 5");
   EXPECT_EQ(complaint({{"steps", 5}}), "train.steps must be a list, got an integer: 5");
-  EXPECT_EQ(complaint({{"frozen", Json::array({1})}}), "train.frozen must be a text, got an integer: 1");
+  EXPECT_EQ(complaint({{"frozen", Json::array({1})}}), "train.frozen must be a string, got an integer: 1");
   EXPECT_EQ(complaint({{"transforms", Json::array({1})}}),
             "train.transforms must be a list of tables, got an integer: 1");
 }

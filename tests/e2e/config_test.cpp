@@ -84,7 +84,7 @@ TEST(ConfigVerb, SyntaxErrorsNameTheLine) {
 }
 
 TEST(ConfigVerb, WrongTypesAndNumbersOutOfRange) {
-  EXPECT_SAYS(complaint("[train]\nepochs = \"many\"\n"), "train.epochs must be an integer, got a text: \"many\"");
+  EXPECT_SAYS(complaint("[train]\nepochs = \"many\"\n"), "train.epochs must be an integer, got a string: \"many\"");
   EXPECT_SAYS(complaint("[run]\nseed = 1.5\n"), "run.seed must be an integer");
   EXPECT_SAYS(complaint("[train]\nepochs = -1\n"), "train.epochs must be 1 to ");
   EXPECT_SAYS(complaint("", {"train.epochs=99999999999999999999"}), "train.epochs");
@@ -110,7 +110,7 @@ TEST(ConfigVerb, OverridesOfAnotherForm) {
 }
 
 TEST(ConfigVerb, BytesThatAreNotUtf8AreAWrongValue) {
-  EXPECT_SAYS(complaint("", {"train.epochs=\xff"}), "train.epochs must be an integer, got a text: ");
+  EXPECT_SAYS(complaint("", {"train.epochs=\xff"}), "train.epochs must be an integer, got a string: ");
   EXPECT_SAYS(complaint("", {"optimizer.name=\xff"}), "unknown optimizer.name \"\\xff\" (known: ");
 }
 
@@ -177,7 +177,8 @@ TEST(ConfigVerb, WhatShowPrintsIsAConfigurationWithTheSameValues) {
 TEST(ConfigVerb, TheReferenceInDocsIsUpToDate) {
   const ProgramResult result = run_program({"config", "docs"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(read(test::source_path("docs/configuration.md")), result.out) << "run: sparsight config docs > docs/configuration.md";
+  EXPECT_EQ(read(test::source_path("docs/configuration.md")), result.out)
+      << "run: sparsight config docs > docs/configuration.md";
 }
 
 TEST(ConfigVerb, TheTablesOfTheDocsAreUpToDate) {

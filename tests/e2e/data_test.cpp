@@ -49,7 +49,7 @@ TEST(DataVerb, ListsSetsWithTheirLicences) {
 }
 
 TEST(DataVerb, RefusesUnknownNames) {
-  expect_error(data({"inspect", "mnits"}), 1, "\"mnits\" is neither a data set (glyphs, mnist");
+  expect_error(data({"inspect", "mnits"}), 1, "\"mnits\" is neither a dataset (glyphs, mnist");
   expect_error(data({"fetch", "mnits"}), 2, "did you mean \"mnist\"?");
   expect_error(data({"inspect", "glyphs", "--set", "sides=3"}), 2, "did you mean");
   expect_error(data({"inspect", "glyphs", "--set", "side"}), 2, "--set takes key=value");

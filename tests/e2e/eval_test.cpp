@@ -93,7 +93,7 @@ TEST_F(EvalVerb, RefusesDamagedWeights) {
   ASSERT_NE(bias, file.tensors.end());
   bias->second = at::tensor({3e38f, -3e38f, -3e38f, -3e38f});  // finite, their differences are not
   write_safetensors(bad, file);
-  expect_failure(eval(bad), 1, "on the test part is not finite; the checkpoint is damaged");
+  expect_failure(eval(bad), 1, "on the test split is not finite; the checkpoint is damaged");
   bias->second = at::full_like(bias->second, std::numeric_limits<double>::quiet_NaN());
   write_safetensors(bad, file);
   expect_failure(eval(bad), 1, "tensor head.bias holds NaN or infinity; the file is damaged");

@@ -60,7 +60,7 @@ const std::vector<int64_t> kInTokenOrder{0, 0, 1, 0, 2, 1}, kLargestGateFirst{2,
 
 }  // namespace
 
-// C = ceil(1 * 2 * 3 / 4) = 2: the third first choice of expert 0 goes without.
+// C = ceil(1 * 2 * 3 / 4) = 2: the third first choice of expert 0 is dropped.
 TEST(MoeVerbWithCapacity, TwoRowsForEachExpert) {
   for (const bool float64 : {true, false}) {
     expect_probe(run_layer(example(), "1", "none", float64),

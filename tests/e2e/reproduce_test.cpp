@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without the reader's own data: drawn images stand in.
+// Without the reader's own data: synthetic data is used.
 ProgramResult reproduce(const TemporaryFolder& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "reproduce");
   ProgramOptions options;
@@ -54,7 +54,7 @@ TEST(ReproduceProgram, ListsWhatThereIs) {
   const ProgramResult text = reproduce(folder, {"list"});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("| pmoe/fig3"), std::string::npos);
-  EXPECT_NE(text.out.find("glyphs stand in for it"), std::string::npos);
+  EXPECT_NE(text.out.find("falls back to glyphs"), std::string::npos);
   const Json list = Json::parse(reproduce(folder, {"list", "--json"}).out);
   EXPECT_EQ(list.at(0).at("name"), "pmoe/fig3");
 }

@@ -96,7 +96,7 @@ TEST(Train, WritesAWholeRunFolder) {
   EXPECT_LT(final, first);
 }
 
-// 4 classes of 12 grey pictures in class/image.png: the validation part is cut from them, and there is no other.
+// 4 classes of 12 grey pictures in class/image.png: the validation split is cut from them, and there is no other.
 std::string config_of_own_images(const TemporaryFolder& folder) {
   for (int i = 0; i < 48; ++i)
     folder.write(cat("images/class", i % 4, "/", i, ".png"), encode_png(at::full({1, 16, 16}, 5 * i, at::kByte)));
@@ -111,7 +111,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
   TemporaryFolder folder;
   const std::string run = folder.path("run"), config = config_of_own_images(folder);
   const std::string said =
-      "no test part of its own: \"test\" is the validation part, on which the best weights were chosen";
+      "no test split of its own: \"test\" is the validation split, on which the best weights were chosen";
   const ProgramResult result = run_program({"train", config, "--out", run});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const size_t at = result.err.find(said);
@@ -136,7 +136,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
 
   const ProgramResult last_weights =
       run_program({"train", config, "--out", folder.path("last"), "--set", "train.keep=last"});
-  EXPECT_NE(last_weights.err.find("\"test\" is the validation part\n"), std::string::npos) << last_weights.err;
+  EXPECT_NE(last_weights.err.find("\"test\" is the validation split\n"), std::string::npos) << last_weights.err;
 }
 
 TEST(Train, TheLastAveragedWeightsStandInForBestOnesThatSomebodyRemoved) {

@@ -110,7 +110,7 @@ TEST_F(CompareRecords, OtherImagesAreRefused) {
   EXPECT_NE(error(a, other).find("are of other classes"), std::string::npos);
   other = b;
   other.data = "mnist";
-  EXPECT_NE(error(a, other).find("are of different data sets: glyphs and mnist"), std::string::npos);
+  EXPECT_NE(error(a, other).find("are of different datasets: glyphs and mnist"), std::string::npos);
 }
 
 TEST_F(CompareRecords, OtherSettingsOfTheDataAreSaid) {

@@ -198,7 +198,7 @@ TEST(Records, DamagedIndexesAreRefused) {
   expect(changed("layers", {{{"layer", "x\n\x1b"}, {"experts", 2}}}), "has no column chosen/x\\x0a\\x1b");
   expect(changed("layers", {{{"layer", "x"}, {"experts", int64_t{1} << 62}}}), "experts must be a whole number");
   expect(changed("layers", {{{"layer", "x"}, {"experts", 2}, {"soft", 1}}}), "soft must be true or false");
-  expect(changed("split", 1), "split must be a text");
+  expect(changed("split", 1), "split must be a string");
 }
 
 TEST(Records, DamagedTensorsAreRefused) {

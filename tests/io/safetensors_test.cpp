@@ -137,8 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"inner key twice",
                 bytes_of(R"({"a":{"dtype":"F32","dtype":"I32","shape":[1],"data_offsets":[0,4]}})", 4),
                 "\"dtype\" twice"},
-        Hostile{"metadata of numbers", bytes_of(R"({"__metadata__":{"a":1}})", 0), "must hold texts"},
-        Hostile{"metadata list", bytes_of(R"({"__metadata__":[]})", 0), "object of texts"}),
+        Hostile{"metadata of numbers", bytes_of(R"({"__metadata__":{"a":1}})", 0), "must hold strings"},
+        Hostile{"metadata list", bytes_of(R"({"__metadata__":[]})", 0), "object of strings"}),
     [](const auto& info) {
       std::string name = info.param.what;
       for (char& c : name)

@@ -142,7 +142,7 @@ TEST(MoeProperties, DispatchEqualsTheDenseDefinitionForwardAndBackward) {
         torch::zeros({p.tokens, p.experts}, torch::kDouble).index_put({r.token, r.expert}, r.gate * r.kept);
     const at::Tensor dense = torch::einsum("ne,end->nd", {gates, outputs});
     const auto wanted = gradients(dense);
-    // The kernel of perceptrons, and the way of every other kind: gather, forward, combine.
+    // The kernel of MLPs, and the way of every other kind: gather, forward, combine.
     const at::Tensor fused = experts.apply_routing(x, r), by_parts = experts.Experts::apply_routing(x, r);
     for (const at::Tensor& y : {fused, by_parts}) {
       must_hold(test::near(y, dense, 1e-10), "result");

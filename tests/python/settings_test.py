@@ -63,9 +63,9 @@ class Settings(unittest.TestCase):
 
     def test_types(self):
         router = lambda **options: sparsight.Router("softmax_topk", D, E, **options)
-        self.refuses(ValueError, 'router.k must be an integer, got a text: "2"', lambda: router(k="2"))
+        self.refuses(ValueError, 'router.k must be an integer, got a string: "2"', lambda: router(k="2"))
         self.refuses(ValueError, "losses must be a table, got a list", lambda: router(losses=[1.0]))
-        self.refuses(TypeError, "^k must be a number, a text or a list of them, got <object", lambda: router(k=object()))
+        self.refuses(TypeError, "^k must be a number, a string or a list of them, got <object", lambda: router(k=object()))
         for value in (None, torch.nn.functional.gelu):
             got = f"by name; got {type(value).__name__}$"
             self.refuses(TypeError, f"^activation must be .gelu., .*{got}",

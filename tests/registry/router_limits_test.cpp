@@ -95,7 +95,7 @@ TEST_P(RouterAtItsLimits, OneExpertTakesEverythingOrIsRefused) {
   expect_finite(pass, GetParam());
   if (!pass.out.routing.soft) {
     expect_consistent(pass.out.routing, 1);
-    // Each token once, or at most, where a token may go without an expert; patch_choice takes its number of patches.
+    // Each token once, or at most, where a token may have no expert; patch_choice takes its number of patches.
     const int64_t taken = GetParam() == "patch_choice" ? kImages * 6 : kTokens;
     EXPECT_LE(pass.out.routing.token.size(0), taken);
     if (!skips_choices()) {

@@ -61,7 +61,7 @@ TEST(ConfigClaim, ChecksTheLastEvaluationOfThePart) {
             "97.50 % (95 %: 95.46 to 98.64)");
   const Claim unknown = check_claims(read_claims("# claim: test loss <= 1", "x"), {eval("val", 1, 0.9)}).at(0);
   EXPECT_FALSE(unknown.holds.has_value());
-  EXPECT_EQ(unknown.measured, "the run has no loss of the test part");
+  EXPECT_EQ(unknown.measured, "the run has no loss of the test split");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ Program::Program(std::vector<std::string> arguments, ProgramOptions options, con
     execve(path.c_str(), argv.data(), envp.data());
     _exit(127);
   }
-  setpgid(pid_, pid_);  // in both, so that the group exists whoever comes first
+  setpgid(pid_, pid_);  // in both, so that the group exists whichever comes first
   close(in[0]), close(out[1]), close(err[1]);
   in_ = in[1], out_ = out[0], err_ = err[0];
   collector_ = std::thread([this] { collect(); });

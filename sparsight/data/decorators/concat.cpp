@@ -13,7 +13,7 @@ ConcatDataSet::ConcatDataSet(std::vector<DataSetPtr> parts) : parts_(std::move(p
   for (const DataSetPtr& part : parts_) {
     const DataInfo& other = part->info();
     if (other.classes != info_.classes || other.domains != info_.domains || other.channels != info_.channels)
-      fail("data sets that are joined must have the same classes, domains and channels; ", info_.name, " has ",
+      fail("datasets that are joined must have the same classes, domains and channels; ", info_.name, " has ",
            info_.classes.size(), " classes, ", info_.domains.size(), " domains and ", info_.channels, " channels, ",
            other.name, " has ", other.classes.size(), ", ", other.domains.size(), " and ", other.channels,
            " or other names");

@@ -1,4 +1,4 @@
-// Several data sets one after the other. They must have the same classes, domains and channels.
+// Several datasets one after the other. They must have the same classes, domains and channels.
 #pragma once
 
 #include <utility>

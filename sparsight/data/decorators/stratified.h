@@ -1,4 +1,4 @@
-// Random parts of a data set that keep its balance of classes and domains. They depend on the seed and the labels only.
+// Random parts of a dataset that keep its balance of classes and domains. They depend on the seed and the labels only.
 #pragma once
 
 #include <utility>

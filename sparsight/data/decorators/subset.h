@@ -1,4 +1,4 @@
-// Some images of another data set, in a given order.
+// Some images of another dataset, in a given order.
 #pragma once
 
 #include <vector>

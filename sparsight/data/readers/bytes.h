@@ -16,7 +16,7 @@ namespace sparsight {
 using Bytes = std::vector<uint8_t>;
 using ByteView = std::span<const uint8_t>;
 
-// Larger files are refused: they are no data set that fits into memory.
+// Larger files are refused: they are no dataset that fits into memory.
 inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 
 // The whole of a regular file. Raises Error where it cannot be read or is larger than `max_bytes`.

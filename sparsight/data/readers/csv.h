@@ -1,4 +1,4 @@
-// Comma-separated values as RFC 4180 has them: fields may stand in quotes and then hold commas, doubled quotes and line
+// Comma-separated values as RFC 4180 has them: fields may be quoted and then contain commas, doubled quotes and line
 // ends.
 #pragma once
 

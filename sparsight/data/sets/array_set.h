@@ -1,4 +1,4 @@
-// A data set that lies in memory as one array.
+// A dataset that lies in memory as one array.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Pictures of 32 x 32 pixels for the back of others, in a training and a test part without one in common: of a folder,
+// Background images of 32 x 32 pixels, in a training and a test split that share none: of a folder,
 // or drawn.
 #pragma once
 
@@ -21,10 +21,10 @@ struct Backgrounds {
 };
 
 // The JPEG and PNG files in `folder` and below it, in order of their paths, at most `limit` of them, evenly spread; the
-// square in the middle of each, area-averaged. Every fifth is for the test part. Raises Error for fewer than two.
+// square in the middle of each, area-averaged. Every fifth belongs to the test split. Raises Error for fewer than two.
 Backgrounds folder_backgrounds(const std::string& folder, int64_t limit);
 
-// Textures with strewn strokes. They stand in for photographs.
+// Textures with random strokes: synthetic substitutes for photographs.
 Backgrounds drawn_backgrounds(int64_t seed);
 
 }  // namespace sparsight

@@ -164,17 +164,17 @@ std::vector<size_t> choose(const CelebaTable& table, const Task& task, const Cho
         const auto& images = there[label][domain];
         const int64_t want = wanted[label][domain], have = std::ssize(images);
         if (want > have)
-          fail("CelebA's ", kParts[choice.part], " part has ", have, " images of \"", task.classes[label], "\"",
+          fail("CelebA's ", kParts[choice.part], " split has ", have, " images of \"", task.classes[label], "\"",
                task.domains.size() > 1 ? cat(" with ", task.domains[domain]) : "", "; ", count, " images need ", want);
         chosen.insert(chosen.end(), images.begin(), images.begin() + want);
       }
   }
   std::sort(chosen.begin(), chosen.end());
-  if (chosen.empty()) fail("CelebA's ", kParts[choice.part], " part has no images for this task");
+  if (chosen.empty()) fail("CelebA's ", kParts[choice.part], " split has no images for this task");
   if (task.domains.size() > 1) {
     Counts taken = zero_counts(task);
     for (const size_t i : chosen) ++taken[task.kind_of[i].label][task.kind_of[i].domain];
-    log_info("CelebA's ", kParts[choice.part], " part: ", chosen.size(), " images, ", counts_text(task, taken));
+    log_info("CelebA's ", kParts[choice.part], " split: ", chosen.size(), " images, ", counts_text(task, taken));
   }
   return chosen;
 }
@@ -197,10 +197,12 @@ void CelebaOptions::declare(OptionSet& set) {
   set.text("root", &root,
            "folder with img_align_celeba/ and the two lists; empty: celeba below SPARSIGHT_DATA or data/");
   set.choice("task", &task, {"smiling", "spurious_hair", "smiling_glasses"},
-             "smiling or not; the same with hair that goes along with it in training; smiling and eyeglasses");
-  set.integer("train", &train, {0, 1000000}, "training images, the first of each kind; 0 for as many as there are");
-  set.integer("test", &test, {0, 1000000}, "test images; 0 for as many as there are");
-  set.real("correlation", &correlation, {0.5, 1}, "spurious_hair: share of smiling faces with black hair in training");
+             "smiling: smiling or not; spurious_hair: the same, with hair colour correlated in training; or smiling "
+             "and eyeglasses");
+  set.integer("train", &train, {0, 1000000}, "number of training images, the first of each kind; 0: all");
+  set.integer("test", &test, {0, 1000000}, "number of test images; 0: all");
+  set.real("correlation", &correlation, {0.5, 1},
+           "spurious_hair: fraction of smiling faces with black hair in training");
   set.choice("cells", &cells, {"exact", "capped", "sliced"},
              "spurious_hair, where a combination has too few images for `train`: an error; fewer images, in the right "
              "shares; or slices of a row of blocks, as in the paper's code");

@@ -56,23 +56,24 @@ Backgrounds backgrounds_of(const CifarNoiseOptions& options) {
   fail_usage(
       "data.backgrounds is empty; set it to a folder of photographs (the paper takes ImageNet's plants), or to drawn "
       "for "
-      "textures that stand in for them");
+      "synthetic textures");
 }
 
 }  // namespace
 
 void CifarNoiseOptions::declare(OptionSet& set) {
   set.choice("source", &source, {"cifar10", "glyphs"},
-             "what is pasted: CIFAR-10, or drawn pictures that stand in for it and need no files");
+             "what is pasted: CIFAR-10, or generated images, which need no files");
   set.text("root", &root, "folder of CIFAR-10's .bin files; empty: cifar10 below SPARSIGHT_DATA or data/");
   set.text(
       "backgrounds", &backgrounds,
       "folder of the photographs, searched to any depth; drawn (with source glyphs also empty): textures that stand "
       "in for them");
-  set.integer("background_limit", &background_limit, {2, 1000000}, "photographs that are read at most, evenly spread");
-  set.integer("train", &train, {0, 1000000}, "training images; the first N are those of a smaller set; 0 for all");
+  set.integer("background_limit", &background_limit, {2, 1000000}, "maximum number of photographs read, evenly spaced");
+  set.integer("train", &train, {0, 1000000},
+              "training images; a larger number adds images after the same first ones; 0 for all");
   set.integer("test", &test, {0, 1000000}, "test images; 0 for all");
-  set.integer("seed", &seed, {0, INT64_MAX}, "of places and backgrounds; run.seed does not change the pictures");
+  set.integer("seed", &seed, {0, INT64_MAX}, "seed of positions and backgrounds; run.seed does not change them");
 }
 
 DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&) {

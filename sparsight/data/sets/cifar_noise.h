@@ -24,7 +24,7 @@ struct CifarNoiseOptions {
 // Images of 32 x 32: a picture of 16 x 16 at one of 17 x 17 places, whose row and column are attributes. Labels cycle
 // through the classes and take each class's pictures in order, so that the first N are balanced and larger sets contain
 // smaller ones. Where picture i of a part stands, and on what, is a pure function of (seed, part, i). Parts share no
-// background. The test part stands in for the validation part, as in the paper. Raises Error for missing files, saying
+// background. The test split doubles as validation split, as in the paper. Raises Error for missing files, saying
 // which.
 DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext& context);
 

@@ -62,11 +62,12 @@ class CifarVehiclesSet final : public DataSet {
 
 void CifarVehiclesOptions::declare(OptionSet& set) {
   set.choice("source", &source, {"cifar10", "glyphs"},
-             "CIFAR-10, or drawn pictures of ten classes that stand in for it and need no files");
+             "CIFAR-10, or generated images of ten classes, which need no files");
   set.text("root", &root, "folder of CIFAR-10's .bin files; empty: cifar10 below SPARSIGHT_DATA or data/");
-  set.integer("train", &train, {0, 1000000}, "training images; the first N are those of a smaller set; 0 for all");
+  set.integer("train", &train, {0, 1000000},
+              "training images; a larger number adds images after the same first ones; 0 for all");
   set.integer("test", &test, {0, 1000000}, "test images; 0 for all");
-  set.integer("seed", &seed, {0, INT64_MAX}, "of quadrants and animals; run.seed does not change the pictures");
+  set.integer("seed", &seed, {0, INT64_MAX}, "seed of quadrants and animals; run.seed does not change them");
 }
 
 DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataContext&) {
@@ -82,7 +83,7 @@ DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataCo
     int64_t minimum = of.count(kVehicles[0]), animals = 0;
     for (const int64_t label : kVehicles) minimum = std::min(minimum, of.count(label));
     for (const int64_t label : kAnimals) animals += of.count(label);
-    if (animals == 0) fail("the ", part, " part has no animals to fill quadrants with");
+    if (animals == 0) fail("the ", part, " split has no animals to fill quadrants with");
     return std::make_shared<CifarVehiclesSet>(info, of, part, options.seed,
                                               checked_count(asked, minimum, std::ssize(kVehicles), part));
   };

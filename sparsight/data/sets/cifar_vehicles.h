@@ -22,7 +22,7 @@ struct CifarVehiclesOptions {
 // Images of 32 x 32: four pictures of 16 x 16; the attribute "cell" is the vehicle's quadrant, row by row. Labels cycle
 // through airplane, automobile, ship, truck and take each kind's pictures in order, so that the first N are balanced
 // and larger sets contain smaller ones. Quadrant and animals of picture i of a part are a pure function of (seed, part,
-// i); the animals are of the same part of CIFAR-10. The test part stands in for the validation part, as in the paper.
+// i); the animals are of the same part of CIFAR-10. The test split doubles as validation split, as in the paper.
 // Raises Error for missing files, saying which.
 DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataContext& context);
 

@@ -50,7 +50,7 @@ int64_t checked_count(int64_t asked, int64_t minimum, int64_t classes, const std
     fail("data.", part, " = ", asked, ", but each of the ", classes, " classes has only ", minimum, " pictures: at most ",
          minimum * classes);
   const int64_t count = asked == 0 ? minimum * classes : asked;
-  if (count == 0) fail("the ", part, " part has a class without pictures");
+  if (count == 0) fail("the ", part, " split has a class without pictures");
   return count;
 }
 

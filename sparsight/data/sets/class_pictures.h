@@ -1,5 +1,5 @@
-// Small labelled pictures by class, for data sets that put pictures together: CIFAR-10's, or drawn ones that stand in
-// for them.
+// Small labelled images by class, for datasets that combine images: CIFAR-10's, or generated ones as a synthetic
+// substitute.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ DrawCell cells_of(const LabelledArray& array) {
   };
 }
 
-// Stand-ins where MNIST is absent: ten glyphs of MNIST's size.
+// The synthetic substitute for MNIST: ten glyphs of its size.
 CompositeCells glyph_cells(int64_t seed) {
   GlyphsOptions options;
   options.classes = kDigits;
@@ -108,14 +108,15 @@ class CompositeSet final : public DataSet {
 }  // namespace
 
 void CompositeOptions::declare(OptionSet& set) {
-  set.choice("cells", &cells, {"mnist", "glyphs"}, "digits of MNIST, or ten glyphs of their size, which need no files");
+  set.choice("cells", &cells, {"mnist", "glyphs"}, "MNIST digits, or ten glyphs of the same size, which need no files");
   set.text("root", &root, "folder of MNIST's idx files; empty: mnist below SPARSIGHT_DATA or data/");
-  set.integer("grid", &grid, {1, 64}, "cells on each side of a picture");
-  set.integers("digits", &digits, {0, kDigits - 1}, "the digits that make the label; all others tell nothing");
-  set.integer("train", &train, {1, 100000000}, "pictures in the training part; the first N are those of a smaller set");
-  set.integer("validation", &validation, {1, 100000000}, "pictures in the validation part");
-  set.integer("test", &test, {1, 100000000}, "pictures in the test part");
-  set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
+  set.integer("grid", &grid, {1, 64}, "cells per side of an image");
+  set.integers("digits", &digits, {0, kDigits - 1}, "digits that determine the label; all others are distractors");
+  set.integer("train", &train, {1, 100000000},
+              "images in the training split; a larger number adds images after the same first ones");
+  set.integer("validation", &validation, {1, 100000000}, "images in the validation split");
+  set.integer("test", &test, {1, 100000000}, "images in the test split");
+  set.integer("seed", &seed, {0, INT64_MAX}, "seed of the images; run.seed does not change them");
 }
 
 CompositeCells composite_cells(const CompositeOptions& options) {

@@ -39,7 +39,7 @@ CompositeCells composite_cells(const CompositeOptions& options);
 // Labels cycle through `digits`, so that the first N pictures are balanced and larger sets contain smaller ones.
 // Picture i of a part is a pure function of (seed, part, i) and of the cells; its attribute "cell" is the place of the
 // digit that makes the label, row by row. Each class is a super-class of its own, for routers that are guided. Cells of
-// the test part are of the test part of their set. Raises Error for cells without one of the digits, or without any
+// the test split are of the test split of their set. Raises Error for cells without one of the digits, or without any
 // other.
 DataSplits make_composite(const CompositeOptions& options, const DataContext& context);
 DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells);

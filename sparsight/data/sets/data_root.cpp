@@ -12,7 +12,7 @@ std::string data_home() {
 }
 
 std::string data_root(const std::string& root, const std::string& name) {
-  if (root.empty() && name.empty()) fail_usage("this data set needs a path: set data.root to its folder or file");
+  if (root.empty() && name.empty()) fail_usage("this dataset needs a path: set data.root to its folder or file");
   std::string below = data_home() + "/" + (root.empty() ? name : root);
   if (!root.empty() && path_exists(root)) return root;
   if ((root.empty() || root[0] != '/') && path_exists(below)) return below;

@@ -14,7 +14,7 @@ struct FolderOptions {
   void declare(OptionSet& set);
 };
 
-// domain/class/image. The test part is every image of `test_domains`; training and validation share the other domains.
+// domain/class/image. The test split is every image of `test_domains`; training and validation share the other domains.
 struct DomainFolderOptions {
   std::string root;
   std::vector<std::string> test_domains;

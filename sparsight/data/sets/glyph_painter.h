@@ -1,4 +1,4 @@
-// Paints one picture of the glyphs data set: background, distractors, frame, glyph, grain.
+// Paints one picture of the glyphs dataset: background, distractors, frame, glyph, grain.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The shapes of the glyphs data set: pen strokes of a glyph per class and of a frame per super-class.
+// The shapes of the glyphs dataset: pen strokes of a glyph per class and of a frame per super-class.
 #pragma once
 
 #include <string>

@@ -85,14 +85,14 @@ void GlyphsOptions::declare(OptionSet& set) {
   set.integer("super_classes", &super_classes, {0, 8}, "number of frame shapes; 0 draws larger glyphs without frames");
   set.integer("side", &side, {16, 512}, "height and width in pixels");
   set.integer("channels", &channels, {1, 3}, "1 (grey) or 3 (RGB)");
-  set.integer("train", &train, {1, 100000000}, "pictures in the training part");
-  set.integer("validation", &validation, {1, 100000000}, "pictures in the validation part");
-  set.integer("test", &test, {1, 100000000}, "pictures in the test part");
-  set.integer("distractors", &distractors, {0, 32}, "most pieces of other glyphs strewn over a picture");
-  set.strings("domains", &domains, "manners of drawing: clean, textured, sketch, inverted");
-  set.strings("train_domains", &train_domains, "domains of the training and validation parts; empty: all");
-  set.strings("test_domains", &test_domains, "domains of the test part; empty: all");
-  set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
+  set.integer("train", &train, {1, 100000000}, "images in the training split");
+  set.integer("validation", &validation, {1, 100000000}, "images in the validation split");
+  set.integer("test", &test, {1, 100000000}, "images in the test split");
+  set.integer("distractors", &distractors, {0, 32}, "maximum number of pieces of other glyphs scattered over an image");
+  set.strings("domains", &domains, "styles: clean, textured, sketch, inverted");
+  set.strings("train_domains", &train_domains, "domains of the training and validation splits; empty: all");
+  set.strings("test_domains", &test_domains, "domains of the test split; empty: all");
+  set.integer("seed", &seed, {0, INT64_MAX}, "seed of the images; run.seed does not change them");
 }
 
 DataSplits make_glyphs(const GlyphsOptions& options, const DataContext&) {

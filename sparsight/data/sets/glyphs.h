@@ -1,5 +1,5 @@
-// glyphs: the embedded data set, drawn on demand. A class is a glyph, a super-class is the shape of the frame around
-// it, a domain is a manner of drawing. Picture i of a split is a pure function of (seed, split, i) and has the same
+// glyphs: the embedded dataset, drawn on demand. A class is a glyph, a super-class is the shape of the frame around
+// it, a domain is a style. Picture i of a split is a pure function of (seed, split, i) and has the same
 // bits on every machine.
 #pragma once
 

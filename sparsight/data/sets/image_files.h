@@ -1,4 +1,4 @@
-// A data set of image files, decoded when they are asked for.
+// A dataset of image files, decoded when they are asked for.
 #pragma once
 
 #include <string>

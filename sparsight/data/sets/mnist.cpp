@@ -33,7 +33,7 @@ std::string find_idx(const std::string& root, const std::string& part, const std
 void MnistOptions::declare(OptionSet& set) {
   set.text("root", &root, "folder of the idx files; empty: the variant's name below SPARSIGHT_DATA or data/");
   set.choice("variant", &variant, {"mnist", "fashion-mnist", "kmnist", "other"},
-             "which set of the family: where it lies and how its classes are called");
+             "which dataset of the family; determines default folder and class names");
   splits.declare(set);
 }
 

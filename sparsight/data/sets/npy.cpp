@@ -61,7 +61,7 @@ LabelledArray read_part(const std::string& root, const std::string& stem, const 
 
 void NpyOptions::declare(OptionSet& set) {
   set.text("root", &root,
-           "folder with images.npy and labels.npy, and if wished test_images.npy, test_labels.npy, class_names.txt");
+           "folder with images.npy and labels.npy, and optionally test_images.npy, test_labels.npy, class_names.txt");
   set.choice("layout", &layout, {"auto", "chw", "hwc"}, "where the channels are in images of 4 axes: second, or last");
   splits.declare(set);
 }

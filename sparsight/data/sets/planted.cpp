@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kOthers = 16;  // glyphs that tell nothing
 constexpr int64_t kMinCell = 8;
-constexpr const char* kPapers[] = {"inverted", "clean"};  // manners of drawing: dark, bright
+constexpr const char* kPapers[] = {"inverted", "clean"};  // styles: dark, bright
 
 class PlantedSet final : public DataSet {
  public:
@@ -74,15 +74,17 @@ class PlantedSet final : public DataSet {
 }  // namespace
 
 void PlantedOptions::declare(OptionSet& set) {
-  set.integer("classes", &classes, {2, 100}, "glyphs that make the label");
+  set.integer("classes", &classes, {2, 100}, "glyphs that determine the label");
   set.integer("side", &side, {16, 512}, "height and width in pixels");
-  set.integer("grid", &grid, {1, 32}, "glyphs on each side of a picture");
-  set.real("correlation", &correlation, {0.5, 1},
-           "share of the pictures of even classes on dark paper, and of odd ones on bright paper, in training");
-  set.integer("train", &train, {1, 100000000}, "pictures in the training part; the first N are those of a smaller set");
-  set.integer("validation", &validation, {1, 100000000}, "pictures in the validation part");
-  set.integer("test", &test, {1, 100000000}, "pictures in the test part");
-  set.integer("seed", &seed, {0, INT64_MAX}, "of the drawing; run.seed does not change the pictures");
+  set.integer("grid", &grid, {1, 32}, "glyphs per side of an image");
+  set.real(
+      "correlation", &correlation, {0.5, 1},
+      "fraction of training images whose background goes with the class: dark for even classes, bright for odd ones");
+  set.integer("train", &train, {1, 100000000},
+              "images in the training split; a larger number adds images after the same first ones");
+  set.integer("validation", &validation, {1, 100000000}, "images in the validation split");
+  set.integer("test", &test, {1, 100000000}, "images in the test split");
+  set.integer("seed", &seed, {0, INT64_MAX}, "seed of the images; run.seed does not change them");
 }
 
 DataSplits make_planted(const PlantedOptions& options, const DataContext&) {

@@ -1,5 +1,5 @@
 // Grids of small drawn glyphs with one planted glyph that makes the label, on paper that may go along with the label in
-// training: what stands in for CelebA in the experiments of Chowdhury et al. 2023 ("Patch-level Routing in
+// training: the synthetic substitute for CelebA in the experiments of Chowdhury et al. 2023 ("Patch-level Routing in
 // Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", section 5.2), where a smile is
 // the patch that tells and the colour of the hair goes along with it. Needs no files.
 #pragma once

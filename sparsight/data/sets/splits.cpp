@@ -15,12 +15,12 @@ DataSetPtr limited(const DataSetPtr& set, int64_t limit, uint64_t seed) {
 }  // namespace
 
 void SplitOptions::declare(OptionSet& set) {
-  set.real(
-      "validation", &validation, {0, 0.9},
-      "fraction of the training images that is kept for validation (where the set has no validation part); with 0 the "
-      "test part is used");
-  set.integer("train_limit", &train_limit, {0}, "train on this many images, balanced over the classes; 0 for all");
-  set.integer("test_limit", &test_limit, {0}, "validate and test on this many images each, balanced; 0 for all");
+  set.real("validation", &validation, {0, 0.9},
+           "fraction of the training images used for validation if the dataset has no validation split; 0: the "
+           "test split is used");
+  set.integer("train_limit", &train_limit, {0}, "maximum number of training images, balanced over classes; 0: all");
+  set.integer("test_limit", &test_limit, {0},
+              "maximum number of validation and of test images, balanced over classes; 0: all");
 }
 
 DataSplits make_splits(DataSplits parts, const SplitOptions& options, const DataContext& context) {
@@ -35,7 +35,7 @@ DataSplits make_splits(DataSplits parts, const SplitOptions& options, const Data
     parts.train = std::make_shared<SubsetDataSet>(all, std::move(rest));
     parts.validation = std::make_shared<SubsetDataSet>(all, std::move(kept));
   }
-  if (!parts.validation && !parts.test) fail_usage(name, " has no test part; set data.validation above 0");
+  if (!parts.validation && !parts.test) fail_usage(name, " has no test split; set data.validation above 0");
   if (!parts.validation) parts.validation = parts.test;
   if (!parts.test) parts.test = parts.validation;
   if (parts.validation->size() == 0 || parts.test->size() == 0) fail(name, " has no images to test with");

@@ -1,4 +1,4 @@
-// The settings that every data set of files shares, and what they do.
+// The settings that every dataset of files shares, and what they do.
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -13,7 +13,7 @@ struct SplitOptions {
   void declare(OptionSet& set);
 };
 
-// Cuts a validation part from `parts.train` where there is none, keeping the balance of classes and domains, takes the
+// Cuts a validation split from `parts.train` where there is none, keeping the balance of classes and domains, takes the
 // missing one of validation and test from the other, and applies the limits. Raises Error where a part would be empty.
 DataSplits make_splits(DataSplits parts, const SplitOptions& options, const DataContext& context);
 

@@ -43,7 +43,7 @@ TransformOp make_random_erasing(const RandomErasingOptions& options) {
       if (box.height < 1 || box.width < 1 || box.height >= h || box.width >= w) continue;
       box.top = random.below(h - box.height + 1);
       box.left = random.below(w - box.width + 1);
-      at::Tensor erased = image.clone(at::MemoryFormat::Contiguous);  // the image may be the data set's own memory
+      at::Tensor erased = image.clone(at::MemoryFormat::Contiguous);  // the image may be the dataset's own memory
       if (image.scalar_type() == at::kByte) {
         const double byte = std::clamp(options.value, 0.0, 255.0);
         fill_box<uint8_t>(erased, box, [&]() -> double { return options.noise ? random.bits() & 255 : byte; });

@@ -53,7 +53,7 @@ bool operator==(const PixelStatistics& a, const PixelStatistics& b) {
 void NormalizeOptions::declare(OptionSet& set) {
   std::vector<std::string> names{"none"};
   for (const auto& [name, statistics] : presets()) names.push_back(name);
-  set.choice("preset", &preset, names, "mean and deviation of a known data set; none takes those given here");
+  set.choice("preset", &preset, names, "mean and deviation of a known dataset; none takes those given here");
   set.floats("mean", &mean, {-10, 10}, "mean per channel, or one for all, of values in 0..1");
   set.floats("std", &std, {1e-6, 1e6}, "standard deviation per channel, or one for all");
 }

@@ -4,10 +4,11 @@ namespace sparsight {
 
 void TransformOptions::declare(OptionSet& set) {
   set.tables("train", &train, "steps applied to each training image, as [{op = \"flip\"}, ...]");
-  set.tables("eval", &eval, "steps applied to each image that is evaluated, explained or predicted");
-  set.real("label_smoothing", &label_smoothing, {0, 0.999}, "part of the target spread evenly over all classes");
-  set.real("mixup", &mixup, {0, 100}, "alpha of mixup's Beta(alpha, alpha); 0 to switch off");
-  set.real("cutmix", &cutmix, {0, 100}, "alpha of cutmix's Beta(alpha, alpha); 0 to switch off");
+  set.tables("eval", &eval, "steps applied to each image in evaluation, explanation and prediction");
+  set.real("label_smoothing", &label_smoothing, {0, 0.999},
+           "label smoothing: fraction of the target spread evenly over all classes");
+  set.real("mixup", &mixup, {0, 100}, "mixup: alpha of Beta(alpha, alpha); 0: off");
+  set.real("cutmix", &cutmix, {0, 100}, "CutMix: alpha of Beta(alpha, alpha); 0: off");
 }
 
 }  // namespace sparsight

@@ -11,11 +11,12 @@ void ConvExpertsOptions::declare(OptionSet& set) {
   set.integer("padding", &padding, {0, 1024}, "zeros around each patch");
   set.integer("stride", &stride, {1, 1024}, "stride of the convolution");
   set.choice("activation", &activation, activation_names(), "activation after the convolution");
-  set.choice("pool", &pool, {"sum", "mean"}, "what is taken over the places of the kernel");
+  set.choice("pool", &pool, {"sum", "mean"}, "pooling over positions");
   set.flag("bias", &bias, "a bias for each filter");
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the initial weights that are trained");
-  set.choice("output", &output, {"trained", "normal", "signs"},
-             "the map from filters to the output: trained, or fixed: draws of N(0,1), or +1 and -1 by expert");
+  set.choice(
+      "output", &output, {"trained", "normal", "signs"},
+      "the linear map from filters to the output: trained, or fixed to samples of N(0,1) or to +1 and -1 by expert");
   KindOptions::declare(set);
 }
 

@@ -8,9 +8,8 @@
 namespace sparsight {
 
 void KindOptions::declare(OptionSet& set) {
-  set.flag(
-      "recompute", &recompute,
-      "compute the experts again in the backward pass instead of keeping their hidden layers (less memory, slower)");
+  set.flag("recompute", &recompute,
+           "recompute the experts in the backward pass instead of keeping their activations (less memory, slower)");
 }
 
 at::ScalarType expert_type(const at::Tensor& rows) {

@@ -1,4 +1,4 @@
-// Experts that are perceptrons with one hidden layer, the usual ones, or with several. Letters: moe/axes.md.
+// Experts that are MLPs with one hidden layer, the usual ones, or with several. Letters: moe/axes.md.
 #pragma once
 
 #include <optional>

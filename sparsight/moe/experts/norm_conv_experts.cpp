@@ -24,12 +24,13 @@ void NormConvExpertsOptions::declare(OptionSet& set) {
   set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
   set.integer("kernel", &kernel, {1, 1023}, "side of the convolution's kernel, odd");
   set.choice("path", &path, {"gathered", "dense"},
-             "convolve only the patches taken, each by itself, or the whole map with the others set to 0, as the "
-             "paper's code does");
-  set.choice("gate", &gate, {"input", "output"}, "what the gate multiplies: the patch, as in the code, or the answer");
+             "gathered: convolve only the patches taken; dense: the whole map with the others set to 0, as the paper's "
+             "code does");
+  set.choice("gate", &gate, {"input", "output"},
+             "what the gate multiplies: the patch, as in the paper's code, or the output");
   set.choice("activation", &activation, activation_names(), "activation between batch norm and convolution");
-  set.real("epsilon", &epsilon, {0, 1}, "added to the variances of the batch norm");
-  set.real("momentum", &momentum, {0, 1}, "share of a running average that a batch leaves");
+  set.real("epsilon", &epsilon, {0, 1}, "epsilon of batch norm");
+  set.real("momentum", &momentum, {0, 1}, "momentum of batch norm: fraction of the running average that a batch keeps");
 }
 
 int64_t NormConvExpertsOptions::filters_for(const ExpertShape& shape) const {

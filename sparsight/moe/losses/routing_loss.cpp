@@ -6,14 +6,14 @@
 namespace sparsight {
 
 void LossVariants::declare(OptionSet& set) {
-  set.flag("threshold_gradient", &threshold_gradient, "load: let the gradient flow through the threshold too");
+  set.flag("threshold_gradient", &threshold_gradient, "load: propagate the gradient through the threshold too");
   set.flag("threshold_score_gradient", &threshold_score_gradient,
-           "threshold: let the gradient flow into the scores; off: the router's weights do not follow it");
-  set.flag("unbiased_variance", &unbiased_variance, "squared variations: divide by experts - 1 instead of experts");
+           "threshold: propagate the gradient to the scores; off: the router's weights are not trained by it");
+  set.flag("unbiased_variance", &unbiased_variance, "squared CV: divide by experts - 1 instead of experts");
   set.choice("vmoe_load_of", &vmoe_load_of, {"logits", "scores"},
-             "vmoe_load: what is compared with the threshold; scores: as the library behind GMoE does");
+             "vmoe_load: what is compared with the threshold; scores: as GMoE's library does");
   set.choice("switch_counts", &switch_counts, {"first", "mean", "sum"},
-             "switch: the share of an expert counts first choices, all choices divided by k, or all choices");
+             "switch: an expert's token fraction counts first choices, all choices divided by k, or all choices");
   set.choice("switch_form", &switch_form, {"switch", "gshard"},
              "switch: experts * sum (Switch, 1 when uniform) or sum / experts (as printed in GShard)");
 }
@@ -23,7 +23,7 @@ LossOptions::LossOptions() : weights(routing_losses().size(), -1) {}
 void LossOptions::declare(OptionSet& set) {
   for (size_t i = 0; i < weights.size(); ++i)
     set.real(routing_losses()[i].name, &weights[i], {-1, 1e6},
-             "weight of " + routing_losses()[i].help + "; -1: as in the router's paper")
+             "weight of " + routing_losses()[i].help + "; -1: the router's default")
         .live = true;
   variants.declare(set);
 }

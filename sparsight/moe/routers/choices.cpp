@@ -39,7 +39,7 @@ void ChoiceOptions::check(int64_t experts) const {
 }
 
 void FixedChoiceOptions::declare(OptionSet& set) {
-  set.integer("k", &k, {1, 65536}, cat("experts per token while training: always ", fixed_));
+  set.integer("k", &k, {1, 65536}, cat("experts per token in training: always ", fixed_));
   declare_eval_choices(set, "k", &eval_k, "experts per token");
 }
 

@@ -18,12 +18,11 @@ at::Tensor normalized(const at::Tensor& x, int64_t axis) {
 
 void CosineOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.integer("width", &width, {1, 65536}, "width of the projection that cosines are taken in");
-  set.real("noise", &noise, {0, 1000},
-           "standard deviation of the noise on the logits while training, as a multiple of 1/experts")
+  set.integer("width", &width, {1, 65536}, "dimension of the projection for the cosine");
+  set.real("noise", &noise, {0, 1000}, "standard deviation of the logit noise in training, as a multiple of 1/experts")
       .live = true;
   EvalNoiseOptions::declare(set);
-  set.real("temperature", &temperature, {0.01, 1000}, "what cosines are divided by, at the start");
+  set.real("temperature", &temperature, {0.01, 1000}, "initial temperature: divisor of the cosines");
   set.flag("learn_temperature", &learn_temperature, "train the temperature (never below 0.01)");
   set.choice("renormalize", &renormalize, {"auto", "on", "off"},
              "divide the gates of a token by their sum; auto: where k is above 1");

@@ -8,7 +8,7 @@
 namespace sparsight {
 
 void DenseSoftmaxOptions::declare(OptionSet& set) {
-  set.integer("k", &k, {0, 65536}, "experts per token while training: always all, which 0 stands for");
+  set.integer("k", &k, {0, 65536}, "experts per token in training: always 0, which means all");
   declare_eval_choices(set, "k", &eval_k, "experts per token");
 }
 

@@ -9,7 +9,7 @@ namespace sparsight {
 
 struct EvalNoiseOptions {
   bool eval_noise = false;
-  void declare(OptionSet& set, const std::string& help = "noise in evaluation too") {
+  void declare(OptionSet& set, const std::string& help = "use the noise in evaluation too") {
     set.flag("eval_noise", &eval_noise, help);
   }
   bool samples(bool training) const { return training || eval_noise; }

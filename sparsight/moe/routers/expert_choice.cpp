@@ -12,7 +12,7 @@ void ExpertChoiceOptions::declare(OptionSet& set) {
            "experts per token on average: each expert takes this times tokens / experts (capacity factor)")
       .live = true;
   declare_eval_choices(set, "experts_per_token", &eval_experts_per_token, "experts per token on average");
-  set.choice("pool", &pool, {"batch", "image"}, "what an expert chooses from at a time");
+  set.choice("pool", &pool, {"batch", "image"}, "the tokens that an expert chooses from: the batch, or each image");
 }
 
 at::Tensor tokens_of_each(const at::Tensor& sizes, int64_t experts, double experts_per_token) {

@@ -23,13 +23,13 @@ at::Tensor best_experts(const at::Tensor& clean, const at::Tensor& gumbel, int64
 void GshardTop2Options::declare(OptionSet& set) {
   FixedChoiceOptions::declare(set);
   const std::vector<std::string> policies{"all", "none", "threshold", "random"};
-  set.choice("second", &second, policies, "which second choices are used while training");
+  set.choice("second", &second, policies, "which second choices are used in training");
   set.choice("eval_second", &eval_second, policies, "which second choices are used in evaluation");
   set.real("threshold", &threshold, {1e-6, 1},
            "gate above which a second choice is used, or (random) is used for sure: 0.5 in GShard, 0.2 in Mesh-TF")
       .live = true;
-  set.flag("sample_second", &sample_second, "draw the second expert from the router's probabilities while training");
-  EvalNoiseOptions::declare(set, "sample_second in evaluation too");
+  set.flag("sample_second", &sample_second, "sample the second expert from the router's probabilities in training");
+  EvalNoiseOptions::declare(set, "use sample_second in evaluation too");
 }
 
 Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
@@ -78,7 +78,7 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
 void GshardTop2Router::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
 RouterCost GshardTop2Router::cost(const TokenLayout& layout) const {
-  const int64_t used = options_.second == "none" ? 1 : 2;  // at most: tokens may go without their second expert
+  const int64_t used = options_.second == "none" ? 1 : 2;  // at most: tokens may lack their second expert
   RouterCost cost = token_choice_cost(router_cost(weight.size(1), weight.size(0)), used, layout);
   cost.per_token = 2;
   return cost;

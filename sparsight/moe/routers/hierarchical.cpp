@@ -20,8 +20,8 @@ void HierarchicalOptions::declare(OptionSet& set) {
   set.integer("groups", &groups, {1, 65536}, "equal groups of experts");
   declare_choices(set, "k_groups", &k_groups, &eval_k_groups, "groups per token");
   declare_choices(set, "k", &k, &eval_k, "experts per token in each of its groups");
-  set.real("noise_floor", &noise_floor, {0, 1000}, "least standard deviation of the noise (0 in the paper)");
-  set.flag("noise", &noise, "noise on the logits of both levels while training");
+  set.real("noise_floor", &noise_floor, {0, 1000}, "minimum standard deviation of the noise (0 in the paper)");
+  set.flag("noise", &noise, "add noise to the logits of both levels in training");
   EvalNoiseOptions::declare(set);
 }
 

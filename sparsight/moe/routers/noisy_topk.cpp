@@ -9,9 +9,9 @@ namespace sparsight {
 
 void NoisyTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.real("noise_floor", &noise_floor, {0, 1000}, "least standard deviation of the noise (0 in the paper)").live =
+  set.real("noise_floor", &noise_floor, {0, 1000}, "minimum standard deviation of the noise (0 in the paper)").live =
       true;
-  set.flag("noise", &noise, "noise on the logits while training");
+  set.flag("noise", &noise, "add noise to the logits in training");
   EvalNoiseOptions::declare(set);
 }
 

@@ -13,18 +13,18 @@ namespace sparsight {
 void PerImageOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
   set.choice("input", &input, {"auto", "class_token", "mean_all", "mean_patches"},
-             "what the router sees of an image; auto: the class token where there is one, else the mean of all tokens");
+             "the router's input; auto: the class token if there is one, else the mean of all tokens");
   set.choice("norm", &norm, {"none", "layer_norm", "affine"},
-             "normalisation of that; affine: with a learned scale and shift");
+             "layer norm of the router's input; affine: with learned scale and shift");
   set.real("noise", &noise, {0, 1000},
-           "standard deviation of the noise on the logits while training, as a multiple of 1/experts (1 for end-to-end "
+           "standard deviation of the logit noise in training, as a multiple of 1/experts (1 for end-to-end "
            "training without super-classes)")
       .live = true;
   EvalNoiseOptions::declare(set);
   set.flag("renormalize", &renormalize, "divide the gates of an image by their sum (the paper does not)");
-  set.flag("teacher_forced", &teacher_forced, "while training images go to the expert of their super-class");
-  set.flag("task_gradient", &task_gradient, "let the task's loss train the router through the gates");
-  set.flag("backbone_gradient", &backbone_gradient, "let the router's gradient reach the layers before it");
+  set.flag("teacher_forced", &teacher_forced, "in training, route images to the expert of their super-class");
+  set.flag("task_gradient", &task_gradient, "train the router with the task loss too, through the gates");
+  set.flag("backbone_gradient", &backbone_gradient, "propagate the router's gradient to the layers before it");
 }
 
 at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, const at::Tensor& valid,

@@ -26,10 +26,10 @@ double assignments(const Routing& routing) { return routing.chosen_count.sum().i
 
 void ReluOptions::declare(OptionSet& set) {
   set.real("mean_k", &mean_k, {1e-3, 65536},
-           "experts that a token is to have on average; the L1 loss works towards it");
-  set.real("coefficient", &coefficient, {0, 1e6}, "coefficient of the L1 loss at the start; 0: no L1 loss");
-  set.real("growth", &growth, {1, 100}, "what the coefficient is multiplied or divided by after each step");
-  set.flag("balance", &balance, "weigh the L1 loss of each expert by its share of the tokens");
+           "target number of experts per token, on average, that the L1 loss adapts to");
+  set.real("coefficient", &coefficient, {0, 1e6}, "initial coefficient of the L1 loss; 0: no L1 loss");
+  set.real("growth", &growth, {1, 100}, "factor by which the coefficient grows or shrinks after each step");
+  set.flag("balance", &balance, "weight each expert's L1 loss by its fraction of the tokens");
 }
 
 Routing route_relu(const at::Tensor& clean) {

@@ -26,12 +26,12 @@ at::Tensor limited(const at::Tensor& biased, int64_t k, GroupLimit limit) {
 
 void SigmoidBiasOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.real("scale", &scale, {1e-6, 1e6}, "what the gates of a token sum to (2.5 in DeepSeek-V3)");
-  set.real("rate", &rate, {0, 10}, "how far an expert's bias moves after each step");
+  set.real("scale", &scale, {1e-6, 1e6}, "sum of a token's gates (2.5 in DeepSeek-V3)");
+  set.real("rate", &rate, {0, 10}, "update rate of an expert's bias after each step");
   set.integer("freeze_after", &freeze_after, {0, std::numeric_limits<int64_t>::max()},
-              "steps after which the biases stay as they are; 0: never");
-  set.integer("groups", &groups, {1, 65536}, "equal groups of experts (devices)");
-  set.integer("kept_groups", &kept_groups, {1, 65536}, "groups that a token may use");
+              "step after which the biases are frozen; 0: never");
+  set.integer("groups", &groups, {1, 65536}, "number of equal groups of experts (devices)");
+  set.integer("kept_groups", &kept_groups, {1, 65536}, "number of groups that a token may use");
 }
 
 Routing route_sigmoid_bias(const at::Tensor& clean, const at::Tensor& bias, int64_t k, double scale, GroupLimit limit) {

@@ -10,9 +10,8 @@ namespace sparsight {
 
 void SinkhornOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.real("temperature", &temperature, {1e-6, 1e6}, "what the logits are divided by before they are balanced").live =
-      true;
-  set.integer("iterations", &iterations, {0, 100000}, "iterations of balancing; 0: none");
+  set.real("temperature", &temperature, {1e-6, 1e6}, "temperature: divisor of the logits before balancing").live = true;
+  set.integer("iterations", &iterations, {0, 100000}, "Sinkhorn iterations; 0: no balancing");
   set.choice("gate", &gate, {"softmax", "sigmoid"}, "the gate as a function of the unbalanced logits");
 }
 

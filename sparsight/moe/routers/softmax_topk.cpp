@@ -8,11 +8,10 @@ namespace sparsight {
 
 void SoftmaxTopKOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.real("noise", &noise, {0, 1000},
-           "standard deviation of the noise on the logits while training, as a multiple of 1/experts")
+  set.real("noise", &noise, {0, 1000}, "standard deviation of the logit noise in training, as a multiple of 1/experts")
       .live = true;
   EvalNoiseOptions::declare(set);
-  set.flag("renormalize", &renormalize, "divide the gates of a token by their sum (V-MoE does not)");
+  set.flag("renormalize", &renormalize, "divide a token's gates by their sum (V-MoE does not)");
 }
 
 Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, double noise_std, int64_t k,

@@ -10,7 +10,7 @@ namespace sparsight {
 void SwitchTop1Options::declare(OptionSet& set) {
   FixedChoiceOptions::declare(set);
   set.real("jitter", &jitter, {0, 1},
-           "while training the router sees tokens times U(1 - jitter, 1 + jitter), drawn for each element")
+           "multiplicative jitter: in training the router sees tokens times U(1 - jitter, 1 + jitter), elementwise")
       .live = true;
   EvalNoiseOptions::declare(set);
 }

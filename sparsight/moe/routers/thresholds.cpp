@@ -9,7 +9,7 @@
 namespace sparsight {
 
 void ThresholdOptions::declare(OptionSet& set) {
-  set.real("rate", &rate, {0, 1000}, "how far a threshold moves after each step, as a multiple of 1/experts");
+  set.real("rate", &rate, {0, 1000}, "update rate of a threshold after each step, as a multiple of 1/experts");
   set.integer("rate_decay_steps", &rate_decay_steps, {0, std::numeric_limits<int64_t>::max()},
               "the rate is divided by 1 + steps / this; 0: constant");
 }

@@ -8,9 +8,10 @@
 namespace sparsight {
 
 void TopPOptions::declare(OptionSet& set) {
-  set.real("p", &p, {1e-6, 1}, "a token takes experts, the most probable first, until their probabilities sum to this")
+  set.real("p", &p, {1e-6, 1},
+           "cumulative probability: experts are taken, the most probable first, until they reach it")
       .live = true;
-  set.integer("max_k", &max_k, {0, 65536}, "most experts of a token; 0: all");
+  set.integer("max_k", &max_k, {0, 65536}, "maximum number of experts per token; 0: all");
 }
 
 Routing route_top_p(const at::Tensor& clean, double p, int64_t maximum) {

@@ -22,8 +22,8 @@ inline MlpShape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
 }
 
-// So many chunks of the hidden layer are computed at a time: four for few rows, since weights come faster from memory
-// in longer pieces.
+// So many chunks of the hidden layer are computed at a time: four where M is small, since weights come faster from
+// memory in longer pieces.
 inline int64_t chunks_at_once(const Task& task) { return task.count <= 64 ? 4 : 1; }
 
 // Rows of a matrix in blocks of its columns (kernels.h), which lie `stride` elements stride.

@@ -6,8 +6,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/arena.h"
+#include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 
@@ -15,7 +15,7 @@ namespace sparsight::cpu {
 namespace {
 
 constexpr int64_t kRows = 96;  // of a task: with their columns they stay in the cache
-// Sums along the rows of a transposed matrix are for few rows, and the fastest way to few columns.
+// Sums along the rows of a transposed matrix are for small M, and the fastest way to few columns.
 constexpr int64_t kFewColumns = 16, kSmallM = 12;
 constexpr int64_t kInputs = 96;  // rows of a weight's gradient that are one task
 

@@ -24,7 +24,7 @@ constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 
 
 // C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
 // whatever the sizes of blocks: the bits do not depend on how the work is cut. (With B transposed and at the AMX level
-// that holds as long as few rows stay few: kernels_small_m_inl.h, kernels_amx_fp32.cpp.)
+// that holds as long as M stays small: kernels_small_m_inl.h, kernels_amx_fp32.cpp.)
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
 

@@ -2,7 +2,7 @@
 // into three bf16 parts (kernels_amx_parts_inl.h). Of the nine products of parts the six that matter are summed in
 // fp32, the smallest first; those left out are below 2^-24 of the whole. The result is closer to the exact one than
 // that of a chain of fp32 multiply-adds, which rounds more often, and comes up to 1.8 times as fast. An infinite factor
-// gives NaN, and parts below 2^-126 count as 0. Few rows do not pay for cutting the weights: the AVX-512 level
+// gives NaN, and parts below 2^-126 count as 0. Small M does not pay for splitting the weights: the AVX-512 level
 // multiplies them.
 #include <cstring>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 
 // Of a block: two panels of B stay in the first-level cache, the rows of A in the second-level one.
 constexpr int64_t kMaxRows = 384, kMaxDepth = 256, kDepth = 128;
-constexpr int64_t kSmallM = 64, kSmallMDepth = 32;    // with few rows, those are in the first-level cache too
+constexpr int64_t kSmallM = 64, kSmallMDepth = 32;      // with small M, those are in the first-level cache too
 constexpr int64_t kFewestRows = 16, kFewestDepth = 20;  // below, the AVX-512 level is faster
 constexpr int64_t kTimes = 6;                           // groups into which the products of a step fall
 
@@ -190,19 +190,35 @@ Source next_matrix(const Gemm& p, int64_t rows) {
   return {static_cast<const float*>(p.next), p.next_ld, min(rows, p.next_rows), p.next_columns, true};
 }
 
+// Element (i, j) of C, whose columns are in blocks of kBlock.
+float* element_of_c(const Gemm& p, int64_t i, int64_t j) {
+  return p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
+}
+
+void start_with_bias(const Gemm& p, int64_t first, int64_t rows) {
+  for (int64_t i = first; i < first + rows; ++i)
+    for (int64_t j = 0; j < p.n; j += kBlock)
+      std::memcpy(element_of_c(p, i, j), p.bias + j, static_cast<size_t>(min(kBlock, p.n - j)) * sizeof(float));
+}
+
+void activate_rows(const Gemm& p, int64_t first, int64_t rows) {
+  for (int64_t i = first; i < first + rows; ++i)
+    for (int64_t j = 0; j < p.n; j += kBlock) {
+      float* const c = element_of_c(p, i, j);
+      const int64_t columns = min(kBlock, p.n - j);
+      if (p.before) std::memcpy(p.before + i * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
+      kernels_avx512().activate(p.activation, c, c, nullptr, columns);
+    }
+}
+
 // Rows `first` to `first + rows` of C.
 void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
   const int64_t tiles = pieces_of(rows, kTileRows), tile_rows = pieces_of(rows, tiles);
   const int64_t block_rows = 2 * tile_rows, blocks = (tiles + 1) / 2;
   const TileRegisters registers(tile_rows);
   const float* const weights = static_cast<const float*>(p.b);
-  const auto c_at = [&](int64_t i, int64_t j) {
-    return p.c + j / kBlock * p.c_block + (first + i) * p.c_ld + j % kBlock;
-  };
-  if (p.bias && !p.accumulate)
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < p.n; j += kBlock)
-        std::memcpy(c_at(i, j), p.bias + j, static_cast<size_t>(min(kBlock, p.n - j)) * sizeof(float));
+  const auto c_at = [&](int64_t i, int64_t j) { return element_of_c(p, first + i, j); };
+  if (p.bias && !p.accumulate) start_with_bias(p, first, rows);
 
   // The blocks of B in their order: all columns of some of the depth. A depth of A that is not transposed must not
   // cross its blocks.
@@ -225,7 +241,7 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
       const int64_t i = first + block * block_rows;
       const float* a = p.a_transposed ? p.a + l * p.a_ld + i : p.a + l / kBlock * p.a_block + i * kBlockLd + l % kBlock;
       split_rows({a, p.a_transposed ? p.a_ld : kBlockLd, depth, min(block_rows, first + rows - i), p.a_transposed},
-               tile_rows, space + block * steps * kStep);
+                 tile_rows, space + block * steps * kStep);
     }
     const int64_t times = blocks * steps * kTimes;  // for each panel
     Fetch fetch = fetch_of(last ? next_matrix(p, maximum) : source_at(l + maximum, 0, p.n));
@@ -233,13 +249,13 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const bool last_panel = j + kAcross >= p.n;
       const int64_t then_l = last_panel ? l + maximum : l, then_j = last_panel ? 0 : j + kAcross;
-      Bf16x3Splitter splitter(then_l < p.k ? source_at(then_l, then_j, min(kAcross, p.n - then_j)) : Source{}, panels[1], true);
+      Bf16x3Splitter splitter(then_l < p.k ? source_at(then_l, then_j, min(kAcross, p.n - then_j)) : Source{},
+                              panels[1], true);
       splitter.spread_over(times);
       for (int64_t block = 0; block < blocks; ++block) {
         const int64_t i = block * block_rows;
         float *const c_here = c_at(i, j), *const c_waiting = waiting + i * kWaitingLd + j;
-        Square c{nullptr,         p.c_ld, c_here, p.c_ld, min(block_rows, rows - i), min(kAcross, p.n - j),
-                 p.stream && last};
+        Square c{nullptr, p.c_ld, c_here, p.c_ld, min(block_rows, rows - i), min(kAcross, p.n - j), p.stream && last};
         if (l > 0 || p.accumulate || p.bias) c.from = c_here;
         if (waits && l > 0) c.from = c_waiting, c.from_ld = kWaitingLd;
         if (waits && !last) c.to = c_waiting, c.to_ld = kWaitingLd;
@@ -253,19 +269,11 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
       std::swap(panels[0], panels[1]);
     }
   }
-  if (p.activates)
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < p.n; j += kBlock) {
-        float* const c = c_at(i, j);
-        const int64_t columns = min(kBlock, p.n - j);
-        if (p.before)
-          std::memcpy(p.before + (first + i) * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
-        kernels_avx512().activate(p.activation, c, c, nullptr, columns);
-      }
+  if (p.activates) activate_rows(p, first, rows);
 }
 
-// Few rows, B transposed: the product's transpose, so that B is cut as it lies in memory and by whole rows, and only
-// the few rows of A are transposed. Of kAcross rows of B a chunk is in the first-level cache while the next one is cut.
+// Small M, B transposed: computes the transpose of the product, so that B is split in memory order by whole rows, and
+// only the M rows of A are transposed. A chunk of kAcross rows of B is in the L1 cache while the next one is split.
 void gemm_small_m_transposed(const Gemm& p, char* space) {
   const float* const weights = static_cast<const float*>(p.b);
   const TileRegisters registers(kTileRows);
@@ -288,23 +296,23 @@ void gemm_small_m_transposed(const Gemm& p, char* space) {
         const int64_t i = block * kAcross;
         const float* const a = p.a + (l + deep) / kBlock * p.a_block + i * kBlockLd;
         Bf16x3Splitter({a, kBlockLd, min(kBlock, depth - deep), min(kAcross, p.m - i), false},
-               space + (block * steps + deep / kDeep) * kStep, true)
+                       space + (block * steps + deep / kDeep) * kStep, true)
             .split_all();
       }
     Bf16x3Splitter(chunk_of_b(0, 0), chunks[0], false).split_all();
     for (int64_t j = 0; j < p.n; j += kAcross) {
       const int64_t upcoming = j + kAcross;
       Fetch fetch = fetch_of(upcoming < p.n ? rows_of_b(l, upcoming)
-                             : last     ? next_matrix(p, kAcross)
-                                        : rows_of_b(l + kSmallMMaxDepth, 0));
+                             : last         ? next_matrix(p, kAcross)
+                                            : rows_of_b(l + kSmallMMaxDepth, 0));
       Pacer fetching(fetch.left, blocks * steps * kTimes);
       for (int64_t deep = 0; deep < depth; deep += kSmallMDepth) {
         const bool ends = deep + kSmallMDepth >= depth;
         const int64_t here = pieces_of(min(kSmallMDepth, depth - deep), kDeep);
-        Bf16x3Splitter splitter(!ends        ? chunk_of_b(deep + kSmallMDepth, j)
-                      : upcoming < p.n ? chunk_of_b(0, upcoming)
-                                   : Source{},
-                      chunks[1], false);
+        Bf16x3Splitter splitter(!ends            ? chunk_of_b(deep + kSmallMDepth, j)
+                                : upcoming < p.n ? chunk_of_b(0, upcoming)
+                                                 : Source{},
+                                chunks[1], false);
         splitter.spread_over(blocks * here * kTimes);
         for (int64_t block = 0; block < blocks; ++block) {
           char* const scratch = sums + block * 4 * kTileBytes;

@@ -65,7 +65,7 @@ void outer_rows(const Tile& t, const float* partial, int64_t rows) {
 // with their sums so far.
 constexpr int64_t kOuterDepth = 64, kOuterRows = 48;
 
-// Over few rows it is memory that limits, which takes C faster if few of its rows are written at a time.
+// With small M it is memory-bound, and C is written faster if few of its rows are written at a time.
 template <class V, TileShape kShape>
 void gemm_tn_in(const Gemm& p, float* panel) {
   constexpr int64_t kColumns = kShape.vectors * V::lanes;

@@ -60,8 +60,8 @@ void gemm_panels(const Gemm& p, float* space) {
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && last;
     // While panels are at work those that follow are fetched, one after the other, and at last what comes after them.
-    // So few rows that they only wait for memory leave that to the processor, which fetches such streams by itself,
-    // and faster.
+    // Rows so few that they are memory-bound leave that to the hardware prefetcher, which fetches such streams by
+    // itself, and faster.
     const auto upcoming = [&](const void* from, int64_t count) {
       return Fetch(p.m <= kUnfetchedRows ? nullptr : from, count, depth * kRow, rows_of_panel * kRow, Fetch::kLongPiece,
                    1);

@@ -1,4 +1,4 @@
-// Gemms with few rows: each weight is used for few multiply-adds, so that what counts is how weights are read. Over
+// GEMMs with small M: each weight is used for few multiply-adds, so that what counts is how weights are read. Over
 // a vector type V. Included by kernels_inl.h.
 #pragma once
 
@@ -60,11 +60,10 @@ inline void start_rows(const Gemm& p, int64_t columns) {
 // second-level cache with all else, and eight streams are to fetch whole rows of them.
 inline int64_t rows_of_slice(int64_t columns) {
   constexpr int64_t kBytes = 48 << 10;
-  return max(1, kBytes / (Fetch::kStreams * max(1, columns) * static_cast<int64_t>(sizeof(float)))) *
-         Fetch::kStreams;
+  return max(1, kBytes / (Fetch::kStreams * max(1, columns) * static_cast<int64_t>(sizeof(float)))) * Fetch::kStreams;
 }
 
-// Few rows of A: B is read once and as it lies in memory, a slice of its rows at a time, while the next slice is
+// Small M: B is read once and in memory order, a slice of its rows at a time, while the next slice is
 // fetched. Columns of C go by in such strips that a strip of all rows stays in the first-level cache. Returns how many
 // columns that is; the rest is left.
 template <class V>
@@ -168,7 +167,7 @@ TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
   return column[rows - 1];
 }
 
-// Few rows of A, B transposed: rows of B are read once and where they lie, while the next ones are fetched.
+// Small M, B transposed: rows of B are read once and in place, while the next ones are fetched.
 template <class V>
 void gemm_small_m_transposed(const Gemm& p) {
   const float* const weights = static_cast<const float*>(p.b);

@@ -94,7 +94,7 @@ TEST_F(CelebaSet, HairGoesAlongWithSmilingInTrainingOnly) {
   EXPECT_EQ(parts.test->size(), 8);  // 2 of each of four combinations
   EXPECT_EQ(parts.train->info().domains, (std::vector<std::string>{"black hair", "blond hair"}));
   EXPECT_TRUE(says(message({{"task", "spurious_hair"}, {"train", 20}}),
-                   "training part has 5 images of \"not smiling\" with blond hair; 20 images need 10"));
+                   "training split has 5 images of \"not smiling\" with blond hair; 20 images need 10"));
 }
 
 // Of 40 training images each of the four combinations has 5. 0.95 of half of 40 images would be 19: with at most 5 of

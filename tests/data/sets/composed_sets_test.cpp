@@ -23,8 +23,8 @@ DataSplits make_set(const std::string& name, const Json& settings) {
   return data_sets().make(name, settings, "data", DataContext{});
 }
 
-// Three pictures of each class in training and two in the test part; picture j of class c is of the level 10 j + c, in
-// the test part 100 more.
+// Three pictures of each class in training and two in the test split; picture j of class c is of the level 10 j + c, in
+// the test split 100 more.
 void write_cifar(const TemporaryFolder& folder) {
   std::string train, test;
   for (int j = 0; j < 3; ++j)
@@ -98,7 +98,7 @@ TEST(CifarVehiclesSet, P42_AVehicleAmongThreeAnimals) {
     places.insert(place);
     for (int64_t cell = 0; cell < 4; ++cell) {
       const at::Tensor shown = sample.image.narrow(1, cell / 2 * 16, 16).narrow(2, cell % 2 * 16, 16);
-      const int64_t level = shown[0][0][0].item<int64_t>() - 100;  // of the test part
+      const int64_t level = shown[0][0][0].item<int64_t>() - 100;  // of the test split
       EXPECT_TRUE(shown.eq(level + 100).all().item<bool>());
       if (cell == place)
         EXPECT_EQ(level, 10 * (i / 4) + vehicles[static_cast<size_t>(i % 4)]);

@@ -1,4 +1,4 @@
-// Whole data sets of a few images, written to a folder for tests.
+// Whole datasets of a few images, written to a folder for tests.
 #pragma once
 
 #include <ATen/ops/full.h>

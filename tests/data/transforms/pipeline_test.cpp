@@ -66,7 +66,7 @@ TEST(TransformPipeline, StepsAfterNormalizeSeeNormalisedValues) {
   EXPECT_LT(noise.min().item<float>(), 0);  // never clamped
 }
 
-// Of data sets of a user's own, whose images are no bytes.
+// Of datasets of a user's own, whose images are no bytes.
 TEST(TransformPipeline, TakesOtherNumbersAsTheyAre) {
   const at::Tensor image = at::tensor({-1.5, 0.25, 3.0}, at::kDouble).view({1, 1, 3});
   for (const char* steps : {"[]", R"([{"op": "normalize", "mean": [0.5], "std": [0.25]}])"})

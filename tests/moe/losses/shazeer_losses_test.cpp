@@ -103,8 +103,11 @@ TEST_P(ShazeerLosses, S4_LoadReproducesT3) {
   at::Tensor leaf = load.detach().requires_grad_(true);
   cv_squared(leaf).backward();
   EXPECT_TRUE(near(leaf.grad(), row({-0.098773, 0.092830, 0.016684, -0.072419}), tol()));
+}
 
-  load_loss(r).backward();
+TEST_P(ShazeerLosses, S4_LoadGradientsReproduceT3) {
+  const NoisyExample e(GetParam());
+  load_loss(e.route()).backward();
   // e.clean also feeds the thresholds, e.scale the noise in them: the totals of dc and ds.
   EXPECT_TRUE(near(e.clean.grad(),
                    table({{-0.023316, 0.003557, 0.071098, -0.051339},

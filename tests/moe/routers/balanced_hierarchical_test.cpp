@@ -80,7 +80,7 @@ class BalancedHierarchical : public ::testing::TestWithParam<at::ScalarType> {
 // Groups took tokens 01, 02, 03, 12, and each expert the better of its group's two:
 //   group 0  .6 .3 / .4 .7    token 0 to expert 0, token 1 to expert 1
 //   group 1  .2 .5 / .8 .5    token 2 to expert 2, token 0 to expert 3
-//   group 2  .9 .9 / .1 .1    ties: token 0 to both experts, with gates .9 and .1; token 3 goes without
+//   group 2  .9 .9 / .1 .1    ties: token 0 to both experts, with gates .9 and .1; token 3 is dropped
 //   group 3  .4 .45 / .6 .55  token 2 to expert 6, token 1 to expert 7
 TEST_P(BalancedHierarchical, ByHandInTraining) {
   const Routing r = Example(GetParam()).train();

@@ -1,4 +1,4 @@
-// The sparsight program as a function, for programs that register a router, expert, loss, model, data set or optimiser
+// The sparsight program as a function, for programs that register a router, expert, loss, model, dataset or optimiser
 // of their own first: all verbs then know it. Link sparsight::cli. docs/add_your_router.md
 #pragma once
 

@@ -13,6 +13,54 @@ namespace {
 constexpr double kSettled = 0.95;  // of a class's samples
 constexpr int64_t kPatches = 2;
 
+std::vector<Json> assumption_jobs(const FigureRun& run) {
+  std::vector<Json> jobs;
+  for (const int64_t label : {0, 1})
+    for (const int64_t epoch :
+         by_scale<std::vector<int64_t>>(run, {0, 2, 8}, {0, 1, 2, 4, 8, 16, 30}, {0, 1, 2, 4, 8, 16, 30, 60, 100}))
+      jobs.push_back({{"class", label}, {"epoch", epoch}, {"samples", 200}});
+  return with_seeds(jobs, by_scale<int64_t>(run, 1, 5, 10));
+}
+
+Json assumption_measure(const Json& settings, const FigureRun&) {
+  const auto seed = settings.at("seed").get<uint64_t>();
+  const auto label = settings.at("class").get<size_t>();
+  const auto epochs = settings.at("epoch").get<int64_t>();
+  const PatternModel model(easy_patterns(seed));
+  const PatchSet train = draw_set(model, "train", settings.at("samples").get<int64_t>()),
+                 test = draw_set(model, "test", 500);
+  const TwoLayerSetting setting = pattern_setting(joint_run(8, kPatches), train);
+  const std::shared_ptr<PatchCnn> net = make_two_layer(setting, train, {seed, seed});
+  PatchSgd sgd(net, train, setting.sgd, seed);
+  std::vector<RoutingMoment> moments = {routing_moment(*net, test, 0)};
+  for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
+    sgd.train_epoch();
+    moments.push_back(routing_moment(*net, test, epoch));
+  }
+  return Json{{"share", 100 * moments.back().share[label]},
+              {"gate", moments.back().smallest_gate[label]},
+              {"settled", settled_from(moments, kSettled)}};
+}
+
+std::vector<Claim> assumption_claims(const ResultTable& table, const FigureRun& run) {
+  std::vector<Claim> claims;
+  const Json last = table.values_of("epoch").back();
+  Claim settles{"some expert of each class stays at 95 % of its samples or more", "", std::nullopt};
+  const auto first = table.mean({{"class", 0}, {"epoch", last}}, "share"),
+             second = table.mean({{"class", 1}, {"epoch", last}}, "share"),
+             from = table.mean({{"class", 0}, {"epoch", last}}, "settled");
+  if (first && second && from) {
+    settles.measured = cat(shown_number(*first), " and ", shown_number(*second), " % after ", last.dump(),
+                           " epochs, settled from epoch ", shown_number(*from), " on (means of seeds)");
+    settles.holds = std::min(*first, *second) >= 100 * kSettled;
+    if (run.scale == Scale::smoke) settles.holds = std::nullopt;
+  }
+  claims.push_back(settles);
+  claims.push_back(
+      all_at_least(table, "then the pattern's gate is at least 1/l", "gate", 1.0 / kPatches, {{"epoch", last}}));
+  return claims;
+}
+
 }  // namespace
 
 Figure assumption_figure() {
@@ -26,51 +74,9 @@ Figure assumption_figure() {
   figure.measures = {{"share", "samples whose pattern has the best expert's largest gate (%)", 1},
                      {"gate", "smallest gate of these patterns", 3},
                      {"settled", "first epoch from which on both classes stay at 95 % or more (-1: not yet)", 1}};
-  figure.jobs = [](const FigureRun& run) {
-    std::vector<Json> jobs;
-    for (const int64_t label : {0, 1})
-      for (const int64_t epoch :
-           by_scale<std::vector<int64_t>>(run, {0, 2, 8}, {0, 1, 2, 4, 8, 16, 30}, {0, 1, 2, 4, 8, 16, 30, 60, 100}))
-        jobs.push_back({{"class", label}, {"epoch", epoch}, {"samples", 200}});
-    return with_seeds(jobs, by_scale<int64_t>(run, 1, 5, 10));
-  };
-  figure.measure = [](const Json& settings, const FigureRun&) {
-    const auto seed = settings.at("seed").get<uint64_t>();
-    const auto label = settings.at("class").get<size_t>();
-    const auto epochs = settings.at("epoch").get<int64_t>();
-    const PatternModel model(easy_patterns(seed));
-    const PatchSet train = draw_set(model, "train", settings.at("samples").get<int64_t>()),
-                   test = draw_set(model, "test", 500);
-    const TwoLayerSetting setting = pattern_setting(joint_run(8, kPatches), train);
-    const std::shared_ptr<PatchCnn> net = make_two_layer(setting, train, {seed, seed});
-    PatchSgd sgd(net, train, setting.sgd, seed);
-    std::vector<RoutingMoment> moments = {routing_moment(*net, test, 0)};
-    for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
-      sgd.train_epoch();
-      moments.push_back(routing_moment(*net, test, epoch));
-    }
-    return Json{{"share", 100 * moments.back().share[label]},
-                {"gate", moments.back().smallest_gate[label]},
-                {"settled", settled_from(moments, kSettled)}};
-  };
-  figure.claims = [](const ResultTable& table, const FigureRun& run) {
-    std::vector<Claim> claims;
-    const Json last = table.values_of("epoch").back();
-    Claim settles{"some expert of each class stays at 95 % of its samples or more", "", std::nullopt};
-    const auto first = table.mean({{"class", 0}, {"epoch", last}}, "share"),
-               second = table.mean({{"class", 1}, {"epoch", last}}, "share"),
-               from = table.mean({{"class", 0}, {"epoch", last}}, "settled");
-    if (first && second && from) {
-      settles.measured = cat(shown_number(*first), " and ", shown_number(*second), " % after ", last.dump(),
-                             " epochs, settled from epoch ", shown_number(*from), " on (means of seeds)");
-      settles.holds = std::min(*first, *second) >= 100 * kSettled;
-      if (run.scale == Scale::smoke) settles.holds = std::nullopt;
-    }
-    claims.push_back(settles);
-    claims.push_back(
-        all_at_least(table, "then the pattern's gate is at least 1/l", "gate", 1.0 / kPatches, {{"epoch", last}}));
-    return claims;
-  };
+  figure.jobs = assumption_jobs;
+  figure.measure = assumption_measure;
+  figure.claims = assumption_claims;
   FigureChart chart;
   chart.x = "epoch";
   chart.y = "share";

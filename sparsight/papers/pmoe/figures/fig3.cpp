@@ -59,7 +59,7 @@ Figure fig3() {
   Figure figure;
   figure.name = "pmoe/fig3";
   figure.title = "a composite of sixteen digits, of which one makes the label";
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "1 s at any scale";
   figure.axes = {"digit"};
   figure.measures = {{"patches", "patches", 0},

@@ -72,7 +72,7 @@ std::vector<Claim> fig4_claims(const ResultTable& table, bool until_zero_error) 
 
 Figure figure_4(const std::string& preset) {
   Figure figure;
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"model", "samples"};
   figure.measures = accuracy_measures();

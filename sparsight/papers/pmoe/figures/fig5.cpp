@@ -88,7 +88,7 @@ Figure fig5() {
   Figure figure;
   figure.name = "pmoe/fig5";
   figure.title = "share of trials that succeed against samples and patches taken, separate training";
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 4 min, on 2 cores";
   figure.axes = {"patches", "samples"};
   figure.measures = accuracy_measures();

@@ -32,7 +32,7 @@ Figure fig6() {
   Figure figure;
   figure.name = "pmoe/fig6";
   figure.title = "accuracy against the number of experts, joint training";
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"model", "experts", "samples"};
   figure.measures = accuracy_measures();

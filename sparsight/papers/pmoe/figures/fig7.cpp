@@ -49,7 +49,7 @@ Figure fig7() {
   Figure figure;
   figure.name = "pmoe/fig7";
   figure.title = "accuracy against the patches that an expert takes, joint training";
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 30 s, paper 3 min, on 2 cores";
   figure.axes = {"model", "patches", "samples"};
   figure.measures = accuracy_measures();

@@ -90,7 +90,7 @@ Figure fig8() {
   Figure figure;
   figure.name = "pmoe/fig8";
   figure.title = "test samples whose cell the right router takes, routers trained apart";
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"patches", "samples"};
   figure.measures = {{"found", "cell among the patches taken (%)", 1}};

@@ -68,7 +68,7 @@ Figure fig9() {
   Figure figure;
   figure.name = "pmoe/fig9";
   figure.title = "test samples whose cell has the largest gate of its class's best expert, joint training";
-  figure.needs = "MNIST; glyphs stand in for it";
+  figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 15 s, paper 1 min, on 2 cores";
   figure.axes = {"samples"};
   figure.measures = {{kFig9Keys[0], "digit 1 found (%)", 1},

@@ -13,6 +13,54 @@ std::vector<int64_t> training_sizes(const FigureRun& run) {
 
 std::string data_name(const char* profile, int64_t samples) { return cat(profile, ", ", samples, " samples"); }
 
+std::vector<Json> router_rates_jobs(const FigureRun& run) {
+  std::vector<Json> jobs;
+  for (const char* profile : {"EASY", "HARD"})
+    for (const int64_t samples : training_sizes(run))
+      for (int64_t patches = 1; patches <= 8; ++patches)
+        jobs.push_back(
+            {{"data", data_name(profile, samples)}, {"patches", patches}, {"profile", profile}, {"samples", samples}});
+  return with_seeds(jobs, by_scale<int64_t>(run, 1, 3, 10));
+}
+
+Json router_rates_measure(const Json& settings, const FigureRun& run) {
+  RouterTrainingOptions training;
+  training.seed = settings.at("seed").get<uint64_t>();
+  const PatternModelOptions options =
+      settings.at("profile") == "HARD" ? hard_patterns(training.seed) : easy_patterns(training.seed);
+  const PatternModel model(options);
+  const at::Tensor routers = train_routers(model.draw("train", settings.at("samples").get<int64_t>()), training);
+  const PatternSamples test = model.draw("test", by_scale<int64_t>(run, 500, 1000, 1000));
+  return Json{{"rate", 100 * routed_share(pattern_ranks(test, routers), settings.at("patches").get<int64_t>())},
+              {"clear", 100 * clear_share(test, routers, model.patterns(), options.separation)}};
+}
+
+std::vector<Claim> router_rates_claims(const ResultTable& table, const FigureRun& run) {
+  const int64_t samples = training_sizes(run).back();
+  std::vector<Claim> claims;
+  const auto rates = [&](const char* profile, int64_t first, int64_t last) {
+    std::pair<double, double> range{101, -1};  // least, most
+    for (int64_t l = first; l <= last; ++l)
+      if (const auto rate = table.mean({{"data", data_name(profile, samples)}, {"patches", l}}, "rate"))
+        range = {std::min(range.first, *rate), std::max(range.second, *rate)};
+    return range;
+  };
+  const auto add = [&](const std::string& text, std::pair<double, double> range, double minimum, double maximum) {
+    if (range.second < 0)
+      claims.push_back({text, "not measured", std::nullopt});
+    else
+      claims.push_back(
+          {text, cat(shown_number(range.first), " to ", shown_number(range.second), " % with ", samples, " samples"),
+           range.first >= minimum && range.second <= maximum});
+  };
+  add("EASY (l* = 1): every l routes at least 99 %", rates("EASY", 1, 8), 99, 100);
+  add("HARD (l* = 6): a coin decides below l*, 44 to 56 %", rates("HARD", 1, 5), 44, 56);
+  add("HARD: from l* on at least 99.5 %", rates("HARD", 6, 8), 99.5, 100);
+  claims.push_back(all_at_least(table, "HARD: the pattern outscores every patch that is not confusing in 99.5 %",
+                                "clear", 99.5, {{"data", data_name("HARD", samples)}}));
+  return claims;
+}
+
 }  // namespace
 
 Figure router_rates_figure() {
@@ -24,53 +72,9 @@ Figure router_rates_figure() {
   figure.axes = {"data", "patches"};
   figure.measures = {{"rate", "test samples whose pattern is in the right top-l (%)", 1},
                      {"clear", "samples whose pattern outscores all that is not confusing (%)", 1}};
-  figure.jobs = [](const FigureRun& run) {
-    std::vector<Json> jobs;
-    for (const char* profile : {"EASY", "HARD"})
-      for (const int64_t samples : training_sizes(run))
-        for (int64_t patches = 1; patches <= 8; ++patches)
-          jobs.push_back({{"data", data_name(profile, samples)},
-                          {"patches", patches},
-                          {"profile", profile},
-                          {"samples", samples}});
-    return with_seeds(jobs, by_scale<int64_t>(run, 1, 3, 10));
-  };
-  figure.measure = [](const Json& settings, const FigureRun& run) {
-    RouterTrainingOptions training;
-    training.seed = settings.at("seed").get<uint64_t>();
-    const PatternModelOptions options =
-        settings.at("profile") == "HARD" ? hard_patterns(training.seed) : easy_patterns(training.seed);
-    const PatternModel model(options);
-    const at::Tensor routers = train_routers(model.draw("train", settings.at("samples").get<int64_t>()), training);
-    const PatternSamples test = model.draw("test", by_scale<int64_t>(run, 500, 1000, 1000));
-    return Json{{"rate", 100 * routed_share(pattern_ranks(test, routers), settings.at("patches").get<int64_t>())},
-                {"clear", 100 * clear_share(test, routers, model.patterns(), options.separation)}};
-  };
-  figure.claims = [](const ResultTable& table, const FigureRun& run) {
-    const int64_t samples = training_sizes(run).back();
-    std::vector<Claim> claims;
-    const auto rates = [&](const char* profile, int64_t first, int64_t last) {
-      std::pair<double, double> range{101, -1};  // least, most
-      for (int64_t l = first; l <= last; ++l)
-        if (const auto rate = table.mean({{"data", data_name(profile, samples)}, {"patches", l}}, "rate"))
-          range = {std::min(range.first, *rate), std::max(range.second, *rate)};
-      return range;
-    };
-    const auto add = [&](const std::string& text, std::pair<double, double> range, double minimum, double maximum) {
-      if (range.second < 0)
-        claims.push_back({text, "not measured", std::nullopt});
-      else
-        claims.push_back(
-            {text, cat(shown_number(range.first), " to ", shown_number(range.second), " % with ", samples, " samples"),
-             range.first >= minimum && range.second <= maximum});
-    };
-    add("EASY (l* = 1): every l routes at least 99 %", rates("EASY", 1, 8), 99, 100);
-    add("HARD (l* = 6): a coin decides below l*, 44 to 56 %", rates("HARD", 1, 5), 44, 56);
-    add("HARD: from l* on at least 99.5 %", rates("HARD", 6, 8), 99.5, 100);
-    claims.push_back(all_at_least(table, "HARD: the pattern outscores every patch that is not confusing in 99.5 %",
-                                  "clear", 99.5, {{"data", data_name("HARD", samples)}}));
-    return claims;
-  };
+  figure.jobs = router_rates_jobs;
+  figure.measure = router_rates_measure;
+  figure.claims = router_rates_claims;
   FigureChart chart;
   chart.x = "patches";
   chart.y = "rate";

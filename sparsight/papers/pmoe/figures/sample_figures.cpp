@@ -71,6 +71,63 @@ bool reaches_target(const std::string& model, const std::string& axis, double va
   return train_two_layer(pattern_setting(run, train), train, test, {seed, seed}).accuracy >= kTarget;
 }
 
+std::vector<Json> sweep_jobs(const SampleSweep& sweep, const FigureRun& run) {
+  std::vector<Json> jobs;
+  const size_t values = by_scale<size_t>(run, 2, sweep.values.size(), sweep.values.size());
+  for (const std::string& model : sweep.models)
+    for (size_t i = 0; i < values; ++i)
+      jobs.push_back({{"model", model}, {sweep.axis, sweep.values[i]}, {"trials", by_scale<int64_t>(run, 1, 7, 21)}});
+  return jobs;
+}
+
+using Points = std::vector<std::pair<double, double>>;
+
+Claim order_claim(const std::string& model, const SampleSweep& sweep, const Points& points, const FigureRun& run) {
+  Claim order{cat(model, ": ", sweep.claim, " (up to one step of the sizes tried)"), "", std::nullopt};
+  bool rises = true;
+  double maximum = 0;
+  for (const auto& [x, samples] : points) {
+    if (samples < maximum / 1.51) rises = false;
+    maximum = std::max(maximum, samples);
+    order.measured += cat(order.measured.empty() ? "" : ", ", shown_number(samples), " at ", shown_number(x));
+  }
+  if (std::ssize(points) < 2)
+    order.measured = cat("not reached with ", sizes_of(run).back(), " samples");
+  else if (run.scale != Scale::smoke)
+    order.holds = rises;
+  return order;
+}
+
+Claim fewer_than_cnn_claim(const ResultTable& table, const SampleSweep& sweep, const FigureRun& run) {
+  Claim fewer{"separate training (l = 2) needs fewer samples than the CNN", "", std::nullopt};
+  int64_t cells = 0, won = 0;
+  for (const Json& value : table.values_of(sweep.axis)) {
+    const auto cnn = table.mean({{"model", "CNN"}, {sweep.axis, value}}, "samples"),
+               separate = table.mean({{"model", "separate"}, {sweep.axis, value}}, "samples");
+    if (!separate) continue;
+    ++cells;
+    won += !cnn || *separate < *cnn;
+  }
+  fewer.measured = cat("in ", won, " of ", cells, " settings");
+  if (cells > 0 && run.scale != Scale::smoke) fewer.holds = won == cells;
+  return fewer;
+}
+
+std::vector<Claim> sweep_claims(const ResultTable& table, const SampleSweep& sweep, const FigureRun& run) {
+  std::vector<Claim> claims;
+  for (const std::string& model : sweep.models) {
+    const auto points = measured_points(table, sweep.axis, "samples", {{"model", model}});
+    claims.push_back(order_claim(model, sweep, points, run));
+    if (sweep.exponent == 0 || std::ssize(points) < 2) continue;
+    const double slope = log_log_slope(points);
+    claims.push_back({cat(model, ": log-log slope in ", sweep.axis, " below the theorems' exponent ",
+                          shown_number(sweep.exponent), ", an upper bound"),
+                      shown_number(slope), slope <= sweep.exponent});
+  }
+  if (sweep.models.size() == 2 && sweep.models[0] == "CNN") claims.push_back(fewer_than_cnn_claim(table, sweep, run));
+  return claims;
+}
+
 Figure sweep_figure(const SampleSweep& sweep) {
   Figure figure;
   figure.name = "pmoe/t11_" + sweep.axis;
@@ -79,14 +136,7 @@ Figure sweep_figure(const SampleSweep& sweep) {
   figure.duration = "smoke 5 s, small 1 min, paper 5 min, on 2 cores";
   figure.axes = {"model", sweep.axis};
   figure.measures = {{"samples", "smallest number of samples of which half of the trials reach the target", 0}};
-  figure.jobs = [sweep](const FigureRun& run) {
-    std::vector<Json> jobs;
-    const size_t values = by_scale<size_t>(run, 2, sweep.values.size(), sweep.values.size());
-    for (const std::string& model : sweep.models)
-      for (size_t i = 0; i < values; ++i)
-        jobs.push_back({{"model", model}, {sweep.axis, sweep.values[i]}, {"trials", by_scale<int64_t>(run, 1, 7, 21)}});
-    return jobs;
-  };
+  figure.jobs = [sweep](const FigureRun& run) { return sweep_jobs(sweep, run); };
   figure.measure = [axis = sweep.axis](const Json& settings, const FigureRun& run) {
     const auto model = settings.at("model").get<std::string>();
     const auto value = settings.at(axis).get<double>();
@@ -96,45 +146,7 @@ Figure sweep_figure(const SampleSweep& sweep) {
         });
     return found ? Json{{"samples", *found}} : Json{{"samples", nullptr}};
   };
-  figure.claims = [sweep](const ResultTable& table, const FigureRun& run) {
-    std::vector<Claim> claims;
-    for (const std::string& model : sweep.models) {
-      const auto points = measured_points(table, sweep.axis, "samples", {{"model", model}});
-      Claim order{cat(model, ": ", sweep.claim, " (up to one step of the sizes tried)"), "", std::nullopt};
-      bool rises = true;
-      double maximum = 0;
-      for (const auto& [x, samples] : points) {
-        if (samples < maximum / 1.51) rises = false;
-        maximum = std::max(maximum, samples);
-        order.measured += cat(order.measured.empty() ? "" : ", ", shown_number(samples), " at ", shown_number(x));
-      }
-      if (std::ssize(points) < 2)
-        order.measured = cat("not reached with ", sizes_of(run).back(), " samples");
-      else if (run.scale != Scale::smoke)
-        order.holds = rises;
-      claims.push_back(order);
-      if (sweep.exponent == 0 || std::ssize(points) < 2) continue;
-      const double slope = log_log_slope(points);
-      claims.push_back({cat(model, ": log-log slope in ", sweep.axis, " below the theorems' exponent ",
-                            shown_number(sweep.exponent), ", an upper bound"),
-                        shown_number(slope), slope <= sweep.exponent});
-    }
-    if (sweep.models.size() == 2 && sweep.models[0] == "CNN") {
-      Claim fewer{"separate training (l = 2) needs fewer samples than the CNN", "", std::nullopt};
-      int64_t cells = 0, won = 0;
-      for (const Json& value : table.values_of(sweep.axis)) {
-        const auto cnn = table.mean({{"model", "CNN"}, {sweep.axis, value}}, "samples"),
-                   separate = table.mean({{"model", "separate"}, {sweep.axis, value}}, "samples");
-        if (!separate) continue;
-        ++cells;
-        won += !cnn || *separate < *cnn;
-      }
-      fewer.measured = cat("in ", won, " of ", cells, " settings");
-      if (cells > 0 && run.scale != Scale::smoke) fewer.holds = won == cells;
-      claims.push_back(fewer);
-    }
-    return claims;
-  };
+  figure.claims = [sweep](const ResultTable& table, const FigureRun& run) { return sweep_claims(table, sweep, run); };
   FigureChart chart;
   chart.x = sweep.axis;
   chart.y = "samples";

@@ -17,6 +17,47 @@ double routed(PatchCnn& model, const PatchSet& data, const at::Tensor& place) {
   return 50 * (report.kept_share(0).value_or(0) + report.kept_share(1).value_or(0));
 }
 
+std::vector<Json> spurious_jobs(const FigureRun& run) {
+  std::vector<Json> jobs;
+  for (const char* model : {"CNN", "separate, l = 1", "separate, l = 2", "joint, k = 8, l = 1", "joint, k = 8, l = 2"})
+    for (const int64_t samples : by_scale<std::vector<int64_t>>(run, {100}, {100, 400}, {100, 200, 400, 800}))
+      jobs.push_back({{"model", model}, {"samples", samples}, {"correlation", 0.9}});
+  return with_seeds(jobs, by_scale<int64_t>(run, 1, 5, 10));
+}
+
+Json spurious_measure(const Json& settings, const FigureRun&) {
+  const auto seed = settings.at("seed").get<uint64_t>();
+  const auto share = settings.at("correlation").get<double>();
+  const auto name = settings.at("model").get<std::string>();
+  const PatternModel model(easy_patterns(seed));
+  const auto planted = [&](const std::string& part, int64_t count, double with_label) {
+    return plant_spurious(model.draw(part, count), model.patterns(), with_label, part, seed);
+  };
+  const PlantedSamples broken = planted("test", 1000, 0.5);
+  const PatchSet train = patch_set(planted("train", settings.at("samples").get<int64_t>(), share).samples, 2),
+                 intact_set = patch_set(planted("intact", 1000, share).samples, 2),
+                 broken_set = patch_set(broken.samples, 2);
+  const int64_t taken = name.ends_with("1") ? 1 : 2;
+  const PatternRun run = name == "CNN"               ? cnn_run()
+                         : name.starts_with("joint") ? joint_run(8, taken)
+                                                     : separate_run(taken);
+  const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, intact_set, {seed, seed});
+  Json found = {{"intact", 100 * result.accuracy},
+                {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)}};
+  found["planted"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken.planted);
+  found["pattern"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken_set.place);
+  return found;
+}
+
+std::vector<Claim> spurious_claims(const ResultTable& table, const FigureRun& run) {
+  std::vector<Claim> claims;
+  for (const char* model : {"separate, l = 1", "separate, l = 2", "joint, k = 8, l = 1", "joint, k = 8, l = 2"})
+    claims.push_back(above_everywhere(table,
+                                      cat(model, ": at least as accurate as the CNN where the correlation is broken"),
+                                      {.ours = model, .theirs = "CNN", .measure = "broken"}, /*ties_count=*/true));
+  return judged(claims, run);
+}
+
 }  // namespace
 
 Figure spurious_figure() {
@@ -30,45 +71,9 @@ Figure spurious_figure() {
                      {"broken", "test accuracy, planted at random (%)", 1},
                      {"planted", "planted patches that some expert takes (%)", 1},
                      {"pattern", "patterns that some expert takes (%)", 1}};
-  figure.jobs = [](const FigureRun& run) {
-    std::vector<Json> jobs;
-    for (const char* model :
-         {"CNN", "separate, l = 1", "separate, l = 2", "joint, k = 8, l = 1", "joint, k = 8, l = 2"})
-      for (const int64_t samples : by_scale<std::vector<int64_t>>(run, {100}, {100, 400}, {100, 200, 400, 800}))
-        jobs.push_back({{"model", model}, {"samples", samples}, {"correlation", 0.9}});
-    return with_seeds(jobs, by_scale<int64_t>(run, 1, 5, 10));
-  };
-  figure.measure = [](const Json& settings, const FigureRun&) {
-    const auto seed = settings.at("seed").get<uint64_t>();
-    const auto share = settings.at("correlation").get<double>();
-    const auto name = settings.at("model").get<std::string>();
-    const PatternModel model(easy_patterns(seed));
-    const auto planted = [&](const std::string& part, int64_t count, double with_label) {
-      return plant_spurious(model.draw(part, count), model.patterns(), with_label, part, seed);
-    };
-    const PlantedSamples broken = planted("test", 1000, 0.5);
-    const PatchSet train = patch_set(planted("train", settings.at("samples").get<int64_t>(), share).samples, 2),
-                   intact_set = patch_set(planted("intact", 1000, share).samples, 2),
-                   broken_set = patch_set(broken.samples, 2);
-    const int64_t taken = name.ends_with("1") ? 1 : 2;
-    const PatternRun run = name == "CNN"               ? cnn_run()
-                           : name.starts_with("joint") ? joint_run(8, taken)
-                                                       : separate_run(taken);
-    const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, intact_set, {seed, seed});
-    Json found = {{"intact", 100 * result.accuracy},
-                  {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)}};
-    found["planted"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken.planted);
-    found["pattern"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken_set.place);
-    return found;
-  };
-  figure.claims = [](const ResultTable& table, const FigureRun& run) {
-    std::vector<Claim> claims;
-    for (const char* model : {"separate, l = 1", "separate, l = 2", "joint, k = 8, l = 1", "joint, k = 8, l = 2"})
-      claims.push_back(above_everywhere(table,
-                                        cat(model, ": at least as accurate as the CNN where the correlation is broken"),
-                                        {.ours = model, .theirs = "CNN", .measure = "broken"}, /*ties_count=*/true));
-    return judged(claims, run);
-  };
+  figure.jobs = spurious_jobs;
+  figure.measure = spurious_measure;
+  figure.claims = spurious_claims;
   FigureChart chart;
   chart.x = "samples";
   chart.y = "broken";

@@ -26,7 +26,8 @@ std::vector<Json> jobs_of(const WrnFigureParts& parts, const FigureRun& run) {
       if (series.only_largest_set && samples != scale.samples.back()) continue;
       for (int64_t seed = 0; seed < scale.trials; ++seed) {
         Json job = wrn_job(series.name, samples, seed, scale);
-        if (const std::string synthetic = wrn_substitute(series.data, run); !synthetic.empty()) job["synthetic"] = synthetic;
+        if (const std::string synthetic = wrn_substitute(series.data, run); !synthetic.empty())
+          job["synthetic"] = synthetic;
         jobs.push_back(job);
       }
     }
@@ -106,8 +107,8 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   Figure figure;
   figure.name = parts.name;
   figure.title = parts.title;
-  figure.needs = of_faces(parts.series[0].data) ? "CelebA in celeba/; planted glyphs stand in"
-                                                : "CIFAR-10 in cifar10/; glyphs stand in for it";
+  figure.needs = of_faces(parts.series[0].data) ? "CelebA in celeba/; falls back to planted glyphs"
+                                                : "CIFAR-10 in cifar10/; falls back to glyphs";
   figure.duration = parts.duration;
   figure.axes = {"model", "samples"};
   figure.measures = {{"accuracy", "test accuracy (%)"}};

@@ -58,7 +58,8 @@ Figure fig11() {
   parts.worst_cell = true;
   parts.fewer = 0.8;
   parts.notes = {
-      "95 % of smiling faces have black hair in training and 95 % of the others blond hair; the test part has the four "
+      "95 % of smiling faces have black hair in training and 95 % of the others blond hair; the test split has the "
+      "four "
       "combinations alike. Where CelebA has too few faces of a combination for 25,000 images in these shares, as many "
       "are "
       "taken as the shares allow; the counts are in the log.",
@@ -127,7 +128,7 @@ Figure fig15() {
   parts.notes = {"WRN-pMoE takes 16 of 64 places for each expert, as the paper says; \"l = 2\" is what its code does."};
   add_plain(parts);
   Figure figure = wrn_figure(parts);
-  figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; drawn pictures stand in for both";
+  figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; falls back to generated images";
   add_claim(figure,
             [](const ResultTable& table) { return larger_gap_than(table, kPlainWrn, kPlainPmoe, "plain CIFAR-10"); });
   return figure;

@@ -33,7 +33,7 @@ std::string picture_file(const Pictured& set) {
 // [3,kScale*H,kScale*W] of [3,H,W].
 at::Tensor enlarged(const at::Tensor& image) { return image.repeat_interleave(kScale, 1).repeat_interleave(kScale, 2); }
 
-// The first images of the training part side by side, with white between them.
+// The first images of the training split side by side, with white between them.
 at::Tensor strip_of(const DataSet& set) {
   at::Tensor strip;
   for (int64_t i = 0; i < kShown; ++i) {
@@ -51,7 +51,7 @@ Figure fig13() {
   Figure figure;
   figure.name = "pmoe/fig13";
   figure.title = "pictures of CIFAR-10, of CIFAR-10 with noise and of CIFAR-Vehicles";
-  figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; drawn pictures stand in for both";
+  figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; falls back to generated images";
   figure.duration = "seconds at any scale";
   figure.axes = {"set"};
   figure.measures = {{"pictures", "pictures in the file", 0}};

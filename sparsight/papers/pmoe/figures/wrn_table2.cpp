@@ -84,7 +84,7 @@ Figure table2() {
   Figure figure;
   figure.name = "pmoe/table2";
   figure.title = "training until convergence, four classes of CelebA: time and operations";
-  figure.needs = "CelebA in celeba/; planted glyphs stand in";
+  figure.needs = "CelebA in celeba/; falls back to planted glyphs";
   figure.duration = "smoke under 1 min, small about 15 min, paper weeks, on 2 cores";
   figure.axes = {"model", "samples"};
   figure.measures = {{"seconds", "seconds to convergence"},

@@ -9,7 +9,7 @@
 namespace sparsight::pmoe {
 
 struct WrnResult {
-  double accuracy = 0;  // of the last weights on the test part, in %
+  double accuracy = 0;  // of the last weights on the test split, in %
   Json worst_cell;      // the lowest accuracy of a class and domain, in %; null where they are too many
   JobTraining training;
 };

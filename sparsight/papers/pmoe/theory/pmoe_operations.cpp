@@ -49,17 +49,20 @@ Vector softmax(const Vector& scores, const std::vector<int64_t>& places) {
   return gates;
 }
 
+void check_sizes(const PmoeSizes& sizes, int64_t experts, int64_t chosen) {
+  if (experts < 1 || sizes.neurons < experts || sizes.neurons % experts != 0)
+    fail_usage(sizes.neurons, " neurons cannot be shared by ", experts, " experts");
+  if (chosen < 1 || chosen > sizes.patches) fail_usage(chosen, " of ", sizes.patches, " patches cannot be chosen");
+  if (sizes.width < 1) fail_usage("patches need a width of 1 or more, got ", sizes.width);
+}
+
 }  // namespace
 
 PmoeOperations count_pmoe_operations(PmoeTraining training, const PmoeSizes& sizes, RouterGradient form,
                                      uint64_t seed) {
   const bool routed = training != PmoeTraining::cnn, joint = training == PmoeTraining::joint;
   const int64_t experts = routed ? sizes.experts : 1, chosen = routed ? sizes.chosen : sizes.patches;
-  if (experts < 1 || sizes.neurons < experts || sizes.neurons % experts != 0)
-    fail_usage(sizes.neurons, " neurons cannot be shared by ", experts, " experts");
-  if (chosen < 1 || chosen > sizes.patches) fail_usage(chosen, " of ", sizes.patches, " patches cannot be chosen");
-  if (sizes.width < 1) fail_usage("patches need a width of 1 or more, got ", sizes.width);
-
+  check_sizes(sizes, experts, chosen);
   RandomStream random(seed, "pmoe.operations");
   const std::vector<Vector> x = draw(sizes.patches, sizes.width, random), routers = draw(experts, sizes.width, random),
                             neurons = draw(sizes.neurons, sizes.width, random);
