@@ -89,13 +89,13 @@ void read_touched(const ExpertMlpWeights& weights, const at::Tensor& offsets) {
         if (offset[e] == offset[e + 1]) continue;
         for (const at::Tensor* w : {&weights.w1, &weights.w2}) {
           // Four streams at once: more than one lets the memory answer faster.
-          const int64_t words = w->numel() / experts / 2, mine = words / threads / 4;
+          const int64_t words = w->numel() / experts / 2, share = words / threads / 4;
           const auto* from =
               reinterpret_cast<const int64_t*>(w->const_data_ptr<float>()) + words * e + words / threads * t;
           int64_t sum = 0;
-          for (int64_t i = 0; i + 8 <= mine; i += 8)
+          for (int64_t i = 0; i + 8 <= share; i += 8)
             for (int64_t s = 0; s < 4; ++s)
-              for (int64_t j = 0; j < 8; ++j) sum += from[s * mine + i + j];
+              for (int64_t j = 0; j < 8; ++j) sum += from[s * share + i + j];
           sink = sum;
         }
       }

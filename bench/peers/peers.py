@@ -1,7 +1,7 @@
 """Times the experts of one MoE layer in PyTorch: a loop over experts, torch._grouped_mm, and torch.compile of both.
 
 Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what does not run here, after a
-line that says why. Compilation is not timed: each load runs once before. The sizes, loads, options and the way of timing are those
+line that says why. Compilation is not timed: each load runs once pre_activation. The sizes, loads, options and the way of timing are those
 of `sparsight_bench moe`, after which `./dev bench moe` runs this. Use: peers.py [--tokens 49,197] [--experts 32] [--compile off]
 """
 

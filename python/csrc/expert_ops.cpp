@@ -84,25 +84,26 @@ AssignedRows assigned_rows(const Assignments& given, int64_t experts) {
 std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool keep) {
   const c10::AutoGradMode no_grad(false);
   const Prepared in = prepare(call);
-  at::Tensor before;
-  const at::Tensor out = expert_mlp_forward(in.tokens, in.rows, in.weights, in.activation, keep ? &before : nullptr);
+  at::Tensor pre_activation;
+  const at::Tensor out =
+      expert_mlp_forward(in.tokens, in.rows, in.weights, in.activation, keep ? &pre_activation : nullptr);
   if (!keep) return {out, torch::empty({0}, in.tokens.options())};
   const int64_t rows = in.order.size(0), places = call.assignments.expert.numel();
-  if (rows < places) before = at::constant_pad_nd(before, {0, 0, 0, places - rows});
-  return {out, before};
+  if (rows < places) pre_activation = at::constant_pad_nd(pre_activation, {0, 0, 0, places - rows});
+  return {out, pre_activation};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> moe_mlp_backward(
-    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate,
+    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& pre_activation, bool need_tokens, bool need_gate,
     bool need_weights) {
   const c10::AutoGradMode no_grad(false);
   const Prepared in = prepare(call);
   const at::Tensor &tokens = call.assignments.tokens, &gates = call.assignments.gate;
   check_saved(grad, "grad", tokens.sizes(), tokens);
-  check_saved(before, "before", {call.assignments.expert.numel(), in.weights.w1.size(2)}, tokens);
-  const ExpertMlpGradients out =
-      expert_mlp_backward(grad.contiguous(), in.tokens, in.rows, in.weights, in.activation,
-                          before.narrow(0, 0, in.order.size(0)).contiguous(), {need_tokens, need_gate, need_weights});
+  check_saved(pre_activation, "pre_activation", {call.assignments.expert.numel(), in.weights.w1.size(2)}, tokens);
+  const ExpertMlpGradients out = expert_mlp_backward(grad.contiguous(), in.tokens, in.rows, in.weights, in.activation,
+                                                     pre_activation.narrow(0, 0, in.order.size(0)).contiguous(),
+                                                     {need_tokens, need_gate, need_weights});
   at::Tensor gate;
   if (need_gate)
     gate = torch::zeros({gates.numel()}, gates.options()).index_copy_(0, in.order, out.gate).view(gates.sizes());

@@ -40,9 +40,10 @@ struct MoeMlpCall {
 // before its activation: [A,F], grouped by expert, with rows of 0 after the last kept one; else [0].
 std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool keep);
 
-// Gradients of tokens, gate, w1, b1, w2, b2; [0] for what is not there or not needed. before: of moe_mlp_forward().
+// Gradients of tokens, gate, w1, b1, w2, b2; [0] for what is not there or not needed. pre_activation: of
+// moe_mlp_forward().
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> moe_mlp_backward(
-    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& before, bool need_tokens, bool need_gate,
+    const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& pre_activation, bool need_tokens, bool need_gate,
     bool need_weights);
 
 }  // namespace sparsight::python

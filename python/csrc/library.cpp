@@ -1,8 +1,8 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
 // sparsight/_library.py. What they compute is said in routing_calls.h, expert_ops.h, packed_ops.h and router_setup.h.
 #include "python/csrc/expert_ops.h"
-#include "python/csrc/packed_ops.h"
 #include "python/csrc/operators.h"
+#include "python/csrc/packed_ops.h"
 #include "python/csrc/router_setup.h"
 
 namespace sparsight::python {
@@ -29,21 +29,22 @@ Kept mlp_forward(const Tensor& tokens, const Tensor& expert, const Tensor& gate,
 
 Gradients mlp_backward(const Tensor& grad, const Tensor& tokens, const Tensor& expert, const Tensor& gate,
                        const Tensor& w1, const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2,
-                       Text activation, const OptionalTensor& token, const OptionalTensor& kept, const Tensor& before,
-                       bool need_tokens, bool need_gate, bool need_weights) {
+                       Text activation, const OptionalTensor& token, const OptionalTensor& kept,
+                       const Tensor& pre_activation, bool need_tokens, bool need_gate, bool need_weights) {
   return with_python_errors([&] {
-    return moe_mlp_backward(grad, {{tokens, expert, gate, token, kept}, w1, b1, w2, b2, activation}, before,
+    return moe_mlp_backward(grad, {{tokens, expert, gate, token, kept}, w1, b1, w2, b2, activation}, pre_activation,
                             need_tokens, need_gate, need_weights);
   });
 }
 
 Tensor mlp_below(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const Tensor& w1,
                  const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2, Text activation,
-                 const OptionalTensor& token, const OptionalTensor& kept, Tensor* before) {
+                 const OptionalTensor& token, const OptionalTensor& kept, Tensor* pre_activation) {
   static const auto op = operator_of<ForwardSignature>("sparsight::moe_mlp_forward");
   const at::AutoDispatchBelowADInplaceOrView below;
-  auto [out, hidden] = op.call(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, before != nullptr);
-  if (before) *before = hidden;
+  auto [out, hidden] =
+      op.call(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, pre_activation != nullptr);
+  if (pre_activation) *pre_activation = hidden;
   return out;
 }
 
@@ -52,10 +53,10 @@ class MoeMlpFunction : public torch::autograd::Function<MoeMlpFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& tokens, const Tensor& expert, const Tensor& gate,
                         const Tensor& w1, const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2,
                         const std::string& activation, const OptionalTensor& token, const OptionalTensor& kept) {
-    Tensor before;
-    Tensor out = mlp_below(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, &before);
+    Tensor pre_activation;
+    Tensor out = mlp_below(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, &pre_activation);
     context->save_for_backward({tokens, expert, gate, w1, b1.value_or(Tensor()), w2, b2.value_or(Tensor()),
-                                token.value_or(Tensor()), kept.value_or(Tensor()), before});
+                                token.value_or(Tensor()), kept.value_or(Tensor()), pre_activation});
     context->saved_data["activation"] = activation;
     return out;
   }
@@ -103,20 +104,21 @@ Tensor mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const
 // ---- what has no derivative
 
 std::tuple<std::vector<Tensor>, std::string> pack_mlp(const Tensor& w1, const OptionalTensor& b1, const Tensor& w2,
-                                                  const OptionalTensor& b2, Text type) {
+                                                      const OptionalTensor& b2, Text type) {
   return with_python_errors([&] { return pack_moe_mlp(w1, b1, w2, b2, type); });
 }
 
-Tensor packed_mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList packed, Text type, Text order,
-                int64_t hidden, Text activation, const OptionalTensor& token, const OptionalTensor& kept) {
+Tensor packed_mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList packed, Text type,
+                  Text order, int64_t hidden, Text activation, const OptionalTensor& token,
+                  const OptionalTensor& kept) {
   return with_python_errors([&] {
     return packed_moe_mlp({tokens, expert, gate, token, kept}, {packed, type, order, hidden}, activation);
   });
 }
 
 Tensor packed_mlp_autograd(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList packed, Text type,
-                         Text order, int64_t hidden, Text activation, const OptionalTensor& token,
-                         const OptionalTensor& kept) {
+                           Text order, int64_t hidden, Text activation, const OptionalTensor& token,
+                           const OptionalTensor& kept) {
   if (needs_graph({tokens, gate}))
     fail("packed experts have no gradients; call them under torch.no_grad() or torch.inference_mode()");
   static const auto op = operator_of<decltype(packed_mlp)>("sparsight::packed_moe_mlp");
@@ -132,11 +134,12 @@ std::vector<Tensor> init(Text config, int64_t dim, int64_t seed, Text path) {
   return with_python_errors([&] { return initial_weights(std::string(config), dim, seed, std::string(path)); });
 }
 
-std::vector<Tensor> post_step_update(Text config, int64_t dim, TensorList weights, TensorList scores, TensorList chosen_count,
-                               TensorList valid, TensorList group_scores, TensorList group_count) {
+std::vector<Tensor> post_step_update(Text config, int64_t dim, TensorList weights, TensorList scores,
+                                     TensorList chosen_count, TensorList valid, TensorList group_scores,
+                                     TensorList group_count) {
   return with_python_errors([&] {
-    return weights_after_step(std::string(config), dim, weights,
-                              {scores, chosen_count, valid, group_scores, group_count});
+    return weights_after_update(std::string(config), dim, weights,
+                                {scores, chosen_count, valid, group_scores, group_count});
   });
 }
 
@@ -163,10 +166,11 @@ TORCH_LIBRARY(sparsight, m) {
       "str activation=\"gelu\", Tensor? token=None, Tensor? kept=None) -> Tensor");
   m.def(
       "moe_mlp_forward(Tensor tokens, Tensor expert, Tensor gate, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, "
-      "str activation, Tensor? token, Tensor? kept, bool keep) -> (Tensor out, Tensor before)");
+      "str activation, Tensor? token, Tensor? kept, bool keep) -> (Tensor out, Tensor pre_activation)");
   m.def(
       "moe_mlp_backward(Tensor grad, Tensor tokens, Tensor expert, Tensor gate, Tensor w1, Tensor? b1, Tensor w2, "
-      "Tensor? b2, str activation, Tensor? token, Tensor? kept, Tensor before, bool need_tokens, bool need_gate, "
+      "Tensor? b2, str activation, Tensor? token, Tensor? kept, Tensor pre_activation, bool need_tokens, bool "
+      "need_gate, "
       "bool need_weights=True) -> "
       "(Tensor tokens, Tensor gate, Tensor w1, Tensor b1, Tensor w2, Tensor b2)");
   m.def("pack_moe_mlp(Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str type) -> (Tensor[] packed, str order)");

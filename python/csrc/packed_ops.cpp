@@ -38,7 +38,7 @@ std::tuple<std::vector<at::Tensor>, std::string> pack_moe_mlp(const at::Tensor& 
                                                               const at::Tensor& w2, const OptionalTensor& b2,
                                                               std::string_view type) {
   const PackedExperts packed = pack_expert_weights({w1, b1.value_or(at::Tensor()), w2, b2.value_or(at::Tensor())},
-                                        parse_weight_type(std::string(type)));
+                                                   parse_weight_type(std::string(type)));
   const auto own = [](const at::Tensor& x, const at::Tensor& source) {
     return x.defined() && x.is_alias_of(source) ? x.clone() : x;
   };
@@ -54,7 +54,7 @@ at::Tensor packed_moe_mlp(const Assignments& assignments, const PackedCall& call
   if (assignments.tokens.dim() != 2) fail("experts need tokens [N,D], got ", assignments.tokens.sizes());
   const PackedExperts packed = packed_from(call, assignments.tokens.size(1));
   return packed_experts(assignments.tokens, assigned_rows(assignments, packed.experts).rows, packed,
-                      parse_activation(std::string(activation)));
+                        parse_activation(std::string(activation)));
 }
 
 }  // namespace sparsight::python

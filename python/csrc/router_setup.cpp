@@ -152,8 +152,8 @@ std::vector<at::Tensor> initial_weights(const std::string& config, int64_t dim, 
   return weights;
 }
 
-std::vector<at::Tensor> weights_after_step(const std::string& config, int64_t dim, at::TensorList weights,
-                                           const LearnedFrom& from) {
+std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t dim, at::TensorList weights,
+                                             const LearnedFrom& from) {
   const size_t count = from.scores.size();
   if (from.chosen_count.size() != count || (!from.valid.empty() && from.valid.size() != count))
     fail("each routing needs its scores and its chosen_count, got ", count, " and ", from.chosen_count.size());

@@ -25,10 +25,10 @@ struct RouterSetup {
   ForwardMode mode;  // training or evaluation, with losses where they are wanted
   std::shared_ptr<Router> router;
   CapacityOptions capacity;
-  LossOptions losses;               // with the weights of the router's paper filled in
-  std::vector<LossWeight> weighed;  // the losses that are computed: those of `losses` above 0, then the router's own
-  std::string name;                 // of the router
-  std::vector<std::string> samples;   // names of the random samples that a caller may give it
+  LossOptions losses;                // with the weights of the router's paper filled in
+  std::vector<LossWeight> weighed;   // the losses that are computed: those of `losses` above 0, then the router's own
+  std::string name;                  // of the router
+  std::vector<std::string> samples;  // names of the random samples that a caller may give it
   std::vector<std::string> weight_names;
   std::vector<at::Tensor> weights;  // the router's own parameters, then its buffers: holders of what calls are given
   std::vector<std::vector<int64_t>> shapes;  // of these
@@ -73,7 +73,7 @@ struct LearnedFrom {
   at::TensorList group_scores, group_count;  // empty of other routers
 };
 // post_step_update() of a router that learns from routings. Returns all weights; buffers may have moved.
-std::vector<at::Tensor> weights_after_step(const std::string& config, int64_t dim, at::TensorList weights,
-                                           const LearnedFrom& from);
+std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t dim, at::TensorList weights,
+                                             const LearnedFrom& from);
 
 }  // namespace sparsight::python

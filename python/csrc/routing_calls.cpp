@@ -74,7 +74,8 @@ void check_target(const at::Tensor& target, int64_t images, int64_t experts) {
 void check_samples(const std::vector<std::string>& samples, const RouterSetup& setup) {
   for (const std::string& draw : samples) {
     if (std::find(setup.samples.begin(), setup.samples.end(), draw) != setup.samples.end()) continue;
-    if (setup.samples.empty()) fail_usage("unknown samples \"", draw, "\": the router ", setup.name, " takes no samples");
+    if (setup.samples.empty())
+      fail_usage("unknown samples \"", draw, "\": the router ", setup.name, " takes no samples");
     fail_usage("unknown samples \"", draw, "\" of the router ", setup.name, suggestion(draw, setup.samples));
   }
 }
@@ -164,8 +165,8 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   check_samples(samples, setup);
   const size_t weights = setup.weights.size();
   if (inputs.size() != kBeforeWeights + weights + samples.size())
-    fail("the router needs ", weights, " weights (", join(setup.weight_names), ") and ", samples.size(), " samples, got ",
-         inputs.size() - kBeforeWeights, " tensors for them");
+    fail("the router needs ", weights, " weights (", join(setup.weight_names), ") and ", samples.size(),
+         " samples, got ", inputs.size() - kBeforeWeights, " tensors for them");
   const BoundWeights bound(setup, at::TensorList(inputs.data() + kBeforeWeights, weights));
   RouterInput input{tokens, layout, "moe", setup.mode};
   input.random.seed = static_cast<uint64_t>(inputs[1].item<int64_t>());

@@ -17,7 +17,7 @@ struct RoutingCall {
   RoutingCallKind kind = RoutingCallKind::route;
   std::string_view config;
   int64_t images = 0;              // B
-  std::string_view samples;          // "noise,jitter": what the last inputs of a route are
+  std::string_view samples;        // "noise,jitter": what the last inputs of a route are
   std::vector<at::Tensor> inputs;  // undefined where the caller gave none
 };
 

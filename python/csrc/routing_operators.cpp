@@ -124,8 +124,8 @@ Inputs route_inputs(const Tensor& tokens, TensorList weights, const Tensor& seed
 }
 
 Routed route(Text config, const Tensor& tokens, int64_t images, TensorList weights, const Tensor& seed,
-             const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target, Text sample_names,
-             TensorList samples, const OptionalTensor& priority) {
+             const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target,
+             Text sample_names, TensorList samples, const OptionalTensor& priority) {
   return with_python_errors([&] {
     const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, samples, priority);
     return routed(run({RoutingCallKind::route, config, images, sample_names, in.all}));

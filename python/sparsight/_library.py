@@ -106,7 +106,7 @@ def _(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, keep):
 
 
 @_fake("moe_mlp_backward")
-def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, before, need_tokens, need_gate,
+def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, pre_activation, need_tokens, need_gate,
       need_weights=True):
     def like(x, needed=True):
         return x.new_empty(x.shape) if needed and x is not None else tokens.new_empty((0,))

@@ -77,7 +77,7 @@ def importance(gate, expert, experts, *, token=None, unbiased=False, valid=None)
 def load(logits, noisy_logits, noise_scale, k, *, threshold_gradient=True, unbiased=False, valid=None):
     """CV² of a smooth count of each expert's tokens (Shazeer et al. 2017, appendix A, equations 8 to 11). 0 at balance.
 
-    logits: [N,E] before noise; noisy_logits: [N,E], what selection saw; noise_scale: [N,E] or [], standard deviation.
+    logits: [N,E] pre_activation noise; noisy_logits: [N,E], what selection saw; noise_scale: [N,E] or [], standard deviation.
     `threshold_gradient`: let the gradient flow through the k-th largest noisy logit too.
     """
     return _loss("load", logits, k=k, variants={"threshold_gradient": threshold_gradient, "unbiased_variance": unbiased},

@@ -1,5 +1,5 @@
 // A registry is a list of named things that someone can read, filled by explicit calls (never static initialisers).
-// An unknown name answers with the closest name and the full list.
+// An unknown name is an error with the closest name and the full list.
 //
 //   Registry<Router, int64_t /*width*/> routers("router");
 //   routers.add<TopKRouterOptions>("softmax_topk", "softmax, then top-k (V-MoE)", make_topk_router);

@@ -63,20 +63,20 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   layout.per_image = layout.grid_height * layout.grid_width;
   const at::Tensor patches = image_patches(input.images, patch_).flatten(0, 1);  // [N,D]
   ModelOutput out;
-  at::Tensor answers;  // [N,O]
+  at::Tensor outputs;  // [N,O]
   int64_t taken = layout.per_image;
   if (filters_) {
-    answers = filters_->forward(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
+    outputs = filters_->forward(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
   } else {
     const MoeOutput moe = run_moe(*moe_, patches, layout, input, out);
-    answers = moe.tokens;
+    outputs = moe.tokens;
     if (!moe.routing.soft) {
       const int64_t lists = std::max<int64_t>(1, moe.routing.experts * layout.images);
       taken = std::max<int64_t>(1, moe.routing.token.size(0) / lists);
     }
   }
-  tap(input, out, answers, moe_ ? "moe" : "filters");
-  const at::Tensor sum = as_logits(answers.view({layout.images, layout.per_image, -1}).sum(1));
+  tap(input, out, outputs, moe_ ? "moe" : "filters");
+  const at::Tensor sum = as_logits(outputs.view({layout.images, layout.per_image, -1}).sum(1));
   out.features = sum / divisor(taken, layout.per_image);
   return out;
 }

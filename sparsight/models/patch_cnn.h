@@ -1,7 +1,7 @@
 // A two-layer CNN on patches whose hidden filters are shared out among experts: pMoE of Chowdhury et al. 2023,
 // "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equations
-// 1, 5 and 23. The image's patches are the tokens of one MoE layer; each expert answers a patch with one number (two
-// classes) or one for each class, and the answers are averaged. What the paper calls
+// 1, 5 and 23. The image's patches are the tokens of one MoE layer; each expert outputs one number per patch (two
+// classes) or one for each class, and the outputs are averaged. What the paper calls
 //   joint-training pMoE     router patch_choice with gate "topl_softmax" (equation 4)
 //   separate-training pMoE  gate "ones", the router trained alone before
 // are settings of [moe], [router] and [experts]; without [moe] blocks it is the paper's CNN, whose filters see all

@@ -26,10 +26,8 @@ Conv conv_of(int64_t in, int64_t out, const WideResnetOptions& options, int64_t 
 void WideResnetOptions::declare(OptionSet& set) {
   set.integer("depth", &depth, {10, 1000}, "layers, 6 n + 4 for n blocks in each of the three groups");
   set.integer("widen", &widen, {1, 100}, "channels of the groups in units of 16, 32 and 64");
-  set.choice(
-      "padding", &padding, {"same", "centred"},
-      "zeros around maps at stride 2: one more at the bottom and right, as TensorFlow's \"same\", or on all edges "
-      "alike");
+  set.choice("padding", &padding, {"same", "centred"},
+             "zero padding at stride 2: asymmetric, as TensorFlow's \"same\", or symmetric");
   set.real("norm_epsilon", &norm_epsilon, {0, 1}, "epsilon of batch norm");
   set.real("norm_momentum", &norm_momentum, {0, 1},
            "momentum of batch norm: fraction of the running average that a batch keeps");
@@ -84,9 +82,9 @@ at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, M
   layout.grid_height = map.size(2) / side_;
   layout.grid_width = map.size(3) / side_;
   layout.per_image = layout.grid_height * layout.grid_width;
-  const at::Tensor answers = run_moe(*moe_, image_patches(map, side_).flatten(0, 1), layout, input, out)
+  const at::Tensor outputs = run_moe(*moe_, image_patches(map, side_).flatten(0, 1), layout, input, out)
                                  .tokens.view({layout.images, layout.per_image, -1});
-  return patches_to_images(answers, side_, map.size(2), map.size(3));
+  return patches_to_images(outputs, side_, map.size(2), map.size(3));
 }
 
 WideResnet::WideResnet(const WideResnetOptions& options, const ModelContext& context)

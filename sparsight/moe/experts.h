@@ -20,7 +20,7 @@ struct ExpertShape {
   int64_t experts = 0;  // E
   int64_t width = 0;    // D
   int64_t hidden = 0;   // F
-  int64_t outputs = 0;  // numbers that an expert answers a row with; 0: D, as in every layer of a transformer
+  int64_t outputs = 0;  // output width of an expert; 0: D, as in a transformer
   int64_t output_width() const { return outputs > 0 ? outputs : width; }
 };
 
@@ -53,8 +53,9 @@ class Experts : public torch::nn::Module {
   // Whether experts of this kind and these settings draw anything (dropout) in such a pass.
   virtual bool is_stochastic(const ForwardMode&) const { return false; }
 
-  // The same experts for inference alone, with weights of their own, packed and perhaps quantised (ops/packed_experts.h):
-  // another module, without parameters, while these stay as they are. Null where this kind cannot.
+  // The same experts for inference alone, with weights of their own, packed and perhaps quantised
+  // (ops/packed_experts.h): another module, without parameters, while these stay as they are. Null where this kind
+  // cannot.
   virtual std::shared_ptr<Experts> packed(WeightType) const { return nullptr; }
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
@@ -68,7 +69,7 @@ class Experts : public torch::nn::Module {
   virtual Cost cost(const ExpertUse& use) const;
 
  protected:
-  // What forward() answers.
+  // What forward() returns.
   virtual at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) = 0;
   bool recompute() const { return recompute_; }
 

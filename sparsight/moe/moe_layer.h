@@ -20,7 +20,7 @@ struct LayerContext {
   std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
   int64_t width = 0;       // D
   int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
-  int64_t outputs = 0;     // numbers that an expert answers a token with; 0: D
+  int64_t outputs = 0;     // output width of an expert; 0: D
   bool can_share_router = false;  // the model hands the layer the routing of its one router, if [router] scope says so
 };
 
@@ -101,7 +101,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy policy_;
 };
 
-// For a model that from now on only answers: packs the experts of its MoE layers. Returns of how many layers.
+// For a model used only for inference: packs the experts of its MoE layers. Returns the number of layers.
 int64_t pack_experts(torch::nn::Module& model, WeightType type);
 
 // Whether some router of the model learns from routings; else nobody need keep them until the step ends.

@@ -1,6 +1,6 @@
-// What a router costs an image and what it gives the experts to do: what Router::cost() answers. Counted for training:
-// router.k and not router.eval_k, the noise of routers that have it, and every assignment, before capacity.
-// Letters: moe/axes.md.
+// The cost of a router for one image, and how many rows it sends to the experts: what Router::cost() returns. Counted
+// for training: router.k and not router.eval_k, the noise of routers that have it, and every assignment, before
+// capacity. Letters: moe/axes.md.
 #pragma once
 
 #include <optional>

@@ -30,14 +30,14 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
                             const Optional& b2_in, const ExpertMlpOptions& options) {
     const at::Tensor gate = gate_in.value_or(at::Tensor()), b1 = b1_in.value_or(at::Tensor());
     const at::Tensor b2 = b2_in.value_or(at::Tensor());
-    at::Tensor before;
+    at::Tensor pre_activation;
     ExpertRows in = rows;
     in.gate = gate;
-    at::Tensor out =
-        expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation, !options.recompute ? &before : nullptr);
+    at::Tensor out = expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation,
+                                        !options.recompute ? &pre_activation : nullptr);
     const RowMap& map = rows.map;
     context->save_for_backward(
-        {tokens, gate, w1, b1, w2, b2, before, rows.offsets, map.row_token, map.token_rows, map.token_offsets});
+        {tokens, gate, w1, b1, w2, b2, pre_activation, rows.offsets, map.row_token, map.token_rows, map.token_offsets});
     context->saved_data["activation"] = static_cast<int64_t>(options.activation);
     context->saved_data["tokens"] = map.tokens;
     return out;
@@ -99,10 +99,9 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
          rows.offsets.scalar_type());
   if (rows.gate.defined() && (rows.gate.dim() != 1 || rows.gate.size(0) != map.row_token.size(0)))
     fail("experts with ", map.row_token.size(0), " rows need as many gates, got ", rows.gate.sizes());
-  ExpertRows in{
-      {map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
-      rows.offsets.to(at::kCPU).contiguous(),
-      rows.gate.defined() ? rows.gate.contiguous() : rows.gate};
+  ExpertRows in{{map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
+                rows.offsets.to(at::kCPU).contiguous(),
+                rows.gate.defined() ? rows.gate.contiguous() : rows.gate};
   check_offsets(in.offsets, map.row_token.size(0));
   return in;
 }
@@ -134,19 +133,21 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
 }
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* before) {
-  if (!tokens.is_cpu()) return off_cpu::expert_mlp_forward(tokens, rows, weights, activation, before);
-  return has_expert_kernels(tokens, weights) ? cpu::expert_mlp_forward(tokens, rows, weights, activation, before)
-                                             : ref::expert_mlp_forward(tokens, rows, weights, activation, before);
+                              Activation activation, at::Tensor* pre_activation) {
+  if (!tokens.is_cpu()) return off_cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
+  return has_expert_kernels(tokens, weights)
+             ? cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation)
+             : ref::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
-                                       ExpertMlpNeeds needs) {
-  if (!tokens.is_cpu()) return off_cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
+                                       const ExpertMlpWeights& weights, Activation activation,
+                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs) {
+  if (!tokens.is_cpu())
+    return off_cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, pre_activation, needs);
   return has_expert_kernels(tokens, weights)
-             ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs)
-             : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, before, needs);
+             ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, pre_activation, needs)
+             : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, pre_activation, needs);
 }
 
 }  // namespace sparsight

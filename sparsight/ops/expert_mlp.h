@@ -45,10 +45,10 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
 // Each row its own token, with gate 1: experts applied to rows that are gathered already.
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 
-// The same below autograd, on checked and contiguous arguments. `before`, where asked for, receives the hidden layer
-// before its activation: [R,F].
+// The same below autograd, on checked and contiguous arguments. `pre_activation`, where asked for, receives the hidden
+// layer before its activation: [R,F].
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* before);
+                              Activation activation, at::Tensor* pre_activation);
 
 // Undefined unless asked for.
 struct ExpertMlpGradients {
@@ -58,9 +58,9 @@ struct ExpertMlpGradients {
 struct ExpertMlpNeeds {
   bool tokens = true, gate = true, weights = true;
 };
-// grad: [N,D], of the result. before: from the forward pass, or undefined to compute it again.
+// grad: [N,D], of the result. pre_activation: from the forward pass, or undefined to compute it again.
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
-                                       ExpertMlpNeeds needs);
+                                       const ExpertMlpWeights& weights, Activation activation,
+                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs);
 
 }  // namespace sparsight

@@ -2,7 +2,8 @@
 // evaluation, checkpoints and the log and knows no loss; losses, optimisers, copies and averages of the model are an
 // algorithm's own. A program that has one of its own makes it known with one line before it reads a configuration:
 //
-//   algorithms().add<MyOptions>("mine", "what it does", [](const MyOptions& options, const AlgorithmContext& context) {
+//   algorithms().add<MyOptions>("my_algorithm", "what it does", [](const MyOptions& options, const AlgorithmContext&
+//   context) {
 //     return std::make_shared<Mine>(options, context);
 //   });
 #pragma once

@@ -40,9 +40,9 @@ TEST_F(ArenaTest, GivesMemoryAgainToTensorsOfAboutThatSize) {
 }
 
 TEST_F(ArenaTest, KeepsNoMoreThanWasInUseAtATime) {
-  const int64_t before = resident_megabytes();
+  const int64_t pre_activation = resident_megabytes();
   for (int64_t size = 40; size <= 200; size += 10) cpu::empty_from_arena({size, kMegabyte}).fill_(1);
-  EXPECT_LE(resident_megabytes() - before, 2 * 200 + 50);
+  EXPECT_LE(resident_megabytes() - pre_activation, 2 * 200 + 50);
 }
 
 // Room in malloc's heap between blocks still in use, as programs have it that ran for a while.
@@ -50,11 +50,11 @@ TEST_F(ArenaTest, GivesReleasedMemoryBackToTheSystemThoughMallocHasRoomForIt) {
   std::vector<std::unique_ptr<std::byte[]>> heap(5000);
   for (auto& block : heap) block.reset(new std::byte[64 << 10]);
   heap.erase(heap.begin(), heap.end() - 1);
-  const int64_t before = resident_megabytes();
+  const int64_t pre_activation = resident_megabytes();
   cpu::empty_from_arena({100 * kMegabyte}).fill_(1);
-  EXPECT_GE(resident_megabytes() - before, 90);
+  EXPECT_GE(resident_megabytes() - pre_activation, 90);
   cpu::release_arena();
-  EXPECT_LE(resident_megabytes() - before, 10);
+  EXPECT_LE(resident_megabytes() - pre_activation, 10);
 }
 
 }  // namespace sparsight::arena_test

@@ -42,14 +42,14 @@ struct Case {
 // Operands of a case, and C before and after.
 struct Operands {
   Case shape;
-  Floats a, b, bias, before, c;
+  Floats a, b, bias, pre_activation, c;
 
   explicit Operands(const Case& s)
       : shape(s),
         a(random_floats(s.a_transposed ? s.k * s.m : cpu::blocks_of(s.k) * s.m * cpu::kBlockLd, 1)),
         b(random_floats(s.k * padded_columns(s), 2)),
         bias(random_floats(s.n, 3)),
-        before(random_floats(s.m * s.n, 4)),
+        pre_activation(random_floats(s.m * s.n, 4)),
         c(random_floats(s.m * s.n, 5)) {}
 
   static int64_t padded_columns(const Case& s) {
@@ -70,7 +70,7 @@ struct Operands {
   }
 
   void multiply() {
-    for (int64_t i = 0; i < shape.m * shape.n; ++i) c[static_cast<size_t>(i)] = before[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < shape.m * shape.n; ++i) c[static_cast<size_t>(i)] = pre_activation[static_cast<size_t>(i)];
     cpu::Gemm p;
     p.m = shape.m, p.n = shape.n, p.k = shape.k;
     p.a = a.get(), p.a_transposed = shape.a_transposed;
@@ -92,7 +92,7 @@ struct Operands {
       for (int64_t j = 0; j < shape.n; ++j) {
         const auto at = static_cast<size_t>(i * shape.n + j);
         double sum = shape.begin == Begin::bias ? bias[static_cast<size_t>(j)]
-                     : shape.begin == Begin::c  ? before[at]
+                     : shape.begin == Begin::c  ? pre_activation[at]
                                                 : 0;
         for (int64_t l = 0; l < shape.k; ++l) sum += static_cast<double>(a_at(i, l)) * b_at(l, j);
         squares += (c[at] - sum) * (c[at] - sum);

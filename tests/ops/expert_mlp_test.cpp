@@ -35,11 +35,11 @@ std::vector<at::Tensor> listed(const ExpertMlpGradients& g) {
 
 // The result, and all gradients, of `c` in fp32 on the kernels.
 std::vector<at::Tensor> on_kernels(const Case& c, Activation activation, bool keep = true) {
-  at::Tensor before;
+  at::Tensor pre_activation;
   std::vector<at::Tensor> out{
-      cpu::expert_mlp_forward(c.tokens, c.rows, c.weights, activation, keep ? &before : nullptr)};
+      cpu::expert_mlp_forward(c.tokens, c.rows, c.weights, activation, keep ? &pre_activation : nullptr)};
   for (const at::Tensor& t :
-       listed(cpu::expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, activation, before, {})))
+       listed(cpu::expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, activation, pre_activation, {})))
     out.push_back(t);
   return out;
 }
@@ -89,10 +89,10 @@ TEST(ExpertMlp, WidthsMayBeZero) {
          {Sizes{7, 3, 2, 6, 0}, {7, 3, 2, 0, 6}, {7, 3, 2, 0, 0}, {300, 2, 1, 6, 0}, {300, 2, 1, 0, 6}})
       for (const bool bias : {true, false}) {
         const Case c = random_case(s, 5, torch::kFloat, bias);
-        at::Tensor before;
-        std::vector<at::Tensor> got{expert_mlp_forward(c.tokens, c.rows, c.weights, Activation::gelu, &before)};
+        at::Tensor pre_activation;
+        std::vector<at::Tensor> got{expert_mlp_forward(c.tokens, c.rows, c.weights, Activation::gelu, &pre_activation)};
         const std::vector<at::Tensor> grads =
-            listed(expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, Activation::gelu, before, {}));
+            listed(expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, Activation::gelu, pre_activation, {}));
         got.insert(got.end(), grads.begin(), grads.end());
         expect_close(got, expected(c, Activation::gelu), level);
         if (s.hidden > 0 || !bias) continue;

@@ -61,8 +61,8 @@ inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activ
     return ref::grouped_linear_forward(errors, e.rows.offsets, power_of(w, p), {}) + power_of(magnitude * sums, p);
   };
   const at::Tensor in = gather_rows(e.tokens, {}, e.rows.map);
-  const at::Tensor before = ref::grouped_linear_forward(in, e.rows.offsets, e.w.w1, e.w.b1);
-  const at::Tensor hidden = activate(before, activation);
+  const at::Tensor pre_activation = ref::grouped_linear_forward(in, e.rows.offsets, e.w.w1, e.w.b1);
+  const at::Tensor hidden = activate(pre_activation, activation);
   at::Tensor error = through(spread(in), in, e.w.w1, e.w.b1) * std::pow(1.13, p);
   const at::Tensor moved = hidden.abs() + error.pow(1 / p);  // what is rounded
   error = through(error + spread(moved), moved, e.w.w2, e.w.b2);
@@ -71,7 +71,7 @@ inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activ
 
 // Passes where `got`, computed at the level in use, is within the worst that can be.
 inline ::testing::AssertionResult within_packed_error(const at::Tensor& got, const Exact& e, WeightType type,
-                                                    Activation activation) {
+                                                      Activation activation) {
   const at::Tensor want = exact_result(e, activation);
   if (got.sizes() != want.sizes())
     return ::testing::AssertionFailure() << "shape " << got.sizes() << ", expected " << want.sizes();

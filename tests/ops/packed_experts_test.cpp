@@ -19,8 +19,8 @@ using test::Case;
 using test::Exact;
 using test::exact;
 using test::exact_result;
-using test::packed_error;
 using test::odd_sizes;
+using test::packed_error;
 using test::random_case;
 using test::route;
 using test::Sizes;
@@ -136,7 +136,8 @@ TEST(PackedExperts, HaveTheSameBitsForAnyNumberOfThreads) {
         const at::Tensor one = packed_experts(c.tokens, c.rows, packed, Activation::gelu);
         for (const int n : {2, 4}) {
           at::set_num_threads(n);
-          EXPECT_TRUE(torch::equal(one, packed_experts(c.tokens, c.rows, packed, Activation::gelu))) << level << " " << n;
+          EXPECT_TRUE(torch::equal(one, packed_experts(c.tokens, c.rows, packed, Activation::gelu)))
+              << level << " " << n;
         }
       }
   });
@@ -169,13 +170,15 @@ TEST(PackedExperts, NanAndInfiniteWeightsShowInTheAnswer) {
         for (const bool in_second : {false, true}) {
           Case c = random_case({40, 3, 2, 33, 70}, 9);
           c.rows = route(torch::arange(40).unsqueeze(1) % 3, torch::ones({40}, torch::kBool), 3, 5, torch::kFloat);
-          const at::Tensor clean = packed_experts(c.tokens, c.rows, pack_expert_weights(c.weights, type), Activation::gelu);
+          const at::Tensor clean =
+              packed_experts(c.tokens, c.rows, pack_expert_weights(c.weights, type), Activation::gelu);
           (in_second ? c.weights.w2 : c.weights.w1)[1][20][10] = poison;
           const at::Tensor want = ref::expert_mlp_forward(
               as_double(c.tokens), {c.rows.map, c.rows.offsets, as_double(c.rows.gate)},
               {as_double(c.weights.w1), as_double(c.weights.b1), as_double(c.weights.w2), as_double(c.weights.b2)},
               Activation::gelu, nullptr);
-          const at::Tensor got = packed_experts(c.tokens, c.rows, pack_expert_weights(c.weights, type), Activation::gelu);
+          const at::Tensor got =
+              packed_experts(c.tokens, c.rows, pack_expert_weights(c.weights, type), Activation::gelu);
           EXPECT_FALSE(want[1].isfinite().all().item<bool>());
           EXPECT_TRUE((want.isfinite() | got.isfinite().logical_not()).all().item<bool>()) << level << " " << poison;
           EXPECT_TRUE((want.isnan().logical_not() | got.isnan()).all().item<bool>()) << level << " " << poison;
@@ -221,7 +224,8 @@ TEST(PackedExperts, ReleaseTheSameWeightsAtEveryLevel) {
     for (const WeightType type : kTypes) {
       const Case c = random_case(s, 6);
       std::vector<ExpertMlpWeights> released;
-      at_each_level([&](const std::string&) { released.push_back(unpacked_experts(pack_expert_weights(c.weights, type))); });
+      at_each_level(
+          [&](const std::string&) { released.push_back(unpacked_experts(pack_expert_weights(c.weights, type))); });
       for (const ExpertMlpWeights& w : released) {
         EXPECT_TRUE(torch::equal(w.w1, released[0].w1) && torch::equal(w.w2, released[0].w2));
         EXPECT_TRUE(torch::equal(w.b1, c.weights.b1) && torch::equal(w.b2, c.weights.b2));
@@ -260,11 +264,11 @@ TEST(PackedExperts, LeaveTorchsProductsAsTheyWere) {
   const Case c = random_case({50, 3, 1, 64, 96}, 5);
   const at::Tensor a = test::random_tensor({200, 300}, 1, torch::kBFloat16);
   const at::Tensor b = test::random_tensor({300, 100}, 2, torch::kBFloat16);
-  const at::Tensor before = torch::matmul(a, b);
+  const at::Tensor pre_activation = torch::matmul(a, b);
   for (const WeightType type : kTypes) {
     const PackedExperts packed = pack_expert_weights(c.weights, type);
     const at::Tensor first = packed_experts(c.tokens, c.rows, packed, Activation::gelu);
-    EXPECT_TRUE(torch::equal(torch::matmul(a, b), before));
+    EXPECT_TRUE(torch::equal(torch::matmul(a, b), pre_activation));
     EXPECT_TRUE(torch::equal(packed_experts(c.tokens, c.rows, packed, Activation::gelu), first));
   }
 }
@@ -285,7 +289,8 @@ TEST(PackedExperts, StridedAndMisalignedArgumentsGiveTheSameBits) {
                               odd(c.rows.gate)};
         EXPECT_FALSE(odd == test::strided && odd(w.b1).is_contiguous());
         EXPECT_TRUE(torch::equal(packed_experts(odd(c.tokens), rows, packed, Activation::gelu), want)) << level;
-        const ExpertMlpWeights released = unpacked_experts(packed), plain = unpacked_experts(pack_expert_weights(w, type));
+        const ExpertMlpWeights released = unpacked_experts(packed),
+                               plain = unpacked_experts(pack_expert_weights(w, type));
         EXPECT_TRUE(torch::equal(released.w1, plain.w1) && torch::equal(released.b1, w.b1)) << level;
         EXPECT_TRUE(torch::equal(released.w2, plain.w2) && torch::equal(released.b2, w.b2)) << level;
       }
@@ -326,7 +331,8 @@ TEST(PackedExperts, WhatComesFromElsewhereIsChecked) {
       if (packed.order == PackOrder::plain)
         refuses("w2", [](PackedExperts& h) { h.weights.w2 = h.weights.w1; });
       else
-        refuses("bytes", [](PackedExperts& h) { h.storage = h.storage.narrow(1, 0, h.storage.size(1) - 1).contiguous(); });
+        refuses("bytes",
+                [](PackedExperts& h) { h.storage = h.storage.narrow(1, 0, h.storage.size(1) - 1).contiguous(); });
       if (type == WeightType::fp32) refuses("fp32 in tiles", [](PackedExperts& h) { h.order = PackOrder::tiles; });
       if (type != WeightType::int8) continue;
       refuses("scale1", [](PackedExperts& h) { h.scale1 = at::Tensor(); });

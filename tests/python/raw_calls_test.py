@@ -9,7 +9,7 @@ from sparsight import ops
 
 N, D, F, E, B = 6, 8, 12, 4, 2
 ROUTE, MIX, LOSS = 0, 1, 2  # RoutingCallKind
-GRAD, BEFORE = 0, 11  # places in a call of moe_mlp_backward
+GRAD, PRE_ACTIVATION = 0, 11  # places in a call of moe_mlp_backward
 
 
 def experts_call():
@@ -29,7 +29,7 @@ class Experts(unittest.TestCase):
     def test_what_the_forward_pass_kept_may_lie_in_any_order(self):
         call = experts_call()
         expected = ops.moe_mlp_backward(*call)
-        for place in (GRAD, BEFORE):
+        for place in (GRAD, PRE_ACTIVATION):
             call[place] = strided(call[place])
             self.assertFalse(call[place].is_contiguous())
         for a, b in zip(ops.moe_mlp_backward(*call), expected):
@@ -48,7 +48,7 @@ class Experts(unittest.TestCase):
             self.assertTrue(torch.equal(a, b))
 
     def test_other_shapes_and_types_are_refused(self):
-        for place, name, shape in ((GRAD, "grad", r"\[6, 8\]"), (BEFORE, "before", r"\[12, 12\]")):
+        for place, name, shape in ((GRAD, "grad", r"\[6, 8\]"), (PRE_ACTIVATION, "pre_activation", r"\[12, 12\]")):
             for spoil in (lambda t: t[:, :-1], lambda t: t[:-1], lambda t: t[0], lambda t: torch.cat([t, t]),
                           lambda t: t.double(), lambda t: t.bfloat16()):
                 call = experts_call()

@@ -49,7 +49,7 @@ at::Tensor ConvExperts::compute(const at::Tensor& rows, const at::Tensor& offset
   return grouped_linear(pooled, offsets, w2.to(type));
 }
 
-// Expert e answers +1 for its own output (e modulo O) and -1 for the others; with one output, of two classes, -1 for
+// Expert e outputs +1 for its own output (e modulo O) and -1 for the others; with one output, of two classes, -1 for
 // even e and +1 for odd ones: expert 1 speaks for class 1.
 void ConvExperts::set_signs() {
   const at::Tensor expert = at::arange(w2.size(0)).view({-1, 1, 1}), outputs = at::arange(w2.size(2));

@@ -67,7 +67,7 @@ at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert, c
                   activation_);
 }
 
-at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode) {
+at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode) {
   const at::ScalarType type = expert_type(rows);
   const int64_t channels = patch_.channels, places = patch_.height * patch_.width;
   const at::Tensor patches = rows.to(type).reshape({rows.size(0), channels, places});  // [R,C,L]
@@ -90,22 +90,22 @@ at::Tensor NormConvExperts::answers(const at::Tensor& rows, const at::Tensor& of
 }
 
 // slot: [R], of each answer: token * E + expert, each at most once.
-at::Tensor NormConvExperts::placed(const at::Tensor& answers, const at::Tensor& slot, int64_t tokens) const {
-  return at::zeros({tokens * experts_, answers.size(1)}, answers.options())
-      .index_copy(0, slot, answers)
-      .view({tokens, experts_ * answers.size(1)});
+at::Tensor NormConvExperts::placed(const at::Tensor& outputs, const at::Tensor& slot, int64_t tokens) const {
+  return at::zeros({tokens * experts_, outputs.size(1)}, outputs.options())
+      .index_copy(0, slot, outputs)
+      .view({tokens, experts_ * outputs.size(1)});
 }
 
 at::Tensor NormConvExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
   const at::Tensor row = at::arange(rows.size(0), offsets.options());
-  return placed(answers(rows, offsets, context.mode), row * experts_ + expert_of_rows(offsets), rows.size(0));
+  return placed(outputs(rows, offsets, context.mode), row * experts_ + expert_of_rows(offsets), rows.size(0));
 }
 
 at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode) {
   const at::Tensor gate = row_gates(routing).unsqueeze(1).to(tokens.scalar_type());
   at::Tensor rows = gather_rows(tokens, routing_map(routing));
   if (options_.gate == "input") rows = rows * gate;
-  at::Tensor out = answers(rows, routing.offsets, mode);
+  at::Tensor out = outputs(rows, routing.offsets, mode);
   if (options_.gate == "output") out = out * gate.to(out.scalar_type());
   const at::Tensor slot = (routing.token * experts_ + routing.expert).index_select(0, routing.order);
   return placed(out, slot, tokens.size(0)).to(tokens.scalar_type());

@@ -10,8 +10,8 @@ namespace {
 // Packing in plain order may keep the tensors it is given.
 PackedExperts own_weights(const ExpertMlpWeights& from, WeightType type) {
   PackedExperts packed = pack_expert_weights(from, type);
-  for (const auto& [mine, theirs] : {std::pair(&packed.weights.w1, &from.w1), std::pair(&packed.weights.w2, &from.w2)})
-    if (mine->defined() && mine->is_alias_of(*theirs)) *mine = mine->clone();
+  for (const auto& [own, other] : {std::pair(&packed.weights.w1, &from.w1), std::pair(&packed.weights.w2, &from.w2)})
+    if (own->defined() && own->is_alias_of(*other)) *own = own->clone();
   return packed;
 }
 

@@ -54,10 +54,10 @@ Block new_block(size_t bytes) {
   if (mapped == MAP_FAILED)
     fail("not enough memory for ", bytes >> 20, " MB more; make the model or what it is given smaller");
   auto* const first = static_cast<std::byte*>(mapped);
-  const size_t before = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
-  std::byte* const memory = first + before;
-  if (before) munmap(first, before);
-  munmap(memory + bytes, kPage - before);
+  const size_t pre_activation = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
+  std::byte* const memory = first + pre_activation;
+  if (pre_activation) munmap(first, pre_activation);
+  munmap(memory + bytes, kPage - pre_activation);
 #ifdef MADV_HUGEPAGE
   madvise(memory, bytes, MADV_HUGEPAGE);
 #endif

@@ -1,8 +1,8 @@
 #include "sparsight/ops/cpu/expert_mlp.h"
 
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_rows.h"
-#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
@@ -43,9 +43,9 @@ struct StoredWeights {
 
 class Forward {
  public:
-  // before: receives [R,F], what the activation sees; or null
+  // pre_activation: receives [R,F], what the activation sees; or null
   Forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
-          at::Tensor* before)
+          at::Tensor* pre_activation)
       : w_(w),
         shape_(w.shape),
         activation_(activation),
@@ -53,9 +53,9 @@ class Forward {
         plan_(make_plan(rows.offsets.const_data_ptr<int64_t>(), shape_.experts, shape_.chunks(), kernel_.task_rows)),
         x_(floats_of(tokens)) {
     join_parts(plan_, at::get_num_threads());
-    if (before) {
-      *before = empty_from_arena({shape_.rows, shape_.hidden});
-      kept_ = before->data_ptr<float>();
+    if (pre_activation) {
+      *pre_activation = empty_from_arena({shape_.rows, shape_.hidden});
+      kept_ = pre_activation->data_ptr<float>();
     }
     rows_out_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
   }
@@ -119,7 +119,8 @@ class Forward {
     up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.stride;
     up.bias = w_.b1 ? w_.b1 + task.expert * shape_.hidden + c * kBlock : nullptr;
     up.activates = true, up.activation = activation_;
-    if (kept_) up.before = kept_ + task.first * shape_.hidden + c * kBlock, up.before_ld = shape_.hidden;
+    if (kept_)
+      up.pre_activation = kept_ + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
     up.next = w_.second(task.expert, c);
     up.next_rows = up.n, up.next_columns = up.next_ld = shape_.width;
     kernel_.product(up, panel());
@@ -153,17 +154,17 @@ class Forward {
 }  // namespace
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                              Activation activation, at::Tensor* before) {
+                              Activation activation, at::Tensor* pre_activation) {
   const StoredWeights stored{.shape = shape_of(rows, w),
                              .b1 = floats_of(w.b1),
                              .b2 = floats_of(w.b2),
                              .w1 = floats_of(w.w1),
                              .w2 = floats_of(w.w2)};
-  return Forward(tokens, rows, stored, activation, before).run();
+  return Forward(tokens, rows, stored, activation, pre_activation).run();
 }
 
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
-                                const PackedLayout& layout, Activation activation) {
+                                  const PackedLayout& layout, Activation activation) {
   const ExpertMlpWeights& w = packed.weights;
   const StoredWeights stored{
       .shape = {packed.experts, packed.width, packed.hidden, rows.map.row_token.size(0)},

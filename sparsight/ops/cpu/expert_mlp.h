@@ -9,13 +9,13 @@
 namespace sparsight::cpu {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* before);
+                              Activation activation, at::Tensor* pre_activation);
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
-                                       ExpertMlpNeeds needs);
+                                       const ExpertMlpWeights& weights, Activation activation,
+                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs);
 
 // packed: in panels, of `layout`.
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
-                                const PackedLayout& layout, Activation activation);
+                                  const PackedLayout& layout, Activation activation);
 
 }  // namespace sparsight::cpu

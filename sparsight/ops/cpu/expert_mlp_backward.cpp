@@ -6,10 +6,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/expert_rows.h"
-#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
@@ -34,7 +34,7 @@ struct BackwardRows {
 class Backward {
  public:
   Backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-           Activation activation, const at::Tensor& before, ExpertMlpNeeds needs)
+           Activation activation, const at::Tensor& pre_activation, ExpertMlpNeeds needs)
       : shape_(shape_of(rows, w)),
         activation_(activation),
         offset_(rows.offsets.const_data_ptr<int64_t>()),
@@ -44,7 +44,7 @@ class Backward {
         x_(floats_of(tokens)),
         grad_(floats_of(grad)),
         gate_(floats_of(gates_)),
-        kept_(floats_of(before)),
+        kept_(floats_of(pre_activation)),
         w1_(floats_of(w.w1)),
         b1_(floats_of(w.b1)),
         w2_(floats_of(w.w2)),
@@ -232,11 +232,11 @@ class Backward {
   void biases_gradients(int64_t expert, int64_t c, const BackwardRows& rows) const {
     if (b1_)
       scatter_add_rows(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
-               weights_grad_.b1.data_ptr<float>() + expert * shape_.hidden + c * kBlock);
+                       weights_grad_.b1.data_ptr<float>() + expert * shape_.hidden + c * kBlock);
     if (c > 0 || !weights_grad_.b2.defined()) return;
     for (int64_t d = 0; d < shape_.width_blocks(); ++d)
-      scatter_add_rows(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr, block_columns(d),
-               weights_grad_.b2.data_ptr<float>() + expert * shape_.width + d * kBlock);
+      scatter_add_rows(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr,
+                       block_columns(d), weights_grad_.b2.data_ptr<float>() + expert * shape_.width + d * kBlock);
   }
   // factors: [rows] or null for ones
   void scatter_add_rows(int64_t rows, const float* from, const float* factors, int64_t columns, float* sum) const {
@@ -262,9 +262,9 @@ class Backward {
 }  // namespace
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& w, Activation activation, const at::Tensor& before,
-                                       ExpertMlpNeeds needs) {
-  Backward backward(grad, tokens, rows, w, activation, before, needs);
+                                       const ExpertMlpWeights& w, Activation activation,
+                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs) {
+  Backward backward(grad, tokens, rows, w, activation, pre_activation, needs);
   backward.run();
   ExpertMlpGradients out;
   out.weights = backward.weights_grad();

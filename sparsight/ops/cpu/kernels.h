@@ -51,8 +51,8 @@ struct Gemm {
 
   bool activates = false;  // the finished elements
   Activation activation = Activation::gelu;
-  float* before = nullptr;  // receives what the activation saw: before[i * before_ld + j]
-  int64_t before_ld = 0;
+  float* pre_activation = nullptr;  // receives what the activation saw: pre_activation[i * pre_activation_ld + j]
+  int64_t pre_activation_ld = 0;
 
   // A matrix in memory that is read after this product (B of the next one, or its rows before they are blocks), to be
   // fetched early; may be null. With B in panels it is panels too, as deep as those of B.
@@ -68,9 +68,9 @@ struct Kernels {
   int64_t task_rows;     // that one thread multiplies at a time: with their hidden block they stay in a 2 MB cache
   // out[c] = act(x[c]), slope[c] = act'(x[c])
   void (*activate)(Activation activation, const float* x, float* out, float* slope, int64_t count);
-  // Per row: dot = <active, grad>; grad = gate * grad * slope(before); active = gate * act(before). One row of one
-  // block.
-  float (*activate_backward)(Activation activation, const float* before, float gate, float* grad, float* active,
+  // Per row: dot = <active, grad>; grad = gate * grad * slope(pre_activation); active = gate * act(pre_activation). One
+  // row of one block.
+  float (*activate_backward)(Activation activation, const float* pre_activation, float gate, float* grad, float* active,
                              int64_t count);
   void (*scaled_sum)(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width);
   float (*dot)(const float* a, const float* b, int64_t count);

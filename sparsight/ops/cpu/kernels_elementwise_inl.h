@@ -169,12 +169,12 @@ void activate_any(Activation activation, const float* x, float* out, float* slop
 }
 
 template <class V, class F>
-float activate_backward_as(const float* before, float gate, float* grad, float* active, int64_t count) {
+float activate_backward_as(const float* pre_activation, float gate, float* grad, float* active, int64_t count) {
   auto sum = V::set1(0.0f);
   const auto factor = V::set1(gate);
   for_vectors<V>(count, [&](int64_t c, int some) {
     typename V::T slope;
-    const auto value = F::template apply<true>(load_some<V>(before + c, some), &slope);
+    const auto value = F::template apply<true>(load_some<V>(pre_activation + c, some), &slope);
     const auto g = load_some<V>(grad + c, some);
     sum = V::fma(value, g, sum);
     store_some<V>(grad + c, V::mul(V::mul(factor, g), slope), some);
@@ -184,10 +184,11 @@ float activate_backward_as(const float* before, float gate, float* grad, float* 
 }
 
 template <class V>
-float activate_backward_any(Activation activation, const float* before, float gate, float* grad, float* active,
+float activate_backward_any(Activation activation, const float* pre_activation, float gate, float* grad, float* active,
                             int64_t count) {
-  return with_activation<V>(
-      activation, [&](auto f) { return activate_backward_as<V, decltype(f)>(before, gate, grad, active, count); });
+  return with_activation<V>(activation, [&](auto f) {
+    return activate_backward_as<V, decltype(f)>(pre_activation, gate, grad, active, count);
+  });
 }
 
 template <class V>

@@ -101,7 +101,7 @@ void gemm_panels_any(const Gemm& p, float* space) {
     part.m = min(kIntegerRows, p.m - i);
     part.a = p.a + i * kBlockLd;
     part.c = p.c + i * p.c_ld;
-    part.before = p.before ? p.before + i * p.before_ld : nullptr;
+    part.pre_activation = p.pre_activation ? p.pre_activation + i * p.pre_activation_ld : nullptr;
     gemm_panels<V, int8_t>(part, space);
   }
 }

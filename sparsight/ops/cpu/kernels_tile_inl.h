@@ -58,10 +58,10 @@ struct Tile {
   int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  const int16_t* quantised;   // instead of A, with weights of one byte: kernels_integers_inl.h
-  const float* row_scale;  // of quantised
-  const float* scale;      // of such weights' columns
-  float* copy;             // receives B as it is read: [depth][columns of the tile]
+  const int16_t* quantised;  // instead of A, with weights of one byte: kernels_integers_inl.h
+  const float* row_scale;    // of quantised
+  const float* scale;        // of such weights' columns
+  float* copy;               // receives B as it is read: [depth][columns of the tile]
   bool stream;
   Fetch* fetch;  // a piece for each `every` steps of the depth
   int64_t every;
@@ -199,7 +199,8 @@ void finish(const Gemm& p, int64_t j, int64_t columns) {
   if (!p.activates) return;
   for (int64_t i = 0; i < p.m; ++i) {
     float* c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-    if (p.before) std::memcpy(p.before + i * p.before_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
+    if (p.pre_activation)
+      std::memcpy(p.pre_activation + i * p.pre_activation_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
     activate_any<V>(p.activation, c, c, nullptr, columns);
   }
 }

@@ -5,19 +5,20 @@
 namespace sparsight::ref {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                              Activation activation, at::Tensor* before) {
+                              Activation activation, at::Tensor* pre_activation) {
   const at::Tensor in = ref::gather_rows(tokens, {}, rows.map);
   const at::Tensor hidden = grouped_linear_forward(in, rows.offsets, w.w1, w.b1);
-  if (before) *before = hidden;
+  if (pre_activation) *pre_activation = hidden;
   const at::Tensor out = grouped_linear_forward(activate(hidden, activation), rows.offsets, w.w2, w.b2);
   return ref::scatter_add_rows(out, rows.gate, rows.map);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& w, Activation activation, const at::Tensor& before,
-                                       ExpertMlpNeeds needs) {
+                                       const ExpertMlpWeights& w, Activation activation,
+                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs) {
   const at::Tensor in = ref::gather_rows(tokens, {}, rows.map);
-  const at::Tensor hidden = before.defined() ? before : grouped_linear_forward(in, rows.offsets, w.w1, w.b1);
+  const at::Tensor hidden =
+      pre_activation.defined() ? pre_activation : grouped_linear_forward(in, rows.offsets, w.w1, w.b1);
   const at::Tensor active = activate(hidden, activation);
   ExpertMlpGradients out;
   if (needs.gate)

@@ -7,9 +7,9 @@
 namespace sparsight::ref {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* before);
+                              Activation activation, at::Tensor* pre_activation);
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& before,
-                                       ExpertMlpNeeds needs);
+                                       const ExpertMlpWeights& weights, Activation activation,
+                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs);
 
 }  // namespace sparsight::ref

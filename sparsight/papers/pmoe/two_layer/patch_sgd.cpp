@@ -199,10 +199,10 @@ at::Tensor patch_outputs(PatchCnn& model, const PatchSet& data) {
       gate = routing.gate.view({experts, count, -1, 1});
     }
     const int64_t each = rows.size(0) / (experts * count);
-    at::Tensor answers = parts.experts->forward(rows, at::arange(experts + 1, at::kLong) * (count * each))
-                             .view({experts, count, each, -1});
-    if (gate.defined()) answers = answers * gate;
-    outputs.push_back(answers.sum(at::IntArrayRef{0, 2}) / model.divisor(each, data.patches));
+    at::Tensor output = parts.experts->forward(rows, at::arange(experts + 1, at::kLong) * (count * each))
+                            .view({experts, count, each, -1});
+    if (gate.defined()) output = output * gate;
+    outputs.push_back(output.sum(at::IntArrayRef{0, 2}) / model.divisor(each, data.patches));
   }
   return at::cat(outputs);
 }

@@ -1,4 +1,4 @@
-// From the filters' answers to the loss and back: what a two-layer patch network does behind its first layer, written
+// From the filters' outputs to the loss and back: what a two-layer patch network does behind its first layer, written
 // out in loops, as its tensors are too small to be worth an operation each. Chowdhury et al. 2023, "Patch-level Routing
 // in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equations 1, 2, 13, 19, 23 to
 // 25. Letters: E experts of F filters, B images, l patches an expert, O outputs (1 for two classes).
