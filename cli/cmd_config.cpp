@@ -37,7 +37,7 @@ void add_check(CLI::App& config) {
     // The initial weights, which `fresh` makes or reads, are only of interest where they come from a file.
     const bool reads_weights = !config.at("train").at("init_from").get<std::string>().empty();
     make_training_setup(config, /*fresh=*/reads_weights);
-    log_info("the configuration is right");
+    log_info("the configuration is valid");
   });
 }
 

@@ -45,8 +45,8 @@ void look_at_processor(Findings& findings) {
     findings.fact(cat(threads, " threads on ", cores, " cores"));
   double busy = 0;  // processes that ran or wanted to in the last minute, on average
   if (getloadavg(&busy, 1) == 1 && busy > 0.5)
-    findings.note(cat("other processes keep about ", std::lround(std::ceil(busy)),
-                      " cores busy: training takes longer beside them"));
+    findings.note(
+        cat("other processes keep about ", std::lround(std::ceil(busy)), " cores busy: training will take longer"));
 }
 
 void look_at_memory(Findings& findings) {
@@ -61,9 +61,9 @@ void look_at_memory(Findings& findings) {
 void look_at_data(Findings& findings) {
   const char* root = std::getenv("SPARSIGHT_DATA");
   if (!root || !*root)
-    findings.note("SPARSIGHT_DATA is not set: only the drawn dataset and paths given as data.root can be used");
+    findings.note("SPARSIGHT_DATA is not set: only generated datasets and paths given as data.root can be used");
   else if (!std::filesystem::is_directory(root))
-    findings.problem(cat("SPARSIGHT_DATA=", root, " is no folder; set it to the folder that holds the datasets"));
+    findings.problem(cat("SPARSIGHT_DATA=", root, " is not a folder; set it to the folder of the datasets"));
   else
     findings.fact(cat("data: ", root));
 }

@@ -67,7 +67,7 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo --set router.eval_k=2 photos/\n"
                             "sparsight predict runs/demo clean.png --save-routing r.safetensors\n"
                             "sparsight predict runs/demo noisy.png --routing r.safetensors\n"
-                            "sparsight predict runs/demo --json --top 1 photos/ > answers.jsonl\n"
+                            "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "Run folder or checkpoint file")->required()->type_name("RUN");
   verb->add_option("images", arguments->images, "Image files, folders of them, or - for a list on standard input")

@@ -17,8 +17,16 @@ while IFS= read -r long; do
   problems=1
 done < <(wc -l "${sources[@]}" | awk '$2 != "total" && $1 > 400')
 
+# Prose: code blocks and tables may be wider.
+if git ls-files '*.md' ':!third_party' | xargs awk 'FNR == 1 { code = 0 } /^ *```/ { code = !code } !code && !/^\|/ && length > 120 {
+  print FILENAME ":" FNR; wide = 1 } END { exit wide }'; then :; else
+  echo "prose: the lines above are over 120 columns wide"
+  problems=1
+fi
+
 "$PYTHON" tools/check_folders.py || { echo "folders: see docs/architecture.md"; problems=1; }
 "$PYTHON" tools/check_function_length.py || { echo "functions: split the ones above"; problems=1; }
+"$PYTHON" tools/check_test_items.py || { echo "tests: name the items above in tests/README.md"; problems=1; }
 "$PYTHON" tools/check_words.py || { echo "words: see tools/check_words.py"; problems=1; }
 "$PYTHON" tools/check_function_length.py || { echo "size: a function over 60 lines is two functions"; problems=1; }
 

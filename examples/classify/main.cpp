@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
   }
   try {
     const LoadedModel model = load_model(argv[1]);  // a run folder or a checkpoint
-    const Prediction prediction = predict(model, read_image(argv[2]), argv[2], 3);
+    const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
+    const Prediction prediction = predict(model, read_image(argv[2], decoding), argv[2], 3);
     std::cout << to_text(prediction) << "\n";
   } catch (const Error& error) {
     std::cerr << "error: " << error.what() << "\n";

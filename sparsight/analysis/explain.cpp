@@ -162,7 +162,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
       fail(
-          "the model's answers are not finite; its checkpoint is damaged or its training failed; try --checkpoint "
+          "the model's outputs are not finite; its checkpoint is damaged or its training failed; try --checkpoint "
           "best");
     const at::Tensor predicted = probabilities.argmax(1);
     at::Tensor by_class = predicted.clone();

@@ -41,11 +41,12 @@ at::Tensor integers(const std::string& name, const at::Tensor& tensor) {
 at::Tensor shares(const std::string& name, const at::Tensor& tensor) {
   const at::Tensor rows = real_numbers(name, tensor).to(torch::kDouble);
   if (rows.dim() == 2 && !((rows >= 0).all().item<bool>() && ((rows.sum(1) - 1).abs() < 0.01).all().item<bool>()))
-    fail("tensor \"", name, "\" holds shares of experts: numbers from 0 on whose rows sum to 1");
+    fail("tensor \"", name, "\" holds target probabilities of experts: numbers >= 0 whose rows sum to 1");
   return tensor;
 }
 
-void take_samples(LayerProbeInput& input, const std::string& purpose, const std::string& name, const at::Tensor& tensor) {
+void take_samples(LayerProbeInput& input, const std::string& purpose, const std::string& name,
+                  const at::Tensor& tensor) {
   if (!input.context.samples.emplace(purpose, real_numbers(name, tensor)).second)
     fail("the tensors \"noise\" and \"noise.noise\" are the same samples; leave one of them out");
 }
@@ -94,7 +95,7 @@ void check_input(const LayerProbeInput& input, const TokenLayout& layout, int64_
 at::Tensor in_type(const std::string& name, const at::Tensor& tensor, at::ScalarType type) {
   at::Tensor converted = tensor.to(type);
   if ((converted.isinf() & tensor.isfinite()).any().item<bool>())
-    fail("tensor \"", printable(name), "\" holds values beyond those of 32 bits; --float64 computes in 64 bits");
+    fail("tensor \"", printable(name), "\" holds values beyond the range of fp32; use --float64");
   return converted;
 }
 

@@ -26,7 +26,7 @@ struct Section {
   std::string help;
   std::string default_variant;  // "" for a plain section
   std::vector<SectionVariant> variants;
-  // Settings that the section has whichever component it names; null for none.
+  // Settings that all components of the section share; null for none.
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared = {};
   // What the documentation says of a component after its summary; null for nothing.
   std::function<std::string(const std::string& component)> remark = {};
@@ -35,16 +35,12 @@ struct Section {
 // A plain section of the options struct `Options`.
 template <class Options>
 Section plain_section(const std::string& name, const std::string& help) {
-  return {name,
-          help,
-          "",
-          {{"", help,
-            [](const std::function<void(OptionSet&)>& visit) {
-              Options options;
-              OptionSet set;
-              options.declare(set);
-              visit(set);
-            }}}};
+  return {name, help, "", {{"", help, [](const std::function<void(OptionSet&)>& visit) {
+                              Options options;
+                              OptionSet set;
+                              options.declare(set);
+                              visit(set);
+                            }}}};
 }
 
 // A section whose `name` key picks an entry of `registry`.
@@ -90,8 +86,8 @@ Options read_section(const Json& resolved, const std::string& section) {
   return options;
 }
 
-// The options that a named section has beside those of its component (Registry::share). What is missing keeps its
-// default.
+// The options of a named section in addition to those of its component (Registry::share). Missing ones keep their
+// defaults.
 template <class Options>
 Options read_shared(const Json& resolved, const std::string& section) {
   Options options;

@@ -39,6 +39,21 @@ std::string summary_of(const Section& section, const SectionVariant& variant) {
   return variant.summary + (remark.empty() ? "" : "; " + remark);
 }
 
+// In lines of up to 118 columns.
+std::string wrapped(const std::string& text) {
+  constexpr size_t kColumns = 118;
+  std::istringstream words(text);
+  std::string lines, line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
+      lines += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return lines + line;
+}
+
 std::string summary_table(const Section& section) {
   std::string table = "| name | meaning |\n|---|---|\n";
   const auto row = [&](const std::string& name, const std::string& meaning) {
@@ -86,10 +101,10 @@ std::string configuration_reference(const std::vector<Section>& sections) {
       continue;
     }
     text += "\n`name` chooses one of these; the default is `\"" + section.default_variant + "\"`.\n";
-    if (section.describe_shared) text += "Whichever it is:\n\n" + settings_table(section.describe_shared);
+    if (section.describe_shared) text += "Settings of every component:\n\n" + settings_table(section.describe_shared);
     for (const SectionVariant& variant : section.variants)
-      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + summary_of(section, variant) + "\n\n" +
-              settings_table(variant.describe);
+      text += "\n### " + section.name + ".name = \"" + variant.name + "\"\n\n" + wrapped(summary_of(section, variant)) +
+              "\n\n" + settings_table(variant.describe);
   }
   return text;
 }

@@ -66,7 +66,7 @@ class OptionSet {
   std::vector<Option> options_;
 };
 
-// A value as errors show it: JSON in one line of valid UTF-8, whatever the bytes of its texts.
+// A value as errors show it: JSON in one line of valid UTF-8, even if its strings are not.
 std::string shown(const Json& value);
 
 // Sets the options of `set` from `table` ({"momentum": 0.9}); `where` ("optimizer") names the table in errors. A key

@@ -1,6 +1,6 @@
-// Randomness with names. A stream is (seed, purpose, step): every draw is a pure function of these and of the position
-// in the stream, so adding a stream disturbs no other, nothing has to be saved to resume a run, and results do not
-// depend on threads. The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2,
+// Randomness with names. A stream is (seed, purpose, step): every sample is a pure function of these and of the
+// position in the stream, so adding a stream disturbs no other, nothing has to be saved to resume a run, and results do
+// not depend on threads. The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2,
 // 3").
 #pragma once
 
@@ -22,14 +22,14 @@ class RandomStream {
   RandomStream(uint64_t seed, std::string_view purpose, uint64_t step = 0)
       : key_(mix(seed, hash_name(purpose))), step_(step) {}
 
-  // Sequential draws.
+  // Sequential samples.
   uint32_t bits();
   double uniform();                         // [0, 1)
   double uniform(double low, double high);  // [low, high)
   int64_t below(int64_t n);                 // 0 .. n-1, n >= 1, without modulo bias
   double normal();                          // N(0, 1)
 
-  // Draws at a position, for parallel filling: the same value whatever was drawn before.
+  // The sample at a position, for parallel filling; independent of the samples before.
   uint32_t bits_at(uint64_t index) const;
   // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the price of one.
   std::array<uint32_t, 4> block_at(uint64_t block) const { return philox(key_, step_, block); }

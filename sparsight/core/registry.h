@@ -55,7 +55,7 @@ class Registry {
     entries_.push_back(std::move(entry));
   }
 
-  // Options that the section of these components has whichever of them it names. They are not the components' own:
+  // Options of the section that all its components share. They are not the components' own:
   // the owner of the section reads them (read_shared of config.h).
   template <class Shared>
   void share() {
@@ -66,7 +66,7 @@ class Registry {
       visit(set);
     };
   }
-  // Null where nothing is shared.
+  // Null if nothing is shared.
   const std::function<void(const std::function<void(OptionSet&)>& visit)>& describe_shared() const {
     return describe_shared_;
   }

@@ -40,7 +40,7 @@ struct DataContext {
   uint64_t seed = 0;  // of the run; splits off a validation split
 };
 
-// The named parts of a dataset, none of them empty. Where a set lacks validation or test, the other stands for both.
+// The splits of a dataset, none of them empty. If validation or test is missing, the other is used for both.
 struct DataSplits {
   DataSetPtr train, validation, test;
 };

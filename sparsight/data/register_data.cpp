@@ -31,7 +31,7 @@ Registry<DataSplits, DataContext>& data_sets() {
                                    make_cifar_vehicles);
     sets.add<PlantedOptions>(
         "planted",
-        "drawn: grids of glyphs, of which one determines the label, on a background that may be correlated with it",
+        "generated grids of glyphs, one of which determines the label, on a background that may be correlated with it",
         make_planted);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);

@@ -73,7 +73,7 @@ void verify_checksums(const std::string& folder, Verification& result) {
     if (line.empty()) continue;
     if (line.size() < 67 || line.find('/') != std::string::npos) {
       result.problems.push_back(
-          cat(printable(list), ": this line is no checksum of a file beside it: ", printable(line)));
+          cat(printable(list), ": this line is not the checksum of a file in the folder: ", printable(line)));
       continue;
     }
     const std::string path = folder + "/" + line.substr(66);

@@ -1,4 +1,4 @@
-// Runs a model over a dataset and counts: accuracy, loss, and what its routers did.
+// Evaluates a model on a dataset: accuracy, loss and expert load.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct Evaluation {
 using Predictor = std::function<ModelOutput(const ModelInput& input)>;
 
 // One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
-// early with what was counted so far. Whatever else is to be known of each batch, `observers` see it.
+// early with what was counted so far. `observers` see each batch.
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
                     std::vector<EvaluationObserver*> observers = {});
 

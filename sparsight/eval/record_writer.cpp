@@ -30,11 +30,12 @@ bool take_folder(const std::string& folder) {
   std::error_code error;
   if (fs::exists(folder, error)) {
     if (!fs::is_directory(folder, error))
-      fail_usage("cannot write records into ", printable(folder), ": it is no folder; choose another place");
+      fail_usage("cannot write records into ", printable(folder), ": it is not a folder; choose another path");
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
       if (!is_of_records(entry.path()))
         fail_usage("cannot write records into ", printable(folder), ": it holds ",
-                   printable(entry.path().filename().string()), ", which is none; choose a new or empty folder");
+                   printable(entry.path().filename().string()),
+                   ", which are not records; choose a new or empty folder");
     if (error) fail_system("read", folder, error.value());
     return false;
   }

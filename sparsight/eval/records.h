@@ -1,5 +1,5 @@
-// Reads what an evaluation recorded of each image (eval/record_writer.h). Files may come from anywhere: whatever does
-// not fit is an Error of one line, before memory is taken for it. Letters: moe/axes.md; n images, K classes.
+// Reads the per-image records of an evaluation (eval/record_writer.h). Files are untrusted: invalid ones raise a
+// one-line Error before memory is allocated for them. Letters: moe/axes.md; n images, K classes.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ struct RecordColumns {
   bool logits = true, experts = true;
 };
 
-// The most bytes of tensors that are read from one folder.
+// Maximum bytes of tensors read from one folder.
 inline constexpr int64_t kMaxRecordBytes = int64_t{1} << 34;
 
 // `columns` leaves parts out that nobody needs; their tensors are then undefined and `layers` empty.

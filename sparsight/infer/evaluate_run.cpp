@@ -64,8 +64,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,
-         " split is not finite; the checkpoint is damaged, its training failed, or an image's values are out of all "
-         "range");
+         " split is not finite; the checkpoint is damaged, its training failed, or an image's values are out of range");
   if (records) {
     records->commit({data->info(), options.split, loaded.path, loaded.step, loaded.weights, config});
     log_info("wrote records of ", records->images(), " images, ", records->bytes() / records->images(),

@@ -1,4 +1,4 @@
-// Evaluates a trained model on a part of a dataset.
+// Evaluates a trained model on a split of a dataset.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `sparsight explain`: a run's model looks at images.
+// `sparsight explain`: runs the model of a run on images and reports what its experts processed.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ExplainRequest {
   int64_t examples = 12;               // so many become pictures
 };
 
-// Raises Error where the run has no checkpoint, or an image cannot be read or is none that the model takes.
+// Raises Error if the run has no checkpoint, or an image cannot be read or does not fit the model.
 Explanation explain_run(const ExplainRequest& request);
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// The image files that a command line means.
+// The image files that a command line names.
 #pragma once
 
 #include <iosfwd>

@@ -1,4 +1,4 @@
-// A trained model with all that is needed to use it, from a run folder or a single checkpoint file.
+// A trained model with everything needed to use it, from a run folder or a single checkpoint file.
 #pragma once
 
 #include <memory>
@@ -23,20 +23,19 @@ struct LoadedModel {
   std::string weights = "model";      // "ema", "swa": which average it has
 };
 
-// `path`: a run folder, of which the checkpoint `which` ("best" or "last"; "" for the best there is) is taken, or a
-// checkpoint file. `overrides` change the checkpoint's configuration, also of the model: "router.eval_k=1". The model
-// normalises as it was trained, unless they say otherwise with a `normalize` step in transforms.eval. Raises
-// Error where there is no checkpoint, or it is damaged or its weights do not fit the configuration; UsageError for
-// overrides that are wrong by themselves.
+// `path`: a run folder, or a checkpoint file. `which`: the checkpoint of a run folder, "best" or "last"; "": best, if
+// there is one. `overrides` change the configuration, also of the model: "router.eval_k=1". The model normalises as in
+// training, unless an override of transforms.eval has a `normalize` step. Raises Error if there is no checkpoint, or it
+// is damaged or its weights do not fit the configuration; UsageError for invalid overrides.
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
 
-// What the model takes, [C,H,W] fp32 of loaded.shape, made of image: [C,H,W] uint8. Raises Error, naming no image,
-// where the evaluation transforms do not make that of it.
+// image: [C,H,W] uint8. Returns the input of the model, [C,H,W] fp32 of loaded.shape. Raises Error (without naming the
+// image) if the evaluation transforms do not produce that shape.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// Puts packed experts of `type`, one of weight_type_names(), in the place of the model's own, whose memory is then free
-// (Experts::packed). Raises Error where it has none that can be packed.
+// Replaces the model's experts by packed ones of `type`, one of weight_type_names(), and frees their memory
+// (Experts::packed). Raises Error if no experts can be packed.
 void pack_experts(LoadedModel& loaded, const std::string& type);
 
 // The shape that images of `data` have after `transforms`.

@@ -39,7 +39,7 @@ Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std
       loaded.model->forward({.images = transformed(loaded, image, name).unsqueeze(0), .routings = replay});
   const at::Tensor probabilities = output.logits[0].to(at::kDouble).softmax(0);
   if (!probabilities.isfinite().all().item<bool>())
-    fail(name, ": the model's answer is not finite; its training failed or the image's values are out of all range");
+    fail(name, ": the model's output is not finite; its training failed or the image's values are out of range");
   const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(0)));
   Prediction prediction{name, {}, {}, routings_of(output)};
   for (int64_t i = 0; i < values.size(0); ++i) {

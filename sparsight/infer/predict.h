@@ -1,4 +1,4 @@
-// What a model says about one image, and which experts said it.
+// The prediction for one image, and which experts it used.
 #pragma once
 
 #include <string>
@@ -32,10 +32,10 @@ struct Prediction {
   Routings routings;                      // the decisions themselves
 };
 
-// image: [C,H,W] uint8 with the channels of loaded.data; any height and width that the transforms take. One image at a
-// time, so that what is said of an image does not depend on its neighbours. Raises Error naming the image for another
-// shape and where the model's answer is not finite.
-// replay: decisions about one image that take the place of the routers' own.
+// image: [C,H,W] uint8 with the channels of loaded.data; any height and width that the transforms accept. One image at
+// a time, so that predictions do not depend on other images. Raises Error naming the image for another shape, or if the
+// model's output is not finite.
+// replay: routings of one image to apply instead of the routers' own.
 Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
                    const Routings& replay = {});
 

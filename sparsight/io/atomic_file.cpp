@@ -39,15 +39,15 @@ void fail_system(const std::string& action, const std::string& path, int error_n
       break;
     case EACCES:
     case EPERM:
-      advice = "; change the permissions or choose another place";
+      advice = "; change the permissions or choose another path";
       break;
     case EROFS:
-      advice = "; choose a place on a disk that can be written";
+      advice = "; choose a path on a writable disk";
       break;
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-      advice = "; free some space or choose another place";
+      advice = "; free some space or choose another path";
       break;
     default:
       break;

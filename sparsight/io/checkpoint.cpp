@@ -57,7 +57,7 @@ Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
   TensorFile file = read_safetensors(
       path, [&](const std::string& name) { return parts == CheckpointParts::kAll || !is_training_name(name); });
   if (text_of(file, "format") != kFormat)
-    fail(path, " holds tensors but is no sparsight checkpoint; weights alone are taken by --init-from");
+    fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");
   const int version = parse_version(text_of(file, "version"));
   if (version < 1) fail(path, ": the checkpoint's version \"", text_of(file, "version"), "\" is damaged");
   if (version > kCheckpointVersion)

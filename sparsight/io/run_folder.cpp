@@ -61,7 +61,7 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
     fail("the run folder ", path,
          " exists already; go on with --resume, replace it with --overwrite or choose another");
   if (if_exists == IfExists::kOverwrite && !fresh && !holds_a_run(run))
-    fail("the folder ", path, " holds files that are no run and would be mixed with one; choose another");
+    fail("the folder ", path, " holds files that do not belong to a run; choose another folder");
   create_folder(path);
   run.lock_ = lock_folder(path);
   if (if_exists == IfExists::kOverwrite) {

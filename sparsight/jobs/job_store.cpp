@@ -52,8 +52,7 @@ void check_is_folder(const std::string& path) {
 }
 
 [[noreturn]] void fail_foreign_files(const std::string& folder) {
-  fail("the folder ", folder,
-       " holds files that are of no jobs and would be mixed with them; choose another with --run");
+  fail("the folder ", folder, " holds files that do not belong to jobs; choose another folder with --run");
 }
 
 void remove_file(const std::string& path) {
@@ -123,7 +122,7 @@ std::optional<DoneJob> JobStore::read(const Json& settings) const {
     const auto seconds = number(json, "seconds");
     if (member(json, "settings") == settings && json.contains("result") && seconds)
       return DoneJob{json["result"], *seconds};
-    damage = json.is_object() ? "it is of other settings or without a result" : "it is no JSON object";
+    damage = json.is_object() ? "its settings differ or it has no result" : "it is not a JSON object";
   } catch (const Error& error) {
     damage = error.what();
   }

@@ -19,7 +19,7 @@
 
 namespace sparsight {
 
-// What a model must know of the data it is made for.
+// What a model needs to know about its dataset.
 struct ImageShape {
   int64_t channels = 3;
   int64_t height = 32;
@@ -27,32 +27,32 @@ struct ImageShape {
   int64_t classes = 10;
 };
 
-// What a model is made from, beside its own options.
+// What a model is built from, in addition to its own options.
 struct ModelContext {
   ImageShape image;
   MoeSpec moe;
   PixelStatistics pixels = {};  // what images are normalised by; empty: they are taken as they are
 };
 
-// From what make_model() made a model, so that it can be made again.
+// The arguments of make_model(), for building the same model again.
 struct ModelDefinition {
   Json config;  // resolved
   ImageShape image;
   PixelStatistics pixels;
 };
 
-// A model just constructed holds no useful values: call initialize(model, seed) of nn/init.h, or load weights.
+// A new model has uninitialised weights: call initialize(model, seed) of nn/init.h, or load weights.
 // Parameter names follow timm where timm has the model.
 class ImageModel : public torch::nn::Module {
  public:
   // Normalises by `pixels`, unless they are empty. Raises UsageError where they do not fit the image's channels.
   explicit ImageModel(const ImageShape& image, const PixelStatistics& pixels = {});
 
-  // images: [B,C,H,W], pixels in 0..1. What the pass does is input.mode; torch's train() and eval() mean nothing.
-  // Raises Error for images of another shape or type, for what does not fit them, and for taps that the model has not.
+  // images: [B,C,H,W], pixels in 0..1. input.mode says what the pass does; torch's train() and eval() have no effect.
+  // Raises Error for images of another shape or dtype, for inputs that do not fit them, and for unknown taps.
   ModelOutput forward(const ModelInput& input);
 
-  // forward() in two: all but the logits, and the head alone. features: [B,D] -> [B,K] fp32 (fp64 of fp64).
+  // The two halves of forward(): the backbone, and the head. features: [B,D] -> [B,K] fp32 (fp64 of fp64).
   ModelOutput features(const ModelInput& input);
   virtual at::Tensor classify(const at::Tensor& features) = 0;
 
@@ -60,20 +60,19 @@ class ImageModel : public torch::nn::Module {
   // module returns.
   virtual std::vector<std::string> tap_names() const { return {}; }
 
-  // Empty where the model normalises nothing.
+  // Empty if the model does not normalise.
   PixelStatistics pixel_statistics() const;
-  // Raises UsageError where they do not fit, or the model normalises nothing.
+  // Raises UsageError if they do not fit, or the model does not normalise.
   void set_pixel_statistics(const PixelStatistics& pixels);
 
-  // Null for a model that make_model() did not make.
+  // Null unless make_model() built the model.
   const std::shared_ptr<const ModelDefinition>& definition() const { return definition_; }
   void set_definition(ModelDefinition definition) {
     definition_ = std::make_shared<const ModelDefinition>(std::move(definition));
   }
 
-  // What an image costs, part by part; each part is named as its parameters begin. By default the parameters are those
-  // registered, each matrix among them is applied once to an image, and the cost says that it is assumed: a lower bound
-  // for models that apply them to tokens or places.
+  // Cost of an image, part by part; each part is named by the prefix of its parameters. By default an estimate, marked
+  // as such: each registered matrix is applied once per image, a lower bound for models with tokens or positions.
   virtual std::vector<PartCost> cost(const CostOptions& options) const;
 
  protected:

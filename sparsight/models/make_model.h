@@ -1,4 +1,4 @@
-// The one place where a configuration becomes a model: for training, prediction, copies and tests.
+// The model factory: for training, inference, copies and tests.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace sparsight {
 
-// What the model of a resolved configuration normalises by: the `normalize` step of [transforms] train and eval. Raises
-// UsageError where the two differ, as the model has one normalisation for both.
+// The normalisation of a resolved configuration: the `normalize` step of [transforms] train and eval. Raises UsageError
+// if the two differ, as the model has one normalisation for both.
 PixelStatistics pixel_statistics(const Json& resolved);
 
-// The model that [model], [moe], [router], [experts], [capacity] and [losses] describe, for images of this shape. It
-// holds no useful values: call initialize(model, seed) of nn/init.h, or load weights. A ParameterBound of
+// The model that [model], [moe], [router], [experts], [capacity] and [losses] describe, for images of this shape. Its
+// weights are uninitialised: call initialize(model, seed) of nn/init.h, or load weights. A ParameterBound of
 // nn/parameter_memory.h bounds its memory. Raises UsageError for settings that do not fit each other.
 std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image);
 // The same, normalising by `pixels` whatever [transforms] says.

@@ -1,4 +1,5 @@
-// What a model is given: images, the step's randomness, what else is known of the images, and what to return beside.
+// The input of a model: images, the step's random streams, optional information about the images, and what to return
+// besides logits.
 // Letters: moe/axes.md.
 #pragma once
 
@@ -14,8 +15,8 @@
 
 namespace sparsight {
 
-// What is known of a batch's images beside their pixels; all of it optional. What is given for each token is in the
-// order of the model's tokens, prefix tokens included.
+// Optional information about the images. Per-token tensors are in the order of the model's tokens, prefix tokens
+// included.
 struct ImageInfo {
   at::Tensor image = {};     // [B] int64: number of each image in the whole batch of the step, or in the dataset;
                              // undefined: 0 .. B-1. Everything that is drawn at random for an image is keyed by its

@@ -1,5 +1,4 @@
-// What a model returns: logits, and explicitly features, inner results, auxiliary losses and routings. No global
-// collector. Letters: moe/axes.md.
+// The output of a model: logits, features, taps, auxiliary losses and routings, all explicit. Letters: moe/axes.md.
 #pragma once
 
 #include <map>

@@ -33,7 +33,7 @@ void WideResnetOptions::declare(OptionSet& set) {
            "momentum of batch norm: fraction of the running average that a batch keeps");
   set.integer(
       "patch", &patch, {0, 4096},
-      "side of the square patches that the MoE layer routes, in places of the last feature map; 0: a quarter of "
+      "side of the square patches that the MoE layer routes, in positions of the last feature map; 0: a quarter of "
       "the map's");
 }
 

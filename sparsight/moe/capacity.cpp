@@ -40,7 +40,7 @@ std::vector<double> token_scores(const Routing& routing, bool sum) {
 std::vector<double> given_scores(const Routing& routing) {
   if (!routing.priority.defined())
     fail_usage(
-        "[capacity] priority = \"given\", but nobody gave priorities (RoutingContext::priority, the tensor "
+        "[capacity] priority = \"given\", but no priorities are given (RoutingContext::priority, the tensor "
         "\"priority\" of "
         "sparsight moe, priority= in Python); choose max_gate or sum_gates");
   SPARSIGHT_CHECK(routing.priority.dim() == 1 && routing.priority.size(0) == routing.tokens);

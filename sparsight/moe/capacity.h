@@ -35,18 +35,18 @@ struct CapacityOptions {
 // The factor of training or of evaluation; 0: no limit.
 double capacity_factor(const CapacityOptions& options, bool training);
 
-// Sets group and group_count of a routing whose layout is known. image, group: [B] int64 as in RoutingContext. Images
-// of one number in `group` are one group, whatever the options say; without it the `group` of the options counts images
-// or tokens by their numbers, so that an image stays in its group whichever others leave the batch.
+// Sets group and group_count of a routing with a layout. image, group: [B] int64 as in RoutingContext. `group`, if
+// defined, overrides the options: images with the same number are one group. Otherwise the option `group` counts images
+// or tokens by their numbers, so that an image stays in its group when others leave the batch.
 void set_capacity_groups(Routing& routing, const CapacityOptions& options, const at::Tensor& image,
                          const at::Tensor& group);
 
-// C for a group of `tokens` tokens, each with k choices (on average, where the number varies). Never below `minimum`
-// nor, before rounding up to the multiple, above `tokens`.
+// C for a group of `tokens` tokens with k choices each (on average, if the number varies). At least `minimum`, and at
+// most `tokens` before rounding up to the multiple.
 int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t tokens, int64_t experts, double k);
 
-// Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Places in an expert's buffer are
-// given to all first choices, then to all second choices, and so on (GShard); within a rank in token order, or by
+// Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Slots in an expert's buffer go
+// to all first choices, then to all second choices, and so on (GShard); within a rank in token order, or by
 // decreasing priority (batch-priority routing of V-MoE, section 4.1, by the largest gate or the sum of gates; "given":
 // Routing::priority; equal scores: the lower token first, NaN last). Routings that do not choose per token
 // (per_token = 0) and a factor of 0 are left as they are. Raises UsageError where "given" priorities were not given.

@@ -1,5 +1,5 @@
 // The interface of a layer's experts. Letters: moe/axes.md; R rows, grouped by expert.
-// Who has a routing calls apply_routing(), who has rows forward(); kinds of experts implement compute().
+// Call apply_routing() with a routing or forward() with rows; kinds of experts implement compute().
 #pragma once
 
 #include <memory>
@@ -32,40 +32,39 @@ struct ExpertContext {
   at::Tensor image = {};  // [B] int64, as in RoutingContext
 };
 
-// The same for given rows: what a row draws is a function of (seed, step, path, number of the row), so that neither the
-// order of the rows, nor how a batch is split, nor a recomputation changes it.
+// The same for given rows. Random samples of a row are a function of (seed, step, path, number of the row): neither the
+// order of rows, nor splitting the batch, nor recomputation changes them.
 struct RowContext {
   ForwardMode mode = {};
   StepRandom random = {};
   std::string path = {};
-  at::Tensor number = {};  // [R] int64; undefined: nothing is drawn
+  at::Tensor number = {};  // [R] int64; undefined: nothing is random
 };
 
 class Experts : public torch::nn::Module {
  public:
-  // recompute: the backward pass computes the experts again instead of keeping what is between their rows and results.
+  // recompute: recompute the experts in the backward pass instead of keeping their activations.
   explicit Experts(bool recompute = false) : recompute_(recompute) {}
 
   // rows: [R,D]; expert e owns rows offsets[e] .. offsets[e+1] (offsets: [E+1] int64). Returns [R,D], or
-  // [R,outputs] where the shape says so. Experts without rows are not computed and receive a gradient of exactly 0.
+  // [R,outputs] if ExpertShape sets them. Experts without rows are not computed and receive a gradient of exactly 0.
   at::Tensor forward(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context = {});
 
-  // Whether experts of this kind and these settings draw anything (dropout) in such a pass.
+  // Whether the experts use random samples (dropout) in a pass of this mode.
   virtual bool is_stochastic(const ForwardMode&) const { return false; }
 
-  // The same experts for inference alone, with weights of their own, packed and perhaps quantised
-  // (ops/packed_experts.h): another module, without parameters, while these stay as they are. Null where this kind
-  // cannot.
+  // A new inference-only module with packed, possibly quantised copies of the weights (ops/packed_experts.h) and no
+  // parameters. Null if this kind cannot be packed.
   virtual std::shared_ptr<Experts> packed(WeightType) const { return nullptr; }
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
-  // gathers the rows, computes and combines; a kind with a kernel for all three takes over here. The row of token j at
-  // expert e has the number (number of the token) * E + e.
+  // gathers rows, computes and combines; a kind with a fused kernel overrides it. The row of token j at expert e has
+  // the number (number of the token) * E + e.
   virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context = {});
 
-  // What all experts of the layer together cost an image, without gates. By default each parameter is shared out evenly
-  // among use.experts, and each expert's matrices (of parameters with three axes, the first one E) are linear maps of
-  // its rows; the cost then says that it is assumed.
+  // Cost of all experts of the layer for an image, without gates. By default an estimate, marked as such: parameters
+  // are divided evenly among use.experts, and each expert's matrices (parameters with three axes, the first of size E)
+  // are linear maps of its rows.
   virtual Cost cost(const ExpertUse& use) const;
 
  protected:

@@ -1,4 +1,4 @@
-// Turns a router's choices into a complete Routing. Letters: moe/axes.md.
+// Completes a Routing from a router's choices. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/routing.h"
@@ -9,15 +9,15 @@ namespace sparsight {
 // [N,K].
 void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate);
 
-// Derives chosen_count, order and offsets from token, expert, rank, gate and kept (everything is kept where it is
-// undefined). A router calls this last, and so does everything that changes the choices.
+// Derives chosen_count, order and offsets from token, expert, rank, gate and kept (undefined: everything is
+// kept). Call it last in a router, and after any change of the choices.
 void finish_routing(Routing& routing);
 
-// Leaves only the assignments number `wanted` ([A'] int64, increasing), and finishes the routing again.
+// Keeps only the assignments with the indices `wanted` ([A'] int64, increasing), then calls finish_routing().
 void select_assignments(Routing& routing, const at::Tensor& wanted);
 
-// Takes the assignments of padding away, and sets its rows of logits, noise scales and scores to 0: nothing flows back
-// into them. valid: [N] bool.
+// Removes the assignments of padding and sets its rows of logits, noise scales and scores to 0, without gradients.
+// valid: [N] bool.
 void drop_padding(Routing& routing, const at::Tensor& valid);
 
 }  // namespace sparsight

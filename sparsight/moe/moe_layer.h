@@ -15,13 +15,13 @@
 
 namespace sparsight {
 
-// Where a layer stands in a model.
+// The position of a layer in a model.
 struct LayerContext {
   std::string path;        // "blocks.3.mlp": names the layer's routings and random streams
   int64_t width = 0;       // D
   int64_t mlp_hidden = 0;  // hidden width of the MLP that the layer replaces: F unless [moe] hidden says otherwise
   int64_t outputs = 0;     // output width of an expert; 0: D
-  bool can_share_router = false;  // the model hands the layer the routing of its one router, if [router] scope says so
+  bool can_share_router = false;  // the model can pass the routing of a model-wide router
 };
 
 struct MoeInput {
@@ -33,39 +33,39 @@ struct MoeInput {
 };
 
 struct MoeOutput {
-  at::Tensor tokens;  // [N,D], or [N,outputs] where the place says so
-  Routing routing;    // with its losses, where the pass asks for them
+  at::Tensor tokens;  // [N,D], or [N,outputs] if LayerContext sets them
+  Routing routing;    // with its losses, if ForwardMode::losses
 };
 
-// What decides for an MoE layer: the layer itself, or the model.
+// An owner of a router: an MoE layer, or the model.
 class HasRouter {
  public:
   virtual ~HasRouter() = default;
-  virtual Router* own_router() = 0;                     // null where somebody else decides
+  virtual Router* own_router() = 0;                     // null if the model's router decides
   virtual const std::string& routing_name() const = 0;  // Routing::layer of its decisions
   virtual RoutingPolicy& policy() = 0;
 
-  // Calls visit("router" | "capacity" | "losses", settings bound to what decides); nothing where somebody else decides.
+  // Calls visit("router" | "capacity" | "losses", the settings in use); does nothing without an own router.
   void declare_settings(const std::function<void(const std::string& section, OptionSet& set)>& visit);
 };
 
-// Every part of the model that decides for MoE layers, in the order of its modules.
+// All owners of routers in the model, in module order.
 void for_each_router_owner(const torch::nn::Module& model, const std::function<void(HasRouter&)>& visit);
 
 class MoeLayer : public torch::nn::Module, public HasRouter {
  public:
-  // With [router] scope = "model" the layer has no router: it only applies. Raises UsageError for that where the place
+  // With [router] scope = "model" the layer has no router: it only applies routings. Raises UsageError if the model
   // cannot share one.
   MoeLayer(const MoeSpec& spec, const LayerContext& place);
 
   // Decides: router, losses, capacity (route_tokens.h). Raises Error for tokens of another shape than the layout's or
   // the layer's width.
   Routing route(const MoeInput& input);
-  // Computes: the experts of the kept assignments, combined, and the shared experts. The routing may be any of as many
-  // tokens and experts: this layer's, another's, one from a file. input.context.valid: padding gives 0. Raises Error
-  // for a routing of other tokens or experts.
+  // Computes: the experts of the kept assignments, combined, plus the shared experts. Any routing with the same numbers
+  // of tokens and experts will do: this layer's, another layer's, one from a file. input.context.valid: the output of
+  // padding is 0. Raises Error for a routing with other numbers of tokens or experts.
   at::Tensor apply(const MoeInput& input, const Routing& routing);
-  // Both. Tokens of an empty batch give an empty output. Padding gives 0 and takes part in nothing.
+  // route() and apply(). An empty batch gives an empty output. Padding gives 0 and influences nothing.
   MoeOutput forward(const MoeInput& input);
 
   const std::string& path() const { return path_; }
@@ -74,25 +74,25 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
-  // Puts packed experts (Experts::packed) in the place of its own, and of those that are shared; false if there are
-  // none of the routed ones. References to the former experts stay valid; without any, their memory is freed.
+  // Replaces its experts, also the shared ones, by packed ones (Experts::packed); false if the routed ones cannot be
+  // packed. References to the former experts stay valid; without any, their memory is freed.
   bool pack_experts(WeightType type);
 
-  // The parts "<path>.router", ".experts" and, if there are any, ".shared", for an image of layout.per_image tokens.
-  // A layer without a router of its own is told the one that decides; its cost is the model's.
+  // The parts "<path>.router", ".experts" and, if any, ".shared", for an image with layout.per_image tokens. For a
+  // layer without a router pass the `deciding` one, whose cost is the model's.
   std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options,
                              const Router* deciding = nullptr) const;
 
  private:
   void check(const MoeInput& input) const;
-  // What becomes of the routed experts' answer: shared experts are added, the sigmoid taken, padding set to 0.
+  // Adds shared experts to the output of the routed ones, applies the sigmoid, sets padding to 0.
   at::Tensor finish(at::Tensor routed, const MoeInput& input);
   ExpertContext expert_context(const char* name, const MoeInput& input) const;
 
   std::string path_;
   int64_t width_;
-  int64_t expert_count_, outputs_;  // E, and numbers of a token's output
-  std::shared_ptr<Router> router_;  // null where the model's router decides
+  int64_t expert_count_, outputs_;  // E, and the output width
+  std::shared_ptr<Router> router_;  // null if the model's router decides
   std::shared_ptr<Experts> experts_;
   std::shared_ptr<Experts> shared_;  // null without shared experts
   std::shared_ptr<Dispatcher> dispatcher_;
@@ -104,10 +104,10 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
 // For a model used only for inference: packs the experts of its MoE layers. Returns the number of layers.
 int64_t pack_experts(torch::nn::Module& model, WeightType type);
 
-// Whether some router of the model learns from routings; else nobody need keep them until the step ends.
+// Whether a router of the model needs post_step_update(); otherwise routings need not be kept until the step ends.
 bool needs_post_step_update(const torch::nn::Module& model);
 
-// After an optimiser step: hands each router of the model its own routings of all batches of the step.
+// After an optimiser step: calls post_step_update() of each router with its own routings of all batches of the step.
 void post_step_update(torch::nn::Module& model, const std::vector<Routing>& routings);
 
 }  // namespace sparsight

@@ -92,7 +92,7 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
       fail_usage("moe.layer: one router decides for all MoE layers ([router] scope = \"model\"), so ", key,
                  " cannot be given for some; remove it");
     if (key == "router" && value.is_object() && value.contains("scope"))
-      fail_usage("moe.layer: scope is of all MoE layers; set it in [router]");
+      fail_usage("moe.layer: scope applies to all MoE layers; set it in [router]");
     if (key == "router" || key == "expert")
       change_component(resolved[key == "expert" ? "experts" : "router"], value, key.c_str());
     else if (key == "capacity" || key == "losses")

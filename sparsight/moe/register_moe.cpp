@@ -56,7 +56,8 @@ std::vector<RoutingLoss> library_losses() {
        "the importance loss (Shazeer et al.): squared CV of the experts' summed gates over the batch; 0 when balanced",
        [](R r, V v) { return importance_loss(r, v.unbiased_variance); }},
       {"load",
-       "the load loss (Shazeer et al.): squared CV of smooth token counts, each expert left out of its own threshold; "
+       "the load loss (Shazeer et al.): squared CV of smooth token counts, with thresholds that exclude the expert "
+       "itself; "
        "0 when balanced; needs router noise",
        [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }},
       {"vmoe_importance",

@@ -1,5 +1,5 @@
-// The order in which a routing comes about, written once: the router chooses, the auxiliary losses look at its choices,
-// capacity drops some. Letters: moe/axes.md.
+// How a routing is made, in one place: the router chooses, the auxiliary losses are computed on its choices, capacity
+// drops some. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/capacity.h"
@@ -8,13 +8,13 @@
 
 namespace sparsight {
 
-// The sections [capacity] and [losses], with the weights that the router's paper has in place of every -1.
+// The sections [capacity] and [losses], with every -1 replaced by the router's default.
 struct RoutingPolicy {
   CapacityOptions capacity;
   LossOptions losses;
 };
 
-// The complete decision. Losses are computed where input.mode says so, of the gates before drops.
+// The complete decision. Losses are computed if input.mode.losses, from the gates before drops.
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy);
 
 }  // namespace sparsight

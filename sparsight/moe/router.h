@@ -24,59 +24,58 @@ struct RouterShape {
   int64_t experts = 0;  // E
 };
 
-// What is known of the tokens beside their values; all of it optional.
+// Optional information about the tokens.
 struct RoutingContext {
-  std::map<std::string, at::Tensor> samples;  // by purpose: used in place of a router's random samples ("noise": [N,E])
-  std::set<std::string>* requested = nullptr;  // receives the purposes that a router had samples for, given or not
+  std::map<std::string, at::Tensor> samples;   // by purpose: replace the router's random samples ("noise": [N,E])
+  std::set<std::string>* requested = nullptr;  // receives the purposes for which the router uses samples
   at::Tensor valid;                            // [N] bool: false for padding
-  at::Tensor image;     // [B] int64: number of each image in the whole batch or dataset; undefined: 0 .. B-1. Noise is
-                        // keyed by it, so that an image keeps its noise whichever others are routed with it
-  at::Tensor group;     // [B] int64: images of one number share the experts' buffers; undefined: [capacity] group says
-  at::Tensor token_id;  // [N] int64: what hash routing goes by; undefined: a token's place in its image
-  at::Tensor target;    // [B,E]: the share of each expert that a guided router should give an image
-  at::Tensor priority;  // [N] of any floating type: who gets a place first, for [capacity] priority = "given"
+  at::Tensor image;  // [B] int64: number of each image in the dataset; undefined: 0 .. B-1. Keys the noise, so that
+                     // an image has the same noise in any batch
+  at::Tensor group;  // [B] int64: images with the same number share the experts' buffers; undefined: [capacity] group
+  at::Tensor token_id;  // [N] int64: key of hash routing; undefined: the token's position in its image
+  at::Tensor target;    // [B,E]: target probability of each expert for guided routers
+  at::Tensor priority;  // [N] of any floating type: order of slots for [capacity] priority = "given"
 };
 
 struct RouterInput {
   at::Tensor tokens;   // [N,D] of any floating type; all images of the batch
   TokenLayout layout;  // layout.images * layout.per_image = N
-  std::string layer;   // path of the MoE layer; names its random streams
+  std::string layer;   // path of the MoE layer; names the random streams
   ForwardMode mode = {};
   StepRandom random = {};  // of noise
   RoutingContext context = {};
-  bool threshold_gradient = true;  // of [losses]: for routers that estimate their smooth_load themselves
+  bool threshold_gradient = true;  // [losses] threshold_gradient, for routers that compute smooth_load
 };
 
 class Router : public torch::nn::Module {
  public:
-  // The complete decision, everything kept: capacity is applied by the layer. Scores are computed in fp32 (fp64 for
-  // fp64 weights) whatever the type of the tokens.
+  // The decision before capacity, which the layer applies. Scores are computed in fp32 (fp64 for fp64 weights) for any
+  // dtype of the tokens.
   Routing route(const RouterInput& input);
 
-  // The losses that [losses] applies where it does not say otherwise. None by default.
+  // Losses of the router's paper, which [losses] can override. None by default.
   virtual std::vector<LossWeight> default_losses() const { return {}; }
 
-  // Declares the router's settings bound to what it uses, so that those that are `live` can follow a schedule. By
-  // default none can.
+  // Declares the settings bound to the values in use, so that those that are `live` can follow a schedule. None by
+  // default.
   virtual void declare(OptionSet&) {}
 
-  // Whether its routings are `soft`: weighted means of tokens instead of choices.
+  // Whether its routings are soft: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }
 
-  // Losses that only this router has, beside those of default_losses(); they may change from step to step with its
-  // buffers.
+  // Losses that only this router has, in addition to default_losses(); they may depend on its buffers.
   virtual std::vector<RouterLoss> own_losses() const { return {}; }
-  // Numbers about a routing of this router, computed without gradients and before capacity: metrics.jsonl, eval,
-  // `sparsight moe` and Python show them. Always the same names, also for no tokens.
+  // Numbers about a routing, computed without gradients and before capacity, shown by metrics.jsonl, eval,
+  // `sparsight moe` and Python. Always the same names, also without tokens.
   virtual std::vector<RoutingMetric> metrics(const Routing&) const { return {}; }
 
-  // The purposes for which some setting of this router samples random numbers (router_normal, router_uniform): what a
-  // caller may give samples for.
+  // The purposes for which this router samples random numbers (router_normal, router_uniform) under any settings: the
+  // keys that RoutingContext::samples may have.
   virtual std::vector<std::string> random_purposes() const { return {}; }
-  // Whether it cannot do, as it is set, without RoutingContext::target: a run whose data has none is then an error.
+  // Whether it needs RoutingContext::target with its settings: a run whose dataset has none is then an error.
   virtual bool needs_target() const { return false; }
 
-  // What it is registered as and was made for; "" and no experts of one made by its constructor.
+  // Its registered name and shape; "" and 0 if it was made by its constructor.
   const std::string& registered_name() const { return registered_name_; }
   const RouterShape& registered_shape() const { return registered_shape_; }
   void set_registered(const std::string& name, const RouterShape& shape) {
@@ -84,26 +83,25 @@ class Router : public torch::nn::Module {
     registered_shape_ = shape;
   }
 
-  // Whether post_step_update does anything.
+  // Whether post_step_update() does anything.
   virtual bool needs_post_step_update() const { return false; }
-  // Called after each optimiser step with this router's detached routings of all batches that the step accumulated.
-  // What it changes must be a buffer, so that it is saved with the weights.
+  // Called after each optimiser step with this router's detached routings of all accumulated batches. It may only
+  // change buffers, so that its state is saved with the weights.
   virtual void post_step_update(const std::vector<Routing>& routings);
 
-  // What an image of layout.per_image tokens costs. By default each matrix among the parameters is a linear map of each
-  // token, the parameters are those registered, and a token gets as many experts as the router's setting `k` says, or
-  // one where it has no such setting; the cost then says that it is assumed.
+  // Cost of an image with layout.per_image tokens. By default an estimate, marked as such: each matrix among the
+  // parameters is a linear map of each token, and a token gets as many experts as the setting `k` says, or one.
   virtual RouterCost cost(const TokenLayout& layout) const;
   void assume_choices(int64_t k) { assumed_choices_ = k; }
 
  protected:
-  // What route() calls, with the tokens of padding set to 0. It need not fill in layer, layout, groups, valid, target
-  // or priority, and may assign padding to experts: route() takes those assignments away. A router whose decision about
-  // one token depends on others must look at input.context.valid itself.
+  // The decision; called by route() with padding set to 0. It need not set layer, layout, groups, valid, target or
+  // priority, and may assign padding to experts: route() removes those assignments. A router whose decision about one
+  // token depends on others must look at input.context.valid itself.
   virtual Routing choose(const RouterInput& input) = 0;
 
  private:
-  Routing validated(const RouterInput& input);  // choose(), held to what was asked
+  Routing validated(const RouterInput& input);  // choose(), and validate_routing.h
 
   int64_t assumed_choices_ = 1;
   std::string registered_name_;
@@ -116,7 +114,7 @@ class SoftRouter : public Router {
   bool mixes_tokens() const final { return true; }
 
  protected:
-  // As choose(); it need not fill in layer, layout or valid.
+  // As choose(); it need not set layer, layout or valid.
   virtual SoftRouting mix(const RouterInput& input) = 0;
   Routing choose(const RouterInput& input) final;
 };

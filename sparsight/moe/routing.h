@@ -20,12 +20,12 @@ struct NamedLoss {
   double weight = 0;  // what the trainer multiplies it by
 };
 
-// How the N tokens of a pool are laid out over images, so that a routing can be drawn on them.
+// How the N tokens of a batch are arranged in images, so that a routing can be shown as a picture.
 struct TokenLayout {
   int64_t images = 0;       // B
   int64_t per_image = 0;    // S; B * S = N
-  int64_t prefix = 0;       // leading tokens of each image that are no patch (class token)
-  int64_t grid_height = 0;  // patches; grid_height * grid_width = S - prefix, or 0 where tokens are no grid
+  int64_t prefix = 0;       // leading tokens of each image that are not patches (class token)
+  int64_t grid_height = 0;  // patches; grid_height * grid_width = S - prefix, or 0 where tokens have no grid
   int64_t grid_width = 0;
 };
 
@@ -35,23 +35,22 @@ struct RoutingMetric {
   double value = 0;
 };
 
-// Any router's decision in one form: a list of A assignments (token, expert), in order of token and then of rank for
-// token-choice routers, in any order for those where experts choose. Padding has no assignments. Of a router that mixes
-// tokens instead of choosing experts `soft` holds the decision, and nothing is chosen or kept.
+// The decision of any router: a list of A assignments (token, expert), sorted by token and then rank for token-choice
+// routers, in any order for expert-choice routers. Padding has no assignments. For a router that mixes tokens instead
+// of choosing experts, `soft` has the decision and the list is empty.
 struct Routing {
-  std::string layer;  // module path of the MoE layer, "blocks.3.mlp", or of a router that decides for several: "router"
+  std::string layer;  // module path of the MoE layer, "blocks.3.mlp", or "router" for a model-wide router
   TokenLayout layout;
-  int64_t tokens = 0;             // N, padding included
-  int64_t experts = 0;            // E
-  at::Tensor group;               // [N] int64, 0..G-1: tokens that capacity and losses per group treat as one pool;
-                                  // undefined: all N are one
-  int64_t group_count = 1;        // G
-  std::vector<NamedLoss> losses;  // of the choices before capacity, where the pass asks for losses
+  int64_t tokens = 0;       // N, padding included
+  int64_t experts = 0;      // E
+  at::Tensor group;         // [N] int64, 0..G-1: tokens that share capacity and losses per group; undefined: one group
+  int64_t group_count = 1;  // G
+  std::vector<NamedLoss> losses;            // computed before capacity, if ForwardMode::losses
   std::shared_ptr<const SoftRouting> soft;  // null for routers that choose experts
-  at::Tensor valid;     // [N] bool: false for padding, which nothing counts and whose rows [N,E] are 0; undefined:
+  at::Tensor valid;     // [N] bool: false for padding, which is never counted and whose rows [N,E] are 0; undefined:
                         // no padding
-  at::Tensor priority;  // [N] the caller's scores for [capacity] priority = "given"; undefined: nobody gave any
-  at::Tensor target;    // [B,E] wanted share of each expert (super-class guidance); undefined without guidance
+  at::Tensor priority;  // [N] the caller's scores for [capacity] priority = "given"; undefined: none given
+  at::Tensor target;    // [B,E] target probability of each expert (super-class guidance); undefined without guidance
 
   at::Tensor clean_logits;  // [N,E] fp32, before noise; differentiable. Undefined for routers without scores (hash)
                             // and for those of two levels
@@ -59,9 +58,9 @@ struct Routing {
   at::Tensor noise_scale;   // [N,E], or [] where constant: standard deviation of the noise; differentiable where it is
                             // learned; undefined without noise
   at::Tensor scores;        // [N,E] fp32, the router's dense scores (softmax, sigmoid, cosine); differentiable
-  at::Tensor threshold;     // [E] that a score must exceed in evaluation; only of strictly balanced gating
-  std::shared_ptr<const Routing> groups;  // the first level of routers of two levels: the same about groups of experts
-                                          // in place of experts; else null
+  at::Tensor threshold;     // [E] minimum score in evaluation; strictly balanced gating only
+  std::shared_ptr<const Routing> groups;  // first level of two-level routers, with groups of experts instead of
+                                          // experts; else null
 
   // Chosen: before capacity.
   at::Tensor token;         // [A] int64, 0..N-1
@@ -69,33 +68,33 @@ struct Routing {
   at::Tensor rank;          // [A] int64, 0 for a token's (or an expert's) first choice
   at::Tensor gate;          // [A] fp32, weight of the expert's output; differentiable
   at::Tensor chosen_count;  // [E] int64
-  int64_t per_token = 0;    // K of token-choice routers (a token has fewer where the router skips a choice), else 0
-  bool varying = false;     // tokens have different numbers of choices, K at most: capacity shares out those that were
-                            // made instead of K for each token
-  at::Tensor smooth_load;   // [E] expected assignments where the router itself estimates them (hierarchical);
+  int64_t per_token = 0;    // K of token-choice routers (fewer for a token if the router skips a choice), else 0
+  bool varying = false;     // tokens have different numbers of choices, at most K: capacity is a share of the choices
+                            // made rather than of K per token
+  at::Tensor smooth_load;   // [E] expected assignments, if the router itself estimates them (hierarchical);
                             // differentiable; undefined: losses/load.h derives them from logits and noise
-  std::vector<RoutingMetric> metrics;  // what the router reports beside routing_stats.h; empty of most
+  std::vector<RoutingMetric> metrics;  // reported by the router in addition to routing_stats.h; empty for most
 
   // Kept: after capacity. Assignments dropped by capacity contribute nothing.
   at::Tensor kept;      // [A] bool
-  at::Tensor capacity;  // [G] int64, rows that an expert takes from each group; undefined: no limit
-  at::Tensor position;  // [A] int64, place in the expert's buffer of the group, counted past the limit for what was
-                        // dropped; undefined without a limit
+  at::Tensor capacity;  // [G] int64, slots per expert for each group; undefined: no limit
+  at::Tensor position;  // [A] int64, slot in the expert's buffer for the group, beyond the capacity for dropped ones;
+                        // undefined without a limit
   at::Tensor order;     // [A_kept] int64: kept assignments grouped by expert, ties in assignment order
   at::Tensor offsets;   // [E+1] int64: expert e owns order[offsets[e] .. offsets[e+1])
 };
 
-// The same decision without its graph and its losses, for what outlives the step.
+// The same decision detached from the graph and without losses, to keep after the step.
 Routing detached(Routing routing);
 
-// Makes groups of `size` consecutive tokens each; the last one may be shorter. 0: one group.
+// Groups of `size` consecutive tokens; the last one may be shorter. 0: one group.
 void set_consecutive_groups(Routing& routing, int64_t size);
 // [N] int64: the group of each token.
 at::Tensor group_of_token(const Routing& routing);
-// [G] int64: tokens of each group, without padding.
+// [G] int64: number of tokens in each group, without padding.
 at::Tensor group_sizes(const Routing& routing);
 
-// image: [B] int64 numbers of the layout's images; undefined: 0 .. B-1. Returns [N] int64: image * S + place in it.
+// image: [B] int64 numbers of the layout's images; undefined: 0 .. B-1. Returns [N] int64: image * S + position in it.
 at::Tensor token_numbers(const TokenLayout& layout, const at::Tensor& image);
 
 }  // namespace sparsight

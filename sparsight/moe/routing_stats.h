@@ -1,4 +1,4 @@
-// Figures about routings, for logs, evaluations and tests: the one place that computes them. Letters: moe/axes.md.
+// Statistics of routings, for logs, evaluations and tests. Letters: moe/axes.md.
 #pragma once
 
 #include <vector>
@@ -35,7 +35,7 @@ struct RoutingStats {
   double dropped = 0;                  // fraction of the chosen assignments that capacity dropped
   double mean_top_gate = 0;            // mean gate of the first choices
   double experts_per_token = 0;        // mean
-  std::vector<double> tokens_with;     // tokens with 0, 1, ... experts, up to the most that one had
+  std::vector<double> tokens_with;     // tokens with 0, 1, ... experts, up to the maximum
   std::vector<RoutingMetric> metrics;  // of the router (Router::metrics): the mean over routings, by their tokens
 };
 

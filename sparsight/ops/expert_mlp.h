@@ -17,7 +17,7 @@ struct ExpertMlpWeights {
   at::Tensor b2;  // [E,D] or undefined
 };
 
-// Where the rows come from and go to.
+// Which token each row is, and which expert it belongs to.
 struct ExpertRows {
   RowMap map;          // of N tokens
   at::Tensor offsets;  // [E+1] int64: expert e owns rows offsets[e] .. offsets[e+1]
@@ -45,12 +45,12 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
 // Each row its own token, with gate 1: experts applied to rows that are gathered already.
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 
-// The same below autograd, on checked and contiguous arguments. `pre_activation`, where asked for, receives the hidden
+// The same below autograd, on checked and contiguous arguments. `pre_activation`, if not null, receives the hidden
 // layer before its activation: [R,F].
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                               Activation activation, at::Tensor* pre_activation);
 
-// Undefined unless asked for.
+// Undefined unless requested.
 struct ExpertMlpGradients {
   at::Tensor tokens, gate;
   ExpertMlpWeights weights;
@@ -58,7 +58,7 @@ struct ExpertMlpGradients {
 struct ExpertMlpNeeds {
   bool tokens = true, gate = true, weights = true;
 };
-// grad: [N,D], of the result. pre_activation: from the forward pass, or undefined to compute it again.
+// grad: [N,D], of the result. pre_activation: from the forward pass, or undefined to recompute it.
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& weights, Activation activation,
                                        const at::Tensor& pre_activation, ExpertMlpNeeds needs);

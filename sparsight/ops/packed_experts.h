@@ -1,7 +1,7 @@
-// Experts packed for inference: packed once in the order in which the CPU reads them, and in fewer bits if that is asked
-// for. Few tokens cost the reading of weights, not arithmetic: half or a quarter of the bytes is most of the time.
-// Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of ops/cpu/isa.h) rows meet such weights as they are
-// stored: bf16 rows with bf16 weights, rows of two int8 digits with int8 weights; sums, biases, activation and gates
+// Experts packed for inference: weights in the order in which the kernels read them, optionally in fewer bits. With few
+// tokens experts are memory-bound, so half or a quarter of the bytes saves most of the time.
+// Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of ops/cpu/isa.h) the products use the stored type:
+// bf16 rows with bf16 weights, rows quantised to two int8 numbers with int8 weights; sums, biases, activation and gates
 // are fp32. Elsewhere the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
 #pragma once
 
@@ -21,7 +21,7 @@ WeightType parse_weight_type(const std::string& name);  // raises UsageError for
 const std::vector<std::string>& pack_order_names();
 
 enum class PackOrder {
-  plain,   // as they came
+  plain,   // row-major, as given
   panels,  // of columns, for vectors
   tiles,   // for the matrix units of the level "amx"
 };
@@ -35,8 +35,8 @@ struct PackedExperts {
   ExpertMlpWeights weights;  // w1 and w2 of the type if their order is plain, undefined otherwise; biases fp32
   // int8: the weight is scale * stored, with one scale for each expert and output channel, max|w| / 127. A channel with
   // a weight that is NaN or infinite is NaN throughout.
-  at::Tensor scale1;  // [E,F] fp32
-  at::Tensor scale2;  // [E,D] fp32
+  at::Tensor scale1;   // [E,F] fp32
+  at::Tensor scale2;   // [E,D] fp32
   at::Tensor storage;  // [E, bytes] uint8, w1 and w2 in an order of ops/cpu/packed_layout.h
 };
 
@@ -44,14 +44,14 @@ struct PackedExperts {
 // plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Packed
 // experts compute at every other level too, but tiles are turned into panels in each call there.
 PackedExperts pack_expert_weights(const ExpertMlpWeights& weights, WeightType type);
-// Raises Error where `packed` is not what pack_expert_weights could have returned: for packed experts that come from elsewhere.
+// Raises Error unless pack_expert_weights could have returned `packed`: for packed experts from an untrusted source.
 void check_packed(const PackedExperts& packed);
-// The fp32 weights that `packed` stands for.
+// The fp32 weights that `packed` represents.
 ExpertMlpWeights unpacked_experts(const PackedExperts& packed);
 
-// expert_mlp() with the weights that `packed` stands for; fp32 tokens. Packed as fp32 they give the same bits as
+// expert_mlp() with the weights that `packed` represents; fp32 tokens. Packed as fp32 they give the same bits as
 // expert_mlp() at the same level. Not differentiable.
 at::Tensor packed_experts(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
-                        Activation activation);
+                          Activation activation);
 
 }  // namespace sparsight

@@ -32,7 +32,7 @@ endif()
 function(isa_sources file)
   light_sources(${file})
   set_source_files_properties(${file} TARGET_DIRECTORY sparsight_light PROPERTIES
-    COMPILE_OPTIONS "${_optimise};-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;${ARGN}")
+    COMPILE_OPTIONS "${_optimise};-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;$<$<BOOL:${SPARSIGHT_NO_PREFETCH}>:-DSPARSIGHT_NO_PREFETCH>;${ARGN}")
 endfunction()
 isa_sources(ops/cpu/kernels_baseline.cpp)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

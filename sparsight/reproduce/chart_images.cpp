@@ -63,8 +63,8 @@ std::string draw_charts(const std::vector<std::string>& names, const std::string
     listen();
     const int status = *process.status();
     if (status == 0) return "";
-    if (WIFEXITED(status) && WEXITSTATUS(status) == kNoPackage) return cat(kAdvice, "; ", python, " has it not");
-    return cat("charts could not be drawn as PNG and SVG: ", python, " ", status_text(status),
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kNoPackage) return cat(kAdvice, "; ", python, " does not have it");
+    return cat("charts could not be written as PNG and SVG: ", python, " ", status_text(status),
                last.empty() ? "" : ": " + printable(last));
   } catch (const Error& error) {
     return cat(kAdvice, "; ", error.what());

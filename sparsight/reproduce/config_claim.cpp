@@ -43,7 +43,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
-// " (95 %: 97.18 to 97.79)": how far an accuracy on so many images may be trusted; "" where their number is unknown.
+// " (95 %: 97.18 to 97.79)": uncertainty of an accuracy on that many images; "" where their number is unknown.
 std::string accuracy_interval(double accuracy, const std::optional<double>& images) {
   if (!images || !(*images >= 1 && *images <= 1e15) || !(accuracy >= 0 && accuracy <= 1)) return "";
   const auto count = static_cast<int64_t>(*images);
@@ -105,7 +105,7 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   const Json settings = resolved_file(config);
   if (const std::string begun = folder + "/config.toml"; std::filesystem::exists(begun)) {
     if (resolved_file(begun) != settings)
-      fail(folder, " holds a run of other settings; choose another folder with --run");
+      fail(folder, " holds a run with other settings; choose another folder with --run");
     resume_training(folder, /*on_nan=*/"", out);
   } else {
     start_training(settings, folder, /*overwrite=*/false, out);

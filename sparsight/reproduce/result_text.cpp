@@ -164,7 +164,7 @@ std::string deviation_note(const ResultTable& table) {
 
 std::string substitute_note(const FigureOutcome& outcome) {
   if (outcome.synthetic.empty()) return "";
-  return "synthetic substitute data: " + outcome.synthetic + "; the paper's numbers are not set beside these";
+  return "synthetic substitute data: " + outcome.synthetic + "; they are not compared with the paper's numbers";
 }
 
 std::string failure_text(const FailedJob& job) {

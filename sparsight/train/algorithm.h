@@ -1,6 +1,6 @@
-// How weights follow from minibatches: the interface of every training algorithm. The Trainer (trainer.h) keeps steps,
-// evaluation, checkpoints and the log and knows no loss; losses, optimisers, copies and averages of the model are an
-// algorithm's own. A program that has one of its own makes it known with one line before it reads a configuration:
+// The interface of training algorithms: how minibatches update the weights. The Trainer (trainer.h) keeps steps,
+// evaluation, checkpoints and the log and knows no loss; losses, optimisers, copies and averages of the model belong
+// to the algorithm. A program registers its own algorithm before it reads a configuration:
 //
 //   algorithms().add<MyOptions>("my_algorithm", "what it does", [](const MyOptions& options, const AlgorithmContext&
 //   context) {
@@ -16,11 +16,12 @@
 
 namespace sparsight {
 
-// What an update knows of its place in the training.
+// The state of the training at an update.
 struct UpdateContext {
-  StepRandom random;  // of the step: all that is drawn comes from named streams of it, so that nothing is to be saved
+  StepRandom
+      random;  // of the step: take random samples from its named streams, so that no generator state needs saving
   double lr_factor = 1;  // of the learning rate's schedule
-  double progress = 0;   // share of the training that lies behind, 0 to 1
+  double progress = 0;   // fraction of the training that is done, 0 to 1
   bool logged = false;   // whether `details` of this update will be written
 };
 
@@ -30,7 +31,7 @@ struct UpdateResult {
   std::string not_finite;         // "loss", "gradient": then weights and state are as they were before the update
 };
 
-// All that an algorithm needs to go on as if it had never stopped, beside the model's own weights.
+// Everything an algorithm needs to resume with the same bits, in addition to the model's weights.
 struct AlgorithmState {
   NamedTensors tensors;          // those under kAverageTensors are averaged weights: prediction from a last checkpoint
                                  // uses them

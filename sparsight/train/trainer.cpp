@@ -183,7 +183,7 @@ void Trainer::save_best() {
 void Trainer::ensure_best() {
   if (folder_.has_checkpoint("best")) return;
   if (setup_.validation_loader)
-    log_warning(folder_.checkpoint("best"), " is gone; the weights of the last step take its place");
+    log_warning(folder_.checkpoint("best"), " is missing; using the weights of the last step");
   WeightAverage::Swap swap(setup_.algorithm->weight_average());
   save_best();
 }

@@ -1,5 +1,5 @@
 // The training loop: steps, evaluations, checkpoints and the log, around an algorithm that knows what a step is
-// (algorithm.h). Everything that a step draws at random is a function of its
+// (algorithm.h). All random samples of a step are a function of its
 // number, so a run that was killed and resumed from its last checkpoint ends with the same bits as an unbroken one.
 #pragma once
 

@@ -129,7 +129,7 @@ TEST(ConfigVerb, CheckOpensTheDataAndBuildsTheModel) {
   const std::string demo = test::source_path("configs/demo.toml");
   const ProgramResult right = run_program({"config", "check", demo});
   EXPECT_EQ(right.exit_code, 0) << right.err;
-  EXPECT_SAYS(right.err, "the configuration is right");
+  EXPECT_SAYS(right.err, "the configuration is valid");
   const ProgramResult odd = run_program({"config", "check", demo, "--set", "data.side=30"});
   EXPECT_EQ(odd.exit_code, 2) << odd.err;
   EXPECT_SAYS(odd.err, "does not divide images of 30x30");

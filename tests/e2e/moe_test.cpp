@@ -305,7 +305,7 @@ TEST(MoeVerb, TheSameSeedGivesTheSameFile) {
   const Trial again = run_layer(only_tokens, {"--seed", "5", "--mode", "train"});
   const Trial other = run_layer(only_tokens, {"--seed", "6", "--mode", "train"});
   ASSERT_EQ(first.result.exit_code, 0) << first.result.err;
-  EXPECT_NE(first.result.err.find("drawn from the seed: experts.w1"), std::string::npos) << first.result.err;
+  EXPECT_NE(first.result.err.find("sampled from the seed: experts.w1"), std::string::npos) << first.result.err;
   EXPECT_TRUE(at::equal(first.tensors.at("output"), again.tensors.at("output")));
   EXPECT_FALSE(at::equal(first.tensors.at("output"), other.tensors.at("output")));
 }

@@ -228,7 +228,7 @@ TEST(ReproduceProgram, AReadOnlyDiskEndsTheRun) {
   const ProgramResult result = reproduce(folder, {"pmoe/table1", "--run", disk.folder().path("run")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("error: cannot make the folder"), std::string::npos) << result.err;
-  EXPECT_NE(result.err.find("Read-only file system; choose a place on a disk that can be written"), std::string::npos);
+  EXPECT_NE(result.err.find("Read-only file system; choose a path on a writable disk"), std::string::npos);
 }
 
 TEST(ReproduceProgram, AFullDiskEndsTheRun) {

@@ -38,7 +38,7 @@ TEST(RunFolderProgram, AReadOnlyDiskEndsTheRun) {
   SmallDisk disk;
   if (!disk.mounted() || !disk.make_read_only()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
   expect_failure(run_program({"train", tiny_config(folder), "--out", disk.folder().path("run")}),
-                 "Read-only file system; choose a place on a disk that can be written");
+                 "Read-only file system; choose a path on a writable disk");
 }
 
 // The limit ulimit -f sets (20 kB here) sends a signal that ends a program that does not expect it.

@@ -156,8 +156,9 @@ TEST(Records, FoldersOfOtherThingsAreNotTaken) {
   const auto refusal = [&](const std::string& path) {
     return testing::message_of<UsageError>([&] { RecordWriter writer(path); });
   };
-  EXPECT_NE(refusal(folder.path("run")).find("it holds config.toml, which is none; choose a new or empty folder"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(folder.path("run")).find("it holds config.toml, which are not records; choose a new or empty folder"),
+      std::string::npos);
   EXPECT_NE(refusal(folder.path("run/config.toml")).find("it is no folder"), std::string::npos);
   folder.write("left/records.safetensors", "of a killed process");
   EXPECT_EQ(refusal(folder.path("left")), "");

@@ -140,7 +140,7 @@ TEST(ChartImages, SayWhyThereAreNone) {
             std::string::npos);
   EXPECT_FALSE(fs::exists(old));
   EXPECT_EQ(draw_charts({name}, "/bin/false"),
-            "charts could not be drawn as PNG and SVG: /bin/false ended with exit code 1");
+            "charts could not be written as PNG and SVG: /bin/false ended with exit code 1");
   EXPECT_EQ(draw_charts({}, "/no/such/python"), "");
 }
 

@@ -72,7 +72,7 @@ FolderScan scan_class_folders(const std::string& root) {
   FolderScan scan;
   scan.classes = list_sub_folders(root);
   if (scan.classes.empty())
-    scan.problems.push_back(cat(printable(root), " has no class folders; images must lie in class/image"));
+    scan.problems.push_back(cat(printable(root), " has no class folders; images must be in class/image"));
   for (size_t i = 0; i < scan.classes.size(); ++i)
     scan_class(root + "/" + scan.classes[i], scan.classes[i], {"", "", static_cast<int64_t>(i), 0}, scan);
   return scan;
@@ -82,7 +82,7 @@ FolderScan scan_domain_folders(const std::string& root) {
   FolderScan scan;
   scan.domains = list_sub_folders(root);
   if (scan.domains.empty())
-    scan.problems.push_back(cat(printable(root), " has no domain folders; images must lie in domain/class/image"));
+    scan.problems.push_back(cat(printable(root), " has no domain folders; images must be in domain/class/image"));
   std::vector<std::vector<std::string>> classes;
   for (const std::string& domain : scan.domains) {
     classes.push_back(list_sub_folders(root + "/" + domain));

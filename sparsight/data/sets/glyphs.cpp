@@ -81,8 +81,8 @@ void check_domains(const std::string& option, const std::vector<std::string>& na
 }  // namespace
 
 void GlyphsOptions::declare(OptionSet& set) {
-  set.integer("classes", &classes, {2, 1000}, "number of glyphs; the first 42 are drawn by hand, the others generated");
-  set.integer("super_classes", &super_classes, {0, 8}, "number of frame shapes; 0 draws larger glyphs without frames");
+  set.integer("classes", &classes, {2, 1000}, "number of glyphs; the first 42 are hand-made, the others generated");
+  set.integer("super_classes", &super_classes, {0, 8}, "number of frame shapes; 0: larger glyphs without frames");
   set.integer("side", &side, {16, 512}, "height and width in pixels");
   set.integer("channels", &channels, {1, 3}, "1 (grey) or 3 (RGB)");
   set.integer("train", &train, {1, 100000000}, "images in the training split");

@@ -67,7 +67,7 @@ const std::vector<Augmentation>& list() {
 }  // namespace
 
 void RandAugmentOptions::declare(OptionSet& set) {
-  set.integer("ops", &ops, {0, 14}, "operations applied to each image, drawn with replacement");
+  set.integer("ops", &ops, {0, 14}, "operations applied to each image, sampled with replacement");
   set.real("magnitude", &magnitude, {0, 30}, "their strength, 30 is the strongest");
   set.integer("fill", &fill, {0, 255}, "value of pixels that come from outside of the image");
 }

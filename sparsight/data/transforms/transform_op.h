@@ -11,8 +11,8 @@
 
 namespace sparsight {
 
-// image: [C,H,W], uint8 until an op (or the pipeline's end) turns it into fp32. Draws come from `random` alone, so the
-// result is a function of the image and the stream. Must be callable from several threads at once.
+// image: [C,H,W], uint8 until an op (or the pipeline's end) turns it into fp32. Random samples come from `random`
+// alone, so the result is a function of the image and the stream. Must be callable from several threads at once.
 using TransformOp = std::function<at::Tensor(const at::Tensor& image, RandomStream& random)>;
 
 // Every op that a pipeline can name.

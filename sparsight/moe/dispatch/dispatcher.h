@@ -1,6 +1,5 @@
-// Between a routing and the experts: who carries tokens to the experts that were chosen for them, and what comes back.
-// A layer asks its dispatcher and nobody else, so that one for experts in several processes can take the place of the
-// local one. Letters: moe/axes.md.
+// Sends tokens to the experts chosen for them and combines the results. A layer reaches its experts only through its
+// dispatcher, so that an expert-parallel one can replace the local one. Letters: moe/axes.md.
 #pragma once
 
 #include <memory>
@@ -13,8 +12,8 @@ namespace sparsight {
 class Dispatcher {
  public:
   virtual ~Dispatcher() = default;
-  // tokens: [N,D]. Returns [N,O]: what the experts make of each token, combined as the routing says; 0 for tokens
-  // without kept assignments. Differentiable in tokens, gates (or the weights of a soft routing) and experts.
+  // tokens: [N,D]. Returns [N,O]: the combined outputs of each token's experts; 0 for tokens without kept
+  // assignments. Differentiable in tokens, gates (or the weights of a soft routing) and experts.
   virtual at::Tensor run(const at::Tensor& tokens, const Routing& routing, Experts& experts,
                          const ExpertContext& context) = 0;
 };

@@ -40,7 +40,7 @@ int64_t NormConvExpertsOptions::filters_for(const ExpertShape& shape) const {
     fail_usage("[experts] gate = \"output\" goes with path = \"gathered\" only: the dense path multiplies the map");
   const int64_t places = patch.height * patch.width, outputs = shape.output_width();
   if (outputs % (places * shape.experts) != 0)
-    fail_usage("[experts] the experts share out the channels of the layer's answer: ", outputs, " numbers a patch are ",
+    fail_usage("[experts] the experts divide the output channels of the layer: ", outputs, " numbers a patch are ",
                static_cast<double>(outputs) / static_cast<double>(places), " channels of ", places,
                " places, which [moe] experts = ", shape.experts, " does not divide; choose another number of experts");
   return outputs / (places * shape.experts);

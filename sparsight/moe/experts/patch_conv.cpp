@@ -29,7 +29,7 @@ PatchShape square_patch(int64_t channels, int64_t width) {
   const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(pixels))) : 0;
   if (side * side * channels != width)
     fail_usage("[experts] channels = ", channels, ": a row of ", width,
-               " numbers is no square patch of so many channels; choose channels so that ", width,
+               " numbers is not a square patch with that many channels; choose channels so that ", width,
                " / channels is a square number, or 0 for a patch of one pixel");
   return {channels, side, side};
 }

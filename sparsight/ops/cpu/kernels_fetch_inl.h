@@ -6,6 +6,12 @@
 namespace sparsight::cpu {
 namespace {
 
+#ifdef SPARSIGHT_NO_PREFETCH
+constexpr bool kPrefetch = false;  // to measure what it gives: docs/kernels.md
+#else
+constexpr bool kPrefetch = true;
+#endif
+
 // A matrix, rows as they lie in memory, piece by piece: row after row, which is faster than the order in which tiles
 // read, or in up to kStreams streams `stream_stride` bytes from each other, a piece of each in turn (Gemm::streams).
 struct Fetch {
@@ -27,7 +33,7 @@ struct Fetch {
         piece(piece_bytes) {
     for (streams = max_streams; rows % streams != 0;) streams /= 2;
     stream_stride = rows / streams * stride;
-    if (matrix) left = rows * ((bytes + piece - 1) / piece);
+    if (matrix && kPrefetch) left = rows * ((bytes + piece - 1) / piece);
   }
   // So many of `steps` steps for each piece that all are fetched in time, if there are enough.
   int64_t every(int64_t steps) const { return left == 0 ? steps + 1 : steps > left ? steps / left : 1; }

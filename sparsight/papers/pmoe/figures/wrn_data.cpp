@@ -49,7 +49,7 @@ Json pictures(WrnData data, const WrnDataSize& size, const FigureRun& run) {
     section["source"] = real ? "cifar10" : "glyphs";
     if (real) section["root"] = real_folder(cifar(), run);
     if (data == WrnData::cifar_noise)
-      section["backgrounds"] = has_real(plants(), run) ? real_folder(plants(), run) : "drawn";
+      section["backgrounds"] = has_real(plants(), run) ? real_folder(plants(), run) : "synthetic";
   } else if (real) {
     section = {{"name", "cifar10"},
                {"root", real_folder(cifar(), run)},

@@ -55,10 +55,10 @@ void check(const PatternModelOptions& o) {
   const int64_t sets = std::ssize(o.sets);
   if (o.patches < 1 || sets < 1) fail_usage("a pattern model needs patches and sets of irrelevant ones");
   if (o.confuser_sets < 0 || o.confusers < 0 || (o.confusers > 0 && o.confuser_sets == 0))
-    fail_usage("confusers need sets to be drawn from");
+    fail_usage("confusers need sets to be sampled from");
   if (o.confuser_sets >= sets && o.confusers < o.patches - 1)
     fail_usage("all ", sets, " sets are confusers; ", o.patches - 1 - o.confusers,
-               " patches of a sample have no set to be drawn from");
+               " patches of a sample have no set to be sampled from");
   if (o.confusers > o.patches - 1)
     fail_usage(o.confusers, " confusers do not fit beside the pattern in ", o.patches, " patches");
   for (const Vector& products : o.sets) {

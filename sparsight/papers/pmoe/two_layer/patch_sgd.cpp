@@ -37,7 +37,7 @@ void PatchSgdOptions::declare(OptionSet& set) {
   set.integer("batch", &batch, {1, 1000000}, "samples a step; the last of an epoch may have fewer");
   set.integer("epochs", &epochs, {1, 1000000}, "passes over the samples, at most");
   set.choice("stop", &stop, {"zero_error", "epochs"}, "end with the first epoch without an error, or after all epochs");
-  set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of routers that are trained apart");
+  set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of routers that are trained separately");
   set.integer("router_batch", &router_batch, {1, 1000000}, "samples a step of such routers");
   set.integer("router_epochs", &router_epochs, {0, 1000000}, "passes over the samples for such routers");
 }
@@ -70,7 +70,7 @@ PatchSgd::PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const 
 void PatchSgd::train_routers() {
   const torch::NoGradGuard no_grad;
   if (!parts_.router || parts_.router->weight.size(0) != data_.classes)
-    fail_usage("routers trained apart need one expert for each of the ", data_.classes,
+    fail_usage("routers trained separately need one expert for each of the ", data_.classes,
                " classes; set [moe] experts = ", data_.classes);
   at::Tensor& weight = parts_.router->weight;  // [E,d]
   const int64_t samples = data_.size(), pairs = (data_.classes + 1) / 2;

@@ -8,12 +8,12 @@ namespace sparsight::pmoe {
 
 void TwoLayerSetting::declare(OptionSet& set) {
   set.choice("form", &form, {"cnn", "separate", "joint"},
-             "one expert for all patches, routers trained apart, or jointly");
+             "one expert for all patches, routers trained separately, or jointly");
   set.integer("experts", &experts, {1, 4096}, "experts");
   set.integer("filters", &filters, {1, 1 << 20}, "filters of each expert");
   set.integer("patches", &patches, {1, 1 << 20}, "patches that each expert takes of each sample");
   set.choice("average", &average, {"taken", "all"}, "what the sum over patches is divided by");
-  set.choice("output", &output, {"normal", "signs"}, "fixed output weights: draws of N(0,1), or +1 and -1 by expert");
+  set.choice("output", &output, {"normal", "signs"}, "fixed output weights: samples of N(0,1), or +1 and -1 by expert");
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the initial filters");
   set.real("router_std", &router_std, {0, 1000}, "standard deviation of the initial routers");
   set.real("threshold", &threshold, {-1e6, 1e6}, "two classes: f above it is class 1");
