@@ -31,7 +31,7 @@ void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 struct MemoryUse {
   double saved;  // bytes that the forward pass leaves for the backward pass, with its workspaces
-  double peak;  // of a whole step, without the gradients of weights
+  double peak;   // of a whole step, without the gradients of weights
 };
 
 MemoryUse measure(const Forward& forward, const Load& load, const ExpertMlpWeights& weights) {

@@ -11,10 +11,10 @@
 #include <c10/core/GradMode.h>
 
 #include "bench/moe/contenders.h"
-#include "bench/moe/packed_table.h"
 #include "bench/moe/limits.h"
 #include "bench/moe/medians.h"
 #include "bench/moe/memory_use.h"
+#include "bench/moe/packed_table.h"
 #include "bench/moe/routing_share.h"
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/isa.h"
@@ -70,7 +70,7 @@ struct Row {
   double sgemm_rate, read_rate;  // operations and bytes a second
   double arithmetic, reading;    // at least so many seconds: the products at sgemm_rate, the touched weights read once
   std::vector<Pair> ways;        // ours, dense, and then the contenders
-  double packed;                   // ours forward, packed for inference
+  double packed;                 // ours forward, packed for inference
   double limit() const { return std::max(arithmetic, reading); }
 };
 
@@ -135,7 +135,8 @@ void print_cost_of_experts(const char* what, const Settings& settings, const Tim
   std::printf("\n%s at E=%ld over E=%ld:", what, *maximum, *minimum);
   for (const int64_t k : settings.k)
     for (const int64_t tokens : settings.tokens)
-      std::printf("  %.2f (T=%ld, k=%ld)", times.at({tokens, k, *maximum}) / times.at({tokens, k, *minimum}), tokens, k);
+      std::printf("  %.2f (T=%ld, k=%ld)", times.at({tokens, k, *maximum}) / times.at({tokens, k, *minimum}), tokens,
+                  k);
   std::printf("\n");
 }
 
@@ -157,7 +158,8 @@ void run(const Settings& settings) {
       "arithmetic, weights read twice and their gradient written once.\n\n",
       settings.rounds);
   std::printf(
-      "   T    E k | GF/s GB/s |     packed ratio |  forward   limit   ratio   dense |    train   limit   ratio   dense |"
+      "   T    E k | GF/s GB/s |     packed ratio |  forward   limit   ratio   dense |    train   limit   ratio   "
+      "dense |"
       "  loop: fwd   train | grouped_mm: fwd   train\n");
   for (const int64_t experts : settings.experts) {
     ExpertMlpWeights weights = random_weights(experts);

@@ -34,7 +34,8 @@ void print_packed_table(const PackedSizes& sizes) {
       "   T    E k |     fp32 |     bf16  faster   error |     int8  faster   error\n");
   for (const int64_t experts : sizes.experts) {
     const ExpertMlpWeights weights = random_weights(experts);
-    const PackedExperts bf16 = pack_expert_weights(weights, WeightType::bf16), int8 = pack_expert_weights(weights, WeightType::int8);
+    const PackedExperts bf16 = pack_expert_weights(weights, WeightType::bf16),
+                        int8 = pack_expert_weights(weights, WeightType::int8);
     for (const int64_t k : sizes.k)
       for (const int64_t tokens : sizes.tokens) {
         if (tokens > kSmallBatch) continue;

@@ -12,9 +12,9 @@
 #include "bench/moe/limits.h"
 #include "bench/moe/medians.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/kernels.h"
-#include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/sort_by_expert.h"
 #include "sparsight/ops/top_experts.h"
 

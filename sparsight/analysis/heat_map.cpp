@@ -61,7 +61,8 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   for (int64_t k = 0; k < height; ++k) {
     canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);
     for (int64_t e = 0; e < static_cast<int64_t>(table[k].size()) && e < width; ++e)
-      canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1, viridis(maximum > 0 ? table[k][e] / maximum : 0));
+      canvas.fill(left + e * kCell, top + k * kCell, kCell - 1, kCell - 1,
+                  viridis(maximum > 0 ? table[k][e] / maximum : 0));
   }
   for (int64_t e = 0; e < width; ++e)
     canvas.text(left + e * kCell + (e < 10 ? 8 : 5), top + height * kCell + 5, std::to_string(e), kInk);

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr double kTerminalPeriod = 0.1, kLinePeriod = 5.0;  // seconds between two updates that are shown
-constexpr int kMaxCells = 24, kMinCells = 6;             // of a bar
+constexpr int kMaxCells = 24, kMinCells = 6;                // of a bar
 
 std::string short_number(double value) {
   char text[32];

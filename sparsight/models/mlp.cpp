@@ -28,9 +28,9 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
   for (int64_t i = 0; i < options.depth; ++i) {
     const MoeSpec* spec = moe[static_cast<size_t>(i)];
     const LayerContext place{.path = cat("blocks.", i, ".mlp"),
-                         .width = options.width,
-                         .mlp_hidden = std::llround(static_cast<double>(options.width) * options.mlp_ratio),
-                         .can_share_router = true};
+                             .width = options.width,
+                             .mlp_hidden = std::llround(static_cast<double>(options.width) * options.mlp_ratio),
+                             .can_share_router = true};
     if (spec && moe_layers.empty()) first_moe_block_ = static_cast<size_t>(i);
     if (spec) moe_layers.push_back(place.path);
     blocks_.push_back(blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, spec)));

@@ -70,7 +70,7 @@ namespace {
 
 // The samples that the caller gave for `purpose`, or undefined.
 at::Tensor given_samples(const RouterInput& input, const std::string& purpose, const at::Tensor& like,
-                       at::IntArrayRef sizes) {
+                         at::IntArrayRef sizes) {
   if (input.context.requested) input.context.requested->insert(purpose);
   const auto given = input.context.samples.find(purpose);
   if (given == input.context.samples.end()) return {};

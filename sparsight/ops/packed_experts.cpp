@@ -11,9 +11,9 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
-#include "sparsight/ops/cpu/packed_tiles.h"
 #include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/cpu/pack_weights.h"
+#include "sparsight/ops/cpu/packed_tiles.h"
 
 namespace sparsight {
 namespace {
@@ -39,12 +39,13 @@ void check_part(const char* name, const at::Tensor& part, at::ScalarType type, a
                 at::Device device) {
   if (!part.defined()) fail("packed experts need ", name, " of ", type, " ", sizes, ", got none");
   if (part.scalar_type() != type || part.sizes() != sizes || part.device() != device || !part.is_contiguous())
-    fail("packed experts need ", name, " of ", type, " ", sizes, ", contiguous on ", device, "; got ", part.scalar_type(),
-         " ", part.sizes(), " with strides ", part.strides(), " on ", part.device());
+    fail("packed experts need ", name, " of ", type, " ", sizes, ", contiguous on ", device, "; got ",
+         part.scalar_type(), " ", part.sizes(), " with strides ", part.strides(), " on ", part.device());
 }
 
 cpu::PackedLayout layout_of(const PackedExperts& packed) {
-  return (packed.order == PackOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(packed.type, packed.width, packed.hidden);
+  return (packed.order == PackOrder::tiles ? cpu::tile_layout : cpu::panel_layout)(packed.type, packed.width,
+                                                                                   packed.hidden);
 }
 
 PackOrder best_order(const PackedExperts& packed) {
@@ -123,7 +124,7 @@ PackedExperts pack_expert_weights(const ExpertMlpWeights& w, WeightType type) {
 
 void check_packed(const PackedExperts& packed) {
   const int64_t experts = packed.experts, width = packed.width, hidden = packed.hidden;
-  constexpr int64_t kMax = int64_t{1} << 20;                    // keeps the sizes below from overflowing
+  constexpr int64_t kMax = int64_t{1} << 20;                         // keeps the sizes below from overflowing
   const int64_t minimum = packed.order == PackOrder::plain ? 0 : 1;  // of nothing nothing is packed
   if (experts < 1 || std::min(width, hidden) < minimum || std::max({experts, width, hidden}) > kMax)
     fail("packed experts need 1 to ", kMax, " experts and ", minimum, " to ", kMax, " for width and hidden width, got ",
@@ -158,7 +159,7 @@ ExpertMlpWeights unpacked_experts(const PackedExperts& packed) {
 }
 
 at::Tensor packed_experts(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
-                        Activation activation) {
+                          Activation activation) {
   const at::Tensor& stored = packed.order == PackOrder::plain ? packed.weights.w1 : packed.storage;
   if (tokens.scalar_type() != at::kFloat || tokens.device() != stored.device())
     fail("experts packed on ", stored.device(), " take fp32 tokens there, got ", tokens.scalar_type(), " on ",

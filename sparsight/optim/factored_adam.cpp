@@ -38,7 +38,7 @@ void FactoredAdamOptions::declare(OptionSet& set) {
   set.real("eps", &eps, {0, 1}, "added to the denominator");
   set.real("weight_decay", &weight_decay, {0, 1e6}, "weight decay, decoupled from the gradient");
   set.strings("full", &full,
-            "parts of names of parameters that are not factored; an expert's biases are vectors in a stack");
+              "parts of names of parameters that are not factored; an expert's biases are vectors in a stack");
 }
 
 FactoredAdam::FactoredAdam(const FactoredAdamOptions& options, std::vector<OptimizedParameter> list)

@@ -69,8 +69,8 @@ std::string result_page(const FigureOutcome& outcome,
     page.close_section();
   }
   add_pictures(page, pictures);
-  page.open_section("table", "Table", outcome.synthetic.empty() ? "beside the paper's numbers" : "of synthetic substitute data",
-                    true);
+  page.open_section("table", "Table",
+                    outcome.synthetic.empty() ? "beside the paper's numbers" : "of synthetic substitute data", true);
   page.body += text_table(result_table_of(outcome));
   if (const std::string note = deviation_note(outcome.table); !note.empty())
     page.body += "<p>" + escape_html(note) + ".</p>\n";

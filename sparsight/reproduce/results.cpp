@@ -86,7 +86,7 @@ ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, cons
       row.deviation.push_back(found.deviation);
       row.measured.push_back(std::ssize(values[at][m]));
       row.paper.push_back(synthetic || published == figure.paper.end() ? std::nullopt
-                                                                      : number(*published, figure.measures[m].key));
+                                                                       : number(*published, figure.measures[m].key));
     }
   }
   return table;

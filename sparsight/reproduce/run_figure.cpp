@@ -50,9 +50,7 @@ FigureJobs jobs_of(const Figure& figure, FigureRun run) {
   return jobs;
 }
 
-JobStore store_of(const FigureJobs& jobs) {
-  return JobStore(jobs.run.folder, jobs.of);
-}
+JobStore store_of(const FigureJobs& jobs) { return JobStore(jobs.run.folder, jobs.of); }
 
 }  // namespace
 

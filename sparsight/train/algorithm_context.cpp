@@ -58,8 +58,6 @@ double base_learning_rate(const AlgorithmContext& context) {
   return context.config.at("optimizer").at("lr").get<double>();
 }
 
-std::shared_ptr<ImageModel> copy_of_model(const AlgorithmContext& context) {
-  return clone_model(*context.model);
-}
+std::shared_ptr<ImageModel> copy_of_model(const AlgorithmContext& context) { return clone_model(*context.model); }
 
 }  // namespace sparsight

@@ -70,9 +70,9 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
     if (!setup.train.init_from.empty())
       load_initial_weights(*setup.model, setup.train.init_from, {setup.train.upcycle_noise, seed});
   }
-  setup.algorithm = make_component(
-      algorithms(), resolved, "algorithm",
-      AlgorithmContext{resolved, setup.run, setup.train, setup.data, super_classes, setup.model});
+  setup.algorithm =
+      make_component(algorithms(), resolved, "algorithm",
+                     AlgorithmContext{resolved, setup.run, setup.train, setup.data, super_classes, setup.model});
   setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders));
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);
   setup.setting_schedules = read_setting_schedules(resolved);

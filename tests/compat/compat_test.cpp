@@ -53,8 +53,8 @@ TEST_P(Compat, PredictsAsThen) {
 }
 
 TEST_P(Compat, ReplaysARoutingAsThen) {
-  const ProgramResult result = run_program({"predict", file("run"), file("image.png"), "--json", "--top", "4",
-                                            "--routing", file("routing.safetensors")});
+  const ProgramResult result = run_program(
+      {"predict", file("run"), file("image.png"), "--json", "--top", "4", "--routing", file("routing.safetensors")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   expect_same_prediction(Json::parse(result.out), json_of("expected.json"));
 }

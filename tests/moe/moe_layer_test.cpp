@@ -311,7 +311,7 @@ TEST_P(MoeLayerIn, S46_SurvivesSavingAndLoading) {
     auto layer = small_layer(GetParam(), router), other = small_layer(GetParam(), router);
     const at::Tensor x = test::random_tensor({60, kWidth}, 3, GetParam());
     post_step_update(*layer, {layer->forward({x, one_image(60), ForwardMode::training(), {5, 6}})
-                            .routing});  // moves the bias or the thresholds
+                                  .routing});  // moves the bias or the thresholds
     {
       const torch::NoGradGuard no_grad;
       for (at::Tensor& p : other->parameters()) p.add_(1);

@@ -160,7 +160,8 @@ TEST(OpsProperties, RowsMoveAsInTheReference) {
       const at::Tensor of_rows = test::random_tensor({rows, s.width}, s.seed + 1, type);
       const at::Tensor gate = s.bias ? test::random_tensor({rows}, s.seed + 2, torch::kFloat) : at::Tensor();
       must_hold(test::near(gather_rows(values, gate, map), ref::gather_rows(values, gate, map), tol), "spread");
-      must_hold(test::near(scatter_add_rows(of_rows, gate, map), ref::scatter_add_rows(of_rows, gate, map), tol), "sum");
+      must_hold(test::near(scatter_add_rows(of_rows, gate, map), ref::scatter_add_rows(of_rows, gate, map), tol),
+                "sum");
       must_hold(test::near(dot_rows(of_rows, values, map), ref::dot_rows(of_rows, values, map), 10 * tol), "dot");
     }
   });

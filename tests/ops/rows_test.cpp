@@ -54,8 +54,8 @@ TEST(Rows, AgreeWithTheReferenceInEveryTypeAndShape) {
         for (const at::Tensor& weight : {at::Tensor(), test::random_tensor({rows}, 5, torch::kFloat)}) {
           EXPECT_TRUE(
               torch::allclose(gather_rows(values, weight, map), ref::gather_rows(values, weight, map), tol, tol));
-          EXPECT_TRUE(
-              torch::allclose(scatter_add_rows(row_values, weight, map), ref::scatter_add_rows(row_values, weight, map), tol, tol));
+          EXPECT_TRUE(torch::allclose(scatter_add_rows(row_values, weight, map),
+                                      ref::scatter_add_rows(row_values, weight, map), tol, tol));
         }
         EXPECT_TRUE(
             torch::allclose(dot_rows(row_values, values, map), ref::dot_rows(row_values, values, map), tol, 10 * tol));

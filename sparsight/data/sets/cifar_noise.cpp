@@ -51,10 +51,12 @@ class CifarNoiseSet final : public DataSet {
 
 Backgrounds backgrounds_of(const CifarNoiseOptions& options) {
   const bool none = options.backgrounds.empty();
-  if (options.backgrounds == "synthetic" || (none && options.source == "glyphs")) return drawn_backgrounds(options.seed);
+  if (options.backgrounds == "synthetic" || (none && options.source == "glyphs"))
+    return drawn_backgrounds(options.seed);
   if (!none) return folder_backgrounds(data_root(options.backgrounds, ""), options.background_limit);
   fail_usage(
-      "data.backgrounds is empty; set it to a folder of photographs (the paper uses ImageNet's plants), or to synthetic "
+      "data.backgrounds is empty; set it to a folder of photographs (the paper uses ImageNet's plants), or to "
+      "synthetic "
       "for generated textures");
 }
 
@@ -64,8 +66,9 @@ void CifarNoiseOptions::declare(OptionSet& set) {
   set.choice("source", &source, {"cifar10", "glyphs"},
              "what is pasted: CIFAR-10, or generated images, which need no files");
   set.text("root", &root, "folder of CIFAR-10's .bin files; empty: cifar10 below SPARSIGHT_DATA or data/");
-  set.text("backgrounds", &backgrounds,
-           "folder of photographs, searched recursively; synthetic (or empty with source = glyphs): generated textures");
+  set.text(
+      "backgrounds", &backgrounds,
+      "folder of photographs, searched recursively; synthetic (or empty with source = glyphs): generated textures");
   set.integer("background_limit", &background_limit, {2, 1000000}, "maximum number of photographs read, evenly spaced");
   set.integer("train", &train, {0, 1000000},
               "training images; a larger number adds images after the same first ones; 0 for all");
@@ -77,9 +80,9 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
   const Backgrounds backgrounds = backgrounds_of(options);
   const PictureParts pictures = picture_parts(options.source, options.root, options.seed);
   DataInfo info;
-  info.name = options.source == "glyphs"       ? "cifar_noise (glyphs as a synthetic substitute)"
+  info.name = options.source == "glyphs"           ? "cifar_noise (glyphs as a synthetic substitute)"
               : options.backgrounds == "synthetic" ? "cifar_noise (drawn backgrounds as a synthetic substitute)"
-                                               : "cifar_noise";
+                                                   : "cifar_noise";
   info.classes = pictures.train.info().classes;
   info.domains = {info.name};
   info.attributes = {"row", "column"};

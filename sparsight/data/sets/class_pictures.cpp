@@ -47,8 +47,8 @@ at::Tensor halved(const at::Tensor& image) {
 
 int64_t checked_count(int64_t asked, int64_t minimum, int64_t classes, const std::string& part) {
   if (asked > minimum * classes)
-    fail("data.", part, " = ", asked, ", but each of the ", classes, " classes has only ", minimum, " pictures: at most ",
-         minimum * classes);
+    fail("data.", part, " = ", asked, ", but each of the ", classes, " classes has only ", minimum,
+         " pictures: at most ", minimum * classes);
   const int64_t count = asked == 0 ? minimum * classes : asked;
   if (count == 0) fail("the ", part, " split has a class without pictures");
   return count;

@@ -179,7 +179,7 @@ void tile_gemm(const TileGemm& p, bool accumulate, float* out, int64_t out_ld) {
 }
 
 void tile_gemm_activation(const TileGemm& p, Activation activation, const Kernels& kernels, const TileRows& active,
-                         float* space) {
+                          float* space) {
   if (p.a.type == WeightType::int8) {
     tile_gemm(p, false, space, p.columns);
     for (int64_t i = 0; i < p.a.count; ++i) {

@@ -1,7 +1,7 @@
 // Gemms of rows with packed weights on the tile registers of AMX. Weights lie as packed_layout.h says. bf16: rows are
-// rounded to bf16, sums are fp32. int8: a row x is s (256 h + l) with two int8 quantised h, l of each element and one fp32
-// s (so within max|x| / 65278 of itself), and both quantised are multiplied with the stored weights in int32, exactly:
-// weights are used as they are stored, and nothing has to be widened. Plain pointers, no torch: see kernels.h.
+// rounded to bf16, sums are fp32. int8: a row x is s (256 h + l) with two int8 quantised h, l of each element and one
+// fp32 s (so within max|x| / 65278 of itself), and both quantised are multiplied with the stored weights in int32,
+// exactly: weights are used as they are stored, and nothing has to be widened. Plain pointers, no torch: see kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +69,6 @@ void tile_gemm(const TileGemm& product, bool accumulate, float* out, int64_t out
 
 // act(C + bias) as the rows of the next product: `active` has as many columns. space: [count,columns], for int8 only.
 void tile_gemm_activation(const TileGemm& product, Activation activation, const Kernels& kernels,
-                         const TileRows& active, float* space);
+                          const TileRows& active, float* space);
 
 }  // namespace sparsight::cpu

@@ -137,7 +137,8 @@ class Pacer {
 // along the depth if `rows_are_deep`.
 class Bf16x3Splitter {
  public:
-  Bf16x3Splitter(const Source& source, char* to, bool rows_are_deep) : source_(source), to_(to), rows_are_deep_(rows_are_deep) {
+  Bf16x3Splitter(const Source& source, char* to, bool rows_are_deep)
+      : source_(source), to_(to), rows_are_deep_(rows_are_deep) {
     left_ = pieces_of(source.depth, kDeep) * kUnits;
   }
 

@@ -15,9 +15,9 @@ struct Vec {
   // 12 of the 16 registers hold sums. Gradients, where A is transposed, are stored past the caches: memory takes 128
   // bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{3, 4} : TileShape{6, 2}; }
-  static constexpr int64_t max_small_m = 44;    // kernels_small_m_inl.h, up to so many rows, and
-  static constexpr int64_t max_dots = 20;   // where B is transposed
-  static constexpr int few_vectors = 3;      // with four rows of B of so many vectors in registers,
+  static constexpr int64_t max_small_m = 44;     // kernels_small_m_inl.h, up to so many rows, and
+  static constexpr int64_t max_dots = 20;        // where B is transposed
+  static constexpr int few_vectors = 3;          // with four rows of B of so many vectors in registers,
   static constexpr int64_t small_m_piece = 384;  // while so many bytes at a time are fetched
   // Columns of a tile of so many rows, up to four, where B is transposed: 12 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {

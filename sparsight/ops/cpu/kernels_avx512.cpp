@@ -15,10 +15,11 @@ struct Vec {
   // 27 of the 32 registers hold sums; 24 where A is transposed, as for gradients, which are stored past the caches:
   // memory takes 256 bytes at a time faster.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
-  static constexpr int64_t max_small_m = 40;   // kernels_small_m_inl.h, up to so many rows, and
-  static constexpr int64_t max_dots = 20;  // where B is transposed
-  static constexpr int few_vectors = 4;     // with four rows of B of so many vectors in registers,
-  static constexpr int64_t small_m_piece = 64;  // while so many bytes at a time are fetched: longer bursts make loads wait
+  static constexpr int64_t max_small_m = 40;  // kernels_small_m_inl.h, up to so many rows, and
+  static constexpr int64_t max_dots = 20;     // where B is transposed
+  static constexpr int few_vectors = 4;       // with four rows of B of so many vectors in registers,
+  static constexpr int64_t small_m_piece =
+      64;  // while so many bytes at a time are fetched: longer bursts make loads wait
   // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {16, 8, 4, 4};

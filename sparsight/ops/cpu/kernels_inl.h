@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
-#include "sparsight/ops/cpu/kernels_small_m_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
 #include "sparsight/ops/cpu/kernels_pack_inl.h"
 #include "sparsight/ops/cpu/kernels_panels_inl.h"
+#include "sparsight/ops/cpu/kernels_small_m_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
 
 namespace sparsight::cpu {
@@ -89,8 +89,8 @@ void gemm_any(const Gemm& p, float* panel) {
 
 template <class V>
 constexpr Kernels make_kernels() {
-  return {gemm_any<V>,           panel_floats<V>(), 144,    activate_any<V>,
-          activate_backward_any<V>, scaled_sum<V>,     dot<V>, add_scaled<V>};
+  return {gemm_any<V>, panel_floats<V>(), 144, activate_any<V>, activate_backward_any<V>, scaled_sum<V>,
+          dot<V>,      add_scaled<V>};
 }
 
 }  // namespace

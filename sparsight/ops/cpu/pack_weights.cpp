@@ -11,7 +11,8 @@ namespace {
 // Calls move(element of the matrix, element of the panels) for all elements of the panels that hold the matrix
 // [rows,columns], and pad(element of the panels) for their padding.
 template <class Move, class Pad>
-void for_panels(const PackedLayout& layout, int64_t rows, int64_t columns, int64_t ld, const Move& move, const Pad& pad) {
+void for_panels(const PackedLayout& layout, int64_t rows, int64_t columns, int64_t ld, const Move& move,
+                const Pad& pad) {
   const int64_t depth = layout.depth, group = layout.group;
   int64_t at = 0;
   for (int64_t panel = 0; panel < layout.padded(columns); panel += layout.panel)

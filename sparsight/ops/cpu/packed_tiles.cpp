@@ -41,11 +41,12 @@ TileRows space_for(WeightType type, int64_t count, int64_t columns, Workspace& t
 }  // namespace
 
 at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
-                              const PackedLayout& layout, Activation activation) {
+                                const PackedLayout& layout, Activation activation) {
   const Kernels& kernel = kernels();
   const int64_t width = layout.width, hidden = layout.hidden, wide = layout.padded(layout.width);
   const int64_t count = rows.map.row_token.size(0);
-  const Plan plan = make_plan(rows.offsets.const_data_ptr<int64_t>(), packed.experts, layout.chunks(), kernel.task_rows);
+  const Plan plan =
+      make_plan(rows.offsets.const_data_ptr<int64_t>(), packed.experts, layout.chunks(), kernel.task_rows);
   const int64_t* row_token = rows.map.row_token.const_data_ptr<int64_t>();
   const float *x = floats_of(tokens), *b1 = floats_of(packed.weights.b1), *b2 = floats_of(packed.weights.b2);
   const float *scale1 = floats_of(packed.scale1), *scale2 = floats_of(packed.scale2);
@@ -78,7 +79,7 @@ at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows
       up.bias = padded_copy(b1 ? b1 + place : nullptr, columns, padded, first_constants + kBlock);
       up.next = weights_of(task) + layout.second_weights(c);
       tile_gemm_activation(up, activation, kernel, active,
-                          scratch.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));
+                           scratch.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));
 
       down.a = active;
       down.b = up.next;

@@ -11,6 +11,6 @@ inline bool fits_tiles(int64_t width) { return width <= int64_t{1} << 17; }
 
 // packed_experts() on checked arguments, with `packed.storage` in `layout`; the active level is amx.
 at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
-                              const PackedLayout& layout, Activation activation);
+                                const PackedLayout& layout, Activation activation);
 
 }  // namespace sparsight::cpu

@@ -17,9 +17,9 @@ using ref::top_experts;
 
 // Permute: assignments into groups by expert, tokens into their rows.
 using ref::count_by_expert;
+using ref::gather_rows;
 using ref::map_rows;
 using ref::sort_by_expert;
-using ref::gather_rows;
 
 // Grouped products, by themselves and as whole experts. The offsets of experts come on the CPU.
 using ref::expert_mlp_backward;

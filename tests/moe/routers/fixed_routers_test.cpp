@@ -64,8 +64,8 @@ TEST(RandomRouting, IsEvenRepeatableAndAnewForEachStep) {
   EXPECT_TRUE(torch::equal(a.expert, again.expert));
   EXPECT_FALSE(torch::equal(a.expert, next.expert));
   expect_even(a.chosen_count, 10000);
-  EXPECT_TRUE(
-      torch::equal(router.route(test::token_batch_of_images(x.slice(0, 0, 50), 123)).expert, a.expert.slice(0, 246, 346)));
+  EXPECT_TRUE(torch::equal(router.route(test::token_batch_of_images(x.slice(0, 0, 50), 123)).expert,
+                           a.expert.slice(0, 246, 346)));
 }
 
 TEST(RoundRobin, TakesExpertsInTurn) {

@@ -91,7 +91,8 @@ TEST(GshardTop2, TheRouterUsesSecondChoicesAsOftenAsTheirGatesSay) {
   const int64_t n = 20000;
   const at::Tensor x = torch::ones({n, 1});
   // The gate of the second is 1 / (1 + e) = 0.268941, used with probability 0.537883; four standard errors are 0.0141
-  EXPECT_NEAR(router.route(test::token_batch(x)).chosen_count[1].item<double>() / static_cast<double>(n), 0.537883, 0.0141);
+  EXPECT_NEAR(router.route(test::token_batch(x)).chosen_count[1].item<double>() / static_cast<double>(n), 0.537883,
+              0.0141);
   EXPECT_EQ(router.route(test::evaluated(test::token_batch(x))).chosen_count[1].item<int64_t>(), n);
 }
 

@@ -23,8 +23,8 @@ namespace {
 
 using test::dense_gates;
 using test::near;
-using test::token_batch;
 using test::table;
+using test::token_batch;
 
 // The worked example: 3 tokens, 2 groups of 2 experts. Rows of a group's router that its group is not chosen for are
 // there too, and must not matter.

@@ -21,8 +21,8 @@ namespace {
 
 using test::near;
 using test::NoisyExample;
-using test::token_batch;
 using test::table;
+using test::token_batch;
 
 std::shared_ptr<NoisyTopKRouter> router_of(int64_t width, int64_t experts, int64_t k = 2, double floor = 0.01) {
   NoisyTopKOptions options;
@@ -136,7 +136,8 @@ TEST_P(NoisyTopK, S7_GradientsForOtherKAgreeWithCentralDifferences) {
 TEST_P(NoisyTopK, S8_EvaluationReproducesT6AndIsRepeatable) {
   auto router = example_router(GetParam());
   const at::Tensor x = test::example_tokens().to(GetParam());
-  const Routing r = router->route(test::evaluated(token_batch(x))), again = router->route(test::evaluated(token_batch(x, 5)));
+  const Routing r = router->route(test::evaluated(token_batch(x))),
+                again = router->route(test::evaluated(token_batch(x, 5)));
   EXPECT_FALSE(r.noise_scale.defined());
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 3, 2, 1, 1, 2}, torch::kLong)));
   EXPECT_TRUE(near(test::dense_gates(r),

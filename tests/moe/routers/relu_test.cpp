@@ -102,8 +102,8 @@ TEST(Relu, ItsOwnLossIsTheCoefficientTimesTheL1) {
   const auto losses = router->own_losses();
   ASSERT_EQ(losses.size(), 1);
   EXPECT_EQ(losses[0].name, "relu_l1");
-  EXPECT_NEAR(losses[0].weight * losses[0].value(router->route(test::token_batch(example()))).item<double>(), .25 * 20. / 9,
-              1e-12);
+  EXPECT_NEAR(losses[0].weight * losses[0].value(router->route(test::token_batch(example()))).item<double>(),
+              .25 * 20. / 9, 1e-12);
   auto without = identity({.coefficient = 0});
   EXPECT_TRUE(without->own_losses().empty());
   EXPECT_FALSE(without->needs_post_step_update());

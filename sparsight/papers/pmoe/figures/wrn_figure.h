@@ -27,7 +27,7 @@ struct WrnSeries {
   bool routed = false;
   int64_t taken = 2;  // patches that each expert takes
   WrnData data = WrnData::smiling;
-  double correlation = 0.95;       // of spurious_hair
+  double correlation = 0.95;      // of spurious_hair
   bool only_largest_set = false;  // trained on the largest set alone, for a claim
 };
 
