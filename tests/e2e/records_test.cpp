@@ -102,7 +102,7 @@ TEST_F(RecordsVerb, AreWhatTheyWereWhereAnEvaluationFails) {
   expect_failure(eval("never", {"--set", "model.depth=3"}), 1, "no fitting weights for");
   EXPECT_FALSE(std::filesystem::exists(at("never")));
   expect_failure(eval("run"), 2, "it holds ");
-  expect_failure(eval("tiny.toml"), 2, "it is no folder");
+  expect_failure(eval("tiny.toml"), 2, "it is not a folder");
 }
 
 TEST_F(RecordsVerb, AFullDiskIsOneLine) {

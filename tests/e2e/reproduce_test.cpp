@@ -203,7 +203,7 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"none.toml"}, 1, "cannot read none.toml: No such file or directory");
   expect({"none.toml", "--jobs", "2"}, 2, "are for figures");
   folder.write("mine/thesis.txt", "x");
-  expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that are of no jobs");
+  expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that do not belong to jobs");
   expect({"pmoe/fig3", "--run", "made", "--scale", "smoke", "--data", "nowhere"}, 2, "--data");
   EXPECT_FALSE(fs::exists(folder.path("made")));
   expect({"pmoe/table1", "--slurm", "a.sh", "--plan"}, 2, "--plan");
@@ -215,7 +215,7 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"pmoe/table1", "--task", "3/2"}, 2, "a task is written as INDEX/COUNT");
   expect({"pmoe/tabel1", "--plan"}, 2, "did you mean");
   expect({"none.toml", "--plan"}, 2, "are for figures");
-  expect({"pmoe/table1", "--plan", "--run", "mine"}, 1, "holds files that are of no jobs");
+  expect({"pmoe/table1", "--plan", "--run", "mine"}, 1, "holds files that do not belong to jobs");
   ASSERT_EQ(reproduce(folder, {"pmoe/table1", "--run", "table"}).exit_code, 0);
   expect({"pmoe/table1", "--run", "table", "--scale", "paper"}, 1,
          "table holds pmoe/table1 at scale small, real data, not pmoe/table1 at scale paper, real data");
@@ -254,7 +254,7 @@ TEST(ReproduceProgram, ChecksWhatAConfigurationClaims) {
   const Json again = Json::parse(reproduce(folder, {config, "--json"}).out);
   EXPECT_EQ(again, claims) << "a finished run is not trained again";
   folder.write("tiny.toml", "# claim: test accuracy >= 1.0 %\n[run]\nseed = 9\n");
-  EXPECT_NE(reproduce(folder, {config}).err.find("holds a run of other settings"), std::string::npos);
+  EXPECT_NE(reproduce(folder, {config}).err.find("holds a run with other settings"), std::string::npos);
 }
 
 }  // namespace

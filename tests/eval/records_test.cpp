@@ -159,7 +159,7 @@ TEST(Records, FoldersOfOtherThingsAreNotTaken) {
   EXPECT_NE(
       refusal(folder.path("run")).find("it holds config.toml, which are not records; choose a new or empty folder"),
       std::string::npos);
-  EXPECT_NE(refusal(folder.path("run/config.toml")).find("it is no folder"), std::string::npos);
+  EXPECT_NE(refusal(folder.path("run/config.toml")).find("it is not a folder"), std::string::npos);
   folder.write("left/records.safetensors", "of a killed process");
   EXPECT_EQ(refusal(folder.path("left")), "");
 }

@@ -73,7 +73,7 @@ TEST(Predict, RefusesOtherShapesAndAnswersThatAreNotFinite) {
                 .find("a.png: the image of 5x9 pixels and 3 channels does not become the 5x4 pixels"),
             std::string::npos);
   EXPECT_NE(message(model_with({0, std::numeric_limits<double>::quiet_NaN(), 2}), kPredictTestImage)
-                .find("a.png: the model's answer is not finite"),
+                .find("a.png: the model's output is not finite"),
             std::string::npos);
 }
 

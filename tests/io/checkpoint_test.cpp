@@ -63,7 +63,7 @@ TEST(Checkpoint, OtherVersionsAndFilesAreRefused) {
   EXPECT_NE(write_with(folder, "version", "3").find("version 3, newer than the 2"), std::string::npos);
   for (const char* version : {"", "0", "one", "-1", "1.5", "99999999999999"})
     EXPECT_NE(write_with(folder, "version", version).find("is damaged"), std::string::npos) << version;
-  EXPECT_NE(write_with(folder, "format", "pt").find("no sparsight checkpoint"), std::string::npos);
+  EXPECT_NE(write_with(folder, "format", "pt").find("not a sparsight checkpoint"), std::string::npos);
   EXPECT_NE(write_with(folder, "state", "{").find("state is missing or damaged"), std::string::npos);
   EXPECT_NE(write_with(folder, "config", "[]").find("config is missing or damaged"), std::string::npos);
 }

@@ -58,7 +58,7 @@ TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
   folder.write("file", "x");
   expect_error(folder.path(), IfExists::kResume, "holds no run");
   expect_error(folder.path(), IfExists::kRefuse, "exists already");
-  expect_error(folder.path(), IfExists::kOverwrite, "holds files that are no run");
+  expect_error(folder.path(), IfExists::kOverwrite, "holds files that do not belong to a run");
   expect_error(folder.path("file"), IfExists::kOverwrite, "is a file");
   expect_error(folder.path("file/run"), IfExists::kRefuse, "Not a directory");
   EXPECT_NE(testing::message_of([&] { RunFolder::open(folder.path()); }).find("is no run folder"), std::string::npos);

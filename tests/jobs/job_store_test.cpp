@@ -148,7 +148,7 @@ TEST(JobStore, OtherFoldersAreRefused) {
   folder.write("run/jobs.json", "nonsense");
   EXPECT_NE(message(kOf, run).find("jobs.json is damaged"), std::string::npos);
   folder.write("mine/thesis.txt", "x");
-  EXPECT_NE(message(kOf, folder.path("mine")).find("holds files that are of no jobs"), std::string::npos);
+  EXPECT_NE(message(kOf, folder.path("mine")).find("holds files that do not belong to jobs"), std::string::npos);
   EXPECT_NE(message(kOf, folder.path("mine/thesis.txt")).find("is a file; choose another name"), std::string::npos);
 }
 

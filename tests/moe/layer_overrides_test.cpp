@@ -73,7 +73,7 @@ TEST(LayerOverrides, MistakesAreOneLine) {
   EXPECT_NE(refusal({{{"blocks", {2}}, {"router", {{"name", "softmax_topkk"}}}}}).find("softmax_topk"),
             std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"router", 3}}}).find("must be a table"), std::string::npos);
-  EXPECT_NE(refusal({{{"blocks", {2}}, {"router", {{"scope", "model"}}}}}).find("scope is of all MoE layers"),
+  EXPECT_NE(refusal({{{"blocks", {2}}, {"router", {{"scope", "model"}}}}}).find("scope applies to all MoE layers"),
             std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"capacity", {{"factor", 1}}}}}, "model").find("so capacity cannot be given"),
             std::string::npos);

@@ -151,7 +151,7 @@ TEST(ConvExperts, AWidthThatIsNoPatchIsRefused) {
   const auto message = [](const Json& settings) {
     return testing::message_of<UsageError>([&] { make({"conv", settings}); });
   };
-  EXPECT_NE(message({{"channels", 3}}).find("no square patch"), std::string::npos);
+  EXPECT_NE(message({{"channels", 3}}).find("not a square patch"), std::string::npos);
   EXPECT_NE(message({{"channels", 2}, {"kernel", 5}}).find("larger than the patch"), std::string::npos);
 }
 

@@ -104,7 +104,7 @@ TEST(PatternModel, P36_WhatNoVectorsCanMeetIsRefused) {
   EXPECT_TRUE(says(message([](auto& o) { o.relevance = 0.1; }), "larger than delta_r = 0.1"));
   EXPECT_TRUE(says(message([](auto& o) { o.width = 3; }), "a width of at least 4, got 3"));
   EXPECT_TRUE(says(message([](auto& o) { o.confuser_sets = 1, o.confusers = 16; }), "do not fit beside the pattern"));
-  EXPECT_TRUE(says(message([](auto& o) { o.confuser_sets = 8, o.confusers = 2; }), "have no set to be drawn from"));
+  EXPECT_TRUE(says(message([](auto& o) { o.confuser_sets = 8, o.confusers = 2; }), "have no set to be sampled from"));
   EXPECT_TRUE(says(message([](auto& o) { o.confusers = 2; }), "confusers need sets"));
 }
 
