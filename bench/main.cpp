@@ -1,5 +1,5 @@
 // sparsight_bench [NAME [options of that table] | google-benchmark options]: "moe" prints the tables of bench/moe/,
-// "pmoe" the time of an epoch of the patch network, any other word runs the small benchmarks whose name matches it.
+// "pmoe" times an epoch of the patch network, any other word runs the small benchmarks whose names match it.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace sparsight::bench {
 namespace {
 
-// Gives google-benchmark these options; returns those that it does not know. It keeps the pointer to the program's
-// name.
+// Passes these options to google-benchmark, and returns those that it does not know. google-benchmark keeps the pointer
+// to the program's name.
 std::vector<std::string> set_options(char* program, std::vector<std::string> options) {
   std::vector<char*> pointers{program};
   for (std::string& option : options) pointers.push_back(option.data());
@@ -28,7 +28,7 @@ std::vector<std::string> set_options(char* program, std::vector<std::string> opt
   return {pointers.begin() + 1, pointers.begin() + count};
 }
 
-// The small benchmarks whose name matches, without the sizes that they run at.
+// The names of the small benchmarks that match, without the sizes that they run at.
 std::vector<std::string> matching(char* program, const std::string& filter) {
   set_options(program, {"--benchmark_list_tests=true", "--benchmark_filter=" + filter});
   std::ostringstream listed, ignored;
@@ -48,7 +48,7 @@ std::vector<std::string> matching(char* program, const std::string& filter) {
 int run_table(const std::string& name, void (*add)(CLI::App&), std::vector<std::string> arguments) {
   CLI::App app("", "sparsight_bench " + name);
   add(app);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 takes
   return cli::parsed(app, [&] { app.parse(std::move(arguments)); });
 }
 

@@ -7,7 +7,7 @@ if(SPARSIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "CCACHE_NOHASHDIR=1" "${SPARSIGHT_CCACHE}")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # -fpch-preprocess belongs to ccache. -Wrestrict is wrong about std::string in g++ 12.
+  # ccache needs -fpch-preprocess. In g++ 12 -Wrestrict gives false positives for std::string.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
@@ -17,8 +17,8 @@ if(SPARSIGHT_SANITIZE)
   add_link_options(-fsanitize=${SPARSIGHT_SANITIZE})
 endif()
 
-# lightly_optimised(targets...): -O1 in release builds, two thirds of the time to compile. For tests, and for what only
-# calls torch and the kernels. (g++ 12 sees uninitialised members in its clean-up after exceptions then.)
+# lightly_optimised(targets...): -O1 in release builds, which compiles in two thirds of the time. For tests, and for
+# code that only calls torch and the kernels. (With -O1 g++ 12 warns of uninitialised members in exception clean-up.)
 function(lightly_optimised)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>

@@ -5,7 +5,7 @@ set_target_properties(sparsight PROPERTIES EXPORT_NAME sparsight)
 install(TARGETS sparsight EXPORT SparsightTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT SparsightTargets NAMESPACE sparsight:: DESTINATION ${_package_folder})
 
-# The public headers are those that docs/api.md lists, with what they include. sparsight/cli/main.h is installed below.
+# The public headers are those that docs/api.md lists, and those they include. sparsight/cli/main.h is installed below.
 file(READ docs/api.md _api)
 string(REGEX MATCHALL "\n[|] `sparsight/[^`]*[.]h`" _headers "${_api}")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS docs/api.md)

@@ -1,7 +1,7 @@
-# grouped_sources(target files...) adds files, and notes for unity builds which of them are compiled as one: 16 at a
-# time, in the order of the lists. More would make an edit cost more, and fewer a build from nothing: torch's headers
-# take ten seconds a group, and a file that comes to it about one. So the files of a target need different names in their
-# unnamed namespaces, whatever their folders. Files with compile options of their own are left alone by CMake.
+# grouped_sources(target files...) adds files, and assigns them to groups of 16 for unity builds, in the order of the
+# lists. Larger groups would make edits slower, and smaller ones clean builds: torch's headers take ten seconds per
+# group, and each file about one more. So names in unnamed namespaces must be unique in a whole target. CMake leaves
+# files with compile options of their own out of the groups.
 function(grouped_sources target)
   target_sources(${target} PRIVATE ${ARGN})
   foreach(source IN LISTS ARGN)
@@ -16,7 +16,7 @@ function(grouped_sources target)
   endforeach()
 endfunction()
 
-# group_files(targets...): compiles as grouped_sources() noted, where SPARSIGHT_UNITY asks for it.
+# group_files(targets...): compiles the groups of grouped_sources() as one file each if SPARSIGHT_UNITY is on.
 function(group_files)
   if(SPARSIGHT_UNITY)
     set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

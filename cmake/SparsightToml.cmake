@@ -1,4 +1,4 @@
-# toml++ (header-only): the system's, or, where the distribution has none, upstream's at a pinned commit.
+# toml++ (header-only): the system's, or upstream's at a pinned commit if the distribution has none.
 find_path(SPARSIGHT_TOML_INCLUDE toml++/toml.h DOC "Folder that holds toml++/toml.h")
 if(NOT SPARSIGHT_TOML_INCLUDE)
   include(FetchContent)

@@ -1,7 +1,9 @@
-# Finds libtorch as the imported target `torch`: the one in SPARSIGHT_TORCH_ROOT, or the one inside a Python environment.
+# Finds libtorch as the imported target `torch`: the one in SPARSIGHT_TORCH_ROOT, or the one inside a Python
+# environment.
 #
-# TorchConfig.cmake is not used on purpose: with a CUDA wheel it demands the whole CUDA toolkit even for a program without
-# a line of CUDA, and it warns about a static library that no wheel carries. Also used by the installed package.
+# TorchConfig.cmake is avoided on purpose: with a CUDA wheel it requires the whole CUDA toolkit even for a program
+# without a line of CUDA, and it warns about a static library that no wheel contains. The installed package uses this
+# file too.
 set(SPARSIGHT_PYTHON "" CACHE FILEPATH "Python interpreter whose torch package is used")
 set(SPARSIGHT_TORCH_ROOT "" CACHE PATH "Folder of libtorch, with include/ and lib/ (empty: the one of SPARSIGHT_PYTHON)")
 
@@ -41,22 +43,22 @@ if(NOT TARGET torch)
   message(STATUS "libtorch ${SPARSIGHT_TORCH_VERSION}: ${_root}")
   add_library(torch INTERFACE IMPORTED)
   target_include_directories(torch SYSTEM INTERFACE "${_root}/include" "${_root}/include/torch/csrc/api/include")
-  # As the wheels were built: some headers ask for it.
+  # As the wheels were built: some headers need them.
   target_compile_definitions(torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
   target_link_libraries(torch INTERFACE "${_root}/lib/libtorch_cpu.so" "${_root}/lib/libc10.so")
-  # at::parallel_for is a plain loop without OpenMP. The runtime is torch's own copy: two would fight for the cores, so
-  # clang, which brings its own, is not given it.
+  # at::parallel_for is a plain loop without OpenMP. The OpenMP runtime is torch's own copy: two would compete for the
+  # cores, so clang, which brings its own, does not get -fopenmp.
   file(GLOB _gomp "${_root}/lib/libgomp*.so*")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
-    if(_gomp)  # behind -Wl, so that CMake does not warn of the compiler's own copy, which the loader never reaches
+    if(_gomp)  # behind -Wl, so that CMake does not warn of the compiler's own copy, which is never loaded
       list(GET _gomp 0 _gomp)
       target_link_libraries(torch INTERFACE "-Wl,${_gomp}")
     else()
       target_link_libraries(torch INTERFACE -fopenmp)
     endif()
   endif()
-  if(EXISTS "${_root}/lib/libtorch_cuda.so")  # nothing refers to it by name, it registers its kernels when loaded
+  if(EXISTS "${_root}/lib/libtorch_cuda.so")  # no symbol of it is referenced; it registers its kernels when loaded
     target_link_libraries(torch INTERFACE
       "-Wl,--push-state,--no-as-needed,${_root}/lib/libtorch_cuda.so,--pop-state" "${_root}/lib/libc10_cuda.so")
   endif()

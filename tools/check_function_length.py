@@ -1,4 +1,4 @@
-"""Prints the functions that are longer than 60 lines. Reads the indentation of clang-formatted code, no grammar of C++.
+"""Prints the functions that are longer than 60 lines. It reads the indentation of clang-formatted code, not C++ syntax.
 
 Usage: check_function_length.py [FILE ...]     (run from the project's root; without files, all of the project's C++)
 """
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 LONGEST = 60
-EXEMPT = {("sparsight/io/pickle.cpp", "step")}  # one case for each opcode
+EXEMPT = {("sparsight/io/pickle.cpp", "step")}  # one case per opcode
 
 
 def blank(match):
@@ -16,7 +16,7 @@ def blank(match):
 
 
 def functions(text):
-    """Gives (first line, name, number of lines) of each function, lambdas counted with the function around them."""
+    """Yields (first line, name, number of lines) of each function; lambdas count with the function around them."""
     text = re.sub(r'R"(\w*)\(.*?\)\1"', blank, text, flags=re.S)
     lines = [re.sub(r"\s*//.*", "", line) for line in text.split("\n")]
     start, after_end = 0, 0  # the first line of the current declaration; the first one after the last function
@@ -42,7 +42,7 @@ def main():
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.h", "*.cpp"]
     files = sys.argv[1:] or subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()
     wrong = 0
-    for file in filter(os.path.exists, files):  # git also lists what is deleted and not yet committed
+    for file in filter(os.path.exists, files):  # git also lists files that are deleted but not yet committed
         with open(file) as source:
             for line, name, length in functions(source.read()):
                 if length > LONGEST and (file, name.split("::")[-1]) not in EXEMPT:

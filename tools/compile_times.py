@@ -25,7 +25,7 @@ def ninja(jobs):
 
 
 def seconds_per_output():
-    """{object file: seconds} of the last run that made it (ninja's log is in milliseconds)."""
+    """{object file: seconds} of its last build (ninja's log is in milliseconds)."""
     seconds = {}
     for line in (FOLDER / ".ninja_log").read_text().splitlines()[1:]:
         start, end, _, output, _ = line.split("\t")

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Called by ./dev lint with PYTHON (has torch) and JOBS. Formatting, text that must not be there, clang-tidy.
-# A file that was clean is looked at again only after it, a header that it includes or the settings changed.
+# Called by ./dev lint with PYTHON (has torch) and JOBS. Checks formatting, sizes and retired words; runs clang-tidy.
+# clang-tidy skips a file that was clean, until it, a header that it includes or the settings change.
 set -euo pipefail
 problems=0
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp')
 
 clang-format --dry-run -Werror "${sources[@]}" || { echo "formatting: run ./dev format"; problems=1; }
 
-# Paths of one machine, and code for one machine's processor, must not travel.
+# Paths of one machine, and code for one machine's processor, must not be committed.
 if git grep -nE '(^|[^[:alnum:]_.])/(work|root|home)/|-march=native' -- . ':!tools/lint.sh' ':!LICENSE'; then
   echo "text: the lines above name one machine's paths or processor"
   problems=1
 fi
 while IFS= read -r long; do
-  echo "size: $long lines; a file over 400 lines is two files"
+  echo "size: $long lines; split files of more than 400 lines"
   problems=1
 done < <(wc -l "${sources[@]}" | awk '$2 != "total" && $1 > 400')
 
@@ -25,10 +25,9 @@ if git ls-files '*.md' ':!third_party' | xargs awk 'FNR == 1 { code = 0 } /^ *``
 fi
 
 "$PYTHON" tools/check_folders.py || { echo "folders: see docs/architecture.md"; problems=1; }
-"$PYTHON" tools/check_function_length.py || { echo "functions: split the ones above"; problems=1; }
 "$PYTHON" tools/check_test_items.py || { echo "tests: name the items above in tests/README.md"; problems=1; }
 "$PYTHON" tools/check_words.py || { echo "words: see tools/check_words.py"; problems=1; }
-"$PYTHON" tools/check_function_length.py || { echo "size: a function over 60 lines is two functions"; problems=1; }
+"$PYTHON" tools/check_function_length.py || { echo "size: split functions of more than 60 lines"; problems=1; }
 
 # clang-tidy reads a folder configured for clang without precompiled headers; nothing is built there.
 folder=build/lint

@@ -1,5 +1,5 @@
-"""Prints the files that clang-tidy is to read, one per line with a key that changes when the file, a project header that
-it includes (directly or not) or the settings change.
+"""Prints the files for clang-tidy, one per line with a key that changes when the file, a project header that it
+includes (directly or not) or the settings change.
 
 Usage: lint_files.py BUILD_FOLDER     (holds compile_commands.json; run from the project's root)
 

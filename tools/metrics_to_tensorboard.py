@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Turns the metrics.jsonl of run folders into TensorBoard event files.
+"""Converts the metrics.jsonl of run folders to TensorBoard event files.
 
     pip install torch tensorboard
     tools/metrics_to_tensorboard.py runs/a runs/b --out tensorboard
     tensorboard --logdir tensorboard
 
-Each run becomes a folder of --out. Numbers become scalars named KIND/KEY ("train/loss", "val/accuracy"), the loads of MoE
-layers "val/load/LAYER/EXPERT" (shares of all tokens), notes texts. Running it again replaces what it wrote before.
+Each run becomes a folder of --out. Numbers become scalars named KIND/KEY ("train/loss", "val/accuracy"), loads of MoE
+layers scalars named "val/load/LAYER/EXPERT" (shares of all tokens), and notes text. Running it again replaces its
+earlier output.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ NOT_VALUES = {"kind", "split", "step", "epoch", "weights", "layers", "class_expe
 
 
 def read_lines(path):
-    """The whole lines of a log; one that a killed run left unfinished is passed over."""
+    """The complete lines of a log; an unfinished last line of a killed run is skipped."""
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith("\n"):
@@ -32,7 +33,7 @@ def read_lines(path):
 
 
 def scalars_of(record):
-    """(tag, number) of everything in one line that can be drawn as a curve."""
+    """(tag, number) of everything in one line that can be plotted as a curve."""
     group = record.get("split", "eval") if record["kind"] == "eval" else record["kind"]
     for key, value in record.items():
         if key not in NOT_VALUES and isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -52,7 +53,7 @@ def scalars_of(record):
 def convert(run, out, make_writer):
     log = run / "metrics.jsonl"
     if not log.is_file():
-        sys.exit(f"error: {run} is no run folder: it has no metrics.jsonl")
+        sys.exit(f"error: {run} is not a run folder: it has no metrics.jsonl")
     for old in out.glob("events.out.tfevents.*"):
         old.unlink()
     writer = make_writer(str(out))

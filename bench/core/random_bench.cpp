@@ -1,4 +1,4 @@
-// How many random numbers a stream makes a second.
+// Random numbers per second from a stream.
 #include <benchmark/benchmark.h>
 
 #include "sparsight/core/random.h"

@@ -1,4 +1,4 @@
-// Images a second: glyphs, each transform, and the loader over images in memory, glyphs and JPEG files.
+// Images per second: glyphs, each transform, and the loader on images in memory and on glyphs.
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
@@ -61,7 +61,7 @@ void loader_glyphs_crop_normalize(benchmark::State& state) {
 }
 BENCHMARK(loader_glyphs_crop_normalize)->ArgName("workers")->Arg(0)->Arg(1)->Arg(2)->UseRealTime();
 
-// One transform with its ordinary settings on a 256 x 256 colour image, with one compute thread as in the loader.
+// One transform with its usual settings on a 256 x 256 colour image, with one compute thread as in the loader.
 void transform(benchmark::State& state, const std::string& name, const Json& settings) {
   const int threads = at::get_num_threads();
   at::set_num_threads(1);

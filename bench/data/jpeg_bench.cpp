@@ -1,4 +1,4 @@
-// Images a second from JPEG files: decoding alone, and with the ordinary training transforms of 224 x 224 models.
+// Images per second from JPEG files: decoding alone, and with the usual training transforms of 224 x 224 models.
 #include "bench/data/drain.h"
 #include "bench/data/photograph.h"
 

@@ -8,8 +8,8 @@
 
 namespace sparsight {
 
-// 4,096 times one JPEG of quality 90 with soft shapes and a little grain, so that it has about the bytes per pixel of a
-// photograph; decoded anew each time.
+// 4,096 copies of one JPEG of quality 90 with soft shapes and a little grain, so that it has about as many bytes per
+// pixel as a photograph; decoded again for each sample.
 class JpegSet : public DataSet {
  public:
   JpegSet(int height, int width);

@@ -19,7 +19,7 @@ at::Tensor normal(at::IntArrayRef sizes, uint64_t seed, const char* purpose) {
 Load random_load(int64_t tokens, int64_t experts, int64_t k, uint64_t seed) {
   Load load;
   load.tokens = normal({tokens, kWidth}, seed, "tokens");
-  load.pull = normal({tokens, kWidth}, seed, "pull");
+  load.out_grad = normal({tokens, kWidth}, seed, "out_grad");
   const at::Tensor scores = at::softmax(normal({tokens, experts}, seed, "scores"), 1);
   load.expert = top_experts(scores, k);
   load.gate = scores.gather(1, load.expert);
@@ -43,7 +43,7 @@ std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k) {
 
 ExpertMlpWeights random_weights(int64_t experts) {
   const auto parameter = [](at::IntArrayRef sizes, const char* purpose) {
-    return parameter_zeros(sizes).copy_(normal(sizes, 1, purpose)).mul_(0.05);  // where a model's parameters lie
+    return parameter_zeros(sizes).copy_(normal(sizes, 1, purpose)).mul_(0.05);  // the memory of a model's parameters
   };
   return {parameter({experts, kWidth, kHidden}, "w1"), parameter({experts, kHidden}, "b1"),
           parameter({experts, kHidden, kWidth}, "w2"), parameter({experts, kWidth}, "b2")};
@@ -96,7 +96,7 @@ void train_step(const Forward& forward, const Load& load, const ExpertMlpWeights
   in.tokens = load.tokens.detach().requires_grad_(true);
   in.gate = load.gate.detach().requires_grad_(true);
   in.rows.gate = in.gate.reshape({-1}).index_select(0, load.row_gate_order);
-  const at::Tensor loss = (forward(in, weights) * load.pull).sum();
+  const at::Tensor loss = (forward(in, weights) * load.out_grad).sum();
   loss.backward();
   for (const at::Tensor* w : {&weights.w1, &weights.b1, &weights.w2, &weights.b2}) w->mutable_grad().reset();
 }

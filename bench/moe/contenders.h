@@ -1,4 +1,5 @@
-// Ways to run the experts of one MoE layer on given routings, forward and in training. Letters: sparsight/moe/axes.md.
+// Implementations of the experts of one MoE layer on given routings, forward and in training. Letters:
+// sparsight/moe/axes.md.
 #pragma once
 
 #include <functional>
@@ -13,17 +14,17 @@ namespace sparsight::bench {
 
 constexpr int64_t kWidth = 384, kHidden = 1536;  // D and F of ViT-S
 
-// One set of tokens and where they go.
+// A batch of tokens and its routing.
 struct Load {
   at::Tensor tokens;          // [T,D]
   at::Tensor expert;          // [T,K] int64
   at::Tensor gate;            // [T,K]
   ExpertRows rows;            // the same, sorted by expert
   at::Tensor row_gate_order;  // [R]: rows.gate = gate.flatten()[row_gate_order]
-  at::Tensor pull;            // [T,D]: gradient of the result
+  at::Tensor out_grad;        // [T,D]: gradient of the result
   int64_t touched = 0;        // experts with rows
 };
-// kLoads of them.
+// Returns kLoads of them.
 std::vector<Load> random_loads(int64_t tokens, int64_t experts, int64_t k);
 
 ExpertMlpWeights random_weights(int64_t experts);
@@ -32,14 +33,14 @@ ExpertMlpWeights random_weights(int64_t experts);
 using Forward = std::function<at::Tensor(const Load&, const ExpertMlpWeights&)>;
 at::Tensor run_ours(const Load& load, const ExpertMlpWeights& weights);
 at::Tensor run_packed(const Load& load, const PackedExperts& packed);
-// The dense MLP of expert 0 over all T*K rows: the yardstick.
+// The dense MLP of expert 0 over all T*K rows, for comparison.
 at::Tensor run_dense(const Load& load, const ExpertMlpWeights& weights);
 // For each expert: find its tokens, two linear maps, index_add.
 at::Tensor run_loop(const Load& load, const ExpertMlpWeights& weights);
 // Sort, at::_grouped_mm, index_add.
 at::Tensor run_grouped_mm(const Load& load, const ExpertMlpWeights& weights);
 
-// One forward and backward pass; gradients of tokens, gates and weights are made anew, as after zero_grad().
+// One forward and backward pass; gradients of tokens, gates and weights are allocated again, as after zero_grad().
 void train_step(const Forward& forward, const Load& load, const ExpertMlpWeights& weights);
 
 }  // namespace sparsight::bench

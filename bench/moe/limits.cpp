@@ -22,7 +22,7 @@ void multiply(int m, int n, int k, const float* a, const float* b, float* c) {
   sgemm_("N", "N", &n, &m, &k, &one, b, &n, a, &k, &zero, c, &n);
 }
 
-constexpr int kRowsInAll = 1024;  // rows that a thread multiplies in a run
+constexpr int kRowsInAll = 1024;  // rows that each thread multiplies per run
 
 volatile int64_t sink;  // keeps the compiler from dropping reads
 
@@ -88,7 +88,7 @@ void read_touched(const ExpertMlpWeights& weights, const at::Tensor& offsets) {
       for (int64_t e = 0; e < experts; ++e) {
         if (offset[e] == offset[e + 1]) continue;
         for (const at::Tensor* w : {&weights.w1, &weights.w2}) {
-          // Four streams at once: more than one lets the memory answer faster.
+          // Four streams at once, which read memory faster than one.
           const int64_t words = w->numel() / experts / 2, share = words / threads / 4;
           const auto* from =
               reinterpret_cast<const int64_t*>(w->const_data_ptr<float>()) + words * e + words / threads * t;

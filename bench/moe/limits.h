@@ -1,4 +1,4 @@
-// What the machine can do: single-precision matrix products, and reading of weights.
+// The limits of the machine: the rates of fp32 matrix products and of reading weights.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ double seconds_now();
 double shortest(int rounds, const std::function<void()>& run);
 
 // torch's sgemm on all threads: pairs of products [rows,D]x[D,F] and [rows,F]x[F,D] whose operands each thread keeps in
-// its cache, at the number of rows that is the fastest.
+// its cache, with the fastest number of rows.
 class Sgemm {
  public:
   Sgemm(int64_t width, int64_t hidden);

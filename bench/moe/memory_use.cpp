@@ -26,11 +26,11 @@ double status(const std::string& name) {
   return 0;
 }
 
-// Makes the peak start from what is resident now.
+// Resets the peak to the memory that is resident now.
 void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 struct MemoryUse {
-  double saved;  // bytes that the forward pass leaves for the backward pass, with its workspaces
+  double saved;  // bytes that the forward pass keeps for the backward pass, with its scratch
   double peak;   // of a whole step, without the gradients of weights
 };
 
@@ -47,22 +47,22 @@ MemoryUse measure(const Forward& forward, const Load& load, const ExpertMlpWeigh
   const at::Tensor out = forward(in, weights);
   MemoryUse use{};
   use.saved = status("VmRSS") - before;
-  (out * load.pull).sum().backward();
+  (out * load.out_grad).sum().backward();
   use.peak = status("VmHWM") - before - gradients;
   return use;
 }
 
-// In a child: what the parent has loaded is shared, and what the child adds is its own.
-MemoryUse measure_apart(const Forward& forward, int64_t tokens, int64_t experts, int64_t stack, int64_t k,
-                        int64_t threads) {
+// Measures in a child process: what the parent has loaded is shared, and what the child adds is its own.
+MemoryUse measure_in_own_process(const Forward& forward, int64_t tokens, int64_t experts, int64_t stack, int64_t k,
+                                 int64_t threads) {
   int ends[2];
   if (pipe(ends) != 0) fail("cannot make a pipe");
   const pid_t child = fork();
   if (child < 0) fail("cannot start a process");
   if (child == 0) {
     at::set_num_threads(static_cast<int>(threads));
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);  // what is freed goes back to the system
-    // A small step first, so that libraries have loaded what they load.
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);  // freed memory goes back to the system
+    // A small step first, so that what libraries allocate on first use is not counted.
     const ExpertMlpWeights weights = random_weights(stack);
     const Load load = random_loads(tokens, experts, k).front();
     measure(forward, random_loads(64, experts, k).front(), random_weights(stack));
@@ -84,13 +84,13 @@ MemoryUse measure_apart(const Forward& forward, int64_t tokens, int64_t experts,
 }  // namespace
 
 void print_memory_use(int64_t tokens, int64_t experts, int64_t k, int64_t threads) {
-  const MemoryUse ours = measure_apart(run_ours, tokens, experts, experts, k, threads);
-  const MemoryUse dense = measure_apart(run_dense, tokens, experts, 1, k, threads);
+  const MemoryUse ours = measure_in_own_process(run_ours, tokens, experts, experts, k, threads);
+  const MemoryUse dense = measure_in_own_process(run_dense, tokens, experts, 1, k, threads);
   const double permuted = 4.0 * static_cast<double>(tokens * k * kWidth), mega = 1 << 20;
   std::printf("Memory of a training step, T=%ld, E=%ld, k=%ld (MiB; without weights and their gradients):\n", tokens,
               experts, k);
   const auto line = [&](const char* what, double own, double yardstick) {
-    std::printf("  %s: experts %.0f, dense %.0f, dense and permuted rows %.0f: %.2f of it\n", what, own / mega,
+    std::printf("  %s: experts %.0f, dense %.0f, dense and permuted rows %.0f, ratio %.2f\n", what, own / mega,
                 yardstick / mega, (yardstick + permuted) / mega, own / (yardstick + permuted));
   };
   line("saved by the forward pass", ours.saved, dense.saved);

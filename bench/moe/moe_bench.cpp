@@ -29,7 +29,7 @@ struct Settings {
 };
 
 void declare(CLI::App& app, Settings& settings) {
-  app.description("Times the experts of one MoE layer beside the machine's limits and other ways to run them.");
+  app.description("Times the experts of one MoE layer, the machine's limits and other implementations.");
   const auto sizes = [&](const char* name, std::vector<int64_t>& values, const char* help) {
     app.add_option(name, values, help)
         ->delimiter(',')
@@ -46,14 +46,14 @@ void declare(CLI::App& app, Settings& settings) {
   };
   sizes("--tokens", settings.tokens, "Numbers of tokens T");
   sizes("--experts", settings.experts, "Numbers of experts E (128 of them need 8 GB)");
-  sizes("--k", settings.k, "Numbers of experts that a token takes");
-  count("--threads", settings.threads, "Threads of everything that is timed");
-  count("--rounds", settings.rounds, "Rounds, of which the median is printed");
-  part("--contenders", settings.contenders, "A loop over experts and _grouped_mm, in turn with ours");
-  part("--training", settings.training, "Training steps beside forward passes");
-  part("--packed", settings.packed, "The table of experts packed as bf16 and int8");
-  part("--routing", settings.routing, "Routing's share of a layer's forward pass");
-  part("--memory", settings.memory, "Memory of a training step");
+  sizes("--k", settings.k, "Numbers of experts per token");
+  count("--threads", settings.threads, "Number of threads of everything that is timed");
+  count("--rounds", settings.rounds, "Number of rounds; medians are printed");
+  part("--contenders", settings.contenders, "Also time a loop over experts and _grouped_mm");
+  part("--training", settings.training, "Also time training steps");
+  part("--packed", settings.packed, "Print the table of experts packed as bf16 and int8");
+  part("--routing", settings.routing, "Print the share of routing in a layer's forward pass");
+  part("--memory", settings.memory, "Print the memory of a training step");
 }
 
 struct Size {
@@ -67,8 +67,8 @@ struct Pair {
 
 // Medians of rounds in which all of these run in turn.
 struct Row {
-  double sgemm_rate, read_rate;  // operations and bytes a second
-  double arithmetic, reading;    // at least so many seconds: the products at sgemm_rate, the touched weights read once
+  double sgemm_rate, read_rate;  // operations and bytes per second
+  double arithmetic, reading;    // seconds at least: the products at sgemm_rate, reading the touched weights once
   std::vector<Pair> ways;        // ours, dense, and then the contenders
   double packed;                 // ours forward, packed for inference
   double limit() const { return std::max(arithmetic, reading); }
@@ -144,7 +144,7 @@ void run(const Settings& settings) {
   if (const auto k = *std::max_element(settings.k.begin(), settings.k.end()),
       experts = *std::min_element(settings.experts.begin(), settings.experts.end());
       k > experts)
-    fail_usage("--k ", k, " is more than --experts ", experts, "; a token takes an expert once");
+    fail_usage("--k ", k, " is more than --experts ", experts, "; lower --k or raise --experts");
   if (settings.memory) print_memory_use(6304, 8, 2, settings.threads);  // before there are threads
   Times times, packed_times;
   at::set_num_threads(static_cast<int>(settings.threads));
@@ -152,10 +152,10 @@ void run(const Settings& settings) {
   std::printf("experts D=%ld F=%ld, GELU, bias, fp32; %ld threads, instruction set %s\n", kWidth, kHidden,
               settings.threads, isa_name(active_isa()).c_str());
   std::printf(
-      "Times in ms: medians of %ld rounds in turn. limit: the larger of arithmetic at the rate of sgemm, operands in\n"
-      "cache (GFLOP/s), and a plain loop's reading of the touched weights (GB/s), both measured in the same turns\n"
-      "(c or m); packed: forward with weights packed once for inference, in fp32; training: three times the\n"
-      "arithmetic, weights read twice and their gradient written once.\n\n",
+      "Times in ms: medians of %ld rounds in turn. limit: the larger of arithmetic at the rate of sgemm with operands\n"
+      "in cache (c; GFLOP/s) and of reading the touched weights in a plain loop (m; GB/s), both measured in the same\n"
+      "rounds; packed: forward with weights packed once for inference, in fp32; train: three times the arithmetic,\n"
+      "weights read twice and their gradient written once.\n\n",
       settings.rounds);
   std::printf(
       "   T    E k | GF/s GB/s |     packed ratio |  forward   limit   ratio   dense |    train   limit   ratio   "

@@ -1,5 +1,5 @@
-// The tables of the MoE layer's experts: against the machine's limits and other ways to run them, and packed in fewer
-// bits.
+// The tables of the MoE layer's experts: compared with the machine's limits and with other implementations, and packed
+// in fewer bits.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -30,7 +30,7 @@ double largest_error(const std::vector<Load>& loads, const ExpertMlpWeights& wei
 void print_packed_table(const PackedSizes& sizes) {
   const c10::AutoGradMode no_grad(false);
   std::printf(
-      "\nExperts packed in fewer bits, forward, ms; error: largest difference to fp32 over the largest value\n\n"
+      "\nExperts packed in fewer bits, forward, ms; error: largest difference from fp32 over the largest value\n\n"
       "   T    E k |     fp32 |     bf16  faster   error |     int8  faster   error\n");
   for (const int64_t experts : sizes.experts) {
     const ExpertMlpWeights weights = random_weights(experts);

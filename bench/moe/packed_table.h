@@ -1,4 +1,4 @@
-// The table of experts packed as bf16 and int8 beside those in fp32, at small batches. Letters: sparsight/moe/axes.md.
+// The table of experts packed as bf16 and int8, compared with fp32, at small batches. Letters: sparsight/moe/axes.md.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct PackedSizes {
   int64_t rounds = 7;
 };
 
-// Times are forward, in milliseconds; error: the largest difference to fp32 over the largest value of the result.
+// Times are forward, in milliseconds; error: the largest difference from fp32 over the largest value of the result.
 void print_packed_table(const PackedSizes& sizes);
 
 }  // namespace sparsight::bench

@@ -36,13 +36,13 @@ class Lap {
 
 struct RoutingShare {
   double logits, choice, sort, permute, combine;  // seconds: tokens times the router's weights; softmax, top-k, gates;
-                                                  // counting sort and row map; bringing tokens to experts, and back
+                                                  // counting sort and row map; gather rows; scatter-add rows
   double experts;                                 // the rest of the forward pass
   double routing() const { return logits + choice + sort + permute + combine; }
   double of_forward() const { return routing() / (routing() + experts); }
 };
 
-// What the layer does to bring tokens to their experts, a task's rows at a time.
+// Gathers tokens for their experts as the layer does, the rows of one task at a time.
 void permute(const at::Tensor& x, const RowMap& map) {
   const int64_t rows = map.row_token.size(0), width = x.size(1), task = cpu::kernels().task_rows;
   const float* const from = x.const_data_ptr<float>();
@@ -59,7 +59,7 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
   const c10::AutoGradMode no_grad(false);
   const int64_t experts = weights.w1.size(0);
   const std::vector<Load> loads = random_loads(tokens, experts, k);
-  const at::Tensor& router = weights.b2;  // [E,D], as good as any
+  const at::Tensor& router = weights.b2;  // any [E,D] will do
   const at::Tensor token = at::arange(tokens).unsqueeze(1).expand({tokens, k}).reshape({-1});
   const at::Tensor kept = at::ones({tokens * k}, at::kBool);
   at::Tensor x = at::empty({tokens, kWidth});
@@ -105,7 +105,7 @@ void print_routing_share(int64_t tokens, int64_t experts, const std::vector<int6
   const ExpertMlpWeights weights = random_weights(experts);
   for (const int64_t k : ks) {
     const RoutingShare s = measure_routing_share(tokens, k, weights, rounds);
-    std::printf("  k=%ld: logits %.2f, choice %.2f, sort %.2f, permute %.2f, combine %.2f, experts %.2f: %.1f %%\n", k,
+    std::printf("  k=%ld: logits %.2f, top-k %.2f, sort %.2f, permute %.2f, combine %.2f, experts %.2f: %.1f %%\n", k,
                 1e3 * s.logits, 1e3 * s.choice, 1e3 * s.sort, 1e3 * s.permute, 1e3 * s.combine, 1e3 * s.experts,
                 100 * s.of_forward());
   }

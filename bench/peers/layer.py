@@ -1,9 +1,9 @@
-"""Times sparsight.MoEMLP beside the same layer in plain PyTorch (a loop over experts), in turn, in one process.
+"""Times sparsight.MoEMLP and the same layer in plain PyTorch (a loop over experts), in turn, in one process.
 
-With two experts a token, layers of packages from PyPI take part too where they are installed: mixture-of-experts and
-st-moe-pytorch, which bring at most a fixed number of tokens to each expert and drop the rest. Prints a line per size:
-milliseconds forward of each, the same in training, and how many times faster ours is than the best of the others. Sizes are
-those of ViT-S: width 384, hidden 1536. Use:
+With k = 2 it also times the layers of packages from PyPI that are installed: mixture-of-experts and st-moe-pytorch,
+which have a fixed capacity per expert and drop the other tokens. Prints a line per size: milliseconds of each, forward
+and in training, and how many times faster ours is than the best of the others. Sizes are those of ViT-S: width 384,
+hidden 1536. Use:
   PYTHONPATH=build/release/python python bench/peers/layer.py [--tokens 1,49,197] [--experts 8] [--k 2]
 """
 

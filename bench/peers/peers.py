@@ -1,8 +1,9 @@
 """Times the experts of one MoE layer in PyTorch: a loop over experts, torch._grouped_mm, and torch.compile of both.
 
-Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what does not run here, after a
-line that says why. Compilation is not timed: each load runs once pre_activation. The sizes, loads, options and the way of timing are those
-of `sparsight_bench moe`, after which `./dev bench moe` runs this. Use: peers.py [--tokens 49,197] [--experts 32] [--compile off]
+Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what does not run
+here, after a line that says why. Compilation is not timed: each load runs once before. Sizes, loads, options and timing
+are those of `sparsight_bench moe`, after which `./dev bench moe` runs this.
+Use: peers.py [--tokens 49,197] [--experts 32] [--compile off]
 """
 
 import argparse
@@ -68,11 +69,11 @@ def main():
     torch.manual_seed(0)
     ways = {"loop": loop, "grouped_mm": grouped_mm}
     if options.compile == "on":
-        torch._dynamo.config.recompile_limit = 1000  # one variant for each size must not fall back to no compilation
-        # Finding an expert's tokens is no part of a graph; what is done with them is.
+        torch._dynamo.config.recompile_limit = 1000  # a variant for each size, without falling back to eager
+        # Finding an expert's tokens cannot be part of a graph; what is done with them can.
         ways["compiled_loop"] = functools.partial(loop, one=torch.compile(mlp, dynamic=True))
         ways["compiled_grouped_mm"] = torch.compile(grouped_mm, dynamic=True)
-        logging.getLogger("torch").setLevel(logging.CRITICAL)  # what does not compile is said below, in one line
+        logging.getLogger("torch").setLevel(logging.CRITICAL)  # failures to compile are printed below, in one line
     failed = set()
     columns = ("forward", "train") if options.training == "on" else ("forward",)
     print("T E k", *[f"{name}:{column}" for name in ways for column in columns])
@@ -104,10 +105,10 @@ def main():
                             continue
                         try:
                             cells[-1] = f"{median_ms(run, loads, options.rounds):.3f}"
-                        except Exception as error:  # this way does not run here; say so once and go on
+                        except Exception as error:  # does not run here: print it once and go on
                             failed.add((name, run.__name__))
                             lines = str(error).splitlines() or [""]
-                            reason = [line for line in lines if "Expected" in line] or lines  # torch.compile says much else
+                            reason = [line for line in lines if "Expected" in line] or lines  # torch.compile prints much else
                             print(f"# {name}:{run.__name__} does not run: {type(error).__name__}:", reason[0].strip())
                 print(tokens, experts, k, *cells, flush=True)
 

@@ -1,9 +1,10 @@
-"""Times an epoch of the patch network (Chowdhury et al. 2023, separate training on grids of digits) beside plain PyTorch.
+"""Times an epoch of the patch network (Chowdhury et al. 2023, separate training on grids of digits) against PyTorch.
 
-Two ways to write it in PyTorch: all patches through the filters and a mask ("dense"), and the patches taken alone ("gathered").
-Patches lie in memory, routers are frozen, batches of 20, plain SGD. Ours runs as `sparsight_bench pmoe`, in turn with both, round
-after round. Prints the medians, how many times faster ours is, and the peak memory of ours with 16,000 samples.
-Use: python bench/peers/pmoe.py [--bench build/release/bench/sparsight_bench] [--samples 1000] [--threads 2] [--rounds 5]
+Two ways to write it in PyTorch: all patches through the filters and a mask ("dense"), and only the chosen patches
+("gathered"). Patches are in memory, routers are frozen, batches of 20, plain SGD. Ours runs as `sparsight_bench pmoe`,
+in turn with both, round after round. Prints the medians, how many times faster ours is, and the peak memory of ours
+with 16,000 samples.
+Use: pmoe.py [--bench build/release/bench/sparsight_bench] [--samples 1000] [--threads 2] [--rounds 5]
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Alternates the C++ benchmark and its Python contenders at small batches: side_by_side.sh [ROUNDS]
+# Runs the C++ benchmark and its Python counterparts in turn at small batches: side_by_side.sh [ROUNDS]
 # SPARSIGHT_BENCH: the benchmark program; PYTHON: an interpreter with torch.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

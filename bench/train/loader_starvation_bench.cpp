@@ -1,5 +1,5 @@
-// A training step of ViT-S/16 on 224 x 224 images: on a batch that is there already, and fed by the loader from JPEG
-// files on the same cores. The difference is what the loader costs a training run.
+// A training step of ViT-S/16 on 224 x 224 images: on a batch in memory, and fed by the loader from JPEG files on the
+// same cores. The difference is what the loader costs a training run.
 #include <torch/nn/functional/loss.h>
 
 #include "bench/data/drain.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kBatch = 8;
 
-// workers -1: the same batch again and again.
+// workers -1: the same batch in every step, without the loader.
 void vit_s16_step(benchmark::State& state) {
   const int64_t workers = state.range(0);
   VitOptions options;

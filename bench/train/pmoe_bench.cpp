@@ -22,7 +22,7 @@ using namespace pmoe;
 
 constexpr int64_t kPatches = 16, kWidth = 784;
 
-// Grids of cells with as many bright pixels as digits have; the times do not depend on what they show.
+// Grids of cells with about as many bright pixels as digits have; the times do not depend on their content.
 PatchSet cells(int64_t samples) {
   PatchSet set;
   set.table = at::empty({samples * kPatches, kWidth}, at::kByte);
@@ -79,9 +79,9 @@ void add_pmoe_bench(CLI::App& app) {
   const auto count = [&](const char* name, int64_t& value, const char* help) {
     app.add_option(name, value, help)->check(CLI::Range(1, 1'000'000))->capture_default_str();
   };
-  count("--samples", settings->samples, "Pictures, each of 16 patches of 28 x 28");
-  count("--epochs", settings->epochs, "Epochs, of which the median is printed");
-  count("--threads", settings->threads, "Threads");
+  count("--samples", settings->samples, "Number of samples, each of 16 patches of 28 x 28");
+  count("--epochs", settings->epochs, "Number of epochs; the median is printed");
+  count("--threads", settings->threads, "Number of threads");
   app.add_option("--form", settings->form, "cnn, separate (the router trained first) or joint")->capture_default_str();
   app.callback([settings] { run_pmoe(*settings); });
 }

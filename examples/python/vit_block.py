@@ -1,9 +1,9 @@
-"""Puts a mixture of experts where a transformer block of plain PyTorch has its MLP, and trains on drawn patterns.
+"""Replaces the MLP of a plain PyTorch transformer block by a mixture of experts, and trains it on generated patterns.
 
     python examples/python/vit_block.py [--steps 60] [--compile]
 
-Any block whose MLP is a module can be changed in the same way: `block.mlp = sparsight.MoEMLP(...)` is all that it takes for
-timm's. torch.nn.TransformerEncoderLayer has its MLP spread over two attributes, hence the subclass.
+Any block whose MLP is a module can be changed in the same way: for timm `block.mlp = sparsight.MoEMLP(...)` is enough.
+The MLP of torch.nn.TransformerEncoderLayer is spread over two attributes, hence the subclass.
 """
 import argparse
 
@@ -43,7 +43,7 @@ class Classifier(nn.Module):
 
 
 def batch(size):
-    """Noisy stripes: across, down or both ways."""
+    """Noisy stripes: vertical, horizontal or both."""
     label = torch.randint(0, 3, (size,))
     ramp = (torch.arange(8) % 4 < 2).float() - 0.5
     across, down = ramp.view(1, 8).expand(8, 8), ramp.view(8, 1).expand(8, 8)

@@ -1,4 +1,5 @@
-// The sparsight program with one router more: my_sparsight train glyphs.toml --out runs/my_router, and all other verbs.
+// The sparsight program with an additional router: my_sparsight train glyphs.toml --out runs/my_router, and all other
+// verbs.
 #include <sparsight/cli/main.h>
 #include <sparsight/moe/losses/routing_loss.h>
 #include <sparsight/moe/register_moe.h>
@@ -9,15 +10,15 @@
 
 int main(int argc, char** argv) {
   using namespace sparsight;
-  // One line makes the name known to configurations, --help texts and error messages. It must come first.
+  // Registers the name for configurations, --help texts and error messages. It must come before sparsight::main().
   routers().add<NearestCentreOptions>("nearest_centre", "the experts whose centres are nearest to the token",
                                       [](const NearestCentreOptions& options, RouterShape shape) {
                                         return std::make_shared<NearestCentreRouter>(options, shape);
                                       });
-  // A loss for any router: --set losses.confidence=0.01 gives it a weight.
-  add_routing_loss({"confidence", "the shortfall of the mean gate of first choices",
-                    [](const Routing& routing, const LossVariants&) {
-                      return 1 - routing.gate.masked_select(routing.rank == 0).mean();
-                    }});
+  // A loss for any router: --set losses.confidence=0.01 sets its weight.
+  add_routing_loss(
+      {"confidence", "1 minus the mean gate of first choices", [](const Routing& routing, const LossVariants&) {
+         return 1 - routing.gate.masked_select(routing.rank == 0).mean();
+       }});
   return sparsight::main(argc, argv);
 }

@@ -11,7 +11,7 @@ using namespace sparsight;
 
 void NearestCentreOptions::declare(OptionSet& set) {
   set.integer("k", &k, {1, 4096}, "experts per token");
-  set.real("temperature", &temperature, {1e-6, 1e6}, "what squared distances are divided by");
+  set.real("temperature", &temperature, {1e-6, 1e6}, "divisor of the squared distances");
   set.real("commitment", &commitment, {0, 1e6},
            "weight of the squared distance from the chosen centres; 0: no such loss");
 }

@@ -14,11 +14,11 @@ namespace sparsight {
 // approximation by tanh).
 const std::vector<std::string>& activation_names();
 Activation parse_activation(const std::string& name);  // raises UsageError for an unknown name
-// Arithmetic operations for each number, counted as in cost/layer_cost.h.
+// Arithmetic operations per element, counted as in cost/layer_cost.h.
 int64_t activation_operations(Activation activation);
 
 at::Tensor activate(const at::Tensor& x, Activation activation);
-// d(loss)/dx from d(loss)/d(activate(x)); `grad` and `x` of one shape.
+// d(loss)/dx from d(loss)/d(activate(x)); `grad` and `x` have the same shape.
 at::Tensor activate_backward(const at::Tensor& grad, const at::Tensor& x, Activation activation);
 
 }  // namespace sparsight

@@ -14,12 +14,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels of ops/cpu/ are for fp32, and for weights that have elements: no block of a matrix is empty there.
+// The kernels of ops/cpu/ need fp32 and weights that are not empty.
 bool has_expert_kernels(const at::Tensor& tokens, const ExpertMlpWeights& weights) {
   return tokens.scalar_type() == at::kFloat && weights.w1.numel() > 0;
 }
 
-// Autograd takes no undefined tensors.
+// Autograd does not take undefined tensors.
 using Optional = std::optional<at::Tensor>;
 Optional given(const at::Tensor& x) { return x.defined() ? Optional(x) : std::nullopt; }
 
@@ -63,7 +63,7 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
 
 void check_bias(const at::Tensor& bias, const at::Tensor& weight, const char* name) {
   if (bias.defined() && (bias.dim() != 2 || bias.size(0) != weight.size(0) || bias.size(1) != weight.size(2)))
-    fail("expert bias ", name, " has shape ", bias.sizes(), ", needed is [", weight.size(0), ", ", weight.size(2), "]");
+    fail("expert bias ", name, " needs shape [", weight.size(0), ", ", weight.size(2), "], got ", bias.sizes());
 }
 
 void check_offsets(const at::Tensor& offsets, int64_t rows) {
@@ -71,7 +71,7 @@ void check_offsets(const at::Tensor& offsets, int64_t rows) {
   const int64_t experts = offsets.size(0) - 1;
   bool rising = offset[0] == 0 && offset[experts] == rows;
   for (int64_t e = 0; e < experts; ++e) rising = rising && offset[e] <= offset[e + 1];
-  if (!rising) fail("the offsets of experts must rise from 0 to the number of rows, ", rows);
+  if (!rising) fail("the offsets of experts must not decrease, and go from 0 to the number of rows, ", rows);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
   if (tokens.size(1) != width) fail("tokens of width ", tokens.size(1), " do not fit experts of width ", width);
   const RowMap& map = rows.map;
   if (map.tokens != tokens.size(0) || map.row_token.dim() != 1 || map.token_rows.sizes() != map.row_token.sizes())
-    fail("the rows of experts belong to ", map.tokens, " tokens, got ", tokens.size(0));
+    fail("the row map of the experts is for ", map.tokens, " tokens, got ", tokens.size(0));
   if (rows.offsets.dim() != 1 || rows.offsets.size(0) != experts + 1 || rows.offsets.scalar_type() != at::kLong)
     fail(experts, " experts need ", experts + 1, " int64 offsets, got ", rows.offsets.sizes(), " of ",
          rows.offsets.scalar_type());

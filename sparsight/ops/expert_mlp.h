@@ -1,5 +1,6 @@
-// The experts of an MoE layer as one operation: gathers each expert's tokens, runs a two-layer MLP on them and
-// adds up the results by gate. Letters: moe/axes.md; R rows (kept assignments), grouped by expert.
+// The experts of an MoE layer as one operation: gathers each expert's tokens, runs a two-layer MLP on them, and sums
+// the results of each token weighted by the gates. How the CPU kernels work: docs/kernels.md. Letters: moe/axes.md; R
+// rows (kept assignments), grouped by expert.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,26 +27,26 @@ struct ExpertRows {
 
 struct ExpertMlpOptions {
   Activation activation = Activation::gelu;
-  bool recompute = false;  // compute the hidden layer again in the backward pass instead of keeping it
+  bool recompute = false;  // recompute the hidden layer in the backward pass instead of keeping it
 };
 
 // tokens: [N,D]. Returns [N,D]: y_j = sum over the rows r of token j of gate_r * (act(x_j W1 + b1) W2 + b2), with the
 // weights of the row's expert; 0 for a token without rows. Differentiable once in tokens, gate and weights; an expert
 // without rows is not read and receives a gradient of exactly 0. fp32 on a CPU runs on the kernels of ops/cpu/, in a
-// fixed order of sums (the same bits for any number of threads); everything else on torch's operations, a D or F of 0
-// too.
+// fixed order of sums (the same bits for any number of threads); everything else, and a D or F of 0, runs on torch's
+// operations.
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                       const ExpertMlpOptions& options);
 
-// What expert_mlp() checks before it runs: both raise Error for shapes, types or offsets that do not fit. checked_rows
-// returns the rows with everything contiguous and the offsets on the CPU.
+// The checks of expert_mlp(): both raise Error for shapes, types or offsets that do not match. checked_rows returns the
+// rows with all tensors contiguous and the offsets on the CPU.
 void check_weights(const ExpertMlpWeights& weights, at::ScalarType type, at::Device device);
 ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_t experts, int64_t width);
 
 // Each row its own token, with gate 1: experts applied to rows that are gathered already.
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 
-// The same below autograd, on checked and contiguous arguments. `pre_activation`, if not null, receives the hidden
+// The same without autograd, on checked and contiguous arguments. `pre_activation`, if not null, receives the hidden
 // layer before its activation: [R,F].
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                               Activation activation, at::Tensor* pre_activation);

@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The kernels of ops/cpu/ are for fp32, and for a weight that has elements: no block of a matrix is empty there.
+// The kernels of ops/cpu/ need fp32 and a weight that is not empty.
 bool has_linear_kernels(const at::Tensor& rows, const at::Tensor& weight) {
   return rows.scalar_type() == at::kFloat && weight.numel() > 0;
 }
@@ -47,7 +47,8 @@ void check(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& 
     fail("a grouped linear map over ", weight.size(0), " experts needs ", weight.size(0) + 1, " offsets, got ",
          offsets.sizes());
   if (bias.defined() && (bias.dim() != 2 || bias.size(0) != weight.size(0) || bias.size(1) != weight.size(2)))
-    fail("the bias of a grouped linear map with weight ", weight.sizes(), " has shape ", bias.sizes());
+    fail("the bias of a grouped linear map with weight ", weight.sizes(), " needs shape [", weight.size(0), ", ",
+         weight.size(2), "], got ", bias.sizes());
   if (rows.scalar_type() != weight.scalar_type() || (bias.defined() && bias.scalar_type() != weight.scalar_type()))
     fail("a grouped linear map needs rows, weight and bias of one type, got ", rows.scalar_type(), ", ",
          weight.scalar_type(), " and ", bias.defined() ? bias.scalar_type() : weight.scalar_type());

@@ -1,4 +1,4 @@
-// A linear map per expert on rows that lie grouped by expert: the matrix product that kinds of experts are built from.
+// A linear map per expert on rows grouped by expert (a grouped GEMM), from which other kinds of experts are built.
 // Letters: moe/axes.md; R rows, I and O input and output width. fp32 on a CPU has kernels, whose results have the same
 // bits for any number of threads.
 #pragma once
@@ -13,9 +13,8 @@ namespace sparsight {
 at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                           const at::Tensor& bias = {});
 
-// The same without autograd. Tensors are contiguous, of the weight itself or its transpose [E,O,I]: sums then run along
-// what lies together.
-struct GroupedLinearGradients {  // undefined unless asked for
+// The same without autograd. Tensors are contiguous; of the weight, either itself or its transpose [E,O,I] is.
+struct GroupedLinearGradients {  // undefined unless requested
   at::Tensor rows;               // [R,I]
   at::Tensor weight;             // [E,I,O]
   at::Tensor bias;               // [E,O]

@@ -1,4 +1,4 @@
-// For backward passes that are written out.
+// For hand-written backward passes.
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -7,10 +7,9 @@
 
 namespace sparsight {
 
-// Called first in a backward pass: raises Error where a graph of it is asked for.
+// Called first in a backward pass: raises Error if autograd is to record it (create_graph).
 inline void no_second_derivative() {
-  if (at::GradMode::is_enabled())
-    fail("MoE layers have no second derivative; do not create a graph of the backward pass");
+  if (at::GradMode::is_enabled()) fail("MoE layers have no second derivative; call backward without create_graph");
 }
 
 }  // namespace sparsight

@@ -1,5 +1,5 @@
-// Where the operations of ops/ send tensors that are not on the CPU: to ops/cuda/ in builds for CUDA, else to torch's
-// own operations (ops/ref/), which run on any device.
+// The namespace that runs the operations of ops/ on tensors that are not on the CPU: ops/cuda/ in builds for CUDA, else
+// torch's own operations (ops/ref/), which run on any device.
 #pragma once
 
 #ifdef SPARSIGHT_CUDA

@@ -25,7 +25,7 @@ at::Tensor channel_scale(const at::Tensor& weight) {
   return at::where(scale == 0, at::ones_like(scale), scale).contiguous();
 }
 
-// Where the scale is not finite 0 is stored, so that it makes NaN of its channel.
+// If the scale is not finite, 0 is stored, so that the channel becomes NaN.
 at::Tensor to_int8(const at::Tensor& weight, const at::Tensor& scale) {
   return (weight / scale.unsqueeze(1)).round().clamp(-127, 127).nan_to_num().to(at::kChar).contiguous();
 }
@@ -96,7 +96,7 @@ const std::vector<std::string>& pack_order_names() {
 }
 
 WeightType parse_weight_type(const std::string& name) {
-  return static_cast<WeightType>(position_of(name, weight_type_names(), "type to pack experts in"));
+  return static_cast<WeightType>(position_of(name, weight_type_names(), "weight type"));
 }
 
 PackedExperts pack_expert_weights(const ExpertMlpWeights& w, WeightType type) {
@@ -125,12 +125,12 @@ PackedExperts pack_expert_weights(const ExpertMlpWeights& w, WeightType type) {
 void check_packed(const PackedExperts& packed) {
   const int64_t experts = packed.experts, width = packed.width, hidden = packed.hidden;
   constexpr int64_t kMax = int64_t{1} << 20;                         // keeps the sizes below from overflowing
-  const int64_t minimum = packed.order == PackOrder::plain ? 0 : 1;  // of nothing nothing is packed
+  const int64_t minimum = packed.order == PackOrder::plain ? 0 : 1;  // empty weights are not packed
   if (experts < 1 || std::min(width, hidden) < minimum || std::max({experts, width, hidden}) > kMax)
     fail("packed experts need 1 to ", kMax, " experts and ", minimum, " to ", kMax, " for width and hidden width, got ",
          experts, ", ", width, " and ", hidden);
   if (packed.order == PackOrder::tiles && (packed.type == WeightType::fp32 || !cpu::fits_tiles(width)))
-    fail("experts of width ", width, " are not packed as ", weight_type_names()[static_cast<size_t>(packed.type)],
+    fail("experts of width ", width, " cannot be packed as ", weight_type_names()[static_cast<size_t>(packed.type)],
          " in tiles");
   const at::Tensor& stored = packed.order == PackOrder::plain ? packed.weights.w1 : packed.storage;
   const at::Device device = stored.defined() ? stored.device() : at::kCPU;

@@ -42,7 +42,7 @@ struct PackedExperts {
 
 // weights: fp32. The order is that which the active level of ops/cpu/isa.h reads fastest: tiles of bf16 and int8 and
 // plain fp32 at "amx", where fp32 shares the memory of `weights`; panels elsewhere; plain where D or F is 0. Packed
-// experts compute at every other level too, but tiles are turned into panels in each call there.
+// experts compute at every other level too, but there tiles are repacked into panels in every call.
 PackedExperts pack_expert_weights(const ExpertMlpWeights& weights, WeightType type);
 // Raises Error unless pack_expert_weights could have returned `packed`: for packed experts from an untrusted source.
 void check_packed(const PackedExperts& packed);

@@ -14,8 +14,9 @@
 namespace sparsight {
 namespace {
 
-// Calls `convert(words, values)` for each block of the stream; one block of four words makes four elements. Element
-// `first` of the stream goes to out[0]; where that is no multiple of four, the first block loses its first elements.
+// Calls `convert(words, values)` for each block of the stream; a block of four words gives four elements. Element
+// `first` of the stream goes to out[0]; if `first` is not a multiple of four, the first elements of its block are
+// skipped.
 template <class T, class Convert>
 void fill_blocks(T* out, int64_t count, const RandomStream& stream, uint64_t first, const Convert& convert) {
   const auto skip = static_cast<int64_t>(first % 4);
@@ -121,7 +122,7 @@ std::vector<RowRun> runs_of(const RandomRows& rows) {
   return runs;
 }
 
-// One run is filled by all threads, many are shared out among them.
+// A single run is filled by all threads; several are distributed among them.
 template <class Fill>
 void for_each_run(const RandomRows& rows, const Fill& fill) {
   const std::vector<RowRun> runs = runs_of(rows);

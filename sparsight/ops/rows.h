@@ -1,6 +1,6 @@
-// Moves token rows to the experts and back. A row belongs to one assignment (token, expert); rows lie grouped by
-// expert. Sums run in a fixed order, so results have the same bits on every run and any number of threads. Letters:
-// moe/axes.md; R rows (kept assignments).
+// Gathers token rows for the experts (permute) and scatter-adds them back (combine). A row belongs to one assignment
+// (token, expert); rows are grouped by expert. Sums run in a fixed order, so results have the same bits on every run
+// and for any number of threads. Letters: moe/axes.md; R rows (kept assignments).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,7 +18,7 @@ struct RowMap {
 // token: [A] int64, the token of each assignment. order: [R] int64, the assignment of each row.
 RowMap map_rows(const at::Tensor& token, const at::Tensor& order, int64_t tokens);
 
-// The kernels below work in fp32 for half types. weight: [R] of any floating type, or undefined for ones.
+// The functions below compute in fp32 for half types. weight: [R] of any floating type, or undefined for ones.
 
 // values: [N,D]. Returns [R,D]: weight[r] * values[row_token[r]].
 at::Tensor gather_rows(const at::Tensor& values, const at::Tensor& weight, const RowMap& map);

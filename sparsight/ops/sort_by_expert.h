@@ -6,7 +6,7 @@
 namespace sparsight {
 
 struct ExpertGroups {
-  at::Tensor order;    // [A_kept] int64: kept assignments by expert, in their own order within an expert
+  at::Tensor order;    // [A_kept] int64: kept assignments by expert, in their original order within an expert
   at::Tensor offsets;  // [E+1] int64: expert e owns order[offsets[e] .. offsets[e+1])
 };
 

@@ -23,8 +23,8 @@ torch_sources(
   ops/grouped_linear.cpp
   ops/packed_experts.cpp)
 
-# One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: the tiles are loops
-# over registers that must be unrolled. g++ 12 sees uninitialised values in its own headers of intrinsics.)
+# One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles
+# are loops that must be unrolled. g++ 12 warns of uninitialised values in its own intrinsics headers.)
 set(_optimise -O3)
 if(SPARSIGHT_SANITIZE)
   set(_optimise -O1)  # -O3 takes ten minutes a file under the sanitizers

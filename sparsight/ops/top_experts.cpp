@@ -17,7 +17,7 @@ bool better(T a, T b) {
   return a > b || (std::isnan(b) && !std::isnan(a));
 }
 
-// Insertion into a sorted list of k: experts come in increasing index, so an equal score never passes an earlier one.
+// Insertion into a sorted list of k. Experts are visited by increasing index, so of equal scores the first stays ahead.
 template <class T>
 void top_of_row(const T* scores, int64_t experts, int64_t k, int64_t* chosen) {
   int64_t filled = 0;

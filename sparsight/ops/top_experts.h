@@ -1,4 +1,4 @@
-// Selection of the best experts of each token.
+// Top-k selection: the k experts of each token with the highest scores.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -128,7 +128,7 @@ class Packed(unittest.TestCase):
             self.assertTrue(torch.equal(torch.compile(made, fullgraph=True, backend="aot_eager")(x), made(x)))
 
     def test_mistakes_are_said(self):
-        with self.assertRaisesRegex(ValueError, "unknown type to pack experts in .fp16."):
+        with self.assertRaisesRegex(ValueError, "unknown weight type .fp16."):
             layer().pack("fp16")
         with self.assertRaisesRegex(RuntimeError, "experts are packed from fp32 weights, got Double"):
             layer().double().pack()

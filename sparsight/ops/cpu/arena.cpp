@@ -17,19 +17,19 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr size_t kPage = size_t{2} << 20;   // large pages: fewer faults, and less to look up
-constexpr size_t kSmall = size_t{1} << 20;  // below this torch's own allocation does as well
+constexpr size_t kPage = size_t{2} << 20;   // large pages: fewer page faults and TLB misses
+constexpr size_t kSmall = size_t{1} << 20;  // below this torch's own allocator is as fast
 
 struct Block {
   void* memory;
   size_t bytes;
 };
 
-// Used and unused memory together are never more than twice what was in use at a time: what came back first is freed
+// Used and unused memory together never exceed twice the peak in use; the block that was given back first is freed
 // first.
 struct Arena {
   std::mutex mutex;
-  std::vector<Block> unused;  // in the order in which they came back
+  std::vector<Block> unused;  // in the order in which they were given back
   size_t unused_bytes = 0, used_bytes = 0, peak_used_bytes = 0;
 };
 Arena& arena() {
@@ -48,23 +48,23 @@ void free_oldest(Arena& of, size_t allowed_bytes) {
 
 void keep_within_bounds(Arena& of) { free_oldest(of, 2 * of.peak_used_bytes - of.used_bytes); }
 
-// Mapped, not from malloc, which may keep what is freed: here it goes back to the system. Begins where a page does.
+// Mapped, not from malloc, which may keep freed memory: this goes back to the system. Aligned to kPage.
 Block new_block(size_t bytes) {
   void* const mapped = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED)
-    fail("not enough memory for ", bytes >> 20, " MB more; make the model or what it is given smaller");
+    fail("not enough memory for ", bytes >> 20, " MB more; use a smaller model or smaller inputs");
   auto* const first = static_cast<std::byte*>(mapped);
-  const size_t pre_activation = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
-  std::byte* const memory = first + pre_activation;
-  if (pre_activation) munmap(first, pre_activation);
-  munmap(memory + bytes, kPage - pre_activation);
+  const size_t padding = (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
+  std::byte* const memory = first + padding;
+  if (padding) munmap(first, padding);
+  munmap(memory + bytes, kPage - padding);
 #ifdef MADV_HUGEPAGE
   madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
   return {memory, bytes};
 }
 
-// A block of at least so many bytes: the smallest unused one, unless a quarter of it would lie idle.
+// A block of at least `bytes` bytes: the smallest unused one, or a new one if that would waste over a quarter of it.
 Block take(size_t bytes) {
   Arena& from = arena();
   const std::scoped_lock lock(from.mutex);

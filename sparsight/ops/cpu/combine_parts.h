@@ -1,4 +1,4 @@
-// The sum of what a token's rows gave, in one order.
+// Combine (scatter-add): sums the rows of each token, in a fixed order.
 #pragma once
 
 #include "sparsight/ops/cpu/kernels.h"
@@ -6,8 +6,8 @@
 
 namespace sparsight::cpu {
 
-// out[j] = sum over the rows r of token j, and over parts, of gate[r] * rows[part][r]. rows: [parts,R] rows `ld` floats
-// stride; gate: [R], or null for 1; out: [N,width].
+// out[j] = sum over the rows r of token j, and over parts, of gate[r] * rows[part][r]. rows: [parts,R] rows with stride
+// `ld` in floats; gate: [R], or null for ones; out: [N,width].
 void combine_parts(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t ld,
                    int64_t parts, int64_t width, float* out);
 

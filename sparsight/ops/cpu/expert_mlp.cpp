@@ -8,7 +8,7 @@
 namespace sparsight::cpu {
 namespace {
 
-// What each thread works in.
+// Scratch of each thread.
 struct ForwardSpace {
   Workspace in, hidden, panel;
 };
@@ -21,13 +21,13 @@ ForwardSpace& forward_space() {
 struct StoredWeights {
   MlpShape shape;
   const float *b1, *b2;                      // may be null
-  const float *w1 = nullptr, *w2 = nullptr;  // [E,D,F], [E,F,D]; or
-  const void* panels = nullptr;              // all weights in `layout`
+  const float *w1 = nullptr, *w2 = nullptr;  // [E,D,F], [E,F,D]; null if packed
+  const void* panels = nullptr;              // packed weights in `layout`; null if plain
   PackedLayout layout{};
   const float *scale1 = nullptr, *scale2 = nullptr;  // of int8
 
   WeightType type() const { return panels ? layout.type : WeightType::fp32; }
-  // W1[:, columns] and W2[columns, :] of an expert, from a chunk of the hidden layer on
+  // W1[:, columns] and W2[columns, :] of an expert, starting at a chunk of the hidden layer
   const void* first(int64_t expert, int64_t chunk) const {
     return panels ? at(panels, expert * layout.expert_bytes() + layout.first_weights(chunk))
                   : w1 + expert * shape.width * shape.hidden + chunk * kBlock;
@@ -43,7 +43,7 @@ struct StoredWeights {
 
 class Forward {
  public:
-  // pre_activation: receives [R,F], what the activation sees; or null
+  // pre_activation: receives the input of the activation, [R,F]; or null
   Forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
           at::Tensor* pre_activation)
       : w_(w),
@@ -102,7 +102,7 @@ class Forward {
 
   int64_t at_once(const Task& task) const { return w_.panels ? 1 : chunks_at_once(task); }
 
-  // What is read after `down`: W1 of a task, from a chunk on.
+  // Prefetch target of `down`: W1 of a task, starting at a chunk.
   void fetch_first(Gemm& down, const Task& task, int64_t chunk) const {
     down.next = w_.first(task.expert, chunk);
     down.next_rows = shape_.width, down.next_ld = shape_.hidden;
@@ -126,7 +126,7 @@ class Forward {
     kernel_.product(up, panel());
   }
 
-  // What chunks c .. end of the hidden layer add to the results of their part.
+  // Chunks c .. end of the hidden layer times W2, added to the partial result of their part.
   Gemm partial_result(const Task& task, int64_t part, int64_t c, int64_t end, RowBlocks hidden) const {
     Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, end - c);
@@ -147,7 +147,7 @@ class Forward {
   const ExpertRows& rows_;
   Plan plan_;
   const float* const x_;
-  float* kept_ = nullptr;      // [R,F]
+  float* kept_ = nullptr;      // [R,F], pre-activations
   float* rows_out_ = nullptr;  // [parts,R,D]
 };
 

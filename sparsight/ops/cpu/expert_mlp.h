@@ -1,5 +1,5 @@
-// ops/expert_mlp.h for fp32 on a CPU. The work is cut into tasks by the numbers of rows alone, never by the number of
-// threads, and threads take tasks as they come: results have the same bits for any number of threads.
+// ops/expert_mlp.h for fp32 on a CPU. The work is split into tasks by the numbers of rows alone, never by the number of
+// threads, and each thread takes the next task when it is free: results have the same bits for any number of threads.
 #pragma once
 
 #include "sparsight/ops/cpu/packed_layout.h"
@@ -14,7 +14,7 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
                                        const ExpertMlpWeights& weights, Activation activation,
                                        const at::Tensor& pre_activation, ExpertMlpNeeds needs);
 
-// packed: in panels, of `layout`.
+// packed: in panels, with `layout`.
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
                                   const PackedLayout& layout, Activation activation);
 

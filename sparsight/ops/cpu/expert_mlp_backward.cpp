@@ -1,6 +1,6 @@
-// The gradients of expert_mlp(). A task that has all rows of an expert computes the gradient of its weights too, while
-// what it needs is in the cache. The gradients of experts whose rows are cut into several tasks follow in a second
-// round.
+// The backward pass of expert_mlp(). A task that has all rows of an expert computes the gradient of its weights too,
+// while its rows are in the cache. If the rows of an expert are split over several tasks, the gradient of its weights
+// follows in a second round.
 #include <vector>
 
 #include <ATen/ops/empty.h>
@@ -15,7 +15,7 @@
 namespace sparsight::cpu {
 namespace {
 
-// What each thread works in; for experts with several tasks, those of the thread that calls.
+// Scratch of each thread. The rows of experts with several tasks are in that of the calling thread.
 struct BackwardSpace {
   Workspace in, out_grad, hidden_grad, active, panel;
   Workspace all_in, all_out_grad, all_hidden_grad, all_active, gate_grad;  // of all rows
@@ -25,8 +25,8 @@ BackwardSpace& backward_space() {
   return scratch;
 }
 
-// Rows of one expert: its tokens, the gradient of what comes out of it, the gradient of chunks of its hidden layer, and
-// those chunks active and times the gate.
+// Rows of one expert: its tokens, the gradient of its output, the gradient of chunks of its hidden layer, and those
+// chunks after the activation, times the gate.
 struct BackwardRows {
   RowBlocks in, out_grad, hidden_grad, active;
 };
@@ -55,7 +55,7 @@ class Backward {
                        .w2 = empty_from_arena(w.w2.sizes()),
                        .b2 = w.b2.defined() ? at::empty_like(w.b2) : w.b2};
     BackwardSpace& space = backward_space();
-    int64_t shared = 0;  // rows, up to the last one of an expert with several tasks
+    int64_t shared = 0;  // number of rows up to the last one of an expert with several tasks
     for (int64_t e = 0; e < shape_.experts; ++e)
       if (!in_one_task(e)) shared = offset_[e + 1];
     shared_ = {blocks_in(space.all_in, shape_.width_blocks(), shared),
@@ -87,9 +87,9 @@ class Backward {
   }
 
   const ExpertMlpWeights& weights_grad() const { return weights_grad_; }
-  const float* rows_grad() const { return rows_grad_; }  // [parts,R,D]: to be summed; null if not wanted
+  const float* rows_grad() const { return rows_grad_; }  // [parts,R,D], not yet combined; null if not requested
   int64_t parts() const { return plan_.parts; }
-  // [R]. b2: [E,D] or null
+  // Returns [R]. b2: [E,D] or null
   at::Tensor gate_grad(const float* b2) const {
     at::Tensor out = at::empty({shape_.rows}, at::kFloat);
     float* const to = out.data_ptr<float>();
@@ -103,8 +103,8 @@ class Backward {
 
  private:
   int64_t rows_of(int64_t expert) const { return offset_[expert + 1] - offset_[expert]; }
-  // Whether tasks keep the expert's rows to themselves: where the gradients of its weights need no rows of another task
-  // (which may have other chunks of its hidden layer).
+  // Whether each task of the expert has all rows that the gradients of its weights need. (Other tasks may have other
+  // chunks of its hidden layer.)
   bool in_one_task(int64_t expert) const { return !needs_weights_ || rows_of(expert) <= kernel_.task_rows; }
 
   float* panel() const { return backward_space().panel.floats(kernel_.panel_floats); }
@@ -121,20 +121,21 @@ class Backward {
     const int64_t at_once = chunks_at_once(task);
     BackwardSpace& scratch = backward_space();
     const auto from_first = [&](RowBlocks all) { return RowBlocks{all.data + task.first * kBlockLd, all.stride}; };
-    // A task that shares its rows with others gathers them for itself; one of them leaves them for the second round.
+    // Tasks with the same rows each gather them into their own scratch, except the first, which gathers them for the
+    // second round too.
     const bool own = alone || task.chunk > 0;
     BackwardRows rows;
     rows.in = own ? blocks_in(scratch.in, shape_.width_blocks(), task.count) : from_first(shared_.in);
     rows.out_grad = own ? blocks_in(scratch.out_grad, shape_.width_blocks(), task.count) : from_first(shared_.out_grad);
     gather(grad_, row_token_, task, shape_.width, rows.out_grad);
-    const bool reads_tokens = !kept_ || (alone && needs_weights_);  // or leaves them
+    const bool reads_tokens = !kept_ || (alone && needs_weights_);  // else only the second round may need them
     if (reads_tokens || !own) gather(x_, row_token_, task, shape_.width, rows.in);
     for (int64_t c = task.chunk; c < task.chunk_end; c += at_once) {
       const int64_t chunks = std::min(at_once, task.chunk_end - c);
       const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.stride}; };
       rows.hidden_grad = alone ? blocks_in(scratch.hidden_grad, at_once, task.count) : from_here(shared_.hidden_grad);
       rows.active = alone ? blocks_in(scratch.active, at_once, task.count) : from_here(shared_.active);
-      const float* next = nullptr;  // W2 that is read after these chunks
+      const float* next = nullptr;  // prefetch target: W2 of the chunks after these
       if (c + chunks < task.chunk_end)
         next = second(task.expert, c + chunks);
       else if (const Task* upcoming = next_task())
@@ -145,7 +146,8 @@ class Backward {
     }
   }
 
-  // Chunks of the hidden layer: its gradient, active, and the part of the gate's gradient that they have.
+  // For chunks of the hidden layer: its gradient, its activations times the gate, and their share of the gradient of
+  // the gate.
   void hidden_layer(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows) const {
     const int64_t columns = shape_.chunk_columns(c, chunks);
     if (!kept_) {
@@ -167,15 +169,15 @@ class Backward {
     kernel_.product(back, panel());
     for (int64_t i = 0; i < chunks; ++i) {
       float *const grads = rows.hidden_grad.block(i), *const actives = rows.active.block(i);
-      const float* const befores = kept_ ? kept_ + task.first * shape_.hidden + (c + i) * kBlock : actives;
+      const float* const pre_activations = kept_ ? kept_ + task.first * shape_.hidden + (c + i) * kBlock : actives;
       for (int64_t r = 0; r < task.count; ++r)
         gate_grad_[(c + i) * shape_.rows + task.first + r] = kernel_.activate_backward(
-            activation_, befores + r * (kept_ ? shape_.hidden : kBlockLd), gate_ ? gate_[task.first + r] : 1.0f,
+            activation_, pre_activations + r * (kept_ ? shape_.hidden : kBlockLd), gate_ ? gate_[task.first + r] : 1.0f,
             grads + r * kBlockLd, actives + r * kBlockLd, shape_.chunk_columns(c + i));
     }
   }
 
-  // next: weights that are read after this, or null
+  // The gradient of the rows through chunks of the hidden layer. next: prefetch target, or null
   void rows_gradient(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows, const float* next) const {
     Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
@@ -188,8 +190,8 @@ class Backward {
     kernel_.product(down, panel());
   }
 
-  // What chunks of the hidden layer, over all rows of their expert, give the gradients of W1[:, chunks], b1[chunks],
-  // W2[chunks, :] and, with the first chunk, b2.
+  // For chunks of the hidden layer: the gradients of W1[:, chunks], b1[chunks], W2[chunks, :] and, with the first
+  // chunk, b2, over all rows of the expert.
   void weights_gradients(int64_t expert, int64_t c, int64_t chunks, const BackwardRows& rows) const {
     for (int64_t i = 0; i < chunks; ++i) {
       BackwardRows one = rows;
@@ -231,15 +233,15 @@ class Backward {
   // The gradients of b1[chunk] and, with the first chunk, of b2.
   void biases_gradients(int64_t expert, int64_t c, const BackwardRows& rows) const {
     if (b1_)
-      scatter_add_rows(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
-                       weights_grad_.b1.data_ptr<float>() + expert * shape_.hidden + c * kBlock);
+      add_column_sums(rows_of(expert), rows.hidden_grad.data, nullptr, shape_.chunk_columns(c),
+                      weights_grad_.b1.data_ptr<float>() + expert * shape_.hidden + c * kBlock);
     if (c > 0 || !weights_grad_.b2.defined()) return;
     for (int64_t d = 0; d < shape_.width_blocks(); ++d)
-      scatter_add_rows(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr,
-                       block_columns(d), weights_grad_.b2.data_ptr<float>() + expert * shape_.width + d * kBlock);
+      add_column_sums(rows_of(expert), rows.out_grad.block(d), gate_ ? gate_ + offset_[expert] : nullptr,
+                      block_columns(d), weights_grad_.b2.data_ptr<float>() + expert * shape_.width + d * kBlock);
   }
   // factors: [rows] or null for ones
-  void scatter_add_rows(int64_t rows, const float* from, const float* factors, int64_t columns, float* sum) const {
+  void add_column_sums(int64_t rows, const float* from, const float* factors, int64_t columns, float* sum) const {
     std::fill_n(sum, columns, 0.0f);
     for (int64_t r = 0; r < rows; ++r)
       kernel_.add_scaled(factors ? factors[r] : 1.0f, from + r * kBlockLd, sum, columns);

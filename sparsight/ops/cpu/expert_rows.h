@@ -1,4 +1,4 @@
-// What the forward and the backward pass of experts share: sizes, and rows of tokens as the kernels take them.
+// Shared by the forward and the backward pass of experts: sizes, and rows of tokens in the layout of the kernels.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,10 @@ inline MlpShape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
 }
 
-// So many chunks of the hidden layer are computed at a time: four where M is small, since weights come faster from
-// memory in longer pieces.
+// Chunks of the hidden layer that are computed at a time: four with small M, since longer rows of W1 are read faster.
 inline int64_t chunks_at_once(const Task& task) { return task.count <= 64 ? 4 : 1; }
 
-// Rows of a matrix in blocks of its columns (kernels.h), which lie `stride` elements stride.
+// Rows of a matrix in blocks of its columns (kernels.h), with `stride` elements from one block to the next.
 struct RowBlocks {
   float* data = nullptr;
   int64_t stride = 0;
@@ -44,8 +43,8 @@ inline void gather(const float* tokens, const int64_t* row_token, const Task& ta
   }
 }
 
-// Results of rows, [parts,R,D], before they are summed by token: of the thread that calls. The forward and the backward
-// pass need it in turn.
+// Results of rows, [parts,R,D], before they are combined: scratch of the calling thread, used by the forward and the
+// backward pass in turn.
 inline Workspace& row_results() {
   thread_local Workspace scratch;
   return scratch;

@@ -14,10 +14,11 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kRows = 96;  // of a task: with their columns they stay in the cache
-// Sums along the rows of a transposed matrix are for small M, and the fastest way to few columns.
+constexpr int64_t kRows = 96;  // per task: with their columns they stay in the cache
+// Up to kFewColumns columns of a transposed matrix the dot products of the small-M kernel are the fastest, so tasks
+// have few enough rows for it.
 constexpr int64_t kFewColumns = 16, kSmallM = 12;
-constexpr int64_t kInputs = 96;  // rows of a weight's gradient that are one task
+constexpr int64_t kInputs = 96;  // rows of a weight's gradient per task
 
 struct Spaces {
   Workspace rows, panel;
@@ -41,8 +42,8 @@ std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum) {
   return tasks;
 }
 
-// out [R,columns] = rows [R,depth] times the matrix of each row's expert (as the kernels read it: `product` says where
-// it starts in `matrices` and how it lies), + bias [E,columns] where there is one.
+// out [R,columns] = rows [R,depth] times the matrix of each row's expert, + bias [E,columns] unless it is null.
+// matrices: [E,depth,columns], or [E,columns,depth] in memory if `transposed`.
 void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& matrices, bool transposed,
                    const float* bias, at::Tensor& out) {
   const Kernels& kernel = kernels();
@@ -101,7 +102,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   const float *x = rows.const_data_ptr<float>(), *g = grad.const_data_ptr<float>();
   float* const to = needs.weight ? out.weight.data_ptr<float>() : nullptr;
   float* const to_bias = needs.bias ? out.bias.data_ptr<float>() : nullptr;
-  // One sum over all rows of the expert for each element.
+  // Each element is summed over all rows of its expert in one task.
   run_tasks(experts * blocks, [&](int64_t number, const auto&) {
     const int64_t e = number / blocks, i = number % blocks * kInputs, first = offset[e];
     if (to) {

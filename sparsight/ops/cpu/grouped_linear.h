@@ -1,5 +1,5 @@
-// ops/grouped_linear.h for fp32 on a CPU. As in cpu/expert_mlp.h the work is cut by the numbers of rows alone: results
-// have the same bits for any number of threads, which torch's own matrix product does not promise.
+// ops/grouped_linear.h for fp32 on a CPU. As in cpu/expert_mlp.h the work is split by the numbers of rows alone:
+// results have the same bits for any number of threads, which torch's own matrix product does not guarantee.
 #pragma once
 
 #include "sparsight/ops/grouped_linear.h"

@@ -20,7 +20,8 @@ const std::vector<std::string>& all_names() {
 }
 
 #if defined(__x86_64__)
-// Linux lets a process use the tile registers once it has asked for their place in its threads' saved state.
+// Linux lets a process use the tile registers only after it has requested them, since they enlarge the saved state of
+// its threads.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
@@ -49,7 +50,7 @@ Isa parse_isa(const std::string& name) {
   const std::vector<std::string> here = isa_names();
   const auto found = std::find(here.begin(), here.end(), name);
   if (found == here.end())
-    fail_usage("this CPU has no instruction-set level \"", name, "\" (SPARSIGHT_ISA; it has: ", join(here), ")");
+    fail_usage("this CPU has no instruction-set level \"", name, "\"; set SPARSIGHT_ISA to one of: ", join(here));
   return static_cast<Isa>(found - here.begin());
 }
 

@@ -7,8 +7,8 @@
 
 namespace sparsight {
 
-// avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; amx: avx512 with BF16 and tiles of bf16 and int8, for the products
-// of packed experts and, with each fp32 number cut into three of bf16, for those of fp32.
+// avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; amx: avx512 with BF16 and tiles of bf16 and int8, which multiply
+// packed weights and, with each fp32 number split into three of bf16 (bf16x3), fp32 weights.
 enum class Isa { baseline, avx2, avx512, amx };
 
 // "baseline", "avx2", "avx512", "amx", from the slowest to the fastest that this CPU has.

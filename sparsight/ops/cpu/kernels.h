@@ -1,5 +1,5 @@
-// The table of kernels that each instruction-set level fills in. Plain pointers, no torch: the files that are compiled
-// with special flags must not instantiate anything that other files could share.
+// The table of kernels, one per instruction-set level (which variant runs when: docs/kernels.md). Raw pointers, no
+// torch headers: a file compiled with the flags of one level must not instantiate templates that other files share.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,32 @@
 
 namespace sparsight::cpu {
 
-// Activations that cover columns lie in blocks of kBlock columns: element (row, column) of a buffer with `rows` rows is
-// at (column / kBlock) * rows * kBlockLd + row * kBlockLd + column % kBlock. The padding keeps the rows of one block
-// stride in the cache, and makes their distance a constant of the kernels.
+// Rows of activations are stored in blocks of kBlock columns (drawing: docs/kernels.md, "Rows of tokens: blocks"):
+// element (row, column) of a buffer with `rows` rows is at
+// (column / kBlock) * rows * kBlockLd + row * kBlockLd + column % kBlock. The padding keeps the rows of one block out
+// of each other's cache sets, and makes their stride a constant of the kernels.
 constexpr int64_t kBlock = 384;
 constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
-// B may lie in panels of so many columns, one after the other, each row after row: B(l,j) is element
-// (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; of int8, with k rounded up to even, element
+// Packed weights in panels (drawing: docs/kernels.md, "Packed weights") have this many columns per panel: panel after
+// panel, each row-major. B(l,j) is element (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; for int8,
+// with k rounded up to even, element
 // (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns * 2 + l % 2. Padding is zeros.
 constexpr int64_t kPanelColumns = 16;
 
 constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1; }
 
-// C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over k in increasing order,
-// whatever the sizes of blocks: the bits do not depend on how the work is cut. (With B transposed and at the AMX level
-// that holds as long as M stays small: kernels_small_m_inl.h, kernels_amx_fp32.cpp.)
+// A GEMM on one thread: C [m,n] = A [m,k] B [k,n] (+ bias, + C). Each element is one chain of multiply-adds over
+// increasing k, whatever the block sizes, so the bits do not depend on how the work is split. (Two kernels sum in an
+// order of their own, so there the bits change where another m selects another kernel: small-M with B transposed,
+// kernels_small_m_inl.h, and bf16x3, kernels_amx_fp32.cpp.)
 struct Gemm {
   int64_t m = 0, n = 0, k = 0;
 
+  // A(i,l) = a[l * a_ld + i] if a_transposed; else in blocks: a[l / kBlock * a_block + i * kBlockLd + l % kBlock]
   const float* a = nullptr;
-  int64_t a_ld =
-      0;  // a_transposed: A(i,l) = a[l * a_ld + i]; else blocked: A(i,l) = a[l/kBlock*a_block + i*kBlockLd + l%kBlock]
+  int64_t a_ld = 0;
   int64_t a_block = 0;
   bool a_transposed = false;
 
@@ -38,38 +41,38 @@ struct Gemm {
   int64_t b_ld = 0;
   bool b_transposed = false;
 
-  bool b_panels = false;                 // instead: B lies in panels, b_ld is not used
-  WeightType b_type = WeightType::fp32;  // of panels
-  const float* b_scale = nullptr;        // [n], of panels: column j of B is b_scale[j] times what is stored
+  bool b_panels = false;                 // B is packed in panels, and b_ld is not used
+  WeightType b_type = WeightType::fp32;  // of the panels; a plain B is fp32
+  const float* b_scale = nullptr;        // [n], for int8 panels: column j of B is b_scale[j] times the stored numbers
 
-  float* c =
-      nullptr;  // C(i,j) = c[j/kBlock*c_block + i*c_ld + j%kBlock]; for rows that lie in one piece c_block = kBlock
+  // C(i,j) = c[j / kBlock * c_block + i * c_ld + j % kBlock]; row-major if c_block = kBlock
+  float* c = nullptr;
   int64_t c_ld = 0, c_block = kBlock;
   bool accumulate = false;      // start from C
-  bool stream = false;          // store past the caches
+  bool stream = false;          // streaming (non-temporal) stores
   const float* bias = nullptr;  // [n]: start from it
 
-  bool activates = false;  // the finished elements
+  bool activates = false;  // apply the activation to the finished elements
   Activation activation = Activation::gelu;
-  float* pre_activation = nullptr;  // receives what the activation saw: pre_activation[i * pre_activation_ld + j]
+  float* pre_activation = nullptr;  // receives the input of the activation: pre_activation[i * pre_activation_ld + j]
   int64_t pre_activation_ld = 0;
 
-  // A matrix in memory that is read after this product (B of the next one, or its rows before they are blocks), to be
-  // fetched early; may be null. With B in panels it is panels too, as deep as those of B.
+  // Prefetch target: the matrix that is read after this product (B of the next one, or its rows before they are
+  // gathered into blocks); may be null. With B in panels it is in panels too, as deep as those of B.
   const void* next = nullptr;
   int64_t next_rows = 0, next_columns = 0, next_ld = 0;
-  // Places in B at which it is fetched in turn: what processors with AMX take from memory faster, and others slower.
+  // Number of places in B that are prefetched in turn: several are faster on processors with AMX, and slower on others.
   int64_t streams = 1;
 };
 
 struct Kernels {
-  void (*product)(const Gemm& p, float* panel);
-  int64_t panel_floats;  // size of `panel`, 64-byte aligned
-  int64_t task_rows;     // that one thread multiplies at a time: with their hidden block they stay in a 2 MB cache
+  void (*product)(const Gemm& p, float* panel);  // panel: scratch of the product
+  int64_t panel_floats;                          // size of `panel`, 64-byte aligned
+  int64_t task_rows;                             // rows of one task: with their hidden block they stay in a 2 MB cache
   // out[c] = act(x[c]), slope[c] = act'(x[c])
   void (*activate)(Activation activation, const float* x, float* out, float* slope, int64_t count);
-  // Per row: dot = <active, grad>; grad = gate * grad * slope(pre_activation); active = gate * act(pre_activation). One
-  // row of one block.
+  // One row of one block: returns <active, grad>; grad = gate * grad * slope(pre_activation); active = gate *
+  // act(pre_activation).
   float (*activate_backward)(Activation activation, const float* pre_activation, float gate, float* grad, float* active,
                              int64_t count);
   void (*scaled_sum)(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width);

@@ -1,4 +1,5 @@
-// The AMX level. Compiled with its own flags: see ops/sources.cmake.
+// The amx level: GEMMs with weights packed as tiles, see kernels_amx.h. (Plain weights: kernels_amx_fp32.cpp.) Compiled
+// with its own flags: see ops/sources.cmake.
 #include "sparsight/ops/cpu/kernels_amx.h"
 
 #include <immintrin.h>
@@ -15,7 +16,7 @@ struct alignas(64) TileConfig {
 constexpr int64_t kSumsLd = kTilePanelColumns;  // sums of a block: 32 rows of tiles, 32 columns, fp32 or int32
 constexpr int64_t kSumsRow = kSumsLd * 4;       // bytes
 
-// sums = the rows of one or two tiles times a panel. upcoming: fetched meanwhile, as many bytes as the panel has.
+// sums = the rows of one or two tiles times a panel. upcoming: prefetch target, as many bytes as the panel has.
 template <bool kInt8, bool kTwo>
 inline void multiply(const char* a, const char* b, int64_t steps, const char* upcoming, float* sums) {
   compiler_barrier();
@@ -63,15 +64,15 @@ inline void multiply(const char* a, const char* b, int64_t steps, const char* up
   }
 }
 
-// Half a row of C from the sums of its quantised: 16 columns.
-inline __m512 joined_digits(const float* sums, __m512 row_scale, __m512 scale, __m512 start) {
+// 16 columns of a row of C from the sums of h and l: 256 h + l, scaled, plus `start`.
+inline __m512 joined_int8_parts(const float* sums, __m512 row_scale, __m512 scale, __m512 start) {
   const __m512 high = _mm512_cvtepi32_ps(_mm512_load_si512(sums));
   const __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums + kTileRows * kSumsLd));
   const __m512 sum = _mm512_fmadd_ps(high, _mm512_set1_ps(256.0f), low);
   return _mm512_fmadd_ps(_mm512_mul_ps(sum, row_scale), scale, start);
 }
 
-// Multiplies all blocks of rows with all panels: finish(block, first row, rows, first column, sums) for each.
+// Multiplies all blocks of rows with all panels, and calls finish(block, first row, rows, first column, sums) for each.
 template <class Finish>
 inline void for_blocks(const TileGemm& p, const Finish& finish) {
   alignas(64) float sums[2 * kTileRows * kSumsLd];
@@ -95,33 +96,33 @@ inline void for_blocks(const TileGemm& p, const Finish& finish) {
 
 inline __m512 load_or_zero(const float* p) { return p ? _mm512_loadu_ps(p) : _mm512_setzero_ps(); }
 
-// Where a row of 64 bytes for each step begins, for row `row` of a block, and how far the steps lie stride.
+// The position of a row of A in its tiles: 64 bytes per step of the depth, `step` bytes from one step to the next.
 struct RowPosition {
   char* at;
   int64_t step;
 };
-inline RowPosition place_of(const TileRows& rows, int64_t number) {
+inline RowPosition position_of(const TileRows& rows, int64_t number) {
   const int64_t block = number / rows.block_rows(), row = number % rows.block_rows();
   return {rows.block(block) + row * 64, rows.tiles_of(block) * kTileBytes};  // the second tile follows the first
 }
 
-void put_bf16_row(const RowPosition& place, const float* x, int64_t columns) {
+void put_bf16_row(const RowPosition& position, const float* x, int64_t columns) {
   for (int64_t c = 0, step = 0; c < columns; c += 32, ++step) {
     const int64_t left = columns - c;
     const __mmask32 mask = left >= 32 ? 0xffffffffu : (1u << left) - 1;
     const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), x + c);
     const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), x + c + 16);
-    _mm512_store_si512(place.at + step * place.step, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+    _mm512_store_si512(position.at + step * position.step, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
   }
 }
 
-// Returns s.
-float put_int8_row(const RowPosition& place, const float* x, int64_t columns, int64_t padded) {
+// Quantises a row. Returns s.
+float put_int8_row(const RowPosition& position, const float* x, int64_t columns, int64_t padded) {
   const auto mask_at = [&](int64_t c) {
     const int64_t left = columns - c;
     return static_cast<__mmask16>(left >= 16 ? 0xffff : left > 0 ? (1 << left) - 1 : 0);
   };
-  // As integers, magnitudes of floats are in order, with infinity and NaN above all others.
+  // Compared as integers, magnitudes of floats keep their order, with infinity and NaN above all others.
   __m512i largest = _mm512_setzero_si512();
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
   for (int64_t c = 0; c < columns; c += 16)
@@ -134,7 +135,7 @@ float put_int8_row(const RowPosition& place, const float* x, int64_t columns, in
     const __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(factor, _mm512_maskz_loadu_ps(mask_at(c), x + c)));
     const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(q, _mm512_set1_epi32(128)), 8);
     const __m512i low = _mm512_sub_epi32(q, _mm512_slli_epi32(high, 8));
-    char* const to = place.at + c / 64 * place.step + c % 64;
+    char* const to = position.at + c / 64 * position.step + c % 64;
     _mm_store_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(high));
     _mm_store_si128(reinterpret_cast<__m128i*>(to + kTileBytes), _mm512_cvtepi32_epi8(low));
   }
@@ -150,14 +151,14 @@ TileRegisters::TileRegisters(int64_t rows) {
   asm volatile("ldtilecfg %0" ::"m"(config));
 }
 
-TileRegisters::~TileRegisters() { asm volatile("ldtilecfg %0" ::"m"(before_)); }  // all zeros: releases
+TileRegisters::~TileRegisters() { asm volatile("ldtilecfg %0" ::"m"(before_)); }  // all zeros: releases the tiles
 
 void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t columns) {
-  const RowPosition place = place_of(rows, number);
+  const RowPosition position = position_of(rows, number);
   if (rows.type == WeightType::int8)
-    rows.scale[number] = put_int8_row(place, x, columns, rows.columns);
+    rows.scale[number] = put_int8_row(position, x, columns, rows.columns);
   else
-    put_bf16_row(place, x, columns);
+    put_bf16_row(position, x, columns);
 }
 
 void tile_gemm(const TileGemm& p, bool accumulate, float* out, int64_t out_ld) {
@@ -171,7 +172,7 @@ void tile_gemm(const TileGemm& p, bool accumulate, float* out, int64_t out_ld) {
         float* const to = out + (first + i) * out_ld + c;
         const __m512 start = accumulate ? _mm512_loadu_ps(to) : bias;
         const float* const from = sums + i * kSumsLd + half;
-        _mm512_storeu_ps(to, int8 ? joined_digits(from, _mm512_set1_ps(p.a.scale[first + i]), scale, start)
+        _mm512_storeu_ps(to, int8 ? joined_int8_parts(from, _mm512_set1_ps(p.a.scale[first + i]), scale, start)
                                   : _mm512_add_ps(_mm512_load_ps(from), start));
       }
     }
@@ -198,8 +199,8 @@ void tile_gemm_activation(const TileGemm& p, Activation activation, const Kernel
       _mm512_store_ps(row + 16, _mm512_add_ps(_mm512_load_ps(row + 16), high));
     }
     kernels.activate(activation, sums, sums, nullptr, rows * kSumsLd);
-    const RowPosition place = place_of(active, first);  // of a block's first row: the others follow at 64 bytes each
-    char* const to = place.at + column / kTilePanelColumns * place.step;
+    const RowPosition position = position_of(active, first);  // of the first row; the others follow every 64 bytes
+    char* const to = position.at + column / kTilePanelColumns * position.step;
     for (int64_t i = 0; i < rows; ++i)
       _mm512_store_si512(to + i * 64,
                          reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + i * kSumsLd + 16),

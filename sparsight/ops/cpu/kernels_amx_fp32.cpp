@@ -1,9 +1,9 @@
-// fp32 products on the tile registers of AMX, which multiply bf16 only: the AMX level's own product. Numbers are cut
-// into three bf16 parts (kernels_amx_parts_inl.h). Of the nine products of parts the six that matter are summed in
-// fp32, the smallest first; those left out are below 2^-24 of the whole. The result is closer to the exact one than
-// that of a chain of fp32 multiply-adds, which rounds more often, and comes up to 1.8 times as fast. An infinite factor
-// gives NaN, and parts below 2^-126 count as 0. Small M does not pay for splitting the weights: the AVX-512 level
-// multiplies them.
+// The fp32 GEMMs of the amx level, on tile registers that multiply bf16 only: the bf16x3 split (drawing:
+// docs/kernels.md). Each number is split into three bf16 parts (kernels_amx_parts_inl.h). Of the nine products of parts
+// the six that matter are summed in fp32, the smallest first; the others are below 2^-24 of the whole. The result is
+// closer to the exact one than a chain of fp32 multiply-adds, which rounds more often, and up to 1.8 times as fast. An
+// infinite factor gives NaN, and parts below 2^-126 count as 0. Chosen for plain weights from kFewestRows rows and a
+// depth of kFewestDepth on: below, splitting the weights does not pay, and the kernels of the avx512 level run.
 #include <cstring>
 #include <utility>
 
@@ -17,25 +17,26 @@
 namespace sparsight::cpu {
 namespace {
 
-// Of a block: two panels of B stay in the first-level cache, the rows of A in the second-level one.
+// Block sizes: two panels of B stay in L1, the split rows of A in L2.
 constexpr int64_t kMaxRows = 384, kMaxDepth = 256, kDepth = 128;
-constexpr int64_t kSmallM = 64, kSmallMDepth = 32;      // with small M, those are in the first-level cache too
-constexpr int64_t kFewestRows = 16, kFewestDepth = 20;  // below, the AVX-512 level is faster
-constexpr int64_t kTimes = 6;                           // groups into which the products of a step fall
+constexpr int64_t kSmallM = 64, kSmallMDepth = 32;      // up to kSmallM rows, those stay in L1 too
+constexpr int64_t kFewestRows = 16, kFewestDepth = 20;  // below, the avx512 level is faster
+constexpr int64_t kTimes = 6;                           // products of parts per step, with interleaved work after each
 
 constexpr int64_t kPanelSpace = kMaxDepth / kDeep * kStep;
 constexpr int64_t kRowsSpace = kMaxRows / kAcross * kPanelSpace;
-constexpr int64_t kSmallMMaxDepth = 4 * kBlock;  // of the depth, where B is transposed: its rows are read in one piece
+constexpr int64_t kSmallMMaxDepth = 4 * kBlock;  // depth at a time with B transposed: reads longer pieces of its rows
 static_assert(kSmallM * kSmallMMaxDepth <= kMaxRows * kMaxDepth && kBlock % kDeep == 0);
 constexpr int64_t kWaitingLd = kBlockLd;
 
-constexpr int64_t kFetched = 128;  // bytes at a time
+constexpr int64_t kFetched = 128;  // bytes per prefetch
 Fetch fetch_of(const Source& s) {
   const int64_t rows = s.deep_rows ? s.depth : s.across, columns = s.deep_rows ? s.across : s.depth;
   return {s.at, rows, columns * 4, s.ld * 4, kFetched, Fetch::kStreams};
 }
 
-// What happens between the products of tiles: what is multiplied next is cut, and what comes then is fetched.
+// Interleaved work, done between the products of tiles: splits the panel that is multiplied next, and prefetches the
+// weights after it.
 struct InterleavedWork {
   Bf16x3Splitter& splitter;
   Fetch& fetch;
@@ -84,7 +85,7 @@ inline void multiply_steps(const char* a, const char* b, int64_t steps, const In
   }
 }
 
-// Of C, what two by two tiles hold: starts as what lies at `from`, or 0 if that is null.
+// A block of C of two by two tiles: starts from the numbers at `from`, or from 0 if that is null.
 struct Square {
   const float* from;
   int64_t from_ld;
@@ -146,7 +147,7 @@ inline void multiply_square(const char* a, const char* b, int64_t steps, int64_t
   });
 }
 
-// Tiles 0 to 3, kAcross x kAcross elements, in memory.
+// Tiles 0 to 3, kAcross x kAcross elements: to and from memory.
 inline void zero_tiles() {
   _tile_zero(0);
   _tile_zero(1);
@@ -168,7 +169,7 @@ inline void store_tiles(char* to) {
   compiler_barrier();
 }
 
-// C(i.., j..) = the transpose of tiles, as far as it goes, + C if `from_c`, or bias.
+// C(i.., j..) = the transpose of the tiles, clipped to C, + C if `from_c`, else + bias.
 void store_transposed(const char* tiles, const Gemm& p, int64_t i, int64_t j, bool from_c) {
   alignas(64) char transposed[kTileBytes];
   for (int64_t tile = 0; tile < 4; ++tile) {
@@ -185,7 +186,7 @@ void store_transposed(const char* tiles, const Gemm& p, int64_t i, int64_t j, bo
   }
 }
 
-// The first `rows` rows, as far as they go, of the matrix that the next product reads.
+// Prefetch target: up to `rows` rows of the matrix that is read after this product.
 Source next_matrix(const Gemm& p, int64_t rows) {
   return {static_cast<const float*>(p.next), p.next_ld, min(rows, p.next_rows), p.next_columns, true};
 }
@@ -212,7 +213,7 @@ void activate_rows(const Gemm& p, int64_t first, int64_t rows) {
     }
 }
 
-// Rows `first` to `first + rows` of C.
+// Rows `first` to `first + rows` of C. space: scratch for the split rows, two panels and sums that wait.
 void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
   const int64_t tiles = pieces_of(rows, kTileRows), tile_rows = pieces_of(rows, tiles);
   const int64_t block_rows = 2 * tile_rows, blocks = (tiles + 1) / 2;
@@ -221,8 +222,8 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
   const auto c_at = [&](int64_t i, int64_t j) { return element_of_c(p, first + i, j); };
   if (p.bias && !p.accumulate) start_with_bias(p, first, rows);
 
-  // The blocks of B in their order: all columns of some of the depth. A depth of A that is not transposed must not
-  // cross its blocks.
+  // B is multiplied in blocks of the depth, all columns of each. If A is not transposed, such a block must not cross
+  // the blocks of A.
   const int64_t even = pieces_of(pieces_of(p.k, pieces_of(p.k, kMaxDepth)), kDeep) * kDeep;
   const int64_t maximum = p.a_transposed ? even : rows <= kSmallM ? kSmallMDepth : kDepth;
   const auto depth_at = [&](int64_t l) { return min(maximum, p.k - l); };
@@ -230,7 +231,7 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
     return {p.b_transposed ? weights + j * p.b_ld + l : weights + l * p.b_ld + j, p.b_ld, depth_at(l), across,
             !p.b_transposed};
   };
-  // What is stored past the caches waits for its last part in a place that stays in the cache.
+  // With streaming stores, sums wait in scratch that stays in the cache until the last block of the depth.
   const bool waits = p.stream && p.n <= kBlock;
   float* const waiting = reinterpret_cast<float*>(space + kRowsSpace + 2 * kPanelSpace);
   char* panels[] = {space + kRowsSpace, space + kRowsSpace + kPanelSpace};
@@ -244,7 +245,7 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
       split_rows({a, p.a_transposed ? p.a_ld : kBlockLd, depth, min(block_rows, first + rows - i), p.a_transposed},
                  tile_rows, space + block * steps * kStep);
     }
-    const int64_t times = blocks * steps * kTimes;  // for each panel
+    const int64_t times = blocks * steps * kTimes;  // calls of the interleaved work per panel
     Fetch fetch = fetch_of(last ? next_matrix(p, maximum) : source_at(l + maximum, 0, p.n));
     Pacer fetching(fetch.left, times * pieces_of(p.n, kAcross));
     for (int64_t j = 0; j < p.n; j += kAcross) {
@@ -273,8 +274,9 @@ void multiply_rows(const Gemm& p, int64_t first, int64_t rows, char* space) {
   if (p.activates) activate_rows(p, first, rows);
 }
 
-// Small M, B transposed: computes the transpose of the product, so that B is split in memory order by whole rows, and
-// only the M rows of A are transposed. A chunk of kAcross rows of B is in the L1 cache while the next one is split.
+// Up to kSmallM rows with B transposed (gradients of rows and of the hidden layer): computes the transpose of the
+// product, so that B is split in memory order by whole rows, and only the M rows of A are transposed. A chunk of
+// kAcross rows of B is in L1 while the next one is split.
 void gemm_small_m_transposed(const Gemm& p, char* space) {
   const float* const weights = static_cast<const float*>(p.b);
   const TileRegisters registers(kTileRows);

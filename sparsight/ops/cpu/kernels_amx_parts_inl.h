@@ -1,5 +1,6 @@
-// Cuts fp32 matrices into three bf16 parts, high + middle + low, of eight bits each (exactly: 24 bits), as tiles.
-// Included by kernels_amx_fp32.cpp only. See kernels_amx.h for the tiles.
+// The bf16x3 split: fp32 matrices as three bf16 parts, high + middle + low, of eight significant bits each (exactly: 24
+// bits), stored as tiles (drawing: docs/kernels.md, "bf16x3 split"). Included by kernels_amx_fp32.cpp only. Tiles: see
+// kernels_amx.h.
 #pragma once
 
 #include <immintrin.h>
@@ -12,7 +13,7 @@ namespace {
 constexpr int64_t kParts = 3;
 constexpr int64_t kDeep = 32;                       // elements of the depth in a tile
 constexpr int64_t kAcross = 2 * kTileRows;          // rows of A or columns of B that are multiplied at a time
-constexpr int64_t kStep = kParts * 2 * kTileBytes;  // of either operand: kDeep x kAcross elements
+constexpr int64_t kStep = kParts * 2 * kTileBytes;  // bytes of kDeep x kAcross elements of either operand
 
 inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t pieces_of(int64_t count, int64_t maximum) { return (count + maximum - 1) / maximum; }
@@ -20,8 +21,8 @@ inline __mmask16 first_lanes(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
 
-// The parts of two vectors, each pair of elements in 32 bits: of `even` in the lower half.
-inline void cut(__m512 even, __m512 odd, __m512i* high, __m512i* middle, __m512i* low) {
+// The parts of two vectors. Each pair of elements shares 32 bits, with `even` in the lower half.
+inline void bf16x3_split(__m512 even, __m512 odd, __m512i* high, __m512i* middle, __m512i* low) {
   constexpr __mmask32 kUpper = 0xaaaaaaaa;
   const auto joined = [&] {
     return _mm512_mask_mov_epi16(_mm512_srli_epi32(_mm512_castps_si512(even), 16), kUpper, _mm512_castps_si512(odd));
@@ -65,25 +66,25 @@ struct Source {
   int64_t ld, depth, across;
   bool deep_rows;
 
-  // What begins at (deep, first), as far as it goes, and at most `maximum` across.
+  // The part that begins at (deep, first): the rest of the depth, and at most `maximum` across.
   Source part(int64_t deep, int64_t first, int64_t maximum) const {
     return {deep_rows ? at + deep * ld + first : at + first * ld + deep, ld, depth - deep, min(maximum, across - first),
             deep_rows};
   }
 };
 
-// Three lines of tiles from two vectors: the parts lie `stride` bytes from each other.
+// Stores the parts of two vectors as three tile rows, `stride` bytes from each other.
 inline void put_line(char* to, int64_t stride, __m512 even, __m512 odd) {
   __m512i high, middle, low;
-  cut(even, odd, &high, &middle, &low);
+  bf16x3_split(even, odd, &high, &middle, &low);
   _mm512_store_si512(to, high);
   _mm512_store_si512(to + stride, middle);
   _mm512_store_si512(to + 2 * stride, low);
 }
 
-// Cuts kDeep x 16 elements, from (0, 0) of `s` on, into the tiles at to, to + 2 kTileBytes and to + 4 kTileBytes, whose
-// rows are along the depth if `rows_are_deep` and else across it. Elements l and l + 16 of the depth make a pair. What
-// is not there is 0.
+// Splits kDeep x 16 elements, from (0, 0) of `s` on, into the tiles at to, to + 2 kTileBytes and to + 4 kTileBytes.
+// Rows of the tiles run along the depth if `rows_are_deep`, else across it. Elements l and l + 16 of the depth make a
+// pair. Missing elements are 0.
 inline void split_tile(const Source& s, bool rows_are_deep, char* to) {
   alignas(64) char space[kParts * kTileBytes];
   const bool transposed = s.deep_rows != rows_are_deep;
@@ -104,7 +105,7 @@ inline void split_tile(const Source& s, bool rows_are_deep, char* to) {
       put_line(out + r * 64, stride, _mm512_loadu_ps(s.at + r * s.ld), _mm512_loadu_ps(s.at + r * s.ld + 16));
   } else {
     const __mmask16 lower = first_lanes(s.depth), upper = first_lanes(s.depth - 16);
-    const int64_t rows = transposed ? 16 : min(16, s.across);  // of A: nobody reads the rows that are not there
+    const int64_t rows = transposed ? 16 : min(16, s.across);  // of A: missing rows are never read
     for (int64_t r = 0; r < rows; ++r)
       put_line(out + r * 64, stride, _mm512_maskz_loadu_ps(r < s.across ? lower : 0, s.at + r * s.ld),
                _mm512_maskz_loadu_ps(r < s.across ? upper : 0, s.at + r * s.ld + 16));
@@ -113,14 +114,14 @@ inline void split_tile(const Source& s, bool rows_are_deep, char* to) {
     for (int64_t part = 0; part < kParts; ++part) transpose(space + part * kTileBytes, to + part * 2 * kTileBytes);
 }
 
-// Rows of A, at most 2 tile_rows: its steps one after the other.
+// Splits at most 2 tile_rows rows of A, step by step of the depth.
 inline void split_rows(const Source& s, int64_t tile_rows, char* to) {
   for (int64_t l = 0; l < s.depth; l += kDeep, to += kStep)
     for (int64_t first = 0; first < s.across; first += tile_rows)
       split_tile(s.part(l, first, tile_rows), false, to + (first > 0 ? kTileBytes : 0));
 }
 
-// Does `all` pieces of work in `times` calls.
+// Spreads `all` pieces of work evenly over `times` calls.
 class Pacer {
  public:
   Pacer(int64_t all, int64_t times) : all_(all), times_(times) {}
@@ -133,7 +134,7 @@ class Pacer {
   int64_t all_, times_, credit_ = 0;
 };
 
-// Cuts a panel bit by bit, while another one is multiplied: its steps one after the other, in tiles whose rows are
+// Splits a panel little by little while another one is multiplied, step by step of the depth, into tiles whose rows run
 // along the depth if `rows_are_deep`.
 class Bf16x3Splitter {
  public:
@@ -142,7 +143,7 @@ class Bf16x3Splitter {
     left_ = pieces_of(source.depth, kDeep) * kUnits;
   }
 
-  // To be called `times` times before all is cut.
+  // Splits everything in `times` calls of split_some().
   void spread_over(int64_t times) { pacer_ = {left_, times}; }
   void split_some() {
     pacer_.call([this] {
@@ -154,7 +155,7 @@ class Bf16x3Splitter {
   }
 
  private:
-  static constexpr int64_t kUnits = 4, kPairs = 16 / kUnits;  // units of a step: some pairs of rows, or half a tile
+  static constexpr int64_t kUnits = 4, kPairs = 16 / kUnits;  // units of a step: kPairs pairs of rows, or half a tile
 
   [[gnu::noinline]] void split_next() {
     --left_;

@@ -1,4 +1,5 @@
-// The AVX2 level (with FMA). Compiled with its own flags: see ops/sources.cmake.
+// The avx2 level, chosen on x86-64 CPUs with AVX2 and FMA but without the extensions of avx512: vectors of eight
+// floats. Compiled with its own flags: see ops/sources.cmake.
 #include <immintrin.h>
 
 #include <type_traits>
@@ -12,19 +13,20 @@ namespace {
 struct Vec {
   using T = __m256;
   static constexpr int lanes = 8;
-  // 12 of the 16 registers hold sums. Gradients, where A is transposed, are stored past the caches: memory takes 128
-  // bytes at a time faster.
+  // 12 of the 16 registers hold sums. With A transposed (gradients of weights) rows of the tile are 128 bytes, which
+  // streaming stores write faster than 64.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{3, 4} : TileShape{6, 2}; }
-  static constexpr int64_t max_small_m = 44;     // kernels_small_m_inl.h, up to so many rows, and
-  static constexpr int64_t max_dots = 20;        // where B is transposed
-  static constexpr int few_vectors = 3;          // with four rows of B of so many vectors in registers,
-  static constexpr int64_t small_m_piece = 384;  // while so many bytes at a time are fetched
-  // Columns of a tile of so many rows, up to four, where B is transposed: 12 sums, of which each is a vector.
+  // Small-M (kernels_small_m_inl.h):
+  static constexpr int64_t max_small_m = 44;     // rows up to which it is chosen,
+  static constexpr int64_t max_dots = 20;        // and with B transposed
+  static constexpr int small_m_vectors = 3;      // vectors in registers of each of four rows of B
+  static constexpr int64_t small_m_piece = 384;  // bytes per prefetch
+  // Columns of a dot-product tile (B transposed) of one to four rows: up to 12 sums, each a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {8, 6, 4, 3};
     return columns[rows - 1];
   }
-  // With weights in panels (of two vectors):
+  // Tiles with packed weights in panels (of two vectors):
   static constexpr int panel_rows = 6;
   static constexpr int panel_vectors(int m) { return m == 1 ? 12 : m == 2 ? 6 : m == 3 ? 4 : 2; }
 
@@ -68,7 +70,7 @@ struct Vec {
   static T add(T a, T b) { return _mm256_add_ps(a, b); }
   static T mul(T a, T b) { return _mm256_mul_ps(a, b); }
   static T fma(T a, T b, T c) { return _mm256_fmadd_ps(a, b, c); }
-  // Of min and max the second operand is the result where one is NaN: NaN in it passes.
+  // If either operand is NaN, min and max return the second one, so a NaN there is kept.
   static T min(T a, T b) { return _mm256_min_ps(a, b); }
   static T max(T a, T b) { return _mm256_max_ps(a, b); }
   static T round(T x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -97,7 +99,7 @@ struct Vec {
                          _mm256_permute2f128_ps(four[0], four[1], 0x31));
   }
 
-  // out[l][j] = in[j][l], 8 x 8: half rows are placed while loading, which leaves two rounds of shuffles.
+  // out[l][j] = in[j][l], 8 x 8: half rows are inserted while loading, which leaves two rounds of shuffles.
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
     for (int h = 0; h < 2; ++h) {  // columns 4h .. 4h+3 of `in`
       T r[4];

@@ -1,4 +1,5 @@
-// The AVX-512 level. Compiled with its own flags: see ops/sources.cmake.
+// The avx512 level, chosen on CPUs with AVX-512 F, BW, DQ, VL and VNNI but without AMX: vectors of 16 floats. The amx
+// level uses it too, where splitting to bf16x3 does not pay. Compiled with its own flags: see ops/sources.cmake.
 #include <immintrin.h>
 
 #include <type_traits>
@@ -12,20 +13,20 @@ namespace {
 struct Vec {
   using T = __m512;
   static constexpr int lanes = 16;
-  // 27 of the 32 registers hold sums; 24 where A is transposed, as for gradients, which are stored past the caches:
-  // memory takes 256 bytes at a time faster.
+  // 27 of the 32 registers hold sums; 24 with A transposed (gradients of weights), where rows of the tile are 256
+  // bytes, which streaming stores write faster than 192.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
-  static constexpr int64_t max_small_m = 40;  // kernels_small_m_inl.h, up to so many rows, and
-  static constexpr int64_t max_dots = 20;     // where B is transposed
-  static constexpr int few_vectors = 4;       // with four rows of B of so many vectors in registers,
-  static constexpr int64_t small_m_piece =
-      64;  // while so many bytes at a time are fetched: longer bursts make loads wait
-  // Columns of a tile of so many rows, up to four, where B is transposed: up to 16 sums, of which each is a vector.
+  // Small-M (kernels_small_m_inl.h):
+  static constexpr int64_t max_small_m = 40;    // rows up to which it is chosen,
+  static constexpr int64_t max_dots = 20;       // and with B transposed
+  static constexpr int small_m_vectors = 4;     // vectors in registers of each of four rows of B
+  static constexpr int64_t small_m_piece = 64;  // bytes per prefetch: longer bursts make loads wait
+  // Columns of a dot-product tile (B transposed) of one to four rows: up to 16 sums, each a vector.
   static constexpr int dots_across(int64_t rows) {
     constexpr int columns[] = {16, 8, 4, 4};
     return columns[rows - 1];
   }
-  // With weights in panels (of one vector):
+  // Tiles with packed weights in panels (of one vector):
   static constexpr int panel_rows = 9;
   static constexpr int panel_vectors(int m) { return m <= 6 ? 4 : 3; }
 
@@ -58,7 +59,7 @@ struct Vec {
     return _mm512_set1_epi32(pair);
   }
   static Ints no_sum() { return _mm512_setzero_si512(); }
-  // _mm512_dpwssd_epi32(), which g++ 12 compiles to a copy and a store of the sum beside each: half as fast.
+  // Inline assembly, because g++ 12 adds a copy and a store of the sum to each _mm512_dpwssd_epi32(): half as fast.
   static Ints add_pairs(Ints sum, Pairs a, Pairs b) {
     asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
     return sum;
@@ -71,7 +72,7 @@ struct Vec {
   static T add(T a, T b) { return _mm512_add_ps(a, b); }
   static T mul(T a, T b) { return _mm512_mul_ps(a, b); }
   static T fma(T a, T b, T c) { return _mm512_fmadd_ps(a, b, c); }
-  // Of min and max the second operand is the result where one is NaN: NaN in it passes.
+  // If either operand is NaN, min and max return the second one, so a NaN there is kept.
   static T min(T a, T b) { return _mm512_min_ps(a, b); }
   static T max(T a, T b) { return _mm512_max_ps(a, b); }
   static T round(T x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -109,7 +110,7 @@ struct Vec {
     return joined(joined(four[0], four[1]), joined(four[2], four[3]));
   }
 
-  // out[l][j] = in[j][l], 16 x 16: quarter rows are placed while loading, which leaves two rounds of shuffles.
+  // out[l][j] = in[j][l], 16 x 16: quarter rows are inserted while loading, which leaves two rounds of shuffles.
   static void transpose(const float* in, int64_t in_ld, float* out, int64_t out_ld) {
     for (int q = 0; q < 4; ++q) {  // columns 4q .. 4q+3 of `in`
       T r[4];

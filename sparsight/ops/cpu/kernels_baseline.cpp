@@ -1,4 +1,5 @@
-// The level that every CPU has: the compiler's own vectors of four floats, no flags.
+// The baseline level, for CPUs without AVX2 and for other architectures: the compiler's own vectors of four floats, no
+// instruction-set flags.
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -16,10 +17,10 @@ struct Vec {
   static constexpr TileShape tile(bool) { return {6, 2}; }
   static constexpr int64_t max_small_m = 64;
   static constexpr int64_t max_dots = 12;
-  static constexpr int few_vectors = 2;
+  static constexpr int small_m_vectors = 2;
   static constexpr int64_t small_m_piece = 128;
   static constexpr int dots_across(int64_t rows) { return rows == 1 ? lanes : rows == 2 ? lanes / 2 : lanes / 4; }
-  // With weights in panels (of four vectors):
+  // Tiles with packed weights in panels (of four vectors):
   static constexpr int panel_rows = 3;
   static constexpr int panel_vectors(int m) { return m == 1 ? 12 : 4; }
 
@@ -65,7 +66,7 @@ struct Vec {
   static T add(T a, T b) { return a + b; }
   static T mul(T a, T b) { return a * b; }
   static T fma(T a, T b, T c) { return a * b + c; }
-  // Of min and max the second operand is the result where one is NaN: NaN in it passes.
+  // If either operand is NaN, min and max return the second one, so a NaN there is kept.
   static T min(T a, T b) { return a < b ? a : b; }
   static T max(T a, T b) { return a > b ? a : b; }
   static T round(T x) {

@@ -13,8 +13,8 @@ constexpr int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // ---- elementwise functions ------------------------------------------------------------------------------------------
 
-// erf(x) = x P(x²)/Q(x²) for |x| <= 3.92, beyond which it rounds to 1; coefficients fitted to the least relative error
-// (1.9e-8 in exact arithmetic, 3.3e-7 in fp32). Returns 1 + erf(x / sqrt 2), exactly 0 far down.
+// erf(x) = x P(x²)/Q(x²) for |x| <= 3.92, beyond which it rounds to 1; coefficients fitted to the minimum relative
+// error (1.9e-8 in exact arithmetic, 3.3e-7 in fp32). Returns 1 + erf(x / sqrt 2), exactly 0 for x < -5.54.
 template <class V>
 inline typename V::T one_plus_erf_of_half_root(typename V::T x) {
   constexpr float kRoot = 0.70710678118654752f;
@@ -53,7 +53,7 @@ inline typename V::T exponential(typename V::T x) {
   return V::mul(p, V::power_of_two(n));
 }
 
-// Each gives act(x), and with kSlope also act'(x).
+// Each returns act(x), and with kSlope also sets act'(x).
 template <class V>
 struct Gelu {
   using T = typename V::T;
@@ -114,7 +114,7 @@ struct GeluTanh {
   }
 };
 
-// Calls body(first, count) for whole vectors and then for what is left.
+// Calls body(first, count) for whole vectors and then for the remainder.
 template <class V, class Body>
 inline void for_vectors(int64_t count, const Body& body) {
   int64_t c = 0;
@@ -148,7 +148,7 @@ void activate_as(const float* x, float* out, float* slope, int64_t count) {
   });
 }
 
-// body(the activation's functions, as a value of their class)
+// Calls body() with the functor of the activation.
 template <class V, class Body>
 auto with_activation(Activation activation, const Body& body) {
   switch (activation) {

@@ -1,4 +1,5 @@
-// Fetches what is read next into the caches, while something else is computed.
+// Prefetches what is read next into the caches, while something else is computed. What each kernel prefetches:
+// docs/kernels.md, "Prefetching".
 #pragma once
 
 #include <cstdint>
@@ -7,16 +8,16 @@ namespace sparsight::cpu {
 namespace {
 
 #ifdef SPARSIGHT_NO_PREFETCH
-constexpr bool kPrefetch = false;  // to measure what it gives: docs/kernels.md
+constexpr bool kPrefetch = false;  // to measure the gain of prefetching: docs/kernels.md
 #else
 constexpr bool kPrefetch = true;
 #endif
 
-// A matrix, rows as they lie in memory, piece by piece: row after row, which is faster than the order in which tiles
+// Prefetches a matrix piece by piece: row after row in memory order, which is faster than the order in which tiles
 // read, or in up to kStreams streams `stream_stride` bytes from each other, a piece of each in turn (Gemm::streams).
 struct Fetch {
   static constexpr int64_t kStreams = 8;
-  // Bytes. Between the steps of a tile pieces of one line are asked for so often that it takes as many instructions.
+  // Bytes. Pieces of one cache line would put too many prefetch instructions between the steps of a tile.
   static constexpr int64_t kLongPiece = 256;
   uintptr_t at = 0, row_end = 0;
   int64_t row_bytes = 0, stride = 0, piece = 0;
@@ -35,10 +36,10 @@ struct Fetch {
     stream_stride = rows / streams * stride;
     if (matrix && kPrefetch) left = rows * ((bytes + piece - 1) / piece);
   }
-  // So many of `steps` steps for each piece that all are fetched in time, if there are enough.
+  // Steps per piece, such that all pieces are prefetched within `steps` steps if there are enough steps.
   int64_t every(int64_t steps) const { return left == 0 ? steps + 1 : steps > left ? steps / left : 1; }
 
-  // Into all caches, or all but the first-level one, which then keeps what is at work.
+  // Into all caches, or into all but L1, which then keeps the data in use.
   enum Locality { kAllCaches = 3, kNotFirst = 2 };
   template <Locality kLocality = kAllCaches>
   void next() {

@@ -1,5 +1,6 @@
-// Gemms with A transposed, C = A^T B over the rows of an expert: gradients of weights. Over a vector type V.
-// Included by kernels_inl.h.
+// The tn GEMM (A transposed), C = A^T B over the rows of an expert: gradients of weights. It has a variant of its own
+// because the depth (rows of the expert) is short and C large, so that writing C decides the speed. Over a vector type
+// V. Included by kernels_inl.h.
 #pragma once
 
 #include <utility>
@@ -10,8 +11,8 @@
 namespace sparsight::cpu {
 namespace {
 
-// Tiles of kMr rows from `row` to `end`, below each other: few steps of the depth make a tile, and many tiles a
-// product. partial: [rows, columns of the tile], what they start from; or null.
+// Computes the tiles of kMr rows from `row` to `end`, one below the other, in one call: with a short depth each is
+// little work, and there are many. partial: [rows, columns of the tile], sums to start from; or null.
 template <class V, int kMr, int kNv>
 void outer_tiles(const Tile& t, const float* partial, int64_t row, int64_t end) {
   using T = typename V::T;
@@ -61,11 +62,11 @@ void outer_rows(const Tile& t, const float* partial, int64_t rows) {
     outer_tiles_of<V, kShape.vectors>(groups.max_rows - 1, kCounts)(t, partial, longer, rows);
 }
 
-// So much of a longer depth at a time, for so many rows of C: what their tiles read fits into the first-level cache,
-// with their sums so far.
+// A longer depth is split into parts of at most kOuterDepth, for kOuterRows rows of C at a time: what their tiles read
+// fits into L1 together with the partial sums.
 constexpr int64_t kOuterDepth = 64, kOuterRows = 48;
 
-// With small M it is memory-bound, and C is written faster if few of its rows are written at a time.
+// With a short depth it is memory-bound, and C is written faster if only some of its rows are written at a time.
 template <class V, TileShape kShape>
 void gemm_tn_in(const Gemm& p, float* panel) {
   constexpr int64_t kColumns = kShape.vectors * V::lanes;
@@ -74,7 +75,7 @@ void gemm_tn_in(const Gemm& p, float* panel) {
   static_assert((kOuterDepth + kOuterRows) * kColumns <= panel_floats<V>());
   const int64_t parts = max(1, (p.k + kOuterDepth - 1) / kOuterDepth), depth = (p.k + parts - 1) / parts;
   const int64_t maximum = parts > 1 ? kOuterRows : 16 * V::tile(true).rows;
-  const bool adds_to_c = parts > 1 && p.accumulate;  // sums start in `partial` too
+  const bool adds_to_c = parts > 1 && p.accumulate;  // the first part starts from a copy of C in `partial`
   Tile t{};
   t.a_ld = p.a_ld;
   t.start = p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
@@ -106,8 +107,8 @@ void gemm_tn_in(const Gemm& p, float* panel) {
   finish_blocks<V>(p, p.n);
 }
 
-// Over the fewest rows C is written in pieces of a row, as long as the registers allow: shorter ones take memory up to
-// twice as long.
+// Up to a depth of kFewest, tiles have one row and 12 vectors, so that C is written in pieces as long as the registers
+// allow: writing shorter ones takes up to twice as long.
 template <class V>
 void gemm_tn(const Gemm& p, float* panel) {
   constexpr TileShape kLong{1, 12};

@@ -1,5 +1,5 @@
-// The body of every level's kernels, over a vector type V of that level (Vec in the level's source file, in an unnamed
-// namespace: so that no instantiation is shared between levels). Included by kernels_<level>.cpp only.
+// The kernels of every level, as templates over a vector type V (Vec in the level's source file, in an unnamed
+// namespace so that levels share no instantiation). Included by kernels_<level>.cpp only.
 #pragma once
 
 #include <cstring>
@@ -14,8 +14,9 @@
 namespace sparsight::cpu {
 namespace {
 
-// ---- products with many rows: panels of B -------------------------------------------------------------------------
-
+// The tiled GEMM, for more rows than small-M takes: the arithmetic is the limit there, so tiles of C stay in registers
+// and panels of B in the cache while all rows use them (drawing: docs/kernels.md, "Tiled kernel"). It also takes the
+// columns that small-M leaves.
 template <class V>
 void multiply(const Gemm& p, float* panel) {
   constexpr TileShape kTile = V::tile(false);
@@ -28,7 +29,8 @@ void multiply(const Gemm& p, float* panel) {
   if (!p.b_transposed && p.m <= V::max_small_m) first = gemm_small_m<V>(p);
   if (first == p.n) return;
   const RowGroups groups(p.m, kTile.rows);
-  // While one panel of B is at work the next one is fetched; the last panel fetches the first of the next product.
+  // The next panel of B is prefetched while the current one is multiplied; the last panel prefetches the next
+  // product's.
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = min(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;

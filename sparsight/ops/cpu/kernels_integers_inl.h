@@ -1,6 +1,6 @@
-// Gemms with weights of one byte: rows of A become integers of 16 bits, a scale for each block of the depth, and
-// pairs of products are summed exactly in 32 bits, which takes half the instructions of multiply-adds in fp32. A row x
-// is s q with q = round(x / s), s = max|x| / 32767, so within max|x| / 65534 of itself. Over a vector type V. Included
+// GEMMs with int8 weights on vectors: each block of a row of A is quantised to 16-bit integers with one scale, and
+// pairs of products are summed exactly in 32 bits, which takes half the instructions of fp32 multiply-adds. A quantised
+// row is s q with q = round(x / s), s = max|x| / 32767, so within max|x| / 65534 of x. Over a vector type V. Included
 // by kernels_panels_inl.h.
 #pragma once
 
@@ -9,10 +9,10 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr float kLargestDigit = 32767;
+constexpr float kMaxQuantised = 32767;
 static_assert(kBlock * 32768 * 127 < int64_t{1} << 31);  // no sum over a block overflows
 
-// x [count] as quantised, and their scale, which is NaN where an x is not finite.
+// Quantises x [count]. Returns the scale, which is NaN if any x is not finite.
 template <class V>
 float quantise_row(const float* x, int64_t count, int16_t* quantised) {
   auto maximum = V::set1(0.0f), check = V::set1(0.0f);
@@ -24,17 +24,17 @@ float quantise_row(const float* x, int64_t count, int16_t* quantised) {
   float lanes[V::lanes], largest = 0;
   V::store(lanes, maximum);
   for (const float lane : lanes) largest = lane > largest ? lane : largest;
-  const auto inverse = V::set1(largest > 0 ? kLargestDigit / largest : 0.0f);
+  const auto inverse = V::set1(largest > 0 ? kMaxQuantised / largest : 0.0f);
   for_vectors<V>(count, [&](int64_t c, int some) {
     int16_t whole[V::lanes];
     V::store_quantised(some == V::lanes ? quantised + c : whole, V::mul(load_some<V>(x + c, some), inverse));
     if (some < V::lanes) std::memcpy(quantised + c, whole, static_cast<size_t>(some) * sizeof(int16_t));
   });
   if (count % 2 != 0) quantised[count] = 0;  // weights are padded to pairs
-  return largest / kLargestDigit + V::sum(check);
+  return largest / kMaxQuantised + V::sum(check);
 }
 
-// kMr x (kNv vectors) elements of C.
+// The int8 micro-kernel: kMr x (kNv vectors) elements of C, summed as int32 in registers and scaled at the end.
 template <class V, int kMr, int kNv>
 void run_integer_tile(const Tile& t) {
   typename V::Ints sum[kMr][kNv];

@@ -1,5 +1,4 @@
-// Copies a part of B into a panel, in the order in which tiles read it. Over a vector type V. Included by
-// kernels_inl.h.
+// Packs a block of B into a panel, the order in which tiles read it. Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
 #include <cstring>
@@ -16,7 +15,7 @@ inline void pack_rows(const float* b, int64_t b_ld, int64_t depth, int64_t colum
     for (int64_t j = columns; j < width; ++j) panel[l * width + j] = 0;
   }
 }
-// The same of b(l, j) = b[j * b_ld + l].
+// The same for a transposed B: b(l, j) = b[j * b_ld + l].
 template <class V>
 void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t columns, int64_t width, float* panel) {
   constexpr int kLanes = V::lanes;

@@ -1,5 +1,6 @@
-// Gemms with weights that lie in panels (packed_layout.h): each panel is a stream of memory, and while it is
-// multiplied with all rows it stays in the first-level cache. Over a vector type V. Included by kernels_inl.h.
+// GEMMs with packed weights in panels (packed_layout.h; drawing: docs/kernels.md, "Packed weights"): each panel is one
+// contiguous stream and stays in L1 while it is multiplied with all rows. Chosen for all weights packed as panels: bf16
+// is widened to fp32 in registers, int8 is multiplied as integers. Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
 #include "sparsight/ops/cpu/kernels_integers_inl.h"
@@ -16,8 +17,8 @@ constexpr TileFunction tile_over_panels() {
     return run_tile<V, W, kMr, kNv, Source::panels>;
 }
 
-// The tile functions by number of rows: as wide as so many rows alone allow; as wide as V::panel_rows rows allow; and
-// one panel wide.
+// The micro-kernel for a number of rows. lone_panel_tile: for a product of one row group, as wide as this number of
+// rows allows. panel_tile: kVectors wide, which is as wide as V::panel_rows rows allow, or one panel.
 template <class V, class W, int... kRows>
 TileFunction lone_panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction table[] = {tile_over_panels<V, W, kRows + 1, V::panel_vectors(kRows + 1)>()...};
@@ -29,9 +30,9 @@ TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
   return table[rows - 1];
 }
 
-constexpr int64_t kUnfetchedRows = 4;
+constexpr int64_t kUnfetchedRows = 4;  // up to here the hardware prefetcher is faster, see below
 
-// space: panel_floats, for weights of one byte; these take up to kIntegerRows rows.
+// space: scratch of panel_floats, used with int8 weights, which take up to kIntegerRows rows.
 template <class V, class W>
 void gemm_panels(const Gemm& p, float* space) {
   constexpr bool kIntegers = std::is_same_v<W, int8_t>;
@@ -59,9 +60,9 @@ void gemm_panels(const Gemm& p, float* space) {
     t.c_ld = p.c_ld;
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && last;
-    // While panels are at work those that follow are fetched, one after the other, and at last what comes after them.
-    // Rows so few that they are memory-bound leave that to the hardware prefetcher, which fetches such streams by
-    // itself, and faster.
+    // While panels are multiplied, those that follow are prefetched one after the other, and at the end the next
+    // product's. While M is so small that the product is memory-bound, this is left to the hardware prefetcher, which
+    // is faster on contiguous streams.
     const auto upcoming = [&](const void* from, int64_t count) {
       return Fetch(p.m <= kUnfetchedRows ? nullptr : from, count, depth * kRow, rows_of_panel * kRow, Fetch::kLongPiece,
                    1);

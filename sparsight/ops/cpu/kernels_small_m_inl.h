@@ -1,5 +1,6 @@
-// GEMMs with small M: each weight is used for few multiply-adds, so that what counts is how weights are read. Over
-// a vector type V. Included by kernels_inl.h.
+// The small-M GEMMs. With small M each weight is used in a few multiply-adds only: the product is memory-bound, and
+// its speed depends on how weights are read. Chosen for up to V::max_small_m rows, or V::max_dots with B transposed.
+// Drawing: docs/kernels.md, "Small-M kernel". Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
@@ -7,11 +8,11 @@
 namespace sparsight::cpu {
 namespace {
 
-// So many rows of B stay in registers while rows of C come by.
+// Rows of B that stay in registers while all rows of C are updated.
 constexpr int kSmallMStep = 4;
 
-// C [rows,columns] += A [rows,kDepth] B [kDepth,columns], where columns are a multiple of kAcross vectors. between() is
-// called before each of these pieces.
+// C [rows,columns] += A [rows,kDepth] B [kDepth,columns], with `columns` a multiple of kAcross vectors. Calls between()
+// before each group of kAcross vectors.
 template <class V, int kDepth, int kAcross, class Between>
 [[gnu::always_inline]] inline void add_to_rows(int64_t rows, const float* a, const float* b, int64_t b_ld, float* c,
                                                int64_t c_ld, int64_t columns, const Between& between) {
@@ -23,7 +24,7 @@ template <class V, int kDepth, int kAcross, class Between>
     const float* row_of_b = b;
 #pragma GCC unroll 32
     for (int l = 0; l < kDepth; ++l, row_of_b += b_ld) {
-      asm("" : "+r"(row_of_b));  // else compilers compute an address for each vector, and run out of registers
+      asm("" : "+r"(row_of_b));  // else compilers keep an address for each vector, and run out of registers
 #pragma GCC unroll 32
       for (int v = 0; v < kAcross; ++v) bv[l][v] = V::load(row_of_b + v * V::lanes);
     }
@@ -45,7 +46,7 @@ template <class V, int kDepth, int kAcross, class Between>
   }
 }
 
-// What the sums of a product start from, in the first `columns` columns of C.
+// Fills the first `columns` columns of C with the bias or zeros, unless the product accumulates.
 inline void start_rows(const Gemm& p, int64_t columns) {
   if (p.accumulate) return;
   for (int64_t i = 0; i < p.m; ++i)
@@ -56,19 +57,19 @@ inline void start_rows(const Gemm& p, int64_t columns) {
     }
 }
 
-// Rows of B that are multiplied at a time, of so many columns, while as many are fetched. Both are to fit into a small
-// second-level cache with all else, and eight streams are to fetch whole rows of them.
+// Rows in a slice of B with `columns` columns: one slice is multiplied while the next one is prefetched. Both must fit
+// into a small L2 cache next to everything else, and each of the eight prefetch streams takes whole rows.
 inline int64_t rows_of_slice(int64_t columns) {
   constexpr int64_t kBytes = 48 << 10;
   return max(1, kBytes / (Fetch::kStreams * max(1, columns) * static_cast<int64_t>(sizeof(float)))) * Fetch::kStreams;
 }
 
-// Small M: B is read once and in memory order, a slice of its rows at a time, while the next slice is
-// fetched. Columns of C go by in such strips that a strip of all rows stays in the first-level cache. Returns how many
-// columns that is; the rest is left.
+// Small-M with plain B: reads B once and in memory order, a slice of its rows at a time, while the next slice is
+// prefetched. The columns of C are updated in strips, so that a strip of all rows stays in L1. Returns the number of
+// columns computed; the tiled GEMM does the rest.
 template <class V>
 int64_t gemm_small_m(const Gemm& p) {
-  constexpr int64_t kWidth = V::few_vectors * V::lanes, kSize = sizeof(float);
+  constexpr int64_t kWidth = V::small_m_vectors * V::lanes, kSize = sizeof(float);
   constexpr int64_t kStripBytes = 16 << 10;
   static_assert(kBlock % kWidth == 0 && Fetch::kStreams % kSmallMStep == 0 && kBlock % kSmallMStep == 0);
   const float* const weights = static_cast<const float*>(p.b);
@@ -85,7 +86,7 @@ int64_t gemm_small_m(const Gemm& p) {
     Fetch fetch = left > 0 ? upcoming(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
                            : upcoming(p.next, p.next_rows, p.next_columns, p.next_ld);
     const int64_t steps = (depth + kSmallMStep - 1) / kSmallMStep * (whole / kWidth);
-    const int64_t fetches = (fetch.left + steps - 1) / steps;  // in each step
+    const int64_t fetches = (fetch.left + steps - 1) / steps;  // per step
     const auto fetch_some = [&] {
       for (int64_t f = 0; f < fetches; ++f) fetch.next();
     };
@@ -97,10 +98,10 @@ int64_t gemm_small_m(const Gemm& p) {
         const float* const b = weights + d * p.b_ld + first;
         const int64_t deep = min(kSmallMStep, l + depth - d);
         if (deep == kSmallMStep)
-          add_to_rows<V, kSmallMStep, V::few_vectors>(p.m, a, b, p.b_ld, c, p.c_ld, columns, fetch_some);
+          add_to_rows<V, kSmallMStep, V::small_m_vectors>(p.m, a, b, p.b_ld, c, p.c_ld, columns, fetch_some);
         else
           for (int64_t one = 0; one < deep; ++one)
-            add_to_rows<V, 1, V::few_vectors>(p.m, a + one, b + one * p.b_ld, p.b_ld, c, p.c_ld, columns, [] {});
+            add_to_rows<V, 1, V::small_m_vectors>(p.m, a + one, b + one * p.b_ld, p.b_ld, c, p.c_ld, columns, [] {});
       }
     }
   }
@@ -108,8 +109,8 @@ int64_t gemm_small_m(const Gemm& p) {
   return whole;
 }
 
-// kRows x kAcross elements of C, each of them a vector of sums along a row of A and a row of B, which are summed at
-// last.
+// The dot-product micro-kernel: kRows x kAcross elements of C, each a vector of sums along a row of A and a row of B
+// that is reduced at the end.
 template <class V, int kRows, int kAcross>
 void dot_tile(const Tile& t) {
   using T = typename V::T;
@@ -153,25 +154,26 @@ void dot_tile(const Tile& t) {
     }
 }
 
-// As wide as tiles of `maximum` rows are; `rows` is that or one less.
+// The micro-kernel for `rows` rows (`maximum` or one less), as wide as that of `maximum` rows.
 template <class V, int... kRows>
 TileFunction dot_tile_of(int64_t rows, int64_t maximum, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction whole[] = {dot_tile<V, kRows + 1, V::dots_across(kRows + 1)>...};
   static constexpr TileFunction less[] = {dot_tile<V, kRows + (kRows == 0), V::dots_across(kRows + 1)>...};
   return (rows == maximum ? whole : less)[maximum - 1];
 }
-// One column.
+// The same for a single column.
 template <class V, int... kRows>
 TileFunction dot_column_of(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction column[] = {dot_tile<V, kRows + 1, 1>...};
   return column[rows - 1];
 }
 
-// Small M, B transposed: rows of B are read once and in place, while the next ones are fetched.
+// Small-M with B transposed, for the gradients of rows and of the hidden layer: the rows of B are contiguous along the
+// depth, so dot products read them once and in place, without packing, while the next ones are prefetched.
 template <class V>
 void gemm_small_m_transposed(const Gemm& p) {
   const float* const weights = static_cast<const float*>(p.b);
-  constexpr int64_t kSlice = V::lanes < 16 ? 24 : 32;  // rows of B that are read at a time
+  constexpr int64_t kSlice = V::lanes < 16 ? 24 : 32;  // rows of B that are multiplied at a time
   static_assert(kSlice % V::dots_across(1) == 0 && kSlice % V::dots_across(2) == 0 && kSlice % V::dots_across(3) == 0 &&
                 kSlice % V::dots_across(4) == 0);
   const RowGroups groups(p.m, 4);

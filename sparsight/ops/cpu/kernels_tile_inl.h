@@ -1,5 +1,5 @@
-// Tiles: the part of a product whose sums stay in registers, over a vector type V. Included by kernels_inl.h and
-// kernels_small_m_inl.h.
+// Register tiles: micro-kernels that keep a block of C in registers over a block of the depth (register blocking).
+// Over a vector type V. Included by kernels_inl.h and kernels_small_m_inl.h.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 namespace sparsight::cpu {
 namespace {
 
-// What the registers hold where rows are many.
+// Rows of C, and vectors per row, in the registers of the tiled GEMM.
 struct TileShape {
   int rows, vectors;
 };
 
-// What a product works in: a panel, which has a block of the depth and is as wide as such a tile, or rows as integers
+// Scratch of a product: a panel, as deep as a block and as wide as the widest tile, or quantised rows
 // (kernels_integers_inl.h).
 constexpr int64_t kIntegerRows = 144;
 template <class V>
@@ -25,8 +25,8 @@ constexpr int64_t panel_floats() {
   return max(kBlock * V::lanes * vectors, kIntegerRows * (kBlock / 2 + 1));
 }
 
-// The rows of a product, cut into as few groups as tiles of up to `limit` rows allow, as equal as may be: the
-// longer ones first, of `maximum` rows, the others of one less.
+// Splits the rows of a product into as few groups as tiles of up to `limit` rows allow, of nearly equal size: first
+// `longer` groups of `max_rows` rows, then groups of one row less.
 struct RowGroups {
   int64_t count, max_rows, longer;
   RowGroups(int64_t rows, int64_t limit)
@@ -39,10 +39,10 @@ struct RowGroups {
 
 enum class Start { zero, bias, c };
 
-// Where a tile finds B.
+// How a tile reads B.
 enum class Source {
   rows,
-  rows_copied,  // and leaves it behind: Tile::copy
+  rows_copied,  // rows, which are also packed into a panel: Tile::copy
   panels,       // of kPanelColumns columns
 };
 
@@ -50,24 +50,24 @@ struct Tile {
   const float* a;
   int64_t a_ld;  // of a transposed A
   const void* b;
-  int64_t b_ld;     // of rows
-  int64_t b_panel;  // elements from one panel to the next
+  int64_t b_ld;     // unless B is in panels
+  int64_t b_panel;  // stride of the panels, in elements
   int64_t depth;
   float* c;
   int64_t c_ld;
-  int64_t columns;  // fewer than the tile has: B is padded with zeros, C is not
+  int64_t columns;  // may be fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  const int16_t* quantised;  // instead of A, with weights of one byte: kernels_integers_inl.h
-  const float* row_scale;    // of quantised
-  const float* scale;        // of such weights' columns
-  float* copy;               // receives B as it is read: [depth][columns of the tile]
-  bool stream;
-  Fetch* fetch;  // a piece for each `every` steps of the depth
+  const int16_t* quantised;  // quantised rows instead of A, with int8 weights: kernels_integers_inl.h
+  const float* row_scale;    // of the quantised rows
+  const float* scale;        // of the columns of int8 weights
+  float* copy;               // receives B while it is read: [depth][columns of the tile]
+  bool stream;               // streaming stores
+  Fetch* fetch;              // prefetches one piece per `every` steps of the depth
   int64_t every;
 };
 
-// The part of C that belongs to a tile: kMr rows of kNv vectors, from a row of it on.
+// The block of C that a tile computes: kMr rows of kNv vectors, from a row of the tile on.
 template <class V, int kMr, int kNv>
 class TileOfC {
  public:
@@ -83,7 +83,7 @@ class TileOfC {
       for (int v = 0; v < kNv; ++v) body(i, v);
   }
 
-  // Vector v of a row of the columns, with zeros for those that are not there.
+  // Vector v of a row, with zeros for columns that the tile lacks.
   [[gnu::always_inline]] T load(const float* row, int v) const {
     return part(v) >= V::lanes ? V::load(row + v * V::lanes)
            : part(v) > 0       ? V::load_part(row + v * V::lanes, part(v))
@@ -117,15 +117,15 @@ class TileOfC {
 
  private:
   float* at(int i, int v) const { return c_ + i * c_ld_ + v * V::lanes; }
-  int part(int v) const { return static_cast<int>(t_.columns - v * V::lanes); }  // columns of vector v, or more
+  int part(int v) const { return static_cast<int>(t_.columns - v * V::lanes); }  // columns from vector v on
 
   const Tile& t_;
   float* c_;
-  int64_t c_ld_;  // that of t_, which compilers would read again after each store
+  int64_t c_ld_;  // copied from t_, which compilers would reload after each store
   bool full_;
 };
 
-// Calls step() for each of so many steps of the depth, and fetches in between.
+// Calls step() for each of `steps` steps of the depth, and prefetches in between.
 template <class Step>
 [[gnu::always_inline]] inline void fetching_steps(const Tile& t, int64_t steps, const Step& step) {
   Fetch fetch = *t.fetch;
@@ -137,13 +137,13 @@ template <class Step>
   *t.fetch = fetch;
 }
 
-// Vectors of a row of a panel.
+// Vectors per row of a panel.
 template <class V>
 constexpr int one_panel() {
   return static_cast<int>(kPanelColumns) / V::lanes;
 }
 
-// kMr x (kNv vectors) elements of C in registers.
+// The fp32 micro-kernel (and bf16, widened while loading): kMr x (kNv vectors) elements of C stay in registers.
 template <class V, class W, int kMr, int kNv, Source kSource>
 void run_tile(const Tile& t) {
   using T = typename V::T;
@@ -163,7 +163,7 @@ void run_tile(const Tile& t) {
           if constexpr (kCopy) V::store(copy + v * V::lanes, bv);
           return bv;
         };
-        if constexpr (kMr < kNv) {  // the fewer of both stay in registers: with the sums there are no more than 16
+        if constexpr (kMr < kNv) {  // the smaller operand stays in registers: with the sums these are at most 16
           T av[kMr];
 #pragma GCC unroll 32
           for (int i = 0; i < kMr; ++i) av[i] = V::set1(a[i * kBlockLd]);
@@ -193,7 +193,7 @@ void run_tile(const Tile& t) {
 
 using TileFunction = void (*)(const Tile&);
 
-// Columns j .. j + columns of C are done: what follows.
+// Epilogue of columns j .. j + columns of C: stores the pre-activation if requested, then applies the activation.
 template <class V>
 void finish(const Gemm& p, int64_t j, int64_t columns) {
   if (!p.activates) return;
@@ -210,7 +210,7 @@ void finish_blocks(const Gemm& p, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kBlock) finish<V>(p, j, min(kBlock, columns - j));
 }
 
-// The tile functions by number of rows.
+// The micro-kernel for a number of rows.
 template <class V, Source kSource, int... kRows>
 TileFunction tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr TileFunction table[] = {run_tile<V, float, kRows + 1, V::tile(false).vectors, kSource>...};

@@ -8,8 +8,8 @@
 namespace sparsight::cpu {
 namespace {
 
-// Calls move(element of the matrix, element of the panels) for all elements of the panels that hold the matrix
-// [rows,columns], and pad(element of the panels) for their padding.
+// For the panels of a matrix [rows,columns]: calls move(index in the matrix, index in the panels) for each element, and
+// pad(index in the panels) for padding.
 template <class Move, class Pad>
 void for_panels(const PackedLayout& layout, int64_t rows, int64_t columns, int64_t ld, const Move& move,
                 const Pad& pad) {
@@ -27,7 +27,8 @@ void for_panels(const PackedLayout& layout, int64_t rows, int64_t columns, int64
                 pad(at);
 }
 
-// The same for both matrices of each chunk of each expert: move(in W2?, element of the expert's matrix, of its panels).
+// The same for both matrices of each chunk of each expert: move(in W2?, index in W1 or W2, index in the packed
+// weights).
 template <class Move, class Pad>
 void for_experts(const PackedLayout& layout, int64_t experts, const Move& move, const Pad& pad) {
   at::parallel_for(0, experts * layout.chunks(), 1, [&](int64_t begin, int64_t end) {
@@ -76,7 +77,7 @@ at::ScalarType stored_type(WeightType type) {
 
 at::Tensor pack_weights(const at::Tensor& w1, const at::Tensor& w2, const PackedLayout& layout) {
   const int64_t experts = w1.size(0);
-  // The pool's memory comes in large pages, which long streams are read from faster.
+  // The arena has large pages, from which long streams are read faster.
   at::Tensor packed = empty_from_arena({experts, layout.expert_bytes() / 4}).view(at::kByte);
   const auto pack_as = layout.type == WeightType::fp32   ? pack<float>
                        : layout.type == WeightType::bf16 ? pack<uint16_t>

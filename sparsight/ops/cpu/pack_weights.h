@@ -1,4 +1,4 @@
-// Weights of packed experts in the layout of packed_layout.h, and back.
+// Packs weights into the layout of packed_layout.h, and unpacks them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace sparsight::cpu {
 
-// Of weights in plain order.
+// The torch type of the weights.
 at::ScalarType stored_type(WeightType type);
 
 // w1: [E,D,F], w2: [E,F,D], contiguous, of the layout's type. Returns [E, bytes of an expert] uint8.

@@ -1,11 +1,11 @@
-// How packed experts lie in memory: in the order in which products read them, one stream for each task. The hidden
-// layer is cut into chunks of kBlock; of each chunk there are the panels of W1[:, chunk] and then those of W2[chunk,
-// :]. A panel has some columns of its matrix, and all rows: `depth` of them at a time, of these 16 columns at a time,
-// each `group` consecutive rows of a column together.
-// - Vectors (panel_layout): panels of 16 columns, row after row; of int8 two rows at a time.
-// - Tile registers of AMX (tile_layout): a tile has 16 rows of 64 bytes; of B it holds `depth` rows and 16 columns, and
-//   each four bytes are a group. Two tiles side by side make a panel.
-// Letters: moe/axes.md.
+// The memory layout of packed experts: weights in the order in which products read them, one stream per task. The
+// hidden layer is split into chunks of kBlock; each chunk has the panels of W1[:, chunk] and then those of W2[chunk,
+// :]. A panel has some columns of its matrix and all rows: `depth` rows at a time, of these 16 columns at a time, and
+// of these `group` consecutive rows of each column together.
+// - Vectors (panel_layout): panels of 16 columns, row after row; int8: two rows at a time.
+// - Tile registers of AMX (tile_layout): a tile has 16 rows of 64 bytes; a tile of B has `depth` rows and 16 columns,
+//   and every four bytes are a group. Two tiles side by side make a panel.
+// Drawings: docs/kernels.md, "Packed weights" and "Packed tiles for AMX". Letters: moe/axes.md.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 namespace sparsight::cpu {
 namespace {
 
-// What each thread works in.
+// Scratch of each thread.
 struct TileScratch {
   Workspace rows, row_scale, active, active_scale, hidden, constants;
 };
@@ -22,7 +22,7 @@ TileScratch& tile_scratch() {
   return scratch;
 }
 
-// Biases and scales of the columns of a panel's matrix, with zeros for its padding. A null stays null.
+// Biases or scales of columns, with zeros for padding. Null stays null.
 const float* padded_copy(const float* from, int64_t columns, int64_t padded, float* to) {
   if (!from) return nullptr;
   std::copy_n(from, columns, to);

@@ -1,4 +1,5 @@
-// Packed experts on tile registers: the rows of tokens meet the weights as they are stored. See kernels_amx.h.
+// Packed experts on the tile registers of AMX: rows are converted to the type of the weights, which are used as they
+// are stored. See kernels_amx.h.
 #pragma once
 
 #include "sparsight/ops/cpu/packed_layout.h"
@@ -6,7 +7,7 @@
 
 namespace sparsight::cpu {
 
-// Whether products over the width D can be computed: int32 holds the sum of so many products of two bytes.
+// Whether tiles can compute products over the width D: the sum of D products of int8 numbers must fit into int32.
 inline bool fits_tiles(int64_t width) { return width <= int64_t{1} << 17; }
 
 // packed_experts() on checked arguments, with `packed.storage` in `layout`; the active level is amx.

@@ -7,11 +7,11 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kFewTasks = 32;        // with fewer tasks than this, each is cut along the hidden layer too
-constexpr int64_t kMemoryBoundRows = 8;  // up to which tasks wait for weights
-constexpr int64_t kManyTasks = 4;        // a thread: so many keep it busy until the others are done
+constexpr int64_t kFewTasks = 32;        // with fewer groups of rows than this, the hidden layer is split too
+constexpr int64_t kMemoryBoundRows = 8;  // up to this many rows a task is memory-bound
+constexpr int64_t kManyTasks = 4;        // tasks per thread that keep all threads about equally busy
 
-// The largest first: then no thread is left with a large one at the end.
+// The largest first, so that no thread is left with a large one at the end.
 void sort_by_size(std::vector<Task>& tasks) {
   std::ranges::stable_sort(tasks, std::greater{}, [](const Task& task) {
     return std::pair(std::max(task.count, kMemoryBoundRows) * (task.chunk_end - task.chunk), task.count);
@@ -44,7 +44,7 @@ void join_parts(Plan& plan, int64_t threads) {
   const auto busy = [&](int64_t pieces) {
     return blocks * pieces % threads == 0 || blocks * pieces >= kManyTasks * threads;
   };
-  int64_t pieces = 1;  // of a block of rows
+  int64_t pieces = 1;  // tasks per group of rows
   while (pieces < plan.parts && !busy(pieces)) ++pieces;
   const auto first_part = [&](int64_t piece) { return plan.parts * piece / pieces; };
   std::vector<Task> joined;

@@ -1,5 +1,5 @@
-// How the work of a layer's experts is cut into tasks. What is summed with what follows from the numbers of rows alone,
-// so that results do not depend on the number of threads. Letters: moe/axes.md.
+// How the work of a layer's experts is split into tasks. The order of sums follows from the numbers of rows alone, so
+// that results do not depend on the number of threads. Letters: moe/axes.md.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace sparsight::cpu {
 
-// Rows first .. first + count of one expert, and blocks chunk .. chunk_end of its hidden layer, from the part `part` of
-// it on.
+// Rows first .. first + count of one expert, and chunks chunk .. chunk_end of its hidden layer, which begin with part
+// `part`.
 struct Task {
   int64_t expert, first, count, part, chunk, chunk_end;
 };
 
 struct Plan {
   std::vector<Task> tasks = {};
-  int64_t parts = 1;  // into which the hidden layer is cut; each gives a partial result of each row
+  int64_t parts = 1;  // of the hidden layer; each gives a partial result for each row
   int64_t chunks = 1;
 
   int64_t first_chunk(int64_t part) const { return chunks * part / parts; }
@@ -26,11 +26,11 @@ struct Plan {
   const Task* find(int64_t number) const { return number < size() ? &tasks[static_cast<size_t>(number)] : nullptr; }
 };
 
-// A task for each part. offset: [E+1]; chunks: blocks of the hidden layer, at least one; max_rows: of a task.
+// One task per group of rows and part. offset: [E+1]; chunks: of the hidden layer, at least one; max_rows: per task.
 Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t max_rows);
 
-// Where rows are so few that tasks wait for weights, joins parts of the same rows to as few tasks as keep so many
-// threads evenly busy: the longer the rows of W1 that a task reads, the sooner memory gives them.
+// Joins the parts of memory-bound tasks with the same rows into as few tasks as keep `threads` threads evenly busy:
+// longer rows of W1 are read faster.
 void join_parts(Plan& plan, int64_t threads);
 
 }  // namespace sparsight::cpu

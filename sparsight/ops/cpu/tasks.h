@@ -1,4 +1,4 @@
-// Runs tasks on torch's threads: each thread takes the next one when it is done with its last.
+// Runs tasks on torch's threads: each thread takes the next task when it has finished its last.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace sparsight::cpu {
 
-// body(task, claim) for each task 0 .. count-1; claim() takes the task that comes next on this thread early and tells
-// it (count or more: none).
+// Calls body(task, claim) for each task 0 .. count-1. claim() takes this thread's next task early, so that its data can
+// be prefetched, and returns its number (count or more: none).
 template <class Body>
 void run_tasks(int64_t count, const Body& body) {
   std::atomic<int64_t> next{0};

@@ -1,4 +1,4 @@
-// Memory that kernels work in, kept from call to call so that a layer allocates nothing once it has run.
+// Scratch memory of the kernels, kept from call to call so that a layer allocates nothing after its first run.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace sparsight::cpu {
 
-// A buffer that only grows; its contents do not survive growing.
+// A buffer that only grows, and loses its contents when it does.
 class Workspace {
  public:
   float* floats(int64_t count) {

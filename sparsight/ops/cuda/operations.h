@@ -1,7 +1,7 @@
-// The operations of ops/ on CUDA tensors: all that a CUDA backend has to provide, by step. Only builds with
-// SPARSIGHT_CUDA (preset "cuda") include it, through ops/off_cpu.h. Each of them is ops/ref/ here, which is torch's
-// own operations and runs on any device. A kernel takes the place of its line: the declaration with the same
-// parameters here, its source in this folder, listed under `if(SPARSIGHT_CUDA)` in ops/sources.cmake.
+// The operations of ops/ on CUDA tensors, by step: everything that a CUDA backend has to provide. Only builds with
+// SPARSIGHT_CUDA (preset "cuda") include it, through ops/off_cpu.h. So far each of them is the one of ops/ref/, which
+// uses torch's own operations and runs on any device. To add a kernel, replace its line by a declaration with the same
+// parameters, and put its source into this folder, listed under `if(SPARSIGHT_CUDA)` in ops/sources.cmake.
 #pragma once
 
 #include "sparsight/ops/ref/expert_mlp.h"
@@ -21,7 +21,7 @@ using ref::gather_rows;
 using ref::map_rows;
 using ref::sort_by_expert;
 
-// Grouped products, by themselves and as whole experts. The offsets of experts come on the CPU.
+// Grouped GEMMs, alone and as whole experts. The offsets of experts are on the CPU.
 using ref::expert_mlp_backward;
 using ref::expert_mlp_forward;
 using ref::grouped_linear_backward;

@@ -1,5 +1,5 @@
-// The obvious version of ops/expert_mlp.h, on any device and in any floating type: gather, two grouped linear maps with
-// the activation between them, sum by token.
+// The reference version of ops/expert_mlp.h, on any device and in any floating type: gather, two grouped linear maps
+// with the activation between them, scatter-add.
 #pragma once
 
 #include "sparsight/ops/expert_mlp.h"

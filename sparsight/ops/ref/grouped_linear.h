@@ -1,4 +1,4 @@
-// The obvious version of ops/grouped_linear.h, on any device and in any type: one matrix product per expert.
+// The reference version of ops/grouped_linear.h, on any device and in any type: one matrix product per expert.
 #pragma once
 
 #include "sparsight/ops/grouped_linear.h"

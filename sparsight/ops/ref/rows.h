@@ -1,4 +1,4 @@
-// The obvious version of ops/rows.h, on any device. Sums run in row order, not in assignment order.
+// The reference version of ops/rows.h, on any device. Sums run in row order, not in assignment order.
 #pragma once
 
 #include "sparsight/ops/rows.h"

@@ -1,4 +1,4 @@
-// The obvious version of ops/sort_by_expert.h, on any device.
+// The reference version of ops/sort_by_expert.h, on any device.
 #pragma once
 
 #include "sparsight/ops/sort_by_expert.h"

@@ -1,4 +1,4 @@
-// The obvious version of ops/top_experts.h, on any device.
+// The reference version of ops/top_experts.h, on any device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
