@@ -1,4 +1,4 @@
-"""Measures the build and writes the numbers into docs/build.md: a clean build, an edit of one file, seconds per file.
+"""Measures compile times (clean build, edit of one file, seconds per file) and writes docs/benchmarks/compile_times.md.
 
 Usage: compile_times.py PYTHON_WITH_TORCH [JOBS]     (takes as long as a clean build without ccache)
 """
@@ -66,7 +66,7 @@ def main():
     rest = [seconds for seconds, _ in objects[SLOWEST:]]
     if rest:
         text.append(f"| the other {len(rest)}, on average | {sum(rest) / len(rest):.1f} |")
-    page = ROOT / "docs" / "build.md"
+    page = ROOT / "docs" / "benchmarks" / "compile_times.md"
     before, after = page.read_text().split(BEGIN)[0], page.read_text().split(END)[1]
     page.write_text(before + BEGIN + "\n" + "\n".join(text) + "\n" + END + after)
     print("\n".join(text[:7]))

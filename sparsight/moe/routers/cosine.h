@@ -1,8 +1,8 @@
 // The cosine router of GMoE: logits are cosines of a projected token and learned expert directions, over a temperature.
-// Li et al. 2023, "Sparse Mixture-of-Experts are Domain Generalizable Learners", section 4.2. Differs from the paper,
-// as its code does: the temperature is learned, the projector has a bias, each direction is normalised by itself, and
-// gates of k > 1 experts are divided by their sum (renormalize "auto"). Letters: moe/axes.md; P width of the
-// projection.
+// Li et al. 2023, "Sparse Mixture-of-Experts are Domain Generalizable Learners", section 4.2. Letters:
+// moe/axes.md; P width of the projection.
+// Differs from the paper: as in the authors' code, the temperature is learned, the projection has a bias, each
+// direction is normalised by itself, and gates of k > 1 experts are divided by their sum (renormalize "auto").
 #pragma once
 
 #include <string>
