@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The benchmarks are a program of their own: beside this one (installed), in the build folder next to this one's, or,
-// for programs that are somewhere else, in a folder of PATH.
+// The benchmarks are a separate program, searched for next to this one (installed), in the bench/ build folder, then on
+// PATH.
 std::string bench_program() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   std::vector<fs::path> folders{here, here.parent_path() / "bench"};
@@ -36,13 +36,13 @@ void add_bench(CLI::App& app) {
   CLI::App* verb = add_verb(app, "bench", "Run the benchmarks on this machine",
                             "sparsight bench\n"
                             "sparsight bench random   (only those whose name matches)\n"
-                            "sparsight bench moe --tokens 49,197 --experts 8   (experts against the machine's limits)");
+                            "sparsight bench moe --tokens 49,197 --experts 8   (expert kernels against the machine's limits)");
   const auto filter = std::make_shared<std::string>(".");
   verb->add_option("filter", *filter,
                    "Run only benchmarks whose name matches; further options are passed on to them (see sparsight bench "
                    "moe --help)")
       ->type_name("REGEX");
-  verb->allow_extras()->fallthrough(false);  // so that they come here and are not looked for among the program's own
+  verb->allow_extras()->fallthrough(false);  // otherwise the program's own options would claim them
   verb->set_help_flag();
   verb->callback([verb, filter] {
     if (const auto words = verb->remaining();

@@ -34,7 +34,7 @@ void add_check(CLI::App& config) {
   arguments->declare(verb);
   verb->callback([arguments] {
     const Json config = arguments->resolved();
-    // The initial weights, which `fresh` makes or reads, are only of interest where they come from a file.
+    // `fresh` initialises or reads the weights, which is worth checking only if they come from a file.
     const bool reads_weights = !config.at("train").at("init_from").get<std::string>().empty();
     make_training_setup(config, /*fresh=*/reads_weights);
     log_info("the configuration is valid");
@@ -60,10 +60,10 @@ void add_cost(CLI::App& config) {
       ->delimiter(',')
       ->expected(3)
       ->check(CLI::Range(1, 4096));
-  verb->add_option("--classes", arguments->classes, "Classes of the data")->check(CLI::Range(2, 1000000));
+  verb->add_option("--classes", arguments->classes, "Number of classes")->check(CLI::Range(2, 1000000));
   std::string conventions;
   for (const CostConvention& c : cost_conventions()) conventions += cat("\n  ", c.name, ": ", c.summary);
-  verb->add_option("--flops", arguments->flops, "What counts as the FLOPs of an image:" + conventions);
+  verb->add_option("--flops", arguments->flops, "What to count as FLOPs per image:" + conventions);
   verb->callback([arguments] {
     const std::vector<int64_t>& image = arguments->image;
     const ImageShape shape{image[0], image[1], image[2], arguments->classes};
@@ -78,7 +78,7 @@ void add_docs(CLI::App& config) {
   CLI::App* verb = add_verb(config, "docs", "Print the reference of all settings as Markdown",
                             "sparsight config docs > docs/configuration.md\n"
                             "sparsight config docs --update docs/routing.md docs/moe.md");
-  verb->add_option("--update", *pages, "Regenerate the tables of components in these Markdown pages instead")
+  verb->add_option("--update", *pages, "Regenerate the component tables in these Markdown pages instead")
       ->type_name("PAGE");
   verb->callback([pages] {
     if (pages->empty()) std::cout << configuration_reference(config_sections());

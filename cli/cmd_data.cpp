@@ -43,7 +43,7 @@ struct SetArguments {
     return set;
   }
 
-  // A single file that is no set.
+  // A single file rather than a dataset.
   bool is_file() const {
     std::error_code ignored;
     return std::filesystem::is_regular_file(what, ignored) && !what.ends_with(".csv");
@@ -52,7 +52,7 @@ struct SetArguments {
 
 DataSplits open_set(const LocatedSet& set) { return data_sets().make(set.name, set.settings, "data", DataContext{}); }
 
-// Progress of a loop whose length is known only when it runs.
+// Progress of a loop whose length is known only once it runs.
 class LateProgress {
  public:
   LateProgress(std::string label, std::string unit) : label_(std::move(label)), unit_(std::move(unit)) {}
@@ -73,12 +73,12 @@ void list_sets() {
   std::cout << "datasets ([data] name = ...):\n";
   for (const auto& entry : data_sets().entries())
     std::cout << "  " << std::left << std::setw(15) << entry.name << entry.summary << "\n";
-  std::cout << "\nto fetch (sparsight data fetch NAME):\n";
+  std::cout << "\ndownloadable (sparsight data fetch NAME):\n";
   for (const RemoteSet& set : remote_sets())
     std::cout << "  " << std::left << std::setw(15) << set.name << set.title << "\n"
               << std::string(17, ' ') << "licence: " << set.licence << "\n";
-  std::cout << "\nfiles are looked for below " << printable(data_home())
-            << "/ (environment variable SPARSIGHT_DATA), or where data.root says\n";
+  std::cout << "\nfiles are searched for in " << printable(data_home())
+            << "/ (environment variable SPARSIGHT_DATA) or in data.root\n";
 }
 
 void add_inspect(CLI::App& app) {
@@ -114,9 +114,9 @@ void add_verify(CLI::App& app) {
     for (const std::string& problem : result.problems) std::cout << problem << "\n";
     if (!result.problems.empty())
       fail(printable(arguments->what), ": ", result.problems.size(),
-           result.problems.size() == 1 ? " problem" : " problems", ", ", result.images, " images are right");
-    std::cout << printable(arguments->what) << ": " << result.images << " images are right";
-    if (result.files > 0) std::cout << ", " << result.files << " files have the right checksum";
+           result.problems.size() == 1 ? " problem" : " problems", ", ", result.images, " images are valid");
+    std::cout << printable(arguments->what) << ": " << result.images << " images are valid";
+    if (result.files > 0) std::cout << ", " << result.files << " files match their checksums";
     std::cout << "\n";
   });
 }
@@ -130,8 +130,8 @@ void add_make(CLI::App& app) {
   CLI::App* verb = add_verb(app, "make", "Write a dataset as PNG files (default: glyphs)",
                             "sparsight data make my/glyphs --set side=64 --set train=1000\n"
                             "sparsight data make my/glyph_domains --layout domain");
-  verb->add_option("folder", arguments->folder, "Folder to make; must not exist")->type_name("FOLDER")->required();
-  verb->add_option("--from", arguments->name, "Name or path of the dataset")
+  verb->add_option("folder", arguments->folder, "Folder to create; must not exist")->type_name("FOLDER")->required();
+  verb->add_option("--from", arguments->name, "Dataset to write: a name or a path")
       ->type_name("SET|PATH")
       ->capture_default_str();
   verb->add_option("--layout", arguments->layout, "class: train/class/image ...; domain: domain/class/image")
@@ -154,16 +154,16 @@ void add_fetch(CLI::App& app) {
     std::string name, to, mirror, from;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_verb(app, "fetch", "Download a published dataset from its owner's addresses and check it",
+  CLI::App* verb = add_verb(app, "fetch", "Download a published dataset from its official URLs and verify it",
                             "sparsight data fetch mnist\n"
                             "sparsight data fetch cifar10 --to /big/disk/cifar10\n"
                             "sparsight data fetch mnist --from ~/Downloads/mnist");
-  verb->add_option("name", arguments->name, "Dataset (sparsight data list shows them)")->type_name("NAME")->required();
-  verb->add_option("--to", arguments->to, "Folder for the files; else NAME below SPARSIGHT_DATA or data/")
+  verb->add_option("name", arguments->name, "Dataset (see sparsight data list)")->type_name("NAME")->required();
+  verb->add_option("--to", arguments->to, "Folder for the files (default: NAME in SPARSIGHT_DATA or data/)")
       ->type_name("FOLDER");
-  verb->add_option("--mirror", arguments->mirror, "Address of a folder that has the files, instead of the owner's")
+  verb->add_option("--mirror", arguments->mirror, "URL of a folder with the files, instead of the official one")
       ->type_name("URL");
-  verb->add_option("--from", arguments->from, "Take the files from this folder, not from the web")->type_name("FOLDER");
+  verb->add_option("--from", arguments->from, "Take the files from this folder instead of downloading them")->type_name("FOLDER");
   interruptible(verb, [arguments] {
     const RemoteSet& set = find_remote_set(arguments->name);
     FetchOptions options{arguments->to, arguments->mirror, arguments->from, {}};

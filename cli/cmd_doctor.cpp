@@ -30,20 +30,20 @@ struct Findings {
 void look_at_processor(Findings& findings) {
   const std::string level = instruction_set();
   if (level == "DEFAULT")
-    findings.note("instruction set: none of AVX2, AVX-512; it works, slowly (is ATEN_CPU_CAPABILITY set?)");
+    findings.note("instruction set: neither AVX2 nor AVX-512; everything works, but slowly (is ATEN_CPU_CAPABILITY set?)");
   else
     findings.fact("instruction set: " + level);
-  findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; keep to fp32 on this processor");
-  findings.fact(cat("kernels of experts: ", isa_name(active_isa()), " (there are ", join(isa_names()), ")"));
+  findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; use fp32 on this processor");
+  findings.fact(cat("expert kernels: ", isa_name(active_isa()), " (available: ", join(isa_names()), ")"));
   const int threads = at::get_num_threads();
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (threads > cores)
     findings.problem(cat(threads, " threads on ", cores, " cores; unset OMP_NUM_THREADS or set it to ", cores));
   else if (threads < cores)
-    findings.note(cat(threads, " threads on ", cores, " cores (OMP_NUM_THREADS or run.threads may raise it)"));
+    findings.note(cat(threads, " threads on ", cores, " cores (raise it with OMP_NUM_THREADS or run.threads)"));
   else
     findings.fact(cat(threads, " threads on ", cores, " cores"));
-  double busy = 0;  // processes that ran or wanted to in the last minute, on average
+  double busy = 0;  // load average of the last minute
   if (getloadavg(&busy, 1) == 1 && busy > 0.5)
     findings.note(
         cat("other processes keep about ", std::lround(std::ceil(busy)), " cores busy: training will take longer"));
@@ -71,7 +71,7 @@ void look_at_data(Findings& findings) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  add_verb(app, "doctor", "Check this machine and say how to fix what is wrong", "sparsight doctor")->callback([] {
+  add_verb(app, "doctor", "Check this machine and say how to fix problems", "sparsight doctor")->callback([] {
     Findings findings;
     findings.fact(cat("sparsight ", SPARSIGHT_VERSION, ", libtorch ", torch_version(), ", ", compiler_name()));
     look_at_processor(findings);

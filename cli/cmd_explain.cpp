@@ -53,11 +53,11 @@ void add_explain(CLI::App& app) {
   verb->add_option("run", request.run, "Run folder")->required()->type_name("RUN");
   verb->add_option("images", request.paths, "Image files and folders (default: test images of the run's dataset)")
       ->type_name("IMAGES");
-  verb->add_option("--images", request.images, "Number of images of the run's dataset")
+  verb->add_option("--images", request.images, "Number of images to use from the run's dataset")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()
       ->type_name("N");
-  verb->add_option("--examples", request.examples, "Number of images to show as pictures")
+  verb->add_option("--examples", request.examples, "Number of example images to save")
       ->check(CLI::Range(int64_t{0}, int64_t{64}))
       ->capture_default_str()
       ->type_name("N");

@@ -27,7 +27,7 @@ struct MoeArguments {
   bool float64 = false;
 };
 
-// Before anything is computed: the files can be written, and are neither the one that is read nor each other.
+// Checks before any computation that the output files are writable and differ from the inputs and from each other.
 void check_outputs(const MoeArguments& arguments) {
   std::vector<std::pair<std::string, std::string>> used{{"", arguments.input}, {"--routing", arguments.routing}};
   for (const auto& [flag, path] :
@@ -36,8 +36,8 @@ void check_outputs(const MoeArguments& arguments) {
     for (const auto& [other, taken] : used) {
       std::error_code none;
       if (taken == path || std::filesystem::equivalent(taken, path, none))
-        fail_usage(flag, " ", path, " is the file ",
-                   other.empty() || other == "--routing" ? "that is read" : "of " + other, "; name another one");
+        fail_usage(flag, " ", path, " is also ",
+                   other.empty() || other == "--routing" ? "an input" : "the file of " + other, "; choose another file");
     }
     const AtomicFile writable(path);
     used.emplace_back(flag, path);
@@ -46,7 +46,7 @@ void check_outputs(const MoeArguments& arguments) {
 
 Routing only_routing(const std::string& path) {
   const Routings routings = read_routings(path);
-  if (routings.size() != 1) fail(path, " holds the routings of ", routings.size(), " layers; one is needed");
+  if (routings.size() != 1) fail(path, " contains the routing of ", routings.size(), " layers, expected 1; write it with sparsight moe --save-routing");
   return routings.begin()->second;
 }
 
@@ -88,9 +88,9 @@ void add_moe(CLI::App& app) {
                "sparsight moe case.safetensors --mode train --float64 --config layer.toml --out layer.safetensors");
   verb->add_option(
           "input", arguments->input,
-          ".npy file of tokens [N,D] or [B,S,D], or safetensors file with \"tokens\" and, if wanted, \"grad\", "
-          "\"noise\" or \"noise.<purpose>\", \"valid\", \"token_id\", \"target\", \"priority\" and weights under their "
-          "names (docs/moe.md)")
+          ".npy file of tokens [N,D] or [B,S,D], or safetensors file with \"tokens\" and optionally \"grad\", "
+          "\"noise\" or \"noise.<purpose>\", \"valid\", \"token_id\", \"target\", \"priority\" and weights by name "
+          "(docs/moe.md)")
       ->required()
       ->type_name("FILE");
   arguments->config.declare(verb, "--config");
@@ -101,23 +101,23 @@ void add_moe(CLI::App& app) {
       ->check(CLI::IsMember({"train", "eval"}))
       ->capture_default_str();
   verb->add_option("--seed", arguments->seed,
-                   "Seed of weights and noise that the file does not give: the setting run.seed")
+                   "Seed for weights and noise that the file does not contain (sets run.seed)")
       ->type_name("N");
   verb->add_option("--prefix", arguments->prefix,
-                   "Leading tokens of an image that are not patches: 1 for a class token")
+                   "Number of leading tokens per image that are not patches: 1 for a class token")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 32))
       ->type_name("N");
   verb->add_option("--grid", arguments->grid,
-                   "Arrange the other tokens of an image as a map of this many rows and columns")
+                   "Height and width of the patch grid that the other tokens of an image form")
       ->expected(2)
       ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->type_name("H,W");
   verb->add_option("--routing", arguments->routing,
-                   "Apply the routing of this file (of --save-routing) instead of the router's own")
+                   "Apply the routing in this file (written by --save-routing) instead of the router's")
       ->type_name("FILE");
   verb->add_option("--save-routing", arguments->save_routing, "Write the routing to this file")->type_name("FILE");
-  verb->add_flag("--float64", arguments->float64, "Compute in 64 bits");
+  verb->add_flag("--float64", arguments->float64, "Compute in float64");
   verb->callback([arguments] { run_layer(*arguments); });
 }
 

@@ -23,14 +23,14 @@ struct PredictArguments {
   bool json = false;
 };
 
-// Every image gets its answer or its error line; one that cannot be read does not stop the others.
+// Every image gets a prediction or an error line; an unreadable image does not stop the others.
 void predict_images(const PredictArguments& arguments) {
   const std::vector<std::string> files = image_list(arguments.images, std::cin);
   LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
   if (!arguments.weights.empty()) pack_experts(model, arguments.weights);
   const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
   const RoutingReplay replay =
-      read_replay(arguments.routing, static_cast<int64_t>(files.size()), cat(files.size(), " are named"));
+      read_replay(arguments.routing, static_cast<int64_t>(files.size()), cat(files.size(), " were given"));
   if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
   RoutingCollector decisions;
   size_t seen = 0, failed = 0;
@@ -53,15 +53,15 @@ void predict_images(const PredictArguments& arguments) {
     log_info("routing: ", arguments.save_routing);
   }
   if (failed > 0 && !arguments.save_routing.empty())
-    log_warning(arguments.save_routing, " is not written: it would lack the images that failed");
-  if (failed > 0) fail(failed, " of ", files.size(), " images could not be used");
+    log_warning(arguments.save_routing, " is not written: the images that failed would be missing from it");
+  if (failed > 0) fail(failed, " of ", files.size(), " images could not be processed");
 }
 
 }  // namespace
 
 void add_predict(CLI::App& app) {
   auto arguments = std::make_shared<PredictArguments>();
-  CLI::App* verb = add_verb(app, "predict", "Classify images and say which experts they used",
+  CLI::App* verb = add_verb(app, "predict", "Classify images and show which experts they used",
                             "sparsight predict runs/demo cat.png photos/\n"
                             "sparsight predict runs/demo --weights int8 photos/\n"
                             "sparsight predict runs/demo --set router.eval_k=2 photos/\n"
@@ -70,7 +70,7 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "Run folder or checkpoint file")->required()->type_name("RUN");
-  verb->add_option("images", arguments->images, "Image files, folders of them, or - for a list on standard input")
+  verb->add_option("images", arguments->images, "Image files or folders, or - to read a list from standard input")
       ->required()
       ->type_name("IMAGES");
   verb->add_option("--top", arguments->top, "Number of classes to print per image")

@@ -39,12 +39,12 @@ void report(const ReportArguments& arguments) {
 void add_report(CLI::App& app) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App* verb =
-      add_verb(app, "report", "Report a run: one HTML file with curves, experts and examples, or its result table",
+      add_verb(app, "report", "Write the report of a run (one HTML file with curves, experts and examples) or its result table",
                "sparsight report runs/demo\n"
                "sparsight report runs/demo --out demo.html\n"
                "sparsight report runs/demo --format markdown");
   verb->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
-  verb->add_option("--out", arguments->out, "File to write (html: RUN/report.html; others: standard output)")
+  verb->add_option("--out", arguments->out, "File to write (default: RUN/report.html for html, else standard output)")
       ->type_name("FILE");
   verb->add_option("--format", arguments->format, "Format: html, table, csv or markdown")
       ->check(CLI::IsMember({"html", "table", "csv", "markdown"}))

@@ -52,15 +52,15 @@ FigureRun run_of(const ReproduceArguments& arguments) {
   return {scale_of(arguments.scale), arguments.synthetic ? "" : arguments.data, arguments.run};
 }
 
-// A process that --jobs started. It ends with the one that started it, and after the job that it is at when told to.
+// A worker process started by --jobs. It dies with its parent; on SIGTERM it stops after its current job.
 void work(const ReproduceArguments& arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != arguments.worker) return;  // gone already
+  if (getppid() != arguments.worker) return;  // the parent is already gone
   signal(SIGTERM, [](int) { set_interrupted(true); });
   work_on_figure(find_figure(arguments.what), run_of(arguments));
 }
 
-// How this program is started again for the same figure.
+// The command that starts this program again for the same figure.
 std::vector<std::string> command_of(const ReproduceArguments& arguments) {
   const FigureRun run = run_of(arguments);
   std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(),
@@ -79,15 +79,15 @@ std::vector<std::string> with(std::vector<std::string> command, const std::vecto
 }
 
 [[noreturn]] void fail_jobs(size_t count, const std::string& which) {
-  fail(count, count == 1 ? " job" : " jobs", " failed", which, "; the same command tries again");
+  fail(count, count == 1 ? " job" : " jobs", " failed", which, "; run the same command to retry");
 }
 
-// A task of the array that --slurm wrote.
+// One task of the array written by --slurm.
 void work_on_task(const ReproduceArguments& arguments) {
   const TaskResult result =
       work_on_figure_task(find_figure(arguments.what), run_of(arguments), parse_array_task(arguments.task));
   log_info("task ", arguments.task, ": ", result.done, " jobs done, ", result.failed, " failed, ", result.elsewhere,
-           " at which other processes are");
+           " running in other processes");
   if (result.failed > 0) fail_jobs(static_cast<size_t>(result.failed), ", see failed.json in their folders");
 }
 
@@ -98,7 +98,7 @@ void write_slurm(const ReproduceArguments& arguments) {
   write_figure_array(figure, run_of(arguments), array);
   std::cout
       << plan_text(plan_figure(figure, run_of(arguments)), arguments.tasks) << "\nwrote " << arguments.slurm
-      << ": submit it with sbatch; when its tasks have ended, the same command without --slurm makes the result\n";
+      << ": submit it with sbatch; when its tasks have finished, the same command without --slurm writes the result\n";
 }
 
 void print_plan(const ReproduceArguments& arguments, int64_t processes) {
@@ -127,7 +127,7 @@ void reproduce_figure(const ReproduceArguments& arguments) {
     std::cout << result_markdown(outcome) << "\nrun folder: " << request.run.folder
               << "\nreport: " << request.run.folder << "/report.html\n";
   }
-  if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), ", the first with " + failure_text(outcome.failed[0]));
+  if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), "; first failure: " + failure_text(outcome.failed[0]));
 }
 
 void check_config(const ReproduceArguments& arguments) {
@@ -153,11 +153,11 @@ void add_data_options(CLI::App& verb, ReproduceArguments& arguments) {
 
 void add_output_options(CLI::App& verb, ReproduceArguments& arguments) {
   verb.add_option("--python", arguments.python,
-                  "Python with vl-convert-python, for charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
+                  "Python with vl-convert-python, to save charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
       ->type_name("PROGRAM");
-  verb.add_flag("--json", arguments.json, "Print the result (of list: the list) as JSON");
-  verb.add_option("--worker", arguments.worker)->group("");  // the process to work for: how --jobs starts others
-  verb.add_option("--task", arguments.task)->group("");      // "3/27": what a task of the array does
+  verb.add_flag("--json", arguments.json, "Print the result or the list as JSON");
+  verb.add_option("--worker", arguments.worker)->group("");  // internal, set by --jobs: the parent process
+  verb.add_option("--task", arguments.task)->group("");      // internal, set by --slurm: "3/27"
 }
 
 }  // namespace
@@ -169,12 +169,12 @@ void add_reproduce(CLI::App& app) {
       app, "reproduce", "Rerun a figure or table of a paper, compare its numbers with ours, and check its claims",
       "sparsight reproduce list\n"
       "sparsight reproduce pmoe/fig4 --scale smoke\n"
-      "sparsight reproduce pmoe/fig4 --scale paper --data data --jobs 8   (kill it, run it again: it goes on)\n"
+      "sparsight reproduce pmoe/fig4 --scale paper --data data --jobs 8   (after a kill, run it again to resume)\n"
       "sparsight reproduce pmoe/fig10 --scale paper --data data --plan     (how much work is left)\n"
       "sparsight reproduce pmoe/fig10 --scale paper --data data --slurm fig10.sh && sbatch fig10.sh\n"
-      "sparsight reproduce configs/pmoe/joint_mnist.toml                  (train, then check what its header claims)");
+      "sparsight reproduce configs/pmoe/joint_mnist.toml                  (train, then check its claims)");
   verb->add_option("what", arguments->what,
-                   "list, a figure of that list such as pmoe/fig4, or a configuration with a claim")
+                   "list, a figure from that list such as pmoe/fig4, or a configuration file with claims")
       ->required()
       ->type_name("NAME");
   CLI::Option* scale =
@@ -183,21 +183,21 @@ void add_reproduce(CLI::App& app) {
           ->capture_default_str();
   add_data_options(*verb, *arguments);
   verb->add_option("--run", arguments->run,
-                   "Run folder (default: runs/reproduce/NAME-SCALE); may be shared by processes")
+                   "Run folder (default: runs/reproduce/NAME-SCALE); several processes may share it")
       ->type_name("DIR");
   CLI::Option* jobs =
       verb->add_option("--jobs", arguments->jobs, "Processes that run jobs in parallel (default: one per core)")
           ->check(CLI::Range(int64_t{1}, int64_t{1024}))
           ->type_name("N");
-  CLI::Option* threads = verb->add_option("--threads", arguments->threads, "Threads of each process")
+  CLI::Option* threads = verb->add_option("--threads", arguments->threads, "Threads per process")
                              ->check(CLI::Range(int64_t{1}, int64_t{1024}))
                              ->capture_default_str()
                              ->type_name("N");
   CLI::Option* plan =
-      verb->add_flag("--plan", arguments->plan, "Print how many jobs are left and how long they may take");
+      verb->add_flag("--plan", arguments->plan, "Print how many jobs are left and the estimated time");
   CLI::Option* slurm =
       verb->add_option("--slurm", arguments->slurm,
-                       "Run no jobs: write a script for sbatch whose array tasks run those that are left")
+                       "Run nothing; write an sbatch script whose array tasks run the remaining jobs")
           ->type_name("FILE")
           ->excludes(plan)
           ->check([](const std::string& file) { return file.empty() ? "needs a file name" : ""; });
@@ -214,7 +214,7 @@ void add_reproduce(CLI::App& app) {
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);
     if (*scale || *jobs || *threads || *plan || *slurm || !arguments->task.empty())
       fail_usage(
-          "--scale, --jobs, --threads, --plan and --slurm are for figures; a configuration is trained as it says");
+          "--scale, --jobs, --threads, --plan and --slurm apply to figures only; leave them out for a configuration");
     check_config(*arguments);
   });
 }

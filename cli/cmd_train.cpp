@@ -22,15 +22,15 @@ void add_train(CLI::App& app) {
                             "sparsight train configs/demo.toml --set train.epochs=2 --set router.k=1 --out runs/short\n"
                             "sparsight train --resume runs/demo");
   arguments->config.declare(verb);
-  verb->add_option("--out", arguments->out, "Run folder to make (default: runs/<name of the configuration>)")
+  verb->add_option("--out", arguments->out, "Run folder to create (default: runs/<name of the configuration>)")
       ->type_name("DIR");
   verb->add_option("--resume", arguments->resume, "Continue the run in this folder from its last checkpoint")
       ->type_name("DIR");
-  verb->add_flag("--overwrite", arguments->overwrite, "Replace the run in the folder");
+  verb->add_flag("--overwrite", arguments->overwrite, "Replace an existing run in the folder");
   verb->add_option("--init-from", arguments->init_from, "Start from these weights (.safetensors, .pt, .pth)")
       ->type_name("FILE");
   verb->add_option("--on-nan", arguments->on_nan,
-                   "What to do when the loss is not finite: stop (default) or skip (the step)");
+                   "What to do if the loss is NaN or infinite: stop (default) or skip (the step)");
   spin_briefly(verb);
   interruptible(verb, [arguments] {
     ConfigArguments config = arguments->config;
@@ -38,8 +38,8 @@ void add_train(CLI::App& app) {
       if (!config.file.empty() || !config.overrides.empty() || !arguments->out.empty() ||
           !arguments->init_from.empty() || arguments->overwrite)
         fail_usage(
-            "--resume takes its configuration from the run folder; leave out the file, --out, --set, --init-from and "
-            "--overwrite");
+            "--resume takes its configuration from the run folder; leave out the configuration, --out, --set, "
+            "--init-from and --overwrite");
       resume_training(arguments->resume, arguments->on_nan, std::cout);
       return;
     }

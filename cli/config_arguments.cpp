@@ -5,7 +5,7 @@
 namespace sparsight::cli {
 
 void ConfigArguments::declare(CLI::App* verb, const std::string& name) {
-  verb->add_option(name, file, "TOML configuration (left out: only defaults)")->type_name("FILE");
+  verb->add_option(name, file, "TOML configuration file (default: all settings at their defaults)")->type_name("FILE");
   verb->add_option("--set", overrides, "Override a setting; may be repeated")
       ->type_name("SECTION.KEY=VALUE")
       ->allow_extra_args(false);

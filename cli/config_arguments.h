@@ -16,7 +16,7 @@ struct ConfigArguments {
 
   // `name`: "config" for a positional argument, or a flag such as "--config".
   void declare(CLI::App* verb, const std::string& name = "config");
-  Config read() const;    // only defaults where there is no file
+  Config read() const;    // all defaults if there is no file
   Json resolved() const;  // checked against config_sections()
 };
 

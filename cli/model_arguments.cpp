@@ -9,13 +9,13 @@ void add_checkpoint_option(CLI::App& verb, std::string& checkpoint) {
 }
 
 void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing) {
-  verb.add_option("--routing", routing, "Use the routing of this file (of --save-routing) instead of the routers' own")
+  verb.add_option("--routing", routing, "Use the routing in this file (written by --save-routing) instead of the routers'")
       ->type_name("FILE");
   verb.add_option("--save-routing", save_routing, "Write the routing of all images to this file")->type_name("FILE");
 }
 
 void add_overrides_option(CLI::App& verb, std::vector<std::string>& overrides) {
-  verb.add_option("--set", overrides, "Override a setting of the run, also of its model; may be repeated")
+  verb.add_option("--set", overrides, "Override a setting of the run, including its model; may be repeated")
       ->type_name("SECTION.KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -11,7 +11,7 @@ namespace sparsight::cli {
 // --checkpoint: `checkpoint` receives "best" or "last", or stays empty.
 void add_checkpoint_option(CLI::App& verb, std::string& checkpoint);
 
-// --routing and --save-routing: files of routings to use in place of the routers' own, and to write.
+// --routing and --save-routing: the routing file to use instead of the routers, and the one to write.
 void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing);
 
 // --set: `overrides` receives changes to the run's configuration.

@@ -9,9 +9,9 @@ namespace sparsight {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app("Train, evaluate, explain and deploy image models made of routed experts.", "sparsight");
+  CLI::App app("Train, evaluate, explain and deploy mixture-of-experts image models.", "sparsight");
   app.require_subcommand(1);
-  app.footer("Each verb explains itself with an example: sparsight <verb> --help");
+  app.footer("Help and examples for a verb: sparsight <verb> --help");
   app.set_version_flag("--version", "sparsight " SPARSIGHT_VERSION);
   cli::add_global_flags(app);
   cli::add_train(app);

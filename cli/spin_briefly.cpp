@@ -13,17 +13,17 @@
 namespace sparsight::cli {
 namespace {
 
-// The program again, as it was started: what main() got may be something else in a program of the user's.
+// Restarts the program with its original arguments. A program that embeds this one may have passed others to main().
 void start_again() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string words{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::vector<char*> pointers;  // to the words, each of which ends with a 0
+  std::vector<char*> pointers;  // to the words, which are NUL-terminated
   for (size_t begin = 0; begin < words.size(); begin = words.find('\0', begin) + 1)
     pointers.push_back(words.data() + begin);
   pointers.push_back(nullptr);
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  // Where it cannot start itself, it goes on as it is.
+  // If the restart fails, this process carries on.
   if (!error && pointers.size() > 1 && setenv("GOMP_SPINCOUNT", "20000", 1) == 0)
     execv(program.c_str(), pointers.data());
 }

@@ -29,7 +29,7 @@ std::string full_name(const CLI::App& app) {
   return app.get_parent() ? full_name(*app.get_parent()) + " " + app.get_name() : app.get_name();
 }
 
-// The flag that `word` ("--quite=1") probably means; "" where none is near. Compared without dashes, which all share.
+// The flag closest to `word` ("--quite=1"), "" if none is close. Compared without dashes, which all flags share.
 std::string nearest_flag(const std::string& word, const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* level = &app; level; level = level->get_parent())
@@ -47,7 +47,7 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
-// What is wrong with the command line that made `app` raise `error`.
+// Describes what is wrong with the command line that made `app` throw `error`.
 std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = reached_verb(app);
   const std::vector<std::string> verbs = verb_names(verb), extras = app.remaining(true);
@@ -61,10 +61,10 @@ std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& err
   return cat("unexpected argument \"", printable(word), "\"", help);
 }
 
-// torch's errors go on with the places in its sources.
+// torch appends a stack trace to its errors.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// torch's allocator throws no std::bad_alloc.
+// torch's allocator does not throw std::bad_alloc.
 bool lacks_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) ||
          std::string(error.what()).find("you tried to allocate") != std::string::npos;
@@ -91,15 +91,15 @@ void interruptible(CLI::App* verb, const std::function<void()>& work) {
 void add_weights_option(CLI::App& verb, std::string& type) {
   verb.add_option(
           "--weights", type,
-          "Pack the experts' weights once, which pays off from some hundred images on: as fp32 (the same outputs), "
-          "or as bf16 or int8 (half or a quarter of the memory, slightly different outputs)")
+          "Pack the experts' weights once, worthwhile from a few hundred images on: fp32 (same outputs), "
+          "bf16 or int8 (half or a quarter of the memory, slightly different outputs)")
       ->check(CLI::IsMember(weight_type_names()));
 }
 
 void add_global_flags(CLI::App& app) {
   const auto settings = std::make_shared<LogSettings>(default_log_settings());
-  app.add_flag("--quiet", settings->quiet, "Say only results, warnings and errors");
-  app.add_flag("--log-json", settings->json, "Progress and messages as JSON, one object a line, on stderr");
+  app.add_flag("--quiet", settings->quiet, "Print only results, warnings and errors");
+  app.add_flag("--log-json", settings->json, "Write progress and messages to stderr as JSON, one object per line");
   app.parse_complete_callback([settings] { set_log(*settings); });
   app.fallthrough();  // inherited by the verbs, so that the flags may also follow them
 }
@@ -119,7 +119,7 @@ int exit_code_of(const std::function<int()>& run) {
   try {
     const int code = run();
     if (!std::cout.flush() || std::ferror(stdout))
-      fail("cannot write to the standard output; is it closed, or its disk full?");
+      fail("cannot write to standard output; is it closed, or is the disk full?");
     return code;
   } catch (const Error& error) {
     log_line("error", error.what());
@@ -127,7 +127,7 @@ int exit_code_of(const std::function<int()>& run) {
   } catch (const std::exception& error) {
     const std::string what = first_line(error.what());
     if (lacks_memory(error))
-      log_line("error", "not enough memory (" + what + "); make the model or what it is given smaller");
+      log_line("error", "not enough memory (" + what + "); use a smaller model or smaller inputs");
     else
       log_line("internal error", what);
     return 1;

@@ -1,4 +1,4 @@
-// The command line's frame: flags that every verb knows, and one clear line for whatever goes wrong.
+// Global flags, and a one-line message for every error.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@ namespace sparsight::cli {
 // --quiet and --log-json, accepted before and after the verb, set up logging before the verb runs.
 void add_global_flags(CLI::App& app);
 
-// What `parse`, which parses a command line into `app`, exits with. Raises UsageError for a wrong one: one line with
-// the nearest known verb or flag.
+// Runs `parse`, which parses a command line into `app`, and returns the exit code. Raises UsageError for an invalid
+// command line: one line that suggests the closest verb or flag.
 int parsed(CLI::App& app, const std::function<void()>& parse);
 
-// What main() returns for `run`: its exit code, or that of its error, which is logged in one line. An answer that could
-// not be written is an error too.
+// Returns the exit code of `run`, or of the error that it threw, which is logged in one line. Output that could not be
+// written is an error too.
 int exit_code_of(const std::function<int()>& run);
 
 }  // namespace sparsight::cli

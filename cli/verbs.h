@@ -1,6 +1,6 @@
 // One function per verb: each declares its flags on a subcommand of `app` and sets the callback that runs it.
-// A verb parses, calls the library and prints; it holds no logic of its own. stdout carries only results; what a verb
-// says while it works goes through core/log.h and core/progress.h (--quiet and --log-json work for every verb).
+// A verb parses, calls the library and prints; it contains no logic of its own. stdout carries only results; messages
+// and progress go through core/log.h and core/progress.h (--quiet and --log-json work for every verb).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,8 +12,8 @@ namespace sparsight::cli {
 // A subcommand whose --help ends with `examples` (one or more lines, without indentation).
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples);
 
-// Sets what the verb does: work that looks at interrupted() (core/interrupt.h), so that the first Ctrl-C lets it end
-// its step. Other verbs end at once.
+// Sets the work of a verb that checks interrupted() (core/interrupt.h): on the first Ctrl-C it finishes its step. Other
+// verbs end at once.
 void interruptible(CLI::App* verb, const std::function<void()>& work);
 
 // --weights: `type` receives one of weight_type_names(), or stays empty.

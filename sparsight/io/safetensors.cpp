@@ -13,7 +13,9 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checksum.h"
 
 namespace sparsight {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors stores little-endian numbers");
 
 constexpr size_t kLengthBytes = 8;
+constexpr size_t kReadBytes = size_t{1} << 18;  // at a time, so that checksums find them in the cache
 
 struct OpenedFile {
   Descriptor file;
@@ -63,6 +66,23 @@ void lay_out(std::vector<TensorEntry>& tensors, const std::vector<size_t>& bytes
   }
 }
 
+void read_tensor(const OpenedFile& opened, const TensorEntry& entry, void* to, const std::string& path) {
+  Checksum checksum;
+  auto* const data = static_cast<char*>(to);
+  const size_t bytes = entry.end - entry.begin;
+  for (size_t at = 0; at < bytes; at += kReadBytes) {
+    const size_t count = std::min(kReadBytes, bytes - at);
+    read_all_at(opened.file.get(), data + at, count, opened.data_start + entry.begin + at, path);
+    if (!entry.checksum.empty()) checksum.update(data + at, count);
+  }
+  if (!entry.checksum.empty() && checksum.hex() != entry.checksum)
+    fail(path, ": tensor ", printable(entry.name), " does not match its checksum; the file is damaged, use another copy");
+}
+
+at::Tensor as_written(const at::Tensor& tensor) {
+  return tensor.detach().cpu().contiguous().resolve_conj().resolve_neg();
+}
+
 }  // namespace
 
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted) {
@@ -72,7 +92,7 @@ TensorFile read_safetensors(const std::string& path, const std::function<bool(co
   for (const TensorEntry& entry : opened.header.tensors) {
     if (wanted && !wanted(entry.name)) continue;
     at::Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
-    read_all_at(opened.file.get(), tensor.data_ptr(), entry.end - entry.begin, opened.data_start + entry.begin, path);
+    read_tensor(opened, entry, tensor.data_ptr(), path);
     result.tensors.emplace_back(entry.name, std::move(tensor));
   }
   return result;
@@ -93,8 +113,10 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
     if (!tensor.defined()) fail("cannot write ", path, ": tensor ", name, " is empty of data");
     if (name == "__metadata__" || !names.insert(name).second)
       fail("cannot write ", path, ": the tensor name \"", name, "\" is reserved or used twice");
-    header.tensors.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0});
     bytes.push_back(static_cast<size_t>(tensor.nbytes()));
+    const at::Tensor plain = as_written(tensor);
+    header.tensors.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0,
+                              checksum_of({static_cast<const char*>(plain.const_data_ptr()), bytes.back()})});
   }
   lay_out(header.tensors, bytes, write_order);
   std::string text;
@@ -111,8 +133,7 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
   out.write(&length, sizeof length);
   out.write(text);
   for (const size_t i : write_order) {
-    const at::Tensor plain = file.tensors[i].second.detach().cpu().contiguous().resolve_conj().resolve_neg();
-    out.write(plain.const_data_ptr(), bytes[i]);
+    out.write(as_written(file.tensors[i].second).const_data_ptr(), bytes[i]);
   }
   out.commit();
 }

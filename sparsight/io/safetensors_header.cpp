@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/options.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/io/checksum.h"
 
 namespace sparsight {
 namespace {
@@ -25,21 +26,37 @@ constexpr TypeName kTypes[] = {
 };
 constexpr size_t kMaxDimensions = 64;  // what torch's kernels take
 constexpr int kMaxDepth = 3;           // {name: {key: [number]}}
+constexpr size_t kMaxKeys = 10'000;    // of the metadata, or of one tensor
+const std::string kHeaderChecksum = "xxh3-header", kTensorChecksums = "xxh3-tensors";
 
-// The JSON library keeps the last of two equal keys, which would let two readers of one file see different tensors.
-Json parse_strictly(std::string_view text, const std::string& path) {
+// Calls take(name, value) for each entry of the header, without ever holding more than one: an ordered JSON object looks
+// up every new key among all earlier ones. Equal keys are refused; the JSON library would keep the last one, which would
+// let two readers of one file see different tensors.
+template <class Take>
+void parse_entries(std::string_view text, const std::string& path, const Take& take) {
   std::vector<std::set<std::string>> keys;
+  std::string name;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     using Event = Json::parse_event_t;
     if (depth > kMaxDepth) fail(path, " is no safetensors file: its header nests deeper than the format allows");
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
-      fail(path, " is no safetensors file: its header has the key ", printable(parsed.dump()), " twice");
-    return true;
+    if (event == Event::key) {
+      if (depth == 1) name = parsed.get<std::string>();
+      if (depth > 1 && keys.back().size() >= kMaxKeys)
+        fail(path, ": ", printable(name), " has more than ", kMaxKeys, " keys in the header");
+      if (!keys.back().insert(parsed.get<std::string>()).second)
+        fail(path, " is no safetensors file: its header has the key ", printable(parsed.dump()), " twice");
+    }
+    if (depth == 0 && (event == Event::array_end || event == Event::value))
+      fail(path, " is no safetensors file: its header is not a JSON object");
+    const bool complete = event == Event::object_end || event == Event::array_end || event == Event::value;
+    if (depth != 1 || !complete || keys.empty()) return true;
+    take(name, parsed);
+    return false;  // not kept in the tree
   };
   try {
-    return Json::parse(text, watch);
+    Json::parse(text, watch);
   } catch (const Json::exception&) {
     fail(path, " is no safetensors file: its header is not JSON");
   }
@@ -120,16 +137,47 @@ void check_cover(const std::vector<TensorEntry>& tensors, uint64_t data_bytes, c
     fail(path, ": ", data_bytes - covered, " bytes at the end belong to no tensor; the file is damaged");
 }
 
+// The `"key":"` in front of the header's own checksum. Quotes inside of strings are escaped in JSON, so this text is
+// unique in what safetensors_header_text() writes.
+const std::string kBeforeHeaderChecksum = "\"" + kHeaderChecksum + "\":\"";
+
+// The checksum of `json` with zeros in its place, which begins at `position`.
+std::string header_checksum(std::string_view json, size_t position) {
+  Checksum checksum;
+  const std::string zeros(kChecksumDigits, '0');
+  const size_t end = position + kChecksumDigits;
+  checksum.update(json.data(), position);
+  checksum.update(zeros.data(), zeros.size());
+  checksum.update(json.data() + end, json.size() - end);
+  return checksum.hex();
+}
+
+// Moves the checksums from the metadata to the tensors, after a check of the header's own.
+void take_checksums(SafetensorsHeader& header, std::string_view json, const std::string& path) {
+  const auto own = header.metadata.find(kHeaderChecksum), of_tensors = header.metadata.find(kTensorChecksums);
+  if (own == header.metadata.end() && of_tensors == header.metadata.end()) return;
+  const size_t before = json.find(kBeforeHeaderChecksum), position = before + kBeforeHeaderChecksum.size();
+  const bool matches = own != header.metadata.end() && of_tensors != header.metadata.end() &&
+                       own->second.size() == kChecksumDigits && before != std::string_view::npos &&
+                       header_checksum(json, position) == own->second &&
+                       of_tensors->second.size() == kChecksumDigits * header.tensors.size();
+  if (!matches)
+    fail(path, ": the header does not match its checksum; the file is damaged. (A program that rewrites such a file must "
+         "leave out the metadata ", kHeaderChecksum, " and ", kTensorChecksums, ")");
+  for (size_t i = 0; i < header.tensors.size(); ++i)
+    header.tensors[i].checksum = of_tensors->second.substr(i * kChecksumDigits, kChecksumDigits);
+  header.metadata.erase(kHeaderChecksum);
+  header.metadata.erase(kTensorChecksums);
+}
+
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path) {
-  const Json tree = parse_strictly(json, path);
-  if (!tree.is_object()) fail(path, " is no safetensors file: its header is not a JSON object");
   SafetensorsHeader header;
-  for (const auto& [name, value] : tree.items()) {
+  parse_entries(json, path, [&](const std::string& name, const Json& value) {
     if (name != "__metadata__") {
       header.tensors.push_back(entry_of(name, value, data_bytes, path));
-      continue;
+      return;
     }
     if (!value.is_object()) fail(path, ": __metadata__ must be an object of strings");
     for (const auto& [key, text] : value.items()) {
@@ -137,14 +185,21 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
         fail(path, ": __metadata__ must hold strings, got ", printable(text.dump()), " for \"", printable(key), "\"");
       header.metadata[key] = text.get<std::string>();
     }
-  }
+  });
   check_cover(header.tensors, data_bytes, path);
+  take_checksums(header, json, path);
   return header;
 }
 
 std::string safetensors_header_text(const SafetensorsHeader& header) {
+  std::map<std::string, std::string> metadata = header.metadata;
+  for (const TensorEntry& entry : header.tensors) metadata[kTensorChecksums] += entry.checksum;
+  if (header.tensors.empty() || metadata[kTensorChecksums].size() != kChecksumDigits * header.tensors.size())
+    metadata.erase(kTensorChecksums);
+  else
+    metadata[kHeaderChecksum] = std::string(kChecksumDigits, '0');
   Json tree = Json::object();
-  if (!header.metadata.empty()) tree["__metadata__"] = header.metadata;
+  if (!metadata.empty()) tree["__metadata__"] = metadata;
   // Written as text, entry by entry: an ordered JSON object looks every new key up among all earlier ones.
   std::string text = tree.dump();
   text.pop_back();
@@ -158,6 +213,10 @@ std::string safetensors_header_text(const SafetensorsHeader& header) {
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');
+  if (metadata.contains(kHeaderChecksum)) {
+    const size_t position = text.find(kBeforeHeaderChecksum) + kBeforeHeaderChecksum.size();
+    text.replace(position, kChecksumDigits, header_checksum(text, position));
+  }
   return text;
 }
 

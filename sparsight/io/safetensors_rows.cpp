@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sparsight/core/error.h"
+#include "sparsight/io/checksum.h"
 #include "sparsight/io/safetensors_header.h"
 
 namespace sparsight {
@@ -29,6 +30,7 @@ struct SafetensorsRowWriter::Column {
   at::ScalarType type;
   std::vector<int64_t> shape;  // shape[0] grows
   size_t bytes = 0;
+  Checksum checksum{};
 };
 
 SafetensorsRowWriter::SafetensorsRowWriter(const std::string& path) : path_(path) {}
@@ -45,6 +47,7 @@ void SafetensorsRowWriter::append(const std::string& name, const at::Tensor& row
                   rows.sizes().slice(1) == at::IntArrayRef(column->shape).slice(1));
   const at::Tensor plain = rows.detach().cpu().contiguous();
   write_all(column->file.get(), plain.const_data_ptr(), plain.nbytes(), path_);
+  column->checksum.update(plain.const_data_ptr(), plain.nbytes());
   column->bytes += plain.nbytes();
   column->shape[0] += rows.size(0);
 }
@@ -71,7 +74,8 @@ void SafetensorsRowWriter::write(AtomicFile& out, const std::map<std::string, st
   SafetensorsHeader header{{}, metadata};
   uint64_t position = 0;
   for (const auto& [name, column] : order) {
-    header.tensors.push_back({name, column->type, column->shape, position, position + column->bytes});
+    header.tensors.push_back(
+        {name, column->type, column->shape, position, position + column->bytes, column->checksum.hex()});
     position += column->bytes;
   }
   const std::string text = safetensors_header_text(header);

@@ -1,5 +1,6 @@
 light_sources(
   io/atomic_file.cpp
+  io/checksum.cpp
   io/checkpoint.cpp
   io/environment.cpp
   io/file_lock.cpp
@@ -10,7 +11,8 @@ light_sources(
   io/safetensors_header.cpp
   io/safetensors_rows.cpp
   io/torch_pickle.cpp
-  io/weight_names.cpp)
+  io/weight_names.cpp
+  io/zip_archive.cpp)
 torch_sources(io/weights.cpp)
 set_source_files_properties(io/environment.cpp TARGET_DIRECTORY sparsight_light PROPERTIES
   COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

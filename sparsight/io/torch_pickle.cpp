@@ -1,7 +1,6 @@
 #include "sparsight/io/torch_pickle.h"
 
 #include <ATen/ops/empty.h>
-#include <caffe2/serialize/inline_container.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/pickle.h"
+#include "sparsight/io/zip_archive.h"
 
 namespace sparsight {
 namespace {
@@ -23,12 +23,6 @@ constexpr size_t kMaxPickledDimensions = 64;
 // torch.save stores without compression; a re-zipped file may be smaller than its tensors, but not by any factor.
 constexpr size_t kMaxExpansion = 8;
 const char* const kStateDictKeys[] = {"state_dict", "model_state_dict", "model_state", "model", "net", "weights"};
-
-[[noreturn]] void fail_reader(const std::string& path, const std::exception& error) {
-  std::string reason = error.what();
-  if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) reason = torch_error->what_without_backtrace();
-  fail(path, " is no PyTorch file or is damaged: ", reason.substr(0, std::min(reason.find('\n'), size_t{150})));
-}
 
 std::optional<at::ScalarType> type_of_storage(const std::string& name) {
   static const std::map<std::string, at::ScalarType> types = {{"torch.DoubleStorage", at::kDouble},
@@ -60,12 +54,12 @@ using Entries = std::vector<std::pair<std::string, uint32_t>>;
 class TorchFile {
  public:
   explicit TorchFile(const std::string& path)
-      : path_(path), file_bytes_(std::filesystem::file_size(path)), reader_(path) {
-    if (!reader_.hasRecord("data.pkl")) fail(path, " is a zip file but not one of torch.save");
-    if (reader_.hasRecord("constants.pkl"))
+      : path_(path), file_bytes_(std::filesystem::file_size(path)), zip_(path), prefix_(zip_.first_folder()) {
+    if (!has("data.pkl")) fail(path, " is a zip file but not one of torch.save");
+    if (has("constants.pkl"))
       fail(path,
            " is a TorchScript program; in Python, save its weights: torch.save(model.state_dict(), \"weights.pt\")");
-    if (reader_.hasRecord("byteorder") && text("byteorder", 16) != "little")
+    if (has("byteorder") && text("byteorder", 16) != "little")
       fail(path, " was written on a big-endian machine, which is not supported");
     pickle_ = parse_pickle(text("data.pkl", kMaxPickle), path);
   }
@@ -87,8 +81,10 @@ class TorchFile {
     fail(path_, ": tensor ", printable(name), " ", why, "; the file is damaged");
   }
 
+  bool has(const std::string& record) const { return zip_.has(prefix_ + record); }
+
   size_t checked_size(const std::string& record, size_t limit) {
-    const size_t bytes = reader_.getRecordSize(record);
+    const uint64_t bytes = zip_.bytes(prefix_ + record);
     if (bytes > limit)
       fail(path_, ": its part ", printable(record), " claims ", bytes, " bytes, at most ", limit, " are allowed");
     return bytes;
@@ -96,7 +92,8 @@ class TorchFile {
 
   std::string text(const std::string& record, size_t limit) {
     std::string bytes(checked_size(record, limit), '\0');
-    reader_.getRecord(record, bytes.data(), bytes.size());
+    if (!zip_.read(prefix_ + record, bytes.data(), bytes.size()))
+      fail(path_, ": its part ", printable(record), " does not match its checksum; the file is damaged");
     return bytes;
   }
 
@@ -192,19 +189,20 @@ class TorchFile {
     const std::string record = "data/" + key;
     at::Tensor& flat = storages_[{key, *type}];
     if (flat.defined()) return flat;
-    if (!reader_.hasRecord(record)) bad_tensor(name, "has no part " + record);
+    if (!has(record)) bad_tensor(name, "has no part " + record);
     const size_t bytes = checked_size(record, file_bytes_ * kMaxExpansion);
     const int64_t count = integer(name, id.items[4]);
     if (count > static_cast<int64_t>(bytes / at::elementSize(*type))) bad_tensor(name, "has too short a storage");
     at::Tensor whole = at::empty({static_cast<int64_t>(bytes / at::elementSize(*type))}, at::TensorOptions(*type));
     if (bytes != whole.nbytes()) bad_tensor(name, "has a storage of a broken number of elements");
-    reader_.getRecord(record, whole.data_ptr(), bytes);
+    if (!zip_.read(prefix_ + record, whole.data_ptr(), bytes)) bad_tensor(name, "does not match its checksum");
     return flat = whole;
   }
 
   std::string path_;
   size_t file_bytes_;
-  caffe2::serialize::PyTorchStreamReader reader_;
+  ZipArchive zip_;
+  std::string prefix_;  // the folder of all parts
   Pickle pickle_;
   std::map<std::pair<std::string, at::ScalarType>, at::Tensor> storages_;
 };
@@ -229,17 +227,11 @@ void check_magic(const std::string& path) {
 }  // namespace
 
 NamedTensors read_torch_pickle(const std::string& path) {
-  try {
-    check_magic(path);
-    NamedTensors tensors = TorchFile(path).state_dict();
-    strip_prefix(tensors, "_orig_mod.");
-    strip_prefix(tensors, "module.");
-    return tensors;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail_reader(path, error);
-  }
+  check_magic(path);
+  NamedTensors tensors = TorchFile(path).state_dict();
+  strip_prefix(tensors, "_orig_mod.");
+  strip_prefix(tensors, "module.");
+  return tensors;
 }
 
 }  // namespace sparsight

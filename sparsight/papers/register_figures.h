@@ -1,4 +1,4 @@
-// The figures and tables of the papers that can be run again.
+// The figures and tables of papers that `sparsight reproduce` can rerun.
 #pragma once
 
 #include <string>

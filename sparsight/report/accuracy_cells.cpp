@@ -21,7 +21,7 @@ std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const st
 }
 
 std::vector<Json> worst_cells(const std::vector<Json>& cells, size_t count) {
-  std::vector<std::pair<double, size_t>> order;  // accuracy and place; of equal ones the earlier comes first
+  std::vector<std::pair<double, size_t>> order;  // accuracy and index; ties keep their order
   for (size_t i = 0; i < cells.size(); ++i)
     order.emplace_back(number(cells[i], "accuracy").value_or(std::numeric_limits<double>::infinity()), i);
   count = std::min(count, order.size());

@@ -9,13 +9,13 @@
 
 namespace sparsight {
 
-// The cells of an "eval" record in its order; empty without any.
+// The cells of an "eval" record in order; empty if it has none.
 std::vector<Json> accuracy_cells(const Json& eval);
 
 // The values of `key` ("class", "domain") in order of first appearance.
 std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const std::string& key);
 
-// At most `count` cells, the lowest accuracy first; of equal ones, the earlier.
+// At most `count` cells, lowest accuracy first; ties keep their order.
 std::vector<Json> worst_cells(const std::vector<Json>& cells, size_t count);
 
 }  // namespace sparsight

@@ -9,7 +9,7 @@ std::string_view vega();
 std::string_view vega_lite();
 std::string_view vega_embed();
 std::string_view page_style();
-std::string_view page_watch();   // runs first: notes errors and refused requests
+std::string_view page_watch();   // runs first: records errors and blocked requests
 std::string_view page_charts();  // runs last: draws the charts
 
 }  // namespace sparsight::assets

@@ -11,7 +11,7 @@ namespace sparsight {
 
 namespace {
 
-constexpr size_t kAreaExperts = 16;  // up to here the load over time is stacked areas, beyond a heat map
+constexpr size_t kAreaExperts = 16;  // up to here the load over time is a stacked area chart, above it a heat map
 constexpr size_t kMaxLoadRows = 6000;
 
 std::string eval_name(const Json& eval) {
@@ -60,8 +60,8 @@ void add_chart(std::vector<Chart>& charts, const std::string& title, const std::
   if (!spec.is_null()) charts.push_back({title, note, std::move(spec)});
 }
 
-// Evaluations with expert statistics of one split and kind of weights: the one with most records, so that a lone test
-// evaluation does not stand for the course of training.
+// The evaluations with expert statistics of one (split, weights): the one with the most records, so that a single test
+// evaluation is not shown as the course of training.
 std::vector<Json> evals_over_time(const RunMetrics& log) {
   std::vector<Json> longest;
   for (const Json& last : last_evals(log)) {
@@ -100,7 +100,7 @@ std::vector<Series> layer_series(const std::vector<Json>& evals, const std::stri
   return all;
 }
 
-// [{step, expert, share}] for at most kMaxLoadRows values, evaluations left out evenly, the last one always in.
+// [{step, expert, share}], at most kMaxLoadRows values: evaluations are subsampled evenly and always include the last.
 Json load_rows(const std::vector<Json>& evals, const std::string& layer, size_t* experts) {
   *experts = 0;
   for (const Json& eval : evals) *experts = std::max(*experts, numbers(member(layer_of(eval, layer), "load")).size());
@@ -193,12 +193,12 @@ std::vector<Chart> training_charts(const RunMetrics& log) {
   std::vector<Series> losses = with_train(train_series(log, "loss", "train"), eval_series(log, "loss"));
   Series task = train_series(log, "task_loss", "train, task only");
   if (task.points != losses[0].points) losses.push_back(std::move(task));
-  add_chart(charts, "Loss", "Logarithmic. Train: auxiliary losses included.",
+  add_chart(charts, "Loss", "Log scale. The train curve includes auxiliary losses.",
             line_chart(losses, {"loss", ".4~g", false, true}));
   add_chart(charts, "Accuracy", "",
             line_chart(with_train(train_series(log, "accuracy", "train"), eval_series(log, "accuracy")),
                        {"accuracy", ".1%"}));
-  add_chart(charts, "Auxiliary losses", "Before their weights.",
+  add_chart(charts, "Auxiliary losses", "Unweighted.",
             line_chart(auxiliary_losses(log), {"loss", ".3~g", true}));
   add_chart(charts, "Learning rate", "", line_chart({train_series(log, "lr", "lr")}, {"learning rate", ".3~g", true}));
   add_chart(charts, "Speed", "",
@@ -210,13 +210,13 @@ std::vector<Chart> expert_charts(const RunMetrics& log) {
   std::vector<Chart> charts;
   const std::vector<Json> evals = evals_over_time(log);
   if (evals.empty()) return charts;
-  add_chart(charts, "Balance of load", "Standard deviation of the experts' load over its mean: 0 is even.",
+  add_chart(charts, "Load balance", "Standard deviation of the experts' load divided by its mean: 0 is balanced.",
             line_chart(layer_series(evals, "cv_load"), {"CV of load", ".2f", true}));
-  add_chart(charts, "Balance of importance", "The same for the sums of the experts' gates.",
+  add_chart(charts, "Importance balance", "The same for importance, the sum of an expert's gates.",
             line_chart(layer_series(evals, "cv_importance"), {"CV of importance", ".2f", true}));
   for (const std::string& layer : layer_names(evals))
     add_chart(charts, "Expert load: " + layer,
-              "Share of the chosen assignments, in evaluations on " + eval_name(evals[0]) + " images.",
+              "Share of the chosen assignments, evaluated on " + eval_name(evals[0]) + " images.",
               load_over_time(evals, layer));
   return charts;
 }
@@ -228,13 +228,13 @@ Chart class_expert_chart(const std::string& layer, const Json& counts, const std
     double sum = 0;
     for (double value : row) sum += value;
     if (sum <= 0) continue;
-    // Two classes may bear one name: the number keeps their rows apart.
+    // Two classes may have the same name: the number keeps their rows separate.
     const std::string name = k < classes.size() ? std::to_string(k) + " " + classes[k] : std::to_string(k);
     order.push_back(name);
     for (size_t e = 0; e < row.size(); ++e)
       rows.push_back({{"class", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
   }
-  Chart chart{"Class by expert: " + layer, "Share of a class's tokens that each expert got.", Json()};
+  Chart chart{"Class by expert: " + layer, "Share of each class's tokens that went to each expert.", Json()};
   if (rows.empty()) return chart;
   const Json tooltip =
       Json::array({{{"field", "class"}, {"title", "class"}},

@@ -17,7 +17,7 @@ std::string percent_range(const Json& interval) {
 
 std::string side_line(const char* name, const Json& side, int64_t images) {
   return cat("  ", name, "  ", percent(side.at("accuracy").get<double>()),
-             " (95 %: ", percent_range(side.at("interval")), ")  ", grouped(side.at("correct").get<int64_t>()), " of ",
+             " (95 % CI: ", percent_range(side.at("interval")), ")  ", grouped(side.at("correct").get<int64_t>()), " of ",
              grouped(images), "  ", side.at("records").get<std::string>(), "\n");
 }
 
@@ -36,11 +36,11 @@ std::string comparison_text(const Json& comparison) {
   std::string text = cat(comparison.at("data").get<std::string>(), ", ",
                          split_name(comparison.at("split").get<std::string>()), ", ", grouped(images), " images\n");
   text += side_line("A", comparison.at("a"), images) + side_line("B", comparison.at("b"), images);
-  text += cat("right: both ", count("both"), ", only A ", count("only_a"), ", only B ", count("only_b"), ", neither ",
+  text += cat("correct: both ", count("both"), ", only A ", count("only_a"), ", only B ", count("only_b"), ", neither ",
               count("neither"), "\n");
   if (const Json& difference = comparison.at("difference"); difference.is_object())
     text += cat("A - B: ", fixed(100 * difference.at("mean").get<double>(), 2),
-                " points (95 %: ", percent_range(difference.at("interval")), ")\n");
+                " points (95 % CI: ", percent_range(difference.at("interval")), ")\n");
   const Json& test = comparison.at("mcnemar");
   text += cat("McNemar: p = ", p_text(test.at("p_value").get<double>()), " (",
               test.at("exact").get<bool>()

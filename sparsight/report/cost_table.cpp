@@ -39,10 +39,10 @@ std::string cost_table(const std::vector<PartCost>& parts, const CostConvention&
       text << "  " << (i < 2 ? std::left : std::right) << std::setw(static_cast<int>(width[i])) << line[i];
     text << "\n";
   }
-  text << "  FLOPs of an image: " << grouped(flops(all, convention)) << " (" << convention.name << ": "
+  text << "  FLOPs per image: " << grouped(flops(all, convention)) << " (" << convention.name << ": "
        << convention.summary << ")\n";
   if (all.assumed)
-    text << "  * does not say what it costs: counted as if each of its matrices were applied once to each of its "
+    text << "  * reports no cost of its own: counted as if each of its matrices were applied once to each of its "
             "inputs\n";
   return text.str();
 }

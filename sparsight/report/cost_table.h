@@ -9,9 +9,9 @@
 
 namespace sparsight {
 
-// One line for each part: the shape that it makes of an image, parameters, those that one token uses (active), bytes of
-// the weights that an image reads, multiply-adds and elementwise operations per image; then a line with their sums, and
-// one with the FLOPs by the convention. Parts whose cost is assumed are marked, and a last line says what that means.
+// One line per part: its output shape for an image, parameters, active parameters (used by one token), bytes of the
+// weights that an image reads, multiply-adds and elementwise operations per image; then a line of totals, and one with
+// the FLOPs by the convention. Parts whose cost is assumed are marked and explained in a last line.
 std::string cost_table(const std::vector<PartCost>& parts, const CostConvention& convention);
 
 }  // namespace sparsight

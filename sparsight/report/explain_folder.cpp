@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of an earlier explanation, and no others.
+// Removes the files of an earlier explanation and nothing else.
 void remove_earlier(const std::string& folder) {
   const std::regex ours("[0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json");
   std::error_code ignored;

@@ -1,5 +1,5 @@
 // The files of `sparsight explain` in a run folder: explain/explain.json (docs/explain.md) and the PNG files that it
-// names, which the report takes up.
+// names, which the report includes.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace sparsight {
 
-// Replaces the explanation of the run at `run`. explain.json comes last, so that it never names a file that is not
-// there. Returns what it holds. Raises Error where a file cannot be written.
+// Replaces the explanation of the run at `run`. explain.json is written last, so that it never names a
+// missing file. Returns its contents. Raises Error if a file cannot be written.
 Json write_explanation(const std::string& run, const Explanation& explanation);
 
 }  // namespace sparsight

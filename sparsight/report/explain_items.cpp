@@ -26,8 +26,8 @@ Sample read_sample(const std::string& file, int64_t channels) {
   return sample;
 }
 
-// `count` of 0..size-1, ascending; the same ones each time. Not at even distances: labels may repeat at such a
-// distance.
+// `count` of 0..size-1, ascending; the same each time. Random rather than evenly spaced: labels may repeat with a fixed
+// stride.
 std::vector<int64_t> random_sample(int64_t size, int64_t count) {
   std::vector<int64_t> order(static_cast<size_t>(size));
   std::iota(order.begin(), order.end(), 0);

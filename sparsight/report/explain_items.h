@@ -1,4 +1,4 @@
-// The images that explain looks at: of a dataset, or named by path.
+// The images that `sparsight explain` uses: from a dataset or given by path.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace sparsight {
 // Up to `count` images: a random sample, the same one each time.
 std::vector<ExplainItem> data_set_items(const DataSetPtr& data, int64_t count);
 
-// Image files, read as `channels` (1 or 3). A file's label is the place of its folder's name in `classes`, -1 where
-// that is no class.
+// Image files, read as `channels` (1 or 3). A file's label is the index of its folder's name in `classes`, -1 if it
+// is not a class.
 std::vector<ExplainItem> file_items(const std::vector<std::string>& files, const std::vector<std::string>& classes,
                                     int64_t channels);
 

@@ -1,4 +1,4 @@
-// Numbers and names as people read them.
+// Human-readable numbers and names.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,6 @@ std::string fixed(double value, int decimals);                          // "0.04
 std::string percent(std::optional<double> fraction, int decimals = 2);  // "98.31 %", "-" without a value
 std::string grouped(int64_t value);                                     // "1,234,567"
 std::string duration(double seconds);                                   // "42 s", "2 min 33 s", "3 h 07 min"
-std::string split_name(const std::string& split);                       // "val" is "validation"; others as they are
+std::string split_name(const std::string& split);                       // "val" is "validation"; others unchanged
 
 }  // namespace sparsight

@@ -5,7 +5,7 @@
 namespace sparsight {
 
 std::string escape_html(std::string_view text) {
-  // The JSON writer knows UTF-8; only its quotes and escapes have to come off again.
+  // The JSON writer replaces invalid UTF-8; parsing its output removes the quotes and escapes again.
   const std::string valid = Json::parse(Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace));
   std::string escaped;
   for (char c : valid) {

@@ -1,4 +1,4 @@
-// Text, data and pictures made safe for an HTML file. Names and paths are hostile: nothing reaches a page unescaped.
+// Makes text, data and images safe for an HTML file. Names and paths are untrusted: nothing reaches a page unescaped.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace sparsight {
 
-// For element content and quoted attributes. Bytes that are no UTF-8 become U+FFFD.
+// For element content and quoted attributes. Invalid UTF-8 becomes U+FFFD.
 std::string escape_html(std::string_view text);
 
 // JSON for the inside of a <script> element: no "</script", no "<!--" can appear in it.

@@ -1,4 +1,4 @@
-// A probe of an MoE layer as text.
+// The result of a layer probe as text.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace sparsight {
 
-// One line per expert (chosen, kept, importance, load), then the losses and the metrics of the routing. For a router
-// that mixes tokens: the sizes only.
+// One line per expert (chosen, kept, importance, load), then the losses and the metrics of the routing. For soft
+// routing: the sizes only.
 std::string layer_probe_table(const LayerProbe& probe);
 
 }  // namespace sparsight

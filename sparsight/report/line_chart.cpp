@@ -6,7 +6,7 @@ namespace sparsight {
 
 namespace {
 
-// After Okabe and Ito, shifted to stand out from white and from a dark page alike.
+// The Okabe-Ito palette, adjusted for contrast on both light and dark pages.
 constexpr const char* kLineColours[] = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f", "#d99a00", "#56b4e9", "#8a8a8a"};
 
 std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<double, double>>& points) {

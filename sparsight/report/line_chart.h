@@ -1,4 +1,4 @@
-// A line chart over training steps: named series of points, with a value shown under the pointer.
+// A line chart over training steps: named series of points, with values shown on hover.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace sparsight {
 
 struct Series {
   std::string name;
-  bool measured = false;                          // few points worth a mark each (evaluations) rather than a dense line
+  bool measured = false;                          // few points, each with a marker (evaluations), not a dense line
   std::vector<std::pair<double, double>> points;  // step, value
 
   void add(double step, std::optional<double> value) {
@@ -22,13 +22,13 @@ struct Series {
 
 struct Axis {
   std::string title;
-  std::string format;  // of d3-format, such as ".1%"
+  std::string format;  // d3-format, such as ".1%"
   bool from_zero = false;
   bool logarithmic = false;  // only where all values are above zero
 };
 
 // Long series are averaged down to about `kMaxPoints` points each. Series without points are left out; the
-// specification is null where none is left.
+// specification is null if none remains.
 Json line_chart(const std::vector<Series>& series, const Axis& axis);
 
 inline constexpr size_t kMaxPoints = 600;

@@ -6,7 +6,7 @@
 namespace sparsight {
 namespace {
 
-// Without the line that points developer tools at a source map, which is not there.
+// Removes the reference to a source map, which is not included.
 std::string script(std::string_view source) {
   return "<script>" + std::string(source.substr(0, source.rfind("//# sourceMappingURL="))) + "</script>\n";
 }
@@ -64,8 +64,8 @@ std::string html_page(const PageFrame& frame, const Page& page) {
           script(assets::page_watch()) + "</head>\n<body>\n<main>\n<header><h1>" + escape_html(frame.heading) +
           "</h1><p>" + escape_html(frame.subtitle) + "</p></header>\n<nav>" + page.contents + "</nav>\n";
   html +=
-      "<noscript><div class=\"notice\">The charts need JavaScript; tables and pictures do not.</div></noscript>\n"
-      "<div class=\"notice\" id=\"problems\" hidden>Something on this page went wrong:<pre></pre></div>\n";
+      "<noscript><div class=\"notice\">The charts need JavaScript; tables and images do not.</div></noscript>\n"
+      "<div class=\"notice\" id=\"problems\" hidden>Errors on this page:<pre></pre></div>\n";
   html += frame.notices + frame.lead + page.body + "<footer>" + frame.footer + "</footer>\n</main>\n";
   html += "<script type=\"application/json\" id=\"chart-specs\">" + script_json(page.specs) + "</script>\n";
   return html + script(assets::vega()) + script(assets::vega_lite()) + script(assets::vega_embed()) +

@@ -1,5 +1,5 @@
-// A self-contained HTML page in the making: sections with tables, charts and pictures. No address is loaded when it is
-// opened, and its Content-Security-Policy forbids it; charts are drawn by the Vega scripts that it carries.
+// Builds a self-contained HTML page: sections with tables, charts and images. Opening it makes no network requests, and
+// its Content-Security-Policy forbids them; charts are drawn by the embedded Vega scripts.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sparsight {
 
-// Pieces of the page in order, and the specifications of its charts, which follow in one script.
+// The page's HTML so far, and the specifications of its charts, which follow in one script.
 struct Page {
   std::string body, contents;
   Json specs = Json::array();
@@ -21,7 +21,7 @@ struct Page {
   void charts(const std::vector<Chart>& charts);
 };
 
-// What stands around the sections. Titles are plain text; notices, lead and footer are HTML.
+// What surrounds the sections. Titles are plain text; notices, lead and footer are HTML.
 struct PageFrame {
   std::string title, heading, subtitle;
   std::string notices, lead, footer;
@@ -29,11 +29,11 @@ struct PageFrame {
 
 std::string html_page(const PageFrame& frame, const Page& page);
 
-// Pieces of HTML. What is `html` has been escaped by the caller.
-std::string html_text(const std::string& text);  // escaped, "-" where empty
+// HTML fragments. Arguments named `html` have been escaped by the caller.
+std::string html_text(const std::string& text);  // escaped, "-" if empty
 std::string html_cell(const std::string& html, const char* kind = "");
 std::string html_table(const std::string& header, const std::string& rows);
 std::string html_list(const std::vector<std::string>& lines);                    // lines of plain text
-std::string html_image(const std::string& png, const std::string& description);  // "" without bytes
+std::string html_image(const std::string& png, const std::string& description);  // "" if empty
 
 }  // namespace sparsight

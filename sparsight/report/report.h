@@ -6,7 +6,7 @@
 namespace sparsight {
 
 // Writes the HTML report of the run at `run` to `out` (RUN/report.html if empty) and returns the path written.
-// Raises Error where `run` is no run folder, holds no metrics, or the file cannot be written.
+// Raises Error if `run` is not a run folder, has no metrics, or if the file cannot be written.
 std::string write_report(const std::string& run, const std::string& out = "");
 
 }  // namespace sparsight

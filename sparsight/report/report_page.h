@@ -1,5 +1,5 @@
-// A run as one self-contained HTML page: a pure function. No address is loaded when it is opened, and its
-// Content-Security-Policy forbids it; charts are drawn by the Vega scripts that it carries.
+// A run as one self-contained HTML page: a pure function. Opening it makes no network requests, and its
+// Content-Security-Policy forbids them; charts are drawn by the embedded Vega scripts.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ void RunMetrics::add(const Json& record) {
   } else if (kind == "done") {
     done = record;
   } else if (!number(record, "step") || (kind != "train" && kind != "eval")) {
-    warnings.push_back("a record without a step or of an unknown kind was left out");
+    warnings.push_back("ignored a record without a step or of an unknown kind");
   } else if (kind == "train") {
     while (!train.empty() && step_of(train.back()) >= step_of(record)) train.pop_back();
     train.push_back(record);

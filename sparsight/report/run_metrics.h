@@ -1,7 +1,7 @@
 // The records of a run's metrics.jsonl, sorted by kind. Schema: docs/file_formats.md.
 //
-// A run that was killed may leave a torn line, and one that was resumed may have written some steps twice: neither is
-// an error here. Records come back in order of step, each (kind, split, weights, step) once, the later line winning.
+// A run that was killed may leave a truncated line, and one that was resumed may have written some steps twice: neither
+// is an error here. Records are returned in order of step, each (kind, split, weights, step) once; the later line wins.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,14 +25,14 @@ struct RunMetrics {
 RunMetrics parse_metrics(const std::string& jsonl);
 RunMetrics sort_metrics(const std::vector<Json>& records);
 
-// The part of the data that an evaluation was on, as people call it: "validation", "test", or "test (= validation)"
-// where the set has no test split.
+// The display name of the split that was evaluated: "validation", "test", or "test (= validation)" if the dataset has
+// no test split.
 std::string part_of_eval(const Json& eval);
 
 // For each (split, weights) the record with the largest step, in order of first appearance.
 std::vector<Json> last_evals(const RunMetrics& log);
 // The last record of the test split, of the validation split otherwise; of those with expert statistics where
-// `with_layers`. Null where there is none.
+// `with_layers`. Null if there is none.
 Json final_eval(const RunMetrics& log, bool with_layers);
 
 }  // namespace sparsight

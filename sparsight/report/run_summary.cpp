@@ -25,7 +25,7 @@ std::vector<std::string> texts(const Json& list) {
   return values;
 }
 
-// Calls `read`; a failure becomes a warning instead of the end of the report.
+// Calls `read`; a failure becomes a warning and the report continues.
 template <class Read>
 void attempt(std::vector<std::string>& warnings, Read read) {
   try {
@@ -37,7 +37,7 @@ void attempt(std::vector<std::string>& warnings, Read read) {
 
 Json read_object(const std::string& path) {
   Json object = Json::parse(read_file(path, kMaxText), nullptr, false);
-  if (!object.is_object()) fail(path, " is not a JSON object and was left out");
+  if (!object.is_object()) fail(path, " is not a JSON object; ignored");
   return object;
 }
 
@@ -53,7 +53,7 @@ std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
   return {};
 }
 
-// A file beside explain.json. Names come from a file that anybody can write: only plain ones are taken.
+// Reads a file next to explain.json. Names come from an untrusted file: only plain file names are accepted.
 std::string read_picture(const std::string& folder, const std::string& name) {
   if (name.empty()) return "";
   if (name != fs::path(name).filename() || name == "..") fail("explain.json names a file outside its folder: ", name);
@@ -93,7 +93,7 @@ RunSummary read_run_summary(const std::string& path) {
   run.log = parse_metrics(read_file(folder.metrics(), kMaxMetricsBytes));
   run.warnings = run.log.warnings;
   if (run.log.empty())
-    fail(folder.metrics(), " holds no record of training or evaluation; there is nothing to report yet");
+    fail(folder.metrics(), " has no training or evaluation records; train the run first");
   attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMaxText), folder.config()).tree; });
   attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });

@@ -1,5 +1,4 @@
-// What a report knows about a run: everything of its folder that can be shown, read with care for missing or broken
-// parts.
+// What a report shows of a run: everything in its folder that can be displayed, tolerating missing or damaged files.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,11 +9,11 @@
 
 namespace sparsight {
 
-// One picture of `sparsight explain`. Texts are as in explain.json (docs/explain.md).
+// One example image of `sparsight explain`. Strings are as in explain.json (docs/explain.md).
 struct ExplainedImage {
-  std::string id, truth, predicted;  // truth is "" where unknown
+  std::string id, truth, predicted;  // truth is "" if unknown
   double probability = 0;
-  std::string picture_png;  // the bytes of the files; "" where missing
+  std::string picture_png;  // the bytes of the files; "" if missing
   std::string experts_png;
   std::string caption;  // what the panels of experts_png show
 };
@@ -29,10 +28,10 @@ struct RunSummary {
   Json explain_class_expert;    // {layer: [K][E]}, or null
   Json explain_patch_routing;   // [{layer, of, classes: [...]}], or null
   std::vector<ExplainedImage> examples;
-  std::vector<std::string> warnings;  // what was missing or broken
+  std::vector<std::string> warnings;  // what was missing or damaged
 };
 
-// Raises Error where `path` is no run folder or its metrics hold no record yet.
+// Raises Error if `path` is not a run folder or its metrics have no records yet.
 RunSummary read_run_summary(const std::string& path);
 
 }  // namespace sparsight

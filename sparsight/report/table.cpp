@@ -15,9 +15,9 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;  // the first row is the header
 
-constexpr size_t kListedCells = 16;    // beyond, a table of accuracies says less than its worst lines
-constexpr size_t kWorstCells = 5;      // these many
-constexpr size_t kListedExperts = 16;  // beyond, only the bars: the shares would not fit a line
+constexpr size_t kListedCells = 16;    // above this, only the worst lines are listed
+constexpr size_t kWorstCells = 5;      // this many
+constexpr size_t kListedExperts = 16;  // above this, a summary: the shares would not fit on a line
 
 std::string whole(const Json& record, const std::string& key) {
   const auto value = number(record, key);
@@ -41,7 +41,7 @@ Rows result_rows(const RunMetrics& log) {
 
 double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// "15 8 12": the share of every expert in percent of `sum`, or the range where they are many.
+// "15 8 12": the share of every expert in percent of `sum`, or their range if there are many.
 std::string shares(const std::vector<double>& load, double sum) {
   if (load.empty() || sum <= 0) return "nothing routed";
   if (load.size() > kListedExperts) {
@@ -53,7 +53,7 @@ std::string shares(const std::vector<double>& load, double sum) {
   return join(parts, " ");
 }
 
-// Bars and shares, both in relation to what was chosen.
+// Bars and shares, both relative to the chosen assignments.
 std::string against_chosen(const std::vector<double>& counts, const std::vector<double>& chosen) {
   const double most = chosen.empty() ? 0 : *std::max_element(chosen.begin(), chosen.end());
   return load_bars(counts, most) + "  " + shares(counts, sum_of(chosen));
@@ -74,7 +74,7 @@ Rows expert_rows(const Json& layers) {
   return rows;
 }
 
-// "99 3": shares of each expert in percent, or that of the best where they are many.
+// "99 3": shares of each expert in percent, or the largest if there are many.
 std::string expert_percents(const std::vector<double>& shares) {
   if (shares.empty()) return "-";
   if (shares.size() > kListedExperts) {
@@ -88,7 +88,7 @@ std::string expert_percents(const std::vector<double>& shares) {
 
 Rows patch_rows(const Json& reports, const std::vector<std::string>& classes) {
   Rows rows = {{"MoE layer", "patch of", "class", "images", "taken by each expert, %", "with its largest gate, %",
-                "taken by any", "of what none took: irrelevant"}};
+                "taken by any expert", "irrelevant among dropped"}};
   if (!reports.is_array()) return rows;
   for (const Json& report : reports) {
     const Json& by_class = member(report, "classes");
@@ -105,7 +105,7 @@ Rows patch_rows(const Json& reports, const std::vector<std::string>& classes) {
   return rows;
 }
 
-// Accuracy by class and domain of an evaluation, where it has them; beyond kListedCells the worst, from the worst on.
+// Accuracy by class and domain of an evaluation, if it has them; above kListedCells only the worst, worst first.
 Rows cell_rows(const Json& eval) {
   std::vector<Json> cells = accuracy_cells(eval);
   if (cells.empty()) return {};
@@ -126,7 +126,7 @@ Rows cell_rows(const Json& eval) {
   return rows;
 }
 
-// Columns of a terminal: code points, which is right for all that these tables hold.
+// Terminal columns, counted as code points, which is correct for everything in these tables.
 size_t columns(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }

@@ -9,18 +9,19 @@
 
 namespace sparsight {
 
-// What a terminal shows at the end of a run: one line per (split, weights) with accuracy and loss of the last
-// evaluation, then its accuracy by class (and domain where there are several), or the worst of many, then one line per
-// MoE layer with the load of its experts: what routers chose, and beside it what was kept where capacity dropped some.
-// Ends with a newline; "" without evaluations.
+// The table printed at the end of a run: one line per (split, weights) with accuracy and loss of the last evaluation,
+// then its accuracy by class (and domain if there are several), or only the worst if there are many, then one line per
+// MoE layer with the load of its experts: what routers chose and, if capacity dropped tokens, what was kept. Ends with
+// a newline; "" without evaluations.
 std::string result_table(const std::vector<Json>& metrics);
 
-// The lines of result_table on MoE layers, from the "layers" of a record. "" without layers.
+// The MoE layer lines of result_table, from the "layers" of a record. "" without layers.
 std::string layer_table(const Json& layers);
 
-// How experts took the patches that matter, from the "patch_routing" of explain.json: for each layer, each attribute
+// Which experts took the relevant patches, from the "patch_routing" of explain.json: for each layer, each attribute
 // that names patches and each class, the shares of its images whose patch each expert took, and gave its largest gate;
-// the share of such patches that any expert took; and how much of what none took does not matter. "" without reports.
+// the share of such patches that any expert took; and the share of dropped patches that are irrelevant. "" without
+// reports.
 std::string patch_routing_table(const Json& reports, const std::vector<std::string>& classes);
 
 // The last evaluation of every (split, weights): split, weights, step, epoch, images, accuracy (0 to 1), loss, seconds.

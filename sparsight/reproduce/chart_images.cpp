@@ -16,7 +16,7 @@ namespace {
 constexpr int kNoPackage = 77;
 constexpr const char* kAdvice = "charts as PNG and SVG need vl-convert-python (pip install vl-convert-python)";
 
-// Files are written aside and renamed.
+// Files are written under a temporary name and renamed.
 constexpr const char* kDrawingScript = R"(
 import os, sys
 try:
@@ -52,7 +52,7 @@ std::string draw_charts(const std::vector<std::string>& names, const std::string
   try {
     ChildProcess process(command);
     std::string last;
-    const auto listen = [&] {  // so that it never waits for us to read
+    const auto listen = [&] {  // so that a full pipe never blocks it
       for (const std::string& line : process.new_lines())
         if (!line.empty()) last = line;
     };

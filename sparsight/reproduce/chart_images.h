@@ -6,12 +6,12 @@
 
 namespace sparsight {
 
-// `wanted` (a path or a name on the PATH) if given; else SPARSIGHT_PYTHON, the .venv/ that ./dev makes in the current
+// `wanted` (a path or a name on PATH) if given; else SPARSIGHT_PYTHON, the .venv/ that ./dev makes in the current
 // folder, or python3.
 std::string python_program(const std::string& wanted);
 
-// Draws each of the files NAME.vl.json as NAME.svg and NAME.png beside it. Returns "" or, where they cannot be drawn,
-// one line that says why and what to do; files of that name from earlier are gone then.
+// Renders each NAME.vl.json as NAME.svg and NAME.png next to it. Returns "" or, on failure, one line that says why and
+// what to do; earlier files of those names are then deleted.
 std::string draw_charts(const std::vector<std::string>& names, const std::string& python);
 
 }  // namespace sparsight

@@ -31,7 +31,7 @@ ConfigClaim claim_of(const std::string& text, const std::string& where) {
   const bool is_accuracy = std::regex_match(text, parts, accuracy);
   if (!is_accuracy && !std::regex_match(text, parts, loss))
     fail_usage(where, ": the claim \"", printable(text),
-               "\" is not understood; write it as \"test accuracy >= 97.0 %\" or \"validation loss <= 0.25\"");
+               "\" cannot be parsed; write it as \"test accuracy >= 97.0 %\" or \"validation loss <= 0.25\"");
   ConfigClaim claim{parts[1] == "test" ? "test" : "val", is_accuracy ? "accuracy" : "loss",
                     parts[2] == ">=", std::stod(parts[3]), text};
   if (is_accuracy && claim.level > 100) fail_usage(where, ": an accuracy is at most 100 %, got ", claim.level);
@@ -43,12 +43,12 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
-// " (95 %: 97.18 to 97.79)": uncertainty of an accuracy on that many images; "" where their number is unknown.
+// " (95 % CI: 97.18 to 97.79)": interval of an accuracy on that many images; "" if their number is unknown.
 std::string accuracy_interval(double accuracy, const std::optional<double>& images) {
   if (!images || !(*images >= 1 && *images <= 1e15) || !(accuracy >= 0 && accuracy <= 1)) return "";
   const auto count = static_cast<int64_t>(*images);
   const Interval interval = wilson_interval(std::llround(accuracy * static_cast<double>(count)), count);
-  return cat(" (95 %: ", fixed(100 * interval.low, 2), " to ", fixed(100 * interval.high, 2), ")");
+  return cat(" (95 % CI: ", fixed(100 * interval.low, 2), " to ", fixed(100 * interval.high, 2), ")");
 }
 
 Json resolved_file(const std::string& path) {
@@ -68,7 +68,7 @@ std::vector<ConfigClaim> read_claims(const std::string& toml, const std::string&
       claims.push_back(claim_of(trimmed(parts[1]), cat(origin, ":", number)));
   }
   if (claims.empty())
-    fail_usage(origin, " claims nothing; add a line such as \"# claim: test accuracy >= 97.0 %\" to its header");
+    fail_usage(origin, " contains no claim; add a line such as \"# claim: test accuracy >= 97.0 %\" to its header");
   return claims;
 }
 
@@ -84,7 +84,7 @@ std::vector<Claim> check_claims(const std::vector<ConfigClaim>& claims, const st
       }
     if (!value) {
       checked.push_back(
-          {claim.text, cat("the run has no ", claim.measure, " of the ", split_name(claim.split), " split"), {}});
+          {claim.text, cat("the run has no ", claim.measure, " on the ", split_name(claim.split), " split"), {}});
       continue;
     }
     const bool percent = claim.measure == "accuracy";
@@ -105,7 +105,7 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   const Json settings = resolved_file(config);
   if (const std::string begun = folder + "/config.toml"; std::filesystem::exists(begun)) {
     if (resolved_file(begun) != settings)
-      fail(folder, " holds a run with other settings; choose another folder with --run");
+      fail(folder, " contains a run with different settings; choose another folder with --run");
     resume_training(folder, /*on_nan=*/"", out);
   } else {
     start_training(settings, folder, /*overwrite=*/false, out);

@@ -1,4 +1,4 @@
-// A configuration whose header claims what it reaches, in a line that a program can check:
+// A configuration whose header claims a result, in a line that a program can check:
 //
 //   # claim: test accuracy >= 97.0 %
 //   # claim: validation loss <= 0.25
@@ -20,18 +20,17 @@ struct ConfigClaim {
   std::string text;  // as written
 };
 
-// All lines "# claim: ..." of a configuration. Raises UsageError for one that says anything else, and where there is
-// none.
+// All lines "# claim: ..." of a configuration. Raises UsageError for a malformed claim and if there is none.
 std::vector<ConfigClaim> read_claims(const std::string& toml, const std::string& origin);
 
-// Whether they hold for the last evaluation of their part in the records of metrics.jsonl.
+// Whether they hold for the last evaluation of their split in the records of metrics.jsonl.
 std::vector<Claim> check_claims(const std::vector<ConfigClaim>& claims, const std::vector<Json>& metrics);
 
 // "runs/reproduce/joint_mnist"
 std::string default_claim_folder(const std::string& config);
 
-// Trains as the configuration says, or goes on where that was interrupted, and checks what it claims. What training
-// prints goes to `out`. Raises Error where the folder holds a run of other settings.
+// Trains the configuration, or resumes an interrupted run of it, and checks its claims. Training output goes to `out`.
+// Raises Error if the folder contains a run with different settings.
 std::vector<Claim> reproduce_config(const std::string& config, const std::string& folder, std::ostream& out);
 
 }  // namespace sparsight

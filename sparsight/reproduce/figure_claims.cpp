@@ -25,10 +25,10 @@ std::vector<double> means(const ResultTable& table, const std::string& measure, 
 Claim bounded(const ResultTable& table, const std::string& text, const std::string& measure, double bound,
               const Json& where, bool from_below) {
   const std::vector<double> found = means(table, measure, where);
-  if (found.empty()) return {text, "nothing was measured", std::nullopt};
+  if (found.empty()) return {text, "not measured", std::nullopt};
   const auto [least, most] = std::minmax_element(found.begin(), found.end());
-  if (from_below) return {text, cat("the least of ", found.size(), " is ", shown_number(*least)), *least >= bound};
-  return {text, cat("the largest of ", found.size(), " is ", shown_number(*most)), *most <= bound};
+  if (from_below) return {text, cat("the minimum of ", found.size(), " is ", shown_number(*least)), *least >= bound};
+  return {text, cat("the maximum of ", found.size(), " is ", shown_number(*most)), *most <= bound};
 }
 
 // In order of x.
@@ -102,7 +102,7 @@ Claim reached_with_share(const ResultTable& table, const std::string& text, cons
     if (ours.back().first >= share * *they) holds = false;
     return {text, cat(pair.ours, " does not reach ", fixed(wanted, 1), " %"), holds};
   }
-  const bool first = *needed <= ours.front().first;  // perhaps with fewer
+  const bool first = *needed <= ours.front().first;  // possibly with even fewer
   return {text,
           cat(prefix, first ? "at most " : "", fixed(*needed, 0), " of ", fixed(*they, 0), " ", pair.x, ": ",
               fixed(100 * *needed / *they, 0), " %"),

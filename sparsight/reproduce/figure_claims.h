@@ -1,4 +1,4 @@
-// Claims that papers make about curves, built from a table: which is above, which needs less, which rises.
+// Claims that papers make about curves, built from a table: which is higher, which needs fewer samples, which rises.
 #pragma once
 
 #include <optional>
@@ -20,13 +20,13 @@ struct CurvePair {
   std::string series = "model", x = "samples", measure = "accuracy";
 };
 
-// At every x, ours is above theirs, or at least not below where `ties_count`. Nothing is said where a point of either
-// is missing. measured: "at least 1.2 points (at 900 samples)".
+// At every x, ours is above theirs, or at least not below where `ties_count`. Undecided if a point of either is
+// missing. measured: "at least 1.2 points (at 900 samples)".
 Claim above_everywhere(const ResultTable& table, const std::string& text, const CurvePair& pair,
                        bool ties_count = false);
 
-// Ours reaches `level` with at most `share` of the x at which theirs first does, between measured points by linear
-// interpolation. level null: theirs at its largest x. measured: "506 of 775 samples: 65 %".
+// Ours reaches `level` with at most `share` of the x at which theirs first does, interpolated linearly between
+// measured points. level null: theirs at its largest x. measured: "506 of 775 samples: 65 %".
 Claim reached_with_share(const ResultTable& table, const std::string& text, const CurvePair& pair,
                          std::optional<double> level, double share);
 
@@ -37,7 +37,7 @@ Claim larger_gap(const ResultTable& table, const std::string& text, const CurveP
 // 4000, ...".
 Claim min_ratio(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio);
 
-// The mean over all rows with the last value of an axis against that with its first: above it, or below.
+// The mean over all rows with the last value of an axis is above (below) the mean over those with its first value.
 Claim rises_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
                          const std::string& measure);
 Claim falls_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,

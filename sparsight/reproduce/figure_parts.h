@@ -1,4 +1,4 @@
-// What figures are put together from: sizes by scale, jobs of several seeds, points of a curve, words.
+// Building blocks of figures: sizes by scale, jobs with several seeds, points of a curve, numbers as text.
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@ std::vector<Json> with_seeds(const std::vector<Json>& settings, int64_t seeds);
 std::vector<std::pair<double, double>> measured_points(const ResultTable& table, const std::string& x,
                                                        const std::string& measure, const Json& where = Json::object());
 
-// Claims without verdicts at scale smoke, whose numbers mean nothing.
+// The claims, without verdicts at scale smoke, where the numbers are meaningless.
 std::vector<Claim> judged(std::vector<Claim> claims, const FigureRun& run);
 
 // Whether `settings` has every entry of `where`.
 bool contains(const Json& settings, const Json& where);
 
-std::string shown_number(double value, int digits = 4);  // significant ones
+std::string shown_number(double value, int digits = 4);  // significant digits
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// Least squares for guide curves.
+// Least-squares line fits for guide curves.
 #pragma once
 
 #include <utility>
@@ -11,7 +11,7 @@ struct LineFit {
   double explained = 0;  // R²: 1 where every point lies on the line
 };
 
-// y = offset + slope x through at least two points of different x; all zeros for fewer.
+// y = offset + slope x. Needs at least two different x; all zeros otherwise.
 LineFit fit_line(const std::vector<std::pair<double, double>>& points);
 
 }  // namespace sparsight

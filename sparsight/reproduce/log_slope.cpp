@@ -15,7 +15,7 @@ double log_log_slope(const std::vector<std::pair<double, double>>& points) {
     differ = differ || x != points.front().first;
     logarithms.emplace_back(std::log(x), std::log(y));
   }
-  if (!differ) fail("a slope needs points at two different positions, got ", points.size(), " at one");
+  if (!differ) fail("a slope needs points at two different x, got ", points.size(), " at one");
   return fit_line(logarithms).slope;
 }
 

@@ -9,22 +9,22 @@
 namespace sparsight {
 namespace {
 
-// After Okabe and Ito, as in line_chart.cpp.
+// The Okabe-Ito palette, as in line_chart.cpp.
 const std::vector<std::string> kSeriesColours = {"#1f83c6", "#e0651a", "#12a57d", "#c76d9f",
                                                  "#d99a00", "#56b4e9", "#8a8a8a"};
 constexpr const char* kOurs = "ours";
 constexpr const char* kPaper = "paper";
 
-// A number at a place of a chart.
+// A data point of a chart.
 struct Mark {
-  Json x, y;  // y: of heat maps alone
+  Json x, y;  // y: for heat maps only
   std::string series;
   bool paper = false;
   double value = 0;
   double deviation = 0;
 };
 
-// What tells a line from another: the series' axis, and every other axis that is not drawn and has several values.
+// The name of a line: its value of the series axis, and of every other axis that is not drawn and has several values.
 std::string series_name(const ResultTable& table, const FigureChart& chart, const Json& settings) {
   std::string name = chart.series.empty() ? "" : value_text(settings.at(chart.series));
   const bool heat = chart.kind == FigureChart::Kind::heat;
@@ -48,7 +48,7 @@ std::vector<Mark> all_marks(const FigureOutcome& outcome, const FigureChart& cha
   };
   for (const ResultRow& row : table.rows)
     add(row.settings, false, table.mean(row.settings, measure), table.deviation(row.settings, measure).value_or(0));
-  // Also where nothing was measured at this scale.
+  // The paper's values are shown even if nothing was measured there at this scale.
   if (outcome.synthetic.empty())
     for (const Json& row : outcome.figure->paper) {
       const auto known = [&](const std::string& axis) { return row.contains(axis); };
@@ -60,7 +60,7 @@ std::vector<Mark> all_marks(const FigureOutcome& outcome, const FigureChart& cha
 Json rows_of(const std::vector<Mark>& marks, bool logarithmic) {
   Json rows = Json::array();
   for (const Mark& mark : marks) {
-    // A bar down to 0 or below has no place on a logarithmic axis.
+    // An error bar that reaches 0 or below cannot be drawn on a logarithmic axis.
     const double low = mark.value - mark.deviation;
     rows.push_back({{"x", mark.x},
                     {"value", mark.value},
@@ -103,7 +103,7 @@ Json colour_of(const std::vector<Mark>& marks) {
 }
 
 Json tooltip_of(const FigureChart& chart, const std::string& title) {
-  return Json::array({{{"field", "source"}, {"title", "of"}},
+  return Json::array({{{"field", "source"}, {"title", "source"}},
                       {{"field", "series"}, {"title", chart.series.empty() ? "series" : chart.series}},
                       {{"field", "x"}, {"title", chart.x}},
                       {{"field", "value"}, {"type", "quantitative"}, {"title", title}, {"format", ".4~g"}}});
@@ -117,7 +117,7 @@ Json logarithmic_or(bool logarithmic, const Json& other) {
   return logarithmic ? Json{{"type", "log"}, {"nice", false}} : other;
 }
 
-// A layer with the encodings that all have and those of its own.
+// A layer with the shared encodings and its own.
 Json layer_of(const Json& mark, Json encoding, const Json& own) {
   encoding.update(own);
   return {{"mark", mark}, {"encoding", encoding}};
@@ -193,7 +193,7 @@ Json bars_spec(const FigureChart& chart, const std::vector<Mark>& marks, const s
   return {{"width", "container"}, {"height", 260}, {"data", {{"values", rows}}}, {"layer", layers}};
 }
 
-// Black is 0 and white is 1; other numbers from the smallest to the largest.
+// Black is 0 and white is 1; the range widens for values outside.
 Json heat_spec(const FigureChart& chart, const std::vector<Mark>& marks, const std::string& title) {
   double low = 0, high = 1;
   for (const Mark& mark : marks) low = std::min(low, mark.value), high = std::max(high, mark.value);
@@ -243,8 +243,8 @@ std::vector<Chart> result_charts(const FigureOutcome& outcome) {
     const std::vector<Mark> marks = all_marks(outcome, chart);
     if (std::all_of(marks.begin(), marks.end(), [](const Mark& mark) { return mark.paper; })) continue;
     const std::string title = title_of(outcome.table, chart.kind == FigureChart::Kind::heat ? chart.measure : chart.y);
-    std::string note = "Ours with bars of one deviation";
-    if (has_paper(marks)) note += chart.kind == FigureChart::Kind::line ? "; the paper's dashed" : "; the paper's pale";
+    std::string note = "Error bars: one standard deviation";
+    if (has_paper(marks)) note += chart.kind == FigureChart::Kind::line ? "; dashed: the paper" : "; pale: the paper";
     if (chart.kind == FigureChart::Kind::line) {
       charts.push_back({title + " by " + chart.x, note, line_spec(chart, marks, title)});
     } else if (chart.kind == FigureChart::Kind::bars) {

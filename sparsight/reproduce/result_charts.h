@@ -8,11 +8,11 @@
 
 namespace sparsight {
 
-// One chart for each of Figure::charts that has a number to show, and for heat maps one more with the paper's numbers.
-// The paper's numbers are left out where synthetic substitute data was used.
+// One chart for each of Figure::charts that has data, and for heat maps one more with the paper's numbers. The paper's
+// numbers are left out if synthetic substitute data was used.
 std::vector<Chart> result_charts(const FigureOutcome& outcome);
 
-// The same specification as a file of its own: with a size, a title and colours that do not come from a page.
+// The same specification as a standalone file: with its own size, title and colours.
 Json standalone_chart(const Chart& chart);
 
 }  // namespace sparsight

@@ -17,7 +17,7 @@ namespace {
 
 using Value = std::optional<double>;
 
-constexpr double kLarge = 1e9;  // from here on in powers of ten
+constexpr double kLarge = 1e9;  // from here on in scientific notation
 
 bool any(const std::vector<ResultRow>& rows, size_t m, std::vector<Value> ResultRow::*values) {
   return std::any_of(rows.begin(), rows.end(), [&](const ResultRow& row) { return (row.*values)[m].has_value(); });
@@ -59,7 +59,7 @@ std::string measured_text(const ResultRow& row, size_t m, int decimals) {
   return text;
 }
 
-// As RFC 4180 has it.
+// Quoted as in RFC 4180.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -149,7 +149,7 @@ TextTable claim_table(const std::vector<Claim>& claims) {
   TextTable text{{"claim", "measured", "verdict"}, {false, false, false}, {}};
   for (const Claim& claim : claims)
     text.rows.push_back({claim.text, claim.measured,
-                         !claim.holds   ? "cannot be said"
+                         !claim.holds   ? "undecided"
                          : *claim.holds ? "holds"
                                         : "does not hold"});
   return text;
@@ -164,7 +164,7 @@ std::string deviation_note(const ResultTable& table) {
 
 std::string substitute_note(const FigureOutcome& outcome) {
   if (outcome.synthetic.empty()) return "";
-  return "synthetic substitute data: " + outcome.synthetic + "; they are not compared with the paper's numbers";
+  return "synthetic substitute data: " + outcome.synthetic + "; not compared with the paper's numbers";
 }
 
 std::string failure_text(const FailedJob& job) {
@@ -266,9 +266,9 @@ std::string result_markdown(const FigureOutcome& outcome) {
   text += markdown_table(result_table_of(outcome)) + "\n";
   if (const std::string note = deviation_note(outcome.table); !note.empty()) text += note + ".\n";
   text +=
-      cat("Scale ", scale_name(outcome.run.scale), "; computing time of all jobs ", duration(outcome.seconds), ".\n");
+      cat("Scale ", scale_name(outcome.run.scale), "; total compute time ", duration(outcome.seconds), ".\n");
   if (!outcome.claims.empty()) text += "\n## Claims\n\n" + markdown_table(claim_table(outcome.claims));
-  if (!outcome.failed.empty()) text += "\n## Jobs that failed\n\n";
+  if (!outcome.failed.empty()) text += "\n## Failed jobs\n\n";
   for (const FailedJob& job : outcome.failed) text += "- " + printable(failure_text(job)) + "\n";
   if (!figure.notes.empty()) text += "\n## Notes\n\n";
   for (const std::string& note : figure.notes) text += "- " + note + "\n";

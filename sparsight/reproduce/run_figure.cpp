@@ -17,14 +17,14 @@ std::string figure_jobs_text(const std::string& figure, const std::string& scale
              synthetic.empty() ? "real data" : cat("synthetic substitute data (", synthetic, ")"));
 }
 
-// A figure's jobs and their folder's name.
+// A figure's jobs, and the text that identifies them in their folder.
 struct FigureJobs {
   FigureRun run;
   std::string of;
   JobList list;
 };
 
-// Raises Error for a measurement that is none.
+// Raises Error for a malformed result.
 Json checked_result(const Figure& figure, Json result) {
   if (!result.is_object()) fail("the job returned no measurements");
   for (const Measure& measure : figure.measures)

@@ -1,4 +1,4 @@
-// Runs a figure of a paper again: its jobs, the table, what is claimed.
+// Reproduces a figure of a paper: runs its jobs, builds the table and checks the claims.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace sparsight {
 
 struct FigureRequest {
   FigureRun run;          // `folder` "": default_folder()
-  int64_t processes = 1;  // that do jobs; one: this process
-  // How a process is started that calls work_on_figure() for the same run: the program, then its arguments. {}: all
-  // jobs are done in this process.
+  int64_t processes = 1;  // that run jobs; 1: this process
+  // Starts a process that calls work_on_figure() for the same run: the program, then its arguments. {}: all jobs run in
+  // this process.
   std::vector<std::string> worker_command;
 };
 
@@ -24,7 +24,7 @@ struct FailedJob {
   std::string error;
 };
 
-// All that the files of a result are made of.
+// Everything that the result files are made from.
 struct FigureOutcome {
   const Figure* figure = nullptr;
   FigureRun run;
@@ -32,25 +32,25 @@ struct FigureOutcome {
   ResultTable table;
   std::vector<Claim> claims;
   std::vector<FailedJob> failed;
-  double seconds = 0;  // that all jobs took, one after the other
+  double seconds = 0;  // total over all jobs
 };
 
 // "runs/reproduce/pmoe/fig4-small"
 std::string default_folder(const Figure& figure, Scale scale);
 
-// Says what is planned (jobs/plan.h) and does it. Jobs that are done are not done again; those that failed earlier are
-// tried once more. Raises Error where it was interrupted, or where the folder is of something else.
+// Logs the plan (jobs/plan.h) and runs it. Finished jobs are not repeated; those that failed earlier are retried once.
+// Raises Error if interrupted, or if the folder belongs to another figure, scale or data.
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request);
 
-// What a process started by run_figure() does: jobs, until none is left that no other process is at.
+// The work of a process started by run_figure(): runs jobs until all others are done or running elsewhere.
 void work_on_figure(const Figure& figure, const FigureRun& run);
 
-// What run_figure() would do, without doing it. Makes no folder.
+// What run_figure() would do, without doing it. Creates no folder.
 JobPlan plan_figure(const Figure& figure, const FigureRun& run);
 
-// Writes a script for sbatch (jobs/slurm.h) whose tasks do the jobs that are left, `tasks` of them at most.
-// task_command: how a process is started that calls work_on_figure_task(), the number of the task to be appended to its
-// last word. Afterwards run_figure() makes the result.
+// Writes an sbatch script (jobs/slurm.h) with at most `tasks` array tasks that run the remaining jobs. task_command:
+// starts a process that calls work_on_figure_task(); the task number is appended to its last word. Afterwards
+// run_figure() writes the result.
 struct FigureArray {
   std::string file;
   int64_t tasks = 1000, threads = 1;

@@ -21,7 +21,7 @@ Json resolved_sections(const Json& sections) {
   return resolve(config, config_sections());
 }
 
-// One line of the log for each epoch, and that of the test split.
+// Reads one log line per epoch, and the one of the test split.
 void read_log(const std::vector<Json>& lines, JobTraining& training) {
   for (const Json& line : lines) {
     const std::string kind = line.at("kind");
@@ -39,7 +39,7 @@ JobTraining train_in_job(const Json& sections, const std::string& job_folder) {
   const std::string folder = job_folder + "/training";
   const Json config = resolved_sections(sections);
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
-  setup.validation_loader.reset();  // nothing is chosen by it
+  setup.validation_loader.reset();  // not used for model selection
   JobTraining training;
   training.steps_per_epoch = setup.train.log_every = setup.length.steps_per_epoch;
   const bool begun = std::filesystem::exists(folder + "/config.toml");

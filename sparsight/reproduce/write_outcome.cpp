@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxPictureBytes = 16 << 20;
 
-// What a process that was killed here before had begun. (Pictures may be in the making by others: they stay.)
+// Removes unfinished files of a process that was killed here. (Other processes may be writing images: those stay.)
 void remove_half_written(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, std::string>> read_pictures(const FigureOutco
 
 void write_outcome(const FigureOutcome& outcome, const std::string& python) {
   const std::string& folder = outcome.run.folder;
-  const Descriptor alone = wait_for_folder(folder);  // processes that share a sweep end at the same time
+  const Descriptor alone = wait_for_folder(folder);  // processes that share a sweep may finish at the same time
   remove_half_written(folder);
   write_file_atomically(folder + "/result.csv", result_csv(outcome));
   write_file_atomically(folder + "/result.json", pretty(result_json(outcome)));

@@ -7,8 +7,8 @@
 
 namespace sparsight {
 
-// result.csv, result.json, result.md, report.html, and chart-N.vl.json, .svg and .png of every chart. `python`: of
-// chart_images.h; where it cannot draw, a warning says so and the rest is there all the same. Raises Error where a file
+// result.csv, result.json, result.md, report.html, and chart-N.vl.json, .svg and .png of every chart. `python`: as in
+// chart_images.h; if it cannot render, a warning says so and the other files are still written. Raises Error if a file
 // cannot be written.
 void write_outcome(const FigureOutcome& outcome, const std::string& python = "");
 

@@ -20,7 +20,7 @@ bool has_part(const std::string& name, const std::vector<std::string>& parts) {
                      [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
-// The names and how they begin, up to each dot.
+// The names and their prefixes up to each dot.
 std::vector<std::string> prefixes(const std::vector<std::string>& names) {
   std::vector<std::string> all = names;
   for (const std::string& name : names)
@@ -42,9 +42,9 @@ std::vector<OptimizedParameter> trainable_parameters(const torch::nn::Module& mo
   }
   for (const std::string& prefix : options.freeze)
     if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); }))
-      fail_usage("train.freeze names \"", printable(prefix), "\", but no parameter starts so",
+      fail_usage("train.freeze: no parameter name starts with \"", printable(prefix), "\"",
                  did_you_mean(nearest_name(prefix, prefixes(names))));
-  if (parameters.empty()) fail_usage("train.freeze leaves no parameter to train");
+  if (parameters.empty()) fail_usage("train.freeze freezes every parameter; leave at least one to train");
   const std::string where = "train.param_groups";
   apply_groups(parameter_groups_from(options.param_groups, where), where, parameters);
   return parameters;

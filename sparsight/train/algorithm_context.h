@@ -1,4 +1,4 @@
-// What a training algorithm is made from, and what most of them begin with.
+// What a training algorithm is built from, and helpers that most of them need.
 #pragma once
 
 #include <memory>
@@ -18,21 +18,21 @@ struct AlgorithmContext {
   RunOptions run;
   TrainOptions train;
   DataInfo data;
-  at::Tensor super_classes;           // [K,E]: what routers are guided by (eval/guidance.h); undefined without guidance
+  at::Tensor super_classes;           // [K,E]: guidance of the routers (eval/guidance.h); undefined without
   std::shared_ptr<ImageModel> model;  // the one that is trained, evaluated and saved
 };
 
-// The model's parameters as [train] freeze, no_decay and param_groups ask: those to freeze need no gradient from now
-// on, the others are listed for an optimiser. Raises UsageError where a name fits no parameter, or none is left.
+// The parameters to optimise, as set in [train] freeze, no_decay and param_groups. Sets requires_grad to false on
+// frozen parameters. Raises UsageError if a name matches no parameter or if every parameter is frozen.
 std::vector<OptimizedParameter> trainable_parameters(const torch::nn::Module& model, const TrainOptions& options);
 
-// An optimiser as [optimizer] asks, for some or all of trainable_parameters() or parameters of an algorithm's own.
+// The optimiser set in [optimizer], for some or all of trainable_parameters() or an algorithm's own parameters.
 std::shared_ptr<Optimizer> make_optimizer(const AlgorithmContext& context, std::vector<OptimizedParameter> parameters);
 
 // The base learning rate of [optimizer], for UpdateContext::lr_factor to scale.
 double base_learning_rate(const AlgorithmContext& context);
 
-// Another model with the same weights: a teacher, a fast copy of meta-learning, an earlier stage.
+// A copy of the model with the same weights: a teacher, the fast weights of meta-learning, an earlier stage.
 std::shared_ptr<ImageModel> copy_of_model(const AlgorithmContext& context);
 
 }  // namespace sparsight

@@ -11,13 +11,13 @@
 
 namespace sparsight {
 
-// What the minibatches of a step add up to. They count as one batch whose images are numbered through: random numbers
-// do not depend on how it is split.
+// Accumulates the minibatches of a step. Images are numbered across all minibatches, so random numbers do not depend on
+// how the batch is divided.
 struct Erm::Step {
   int64_t minibatches = 0, images = 0;
   double loss = 0;  // task loss plus weighted auxiliary losses, summed over minibatches
   UpdateResult result;
-  std::vector<Routing> routings;  // for routers that learn from them
+  std::vector<Routing> routings;  // for routers with a post-step update
 };
 
 Erm::Erm(const AlgorithmContext& given) : Algorithm(given), weights_(given), bf16_(use_bf16(given.train.precision)) {}

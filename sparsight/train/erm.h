@@ -1,5 +1,5 @@
-// Empirical risk minimisation: gradients of the task's loss plus the weighted losses of routers, averaged over the
-// step's minibatches, and one step of the optimiser along them.
+// Empirical risk minimisation: gradients of the task loss plus the weighted auxiliary losses, averaged over the step's
+// minibatches, then one optimiser step.
 #pragma once
 
 #include "sparsight/train/weight_update.h"
@@ -7,7 +7,7 @@
 namespace sparsight {
 
 struct ErmOptions {
-  void declare(OptionSet&) {}  // [train] and [optimizer] say it all
+  void declare(OptionSet&) {}  // [train] and [optimizer] have all settings
 };
 
 class Erm : public Algorithm {

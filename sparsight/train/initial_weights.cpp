@@ -7,7 +7,7 @@
 namespace sparsight {
 namespace {
 
-// What the configuration says holds, whatever the file's model was trained with.
+// The pixel statistics of the configuration apply, whatever the file's model was trained with.
 NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistics& pixels, const std::string& path) {
   const auto values = [&](const std::string& name) {
     for (const auto& [key, tensor] : tensors)
@@ -20,7 +20,7 @@ NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistic
   const PixelStatistics of_file{values("normalize.mean"), values("normalize.std")};
   if (!of_file.empty() && !(of_file == pixels))
     log_warning(path, " was trained on images normalised by ", to_text(of_file), ", this model normalises by ",
-                to_text(pixels), ", as [transforms] says");
+                to_text(pixels), ", as set in [transforms]");
   std::erase_if(tensors, [](const auto& entry) { return is_pixel_statistics(entry.first); });
   return tensors;
 }
@@ -33,7 +33,7 @@ void load_initial_weights(ImageModel& model, const std::string& path, const Upcy
   options.derive = upcycle_dense_mlps(model, upcycle);
   LoadReport report =
       load_weights(model, without_pixel_statistics(read_weights(path), model.pixel_statistics(), path), options);
-  std::erase_if(report.fresh, is_pixel_statistics);  // the configuration's, not fresh
+  std::erase_if(report.fresh, is_pixel_statistics);  // set by the configuration, so not reported as fresh
   log_info(path, ": ", describe(report));
 }
 

@@ -7,10 +7,10 @@
 
 namespace sparsight {
 
-// path: .safetensors (a checkpoint, too) or a PyTorch state dict (.pt, .pth). torchvision's names are understood. Logs
-// which tensors were adapted, kept fresh or unused. Experts of a model with MoE layers start as copies of a dense
-// file's MLPs. What the file's model normalised images by does not count: the model's own statistics stay, with a
-// warning where they differ. Raises Error where the file cannot be read or nothing fits.
+// path: .safetensors (including checkpoints) or a PyTorch state dict (.pt, .pth). torchvision's names are understood.
+// Logs which tensors were adapted, kept fresh or unused. Experts of a model with MoE layers start as copies of a dense
+// file's MLPs. The model keeps its own pixel statistics, with a warning if those of the file differ. Raises Error if
+// the file cannot be read or nothing matches.
 void load_initial_weights(ImageModel& model, const std::string& path, const UpcycleOptions& upcycle = {});
 
 }  // namespace sparsight

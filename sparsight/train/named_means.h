@@ -15,9 +15,9 @@ class NamedMeans {
   void add(const NamedMeans& other);
 
   bool empty() const { return entries_.empty(); }
-  // "loss 0.123" of the first name; "" where there is none.
+  // The first mean as "loss 0.123"; "" if there is none.
   std::string headline() const;
-  // Puts the means into `line`, in the order in which the names came; "losses/load" becomes {"losses": {"load": ...}}.
+  // Puts the means into `line`, in the order in which they were added; "losses/load" becomes {"losses": {"load": ...}}.
   void write_to(Json& line) const;
 
   // {name: [sum, count]}

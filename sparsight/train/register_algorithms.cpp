@@ -7,7 +7,7 @@ AlgorithmRegistry& algorithms() {
   static AlgorithmRegistry registry = [] {
     AlgorithmRegistry list("algorithm");
     list.add<ErmOptions>(
-        "erm", "the mean loss of the step's images (empirical risk minimisation) and the routers' losses",
+        "erm", "empirical risk minimisation: the mean loss of the step's images plus the auxiliary losses",
         [](const ErmOptions&, const AlgorithmContext& context) { return std::make_shared<Erm>(context); });
     return list;
   }();

@@ -1,11 +1,11 @@
-// All sections of a configuration file, in order: those of catalogue/model_sections.h and those of training alone.
+// All sections of a configuration file, in order: those of catalogue/model_sections.h and those for training only.
 #pragma once
 
 #include "sparsight/core/config.h"
 
 namespace sparsight {
 
-// With all components that are registered by now.
+// Includes all components registered so far.
 std::vector<Section> config_sections();
 
 }  // namespace sparsight

@@ -9,11 +9,11 @@
 namespace sparsight {
 
 // Trains from a resolved configuration into a new run folder. The result table goes to `out`. Raises Error if the
-// folder holds a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
+// folder already contains a run (unless `overwrite`), or if the run was interrupted (the message says how to resume).
 void start_training(const Json& config, const std::string& folder, bool overwrite, std::ostream& out);
 
-// Continues a run from its last checkpoint, or from the start if it has none. A finished run is left as it is: its
-// result is printed again. on_nan: train.on_nan from now on, or "" for the run's own.
+// Continues a run from its last checkpoint, or from the start if it has none. A finished run is left unchanged: its
+// result is printed again. on_nan: train.on_nan from now on, or "" to keep the run's setting.
 void resume_training(const std::string& folder, const std::string& on_nan, std::ostream& out);
 
 }  // namespace sparsight

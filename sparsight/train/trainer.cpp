@@ -34,7 +34,7 @@ void set_weights(ImageModel& model, const NamedTensors& weights) {
   load_weights(model, with_pixel_statistics(weights, model), options);
 }
 
-// Averages of checkpoints from before models had statistics of pixels get the model's own.
+// Averages in older checkpoints have no pixel statistics; they get those of the model.
 void complete_averages(NamedTensors& training, const ImageModel& model) {
   const NamedTensors averages = tensors_under(kAverageTensors, training);
   if (averages.empty()) return;
@@ -68,7 +68,7 @@ std::string Trainer::status() const {
   return cat("epoch ", now, "/", epochs, headline_.empty() ? "" : "  ", headline_);
 }
 
-// The minibatches are numbered through all epochs, so the loaders' positions follow from the step alone.
+// Minibatches are numbered across all epochs, so the loaders' positions follow from the step alone.
 UpdateResult Trainer::update(int64_t& images) {
   std::vector<EndlessLoader>& loaders = setup_.train_loaders;
   size_t loader = 0;
@@ -109,7 +109,7 @@ void Trainer::not_finite(const std::string& part) {
   const std::string what = cat(part, " is not finite at step ", progress_.step + 1);
   if (setup_.train.on_nan == "stop")
     fail("the ", what, "; the last good checkpoint is kept in ", folder_.path(),
-         ". Lower optimizer.lr, set train.clip_norm = 1, or go on with --on-nan skip");
+         ". Lower optimizer.lr, set train.clip_norm = 1, or continue with --on-nan skip");
   log_warning("the ", what, "; the step is skipped");
   metrics_->write({{"kind", "note"}, {"step", progress_.step + 1}, {"text", what + "; skipped"}});
 }
@@ -142,7 +142,7 @@ bool Trainer::out_of_patience() const {
   return setup_.train.patience > 0 && progress_.evaluations_since_best >= setup_.train.patience;
 }
 
-// What the algorithm predicts with the weights in the model.
+// Evaluates the algorithm's predictions with the model's current weights.
 Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
   return evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
                   setup_.shape.classes, bf16_, title);
@@ -157,7 +157,7 @@ void Trainer::evaluate_and_keep_best() {
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.step));
   WeightAverage::Swap swap(setup_.algorithm->weight_average());
   const Evaluation evaluation = evaluate_model(*setup_.validation_loader, "validate");
-  if (interrupted()) return;  // cut short: it is repeated after resuming
+  if (interrupted()) return;  // incomplete: it is repeated after resuming
   progress_.evaluated_step = progress_.step;
   ++progress_.evaluations_since_best;
   const bool better = evaluation.accuracy > progress_.best_accuracy;
@@ -171,7 +171,7 @@ void Trainer::evaluate_and_keep_best() {
            percent(evaluation.accuracy), ", loss ", evaluation.loss);
 }
 
-// The model's weights as they are: under a Swap, the averaged ones.
+// Saves the model's current weights: during a Swap, the averaged ones.
 void Trainer::save_best() {
   progress_.best_step = progress_.step;
   Checkpoint checkpoint = weights_checkpoint();
@@ -179,7 +179,7 @@ void Trainer::save_best() {
   write_checkpoint(folder_.checkpoint("best"), checkpoint);
 }
 
-// Without a validation, or where the best weights were removed, those of the last step are tested.
+// Without a validation split, or if the best checkpoint was deleted, the weights of the last step are tested.
 void Trainer::ensure_best() {
   if (folder_.has_checkpoint("best")) return;
   if (setup_.validation_loader)
@@ -272,14 +272,14 @@ TrainingEnd Trainer::run() {
     }
     train_step();
     bar.update(progress_.step, status());
-    if (checkpoint_due() && !evaluation_due()) save_last();  // the lines of a step come before its checkpoint
+    if (checkpoint_due() && !evaluation_due()) save_last();  // a step's log lines come before its checkpoint
   }
   bar.finish();
   ensure_best();
   save_last();
   if (end == TrainingEnd::stopped_early)
     metrics_->write(
-        {{"kind", "note"}, {"step", progress_.step}, {"text", "stopped early: patience is used up"}, {"end", true}});
+        {{"kind", "note"}, {"step", progress_.step}, {"text", "stopped early: patience exhausted"}, {"end", true}});
   final_evaluation();
   return interrupted() ? TrainingEnd::interrupted : end;
 }

@@ -1,6 +1,6 @@
-// The training loop: steps, evaluations, checkpoints and the log, around an algorithm that knows what a step is
-// (algorithm.h). All random samples of a step are a function of its
-// number, so a run that was killed and resumed from its last checkpoint ends with the same bits as an unbroken one.
+// The training loop: steps, evaluations, checkpoints and the log. The algorithm (algorithm.h) defines what a step does.
+// All random samples of a step are a function of its number, so a run that was killed and resumed from its last
+// checkpoint ends with the same bits as an uninterrupted one.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ class Trainer {
   Trainer(TrainingSetup setup, RunFolder folder);
 
   // Continues from the run's last checkpoint, or from the start if there is none yet. Raises Error if the checkpoint
-  // does not fit the configuration.
+  // does not match the configuration.
   void resume();
 
   // Trains to the end, evaluates the best weights on the test split and marks the run as done. After an interrupt the
@@ -53,7 +53,7 @@ class Trainer {
   Checkpoint weights_checkpoint() const;
   int64_t epoch() const;
   double seconds() const;
-  double progress_at(int64_t step) const;  // share of the training, 0 to 1
+  double progress_at(int64_t step) const;  // fraction of the training, 0 to 1
   std::string status() const;
 
   TrainingSetup setup_;

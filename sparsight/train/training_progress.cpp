@@ -7,7 +7,7 @@
 namespace sparsight {
 namespace {
 
-// Of a window as versions before the [algorithm] section wrote it: sums by name, over batches and over images.
+// Means of a window written by versions before the [algorithm] section: sums by name, over batches and over images.
 NamedMeans earlier_means(const Json& window) {
   const double batches = window.at("batches").get<double>();
   NamedMeans means;
@@ -51,7 +51,7 @@ TrainingProgress training_progress_from(const Json& json) {
     json.at("seconds").get_to(progress.seconds);
     progress.window = window_from(json.at("window"));
   } catch (const nlohmann::json::exception& error) {
-    fail("the checkpoint's training state is damaged (", error.what(), "); start anew or use another checkpoint");
+    fail("the checkpoint's training state is damaged (", error.what(), "); start a new run or use another checkpoint");
   }
   return progress;
 }

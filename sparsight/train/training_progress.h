@@ -1,4 +1,4 @@
-// How far a training run has come: the part of a checkpoint that is neither weights nor the algorithm's state.
+// The progress of a training run: the part of a checkpoint that is neither weights nor the algorithm's state.
 #pragma once
 
 #include "sparsight/train/named_means.h"
@@ -8,7 +8,7 @@ namespace sparsight {
 // What has been measured since the last logged line.
 struct LogWindow {
   int64_t images = 0;
-  double seconds = 0;  // of the steps alone: evaluations and checkpoints do not count
+  double seconds = 0;  // of training steps only, without evaluations and checkpoints
   NamedMeans means;
 };
 
@@ -18,12 +18,12 @@ struct TrainingProgress {
   double best_accuracy = -1;
   int64_t best_step = 0;
   int64_t evaluations_since_best = 0;
-  double seconds = 0;  // of all sessions of the run together
+  double seconds = 0;  // over all sessions of the run
   LogWindow window;
 };
 
 Json to_json(const TrainingProgress& progress);
-// Takes what earlier versions wrote, too. Raises Error for missing or ill-typed keys.
+// Also reads what earlier versions wrote. Raises Error for missing or ill-typed keys.
 TrainingProgress training_progress_from(const Json& json);
 
 }  // namespace sparsight

@@ -14,14 +14,14 @@
 namespace sparsight {
 namespace {
 
-// The shape that the first image has after the evaluation transforms.
+// The shape of the first image after the evaluation transforms.
 ImageShape image_shape(const DataSet& data, const TransformPipeline& transforms) {
   RandomStream unused(0, "shape");
   const at::Tensor image = transforms(data.get(0).image, unused);
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.info().classes.size())};
 }
 
-// Of the loader that takes longest: every image is seen in an epoch, those of smaller domains more than once.
+// Set by the longest loader: an epoch covers every image, those of smaller domains more than once.
 int64_t batches_per_epoch(const std::vector<EndlessLoader>& loaders) {
   int64_t most = 0;
   for (const EndlessLoader& loader : loaders) most = std::max(most, loader.batches_per_epoch());

@@ -1,4 +1,4 @@
-// Everything that a training run is made of, built from its resolved configuration.
+// Everything that a training run needs, built from its resolved configuration.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct TrainingSetup {
   DataInfo data;
   ImageShape shape;
   std::vector<EndlessLoader> train_loaders;                // one, or one for each domain
-  std::unique_ptr<Loader> validation_loader, test_loader;  // without validation, the first is null
+  std::unique_ptr<Loader> validation_loader, test_loader;  // validation_loader is null without a validation split
   std::shared_ptr<ImageModel> model;
   std::shared_ptr<Algorithm> algorithm;  // how the model is trained
   TrainingLength length;
@@ -30,7 +30,7 @@ struct TrainingSetup {
 };
 
 // `fresh`: the weights are initialised (and train.init_from is read); a resumed run replaces them anyway. Sets the
-// number of compute threads as a side effect. Raises UsageError for settings that do not fit each other.
+// number of compute threads as a side effect. Raises UsageError for incompatible settings.
 TrainingSetup make_training_setup(const Json& resolved, bool fresh);
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// The second half of a step, which most algorithms share: what happens to the model's weights once they have gradients.
+// The second half of a step, shared by most algorithms: updates the model's weights once they have gradients.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,19 @@
 
 namespace sparsight {
 
-// Clipping ([train] clip_norm), the optimiser of [optimizer], what routers learn after a step, and the average of the
-// weights ([train] ema_decay or swa_start).
+// Clipping ([train] clip_norm), the optimiser of [optimizer], the routers' post-step updates, and the weight average
+// ([train] ema_decay or swa_start).
 class WeightUpdate {
  public:
   explicit WeightUpdate(const AlgorithmContext& context);
 
   void zero_grad() { optimizer_->zero_grad(); }
-  // Whether some router learns from the routings of a step; else step() need not be given any.
+  // Whether some router has a post-step update from the routings; otherwise step() needs no routings.
   bool needs_routings() const { return needs_routings_; }
   double lr(const UpdateContext& context) const { return base_lr_ * context.lr_factor; }
 
-  // routings: of all minibatches of the step, without gradients. False, and nothing changed, where the gradient's norm
-  // is not finite.
+  // routings: of all minibatches of the step, detached. Returns false and changes nothing if the gradient norm is not
+  // finite.
   bool step(const UpdateContext& context, const std::vector<Routing>& routings);
 
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }

@@ -39,7 +39,7 @@ TEST(CommandLine, AnAnswerThatCannotBeWrittenIsAnError) {
     const ProgramResult result = program.wait();
     if (result.err.find("are not built") != std::string::npos) continue;
     EXPECT_EQ(result.exit_code, 1) << verb;
-    EXPECT_EQ(result.err, "error: cannot write to the standard output; is it closed, or its disk full?\n") << verb;
+    EXPECT_EQ(result.err, "error: cannot write to standard output; is it closed, or is the disk full?\n") << verb;
   }
 }
 

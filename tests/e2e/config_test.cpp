@@ -45,7 +45,7 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
     const std::string sums = table.substr(table.find("\n  all "));
     EXPECT_SAYS(sums, " " + parameters + " ");
     EXPECT_SAYS(sums, " " + products + " ");
-    EXPECT_SAYS(sums, "\n  FLOPs of an image: " + products + " (multiply_adds: ");
+    EXPECT_SAYS(sums, "\n  FLOPs per image: " + products + " (multiply_adds: ");
   };
   expect_sums(cost("pmoe/wrn.toml", {}), "7,432,961", "3,986,358,912");
   expect_sums(cost("pmoe/wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890", "773,937,408");
@@ -55,7 +55,7 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
   EXPECT_SAYS(cost("demo.toml", {"--image", "3,224,224", "--classes", "1000", "--set", "model.size=12x192", "--set",
                                  "model.patch=32", "--set", "model.mlp_ratio=4", "--set", "moe.blocks=[]", "--flops",
                                  "flops_elementwise"}),
-              "FLOPs of an image: 617,814,760");
+              "FLOPs per image: 617,814,760");
 }
 
 TEST(ConfigVerb, AnUnknownConventionOfCostIsAnError) {

@@ -193,7 +193,7 @@ TEST(DataVerbBadInput, VerifyListsEveryProblem) {
   for (const char* part :
        {"/b holds no images", "x.png is empty", "y.jpg is a GIF", "list.txt has sha256 ca978112ca1bbdca"})
     EXPECT_TRUE(says(result.out, part));
-  EXPECT_TRUE(says(result.err, "4 problems, 8 images are right"));
+  EXPECT_TRUE(says(result.err, "4 problems, 8 images are valid"));
 }
 
 TEST(DataFetchVerb, KeepsNothingThatIsNotThePublishedFile) {
@@ -225,7 +225,7 @@ TEST(DataFetchVerb, FetchesAndVerifiesMnist) {
   const ProgramResult fetched = data({"fetch", "mnist", "--to", folder.path("mnist"), "--mirror", server.address("")});
   EXPECT_EQ(fetched.exit_code, 0) << fetched.err;
   const ProgramResult verified = data({"verify", folder.path("mnist")});
-  EXPECT_TRUE(says(verified.out, "70000 images are right, 4 files have the right checksum")) << verified.err;
+  EXPECT_TRUE(says(verified.out, "70000 images are valid, 4 files match their checksums")) << verified.err;
   EXPECT_EQ(data({"fetch", "mnist", "--to", folder.path("copy"), "--from", folder.path("mnist")}).exit_code, 0);
 }
 

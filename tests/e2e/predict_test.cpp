@@ -87,7 +87,7 @@ TEST_F(PredictVerb, ABadImageDoesNotStopTheOthers) {
   const ProgramResult result = run_program({"predict", run(), cut, folder_->path("missing.png"), large, image()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out.rfind(image() + ": ", 0), 0u) << result.out;
-  for (const char* part : {"cut.png", "missing.png", "large.png", "3 of 4 images could not be used"})
+  for (const char* part : {"cut.png", "missing.png", "large.png", "3 of 4 images could not be processed"})
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 4) << result.err;
 }

@@ -78,7 +78,7 @@ TEST_F(RecordsVerb, AreCompared) {
   const ProgramResult same = run_program({"compare", at("a"), at("a")});
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_NE(same.out.find("McNemar: p = 1.0000 (exact binomial test)\n"), std::string::npos) << same.out;
-  EXPECT_NE(same.out.find("A - B: 0.00 points (95 %: 0.00 to 0.00)\n"), std::string::npos) << same.out;
+  EXPECT_NE(same.out.find("A - B: 0.00 points (95 % CI: 0.00 to 0.00)\n"), std::string::npos) << same.out;
 }
 
 TEST_F(RecordsVerb, OfOtherImagesAreNotCompared) {

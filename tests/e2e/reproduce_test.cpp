@@ -201,7 +201,7 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"pmoe/table1", "--scale", "huge"}, 2, "--scale");
   expect({"pmoe/table1", "--jobs", "0"}, 2, "--jobs");
   expect({"none.toml"}, 1, "cannot read none.toml: No such file or directory");
-  expect({"none.toml", "--jobs", "2"}, 2, "are for figures");
+  expect({"none.toml", "--jobs", "2"}, 2, "apply to figures only");
   folder.write("mine/thesis.txt", "x");
   expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that do not belong to jobs");
   expect({"pmoe/fig3", "--run", "made", "--scale", "smoke", "--data", "nowhere"}, 2, "--data");
@@ -214,7 +214,7 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"pmoe/table1", "--slurm", "mine/thesis.txt"}, 1, "is no script that sparsight wrote");
   expect({"pmoe/table1", "--task", "3/2"}, 2, "a task is written as INDEX/COUNT");
   expect({"pmoe/tabel1", "--plan"}, 2, "did you mean");
-  expect({"none.toml", "--plan"}, 2, "are for figures");
+  expect({"none.toml", "--plan"}, 2, "apply to figures only");
   expect({"pmoe/table1", "--plan", "--run", "mine"}, 1, "holds files that do not belong to jobs");
   ASSERT_EQ(reproduce(folder, {"pmoe/table1", "--run", "table"}).exit_code, 0);
   expect({"pmoe/table1", "--run", "table", "--scale", "paper"}, 1,
@@ -254,7 +254,7 @@ TEST(ReproduceProgram, ChecksWhatAConfigurationClaims) {
   const Json again = Json::parse(reproduce(folder, {config, "--json"}).out);
   EXPECT_EQ(again, claims) << "a finished run is not trained again";
   folder.write("tiny.toml", "# claim: test accuracy >= 1.0 %\n[run]\nseed = 9\n");
-  EXPECT_NE(reproduce(folder, {config}).err.find("holds a run with other settings"), std::string::npos);
+  EXPECT_NE(reproduce(folder, {config}).err.find("contains a run with different settings"), std::string::npos);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
 
   const ProgramResult two = run_program({"predict", run, one, other, "--routing", file});
   EXPECT_EQ(two.exit_code, 1);
-  EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 are named"), std::string::npos) << two.err;
+  EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 were given"), std::string::npos) << two.err;
   const std::string tokens = folder.path("t.safetensors"), of_moe = folder.path("m.safetensors");
   write_safetensors(tokens, {{{"tokens", at::full({6, 4}, 0.5)}}, {}});
   ASSERT_EQ(run_program({"moe", tokens, "--save-routing", of_moe}).exit_code, 0);

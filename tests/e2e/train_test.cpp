@@ -351,7 +351,7 @@ TEST(Train, StopsEarlyWhenPatienceIsUsedUp) {
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
   int64_t notes = 0;
   for (const Json& line : read_metrics(run + "/metrics.jsonl"))
-    notes += line.value("text", "") == "stopped early: patience is used up";
+    notes += line.value("text", "") == "stopped early: patience exhausted";
   EXPECT_EQ(notes, 1);
 }
 

@@ -13,7 +13,7 @@ TEST(CostTable, EndsWithTheSumsAndTheFlopsByTheConvention) {
             "  stem  16x64x64         448      40         1,792      1,234,567           16\n"
             "  head  1                641     641         2,564            640            1\n"
             "  all                  1,089     681         4,356      1,235,207           17\n"
-            "  FLOPs of an image: 2,470,414 (two: two for each)\n");
+            "  FLOPs per image: 2,470,414 (two: two for each)\n");
 }
 
 TEST(CostTable, MarksWhatIsAssumed) {
@@ -22,7 +22,7 @@ TEST(CostTable, MarksWhatIsAssumed) {
   const std::string table = cost_table({{"stem", {}}, {"own", own}}, {"all", "everything"});
   EXPECT_NE(table.find("  own * "), std::string::npos) << table;
   EXPECT_EQ(table.find("  stem * "), std::string::npos) << table;
-  EXPECT_NE(table.find("  * does not say what it costs: "), std::string::npos) << table;
+  EXPECT_NE(table.find("  * reports no cost of its own: "), std::string::npos) << table;
 }
 
 }  // namespace sparsight::cost_table_test

@@ -58,7 +58,7 @@ TEST(ExplainFolder, TheReportTakesItUp) {
   EXPECT_EQ(summary.classes, (std::vector<std::string>{"cat", "dog"}));
   const std::string page = report_page(summary);
   for (const char* part : {"Example predictions", "true: cat", "75.0 %", "photo.png", "Which expert got which patch",
-                           "Experts and the patches that matter", "<b>100</b> 25", "<b>88</b> 0", "50.0 %"})
+                           "Experts and relevant patches", "<b>100</b> 25", "<b>88</b> 0", "50.0 %"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 

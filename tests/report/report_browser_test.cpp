@@ -73,7 +73,7 @@ TEST_F(ReportBrowser, TheTestSeesErrorsAndRequests) {
               "<img src=\"http://127.0.0.1:9/picture.png\"><script>console.error('on purpose')</script>");
   const BrowserPage opened = testing::open_in_browser(browser_, folder_.write("broken.html", page));
   EXPECT_EQ(opened.dom.find("id=\"problems\" hidden"), std::string::npos);
-  EXPECT_NE(opened.dom.find("refused: http://127.0.0.1:9"), std::string::npos);
+  EXPECT_NE(opened.dom.find("blocked: http://127.0.0.1:9"), std::string::npos);
   EXPECT_NE(opened.console.find("on purpose"), std::string::npos);
 }
 

@@ -39,7 +39,7 @@ TEST(Report, MissingPartsCostAWarningOnly) {
   const RunSummary summary = read_run_summary(run);
   EXPECT_EQ(summary.examples.size(), 3u);
   EXPECT_EQ(summary.warnings.size(), 6u) << "torn line, config, env, checkpoint, picture outside, picture missing";
-  EXPECT_NE(report_page(summary).find("Not all of this run could be read"), std::string::npos);
+  EXPECT_NE(report_page(summary).find("Some files of this run could not be read"), std::string::npos);
 }
 
 TEST(Report, ClassesHaveAColumnForEachDomain) {
@@ -157,7 +157,7 @@ TEST(Report, WrongRunsAreOneClearLine) {
   folder.write("empty/config.toml", "");
   folder.write("empty/metrics.jsonl", "");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"absent", "no run folder"}, {"none", "no metrics.jsonl yet"}, {"empty", "holds no record"}};
+      {"absent", "no run folder"}, {"none", "no metrics.jsonl yet"}, {"empty", "no training or evaluation records"}};
   for (const auto& [name, message] : cases) {
     const auto result = run_program({"report", folder.path(name)});
     EXPECT_EQ(result.exit_code, 1);

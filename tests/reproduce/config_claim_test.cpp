@@ -35,7 +35,7 @@ TEST(ConfigClaim, SaysWhichLineIsWrong) {
                            "# claim:", "# claim: train accuracy >= 97.0 %", "# claim: test loss <= 1e3"})
     EXPECT_NE(message(line).find("x.toml:2: the claim \""), std::string::npos) << line;
   EXPECT_NE(message("# claim: test accuracy >= 101 %").find("at most 100 %, got 101"), std::string::npos);
-  EXPECT_NE(message("# A claim: none").find("x.toml claims nothing; add a line such as"), std::string::npos);
+  EXPECT_NE(message("# A claim: none").find("x.toml contains no claim; add a line such as"), std::string::npos);
 }
 
 TEST(ConfigClaim, ChecksTheLastEvaluationOfThePart) {
@@ -58,10 +58,10 @@ TEST(ConfigClaim, ChecksTheLastEvaluationOfThePart) {
   Json counted = eval("test", 3, 0.975);
   counted["images"] = 400;
   EXPECT_EQ(check_claims(read_claims("# claim: test accuracy >= 97.5 %", "x"), {counted}).at(0).measured,
-            "97.50 % (95 %: 95.46 to 98.64)");
+            "97.50 % (95 % CI: 95.46 to 98.64)");
   const Claim unknown = check_claims(read_claims("# claim: test loss <= 1", "x"), {eval("val", 1, 0.9)}).at(0);
   EXPECT_FALSE(unknown.holds.has_value());
-  EXPECT_EQ(unknown.measured, "the run has no loss of the test split");
+  EXPECT_EQ(unknown.measured, "the run has no loss on the test split");
 }
 
 }  // namespace

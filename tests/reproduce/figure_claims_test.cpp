@@ -16,10 +16,10 @@ const CurvePair kPair{"ours", "theirs"};
 TEST(FigureClaims, Bounds) {
   const ResultTable table = curve_table({{"a", 1, 2}, {"a", 2, 5}, {"b", 1, 9}});
   const Claim least = all_at_least(table, "t", "accuracy", 2, {{"model", "a"}});
-  EXPECT_EQ(least.measured, "the least of 2 is 2");
+  EXPECT_EQ(least.measured, "the minimum of 2 is 2");
   EXPECT_EQ(least.holds, true);
   EXPECT_EQ(all_at_least(table, "t", "accuracy", 2.1).holds, false);
-  EXPECT_EQ(all_at_most(table, "t", "accuracy", 9).measured, "the largest of 3 is 9");
+  EXPECT_EQ(all_at_most(table, "t", "accuracy", 9).measured, "the maximum of 3 is 9");
   EXPECT_EQ(all_at_most(table, "t", "accuracy", 8.9).holds, false);
   EXPECT_FALSE(all_at_most(table, "t", "accuracy", 9, {{"model", "c"}}).holds);
 }

@@ -62,14 +62,14 @@ TEST(ResultText, Markdown) {
             "| ours  |   2 |      1 |        20.0 |     - |          - |\n"
             "| ours  |   4 |      0 |           - |  42.0 |          - |\n\n"
             "+- is the standard deviation (dividing by n) over seeds 0, 1.\n"
-            "Scale smoke; computing time of all jobs 2.5 s.\n\n"
+            "Scale smoke; total compute time 2.5 s.\n\n"
             "## Claims\n\n"
-            "| claim             | measured | verdict        |\n"
-            "|:----------------- |:-------- |:-------------- |\n"
-            "| y grows \\| always | 10 to 20 | holds          |\n"
-            "| y falls           | 10 to 20 | does not hold  |\n"
-            "| y ends            | -        | cannot be said |\n\n"
-            "## Jobs that failed\n\n"
+            "| claim             | measured | verdict       |\n"
+            "|:----------------- |:-------- |:------------- |\n"
+            "| y grows \\| always | 10 to 20 | holds         |\n"
+            "| y falls           | 10 to 20 | does not hold |\n"
+            "| y ends            | -        | undecided     |\n\n"
+            "## Failed jobs\n\n"
             "- model ours, x 4, seed 0: out of\\x0aluck\n");
 }
 

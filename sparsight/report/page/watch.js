@@ -1,4 +1,4 @@
-// Gathers whatever goes wrong on the page, so that a reader sees it and a test can read it.
+// Collects all errors on the page, to show them to the reader and to tests.
 (function () {
   "use strict";
   const problems = [];
@@ -13,7 +13,7 @@
   window.sparsightProblem = note;
   window.addEventListener("error", (event) => note(event.message || "a resource could not be loaded"));
   window.addEventListener("unhandledrejection", (event) => note(event.reason));
-  document.addEventListener("securitypolicyviolation", (event) => note("refused: " + event.blockedURI));
+  document.addEventListener("securitypolicyviolation", (event) => note("blocked: " + event.blockedURI));
   for (const level of ["error", "warn"]) {
     const original = console[level].bind(console);
     console[level] = (...parts) => {

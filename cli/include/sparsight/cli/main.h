@@ -4,9 +4,9 @@
 
 namespace sparsight {
 
-// Runs the command line and returns what main() returns: 0 done, 1 the work failed, 2 wrong usage. Raises nothing. Call
-// it once; `train`, `eval`, `explain` and `reproduce` start the program again, as it was started, with a shorter spin
-// of OpenMP's threads, so let nothing go before it that may not happen twice.
+// Runs the command line and returns the exit code: 0 success, 1 failure, 2 usage error. Throws nothing. Call it once.
+// `train`, `eval`, `explain` and `reproduce` restart the program with the same arguments and a shorter spin of OpenMP's
+// threads, so any code before this call may run twice.
 int main(int argc, char** argv);
 
 }  // namespace sparsight

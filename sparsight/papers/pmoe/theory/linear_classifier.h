@@ -1,6 +1,6 @@
-// A linear classifier on all patches of a sample side by side, which the distribution of patch routing is meant to be
-// too hard for: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for
-// Convolutional Neural Networks", appendix K.1.
+// A linear classifier on the concatenated patches of a sample. The data distribution of the patch routing paper is
+// meant not to be linearly separable: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably
+// Sample-efficient for Convolutional Neural Networks", appendix K.1.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace sparsight::pmoe {
 
 struct LinearClassifier {
   at::Tensor weight;          // [n d] fp64
-  double training_error = 0;  // share of the training samples
+  double training_error = 0;  // fraction of the training samples
   int64_t iterations = 0;
 };
 
-// Logistic regression with a small ridge, by Newton's method until the gradient is below 1e-8, at most `iterations`
-// steps: the best that a linear classifier can do, up to the ridge. A set that can be separated linearly is separated.
+// Logistic regression with a small ridge penalty, by Newton's method until the gradient norm is below 1e-8, for at most
+// `iterations` steps. Up to the ridge this is the best linear classifier; it separates every linearly separable set.
 LinearClassifier train_linear(const PatternSamples& samples, int64_t iterations = 100, double ridge = 1e-6);
 
-// [N]: above 0 for class 1.
+// [N]: above 0 predicts class 1.
 at::Tensor linear_outputs(const LinearClassifier& classifier, const PatternSamples& samples);
 
 }  // namespace sparsight::pmoe

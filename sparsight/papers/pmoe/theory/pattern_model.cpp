@@ -53,9 +53,9 @@ void check(const PatternModelOptions& o) {
   if (!(o.relevance >= 0 && o.relevance < 1)) fail_usage("delta_r must be from 0 to below 1, got ", o.relevance);
   if (!(o.diameter > 0)) fail_usage("the sets' diameter must be above 0, got ", o.diameter);
   const int64_t sets = std::ssize(o.sets);
-  if (o.patches < 1 || sets < 1) fail_usage("a pattern model needs patches and sets of irrelevant ones");
+  if (o.patches < 1 || sets < 1) fail_usage("a pattern model needs at least 1 patch and 1 set of irrelevant patches, got ", o.patches, " and ", sets);
   if (o.confuser_sets < 0 || o.confusers < 0 || (o.confusers > 0 && o.confuser_sets == 0))
-    fail_usage("confusers need sets to be sampled from");
+    fail_usage("confusers need sets to be sampled from; set confuser_sets above 0");
   if (o.confuser_sets >= sets && o.confusers < o.patches - 1)
     fail_usage("all ", sets, " sets are confusers; ", o.patches - 1 - o.confusers,
                " patches of a sample have no set to be sampled from");
@@ -113,7 +113,7 @@ PatternModel::PatternModel(const PatternModelOptions& options) : options_(option
     if (const double size = length(inside_.back()); size > 1)
       fail_usage("no unit vector has these inner products with patterns that are ", options.separation,
                  " from each other: ", cat(at::ArrayRef<double>(products)), " needs a length of ", size,
-                 "; bring them nearer to 0");
+                 "; move them closer to 0");
     centre_.push_back(random_unit(d - c, random));
   }
   if (options.rotate) {
@@ -140,7 +140,7 @@ PatternSamples PatternModel::draw(const std::string& part, int64_t count) const 
     label[i] = i % c;
     place[i] = random.below(n);
     const int64_t confuser = options_.confusers > 0 ? random.below(options_.confuser_sets) : 0;
-    // Places of the irrelevant patches in random order: the first ones are confusers.
+    // Positions of the irrelevant patches in random order: the first ones are confusers.
     std::vector<int64_t> places;
     for (int64_t j = 0; j < n; ++j)
       if (j != place[i]) places.push_back(j);
@@ -152,7 +152,7 @@ PatternSamples PatternModel::draw(const std::string& part, int64_t count) const 
       double* const q = x + (i * n + places[k]) * d;
       const Vector &inside = inside_[which], &centre = centre_[which];
       const double size = length(inside), across = std::sqrt(std::max(0.0, 1 - size * size));
-      // No member is farther than half the diameter from the middle.
+      // No member is farther than half the diameter from the centre.
       const double sine = across > 0 ? largest_diameter() / (4 * across) : 0;
       const double angle = random.uniform(0, sine < 1 ? 2 * std::asin(sine) : std::numbers::pi);
       const Vector aside = random_orthogonal(centre, random);

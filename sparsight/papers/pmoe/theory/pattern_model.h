@@ -1,8 +1,10 @@
-// The distribution that the theory of patch-level routing is about: Chowdhury et al. 2023, "Patch-level Routing in
+// The data distribution of the theory of patch-level routing: Chowdhury et al. 2023, "Patch-level Routing in
 // Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", section 4.2 and appendix M. A
-// sample is n unit vectors of width d. One of them, at any place, is a pattern o_i that makes the label i; the others
-// are irrelevant: drawn from p small sets whose members have the same inner products with all o_i, and alike for all
-// classes. The paper constrains such distributions; the draws here meet its constraints exactly.
+// sample is n unit vectors of width d. One of them, at a random position, is the pattern o_i that determines the label
+// i. The others are irrelevant: they are sampled from p small sets, in the same way for all classes, and the members of
+// a set have the same inner products with all o_i. The paper only states constraints; the samples here meet them
+// exactly.
+// Differs from the paper: labels alternate, so classes are exactly balanced, instead of random with probability 1/2.
 #pragma once
 
 #include <string>
@@ -21,36 +23,36 @@ struct PatternModelOptions {
   double separation = 0;                  // delta_d = <o_i, o_j> for all i != j; -1/(c-1) < delta_d < 1
   double relevance = 0.25;                // delta_r: no |<o_i, q>| of an irrelevant q is larger; 0 <= delta_r < 1
   std::vector<std::vector<double>> sets;  // [p][c]: <o_i, q> of the members of each set
-  int64_t confuser_sets = 0;              // the first so many sets are confusers: each sample has `confusers` patches,
-  int64_t confusers = 0;                  // all of one of them that a fair draw chooses; the others come from the rest
+  int64_t confuser_sets = 0;              // how many of the first sets are confusers. Each sample picks one of them
+  int64_t confusers = 0;                  // uniformly and has this many patches from it; the rest are ordinary
   double diameter = 1;                    // kappa: of the sets, in units of sqrt((1 - delta_r²) / (d p²))
-  bool rotate = true;                     // turn everything by one random rotation
+  bool rotate = true;                     // apply one random rotation to everything
   uint64_t seed = 0;
 };
 
-// n = 16, d = 64, eight sets with products anywhere within 0.25, delta_d = 0: every irrelevant patch is farther from
-// both patterns than they are from each other (l* = 1).
+// EASY profile: n = 16, d = 64, delta_d = 0, eight sets whose inner products are uniform in [-0.25, 0.25]. Every
+// irrelevant patch is farther from both patterns than they are from each other (l* = 1).
 PatternModelOptions easy_patterns(uint64_t seed);
-// n = 16, d = 64, delta_d = 0.5, delta_r = 0.4: five confusers a sample, closer to one pattern than the other one is
-// (l* = 6), and ten of six ordinary sets.
+// HARD profile: n = 16, d = 64, delta_d = 0.5, delta_r = 0.4. Each sample has five confusers, which are closer to one
+// pattern than the other pattern is (l* = 6), and ten patches from six ordinary sets.
 PatternModelOptions hard_patterns(uint64_t seed);
 
 struct PatternSamples {
-  at::Tensor patches;  // [N,n,d] fp64, of length 1
+  at::Tensor patches;  // [N,n,d] fp64, unit vectors
   at::Tensor labels;   // [N] int64: 0, 1, ..., c-1, 0, ...
-  at::Tensor place;    // [N] int64: where the pattern is
+  at::Tensor place;    // [N] int64: index of the patch with the pattern
   at::Tensor set;      // [N,n] int64: the set of each irrelevant patch, -1 at the pattern
 };
 
-// The same for training, in fp32. classes: c.
+// The samples in fp32, for training. classes: c.
 PatchSet patch_set(const PatternSamples& samples, int64_t classes);
 
 class PatternModel {
  public:
-  // Raises UsageError for options that no vectors can meet, saying which and by how much.
+  // Raises UsageError if no vectors can meet the options; the message says which option and by how much.
   explicit PatternModel(const PatternModelOptions& options);
 
-  // Sample i of a part is a pure function of (seed, part, i).
+  // Sample i of a split (`part`) is a pure function of (seed, part, i).
   PatternSamples draw(const std::string& part, int64_t count) const;
 
   int64_t sets() const { return static_cast<int64_t>(options_.sets.size()); }  // p
@@ -61,12 +63,12 @@ class PatternModel {
  private:
   PatternModelOptions options_;
   at::Tensor patterns_, rotation_;                    // [c,d], [d,d]
-  std::vector<std::vector<double>> inside_, centre_;  // [p][c], [p][d-c]: coordinates of each set's middle in the span
-                                                      // of the patterns, and a unit vector across it
+  std::vector<std::vector<double>> inside_, centre_;  // [p][c], [p][d-c]: coordinates of each set's centre in the span
+                                                      // of the patterns, and a unit vector orthogonal to it
 };
 
-// l*: one more than the most patches of a sample that are closer to a pattern than to another one by more than
-// (1 - delta_d) / 2 in inner product (section 4.2; both directions together).
+// l*: 1 + the maximum over samples of the number of irrelevant patches whose inner products with two patterns differ by
+// more than (1 - delta_d) / 2 (section 4.2; patches closer to either pattern count).
 int64_t needed_patches(const PatternSamples& samples, const at::Tensor& patterns, double separation);
 
 }  // namespace sparsight::pmoe

@@ -26,10 +26,10 @@ PatternModelOptions swept_patterns(const PatternSweep& sweep, uint64_t seed) {
 PlantedSamples plant_spurious(const PatternSamples& samples, const at::Tensor& patterns, double share,
                               const std::string& part, uint64_t seed) {
   const int64_t count = samples.patches.size(0), n = samples.patches.size(1), d = samples.patches.size(2);
-  if (n < 2) fail_usage("a patch can be planted beside the pattern where samples have at least 2, got ", n);
+  if (n < 2) fail_usage("planting a patch next to the pattern needs samples of at least 2 patches, got ", n);
   if (patterns.size(0) != 2) fail_usage("patches are planted for 2 classes, got ", patterns.size(0));
   const at::Tensor draws = normal_like(patterns, {2, d}, RandomStream(seed, "patterns.planted"));
-  // The last columns of an orthonormal base of all four.
+  // The last two columns of an orthonormal basis of all four vectors.
   const at::Tensor base = std::get<0>(torch::linalg_qr(torch::cat({patterns, draws}).t(), "reduced"));
   const at::Tensor planted = base.narrow(1, 2, 2).t();
   PlantedSamples out{samples, torch::empty({count}, torch::kLong)};

@@ -30,7 +30,7 @@ std::string powers_text(const PowerProduct& product, double sign) {
   return text;
 }
 
-// p^(6 times) delta^(3 times) / eps^(8 times): the powers that do not depend on what is trained go together.
+// p^(6 times) delta^(3 times) / eps^(8 times): the factor that all models share.
 PowerProduct hardness(double times) {
   return power("p", 6 * times) * power("delta", 3 * times) / power("eps", 8 * times);
 }
@@ -69,7 +69,7 @@ PmoeBounds pmoe_bounds(PmoeTraining training) {
 }
 
 PmoeBounds pmoe_bounds_of_classes(PmoeTraining training) {
-  if (training == PmoeTraining::cnn) fail_usage("the paper has no bound for a CNN of several classes");
+  if (training == PmoeTraining::cnn) fail_usage("the paper has no multi-class bound for the CNN; use \"separate\" or \"joint\"");
   PmoeBounds bounds = pmoe_bounds(training);
   const bool separate = training == PmoeTraining::separate;
   bounds.samples = bounds.samples * power("c", separate ? 12 : 8);

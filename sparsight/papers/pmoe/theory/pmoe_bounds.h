@@ -1,7 +1,7 @@
-// What the theory of patch-level routing asks for: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
+// The bounds of the theory of patch-level routing: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
 // Provably Sample-efficient for Convolutional Neural Networks", theorems 4.2, 4.3 and 4.5, lemma 4.1, appendix M and
-// table 1. Constants and logarithms are left out: bounds are products of powers, to be compared with each other and not
-// to be taken as numbers of samples. They are sufficient, not necessary (the paper's footnote 4).
+// table 1. Constants and logarithms are left out: bounds are products of powers, to be compared with each other, not
+// read as sample counts. The conditions are sufficient, not necessary (the paper's footnote 4).
 #pragma once
 
 #include <map>
@@ -9,13 +9,12 @@
 
 namespace sparsight::pmoe {
 
-// A product of powers of symbols: n patches an image, l of them an expert, k experts, c classes, p sets of irrelevant
-// patterns, delta (equation 9), eps (the error to be reached), m neurons, B samples a batch, d numbers a patch, gap =
-// 1 - delta_d.
+// A product of powers of symbols: n patches per image, l patches per expert, k experts, c classes, p sets of irrelevant
+// patterns, delta (equation 9), eps (the target error), m neurons, B batch size, d width of a patch, gap = 1 - delta_d.
 struct PowerProduct {
   std::map<std::string, double> powers;  // none is 0
 
-  // Raises Error for a symbol that has no value, or one that is not above 0.
+  // Raises Error if a symbol has no value, or one that is not above 0.
   double at(const std::map<std::string, double>& values) const;
   std::string text() const;  // "l^8 p^12 delta^6 / eps^16", "1" without symbols
 };
@@ -26,35 +25,35 @@ bool operator==(const PowerProduct& a, const PowerProduct& b);
 
 enum class PmoeTraining { separate, joint, cnn };
 
-// What is enough to reach the error eps; samples = batch * iterations.
+// Sufficient to reach the error eps; samples = batch * iterations.
 struct PmoeBounds {
   PowerProduct samples, neurons, batch, iterations, learning_rate;
 };
 PmoeBounds pmoe_bounds(PmoeTraining training);
 
-// The same for c classes. The learning rate is not given there, and that of binary classification is returned. There is
-// no such theorem about the CNN: raises UsageError.
+// The same for c classes (appendix M). The paper gives no learning rate for them; the binary one is returned. Raises
+// UsageError for the CNN, for which there is no such theorem.
 PmoeBounds pmoe_bounds_of_classes(PmoeTraining training);
 
 // Training the routers of separate training (lemma 4.1).
 PmoeBounds router_bounds();
-// Samples for them with c classes as the paper prints them, c² n² / (1 - delta_d)²; the exponent 2 of the gap disagrees
-// with the 3 of lemma 4.1.
+// Samples to train them with c classes, c² n² / (1 - delta_d)² as printed; the gap's exponent 2 disagrees with the 3 of
+// lemma 4.1.
 PowerProduct router_samples_of_classes();
 
-// By what pMoE needs less than the CNN: samples and neurons. Neurons of joint training: n^8 / (k^3 l^6), which follows
-// from the theorem; the paper's text prints n^10 / (k^3 l^6).
+// Ratio of the CNN's bound to pMoE's, for samples and neurons. Differs from the paper: for neurons of joint training
+// this is n^8 / (k^3 l^6), which follows from its theorems; its text prints n^10 / (k^3 l^6).
 struct PmoeSavings {
   PowerProduct samples, neurons;
 };
 PmoeSavings pmoe_savings(PmoeTraining training);
 
-// The error that a fixed number of samples reaches, up to what does not depend on n, l and k: k^(1/4) l^(3/8) for joint
+// The error at a fixed number of samples, without factors that do not depend on n, l or k: k^(1/4) l^(3/8) for joint
 // training.
 PowerProduct error_at_fixed_samples(PmoeTraining training);
 
-// Table 1: multiply-adds of one iteration, of all of them, and of the iterations' number. `routers` is what routing
-// adds to an iteration of joint training: forward k n d, backward k l² d (both for each sample of the batch).
+// Table 1: multiply-adds per iteration, number of iterations, and total multiply-adds. routers_...: what routing adds to
+// an iteration of joint training, k n d forward and k l² d backward (both per sample of the batch).
 struct PmoeCompute {
   PowerProduct per_iteration, iterations, total, routers_forward, routers_backward;
 };

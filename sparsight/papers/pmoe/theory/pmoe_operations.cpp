@@ -30,7 +30,7 @@ std::vector<Vector> draw(int64_t count, int64_t width, RandomStream& random) {
   return rows;
 }
 
-// The places of the l largest scores, the lower one of equals.
+// Indices of the l largest scores; ties go to the lower index.
 std::vector<int64_t> largest(const Vector& scores, int64_t chosen) {
   std::vector<int64_t> places(scores.size());
   std::iota(places.begin(), places.end(), 0);
@@ -39,7 +39,7 @@ std::vector<int64_t> largest(const Vector& scores, int64_t chosen) {
   return places;
 }
 
-// Softmax over the chosen (equation 4).
+// Softmax over the chosen patches. Differs from the paper: equation 4 as printed has no exp in its denominator.
 Vector softmax(const Vector& scores, const std::vector<int64_t>& places) {
   Vector gates;
   double sum = 0;
@@ -51,8 +51,8 @@ Vector softmax(const Vector& scores, const std::vector<int64_t>& places) {
 
 void check_sizes(const PmoeSizes& sizes, int64_t experts, int64_t chosen) {
   if (experts < 1 || sizes.neurons < experts || sizes.neurons % experts != 0)
-    fail_usage(sizes.neurons, " neurons cannot be shared by ", experts, " experts");
-  if (chosen < 1 || chosen > sizes.patches) fail_usage(chosen, " of ", sizes.patches, " patches cannot be chosen");
+    fail_usage(sizes.neurons, " neurons cannot be split evenly among ", experts, " experts");
+  if (chosen < 1 || chosen > sizes.patches) fail_usage("cannot choose ", chosen, " of ", sizes.patches, " patches; choose 1 to ", sizes.patches);
   if (sizes.width < 1) fail_usage("patches need a width of 1 or more, got ", sizes.width);
 }
 
@@ -92,7 +92,7 @@ PmoeOperations count_pmoe_operations(PmoeTraining training, const PmoeSizes& siz
   Vector gradient(sizes.width);
   done.router_gradients.assign(experts, Vector(sizes.width, 0));
   for (int64_t s = 0; s < experts; ++s) {
-    Vector use(chosen, 0);  // u_j: what the expert makes of a patch
+    Vector use(chosen, 0);  // u_j: the expert's output for a patch
     for (int64_t r = s * each; r < (s + 1) * each; ++r) {
       std::fill(gradient.begin(), gradient.end(), 0);
       for (int64_t at = 0; at < chosen; ++at) {

@@ -28,7 +28,7 @@ double router_gradient_deviation(const PatternModel& model, const std::string& p
 double batch_gradient_deviation(const at::Tensor& gradients, int64_t size, uint64_t seed) {
   const int64_t count = gradients.size(0), batches = count / size;
   if (size < 1 || batches < 2)
-    fail_usage("the spread of batches of ", size, " needs at least ", 2 * size, " samples, got ", count);
+    fail_usage("the deviation of batches of ", size, " needs at least ", 2 * size, " samples, got ", count);
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   RandomStream random(seed, "theory.batches");

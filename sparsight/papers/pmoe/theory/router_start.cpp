@@ -8,7 +8,7 @@
 namespace sparsight::pmoe {
 
 RouterStart router_start(int64_t patches, int64_t width, int64_t draws, uint64_t seed) {
-  if (draws < 1) fail_usage("a share needs at least 1 draw, got ", draws);
+  if (draws < 1) fail_usage("needs at least 1 random router, got ", draws);
   const double std = router_start_std(patches, width);
   const at::Tensor kernels =
       normal_like(torch::empty({0}, torch::kDouble), {draws, width}, RandomStream(seed, "theory.router_start")) * std;

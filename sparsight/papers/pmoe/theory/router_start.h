@@ -1,4 +1,4 @@
-// How small the routers of patch routing start: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
+// The initial norm of the routers of patch routing: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
 // Provably Sample-efficient for Convolutional Neural Networks", section 4 and lemma E.2.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace sparsight::pmoe {
 
-// Of kernels drawn from N(0, std²) with the deviation router_start_std.
+// Statistics of random kernels from N(0, std²), std = router_start_std.
 struct RouterStart {
-  double within = 0;  // share with a norm of at most 1/n²
+  double within = 0;  // fraction with a norm of at most 1/n²
   double mean_norm = 0, largest_norm = 0;
   double bound = 0;  // 1/n²
 };

@@ -14,7 +14,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-// [N,n]: what the expert of each sample's class thinks of its patches.
+// [N,n]: scores of the patches by the router of the sample's class.
 at::Tensor own_scores(const PatternSamples& samples, const at::Tensor& routers) {
   SPARSIGHT_CHECK(routers.dim() == 2 && routers.size(0) == 2);
   return samples.patches.matmul(routers.index_select(0, samples.labels).unsqueeze(2)).squeeze(2);
@@ -24,7 +24,7 @@ at::Tensor own_scores(const PatternSamples& samples, const at::Tensor& routers) 
 
 at::Tensor train_routers(const PatternSamples& samples, const RouterTrainingOptions& options) {
   const int64_t count = samples.patches.size(0), n = samples.patches.size(1), d = samples.patches.size(2);
-  if (count < 1) fail_usage("routers need samples to be trained on");
+  if (count < 1) fail_usage("training routers needs at least 1 sample, got 0");
   const double std = options.start_std > 0 ? options.start_std : router_start_std(n, d),
                rate = options.rate > 0 ? options.rate : 1 / static_cast<double>(n);
   const at::Tensor routers =

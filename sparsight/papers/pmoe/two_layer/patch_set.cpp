@@ -27,7 +27,7 @@ PatchSet cut_into_patches(const DataSet& data, int64_t side, int64_t count) {
   if (info.height == 0 || side <= 0 || info.height % side != 0 || info.width % side != 0)
     fail_usage("patches of ", side, "x", side, " do not divide images of ", info.height, "x", info.width, " (",
                info.name, "); choose a divisor of both sides");
-  if (count > data.size()) fail_usage(info.name, " has ", data.size(), " images, ", count, " were asked for");
+  if (count > data.size()) fail_usage(info.name, " has ", data.size(), " images, ", count, " were requested");
   const auto cell = std::find(info.attributes.begin(), info.attributes.end(), "cell");
   PatchSet set;
   const int64_t down = info.height / side, across = info.width / side, width = info.channels * side * side;

@@ -20,7 +20,7 @@ at::Tensor shuffled(at::Tensor samples, const RandomStream& stream) {
   return samples;
 }
 
-// [B] -> [B,n]: where the patches of samples lie in the table.
+// [B] -> [B,n]: table rows of the samples' patches.
 at::Tensor patch_rows(const PatchSet& data, const at::Tensor& samples) {
   return samples.unsqueeze(1) * data.patches + at::arange(data.patches, at::kLong);
 }
@@ -34,20 +34,20 @@ Routing route(const PatchChoiceRouter& router, const at::Tensor& patches, int64_
 
 void PatchSgdOptions::declare(OptionSet& set) {
   set.real("lr", &lr, {0, 1e6}, "learning rate");
-  set.integer("batch", &batch, {1, 1000000}, "samples a step; the last of an epoch may have fewer");
-  set.integer("epochs", &epochs, {1, 1000000}, "passes over the samples, at most");
-  set.choice("stop", &stop, {"zero_error", "epochs"}, "end with the first epoch without an error, or after all epochs");
-  set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of routers that are trained separately");
-  set.integer("router_batch", &router_batch, {1, 1000000}, "samples a step of such routers");
-  set.integer("router_epochs", &router_epochs, {0, 1000000}, "passes over the samples for such routers");
+  set.integer("batch", &batch, {1, 1000000}, "batch size; the last batch of an epoch may be smaller");
+  set.integer("epochs", &epochs, {1, 1000000}, "maximum number of epochs");
+  set.choice("stop", &stop, {"zero_error", "epochs"}, "stop after the first epoch without a training error, or after all epochs");
+  set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of separately trained routers");
+  set.integer("router_batch", &router_batch, {1, 1000000}, "batch size for separately trained routers");
+  set.integer("router_epochs", &router_epochs, {0, 1000000}, "epochs for separately trained routers");
 }
 
-// The patches that experts work on, in a step: B samples, E experts, R = E*B*l rows, grouped by expert, then by sample.
+// The experts' input in a step: B samples, E experts, R = E*B*l rows, grouped by expert, then by sample.
 struct PatchSgd::Taken {
-  at::Tensor patches;  // [B*n,d] all of them; undefined where the router is frozen
-  at::Tensor token;    // [R] which of those each row is
+  at::Tensor patches;  // [B*n,d] all patches; undefined if the router is frozen
+  at::Tensor token;    // [R] index into `patches` of each row
   at::Tensor rows;     // [R,d]
-  at::Tensor gate;     // [E,B,l], or undefined: 1
+  at::Tensor gate;     // [E,B,l]; undefined: all 1
 };
 
 PatchSgd::PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const PatchSgdOptions& options, uint64_t seed)
@@ -56,11 +56,11 @@ PatchSgd::PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const 
   if (parts_.experts->w1.size(1) != data_.width() || parts_.experts->b1.defined() || experts.activation != "relu" ||
       experts.output == "trained")
     fail_usage(
-        "training on patches in memory needs [experts] filters of whole patches, activation = \"relu\", no bias "
-        "and output = \"normal\" or \"signs\"; use `train` for others");
+        "training on patches in memory needs [experts] filters that cover whole patches, activation = \"relu\", no bias "
+        "and output = \"normal\" or \"signs\"; use `train` for other models");
   if (parts_.router && parts_.router->options().gate == "softmax_topl")
     fail_usage(
-        "training on patches in memory knows [router] gate = \"ones\" and \"topl_softmax\", got "
+        "training on patches in memory supports [router] gate = \"ones\" and \"topl_softmax\", got "
         "\"softmax_topl\"; use `train`");
   if (parts_.router && parts_.router->options().patches > data_.patches)
     fail_usage("[router] patches = ", parts_.router->options().patches, " but a sample has ", data_.patches,
@@ -70,7 +70,7 @@ PatchSgd::PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const 
 void PatchSgd::train_routers() {
   const torch::NoGradGuard no_grad;
   if (!parts_.router || parts_.router->weight.size(0) != data_.classes)
-    fail_usage("routers trained separately need one expert for each of the ", data_.classes,
+    fail_usage("separately trained routers need one expert for each of the ", data_.classes,
                " classes; set [moe] experts = ", data_.classes);
   at::Tensor& weight = parts_.router->weight;  // [E,d]
   const int64_t samples = data_.size(), pairs = (data_.classes + 1) / 2;

@@ -1,8 +1,11 @@
-// Plain SGD of the two-layer patch network on patches in memory, with the gradients of its paper written out:
-// algorithms 1 and 2 of Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient
-// for Convolutional Neural Networks", equations 6, 13, 19, 21 and 26. Takes the same steps as `train` would take on the
-// model, an order of magnitude faster, as small networks cost more in bookkeeping than in arithmetic. Letters: N
-// samples of n patches, d numbers each; B a batch, E experts of F filters, l patches an expert, O outputs.
+// Plain SGD for the two-layer patch network on patches in memory, with hand-written gradients: algorithms 1 and 2 of
+// Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient
+// for Convolutional Neural Networks", equations 6, 13, 19, 21 and 26. Takes the same steps as `train` on the model but
+// an order of magnitude faster, since small networks spend more time on overhead than on arithmetic. Letters: N
+// samples, n patches per sample, d width of a patch, B batch size, E experts of F filters, l patches per expert, O
+// outputs.
+// Differs from the paper: equation 26 as printed sums over all m neurons; here over the m/k of the expert. Equation 4 as
+// printed has no exp in its denominator; the gates here are a softmax over the chosen patches.
 #pragma once
 
 #include <functional>
@@ -26,7 +29,7 @@ struct PatchSgdOptions {
   void declare(OptionSet& set);
 };
 
-// Of the steps of an epoch, each batch before its update.
+// Statistics of an epoch. Each batch is evaluated before its update.
 struct PatchEpoch {
   int64_t epoch = 0;  // 1, 2, ...
   double loss = 0;
@@ -35,17 +38,18 @@ struct PatchEpoch {
 
 class PatchSgd {
  public:
-  // Weights change in place. Raises UsageError for a model that is not of the paper's kind: whole-patch ReLU filters
-  // without bias, output weights that are fixed, gate "ones" or "topl_softmax".
+  // Trains the model in place. Raises UsageError for a model unlike the paper's, which has ReLU filters over whole
+  // patches without bias, fixed output weights, and gate "ones" or "topl_softmax".
   PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const PatchSgdOptions& options, uint64_t seed);
 
-  // Separate training's first phase: SGD on equation 6, for more than two classes pair by pair (appendix M.1; the last
-  // of an odd number is paired with class 0, whose kernel that pair leaves alone). Expert e is that of class e.
+  // First phase of separate training: SGD on equation 6, with more than two classes pair by pair (appendix M.1).
+  // Expert e is that of class e. Differs from the paper: it needs an even number of classes; here the last class of an
+  // odd number is paired with class 0, and this pair does not update class 0's kernel.
   void train_routers();
 
-  // Experts, and with them the routers unless their gate is "ones" (frozen then).
+  // Trains the experts, and the routers too unless their gate is "ones" (then they are frozen).
   PatchEpoch train_epoch();
-  // To the end by options.stop; on_epoch may be empty.
+  // Trains until options.stop says so; on_epoch may be empty.
   std::vector<PatchEpoch> train(const std::function<void(const PatchEpoch&)>& on_epoch = {});
 
  private:
@@ -59,16 +63,16 @@ class PatchSgd {
   PatchSgdOptions options_;
   uint64_t seed_;
   int64_t epoch_ = 0;
-  at::Tensor frozen_;  // [N,E,l] rows of the table, of a frozen router; found when first needed
+  at::Tensor frozen_;  // [N,E,l] table rows chosen by a frozen router; computed on first use
 };
 
-// What the model's router decides on samples first .. first + count - 1; undefined tensors for a model without one.
+// The routing of samples first .. first + count - 1; undefined tensors for a model without a router.
 Routing route_patches(PatchCnn& model, const PatchSet& data, int64_t first, int64_t count);
 
-// The paper's f of every sample: [N,1], or [N,c] for c > 2 classes.
+// The paper's f for every sample: [N,1], or [N,c] for c > 2 classes.
 at::Tensor patch_outputs(PatchCnn& model, const PatchSet& data);
 
-// Accuracy of outputs, 0 to 1: the largest of c, or class 1 where f > threshold (equality is wrong either way).
+// Accuracy, 0 to 1. Predicts the argmax of c outputs, or class 1 if f > threshold (f = threshold is always wrong).
 double patch_accuracy(const at::Tensor& outputs, const at::Tensor& labels, double threshold = 0);
 
 }  // namespace sparsight::pmoe

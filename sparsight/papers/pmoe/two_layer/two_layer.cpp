@@ -8,28 +8,28 @@ namespace sparsight::pmoe {
 
 void TwoLayerSetting::declare(OptionSet& set) {
   set.choice("form", &form, {"cnn", "separate", "joint"},
-             "one expert for all patches, routers trained separately, or jointly");
+             "one expert for all patches, or experts with routers trained separately or jointly");
   set.integer("experts", &experts, {1, 4096}, "experts");
   set.integer("filters", &filters, {1, 1 << 20}, "filters of each expert");
-  set.integer("patches", &patches, {1, 1 << 20}, "patches that each expert takes of each sample");
-  set.choice("average", &average, {"taken", "all"}, "what the sum over patches is divided by");
+  set.integer("patches", &patches, {1, 1 << 20}, "patches of each sample that each expert takes");
+  set.choice("average", &average, {"taken", "all"}, "divide the sum over patches by the patches taken or by all");
   set.choice("output", &output, {"normal", "signs"}, "fixed output weights: samples of N(0,1), or +1 and -1 by expert");
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the initial filters");
   set.real("router_std", &router_std, {0, 1000}, "standard deviation of the initial routers");
-  set.real("threshold", &threshold, {-1e6, 1e6}, "two classes: f above it is class 1");
+  set.real("threshold", &threshold, {-1e6, 1e6}, "two classes: predict class 1 if f is above it");
   sgd.declare(set);
 }
 
 double router_start_std(int64_t patches, int64_t width) {
   if (patches < 2 || width < 1)
-    fail_usage("a router's start needs at least 2 patches of at least 1 number, got ", patches, " of ", width);
+    fail_usage("initial routers need at least 2 patches of width at least 1, got ", patches, " of width ", width);
   const auto n = static_cast<double>(patches), d = static_cast<double>(width);
   return 1 / (n * n * std::log(n) * std::sqrt(d));
 }
 
 TwoLayerSetting two_layer_preset(const std::string& preset, const std::string& form, const PatchSet& data) {
   if (preset != "paper" && preset != "code")
-    fail_usage("unknown preset \"", preset, "\"; \"paper\" and \"code\" exist");
+    fail_usage("unknown preset \"", preset, "\"; choose \"paper\" or \"code\"");
   const bool paper = preset == "paper";
   constexpr int64_t kFilters = 40;
   TwoLayerSetting setting;
@@ -45,7 +45,7 @@ TwoLayerSetting two_layer_preset(const std::string& preset, const std::string& f
     all = kFilters / 2 * data.classes;
     if (!paper) setting.output = "signs";
   } else if (form != "joint") {
-    fail_usage("unknown form \"", form, "\"; \"cnn\", \"separate\" and \"joint\" exist");
+    fail_usage("unknown form \"", form, "\"; choose \"cnn\", \"separate\" or \"joint\"");
   }
   setting.filters = filters_of_each(all, setting.experts);
   if (paper) {

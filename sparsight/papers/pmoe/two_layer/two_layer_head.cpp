@@ -11,7 +11,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-// f: [O] of one image. Replaces it by the gradient of the image's loss and returns the loss.
+// f: [O] of one image. Overwrites f with the gradient of the image's loss and returns the loss.
 double loss_and_gradient(std::vector<double>::iterator f, int64_t outputs, int64_t label, int64_t* wrong) {
   if (outputs == 1) {  // log(1 + exp(-y f)), y = +1 for class 1
     const double y = label == 1 ? 1 : -1, margin = y * *f;

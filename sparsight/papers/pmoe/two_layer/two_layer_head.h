@@ -1,7 +1,8 @@
-// From the filters' outputs to the loss and back: what a two-layer patch network does behind its first layer, written
-// out in loops, as its tensors are too small to be worth an operation each. Chowdhury et al. 2023, "Patch-level Routing
+// Forward and backward pass of a two-layer patch network after its first layer, from the filters' outputs to the loss.
+// Hand-written loops, because the tensors are too small for one ATen operation each. Chowdhury et al. 2023, "Patch-level Routing
 // in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equations 1, 2, 13, 19, 23 to
-// 25. Letters: E experts of F filters, B images, l patches an expert, O outputs (1 for two classes).
+// 25. Letters: E experts of F filters, B images, l patches per expert, O outputs (1 for two classes).
+// Differs from the paper: the derivative of ReLU at 0 is 0, as in PyTorch, not 1.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,18 +11,18 @@ namespace sparsight::pmoe {
 
 struct TwoLayerHead {
   at::Tensor output;   // a: [E,F,O]
-  at::Tensor gate;     // [E,B,l], or undefined: 1
+  at::Tensor gate;     // [E,B,l]; undefined: all 1
   at::Tensor labels;   // [B] int64
   double divisor = 1;  // of the sum over patches
 };
 
 struct HeadLoss {
-  double loss = 0;       // summed over images
-  int64_t wrong = 0;     // an output of 0 is wrong
-  at::Tensor grad_gate;  // [E,B,l] of the mean loss over the images; undefined without gates
+  double loss = 0;       // sum over images
+  int64_t wrong = 0;     // an output of 0 counts as wrong
+  at::Tensor grad_gate;  // [E,B,l], of the mean loss over the images; undefined without gates
 };
 
-// hidden: [E*B*l,F] before its ReLU, fp32 or fp64, contiguous; becomes the gradient of the mean loss by it.
+// hidden: [E*B*l,F], pre-ReLU, fp32 or fp64, contiguous. Overwritten with its gradient of the mean loss.
 HeadLoss two_layer_head(const TwoLayerHead& head, at::Tensor& hidden);
 
 }  // namespace sparsight::pmoe

@@ -1,0 +1,30 @@
+// Reads the parts of a zip archive, checked against their CRC-32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace sparsight {
+
+class ZipArchive {
+ public:
+  // Raises Error if the file is no zip archive, or its directory is damaged.
+  explicit ZipArchive(const std::string& path);
+  ~ZipArchive();
+
+  // "archive/" if the first part is archive/data.pkl; empty if it is in no folder.
+  std::string first_folder() const;
+  bool has(const std::string& part) const;
+  // Uncompressed, as the directory of the archive says. 0 if there is no such part.
+  uint64_t bytes(const std::string& part) const;
+  // Reads a whole part of exactly `bytes` bytes. False if it is damaged.
+  [[nodiscard]] bool read(const std::string& part, void* to, size_t bytes) const;
+
+ private:
+  struct Handle;
+  std::unique_ptr<Handle> handle_;
+};
+
+}  // namespace sparsight
