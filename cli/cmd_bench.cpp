@@ -33,10 +33,11 @@ std::string bench_program() {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  CLI::App* verb = add_verb(app, "bench", "Run the benchmarks on this machine",
-                            "sparsight bench\n"
-                            "sparsight bench random   (only those whose name matches)\n"
-                            "sparsight bench moe --tokens 49,197 --experts 8   (expert kernels against the machine's limits)");
+  CLI::App* verb =
+      add_verb(app, "bench", "Run the benchmarks on this machine",
+               "sparsight bench\n"
+               "sparsight bench random   (only those whose name matches)\n"
+               "sparsight bench moe --tokens 49,197 --experts 8   (expert kernels against the machine's limits)");
   const auto filter = std::make_shared<std::string>(".");
   verb->add_option("filter", *filter,
                    "Run only benchmarks whose name matches; further options are passed on to them (see sparsight bench "

@@ -23,7 +23,9 @@ void add_compare(CLI::App& app) {
   verb->add_option("a", arguments->a, "Records of the first model (sparsight eval --records)")
       ->required()
       ->type_name("FOLDER");
-  verb->add_option("b", arguments->b, "Records of the second model on the same images")->required()->type_name("FOLDER");
+  verb->add_option("b", arguments->b, "Records of the second model on the same images")
+      ->required()
+      ->type_name("FOLDER");
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
   verb->callback([arguments] {
     const RecordColumns columns{.logits = false, .experts = false};

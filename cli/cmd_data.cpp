@@ -163,7 +163,8 @@ void add_fetch(CLI::App& app) {
       ->type_name("FOLDER");
   verb->add_option("--mirror", arguments->mirror, "URL of a folder with the files, instead of the official one")
       ->type_name("URL");
-  verb->add_option("--from", arguments->from, "Take the files from this folder instead of downloading them")->type_name("FOLDER");
+  verb->add_option("--from", arguments->from, "Take the files from this folder instead of downloading them")
+      ->type_name("FOLDER");
   interruptible(verb, [arguments] {
     const RemoteSet& set = find_remote_set(arguments->name);
     FetchOptions options{arguments->to, arguments->mirror, arguments->from, {}};

@@ -30,7 +30,8 @@ struct Findings {
 void look_at_processor(Findings& findings) {
   const std::string level = instruction_set();
   if (level == "DEFAULT")
-    findings.note("instruction set: neither AVX2 nor AVX-512; everything works, but slowly (is ATEN_CPU_CAPABILITY set?)");
+    findings.note(
+        "instruction set: neither AVX2 nor AVX-512; everything works, but slowly (is ATEN_CPU_CAPABILITY set?)");
   else
     findings.fact("instruction set: " + level);
   findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; use fp32 on this processor");

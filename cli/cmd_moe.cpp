@@ -37,7 +37,8 @@ void check_outputs(const MoeArguments& arguments) {
       std::error_code none;
       if (taken == path || std::filesystem::equivalent(taken, path, none))
         fail_usage(flag, " ", path, " is also ",
-                   other.empty() || other == "--routing" ? "an input" : "the file of " + other, "; choose another file");
+                   other.empty() || other == "--routing" ? "an input" : "the file of " + other,
+                   "; choose another file");
     }
     const AtomicFile writable(path);
     used.emplace_back(flag, path);
@@ -46,7 +47,9 @@ void check_outputs(const MoeArguments& arguments) {
 
 Routing only_routing(const std::string& path) {
   const Routings routings = read_routings(path);
-  if (routings.size() != 1) fail(path, " contains the routing of ", routings.size(), " layers, expected 1; write it with sparsight moe --save-routing");
+  if (routings.size() != 1)
+    fail(path, " contains the routing of ", routings.size(),
+         " layers, expected 1; write it with sparsight moe --save-routing");
   return routings.begin()->second;
 }
 

@@ -38,11 +38,11 @@ void report(const ReportArguments& arguments) {
 
 void add_report(CLI::App& app) {
   auto arguments = std::make_shared<ReportArguments>();
-  CLI::App* verb =
-      add_verb(app, "report", "Write the report of a run (one HTML file with curves, experts and examples) or its result table",
-               "sparsight report runs/demo\n"
-               "sparsight report runs/demo --out demo.html\n"
-               "sparsight report runs/demo --format markdown");
+  CLI::App* verb = add_verb(
+      app, "report", "Write the report of a run (one HTML file with curves, experts and examples) or its result table",
+      "sparsight report runs/demo\n"
+      "sparsight report runs/demo --out demo.html\n"
+      "sparsight report runs/demo --format markdown");
   verb->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
   verb->add_option("--out", arguments->out, "File to write (default: RUN/report.html for html, else standard output)")
       ->type_name("FILE");

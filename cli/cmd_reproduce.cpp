@@ -193,14 +193,12 @@ void add_reproduce(CLI::App& app) {
                              ->check(CLI::Range(int64_t{1}, int64_t{1024}))
                              ->capture_default_str()
                              ->type_name("N");
-  CLI::Option* plan =
-      verb->add_flag("--plan", arguments->plan, "Print how many jobs are left and the estimated time");
-  CLI::Option* slurm =
-      verb->add_option("--slurm", arguments->slurm,
-                       "Run nothing; write an sbatch script whose array tasks run the remaining jobs")
-          ->type_name("FILE")
-          ->excludes(plan)
-          ->check([](const std::string& file) { return file.empty() ? "needs a file name" : ""; });
+  CLI::Option* plan = verb->add_flag("--plan", arguments->plan, "Print how many jobs are left and the estimated time");
+  CLI::Option* slurm = verb->add_option("--slurm", arguments->slurm,
+                                        "Run nothing; write an sbatch script whose array tasks run the remaining jobs")
+                           ->type_name("FILE")
+                           ->excludes(plan)
+                           ->check([](const std::string& file) { return file.empty() ? "needs a file name" : ""; });
   verb->add_option("--tasks", arguments->tasks,
                    "Maximum number of tasks in that array (SLURM's own limit is MaxArraySize)")
       ->needs(slurm)

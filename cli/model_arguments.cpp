@@ -9,7 +9,8 @@ void add_checkpoint_option(CLI::App& verb, std::string& checkpoint) {
 }
 
 void add_routing_options(CLI::App& verb, std::string& routing, std::string& save_routing) {
-  verb.add_option("--routing", routing, "Use the routing in this file (written by --save-routing) instead of the routers'")
+  verb.add_option("--routing", routing,
+                  "Use the routing in this file (written by --save-routing) instead of the routers'")
       ->type_name("FILE");
   verb.add_option("--save-routing", save_routing, "Write the routing of all images to this file")->type_name("FILE");
 }

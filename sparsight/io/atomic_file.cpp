@@ -31,6 +31,14 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
+bool is_temporary_of(std::string_view of, std::string_view name) {
+  if (!name.starts_with(of) || !name.ends_with(kTemporaryEnding) || name.size() <= of.size() + kTemporaryEnding.size())
+    return false;
+  std::string_view number = name.substr(of.size(), name.size() - of.size() - kTemporaryEnding.size());
+  if (number.front() != '.' || std::ranges::count(number, '-') != 1) return false;
+  return number.substr(1).find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
 void fail_system(const std::string& action, const std::string& path, int error_number) {
   std::string advice;
   switch (error_number) {

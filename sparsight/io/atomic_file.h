@@ -10,6 +10,9 @@ namespace sparsight {
 // The ending of files that are being written. One left behind by a killed process may be removed.
 inline constexpr std::string_view kTemporaryEnding = ".tmp";
 
+// Whether `name` is one that AtomicFile gives while it writes the file `of` (both without their folder).
+bool is_temporary_of(std::string_view of, std::string_view name);
+
 // A file in the making. Nothing appears at `path` before commit(); without it the destructor removes what was written.
 // A failure (no space, no permission, read-only disk) raises Error and leaves an earlier file at `path` as it was.
 class AtomicFile {

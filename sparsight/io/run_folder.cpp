@@ -21,8 +21,14 @@ bool is_empty_folder(const std::string& path) {
   return empty;
 }
 
+constexpr size_t kMaxEnvironment = size_t{1} << 20;  // bytes
+
+// env.json is the first file of a run, and says that Sparsight wrote it.
 bool holds_a_run(const RunFolder& run) {
-  return fs::exists(run.config()) || fs::exists(run.metrics()) || fs::exists(run.path() + "/checkpoints");
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(run.env(), error))) return false;
+  const Json environment = Json::parse(read_file(run.env(), kMaxEnvironment), nullptr, false);
+  return environment.is_object() && environment.contains("sparsight") && environment.contains("command");
 }
 
 void remove_file(const fs::path& path) {
@@ -31,11 +37,12 @@ void remove_file(const fs::path& path) {
   if (error) fail_system("remove", path.string(), error.value());
 }
 
-// Removes the files directly in `folder` whose name ends with `ending`.
-void remove_files(const std::string& folder, std::string_view ending) {
+// The files that a killed process was writing in the place of `file`.
+void remove_remains(const std::string& file) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ending && entry.is_regular_file(error)) remove_file(entry.path());
+  const fs::path path(file);
+  for (const auto& entry : fs::directory_iterator(path.parent_path(), error))
+    if (is_temporary_of(path.filename().string(), entry.path().filename().string())) remove_file(entry.path());
 }
 
 // The lock goes with the process, however it ends. Disks without locks are used without.
@@ -64,14 +71,14 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
     fail("the folder ", path, " holds files that do not belong to a run; choose another folder");
   create_folder(path);
   run.lock_ = lock_folder(path);
-  if (if_exists == IfExists::kOverwrite) {
-    for (const std::string& file : {run.done(), run.config(), run.env(), run.metrics(), run.report()})
-      remove_file(file);
-    remove_files(path + "/checkpoints", ".safetensors");
-  }
-  create_folder(path + "/checkpoints");
-  remove_files(path, kTemporaryEnding);
-  remove_files(path + "/checkpoints", kTemporaryEnding);
+  const std::string checkpoints = path + "/checkpoints";
+  if (fs::is_symlink(fs::symlink_status(checkpoints, error)) && if_exists == IfExists::kOverwrite)
+    fail(checkpoints, " is a link, and what it leads to is not deleted; remove the link or choose another folder");
+  const std::vector<std::string> files = run.files();
+  if (if_exists == IfExists::kOverwrite)
+    for (const std::string& file : files) remove_file(file);
+  create_folder(checkpoints);
+  for (const std::string& file : files) remove_remains(file);
   return run;
 }
 
@@ -80,6 +87,11 @@ RunFolder RunFolder::open(const std::string& path) {
   if (!fs::exists(run.config()))
     fail(path, " is no run folder: it has no config.toml; name the folder that train wrote");
   return run;
+}
+
+// env.json last: until it is gone, the folder counts as a run.
+std::vector<std::string> RunFolder::files() const {
+  return {done(), report(), metrics(), checkpoint("last"), checkpoint("best"), config(), env()};
 }
 
 bool RunFolder::has_checkpoint(const std::string& name) const { return fs::exists(checkpoint(name)); }

@@ -198,8 +198,7 @@ std::vector<Chart> training_charts(const RunMetrics& log) {
   add_chart(charts, "Accuracy", "",
             line_chart(with_train(train_series(log, "accuracy", "train"), eval_series(log, "accuracy")),
                        {"accuracy", ".1%"}));
-  add_chart(charts, "Auxiliary losses", "Unweighted.",
-            line_chart(auxiliary_losses(log), {"loss", ".3~g", true}));
+  add_chart(charts, "Auxiliary losses", "Unweighted.", line_chart(auxiliary_losses(log), {"loss", ".3~g", true}));
   add_chart(charts, "Learning rate", "", line_chart({train_series(log, "lr", "lr")}, {"learning rate", ".3~g", true}));
   add_chart(charts, "Speed", "",
             line_chart({train_series(log, "images_per_s", "images/s")}, {"images / s", ",.0f", true}));

@@ -17,8 +17,8 @@ std::string percent_range(const Json& interval) {
 
 std::string side_line(const char* name, const Json& side, int64_t images) {
   return cat("  ", name, "  ", percent(side.at("accuracy").get<double>()),
-             " (95 % CI: ", percent_range(side.at("interval")), ")  ", grouped(side.at("correct").get<int64_t>()), " of ",
-             grouped(images), "  ", side.at("records").get<std::string>(), "\n");
+             " (95 % CI: ", percent_range(side.at("interval")), ")  ", grouped(side.at("correct").get<int64_t>()),
+             " of ", grouped(images), "  ", side.at("records").get<std::string>(), "\n");
 }
 
 // "0.0386", "4.1e-05"

@@ -92,8 +92,7 @@ RunSummary read_run_summary(const std::string& path) {
   if (!fs::exists(folder.metrics())) fail(path, " has no metrics.jsonl yet; train the run first");
   run.log = parse_metrics(read_file(folder.metrics(), kMaxMetricsBytes));
   run.warnings = run.log.warnings;
-  if (run.log.empty())
-    fail(folder.metrics(), " has no training or evaluation records; train the run first");
+  if (run.log.empty()) fail(folder.metrics(), " has no training or evaluation records; train the run first");
   attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMaxText), folder.config()).tree; });
   attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });

@@ -39,7 +39,7 @@ struct ResultRow {
   int64_t trials = 0;
   std::vector<std::optional<double>> mean, deviation;  // one per measure; the deviation divides by n
   std::vector<std::optional<double>> paper;            // the paper's value, if known
-  std::vector<int64_t> measured;  // number of trials with each measure; a deviation needs two
+  std::vector<int64_t> measured;                       // number of trials with each measure; a deviation needs two
 };
 
 struct ResultTable {
@@ -94,8 +94,8 @@ struct Figure {
   // its result, so that a job with changed settings is not mistaken for a finished one.
   std::function<std::vector<Json>(const FigureRun& run)> jobs;
   // Runs one job and returns {"accuracy": 95.2, ...}, with null for undefined measures. A pure function of its settings
-  // and of the run's data and scale. Raises Error on failure; a job that stops early because of interrupted() must raise
-  // too.
+  // and of the run's data and scale. Raises Error on failure; a job that stops early because of interrupted() must
+  // raise too.
   std::function<Json(const Json& settings, const FigureRun& run)> measure;
   // Estimated seconds of a job on one core, for the plan of the run; {}: unknown until a job is done.
   std::function<double(const Json& settings, const FigureRun& run)> expected_seconds = {};

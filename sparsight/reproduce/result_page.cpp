@@ -83,8 +83,7 @@ std::string result_page(const FigureOutcome& outcome,
   PageFrame frame;
   frame.title = figure.name + " - Sparsight";
   frame.heading = figure.name + ": " + figure.title;
-  frame.subtitle =
-      cat("scale ", scale_name(outcome.run.scale), ", total compute time ", duration(outcome.seconds));
+  frame.subtitle = cat("scale ", scale_name(outcome.run.scale), ", total compute time ", duration(outcome.seconds));
   if (const std::string note = substitute_note(outcome); !note.empty())
     frame.notices = "<div class=\"notice\" id=\"synthetic\">" + escape_html(note) + ".</div>\n";
   if (!failures.empty())

@@ -265,8 +265,7 @@ std::string result_markdown(const FigureOutcome& outcome) {
   if (const std::string note = substitute_note(outcome); !note.empty()) text += "**" + note + "**\n\n";
   text += markdown_table(result_table_of(outcome)) + "\n";
   if (const std::string note = deviation_note(outcome.table); !note.empty()) text += note + ".\n";
-  text +=
-      cat("Scale ", scale_name(outcome.run.scale), "; total compute time ", duration(outcome.seconds), ".\n");
+  text += cat("Scale ", scale_name(outcome.run.scale), "; total compute time ", duration(outcome.seconds), ".\n");
   if (!outcome.claims.empty()) text += "\n## Claims\n\n" + markdown_table(claim_table(outcome.claims));
   if (!outcome.failed.empty()) text += "\n## Failed jobs\n\n";
   for (const FailedJob& job : outcome.failed) text += "- " + printable(failure_text(job)) + "\n";

@@ -46,7 +46,8 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
 void resume_training(const std::string& path, const std::string& on_nan, std::ostream& out) {
   RunFolder folder = RunFolder::create(path, IfExists::kResume);
   if (folder.is_done()) {  // not an error: a job that is restarted automatically must end at some point
-    log_info("the run ", path, " is finished; to train longer, start a new run with --init-from ", folder.checkpoint("last"));
+    log_info("the run ", path, " is finished; to train longer, start a new run with --init-from ",
+             folder.checkpoint("last"));
     write_report(folder.path());
     print_result(folder, out);
     return;

@@ -71,9 +71,10 @@ TEST_F(CompareRecords, CountsAndTestsTheImagesOnWhichOneIsRight) {
   EXPECT_NEAR(result["difference"]["interval"][1], 0.718511, 1e-6);
   EXPECT_EQ(result["notes"], Json::array());
   const std::string text = comparison_text(result);
-  for (const char* part : {"glyphs, test, 20 images\n", "correct: both 4, only A 10, only B 2, neither 4\n",
-                           "A - B: 40.00 points (95 % CI: 8.15 to 71.85)\n", "McNemar: p = 0.0386 (exact binomial test)\n",
-                           "  A  70.00 % (95 % CI: 48.10 to 85.45)  14 of 20"})
+  for (const char* part :
+       {"glyphs, test, 20 images\n", "correct: both 4, only A 10, only B 2, neither 4\n",
+        "A - B: 40.00 points (95 % CI: 8.15 to 71.85)\n", "McNemar: p = 0.0386 (exact binomial test)\n",
+        "  A  70.00 % (95 % CI: 48.10 to 85.45)  14 of 20"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

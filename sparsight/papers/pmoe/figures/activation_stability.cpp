@@ -9,7 +9,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-// [E,N,l,d]: the patches that experts may work on: those that a frozen router gave them, else all.
+// [E,N,l,d]: patches that the experts can see: those chosen by a frozen router, otherwise all.
 at::Tensor seen_patches(PatchCnn& model, const PatchSet& data, bool frozen) {
   const int64_t count = data.size(), experts = model.parts().experts->w1.size(0);
   const at::Tensor all = data.rows(at::arange(count * data.patches, at::kLong), at::kFloat);
@@ -18,7 +18,7 @@ at::Tensor seen_patches(PatchCnn& model, const PatchSet& data, bool frozen) {
   return all.index_select(0, routing.token).view({experts, count, -1, data.width()});
 }
 
-// [E,N,l,F]: products of patches with weights [E,d,F].
+// [E,N,l,F]: inner products of patches with weights [E,d,F].
 at::Tensor products(const at::Tensor& patches, const at::Tensor& weights) {
   const int64_t experts = patches.size(0), count = patches.size(1), each = patches.size(2);
   return at::bmm(patches.reshape({experts, count * each, -1}), weights).view({experts, count, each, -1});
@@ -32,7 +32,7 @@ double largest_norm(const at::Tensor& weights) { return weights.norm(2, 1).max()
 ActivationStability activation_stability(const PatternRun& run, const PatchSet& train, double tau, int64_t steps,
                                          uint64_t seed) {
   if (!(tau > 0) || steps < 1)
-    fail_usage("activation stability needs tau above 0 and steps, got ", tau, " and ", steps);
+    fail_usage("activation stability needs tau above 0 and at least 1 step, got ", tau, " and ", steps);
   const at::NoGradGuard no_grad;
   const TwoLayerSetting setting = pattern_setting(run, train);
   const std::shared_ptr<PatchCnn> model = make_two_layer(setting, train, {seed, seed});
@@ -49,7 +49,7 @@ ActivationStability activation_stability(const PatternRun& run, const PatchSet& 
   found.covered = covered.to(at::kDouble).mean().item<double>();
   found.predicted = 1 - 2 * std::numbers::e * tau * static_cast<double>(patches.size(2));
 
-  // The first gradient, from a step that is taken back.
+  // The first gradient, from a probe step that is undone afterwards.
   constexpr double kProbe = 1e-3;
   sgd_step(model, train, kProbe);
   double largest = largest_norm(weights - start) / kProbe;  // U

@@ -11,7 +11,7 @@ namespace {
 
 using BoundSymbols = std::map<std::string, double>;
 
-// The hard patterns of papers/pmoe/theory/pattern_model.h, and the models of figure 4.
+// The HARD profile of papers/pmoe/theory/pattern_model.h and the models of figure 4.
 const BoundSymbols kSeparateSymbols = {{"n", 16}, {"l", 2},           {"k", 2},     {"c", 4},    {"p", 8},
                                        {"m", 40}, {"delta", 4 / 3.0}, {"eps", 0.1}, {"gap", 0.5}};
 
@@ -25,7 +25,7 @@ struct BoundRow {
   std::string of, quantity;
   PowerProduct formula;
   BoundSymbols symbols;
-  std::string printed = "the same";  // where the paper says something else, or says it twice
+  std::string printed = "the same";  // what the paper prints, if that differs
 };
 
 void add_theorem(std::vector<BoundRow>& rows, const std::string& name, const PmoeBounds& bounds,
@@ -111,7 +111,7 @@ std::vector<Claim> bounds_claims(const ResultTable&, const FigureRun&) {
                      "k^0.25 l^0.375"),
           is_printed("iterations of joint training (lemma H.4)", pmoe_bounds(PmoeTraining::joint).iterations,
                      "delta^3 k^2 l^3 p^6 / eps^8"),
-          {"samples for the routers depend on the gap alike for two classes and for c",
+          {"samples for the routers depend on the gap with the same exponent for 2 and for c classes",
            cat(router_bounds().samples.text(), " and ", router_samples_of_classes().text()),
            router_bounds().samples.powers.at("gap") == router_samples_of_classes().powers.at("gap")}};
 }
@@ -121,7 +121,7 @@ std::vector<Claim> bounds_claims(const ResultTable&, const FigureRun&) {
 Figure bounds_table() {
   Figure figure;
   figure.name = "pmoe/bounds";
-  figure.title = "what the theorems ask for: samples, neurons, batches, iterations, learning rates";
+  figure.title = "bounds of the theorems: samples, neurons, batch size, iterations, learning rate";
   figure.needs = "nothing";
   figure.duration = "1 s at any scale";
   figure.axes = {"bound of", "quantity", "formula", "printed"};
@@ -130,17 +130,15 @@ Figure bounds_table() {
   figure.measure = bounds_measure;
   figure.claims = bounds_claims;
   figure.notes = {
-      "Constants and logarithms are left out; samples, neurons and batch are lower bounds, iterations and learning "
-      "rates "
-      "upper ones. They are sufficient and not necessary: compare them with each other, do not take them as counts.",
-      "Values for n = 16, p = 8, delta = 4/3, gap = 1 - delta_d = 0.5, m = 40, c = 4, eps = 0.1; separate l = 2 and k "
-      "= 2, "
-      "joint l = 6 and k = 8.",
-      "The paper's text prints n^10 / (k^3 l^6) for the CNN's neurons over those of joint training; n^8 / (k^3 l^6) "
-      "follows "
-      "from its theorems. Lemma H.4 gives k^2 l^3 where theorem 4.5 and table 1 have k^2 l^2: the theorem is used.",
-      "Samples for the routers of c classes are as printed; for two classes the same appendix has gap^3 in place of "
-      "gap^2."};
+      "Constants and logarithms are left out. Bounds on samples, neurons and batch size are lower bounds, those on "
+      "iterations and learning rate upper bounds. They are sufficient, not necessary: compare them with each other, do "
+      "not read them as counts.",
+      "Values for n = 16, p = 8, delta = 4/3, gap = 1 - delta_d = 0.5, m = 40, c = 4, eps = 0.1; separate: l = 2, "
+      "k = 2; joint: l = 6, k = 8.",
+      "Differs from the paper: its text prints n^10 / (k^3 l^6) for the CNN's neurons divided by those of joint "
+      "training; n^8 / (k^3 l^6) follows from its theorems and is used here.",
+      "Lemma H.4 has k^2 l^3 where theorem 4.5 and table 1 have k^2 l^2; the theorem's exponent is used.",
+      "Samples for the routers of c classes are as printed, with gap^2; lemma 4.1 has gap^3 for two classes."};
   return figure;
 }
 

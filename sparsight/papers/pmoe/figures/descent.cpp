@@ -16,7 +16,7 @@ std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& dist
   const TwoLayerSetting setting = pattern_setting(run, pool);
   const std::shared_ptr<PatchCnn> model = make_two_layer(setting, pool, {seed, seed});
   if (run.form == "separate") PatchSgd(model, pool, setting.sgd, seed).train_routers();
-  if (run.form == "joint") {  // its lemma is about training from when assumption 4.4 holds
+  if (run.form == "joint") {  // lemma H.4 starts from weights for which assumption 4.4 holds
     const PatchSet first = draw_set(distribution, cat("settle.", seed), 200);
     PatchSgd sgd(model, first, setting.sgd, seed);
     for (int64_t epoch = 1; epoch <= 10; ++epoch) {

@@ -20,7 +20,7 @@ const DataChoice& mnist() {
   return choice;
 }
 
-// Reading MNIST takes longer than many a job.
+// Cached, because reading MNIST takes longer than many jobs.
 const CompositeCells& cells_for(const CompositeOptions& options) {
   static std::map<std::string, CompositeCells> known;
   const std::string key = options.cells == "mnist" ? options.root : "glyphs " + std::to_string(options.seed);
@@ -107,8 +107,8 @@ Json accuracy_of(const DigitTrial& trial) {
 std::vector<Measure> accuracy_measures() {
   return {{"accuracy", "test accuracy (%)", 1},
           {"epochs", "epochs", 0},
-          {"zero_error", "trials that end without a training error (%)", 0},
-          {"other_threshold", "accuracy (%) at the threshold 0.5 (or 0 where that is 0.5)", 1},
+          {"zero_error", "trials that end with zero training error (%)", 0},
+          {"other_threshold", "test accuracy (%) at the other threshold (0.5 or 0)", 1},
           {"test_loss", "test loss", 3}};
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kFig3Enlarged = 3;
 
 std::string fig3_picture(int64_t digit) { return cat("composite-", digit, ".png"); }
 
-// Pictures of a composite are numbered through its classes: 0, 1, 0, 1, ...
+// Labels of a composite alternate, so picture 0 has class 0 and picture 1 class 1.
 std::vector<Json> fig3_jobs(const FigureRun& run) {
   std::vector<Json> jobs;
   CompositeOptions options;
@@ -32,7 +32,7 @@ Json fig3_measure(const Json& job, const FigureRun& run) {
       sample.image.repeat_interleave(kFig3Enlarged, 1).repeat_interleave(kFig3Enlarged, 2).contiguous();
   write_file_atomically(run.folder + "/" + fig3_picture(job.at("digit").get<int64_t>()), encode_png(large));
 
-  // Patches as the models see them: [C, cells, height, cells, width], of numbers up to 1.
+  // Patches as the models see them: [C, cells, height, cells, width], values 0 to 1.
   const int64_t cells = options.grid, height = sample.image.size(1) / cells, width = sample.image.size(2) / cells;
   const at::Tensor patches =
       sample.image.reshape({sample.image.size(0), cells, height, cells, width}).to(at::kDouble).div(255);
@@ -43,11 +43,11 @@ Json fig3_measure(const Json& job, const FigureRun& run) {
 }
 
 std::vector<Claim> fig3_claims(const ResultTable& table, const FigureRun&) {
-  Claim claim{"a picture is 16 patches of 784 numbers (section 5.1)", "nothing was drawn", std::nullopt};
+  Claim claim{"a picture has 16 patches of width 784 (section 5.1)", "not measured", std::nullopt};
   const Json one = {{"digit", 1}};
   const auto patches = table.mean(one, "patches"), width = table.mean(one, "width");
   if (patches && width) {
-    claim.measured = cat(*patches, " patches of ", *width);
+    claim.measured = cat(*patches, " patches of width ", *width);
     claim.holds = *patches == 16 && *width == 784;
   }
   return {claim};
@@ -58,19 +58,19 @@ std::vector<Claim> fig3_claims(const ResultTable& table, const FigureRun&) {
 Figure fig3() {
   Figure figure;
   figure.name = "pmoe/fig3";
-  figure.title = "a composite of sixteen digits, of which one makes the label";
+  figure.title = "a composite of sixteen digits, one of which determines the label";
   figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "1 s at any scale";
   figure.axes = {"digit"};
   figure.measures = {{"patches", "patches", 0},
-                     {"width", "numbers a patch", 0},
-                     {"cell", "place of the digit (0 to 15, row by row)", 0},
-                     {"norm", "mean length of a patch", 2}};
+                     {"width", "width of a patch", 0},
+                     {"cell", "cell of the digit (0 to 15, row by row)", 0},
+                     {"norm", "mean L2 norm of a patch", 2}};
   figure.synthetic = digits_substitute;
   figure.jobs = fig3_jobs;
   figure.measure = fig3_measure;
   figure.claims = fig3_claims;
-  figure.notes = {"One patch shows a 1 or a 0 and makes the label; the others show 2 to 9 and tell nothing."};
+  figure.notes = {"One patch shows a 1 or a 0 and determines the label; the others show 2 to 9 and are irrelevant."};
   for (const int64_t digit : {1, 0}) figure.pictures.push_back({fig3_picture(digit), cat("class ", digit)});
   return figure;
 }

@@ -1,4 +1,4 @@
-// Figure 4: generalisation of the CNN, of separate and of joint training against the number of samples.
+// Figure 4: test accuracy of the CNN, separate and joint training against the number of samples.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -96,7 +96,8 @@ Figure fig4() {
   figure.name = "pmoe/fig4";
   figure.title = "accuracy against the number of samples, grids of digits";
   figure.notes = {"The batch of 20 and the cap of 150 epochs are those of the paper's code; the text gives neither.",
-                  "Every trial draws its own samples, routers and filters."};
+                  "Every trial has its own samples, routers and filters; the trials of the paper's code share samples "
+                  "and routers."};
   return figure;
 }
 
@@ -105,9 +106,10 @@ Figure fig4_code() {
   figure.name = "pmoe/fig4-code";
   figure.title = "figure 4 with the constants of the paper's code";
   figure.notes = {
-      "The CNN has 4 filters here: in one of eight trials its fixed output weights all have one sign, and "
-      "its output cannot change its own.",
-      "All trials share samples and routers; outputs above 0.5 count as class 1."};
+      "Differs from the paper: the constants are those of its code, not of its text.",
+      "The CNN has 4 filters here. In one of eight trials its fixed output weights all have the same sign, so its "
+      "output cannot change sign.",
+      "All trials share samples and routers; an output above 0.5 predicts class 1."};
   return figure;
 }
 

@@ -1,4 +1,4 @@
-// Figure 5: in how many of 20 trials separate training succeeds, against samples and patches taken.
+// Figure 5: the fraction of 20 trials in which separate training succeeds, against samples and patches taken.
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-constexpr double kFig5Success = 94;  // percent; the paper does not say, its figures 4 and 5 fit this
+constexpr double kFig5Success = 94;  // percent; not stated in the paper, consistent with its figures 4 and 5
 
 std::vector<int64_t> fig5_taken(const FigureRun& run) {
   if (run.scale == Scale::smoke) return {2, 12};
@@ -87,12 +87,12 @@ Claim needed_samples(const ResultTable& table) {
 Figure fig5() {
   Figure figure;
   figure.name = "pmoe/fig5";
-  figure.title = "share of trials that succeed against samples and patches taken, separate training";
+  figure.title = "successful trials against samples and patches taken, separate training";
   figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 4 min, on 2 cores";
   figure.axes = {"patches", "samples"};
   figure.measures = accuracy_measures();
-  figure.measures.insert(figure.measures.begin(), {"success", "trials that succeed (%)", 0});
+  figure.measures.insert(figure.measures.begin(), {"success", "successful trials (%)", 0});
   figure.synthetic = digits_substitute;
   figure.jobs = fig5_jobs;
   figure.measure = fig5_measure;
@@ -107,8 +107,8 @@ Figure fig5() {
   figure.charts = {{.kind = FigureChart::Kind::heat, .x = "patches", .y = "samples", .measure = "success"},
                    {.kind = FigureChart::Kind::line, .x = "patches", .y = "accuracy", .series = "samples"}};
   figure.notes = {
-      "A trial succeeds with a test accuracy of 94 % or more. The paper does not say what success is; this "
-      "is where its figure 4 passes when its figure 5 turns from no success to 20 of 20 at 2 patches."};
+      "A trial succeeds if its test accuracy is 94 % or more. The paper does not define success; its figure 4 passes "
+      "94 % at the number of samples where its figure 5 jumps from 0 to 20 of 20 at 2 patches."};
   return figure;
 }
 

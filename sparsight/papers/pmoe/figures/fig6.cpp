@@ -45,9 +45,10 @@ Figure fig6() {
     return judged({falls_slowly(table, all, 8), above_the_cnn(table, all)}, run);
   };
   figure.charts = {{.kind = FigureChart::Kind::line, .x = "experts", .y = "accuracy", .series = "samples"}};
-  figure.notes = {"Six patches an expert, five filters an expert and five trials: the paper names none of them.",
-                  "One expert stands for the CNN (40 filters on all patches), with 1000 samples.",
-                  "The theory's guide is A - c k^(1/4)."};
+  figure.notes = {
+      "Six patches and five filters per expert and five trials; the paper states none of these for this figure.",
+      "The point at one expert is the CNN (40 filters on all patches) with 1000 samples.",
+      "The theory predicts the trend A - c k^(1/4)."};
   return figure;
 }
 

@@ -1,4 +1,4 @@
-// Figure 7: joint training against the patches that each expert takes.
+// Figure 7: joint training against the number of patches per expert.
 #include <nlohmann/json.hpp>
 
 #include "sparsight/papers/pmoe/figures/figures.h"
@@ -48,7 +48,7 @@ Claim best_inside(const ResultTable& table, const JointSweep& all) {
 Figure fig7() {
   Figure figure;
   figure.name = "pmoe/fig7";
-  figure.title = "accuracy against the patches that an expert takes, joint training";
+  figure.title = "accuracy against the number of patches per expert, joint training";
   figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 30 s, paper 3 min, on 2 cores";
   figure.axes = {"model", "patches", "samples"};
@@ -62,9 +62,9 @@ Figure fig7() {
     return judged({best_inside(table, all), falls_slowly(table, all, 6), above_the_cnn(table, all)}, run);
   };
   figure.charts = {{.kind = FigureChart::Kind::line, .x = "patches", .y = "accuracy", .series = "samples"}};
-  figure.notes = {"Eight experts of five filters: the paper does not name them here.",
-                  "All 16 patches of the CNN's row are those of its one expert, with 1000 samples.",
-                  "The theory's guide is A - c l^(3/8)."};
+  figure.notes = {"Eight experts of five filters; the paper does not state them for this figure.",
+                  "The CNN's row has 16 patches because its single expert sees all of them; it has 1000 samples.",
+                  "The theory predicts the trend A - c l^(3/8)."};
   return figure;
 }
 

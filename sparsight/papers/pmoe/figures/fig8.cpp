@@ -1,4 +1,4 @@
-// Figure 8: how often the separately trained router of a class takes the cell that makes the label.
+// Figure 8: how often the separately trained router of a class chooses the cell that determines the label.
 #include <nlohmann/json.hpp>
 
 #include "sparsight/papers/pmoe/figures/digit_runs.h"
@@ -59,7 +59,7 @@ std::vector<Json> fig8_paper() {
 }
 
 Claim rises_with_patches(const ResultTable& table) {
-  Claim claim{"more patches taken find the cell at least as often", "", true};
+  Claim claim{"taking more patches finds the cell at least as often", "", true};
   double minimum = 100;
   for (const Json& samples : table.values_of("samples")) {
     std::optional<double> before;
@@ -70,13 +70,14 @@ Claim rises_with_patches(const ResultTable& table) {
       before = found;
     }
   }
-  claim.measured = cat("smallest step ", fixed(minimum, 1), " points");
+  claim.measured = cat("minimum increase ", fixed(minimum, 1), " points");
   claim.holds = minimum >= 0;
   return claim;
 }
 
 Claim four_of_300(const ResultTable& table) {
-  Claim claim{"with 300 samples, the cell is among 4 patches in at least 93 % of test samples", "not measured", {}};
+  Claim claim{
+      "with 300 samples, the cell is in the top 4 patches in at least 93 % of test samples", "not measured", {}};
   if (const auto found = table.mean({{"patches", 4}, {"samples", 300}}, "found")) {
     claim.measured = fixed(*found, 1) + " %";
     claim.holds = *found >= 93;
@@ -89,11 +90,11 @@ Claim four_of_300(const ResultTable& table) {
 Figure fig8() {
   Figure figure;
   figure.name = "pmoe/fig8";
-  figure.title = "test samples whose cell the right router takes, routers trained apart";
+  figure.title = "test samples whose cell the right router chooses, routers trained separately";
   figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"patches", "samples"};
-  figure.measures = {{"found", "cell among the patches taken (%)", 1}};
+  figure.measures = {{"found", "label's cell among the patches taken (%)", 1}};
   figure.synthetic = digits_substitute;
   figure.jobs = fig8_jobs;
   figure.measure = fig8_measure;
@@ -102,7 +103,7 @@ Figure fig8() {
     return judged({rises_with_patches(table), four_of_300(table)}, run);
   };
   figure.charts = {{.kind = FigureChart::Kind::line, .x = "samples", .y = "found", .series = "patches"}};
-  figure.notes = {"The paper shows one trial."};
+  figure.notes = {"Differs from the paper: points are means over several trials; the paper shows one trial."};
   return figure;
 }
 

@@ -1,4 +1,5 @@
-// Figure 9: how often the best jointly trained expert of a class gives the cell that makes the label its largest gate.
+// Figure 9: how often the best jointly trained expert of a class gives its largest gate to the cell that determines the
+// label.
 #include <nlohmann/json.hpp>
 
 #include "sparsight/papers/pmoe/figures/digit_runs.h"
@@ -67,7 +68,7 @@ Claim stays_high(const ResultTable& table, const std::string& key, const std::st
 Figure fig9() {
   Figure figure;
   figure.name = "pmoe/fig9";
-  figure.title = "test samples whose cell has the largest gate of its class's best expert, joint training";
+  figure.title = "test samples whose label's cell gets the largest gate of the class's best expert, joint training";
   figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 15 s, paper 1 min, on 2 cores";
   figure.axes = {"samples"};

@@ -6,15 +6,15 @@
 
 namespace sparsight::pmoe {
 
-Figure fig3();       // what a composite of digits looks like
+Figure fig3();       // sample images of a composite of digits
 Figure fig4();       // accuracy against samples
 Figure fig4_code();  // the same with the constants of the paper's code
-Figure fig5();       // success against samples and patches taken, separate training
+Figure fig5();       // successful trials against samples and patches taken, separate training
 Figure fig6();       // accuracy against experts, joint training
-Figure fig7();       // accuracy against patches taken, joint training
-Figure fig8();       // what separately trained routers find
-Figure fig9();       // what jointly trained routers find
-Figure table1();     // multiply-adds of training, counted beside the formulas
+Figure fig7();       // accuracy against patches per expert, joint training
+Figure fig8();       // how often separately trained routers find the cell
+Figure fig9();       // how often jointly trained routers find the cell
+Figure table1();     // multiply-adds of training, formulas and counts
 // The theorems' bounds as products of powers, their ratios, and what the paper prints differently.
 Figure bounds_table();
 

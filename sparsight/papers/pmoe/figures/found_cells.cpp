@@ -6,7 +6,7 @@ namespace sparsight::pmoe {
 
 PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data) {
   constexpr int64_t kChunk = 256;
-  if (!model.parts().router) fail("a network without a router takes every patch; there is nothing to report");
+  if (!model.parts().router) fail("found_cells needs a network with a router; this one processes every patch");
   PatchRoutingReport report;
   for (int64_t first = 0; first < data.size(); first += kChunk) {
     const int64_t count = std::min(kChunk, data.size() - first);

@@ -1,4 +1,4 @@
-// How often the experts of a two-layer network take the patch that makes the label (figures 8 and 9).
+// How often the experts of a two-layer network take the patch that determines the label (figures 8 and 9).
 #pragma once
 
 #include "sparsight/analysis/patch_routing_report.h"

@@ -63,7 +63,7 @@ Claim falls_slowly(const ResultTable& table, const JointSweep& sweep, int64_t fr
     for (const int64_t value : sweep.values)
       if (const auto mean = accuracy_at(table, sweep, value, samples); mean && value >= from)
         points.emplace_back(std::pow(static_cast<double>(value), sweep.power), *mean);
-    if (points.size() < 2) return {claim.text, "not measured at two values", {}};
+    if (points.size() < 2) return {claim.text, "needs at least two measured values", {}};
     const LineFit fit = fit_line(points);
     claim.measured +=
         cat(claim.measured.empty() ? "" : "; ", samples, " samples: ", fixed(fit.offset, 1),

@@ -9,7 +9,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-// Each expert's v_s of joint training: max over classes i of P[pattern of i in its top-l] E[G v | that, i].
+// v_s of each expert in joint training: max over classes i of P[i's pattern in its top-l] E[G v | that, i].
 std::vector<double> joint_values(PatchCnn& model, const PatchSet& data) {
   const Routing routing = route_patches(model, data, 0, data.size());
   const at::Tensor y = 2 * data.labels.to(at::kDouble) - 1;
@@ -60,7 +60,7 @@ LargeGradients large_gradients(const PatternRun& run, const PatternModel& distri
   found.share = 2;
   for (int64_t e = 0; e < norms.size(0); ++e) {
     const double threshold = values[static_cast<size_t>(e)] / (taken * p * root);
-    if (threshold == 0) continue;  // an expert that never sees a pattern: nothing is promised
+    if (threshold == 0) continue;  // the expert never sees a pattern; the lemmas say nothing about it
     const double share = (norms[e] >= threshold).to(at::kDouble).mean().item<double>();
     if (share < found.share) found.share = share, found.threshold = threshold;
   }

@@ -1,5 +1,5 @@
-// Training the two-layer networks of the patch routing paper on data drawn from its distribution: the setting that the
-// theory's experiments share. Letters as in papers/pmoe/theory/pattern_model.h; m neurons.
+// Training of the two-layer networks of the patch routing paper on samples of its theoretical distribution, shared by
+// the experiments on the theory. Letters as in papers/pmoe/theory/pattern_model.h; m neurons.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct PatternRun {
   int64_t patches = 2;   // l
   double lr = 1;
   int64_t batch = 20;
-  int64_t epochs = 150;  // at most: training ends with the first epoch without an error
+  int64_t epochs = 150;  // maximum; training stops after the first epoch without a training error
   int64_t router_epochs = 100;
 };
 
-// 40 neurons in all: "cnn"; "separate l=4"; "joint k=8 l=2".
+// Settings with 40 neurons in total.
 PatternRun cnn_run();
 PatternRun separate_run(int64_t patches);
 PatternRun joint_run(int64_t experts, int64_t patches);
 
-// The setting of preset PAPER for such a run: initial values, averaging and stop rule.
+// Preset "paper" with the values of `run`: initialisation, averaging and stop rule are the preset's.
 TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data);
 
-// `count` samples of a part, for training.
+// `count` samples of a split (`part`), as patches.
 PatchSet draw_set(const PatternModel& model, const std::string& part, int64_t count);
 
-// One step of SGD with all of `batch`; moves the model's weights.
+// One SGD step on the whole of `batch`; updates the model in place.
 void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, double lr);
 
 // [N]: the paper's f.

@@ -12,7 +12,7 @@ namespace sparsight::pmoe {
 Figure router_mean_figure() {
   Figure figure;
   figure.name = "pmoe/t1";
-  figure.title = "the router's mean gradient tends to -(o1 - o2)/2 (lemma E.1), EASY profile";
+  figure.title = "the router's mean gradient converges to -(o1 - o2)/2 (lemma E.1), EASY profile";
   figure.needs = "nothing";
   figure.duration = "smoke 1 s, small 5 s, paper 30 s, on 2 cores";
   figure.axes = {"samples"};
@@ -33,11 +33,12 @@ Figure router_mean_figure() {
   };
   figure.claims = [](const ResultTable& table, const FigureRun& run) {
     std::vector<Claim> claims = {all_at_most(table, "the distance is at most n / sqrt(samples)", "scaled", 1)};
-    Claim rate{"it falls with the square root of the number of samples: log-log slope -1/2 within 0.15", "", {}};
+    Claim rate{
+        "the distance falls with the square root of the number of samples: log-log slope -1/2 within 0.15", "", {}};
     const double slope = log_log_slope(measured_points(table, "samples", "deviation"));
     rate.measured = shown_number(slope);
     if (run.scale == Scale::smoke)
-      rate.measured += " of three sizes: too few to say";
+      rate.measured += " from three sizes: too few to judge";
     else
       rate.holds = std::abs(slope + 0.5) <= 0.15;
     claims.push_back(rate);
@@ -49,8 +50,8 @@ Figure router_mean_figure() {
   chart.logarithmic_x = chart.logarithmic_y = true;
   figure.charts = {chart};
   figure.notes = {
-      "Labels are balanced exactly, so that the patterns' part of the mean is exact and what is left comes "
-      "from irrelevant patches."};
+      "Differs from the paper: labels are exactly balanced instead of random. The contribution of the patterns to the "
+      "mean is therefore exact; the remaining deviation comes from irrelevant patches."};
   return figure;
 }
 

@@ -10,11 +10,11 @@ namespace sparsight::pmoe {
 Figure router_spread_figure() {
   Figure figure;
   figure.name = "pmoe/t3";
-  figure.title = "a batch's router gradient deviates by n / sqrt(batch) (appendix E), EASY profile";
+  figure.title = "the deviation of a batch's router gradient is of order n / sqrt(batch) (appendix E), EASY profile";
   figure.needs = "nothing";
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"batch"};
-  figure.measures = {{"deviation", "distance of a batch's gradient from the mean (root mean square)", 4}};
+  figure.measures = {{"deviation", "RMS distance of a batch's gradient from the mean", 4}};
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> sizes;
     const int64_t samples = by_scale<int64_t>(run, 2048, 8192, 12800);
@@ -31,8 +31,9 @@ Figure router_spread_figure() {
   };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     const double slope = log_log_slope(measured_points(table, "batch", "deviation"));
-    return std::vector<Claim>{{"it falls with the square root of the batch: log-log slope -1/2 within 0.05",
-                               shown_number(slope), std::abs(slope + 0.5) <= 0.05}};
+    return std::vector<Claim>{
+        {"the deviation falls with the square root of the batch size: log-log slope -1/2 within 0.05",
+         shown_number(slope), std::abs(slope + 0.5) <= 0.05}};
   };
   FigureChart chart;
   chart.x = "batch";

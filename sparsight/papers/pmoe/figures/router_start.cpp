@@ -9,11 +9,12 @@ namespace sparsight::pmoe {
 Figure router_start_figure() {
   Figure figure;
   figure.name = "pmoe/t2";
-  figure.title = "routers start with a norm of at most 1/n² (lemma E.2)";
+  figure.title = "the initial norm of the routers is at most 1/n² (lemma E.2)";
   figure.needs = "nothing";
   figure.duration = "smoke 1 s, small 2 s, paper 10 s, on 2 cores";
   figure.axes = {"patches", "width"};
-  figure.measures = {{"within", "draws with a norm of at most 1/n² (%)", 2}, {"norm", "mean norm times n²", 3}};
+  figure.measures = {{"within", "initial routers with a norm of at most 1/n² (%)", 2},
+                     {"norm", "mean norm times n²", 3}};
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;
     for (const int64_t patches : {4, 8, 16, 32, 64})
@@ -28,7 +29,7 @@ Figure router_start_figure() {
   };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{
-        all_at_least(table, "at least 99.9 % of the draws have a norm of at most 1/n²", "within", 99.9)};
+        all_at_least(table, "at least 99.9 % of the initial routers have a norm of at most 1/n²", "within", 99.9)};
   };
   FigureChart chart;
   chart.x = "patches";
@@ -38,7 +39,7 @@ Figure router_start_figure() {
   chart.levels = {{"1/n²", 1.0}};
   figure.charts = {chart};
   figure.notes = {
-      "Standard deviation 1 / (n² ln(n) sqrt(d)): the paper gives the order, the constant 1 is ours. With two "
+      "Standard deviation 1 / (n² ln(n) sqrt(d)): the paper gives the order, the constant 1 is our choice. With two "
       "patches ln(n) is below 1 and the bound would not hold."};
   return figure;
 }

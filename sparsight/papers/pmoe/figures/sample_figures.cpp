@@ -14,41 +14,41 @@ namespace {
 // One property of the distribution or of the model that is varied.
 struct SampleSweep {
   std::string axis;   // "l", "n", "delta_d", "delta_r", "p", "k"
-  std::string title;  // "patches that an expert takes (l)"
+  std::string title;  // "patches per expert"
   std::vector<std::string> models;
   std::vector<double> values;
-  double exponent = 0;  // of the theorems' bound in it, 0 where there is none to compare
-  std::string claim;    // what the theorems say about the order
+  double exponent = 0;  // of the axis in the theorems' bound; 0: none to compare
+  std::string claim;    // the order that the theorems predict
 };
 
 const std::vector<SampleSweep>& sample_sweeps() {
   static const std::vector<SampleSweep> all = {
       {"l",
-       "patches that an expert takes",
+       "patches per expert",
        {"separate", "joint"},
        {1, 2, 4, 8},
        8,
-       "more patches an expert need more samples (l >= l* = 1)"},
-      {"n", "patches of a sample", {"CNN", "separate"}, {8, 16, 32, 64}, 8, "more patches need more samples"},
+       "more patches per expert need more samples (l >= l* = 1)"},
+      {"n", "patches per sample", {"CNN", "separate"}, {8, 16, 32, 64}, 8, "more patches need more samples"},
       {"delta_d",
        "inner product of the patterns",
        {"CNN", "separate"},
        {-0.5, 0, 0.5, 0.8},
        0,
-       "nearer patterns need more samples"},
+       "closer patterns need more samples"},
       {"delta_r",
-       "largest product of patterns and irrelevant patches",
+       "maximum inner product of patterns and irrelevant patches",
        {"CNN", "separate"},
        {0.05, 0.15, 0.25, 0.4},
        0,
-       "irrelevant patches nearer to the patterns need more samples"},
+       "irrelevant patches closer to the patterns need more samples"},
       {"p", "sets of irrelevant patches", {"CNN", "separate"}, {4, 8, 16, 32}, 12, "more sets need more samples"},
       {"k", "experts", {"joint"}, {2, 4, 8, 20}, 4, "more experts need more samples"}};
   return all;
 }
 
 constexpr double kTarget = 0.95;
-// The sizes that are tried.
+// The numbers of samples to try.
 std::vector<int64_t> sizes_of(const FigureRun& run) {
   if (run.scale == Scale::smoke) return {16, 64, 256};
   return {4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
@@ -83,7 +83,7 @@ std::vector<Json> sweep_jobs(const SampleSweep& sweep, const FigureRun& run) {
 using Points = std::vector<std::pair<double, double>>;
 
 Claim order_claim(const std::string& model, const SampleSweep& sweep, const Points& points, const FigureRun& run) {
-  Claim order{cat(model, ": ", sweep.claim, " (up to one step of the sizes tried)"), "", std::nullopt};
+  Claim order{cat(model, ": ", sweep.claim, " (within one step of the tried sizes)"), "", std::nullopt};
   bool rises = true;
   double maximum = 0;
   for (const auto& [x, samples] : points) {
@@ -135,7 +135,7 @@ Figure sweep_figure(const SampleSweep& sweep) {
   figure.needs = "nothing";
   figure.duration = "smoke 5 s, small 1 min, paper 5 min, on 2 cores";
   figure.axes = {"model", sweep.axis};
-  figure.measures = {{"samples", "smallest number of samples of which half of the trials reach the target", 0}};
+  figure.measures = {{"samples", "smallest number of samples with which half of the trials reach the target", 0}};
   figure.jobs = [sweep](const FigureRun& run) { return sweep_jobs(sweep, run); };
   figure.measure = [axis = sweep.axis](const Json& settings, const FigureRun& run) {
     const auto model = settings.at("model").get<std::string>();
@@ -155,10 +155,12 @@ Figure sweep_figure(const SampleSweep& sweep) {
   chart.logarithmic_x = sweep.exponent > 0;
   figure.charts = {chart};
   figure.notes = {
-      "EASY but for the property that is varied; l = 2 and k = 8 where these are not; 40 neurons, rate 1, batches "
-      "of 20, until an epoch has no error or 150 epochs. A trial draws everything anew; of the sizes 4, 6, 8, 12, "
-      "... the first is taken of which at least half of the trials reach the target.",
-      "The theorems are sufficient conditions: only orders can be compared, exponents are upper bounds."};
+      "EASY profile except for the varied property; l = 2 and k = 8 unless varied; 40 neurons, learning rate 1, "
+      "batches "
+      "of 20, trained until an epoch has no training error, at most 150 epochs. Every trial has its own data, routers "
+      "and filters. The result is the first of the sizes 4, 6, 8, 12, ... with which at least half of the trials reach "
+      "the target.",
+      "The theorems are sufficient conditions: only the order can be compared, their exponents are upper bounds."};
   return figure;
 }
 

@@ -9,7 +9,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-// Of the patches at `place` those that some expert takes, the mean of both classes (%).
+// Fraction of the patches at `place` that some expert takes, averaged over both classes (%).
 double routed(PatchCnn& model, const PatchSet& data, const at::Tensor& place) {
   const Routing routing = route_patches(model, data, 0, data.size());
   const at::Tensor relevant = at::arange(data.patches, at::kLong).unsqueeze(0) == place.unsqueeze(1);
@@ -52,8 +52,7 @@ Json spurious_measure(const Json& settings, const FigureRun&) {
 std::vector<Claim> spurious_claims(const ResultTable& table, const FigureRun& run) {
   std::vector<Claim> claims;
   for (const char* model : {"separate, l = 1", "separate, l = 2", "joint, k = 8, l = 1", "joint, k = 8, l = 2"})
-    claims.push_back(above_everywhere(table,
-                                      cat(model, ": at least as accurate as the CNN where the correlation is broken"),
+    claims.push_back(above_everywhere(table, cat(model, ": at least as accurate as the CNN without the correlation"),
                                       {.ours = model, .theirs = "CNN", .measure = "broken"}, /*ties_count=*/true));
   return judged(claims, run);
 }
@@ -63,12 +62,12 @@ std::vector<Claim> spurious_claims(const ResultTable& table, const FigureRun& ru
 Figure spurious_figure() {
   Figure figure;
   figure.name = "pmoe/spurious";
-  figure.title = "a planted patch that goes with the label in training and not in the test; EASY profile";
+  figure.title = "a planted patch that correlates with the label in training but not in the test; EASY profile";
   figure.needs = "nothing";
   figure.duration = "smoke 2 s, small 30 s, paper 3 min, on 2 cores";
   figure.axes = {"model", "samples"};
-  figure.measures = {{"intact", "test accuracy, planted as in training (%)", 1},
-                     {"broken", "test accuracy, planted at random (%)", 1},
+  figure.measures = {{"intact", "test accuracy, correlation as in training (%)", 1},
+                     {"broken", "test accuracy, no correlation (%)", 1},
                      {"planted", "planted patches that some expert takes (%)", 1},
                      {"pattern", "patterns that some expert takes (%)", 1}};
   figure.jobs = spurious_jobs;
@@ -81,8 +80,9 @@ Figure spurious_figure() {
   chart.logarithmic_x = true;
   figure.charts = {chart};
   figure.notes = {
-      "One irrelevant patch of each sample is one of two planted vectors, orthogonal to the patterns: that of the "
-      "label in 90 % of the training samples, in 50 % of the test samples where the correlation is broken."};
+      "One irrelevant patch of each sample is replaced by one of two planted vectors, which are orthogonal to the "
+      "patterns. It is the vector of the label in 90 % of the training samples and, without the correlation, in 50 % "
+      "of the test samples."};
   return figure;
 }
 

@@ -9,14 +9,14 @@ namespace sparsight::pmoe {
 Figure activation_stability_figure() {
   Figure figure;
   figure.name = "pmoe/t6";
-  figure.title = "neurons keep their activation signs in the first steps (lemmas G.1, H.1, I.1), EASY profile";
+  figure.title = "neurons keep their activation signs while they move little (lemmas G.1, H.1, I.1), EASY profile";
   figure.needs = "nothing";
   figure.duration = "smoke 2 s, small 20 s, paper 3 min, on 2 cores";
   figure.axes = {"model", "tau"};
-  figure.measures = {{"covered", "pairs of sample and neuron that are covered (%)", 1},
-                     {"predicted", "at least, by the lemma (%)", 1},
-                     {"violations", "covered pairs of which a sign changed", 0},
-                     {"changed", "other pairs of which a sign changed (%)", 1},
+  figure.measures = {{"covered", "covered (sample, neuron) pairs (%)", 1},
+                     {"predicted", "lower bound of the lemma (%)", 1},
+                     {"violations", "covered pairs in which a sign changed", 0},
+                     {"changed", "other pairs in which a sign changed (%)", 1},
                      {"move", "largest move of a neuron, in units of U eta t", 4}};
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;
@@ -49,7 +49,7 @@ Figure activation_stability_figure() {
       if (!covered || !predicted) continue;
       minimum = std::min(minimum, *covered - *predicted);
     }
-    fraction.measured = cat("by ", shown_number(minimum), " points more, at the least");
+    fraction.measured = cat("at least ", shown_number(minimum), " points above the bound");
     fraction.holds = minimum >= 0;
     return std::vector<Claim>{
         all_at_most(table, "no covered neuron changes a sign while U eta t <= tau", "violations", 0), fraction,
@@ -62,8 +62,8 @@ Figure activation_stability_figure() {
   chart.logarithmic_x = true;
   figure.charts = {chart};
   figure.notes = {
-      "tau in units of the initial deviation sigma = 1/sqrt(m). Steps take all samples; the rate is set so that "
-      "about 20 steps fit the window."};
+      "tau is in units of the initial standard deviation sigma = 1/sqrt(m). Steps are full-batch; the learning rate is "
+      "chosen so that U eta t <= tau for about 20 steps."};
   return figure;
 }
 

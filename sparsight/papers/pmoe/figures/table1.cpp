@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kCountedError = 0.1;    // eps
 constexpr int64_t kCountedBatch = 20;    // B
-constexpr double kHiddenConstant = 2.5;  // what O(...) may hide here
+constexpr double kHiddenConstant = 2.5;  // the constant that O(...) may hide here
 
 // The models of figure 4.
 struct CountedModel {
@@ -38,7 +38,7 @@ std::map<std::string, double> counted_symbols(const PmoeSizes& sizes) {
           {"m", real(sizes.neurons)}, {"d", real(sizes.width)},   {"eps", kCountedError}};
 }
 
-// What table 1 counts: a formula, and for what is done in every iteration a count of a batch.
+// A quantity of table 1: its formula and, for the work of one iteration, the count for one batch.
 struct CountedQuantity {
   std::string name;
   PowerProduct formula;
@@ -92,9 +92,9 @@ Json table1_measure(const Json& job, const FigureRun&) {
   fail("unknown quantity ", job.at("multiply-adds of"));
 }
 
-// Each count is the formula up to a constant, and for forward and backward passes of the experts the formula itself.
+// Counts equal the formulas up to a constant; for the experts' forward and backward pass they are equal.
 Claim counts_match(const ResultTable& table) {
-  Claim claim{"counted multiply-adds of an iteration are of the order that table 1 gives", "", true};
+  Claim claim{"counted multiply-adds per iteration have the order of table 1", "", true};
   double lowest = INFINITY, highest = 0;
   for (const ResultRow& row : table.rows)
     if (const auto ratio = table.mean(row.settings, "ratio")) {
@@ -110,13 +110,13 @@ Claim counts_match(const ResultTable& table) {
 Claim compute_saving(PmoeTraining training, const char* name, const std::string& printed) {
   const PmoeCompute cnn = pmoe_compute(PmoeTraining::cnn), own = pmoe_compute(training);
   const PowerProduct ratio = cnn.total / own.total;
-  return {cat(name, " training saves a factor of ", printed, " against the CNN"),
+  return {cat(name, " training reduces compute by a factor of ", printed, " compared with the CNN"),
           cat(ratio.text(), ", here ", fixed(ratio.at(counted_symbols(counted_model(name).sizes)), 1)),
           ratio.text() == printed};
 }
 
 std::vector<Claim> table1_claims(const ResultTable& table, const FigureRun&) {
-  Claim product{"the total is that of an iteration times the iterations", "in every row", true};
+  Claim product{"total = multiply-adds per iteration * iterations", "for every model", true};
   for (const CountedModel& model : kCountedModels) {
     const PmoeCompute compute = pmoe_compute(model.training);
     if (compute.total == compute.per_iteration * compute.iterations) continue;
@@ -132,11 +132,12 @@ std::vector<Claim> table1_claims(const ResultTable& table, const FigureRun&) {
 Figure table1() {
   Figure figure;
   figure.name = "pmoe/table1";
-  figure.title = "multiply-adds of training, by the formulas and counted";
+  figure.title = "multiply-adds of training, formulas and counts";
   figure.needs = "nothing";
   figure.duration = "1 s at any scale";
   figure.axes = {"training", "multiply-adds of", "formula"};
-  figure.measures = {{"value", "formula's value", 0}, {"counted", "counted", 0}, {"ratio", "counted / formula", 2}};
+  figure.measures = {
+      {"value", "value of the formula", 0}, {"counted", "counted", 0}, {"ratio", "counted / formula", 2}};
   figure.jobs = table1_jobs;
   figure.measure = table1_measure;
   figure.claims = table1_claims;
@@ -144,11 +145,10 @@ Figure table1() {
       cat("Values for the models of figure 4 (n = 16, d = 784, m = 40; separate l = 2, k = 2; joint l = 6, k = 8), "
           "batches "
           "of ",
-          kCountedBatch, " samples, and eps = ", kCountedError, ". Formulas leave constants and logarithms out."),
-      "Counted are the multiply-adds of inner products and sums of vectors, while they are done, for a batch. Routing "
-      "of "
+          kCountedBatch, " samples and eps = ", kCountedError, ". The formulas leave out constants and logarithms."),
+      "The multiply-adds of inner products and vector sums of one batch are counted as they are executed. Routing in "
       "separate training is not in table 1: its routers are frozen.",
-      "The sum over pairs of equation 26 can be done around the mean of the chosen patches under their gates: k l d "
+      "The sum over pairs in equation 26 can be computed with the gate-weighted mean of the chosen patches: k l d "
       "instead of k l^2 d."};
   return figure;
 }

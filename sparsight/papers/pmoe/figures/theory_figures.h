@@ -1,7 +1,7 @@
-// What the paper on patch routing proves, checked on data drawn from its distribution: Chowdhury et al. 2023,
+// Numerical checks of the theory of patch routing on samples of its distribution: Chowdhury et al. 2023,
 // "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks". None of
-// these needs data. The theorems are upper bounds (the paper's footnote 4): orders and directions are claimed, no
-// exponents of sample sizes.
+// these needs a dataset. The theorems are sufficient conditions (the paper's footnote 4), so the claims are about
+// orders and directions, not about exponents of sample sizes.
 #pragma once
 
 #include <vector>
@@ -21,6 +21,6 @@ Figure descent_figure();               // pmoe/t8: lemmas G.4, H.4 and I.4
 Figure assumption_figure();            // pmoe/t9: assumption 4.4
 Figure linear_classifier_figure();     // pmoe/t10: appendix K.1
 std::vector<Figure> sample_figures();  // pmoe/t11_l, _n, _delta_d, _delta_r, _p, _k: theorems 4.2, 4.3 and 4.5
-Figure spurious_figure();              // pmoe/spurious: a feature that only goes with the label
+Figure spurious_figure();              // pmoe/spurious: a feature that is only correlated with the label
 
 }  // namespace sparsight::pmoe

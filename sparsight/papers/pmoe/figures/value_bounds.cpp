@@ -46,7 +46,7 @@ Figure value_bounds_figure() {
                    test = draw_set(model, "test", 1000);
     const PatternRun run = run_named(settings.at("model").get<std::string>());
     const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
-    const ValueFunction v = value_function(outputs_of(*result.model, test), test.labels);  // checks the bounds, too
+    const ValueFunction v = value_function(outputs_of(*result.model, test), test.labels);  // also asserts the bounds
     const size_t worse = v.error[1] > v.error[0] ? 1 : 0;
     int64_t broken = 0;
     for (size_t k = 0; k < 2; ++k)
@@ -58,7 +58,7 @@ Figure value_bounds_figure() {
   };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{
-        all_at_most(table, "error <= 2 v for each class, and error <= sqrt(v) where that is below 1/2", "broken", 0)};
+        all_at_most(table, "error <= 2 v for each class, and error <= sqrt(v) if sqrt(v) < 1/2", "broken", 0)};
   };
   FigureChart chart;
   chart.x = "samples";

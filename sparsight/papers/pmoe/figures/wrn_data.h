@@ -1,5 +1,5 @@
-// The data of the experiments with wide residual networks as sections of a configuration: the real sets where a run's
-// folder of data has them, else what stands in.
+// The datasets of the experiments with wide residual networks, as sections of a configuration: the real datasets if
+// they are in the run's data folder, otherwise synthetic substitutes.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 namespace sparsight::pmoe {
 
 enum class WrnData { smiling, spurious_hair, smiling_glasses, cifar10, cifar_noise, cifar_vehicles };
-// Whether it is made of CelebA; else of CIFAR-10.
+// True for datasets made from CelebA, false for those from CIFAR-10.
 bool of_faces(WrnData data);
 
-// Side of the faces of a scale: 64 in the paper.
+// Side of the face images at a scale. Differs from the paper: 64 only at scale paper; 48 (small) or 32 (smoke).
 int64_t face_side(Scale scale);
 
-// "planted glyphs for CelebA", or "" where the run has the real set.
+// "planted glyphs for CelebA", or "" if the run has the real dataset.
 std::string wrn_substitute(WrnData data, const FigureRun& run);
 
 struct WrnDataSize {
   int64_t train = 0;  // images
   int64_t test = 0;   // 0: all
 };
-// Writes the sections "data" and "transforms". correlation: of spurious_hair.
+// Writes the sections "data" and "transforms". `correlation` is for spurious_hair.
 void set_data(Json& sections, WrnData data, const WrnDataSize& size, const FigureRun& run, double correlation = 0.95);
 
 }  // namespace sparsight::pmoe

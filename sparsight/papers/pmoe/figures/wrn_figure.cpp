@@ -83,18 +83,18 @@ double forward_cost(const WrnSeries& series, int64_t widen, Scale scale, bool ga
 }
 
 double expected_wrn_seconds(const Json& settings, const std::vector<WrnSeries>& all, Scale scale) {
-  constexpr double kRate = 2e10;  // operations a second of one core in such a training
+  constexpr double kRate = 2e10;  // operations per second of one core in this kind of training
   const double images = settings.at("samples").get<double>() * settings.at("epochs").get<double>();
   return images * forward_cost(series_of(all, settings.at("model")), settings.at("widen"), scale) * 6 / kRate;
 }
 
 Claim pmoe_above_wrn(const ResultTable& table) {
-  return above_everywhere(table, "WRN-pMoE above WRN with every number of samples", {kWrnPmoe, kWrn});
+  return above_everywhere(table, "WRN-pMoE is above WRN at every number of samples", {kWrnPmoe, kWrn});
 }
 
 Claim with_fewer_samples(const ResultTable& table, double share) {
-  const std::string text =
-      cat("WRN-pMoE reaches what WRN reaches with most samples with at most ", fixed(100 * share, 0), " % of them");
+  const std::string text = cat("WRN-pMoE reaches WRN's accuracy at the largest number of samples with at most ",
+                               fixed(100 * share, 0), " % of them");
   return reached_with_share(table, text, {kWrnPmoe, kWrn}, std::nullopt, share);
 }
 
@@ -112,7 +112,7 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   figure.duration = parts.duration;
   figure.axes = {"model", "samples"};
   figure.measures = {{"accuracy", "test accuracy (%)"}};
-  if (parts.worst_cell) figure.measures.push_back({"worst_cell", "accuracy of the worst combination (%)"});
+  if (parts.worst_cell) figure.measures.push_back({"worst_cell", "test accuracy of the worst cell (%)"});
   figure.synthetic = [series = parts.series](const FigureRun& run) { return substitutes(series, run); };
   figure.jobs = [parts](const FigureRun& run) { return jobs_of(parts, run); };
   figure.measure = [parts](const Json& settings, const FigureRun& run) {
@@ -132,13 +132,14 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   if (parts.worst_cell) figure.charts.push_back({FigureChart::Kind::line, "samples", "worst_cell", "model", ""});
   figure.notes = parts.notes;
   figure.notes.push_back(
-      "Scales small and smoke are a reduced profile: width factor 1, fewer and smaller images, fewer epochs, batches "
-      "of "
-      "32. Their numbers are not those of the paper's networks.");
+      "Differs from the paper: scales small and smoke are a reduced profile with widening factor 1, fewer and smaller "
+      "images, fewer epochs and smaller batches. Their numbers are not comparable with the paper's.");
   figure.notes.push_back(
-      "As the authors' code: plain SGD of rate 0.1, batches of 128, 50 epochs, gates \"softmax_topl\", the dense "
-      "expert "
-      "path; the accuracy is that after the last epoch.");
+      "As in the authors' code: plain SGD with learning rate 0.1, batches of 128, 50 epochs, the dense expert path, "
+      "and "
+      "the accuracy after the last epoch.",
+      "Differs from the paper: gates \"softmax_topl\", as in the authors' code: a softmax over all patches, of which "
+      "the top l are kept. Equation 4 is a softmax over the l chosen patches only.");
   return figure;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kDays = "smoke under 1 min, small about 20 min, paper weeks, on 2 cores";
 
-// Accuracies of a series at the paper's numbers of samples.
+// The paper's accuracies of a series.
 void add_paper(std::vector<Json>& paper, const std::string& model, const std::vector<int64_t>& samples,
                const std::vector<double>& accuracies) {
   SPARSIGHT_CHECK(samples.size() == accuracies.size());
@@ -26,7 +26,7 @@ void set_paper(WrnFigureParts& parts, const PaperCurves& curves) {
   add_paper(parts.paper, kWrnPmoe, curves.samples, curves.pmoe);
 }
 
-// Adds a claim to those that the figure has.
+// Appends a claim to the figure's claims.
 void add_claim(Figure& figure, const std::function<Claim(const ResultTable&)>& claim) {
   figure.claims = [before = figure.claims, claim](const ResultTable& table, const FigureRun& run) {
     std::vector<Claim> claims = before(table, run);
@@ -47,8 +47,8 @@ Figure fig10() {
 
 Figure fig11() {
   constexpr const char *kEvenWrn = "WRN, even training", *kEvenPmoe = "WRN-pMoE, even training";
-  WrnFigureParts parts{"pmoe/fig11", "smiling, with hair that goes along in training: accuracy on even combinations",
-                       kDays};
+  WrnFigureParts parts{"pmoe/fig11",
+                       "smiling with hair colour as a spurious feature: accuracy on balanced cells (CelebA)", kDays};
   parts.series = {{kWrn, false, 2, WrnData::spurious_hair},
                   {kWrnPmoe, true, 2, WrnData::spurious_hair},
                   {kEvenWrn, false, 2, WrnData::spurious_hair, 0.5, true},
@@ -58,14 +58,13 @@ Figure fig11() {
   parts.worst_cell = true;
   parts.fewer = 0.8;
   parts.notes = {
-      "95 % of smiling faces have black hair in training and 95 % of the others blond hair; the test split has the "
-      "four "
-      "combinations alike. Where CelebA has too few faces of a combination for 25,000 images in these shares, as many "
-      "are "
-      "taken as the shares allow; the counts are in the log.",
-      "\"even training\": the same with hair that tells nothing, with most samples, for the claim that the paper makes "
-      "by "
-      "comparison with figure 10."};
+      "In training, 95 % of the smiling faces have black hair and 95 % of the others blond hair. The test split has "
+      "equally many images in each of the four cells (smiling or not, black or blond); the paper does not state its "
+      "test split.",
+      "Differs from the paper: if CelebA has too few faces in a cell for 25,000 images at these proportions, fewer "
+      "images are used; the counts are in the log.",
+      "Differs from the paper: it compares these accuracies with figure 10. \"even training\" is the same task with "
+      "hair colour independent of the label, at the largest number of samples."};
   Figure figure = wrn_figure(parts);
   add_claim(figure, [](const ResultTable& table) {
     const auto compared = [&](const char* model, const char* even) -> std::optional<double> {
@@ -75,7 +74,7 @@ Figure fig11() {
       return std::nullopt;
     };
     const auto wrn = compared(kWrn, kEvenWrn), pmoe = compared(kWrnPmoe, kEvenPmoe);
-    const std::string text = "both are below what they reach where hair tells nothing";
+    const std::string text = "both models are below their accuracy with hair colour independent of the label";
     if (!wrn || !pmoe) return Claim{text, "results are missing", std::nullopt};
     char measured[64];
     std::snprintf(measured, sizeof measured, "WRN by %.1f, WRN-pMoE by %.1f points", -*wrn, -*pmoe);
@@ -97,7 +96,7 @@ Figure fig14() {
   WrnFigureParts parts{"pmoe/fig14", "CIFAR-10: accuracy against the number of samples", kDays};
   parts.series = {{kWrn, false, 16, WrnData::cifar10}, {kWrnPmoe, true, 16, WrnData::cifar10}};
   set_paper(parts, {{20000, 30000, 40000, 50000}, {74.9, 78.65, 81.2, 82.8}, {76.0, 79.65, 81.95, 83.3}});
-  parts.fewer = 0.93;  // the figure's guide is drawn at 46,000 of 50,000
+  parts.fewer = 0.93;  // the paper's dotted guide is at 46,000 of 50,000
   return wrn_figure(parts);
 }
 
@@ -105,7 +104,7 @@ namespace {
 
 constexpr const char *kPlainWrn = "WRN, plain CIFAR-10", *kPlainPmoe = "WRN-pMoE, plain CIFAR-10";
 constexpr const char* kPlainNote =
-    "\"plain CIFAR-10\": both networks on CIFAR-10 itself with most samples, for the claim that the paper makes by "
+    "\"plain CIFAR-10\": both networks trained on CIFAR-10 itself at the largest number of samples, for the paper's "
     "comparison with figure 14.";
 
 void add_plain(WrnFigureParts& parts) {
@@ -125,7 +124,8 @@ Figure fig15() {
   set_paper(parts,
             {{10000, 20000, 30000, 40000, 50000}, {41.7, 56.1, 62.8, 66.9, 69.7}, {53.9, 63.7, 68.55, 71.2, 73.2}});
   parts.fewer = 0.68;
-  parts.notes = {"WRN-pMoE takes 16 of 64 places for each expert, as the paper says; \"l = 2\" is what its code does."};
+  parts.notes = {
+      "Each expert of WRN-pMoE takes 16 of 64 patches, as the paper says; \"l = 2\" is the value in its code."};
   add_plain(parts);
   Figure figure = wrn_figure(parts);
   figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; falls back to generated images";

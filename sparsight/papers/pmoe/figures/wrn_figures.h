@@ -1,9 +1,9 @@
 // The figures with wide residual networks of Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
 // Provably Sample-efficient for Convolutional Neural Networks": WRN against WRN-pMoE on CelebA (figures 10 to 12, table
-// 2) and on CIFAR-10 and two sets made from it (figures 14 to 16), and pictures of these sets (figure 13). Where a real
-// set is absent from a run's folder of data, a drawn one stands in. At scale "paper" the networks and their training
-// are the paper's; "small" and "smoke" are a reduced profile: width factor 1, smaller images, fewer of them, fewer
-// epochs.
+// 2) and on CIFAR-10 and two sets made from it (figures 14 to 16), and pictures of these sets (figure 13). At scale
+// "paper" the networks and their training are the paper's.
+// Differs from the paper: a dataset that is missing from the run's data folder is replaced by a synthetic substitute,
+// and scales "small" and "smoke" are a reduced profile: widening factor 1, fewer and smaller images, fewer epochs.
 #pragma once
 
 #include <vector>

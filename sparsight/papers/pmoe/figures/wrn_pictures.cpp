@@ -1,4 +1,4 @@
-// Figure 13: pictures of CIFAR-10 and of the two sets made from it.
+// Figure 13: sample images of CIFAR-10 and of the two datasets made from it.
 #include <algorithm>
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +30,7 @@ std::string picture_file(const Pictured& set) {
   return file;
 }
 
-// [3,kScale*H,kScale*W] of [3,H,W].
+// [3,H,W] -> [3,kScale*H,kScale*W].
 at::Tensor enlarged(const at::Tensor& image) { return image.repeat_interleave(kScale, 1).repeat_interleave(kScale, 2); }
 
 // The first images of the training split side by side, with white between them.
@@ -50,11 +50,11 @@ at::Tensor strip_of(const DataSet& set) {
 Figure fig13() {
   Figure figure;
   figure.name = "pmoe/fig13";
-  figure.title = "pictures of CIFAR-10, of CIFAR-10 with noise and of CIFAR-Vehicles";
+  figure.title = "sample images of CIFAR-10, CIFAR-10 with noise and CIFAR-Vehicles";
   figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; falls back to generated images";
   figure.duration = "seconds at any scale";
   figure.axes = {"set"};
-  figure.measures = {{"pictures", "pictures in the file", 0}};
+  figure.measures = {{"pictures", "images in the file", 0}};
   figure.synthetic = [](const FigureRun& run) { return wrn_substitute(WrnData::cifar_noise, run); };
   figure.jobs = [](const FigureRun& run) {
     std::vector<Json> jobs;

@@ -1,4 +1,4 @@
-// Table 2: what training until convergence costs, in time and in operations.
+// Table 2: the cost of training to convergence, in time and operations.
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -23,7 +23,7 @@ std::vector<WrnSeries> all_series() {
           {kGathered, true, 2, WrnData::smiling_glasses}};
 }
 
-// Operations per second of a large product of matrices on this machine, in fp32: the peak that can be had.
+// Measured peak of this machine: operations per second of a large fp32 matrix product.
 double peak_flops() {
   const torch::NoGradGuard no_grad;
   const at::Tensor a = torch::ones({1024, 1024}), b = torch::ones({1024, 1024});
@@ -55,7 +55,7 @@ Json measure(const Json& settings, const FigureRun& run) {
   const double images = epochs * settings.at("samples").get<double>();
   measured["seconds"] = end->seconds;
   measured["iterations"] = epochs * static_cast<double>(result.training.steps_per_epoch);
-  // Backward is taken as twice forward, a multiply-add as two operations.
+  // The backward pass counts as two forward passes, a multiply-add as two operations.
   const double forward = forward_cost(*series, settings.at("widen"), run.scale, series->name == kGathered);
   measured["counted_pflop"] = images * forward * 3 * 2 / 1e15;
   measured["timed_pflop"] = end->seconds * peak_flops() / 1e15;
@@ -83,14 +83,14 @@ void add_paper(Figure& figure) {
 Figure table2() {
   Figure figure;
   figure.name = "pmoe/table2";
-  figure.title = "training until convergence, four classes of CelebA: time and operations";
+  figure.title = "training to convergence on four classes of CelebA: time and operations";
   figure.needs = "CelebA in celeba/; falls back to planted glyphs";
   figure.duration = "smoke under 1 min, small about 15 min, paper weeks, on 2 cores";
   figure.axes = {"model", "samples"};
   figure.measures = {{"seconds", "seconds to convergence"},
                      {"iterations", "steps to convergence", 0},
-                     {"counted_pflop", "operations counted (1e15)", 5},
-                     {"timed_pflop", "seconds times peak (1e15)", 5},
+                     {"counted_pflop", "counted operations (1e15)", 5},
+                     {"timed_pflop", "seconds times peak rate (1e15 operations)", 5},
                      {"accuracy", "test accuracy (%)"}};
   figure.synthetic = [](const FigureRun& run) { return wrn_substitute(WrnData::smiling_glasses, run); };
   figure.jobs = [](const FigureRun& run) {
@@ -111,23 +111,23 @@ Figure table2() {
   add_paper(figure);
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{
-        ratio(table, "seconds", kWrnPmoe, 1.6, "WRN takes at least 1.6 times as long until convergence as WRN-pMoE"),
-        ratio(table, "counted_pflop", kWrnPmoe, 1, "WRN takes more counted operations until convergence than WRN-pMoE"),
+        ratio(table, "seconds", kWrnPmoe, 1.6, "WRN takes at least 1.6 times as long to converge as WRN-pMoE"),
+        ratio(table, "counted_pflop", kWrnPmoe, 1, "WRN needs more counted operations to converge than WRN-pMoE"),
         ratio(table, "counted_pflop", kGathered, 1,
-              "the same for WRN-pMoE that computes only what was routed (not the paper's code)")};
+              "WRN also needs more than WRN-pMoE with gathered patches (which the paper's code does not do)")};
   };
   figure.charts = {{FigureChart::Kind::line, "samples", "seconds", "model", ""},
                    {FigureChart::Kind::line, "samples", "counted_pflop", "model", ""}};
   figure.notes = {
-      "Convergence: the first epoch whose running training accuracy is at least 99 %; the paper does not say what it "
-      "took.",
+      "Convergence: the first epoch whose running training accuracy is at least 99 %; the paper does not state its "
+      "criterion.",
       "Counted operations: multiply-adds of the forward pass (convolutions, routers, last layer), times 3 for forward "
-      "and "
-      "backward, times 2 for each multiply-add. \"seconds times peak\" is the paper's way (seconds x devices x peak x "
-      "utilisation) with one device, a utilisation of 1 and the rate of a large fp32 product of matrices on this "
-      "machine "
-      "as peak: it is time in disguise.",
-      "The paper's times are those of one RTX 4500."};
+      "and backward, times 2 operations per multiply-add.",
+      "Differs from the paper: \"seconds times peak rate\" is its formula (seconds x devices x peak x utilisation) "
+      "with "
+      "one device, utilisation 1 and the measured rate of a large fp32 matrix product as the peak. It is proportional "
+      "to time.",
+      "The paper's times are from one RTX 4500."};
   return figure;
 }
 

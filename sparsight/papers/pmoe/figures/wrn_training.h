@@ -1,5 +1,7 @@
-// One training of the experiments with wide residual networks (Chowdhury et al. 2023, figures 10 to 16 and table 2), as
-// the authors' code has it.
+// A training run of the experiments with wide residual networks (Chowdhury et al. 2023, figures 10 to 16 and table 2),
+// with the settings of the authors' code; the paper does not give them.
+// Differs from the paper: gates "softmax_topl", as in the authors' code: a softmax over all patches, of which the top l
+// are kept. Equation 4 is a softmax over the l chosen patches only.
 #pragma once
 
 #include <string>
@@ -9,24 +11,24 @@
 namespace sparsight::pmoe {
 
 struct WrnResult {
-  double accuracy = 0;  // of the last weights on the test split, in %
-  Json worst_cell;      // the lowest accuracy of a class and domain, in %; null where they are too many
+  double accuracy = 0;  // of the final weights on the test split, in %
+  Json worst_cell;      // minimum accuracy over (class, domain) cells, in %; null if there are too many
   JobTraining training;
 };
 
-// sections: as of train_in_job(); what they leave out is as in the authors' code: plain SGD of rate 0.1, constant,
-// batches of 128 with the last smaller one kept, 50 epochs, no augmentation.
+// sections: as for train_in_job(). Defaults are those of the authors' code: plain SGD, constant learning rate 0.1,
+// batches of 128 (a smaller last batch is kept), 50 epochs, no augmentation.
 WrnResult train_wrn(const Json& sections, const std::string& job_folder);
 
-// The section of the model, and for `routed` those of the MoE layer, as the authors' code has them: for faces eight
-// experts with 3x3 kernels on 16 patches, else four with 1x1 kernels on 64 places. Written into `sections`.
+// Writes the model section into `sections` and, if `routed`, those of the MoE layer, as in the authors' code: for faces
+// eight experts with 3x3 kernels on 16 patches, otherwise four with 1x1 kernels on 64 patches.
 struct WrnModel {
   bool routed = false;
   bool faces = true;
-  int64_t taken = 2;  // patches that each expert takes
+  int64_t taken = 2;  // patches per expert
   int64_t widen = 10;
-  bool gathered = false;   // the expert path that computes only what was routed
-  double momentum = 0.99;  // of the running averages of batch norms
+  bool gathered = false;   // expert path that computes only the routed patches
+  double momentum = 0.99;  // of the batch norm statistics
 };
 void set_model(Json& sections, const WrnModel& model);
 

@@ -53,7 +53,7 @@ void check(const PatternModelOptions& o) {
   if (!(o.relevance >= 0 && o.relevance < 1)) fail_usage("delta_r must be from 0 to below 1, got ", o.relevance);
   if (!(o.diameter > 0)) fail_usage("the sets' diameter must be above 0, got ", o.diameter);
   const int64_t sets = std::ssize(o.sets);
-  if (o.patches < 1 || sets < 1) fail_usage("a pattern model needs at least 1 patch and 1 set of irrelevant patches, got ", o.patches, " and ", sets);
+  if (o.patches < 1 || sets < 1) fail_usage("a pattern model needs at least 1 patch and 1 set of irrelevant patches");
   if (o.confuser_sets < 0 || o.confusers < 0 || (o.confusers > 0 && o.confuser_sets == 0))
     fail_usage("confusers need sets to be sampled from; set confuser_sets above 0");
   if (o.confuser_sets >= sets && o.confusers < o.patches - 1)

@@ -52,7 +52,7 @@ Vector softmax(const Vector& scores, const std::vector<int64_t>& places) {
 void check_sizes(const PmoeSizes& sizes, int64_t experts, int64_t chosen) {
   if (experts < 1 || sizes.neurons < experts || sizes.neurons % experts != 0)
     fail_usage(sizes.neurons, " neurons cannot be split evenly among ", experts, " experts");
-  if (chosen < 1 || chosen > sizes.patches) fail_usage("cannot choose ", chosen, " of ", sizes.patches, " patches; choose 1 to ", sizes.patches);
+  if (chosen < 1 || chosen > sizes.patches) fail_usage(chosen, " of ", sizes.patches, " patches cannot be chosen");
   if (sizes.width < 1) fail_usage("patches need a width of 1 or more, got ", sizes.width);
 }
 
