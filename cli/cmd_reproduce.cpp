@@ -52,7 +52,8 @@ FigureRun run_of(const ReproduceArguments& arguments) {
   return {scale_of(arguments.scale), arguments.synthetic ? "" : arguments.data, arguments.run};
 }
 
-// A worker process started by --jobs. It dies with its parent; on SIGTERM it stops after its current job.
+// A worker process started by --jobs. It dies with its parent. On SIGTERM it starts no further
+// job; the current one finishes or, if it trains, stops with a checkpoint.
 void work(const ReproduceArguments& arguments) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != arguments.worker) return;  // the parent is already gone

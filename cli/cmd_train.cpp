@@ -14,7 +14,7 @@ void add_train(CLI::App& app) {
   struct Arguments {
     ConfigArguments config;
     std::string out, resume, init_from, on_nan;
-    bool overwrite = false;
+    bool overwrite = false, allow_changed_config = false;
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = add_verb(app, "train", "Train a model from a configuration file into a run folder",
@@ -31,6 +31,8 @@ void add_train(CLI::App& app) {
       ->type_name("FILE");
   verb->add_option("--on-nan", arguments->on_nan,
                    "What to do if the loss is NaN or infinite: stop (default) or skip (the step)");
+  verb->add_flag("--allow-changed-config", arguments->allow_changed_config,
+                 "Resume even if config.toml was changed after the last checkpoint");
   spin_briefly(verb);
   interruptible(verb, [arguments] {
     ConfigArguments config = arguments->config;
@@ -40,7 +42,7 @@ void add_train(CLI::App& app) {
         fail_usage(
             "--resume takes its configuration from the run folder; leave out the configuration, --out, --set, "
             "--init-from and --overwrite");
-      resume_training(arguments->resume, arguments->on_nan, std::cout);
+      resume_training(arguments->resume, {arguments->on_nan, arguments->allow_changed_config}, std::cout);
       return;
     }
     if (config.file.empty()) fail_usage("train needs a configuration, for example configs/demo.toml, or --resume DIR");

@@ -1,4 +1,4 @@
-// The check of indices that callers give.
+// Checks index tensors from callers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 
 namespace sparsight::python {
 
-// Raises Error where `index` is not int64 or has a number below `low` or above `high - 1`.
+// Raises Error if `index` is not int64 or has a value below `low` or above `high - 1`.
 inline void check_index(const at::Tensor& index, const char* name, int64_t low, int64_t high) {
   if (index.scalar_type() != at::kLong) fail(name, " must be int64, got ", index.scalar_type());
   if (index.numel() == 0) return;

@@ -17,7 +17,7 @@ at::Tensor tokens_of(const Assignments& given) {
   const int64_t tokens = given.tokens.size(0);
   if (given.token) {
     if (given.token->dim() != 1 || given.token->numel() != given.expert.numel())
-      fail("token needs as many numbers as expert, got ", given.token->sizes(), " and ", given.expert.sizes());
+      fail("token must have as many elements as expert, got ", given.token->sizes(), " and ", given.expert.sizes());
     check_index(*given.token, "token", 0, tokens);
     return *given.token;
   }
@@ -51,7 +51,7 @@ Prepared prepare(const MoeMlpCall& call) {
   return in;
 }
 
-// The kernels take what autograd hands back as it is.
+// The kernels do not check the tensors that autograd passes back.
 void check_saved(const at::Tensor& x, const char* name, at::IntArrayRef sizes, const at::Tensor& tokens) {
   if (x.sizes() != sizes || x.scalar_type() != tokens.scalar_type() || x.device() != tokens.device())
     fail(name, " must be ", sizes, " of the tokens' ", tokens.scalar_type(), " on ", tokens.device(), ", got ",

@@ -1,4 +1,4 @@
-// The experts' operators: ops/expert_mlp.h with assignments as Python has them. Letters: moe/axes.md.
+// The expert operators: ops/expert_mlp.h, with assignments in the form used in Python. Letters: moe/axes.md.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct AssignedRows {
   at::Tensor order;  // [R]: the assignment of each row
 };
 
-// Raises Error for assignments that do not fit each other, or so many experts.
+// Raises Error if the assignments' shapes do not match, or an index does not fit `experts`.
 AssignedRows assigned_rows(const Assignments& given, int64_t experts);
 
 struct MoeMlpCall {
@@ -36,11 +36,11 @@ struct MoeMlpCall {
   std::string_view activation;  // a name of activation_names()
 };
 
-// Returns the sum over each token's kept assignments of gate * expert(token), [N,D], and, with `keep`, the hidden layer
-// before its activation: [A,F], grouped by expert, with rows of 0 after the last kept one; else [0].
+// Returns the sum over each token's kept assignments of gate * expert(token), [N,D]. With `keep` it also returns the
+// hidden layer's pre-activation, [A,F], grouped by expert and zero-padded after the last kept row; otherwise [0].
 std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool keep);
 
-// Gradients of tokens, gate, w1, b1, w2, b2; [0] for what is not there or not needed. pre_activation: of
+// Gradients of tokens, gate, w1, b1, w2, b2; [0] for those that are absent or not needed. pre_activation: from
 // moe_mlp_forward().
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> moe_mlp_backward(
     const at::Tensor& grad, const MoeMlpCall& call, const at::Tensor& pre_activation, bool need_tokens, bool need_gate,

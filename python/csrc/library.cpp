@@ -1,5 +1,6 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
-// sparsight/_library.py. What they compute is said in routing_calls.h, expert_ops.h, packed_ops.h and router_setup.h.
+// sparsight/_library.py. What they compute is documented in routing_calls.h, expert_ops.h, packed_ops.h and
+// router_setup.h.
 #include "python/csrc/expert_ops.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/packed_ops.h"
@@ -101,7 +102,7 @@ Tensor mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const
   return mlp_below(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, nullptr);
 }
 
-// ---- what has no derivative
+// ---- operators without a derivative
 
 std::tuple<std::vector<Tensor>, std::string> pack_mlp(const Tensor& w1, const OptionalTensor& b1, const Tensor& w2,
                                                       const OptionalTensor& b2, Text type) {

@@ -1,4 +1,4 @@
-// What the files that define operators share.
+// Shared by the files that define operators.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ using torch::autograd::variable_list;
 using OptionalTensor = std::optional<at::Tensor>;
 using Text = std::string_view;
 
-// A wrong setting is a ValueError in Python; other mistakes are RuntimeErrors as they are.
+// Converts UsageError (a wrong setting) to ValueError; other errors become RuntimeError by default.
 template <class Run>
 auto with_python_errors(const Run& run) {
   try {
@@ -29,13 +29,13 @@ auto with_python_errors(const Run& run) {
   }
 }
 
-// An operator by its name, to be called below autograd.
+// Looks up an operator by name, to call it below autograd.
 template <class Signature>
 auto operator_of(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
-// Whether a graph is wanted. Raises Error for what forward-mode differentiation (torch.func.jvp) runs on.
+// True if autograd must record a graph. Raises Error for tensors under forward-mode differentiation (torch.func.jvp).
 inline bool needs_graph(TensorList tensors) {
   for (const Tensor& t : tensors)
     if (t.defined() && t._fw_grad(/*level=*/0).defined())
@@ -48,7 +48,7 @@ inline bool needs_graph(TensorList tensors) {
 
 inline OptionalTensor optional(const Tensor& t) { return t.defined() ? OptionalTensor(t) : std::nullopt; }
 
-// Kernels for every device, and what runs above them where a graph is wanted.
+// Kernels for all devices, and their autograd functions.
 void add_routing_kernels(torch::Library& m);
 void add_routing_derivatives(torch::Library& m);
 

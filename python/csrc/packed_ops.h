@@ -1,4 +1,4 @@
-// Experts packed for inference: ops/packed_experts.h as tensors and names, with assignments as Python has them.
+// Experts packed for inference: ops/packed_experts.h as tensors and names, with assignments in the form used in Python.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace sparsight::python {
 
 struct PackedCall {
-  at::TensorList tensors;  // w1, w2, packed, scale1, scale2, b1, b2 of PackedExperts; [0] for those that are not there
+  at::TensorList tensors;  // w1, w2, packed, scale1, scale2, b1, b2 of PackedExperts; [0] for those that are absent
   std::string_view type;   // a name of weight_type_names()
-  std::string_view order;  // of pack_order_names()
+  std::string_view order;  // a name of pack_order_names()
   int64_t hidden;          // F
 };
 
@@ -20,8 +20,7 @@ std::tuple<std::vector<at::Tensor>, std::string> pack_moe_mlp(const at::Tensor& 
                                                               const at::Tensor& w2, const OptionalTensor& b2,
                                                               std::string_view type);
 
-// moe_mlp_forward() with the weights that `packed` stands for. Raises Error for tensors that pack_moe_mlp cannot have
-// made.
+// moe_mlp_forward() with packed weights. Raises Error for tensors that pack_moe_mlp() cannot have produced.
 at::Tensor packed_moe_mlp(const Assignments& assignments, const PackedCall& packed, std::string_view activation);
 
 }  // namespace sparsight::python

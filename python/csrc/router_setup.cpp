@@ -13,7 +13,7 @@ namespace {
 
 bool is_soft(const RouterSetup& setup) { return setup.router->mixes_tokens(); }
 
-// As much of a routing as routers learn from.
+// The part of a routing that post_step_update() uses.
 Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const at::Tensor& valid) {
   Routing routing;
   routing.tokens = scores.size(0);
@@ -24,7 +24,7 @@ Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const 
   return routing;
 }
 
-// Placeholders of the holders while no call is on.
+// Replaces a bound weight by an empty tensor between calls.
 void release(const at::Tensor& holder) {
   const c10::InferenceMode outlives_the_call(false);
   holder.set_data(at::empty({0}, holder.options().requires_grad(false)));
@@ -47,7 +47,7 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
     describe_shared([&](const OptionSet& shared) {
       for (const Option& option : shared.options())
         if (settings.at("router").contains(option.name))
-          fail_usage("the setting \"", option.name, "\" is of whole models; a router of its own has none");
+          fail_usage("the setting \"", option.name, "\" applies to whole models; omit it for a standalone router");
     });
   router = make_router(settings, RouterShape{dim, experts});
   samples = router->random_purposes();
@@ -69,7 +69,7 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   for (const at::Tensor& weight : weights) shapes.push_back(weight.sizes().vec());
   if (!is_soft(*this)) {
     const torch::NoGradGuard no_grad;
-    // No images; they would have as many tokens as have to be there.
+    // 0 images, each of the minimum size: only the prefix.
     const Routing nothing = router->route({torch::empty({0, dim}), {0, prefix, prefix, 0, 0}, "moe", mode});
     per_token = nothing.per_token;
     has_logits = nothing.clean_logits.defined();
@@ -156,10 +156,10 @@ std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t 
                                              const LearnedFrom& from) {
   const size_t count = from.scores.size();
   if (from.chosen_count.size() != count || (!from.valid.empty() && from.valid.size() != count))
-    fail("each routing needs its scores and its chosen_count, got ", count, " and ", from.chosen_count.size());
+    fail("each routing needs scores and chosen_count, got ", count, " and ", from.chosen_count.size());
   if (from.group_count.size() != from.group_scores.size() ||
       (!from.group_scores.empty() && from.group_scores.size() != count))
-    fail("each routing on two levels needs its group_scores and group_count, got ", from.group_scores.size(), " and ",
+    fail("each two-level routing needs group_scores and group_count, got ", from.group_scores.size(), " and ",
          from.group_count.size(), " for ", count, " routings");
   RouterSetup& setup = router_setup(config, dim);
   std::vector<at::Tensor> moved;
@@ -173,7 +173,7 @@ std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t 
   }
   const torch::NoGradGuard no_grad;
   const BoundWeights bound(setup, moved);
-  setup.router->post_step_update(routings);  // in place: `moved` shares the memory
+  setup.router->post_step_update(routings);  // in place: the router's weights alias `moved`
   return moved;
 }
 

@@ -21,10 +21,10 @@
 namespace sparsight::python {
 namespace {
 
-// Called while the call's weights are bound. leaves: what to differentiate by, one for each input.
+// Called while the call's weights are bound. leaves: the tensors to differentiate with respect to, one per input.
 using Then = std::function<void(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& leaves)>;
 
-// Kernels run below autograd; while it lives this one does not.
+// Kernels run below autograd; this guard re-enables autograd during its lifetime.
 class UnderAutograd {
  public:
   UnderAutograd() : keys_(with_autograd()), mode_(true) {}
@@ -45,8 +45,8 @@ TokenLayout layout_of(const at::Tensor& tokens, int64_t images, int64_t prefix) 
     fail("a router needs floating-point tokens [N,D], got ", tokens.scalar_type(), " ", tokens.sizes());
   const int64_t count = tokens.size(0);
   if (images < 0 || (images == 0 ? count != 0 : count % images != 0))
-    fail(count, " tokens are not ", images, " images of equally many");
-  // Where there are no images, they have as many tokens as have to be there.
+    fail(count, " tokens cannot be split evenly into ", images, " images");
+  // With 0 images, assume the minimum size: only the prefix.
   const int64_t per_image = images == 0 ? prefix : count / images;
   if (prefix > per_image)
     fail("the router was made for images with prefix = ", prefix, " leading tokens, got images of ", per_image,
@@ -67,10 +67,10 @@ void check_valid(const at::Tensor& valid, int64_t tokens) {
 void check_target(const at::Tensor& target, int64_t images, int64_t experts) {
   check_size(target, "target", {images, experts});
   if (target.defined() && !target.isfinite().logical_and_(target >= 0).all().item<bool>())
-    fail("target must be finite numbers of at least 0: the shares of the experts in each image");
+    fail("target must be finite numbers of at least 0: the target distribution over experts of each image");
 }
 
-// A draw that the router would never look at is a mistake; it may name one that it needs in training only.
+// Samples that the router never uses are an error; those that it uses only in training are always accepted.
 void check_samples(const std::vector<std::string>& samples, const RouterSetup& setup) {
   for (const std::string& draw : samples) {
     if (std::find(setup.samples.begin(), setup.samples.end(), draw) != setup.samples.end()) continue;
@@ -99,7 +99,7 @@ at::Tensor matrix_or_nothing(const at::Tensor& x, const RouterSetup& setup, cons
   return x.defined() ? x.contiguous() : torch::zeros({0, setup.experts}, like.options().requires_grad(false));
 }
 
-// What was not chosen: expert -1, not kept.
+// Choices that are not made get expert -1 and kept false.
 std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, const RouterSetup& setup) {
   at::Tensor gate = r.gate, token = r.token, expert = r.expert, rank = r.rank, kept = r.kept;
   const int64_t k = setup.per_token, places = r.tokens * k;
@@ -125,7 +125,7 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
   const at::Tensor metrics = torch::tensor(reported, gate.options().requires_grad(false));
   std::vector<at::Tensor> outputs{gate, losses, logits,         scores,       token,        expert,
                                   rank, kept,   r.chosen_count, group_scores, group_chosen, metrics};
-  for (size_t i = 0; i < outputs.size(); ++i) {  // outputs of operators share no memory
+  for (size_t i = 0; i < outputs.size(); ++i) {  // outputs of an operator must not alias
     outputs[i] = outputs[i].contiguous();
     for (size_t j = 0; j < i; ++j)
       if (outputs[i].is_alias_of(outputs[j])) outputs[i] = outputs[i].clone();
@@ -133,7 +133,7 @@ std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, c
   return outputs;
 }
 
-// In the order of setup.weighed; 0 for those that the routing has not.
+// In the order of setup.weighed; 0 for losses that the routing does not have.
 at::Tensor losses_of(const Routing& routing, const RouterSetup& setup, at::ScalarType type) {
   const auto options = routing.gate.options().dtype(type).requires_grad(false);
   if (!setup.mode.losses || setup.weighed.empty()) return torch::zeros({0}, options);
@@ -151,7 +151,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   const at::Tensor &tokens = inputs[0], &valid = inputs[2], &target = inputs[4], &priority = inputs[5];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
-  if (setup.router->mixes_tokens()) fail("this router mixes tokens: it has no routing, call mix");
+  if (setup.router->mixes_tokens()) fail("this router mixes tokens and has no routing; call mix");
   const TokenLayout layout = layout_of(tokens, call.images, setup.prefix);
   check_valid(valid, tokens.size(0));
   check_size(inputs[3], "token_id", {tokens.size(0)});
@@ -172,7 +172,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   input.random.seed = static_cast<uint64_t>(inputs[1].item<int64_t>());
   input.context.valid = valid;
   input.context.token_id = inputs[3];
-  // Losses subtract shares, which bool and unsigned integers cannot.
+  // Losses subtract targets, which fails for bool and wraps for unsigned integers.
   input.context.target = target.defined() && !target.is_floating_point() ? target.to(wide_type(setup, tokens)) : target;
   input.context.priority = priority;
   for (size_t i = 0; i < samples.size(); ++i) input.context.samples[samples[i]] = inputs[kBeforeWeights + weights + i];
@@ -188,7 +188,7 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
   const at::Tensor &tokens = inputs[0], &valid = inputs[1];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
   RouterSetup& setup = router_setup(call.config, tokens.size(1));
-  if (!setup.router->mixes_tokens()) fail("this router chooses experts: it has no mixture, call route");
+  if (!setup.router->mixes_tokens()) fail("this router chooses experts and does not mix tokens; call route");
   check_valid(valid, tokens.size(0));
   const BoundWeights bound(setup, at::TensorList(inputs).slice(kBeforeWeights));
   RouterInput input{tokens, layout_of(tokens, call.images, setup.prefix), "moe", setup.mode};
@@ -200,11 +200,11 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
 
 const RoutingLoss& loss_named(const std::string& name) { return entry_named(name, routing_losses(), "loss"); }
 
-// The inputs of a loss, by place.
+// Positions of a loss's inputs.
 constexpr size_t kLogits = 0, kNoisyLogits = 1, kNoiseScale = 2, kScores = 3, kGate = 4, kExpert = 5, kValid = 6,
                  kTarget = 7, kThreshold = 8, kToken = 9, kLossInputs = 10;
 
-// Sets tokens and the choices: of expert and gate [N,K], or with token [A]. What has expert -1 was not chosen.
+// Sets the tokens and choices of `routing` from expert and gate, [N,K] or, with token, [A]. Expert -1 means no choice.
 void choose(Routing& routing, const std::string& loss, const std::vector<at::Tensor>& inputs, const at::Tensor& ranked,
             int64_t k) {
   const at::Tensor& token = inputs[kToken];
@@ -216,12 +216,12 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
     expert = top_experts(ranked.detach(), k);
   }
   if (!expert.defined() || expert.dim() != (token.defined() ? 1 : 2))
-    fail("expert must be int64 [N,K], or [A] where token [A] says whose each choice is; got ",
+    fail("expert must be int64 [N,K], or [A] together with token [A], the token of each choice; got ",
          expert.defined() ? expert.sizes() : at::IntArrayRef());
   check_index(expert, "expert", -1, routing.experts);
   check_size(gate, "gate", expert.sizes().vec());
   if (!gate.defined()) {
-    if (loss == "importance") fail("the importance loss needs the gates of what was chosen");
+    if (loss == "importance") fail("the importance loss needs the gates of the chosen experts");
     gate = torch::ones(expert.sizes(), ranked.defined() ? ranked.options().requires_grad(false) : torch::kFloat);
   }
   if (token.defined()) {
@@ -236,7 +236,7 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
     routing.token = token;
     routing.expert = expert;
     routing.gate = gate;
-    routing.rank = torch::zeros_like(expert);  // a loss that looks at ranks is of routers with per_token
+    routing.rank = torch::zeros_like(expert);  // losses that use ranks are only defined with per_token
   } else {
     routing.tokens = expert.size(0);
     choose_per_token(routing, expert, gate);
@@ -244,7 +244,7 @@ void choose(Routing& routing, const std::string& loss, const std::vector<at::Ten
   select_assignments(routing, torch::nonzero(routing.expert >= 0).squeeze(1));
 }
 
-// An integer of a loss's settings, of at least `minimum`.
+// An integer setting of a loss, at least `minimum`.
 int64_t integer_of(const Json& settings, const char* name, int64_t otherwise, int64_t minimum) {
   if (!settings.contains(name)) return otherwise;
   const Json& value = settings.at(name);
@@ -253,7 +253,8 @@ int64_t integer_of(const Json& settings, const char* name, int64_t otherwise, in
   return value.get<int64_t>();
 }
 
-// The real inputs in fp32, or all in fp64 where one is. Sums of ones in half types stop growing at 256 or 2048.
+// Converts the floating-point inputs to fp32, or to fp64 if one is. In half precision a sum of ones stops growing at
+// 256 (bf16) or 2048 (fp16).
 std::vector<at::Tensor> widened(std::vector<at::Tensor> inputs) {
   constexpr size_t kReal[] = {kLogits, kNoisyLogits, kNoiseScale, kScores, kGate, kTarget, kThreshold};
   at::ScalarType type = torch::kFloat;
@@ -290,7 +291,7 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
   check_target(inputs[kTarget], call.images, routing.experts);
   check_size(inputs[kThreshold], "threshold", {routing.experts});
   if (call.images < 1 || routing.tokens % call.images != 0)
-    fail(routing.tokens, " tokens are not ", call.images, " images of equally many");
+    fail(routing.tokens, " tokens cannot be split evenly into ", call.images, " images");
   routing.layout = {call.images, routing.tokens / call.images, 0, 0, 0};
   set_consecutive_groups(routing, integer_of(settings, "group_tokens", 0, 0));
   routing.target = inputs[kTarget];
@@ -298,8 +299,8 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
   const at::Tensor value = loss.value(routing, variants);
   if (!value.defined() && inputs[kToken].defined())
     fail("the loss \"", loss.name,
-         "\" counts the K choices of each token: it needs expert [N,K]; where experts choose tokens it is not defined");
-  if (!value.defined()) fail("the loss \"", loss.name, "\" needs more than was given: ", loss.help);
+         "\" counts the K choices of each token: it needs expert [N,K] and is not defined if experts choose tokens");
+  if (!value.defined()) fail("the loss \"", loss.name, "\" is missing an input: ", loss.help);
   then({value}, leaves);
 }
 
@@ -327,8 +328,7 @@ std::vector<at::Tensor> run(const RoutingCall& call) {
 std::vector<at::Tensor> run_backward(const RoutingCall& call, const std::vector<at::Tensor>& grads,
                                      const std::vector<bool>& needs) {
   if (needs.size() != call.inputs.size())
-    fail("needs must say of each of the ", call.inputs.size(), " inputs whether its gradient is wanted, got ",
-         needs.size());
+    fail("needs must have one entry for each of the ", call.inputs.size(), " inputs, got ", needs.size());
   const UnderAutograd under_autograd;
   std::vector<at::Tensor> inputs = call.inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {

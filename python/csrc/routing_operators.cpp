@@ -1,4 +1,4 @@
-// The routing operators: kernels that hand over to routing_calls.h, and one derivative for all of them.
+// The routing operators: kernels that call routing_calls.h, and one autograd function for all of them.
 #include <algorithm>
 
 #include "python/csrc/operators.h"
@@ -36,7 +36,7 @@ std::vector<Tensor> tensor_vector(const c10::List<OptionalTensor>& list) {
   return tensors;
 }
 
-// Calls the operator of a kind with its inputs taken from one list.
+// Calls an operator with its inputs from one list.
 using CallBelow = variable_list (*)(Text config, const c10::SymInt& images, Text samples, const variable_list& inputs);
 
 std::vector<Tensor> routing_backward(int64_t kind, Text config, int64_t images, Text samples,
@@ -51,7 +51,7 @@ std::vector<Tensor> routing_backward(int64_t kind, Text config, int64_t images, 
 
 class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
  public:
-  // present: the defined ones of `inputs`, which autograd looks at; it takes no undefined tensors.
+  // present: the defined tensors of `inputs`, for autograd, which does not accept undefined ones.
   static variable_list forward(AutogradContext* context, TensorList present, const variable_list& inputs,
                                RoutingCallKind kind, const std::string& config, const c10::SymInt& images,
                                const std::string& samples, CallBelow call) {
@@ -85,7 +85,7 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
     const std::string config = saved["config"].toStringRef(), samples = saved["samples"].toStringRef();
     const std::vector<Tensor> found = op.call(saved["kind"].toInt(), config, saved["images"].toSymInt(), samples,
                                               optional_list(inputs), optional_list(grads), needs);
-    variable_list result(present + 6);  // and the arguments that are no tensors
+    variable_list result(present + 6);  // plus the arguments that are not tensors
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); ++i)
       if (needs[i]) result[place[i]] = found[next++];
@@ -137,7 +137,7 @@ variable_list route_below(Text config, const c10::SymInt& images, Text sample_na
   const auto named =
       static_cast<size_t>(sample_names.empty() ? 0 : 1 + std::count(sample_names.begin(), sample_names.end(), ','));
   const TensorList rest = TensorList(in).slice(6);
-  const size_t count = std::min(named, rest.size());  // the kernel says where there are too few
+  const size_t count = std::min(named, rest.size());  // the kernel reports an error if there are too few
   const Routed r =
       op.call(config, in[0], images, rest.slice(0, rest.size() - count), in[1], optional(in[2]), optional(in[3]),
               optional(in[4]), sample_names, rest.slice(rest.size() - count), optional(in[5]));

@@ -1,9 +1,9 @@
-"""Sparsight's mixture-of-experts layer for PyTorch: routers, experts and balance losses as fast as they get on a CPU.
+"""Sparse mixture-of-experts layers for PyTorch: routers, experts and load balancing losses, fast on a CPU.
 
     import sparsight
     layer = sparsight.MoEMLP(384, 1536, experts=8, k=2)
 
-docs/python.md shows each part at work. The operators are `torch.ops.sparsight.*`; they work under torch.compile.
+docs/python.md has an example of each part. The operators are `torch.ops.sparsight.*`; they work under torch.compile.
 """
 from . import losses
 from ._library import ops

@@ -1,13 +1,13 @@
-"""What the modules ask of the settings that they are made from, before these become JSON."""
+"""Checks of module settings before they are converted to JSON."""
 import math
 import operator
 
 
 def integer(name, value, least):
-    """`value` as an int, also of other integer types (NumPy's), where it is at least `least`."""
+    """Returns `value` as an int (NumPy integers are accepted). Raises ValueError if it is below `least`."""
     if isinstance(value, bool) or not (isinstance(value, int) or hasattr(value, "__index__")):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not isinstance(value, int):  # torch.compile takes what comes from operator.index() for a constant
+    if not isinstance(value, int):  # only then: torch.compile treats the result of operator.index() as a constant
         value = operator.index(value)
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
@@ -16,13 +16,13 @@ def integer(name, value, least):
 
 
 def text(name, value, allowed):
-    """Raises TypeError for what cannot be a name."""
+    """Raises TypeError if `value` is not a string."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be {allowed}, by name; got {type(value).__name__}")
 
 
 def in_range(name, value):
-    """Raises ValueError for numbers that JSON or C++ cannot say."""
+    """Raises ValueError for numbers that JSON or C++ cannot represent."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     if isinstance(value, int) and not -2**63 <= value < 2**63:
@@ -30,7 +30,7 @@ def in_range(name, value):
 
 
 def plain(name, value):
-    """Settings as JSON can say them: numbers and arrays of other types (NumPy's) become Python's."""
+    """Converts settings to JSON types: NumPy numbers and arrays become Python numbers and lists."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):

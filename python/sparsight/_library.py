@@ -1,8 +1,8 @@
 """Loads the compiled operators `torch.ops.sparsight.*` and gives them fake kernels.
 
-Fake kernels say which shapes and types an operator returns without running it; torch.compile and torch.export need them.
-Shapes follow from shapes alone but for one case: a router with no fixed number of experts per token makes as many
-assignments as it finds right, which is an unbacked size to the compiler.
+Fake kernels return tensors with the shapes and types of an operator's outputs without running it; torch.compile and
+torch.export need them. Output shapes follow from input shapes, with one exception: for a router without a fixed number
+of experts per token the number of assignments depends on the data, which is an unbacked size to the compiler.
 """
 import functools
 import json
@@ -18,13 +18,13 @@ _PATH = pathlib.Path(os.environ.get("SPARSIGHT_OPS") or pathlib.Path(__file__).w
 
 def _load():
     if not _PATH.exists():
-        raise ImportError(f"sparsight: the compiled operators are missing ({_PATH.name}); install the package with "
-                          "`pip install .` in the clone, or build the target sparsight_python")
+        raise ImportError(f"sparsight: the compiled operators ({_PATH.name}) are missing; run `pip install .` in the "
+                          "repository, or build the target sparsight_python")
     try:
         torch.ops.load_library(str(_PATH))
     except OSError as error:
-        raise ImportError(f"sparsight was built for another torch than {torch.__version__}; install it again "
-                          f"(`pip install --force-reinstall --no-deps .`): {error}") from None
+        raise ImportError(f"sparsight was built for a different torch than {torch.__version__}; reinstall it with "
+                          f"`pip install --force-reinstall --no-deps .`: {error}") from None
 
 
 _load()
@@ -33,8 +33,8 @@ ops = torch.ops.sparsight
 
 @functools.lru_cache(maxsize=None)
 def describe(config, dim):
-    """What the router of a configuration (JSON text) looks like for tokens of width `dim`: see csrc/router_setup.h."""
-    with _disable_current_modes():  # a fake kernel asks this: the answer must come from the real operator
+    """Describes the router of a configuration (JSON string) for tokens of width `dim`; see csrc/router_setup.h."""
+    with _disable_current_modes():  # fake kernels call this, and need the result of the real operator
         return json.loads(ops.describe_router(config, dim))
 
 
@@ -43,13 +43,13 @@ def _router_type(tokens, weights):
 
 
 def _fake(operator):
-    """Registers a fake kernel. Tensors with values come to it where only some of a call are on the device "meta": the answer,
-    made like one of them, would be memory that nobody has written."""
+    """Registers a fake kernel that checks devices. It also runs if only some tensors are on the device "meta"; its
+    outputs could then be uninitialised memory on a real device."""
     def register(kernel):
         @functools.wraps(kernel)
         def on_one_device(*args, **options):
             tensors = [x for x in _pytree.tree_leaves((args, options)) if isinstance(x, torch.Tensor)]
-            # Like torch's own operators: numbers on the CPU go with any device.
+            # As in torch's own operators, CPU scalars work with any device.
             devices = sorted({str(x.device) for x in tensors if x.dim() > 0 or x.device.type != "cpu"})
             if len(devices) > 1:
                 raise RuntimeError(f"sparsight::{operator} needs its tensors on one device, got {' and '.join(devices)}")
@@ -77,7 +77,7 @@ def _(config, tokens, images, weights, seed, valid, token_id, target, sample_nam
 
 @_fake("mix")
 def _(config, tokens, images, weights, valid=None):
-    per_image = tokens.shape[0] // images if images else json.loads(config).get("prefix", 0)  # as many as have to be there
+    per_image = tokens.shape[0] // images if images else json.loads(config).get("prefix", 0)  # no images: only the prefix
     like = tokens.new_empty((images, per_image, weights[0].shape[0]), dtype=_router_type(tokens, weights))
     return torch.empty_like(like), torch.empty_like(like), torch.empty_like(like)
 

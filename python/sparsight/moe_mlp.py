@@ -1,4 +1,4 @@
-"""The mixture-of-experts layer in place of a transformer's MLP."""
+"""Mixture-of-experts layer, a replacement for the MLP of a transformer block."""
 import contextlib
 
 import torch
@@ -12,57 +12,60 @@ from .router import Router
 def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", *, token=None, kept=None):
     """The experts of an MoE layer as one operator: y_j = sum over j's assignments of gate * (act(x_j W1 + b1) W2 + b2).
 
-    Letters: N tokens, D width, F hidden, E experts, K experts per token, A assignments. Experts without tokens are not
-    computed and receive a gradient of exactly 0. fp32 on a CPU runs on Sparsight's own kernels, with the same bits for any
-    number of threads; other types and devices on torch's operations. Differentiable once in tokens, gate and weights.
+    Letters: N tokens, D width, F hidden width, E experts, K experts per token, A assignments. Experts without tokens
+    are not computed and get a gradient of exactly 0. fp32 on a CPU uses Sparsight's own kernels, which are
+    bit-identical for any number of threads; other dtypes and devices use PyTorch operations. Differentiable once with
+    respect to tokens, gate and weights.
 
     Args:
         tokens: [N,D].
-        expert: [N,K] int64, 0..E-1, or -1 for none; with `token`, any shape of A numbers.
-        gate: of the shape of `expert`, floating point.
-        w1, b1, w2, b2: [E,D,F], [E,F] or None, [E,F,D], [E,D] or None; of the type of the tokens.
+        expert: [N,K] int64, 0..E-1, or -1 for none; with `token`, any shape with A elements.
+        gate: same shape as `expert`, floating point.
+        w1, b1, w2, b2: [E,D,F], [E,F] or None, [E,F,D], [E,D] or None; dtype of the tokens.
         activation: "gelu" (by erf), "relu", "silu" or "gelu_tanh".
-        token: [A] int64, the token of each assignment, where they are not K for each token.
-        kept: bool, of the shape of `expert`: False for assignments that are left out.
+        token: [A] int64, the token of each assignment, if tokens do not have K experts each.
+        kept: bool, same shape as `expert`: False for dropped assignments.
 
     Returns:
         [N,D].
 
     Raises:
-        ValueError: unknown activation. TypeError: one that is no name. RuntimeError: shapes, types, devices or indices that
-        do not fit.
+        ValueError: unknown activation. TypeError: an activation that is not a string. RuntimeError: wrong shapes,
+        dtypes, devices or indices.
     """
     _checks.text("activation", activation, '"gelu", "relu", "silu" or "gelu_tanh"')
     return ops.moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation, token, kept)
 
 
 class MoEMLP(nn.Module):
-    """A sparse mixture of two-layer MLPs: drop-in for the MLP of a ViT block.
+    """A sparse mixture of two-layer MLPs, a drop-in replacement for the MLP of a ViT block.
 
         block.mlp = sparsight.MoEMLP(384, 1536, experts=8, k=2)
         y = block.mlp(x)                                         # [...,S,D] -> [...,S,D]
         y, routing = block.mlp(x, return_routing=True)
-        loss = task + routing.loss                               # keeps the experts evenly used
+        loss = task + routing.loss                               # plus the load balancing losses
 
-    By default the layer of V-MoE (Riquelme et al. 2021, section 2): softmax over the experts, the two best, each with its
-    probability as gate. Nothing is hidden in the module: routing and losses are returned where they are asked for.
+    By default this is the layer of V-MoE (Riquelme et al. 2021, section 2): softmax over the experts, then top-2, with
+    the probabilities as gates. The module stores no routing or losses; they are returned on request.
 
     Args:
         dim: width D of the tokens.
         hidden: hidden width F of an expert.
         experts: E.
-        k: experts per token; None: the router's default, and for routers without a k.
+        k: experts per token; None: the router's default. Must be None for routers without k.
         router: a name of `sparsight.routers()`, or a `sparsight.Router`.
         activation: "gelu" (by erf), "relu", "silu" or "gelu_tanh".
         bias: biases in the experts.
-        seed, prefix, capacity, losses, options: of the router, as in `sparsight.Router`.
+        seed, prefix, capacity, losses, options: router settings, as in `sparsight.Router`.
 
     Raises:
-        ValueError: unknown router, option or activation (the message names the nearest one); k above the experts, or no number.
-        TypeError: dim, hidden, experts or activation of another type; and what `sparsight.Router` raises it for.
+        ValueError: unknown router, option or activation (the message suggests the nearest name); k above the number of
+            experts, or not a number.
+        TypeError: a wrong type of dim, hidden, experts or activation, or of an argument of `sparsight.Router`.
 
-    Parameters: `experts.w1` [E,D,F], `experts.b1` [E,F], `experts.w2` [E,F,D], `experts.b2` [E,D], and the router's under
-    `router.`: the names of Sparsight's checkpoints, whose tensors load as they are. They start as N(0, 0.02²), biases as 0.
+    Parameters: `experts.w1` [E,D,F], `experts.b1` [E,F], `experts.w2` [E,F,D], `experts.b2` [E,D], and the router's
+    under `router.`. Names and shapes are those of Sparsight's checkpoints. Expert weights are initialised
+    from N(0, 0.02²), biases as 0.
     """
 
     def __init__(self, dim, hidden, experts, k=None, *, router="softmax_topk", activation="gelu", bias=True, prefix=0,
@@ -73,7 +76,7 @@ class MoEMLP(nn.Module):
             given = [name for name, value in (("k", k), ("capacity", capacity), ("losses", losses), ("seed", seed),
                                               ("prefix", prefix or None), *options.items()) if value is not None]
             if given:
-                raise ValueError(f"MoEMLP got a router that is made already: give {', '.join(given)} to sparsight.Router")
+                raise ValueError(f"MoEMLP got a constructed router; give {', '.join(given)} to sparsight.Router")
             if (router.dim, router.experts) != (dim, experts):
                 raise ValueError(f"the router is for dim={router.dim}, experts={router.experts}; the layer has "
                                  f"dim={dim}, experts={experts}")
@@ -95,13 +98,14 @@ class MoEMLP(nn.Module):
         """Sends each token to its experts.
 
         Args:
-            x: [...,S,D] (every leading index is an image) or [N,D], floating point. Other types than the weights' are
-                converted, and the result back.
-            return_routing: return (y, routing); only then are balance losses computed.
-            valid, token_id, target, priority, seed, samples: as in `sparsight.Router.forward`. Padding gets an output of 0.
+            x: [...,S,D] (every leading index is an image) or [N,D], floating point. If its dtype differs from that of
+                the weights, it is converted, and the result is converted back.
+            return_routing: return (y, routing). Load balancing losses are computed only then.
+            valid, token_id, target, priority, seed, samples: as in `sparsight.Router.forward`. Padding gets an output
+                of 0.
 
         Returns:
-            y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, chosen by none) get 0.
+            y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, not chosen) get 0.
         """
         routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, priority=priority,
                               seed=seed, samples=samples)
@@ -109,54 +113,55 @@ class MoEMLP(nn.Module):
         if self.router.soft:
             y = self._mixed(tokens, routing, valid)
         else:
-            if valid is not None:  # what lies in padding may be NaN
+            if valid is not None:  # padding may contain NaN
                 tokens = tokens.masked_fill(~valid.reshape(-1, 1), 0)
             y = self.experts(tokens, routing.expert, routing.gate, self.activation, token=routing.token, kept=routing.kept)
         y = y.reshape(x.shape).to(x.dtype)
         return (y, routing) if return_routing else y
 
     def _mixed(self, tokens, routing, valid):
-        """Soft MoE (Puigcerver et al. 2024, algorithm 1): slots take mixtures of an image's tokens."""
+        """Soft MoE (Puigcerver et al. 2024, algorithm 1): slots are mixtures of an image's tokens."""
         images, per_image, places = routing.dispatch.shape
         width = tokens.shape[1]
-        # A weight of 0 times NaN, in padding or beside it, is NaN.
+        # Padding may contain NaN, and a mixing weight of 0 times NaN is NaN.
         cleared = lambda t: t if valid is None else t.masked_fill(~valid.reshape(images, per_image, 1), 0)
         by_image = cleared(tokens.view(images, per_image, width))
         each = places // self.router.experts
         expert = (torch.arange(places, device=tokens.device) // each).repeat(images).unsqueeze(1)
-        with _without_autocast(tokens.device.type):  # in the weights' type, as with every other router
+        with _without_autocast(tokens.device.type):  # in the weights' dtype, as with every other router
             slots = routing.dispatch.to(tokens.dtype).transpose(1, 2) @ by_image  # [B,P,D]
             gate = torch.ones_like(expert, dtype=tokens.dtype)
             out = self.experts(slots.reshape(-1, width), expert, gate, self.activation)
             return cleared(routing.combine.to(tokens.dtype) @ out.view(images, places, width))
 
     def pack(self, type="fp32"):
-        """Packs the experts' weights for inference, as fast as few tokens are computed. Until `unpack()` the layer answers
-        without gradients only, under `torch.no_grad()` or `torch.inference_mode()`.
+        """Packs the experts' weights for fast inference on few tokens. Until `unpack()` the layer runs without
+        gradients only, under `torch.no_grad()` or `torch.inference_mode()`.
 
-        The weights stay as they are, so this takes memory beside them: 8 D F bytes an expert as fp32, half and a quarter of
-        it as bf16 and int8. Loading a state or moving the layer releases them; copies of the layer are not packed.
+        The original weights stay in memory. The packed copy takes another 8 D F bytes per expert as fp32, a half of
+        that as bf16 and a quarter as int8. Loading a state dict or moving the layer unpacks it; copies of the layer are
+        not packed.
 
         Args:
-            type: "fp32" (the same bits as without), "bf16", or "int8" with a scale for each output channel.
+            type: "fp32" (bit-identical to unpacked weights), "bf16", or "int8" with one scale per output channel.
 
         Returns:
             The layer.
 
         Raises:
-            ValueError: unknown type. TypeError: one that is no name. RuntimeError: weights of another type than fp32.
+            ValueError: unknown type. TypeError: a type that is not a string. RuntimeError: weights that are not fp32.
         """
         _checks.text("type", type, '"fp32", "bf16" or "int8"')
         self.experts.pack(type)
         return self
 
     def unpack(self):
-        """The opposite of `pack()`. Returns the layer."""
+        """Undoes `pack()`. Returns the layer."""
         self.experts.unpack()
         return self
 
     def post_step_update(self, *routings):
-        """After the optimiser's step, with the routings of its batches: see `sparsight.Router.post_step_update`."""
+        """Call after the optimiser step with the routings of its batches; see `sparsight.Router.post_step_update`."""
         self.router.post_step_update(*routings)
 
 
@@ -169,7 +174,7 @@ def _version(tensor):
 
 
 class _Experts(nn.Module):
-    """The stacked weights of E MLPs, and their packed copy where they are packed."""
+    """The stacked weights of E MLPs and, after pack(), their packed copy."""
 
     def __init__(self, dim, hidden, experts, bias):
         super().__init__()
@@ -181,7 +186,7 @@ class _Experts(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """N(0, 0.02²), as in vision transformers; biases 0."""
+        """N(0, 0.02²), the usual initialisation of vision transformers; biases 0."""
         for name, parameter in self.named_parameters():
             nn.init.normal_(parameter, std=0.02) if name.startswith("w") else nn.init.zeros_(parameter)
 
@@ -198,7 +203,7 @@ class _Experts(nn.Module):
     def pack(self, type):
         tensors, order = ops.pack_moe_mlp(self.w1, self.b1, self.w2, self.b2, type)
         self._packed = tensors, type, order
-        # The memory is kept, so that newer weights cannot come to lie at the same address.
+        # Keeps the memory alive, so that new weights cannot reuse the same address.
         self._packed_from = [(p, p.detach(), _version(p)) for p in self.parameters()]
 
     def unpack(self):
@@ -210,10 +215,10 @@ class _Experts(nn.Module):
             p is not of or not p.is_set_to(memory) or _version(p) != version
             for p, (of, memory, version) in zip(now, self._packed_from))
 
-    def __getstate__(self):  # of copies and of what is saved: the order of packed weights is that of a machine
+    def __getstate__(self):  # copies and pickles are not packed: the packed layout depends on the machine
         return {**super().__getstate__(), "_packed": None, "_packed_from": None}
 
-    def _apply(self, *args, **options):  # to another device or type
+    def _apply(self, *args, **options):  # called when moving to another device or dtype
         self.unpack()
         return super()._apply(*args, **options)
 

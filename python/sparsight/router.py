@@ -1,4 +1,4 @@
-"""Every router of the library, as a module."""
+"""The library's routers as one module."""
 import json
 import math
 import numbers
@@ -17,7 +17,7 @@ def routers():
 
 
 def _flat(name, given, x):
-    """What is given for each token, as [N]."""
+    """Flattens a per-token argument to [N]."""
     if given is not None and given.shape != x.shape[:-1]:
         raise RuntimeError(f"{name} has the shape {list(given.shape)}, expected {list(x.shape[:-1])}: that of x without D")
     return None if given is None else given.reshape(-1)
@@ -28,35 +28,35 @@ class Router(nn.Module):
 
         router = sparsight.Router("noisy_topk", dim=384, experts=8, k=2)
         routing = router(x)                      # x: [B,S,D] or [N,D]; a sparsight.Routing
-        loss = task + routing.loss               # the balance losses of the router's paper
+        loss = task + routing.loss               # plus the load balancing losses of the router's paper
 
-    The decision is made by the library's C++ code in one operator, `torch.ops.sparsight.route`, in fp32 (fp64 for fp64
-    weights) whatever the type of the tokens, also under autocast. Its derivative is the operator's own: gates, scores, logits
-    and losses carry gradients to the tokens and to the router's weights. It has no second derivative.
+    Routing is one C++ operator, `torch.ops.sparsight.route`. It computes in fp32 (fp64 for fp64 weights) whatever the
+    dtype of the tokens, also under autocast. Gates, scores, logits and losses are differentiable once with respect to
+    the tokens and the router's weights.
 
-    Noise (in training, of routers that have it) is drawn from a seed that torch's default generator gives at each call, so
-    `torch.manual_seed` repeats it; `seed` and `samples` set it explicitly.
+    Noise (in training, for routers that have it) is generated from a seed taken from torch's default generator at each
+    call, so `torch.manual_seed` makes it reproducible; `seed` and `samples` set it explicitly.
 
     Args:
-        name: one of `sparsight.routers()`. Each entry there names the paper; docs/routing.md has them all.
+        name: one of `sparsight.routers()`. Each entry names its paper; docs/routing.md describes them all.
         dim: width D of the tokens.
         experts: E.
-        prefix: leading tokens of each image that are no patch (class token), 0 or more; `per_image` routing looks at it.
-        capacity: rows that an expert takes, as a factor of its even share, or a dict of the settings of
-            docs/routing.md#capacity (`{"factor": 1.25, "priority": "max_gate"}`). None: no limit.
-        losses: weights of balance losses by name (docs/routing.md#losses), and their variants. Losses that it does not name
-            have the weight of the router's paper; 0 switches one off. One that the router cannot have, as it is set or now,
-            is 0: docs/python.md#routers lists which.
-        seed: of the initial weights, which are the library's; None: drawn from torch's default generator. `hash`, which has
-            no weights, takes it as its own option `seed`: which hash function; None: 0.
+        prefix: number of leading tokens of each image that are not patches (class token); used by `per_image` routing.
+        capacity: capacity factor, or a dict with the settings of docs/routing.md#capacity
+            (`{"factor": 1.25, "priority": "max_gate"}`). None: no limit.
+        losses: weights of load balancing losses by name (docs/routing.md#losses), and their variants. Losses that are
+            not named have the weight of the router's paper; 0 switches one off. A loss that is not defined for the
+            router, its settings or the current mode has the value 0; docs/python.md#routers lists these.
+        seed: seed of the initial weights, the same as the library's for that seed; None: taken from torch's default
+            generator. `hash` has no weights; there it is the option `seed`, which selects the hash function (None: 0).
         options: the router's own settings, `sparsight.routers()[name]["options"]`: k, noise, temperature, ...
 
     Raises:
-        ValueError: unknown router, option or loss (the message names the nearest one), a value out of its range, or an option,
-            weight or setting of capacity of another type than it has.
-        TypeError: one of the arguments above of another type, or an option that is no number, text or list.
+        ValueError: unknown router, option or loss (the message suggests the nearest name), a value out of range, or a
+            wrong type of an option, loss weight or capacity setting.
+        TypeError: a wrong type of an argument above, or an option that is not a number, string or list.
 
-    The names of parameters and buffers are those of the library's checkpoints: `weight`, `noise_weight`, `bias`, ...
+    Parameters and buffers have the same names as in the library's checkpoints: `weight`, `noise_weight`, `bias`, ...
     """
 
     def __init__(self, name, dim, experts, *, prefix=0, capacity=None, losses=None, seed=None, **options):
@@ -76,24 +76,24 @@ class Router(nn.Module):
                                               "capacity": capacity or {}})
         losses = _checks.plain("losses", losses or {})
         self._settings = json.dumps({**settings, "losses": losses})
-        # The texts that the operators take, by (training, with losses).
+        # JSON configurations for the operators, by (training, with losses).
         self._configs = {(training, with_losses): json.dumps(
             {**settings, "training": training, **({"losses": losses} if with_losses else {})})
             for training in (False, True) for with_losses in (False, True)}
         info = describe(self._configs[True, True], dim)
-        #: whether the router mixes tokens (Soft MoE) instead of choosing experts
+        #: True if the router mixes tokens (Soft MoE) instead of choosing experts
         self.soft = info["soft"]
-        #: whether it wants `post_step_update` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
+        #: True if it needs `post_step_update` (sigmoid_bias, balanced_batchwise, balanced_hierarchical)
         self.needs_post_step_update = info["learns"]
-        #: weights of the losses that `routing.loss` sums up
+        #: weights of the losses in `routing.loss`
         self.loss_weights = dict(info["losses"])
-        #: K while training, or 0 where the number of a token's experts is not fixed
+        #: K in training, or 0 if the number of experts per token is not fixed
         self.per_token = info["per_token"]
-        #: G of a router that chooses groups of experts first and balances them too (balanced_hierarchical), or 0
+        #: number of expert groups G of a two-level router that also balances its groups (balanced_hierarchical), or 0
         self.groups = info["groups"]
-        #: names of what the router reports about each routing (`routing.metrics`)
+        #: names of the router's own metrics (`routing.metrics`)
         self.metric_names = tuple(info["metrics"])
-        #: names of the samples that `forward` takes
+        #: names that `samples` of `forward` may have
         self.sample_names = tuple(info["samples"])
         self._weight_names = tuple(w["name"] for w in info["weights"])
         for weight in info["weights"]:
@@ -105,9 +105,11 @@ class Router(nn.Module):
         self.reset_parameters(seed)
 
     def reset_parameters(self, seed=None):
-        """Draws the weights as the library does for this seed (an integer from 0); None: a seed from torch's generator.
+        """Initialises the weights as the library does for this seed (an integer >= 0).
 
-        Weights on the device "meta" have no values to draw.
+        None: a seed from torch's default generator.
+
+        Does nothing for weights on the device "meta".
         """
         if any(weight.is_meta for weight in self._weights()):
             return
@@ -130,22 +132,26 @@ class Router(nn.Module):
 
         Args:
             x: [...,S,D] (every leading index is an image) or [N,D] (one image), floating point.
-            with_losses: compute the balance losses; else `losses` is empty.
-            valid: bool, of x's shape without D: False for padding, which gets no expert and counts in nothing.
-            token_id: integers, likewise: what hash routing goes by; None: the place of a token in its image.
-            target: [B,E], at least 0, rows that sum to 1: the experts that a guided router should give each image.
-            priority: numbers, of x's shape without D: who gets a place first, for a capacity with the priority "given".
-            seed: [] int64 tensor (or int) that the router's random samples follow from.
-            samples: tensors in place of random samples, by purpose: {"noise": [N,E]}; "jitter" [N,D] (switch_top1), "second" [N,1]
-                and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E] (random). Those that the
-                router takes but does not draw now (in evaluation, or without noise) are not looked at.
+            with_losses: compute the load balancing losses; otherwise `losses` is empty.
+            valid: bool, x's shape without D: False for padding, which gets no expert and is ignored by losses and
+                statistics.
+            token_id: integers, x's shape without D: the input of hash routing; None: the position of each token in its
+                image.
+            target: [B,E], non-negative, rows sum to 1: target distribution over experts of each image, for guided
+                routers.
+            priority: numbers, x's shape without D: tokens with larger values get expert capacity first, if capacity has
+                priority "given".
+            seed: [] int64 tensor (or int), seed of the router's random samples.
+            samples: tensors to use instead of random samples, by name: "noise" [N,E], "jitter" [N,D] (switch_top1),
+                "second" [N,1] and "second_expert" [N,E] (gshard_top2), "group_noise" (hierarchical), "draw" [N,E]
+                (random). Samples that the router does not need in this call (in evaluation, or without noise) are ignored.
 
         Returns:
-            A `Routing`, or a `SoftRouting` of `soft_moe`.
+            A `Routing`; for `soft_moe` a `SoftRouting`.
 
         Raises:
-            RuntimeError: shapes, types and devices that do not fit. ValueError: samples that the router does not take; no
-            `priority` where the capacity goes by it; a seed out of range. TypeError: a seed that is no integer.
+            RuntimeError: wrong shapes, dtypes or devices. ValueError: samples that the router does not have; a missing
+            `priority` that the capacity needs; a seed out of range. TypeError: a seed that is not an integer.
         """
         if x.shape[-1] != self.dim:
             raise RuntimeError(f"tokens of width {x.shape[-1]}, the router was made for dim = {self.dim}")
@@ -154,7 +160,7 @@ class Router(nn.Module):
         config = self._configs[self.training, with_losses]
         valid, token_id, priority = _flat("valid", valid, x), _flat("token_id", token_id, x), _flat("priority", priority, x)
         samples = samples or {}
-        for name in samples:  # the names go to the operator between commas; it knows which there are
+        for name in samples:  # the operator takes the names joined by commas and checks whether they exist
             if self.soft or not isinstance(name, str) or not name or "," in name:
                 takes = ", ".join(self.sample_names) or "no samples"
                 raise ValueError(f'unknown samples "{name}": the router {self.name} takes {takes}')
@@ -177,11 +183,11 @@ class Router(nn.Module):
 
     @torch.no_grad()
     def post_step_update(self, *routings):
-        """Lets a router that learns from routings move its biases or thresholds; others do nothing.
+        """Updates the biases or thresholds of routers that learn from routings; does nothing for others.
 
-        Call it after the optimiser's step, with the routings of all batches of the step. DeepSeek-V3's `sigmoid_bias`
-        balances by nothing else (Wang et al. 2024, algorithm 1); the `balanced_` routers learn the thresholds that they
-        evaluate with (Shazeer et al. 2017, appendix F).
+        Call it after the optimiser step with the routings of all batches of that step. For DeepSeek-V3's `sigmoid_bias`
+        this is the load balancing mechanism (Wang et al. 2024, algorithm 1); the `balanced_` routers learn the
+        thresholds that they use in evaluation (Shazeer et al. 2017, appendix F).
         """
         if not self.needs_post_step_update or not routings:
             return

@@ -1,11 +1,12 @@
-"""Builds the wheel for `pip install .` (PEP 517): CMake makes the package, this packs it.
+"""PEP 517 backend for `pip install .`: CMake builds the package, this module packs it into a wheel.
 
-pip isolates builds: what the environment has installed is hidden from the build, torch included, and a build requirement on
-torch would fetch a second one. So torch is looked for with the environment's own interpreter, outside the isolation.
+pip isolates builds: packages of the environment, including torch, are hidden from the build, and a build requirement
+on torch would download a second copy. Torch is therefore located with the environment's own interpreter, outside the
+isolation.
 
 Settings (`pip install . -C name=value`):
-  build-dir  folder of a CMake build to use, such as build/release after `./dev test`; default: build/python
-  jobs       compilers at once; default: as many as the cores and the memory allow
+  build-dir  existing CMake build to use, such as build/release after `./dev test`; default: build/python
+  jobs       parallel compile jobs; default: as many as cores and memory allow
 """
 import base64
 import hashlib
@@ -28,7 +29,7 @@ print(pathlib.Path(spec.submodule_search_locations[0]) if spec else "")
 
 
 class BuildError(Exception):
-    """What the user has to do; pip prints it at the end."""
+    """A build failure that the user can fix; pip prints the message last."""
 
 
 def version():
@@ -36,7 +37,7 @@ def version():
 
 
 def torch_root():
-    # -E and a clean environment: pip hides the environment by PYTHON* variables.
+    # -E: pip hides the environment with PYTHON* variables.
     found = subprocess.run([sys.executable, "-E", "-c", FIND_TORCH], text=True, capture_output=True).stdout.strip()
     if not found:
         raise BuildError(f"sparsight needs torch 2.11 or newer in the environment of {sys.executable}: pip install torch")
@@ -56,20 +57,20 @@ def run(command):
     print("+", " ".join(map(str, command)), flush=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     if subprocess.run([str(part) for part in command], env=environment).returncode != 0:
-        raise BuildError("the build failed: the messages above say why. Missing packages: ./dev doctor lists them")
+        raise BuildError("the build failed, see the messages above; run ./dev doctor to list missing packages")
 
 
 def build(settings):
-    """Returns the folder that holds the package, and the torch that it is built for."""
+    """Returns the folder of the package and the root of the torch that it is built for."""
     torch = torch_root()
     if shutil.which("cmake") is None:
-        raise BuildError("cmake is missing: ./dev doctor lists what a build needs")
+        raise BuildError("cmake is missing; run ./dev doctor to list what a build needs")
     folder = pathlib.Path(settings.get("build-dir") or ROOT / "build/python").resolve()
     cache = folder / "CMakeCache.txt"
     if settings.get("build-dir"):
         known = re.search(r"^SPARSIGHT_FOUND_TORCH_ROOT:INTERNAL=(.*)$", cache.read_text() if cache.exists() else "", re.M)
         if not known or pathlib.Path(known[1]).resolve() != torch.resolve():
-            raise BuildError(f"{folder} is no build against {torch}: leave out build-dir")
+            raise BuildError(f"{folder} was not built against {torch}; omit build-dir")
     else:
         generator = ["-G", "Ninja"] if shutil.which("ninja") and not cache.exists() else []
         run(["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", f"-DSPARSIGHT_TORCH_ROOT={torch}",
@@ -91,7 +92,7 @@ def tag():
 
 
 def information(torch):
-    """The files of the dist-info folder, but for the RECORD."""
+    """The files of the dist-info folder, except RECORD."""
     return {"METADATA": metadata(torch).encode(),
             "WHEEL": f"Wheel-Version: 1.0\nGenerator: sparsight\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode(),
             "LICENSE": (ROOT / "LICENSE").read_bytes()}
@@ -102,7 +103,7 @@ def dist_info():
 
 
 def or_exit(work):
-    """pip prints the last line of what a failed build says."""
+    """Exits with a one-line message on BuildError; pip prints the last line of a failed build."""
     try:
         return work()
     except BuildError as error:
@@ -110,7 +111,7 @@ def or_exit(work):
 
 
 def pack(path, files):
-    """files: {name in the wheel: bytes}; adds the RECORD, which lists them with their hashes."""
+    """files: {name in the wheel: bytes}. Adds RECORD, which lists them with their hashes."""
     lines = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         for name, content in files.items():

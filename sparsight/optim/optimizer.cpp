@@ -7,6 +7,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "sparsight/core/printable.h"
+
 namespace sparsight {
 namespace {
 
@@ -15,6 +17,16 @@ using Treatment = std::tuple<bool, double, std::optional<double>>;
 
 Treatment treatment(const OptimizedParameter& parameter) {
   return {parameter.decay, parameter.lr_factor, parameter.decay ? parameter.weight_decay : std::nullopt};
+}
+
+// Values that an optimizer may have written: its own type and shape, finite, and no negative count of steps.
+void check_saved(const std::string& name, const at::Tensor& saved, const at::Tensor& own) {
+  if (saved.sizes() != own.sizes() || saved.scalar_type() != own.scalar_type())
+    fail("the checkpoint's optimizer state ", name, " has shape ", saved.sizes(), " and type ", saved.scalar_type(),
+         ", expected ", own.sizes(), " and ", own.scalar_type());
+  if (!saved.isfinite().all().item<bool>() || (saved.dim() == 0 && saved.item<double>() < 0))
+    fail("the checkpoint's optimizer state ", name, " is damaged: it has values that are not finite, or a negative "
+         "number of steps; use another checkpoint");
 }
 
 }  // namespace
@@ -48,16 +60,18 @@ NamedTensors Optimizer::state() const {
 
 void Optimizer::load_state(const NamedTensors& tensors) {
   at::NoGradGuard no_grad;
-  const std::map<std::string, at::Tensor> saved(tensors.begin(), tensors.end());
+  std::map<std::string, at::Tensor> saved(tensors.begin(), tensors.end());
   for (const auto& [name, tensor] : state()) {
     const auto found = saved.find(name);
     if (found == saved.end())
-      fail("the checkpoint holds no optimizer state ", name, "; resume with the optimizer it was trained with");
-    if (found->second.sizes() != tensor.sizes())
-      fail("the checkpoint's optimizer state ", name, " has shape ", found->second.sizes(), ", expected ",
-           tensor.sizes());
+      fail("the checkpoint has no optimizer state ", name, "; resume with the optimizer it was trained with");
+    check_saved(name, found->second, tensor);
     tensor.copy_(found->second);
+    saved.erase(found);
   }
+  if (!saved.empty())
+    fail("the checkpoint has the optimizer state ", printable(saved.begin()->first), ", which this run does not use; "
+         "resume with the optimizer it was trained with");
 }
 
 size_t Optimizer::add_state(const std::string& name, bool scalar) {

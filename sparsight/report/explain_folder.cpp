@@ -15,16 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Removes the files of an earlier explanation and nothing else.
-void remove_earlier(const std::string& folder) {
-  const std::regex ours("[0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json");
-  std::error_code ignored;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (std::regex_match(entry.path().filename().string(), ours)) found.push_back(entry.path());
-  for (const fs::path& path : found) fs::remove(path, ignored);
-}
-
 // A layer's name as part of a file name.
 std::string plain(const std::string& layer) {
   std::string name;
@@ -40,10 +30,21 @@ std::string numbered(size_t index, const char* kind) {
 
 }  // namespace
 
+void remove_explanation(const std::string& run) {
+  const std::string folder = run + "/explain";
+  const std::regex ours("[0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json");
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(folder, ignored))) return;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (std::regex_match(entry.path().filename().string(), ours)) found.push_back(entry.path());
+  for (const fs::path& path : found) fs::remove(path, ignored);
+}
+
 Json write_explanation(const std::string& run, const Explanation& explanation) {
   const std::string folder = run + "/explain";
   create_folder(folder);
-  remove_earlier(folder);
+  remove_explanation(run);
 
   Json examples = Json::array(), maps = Json::object();
   for (size_t i = 0; i < explanation.examples.size(); ++i) {

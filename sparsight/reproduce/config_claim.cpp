@@ -106,7 +106,7 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   if (const std::string begun = folder + "/config.toml"; std::filesystem::exists(begun)) {
     if (resolved_file(begun) != settings)
       fail(folder, " contains a run with different settings; choose another folder with --run");
-    resume_training(folder, /*on_nan=*/"", out);
+    resume_training(folder, {}, out);
   } else {
     start_training(settings, folder, /*overwrite=*/false, out);
   }

@@ -8,6 +8,8 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/report/explain_folder.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/table.h"
 #include "sparsight/train/run_config.h"
@@ -17,6 +19,7 @@ namespace sparsight {
 namespace {
 
 constexpr size_t kMaxConfigBytes = 16 << 20;
+constexpr size_t kShownChanges = 5;
 
 void print_result(const RunFolder& folder, std::ostream& out) {
   out << result_table(read_metrics(folder.metrics())) << "run folder: " << folder.path()
@@ -32,18 +35,36 @@ void run_to_the_end(Trainer& trainer, std::ostream& out) {
   print_result(folder, out);
 }
 
+// The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them.
+void check_unchanged(const Json& config, const RunFolder& folder) {
+  const Json metadata = Json::parse(read_safetensors_metadata(folder.checkpoint("last"))["config"], nullptr, false);
+  if (!metadata.is_object()) return;  // reading the checkpoint says what is wrong with it
+  const Json now = config.flatten(), before = metadata.flatten();
+  std::vector<std::string> changes;
+  for (const auto& [key, value] : now.items())
+    if (before.contains(key) && before[key] != value && key != "/train/on_nan")
+      changes.push_back(cat(key.substr(1), " is ", value.dump(), ", was ", before[key].dump()));
+  if (changes.empty()) return;
+  const size_t count = changes.size();
+  if (count > kShownChanges) changes.resize(kShownChanges);
+  fail(folder.config(), " was changed after the last checkpoint: ", join(changes),
+       count > kShownChanges ? cat(" and ", count - kShownChanges, " more") : "",
+       "; undo that, or go on with --allow-changed-config");
+}
+
 }  // namespace
 
 void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out) {
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
   RunFolder folder = RunFolder::create(path, overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
-  write_file_atomically(folder.config(), to_toml(config));
+  if (overwrite) remove_explanation(folder.path());
   write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
+  write_file_atomically(folder.config(), to_toml(config));
   Trainer trainer(std::move(setup), std::move(folder));
   run_to_the_end(trainer, out);
 }
 
-void resume_training(const std::string& path, const std::string& on_nan, std::ostream& out) {
+void resume_training(const std::string& path, const ResumeOptions& options, std::ostream& out) {
   RunFolder folder = RunFolder::create(path, IfExists::kResume);
   if (folder.is_done()) {  // not an error: a job that is restarted automatically must end at some point
     log_info("the run ", path, " is finished; to train longer, start a new run with --init-from ",
@@ -53,9 +74,14 @@ void resume_training(const std::string& path, const std::string& on_nan, std::os
     return;
   }
   Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
-  if (!on_nan.empty()) config.set("train.on_nan=" + on_nan);
-  TrainingSetup setup =
-      make_training_setup(resolve(config, config_sections()), /*fresh=*/!folder.has_checkpoint("last"));
+  const bool fresh = !folder.has_checkpoint("last");
+  if (fresh && folder.has_checkpoint("best"))
+    fail(folder.checkpoint("last"), " is missing, so this run cannot be resumed. Start a new run from its best weights "
+         "with --init-from ", folder.checkpoint("best"), ", or train it again from the start with --overwrite");
+  const Json resolved = resolve(config, config_sections());
+  if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
+  if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);
+  TrainingSetup setup = make_training_setup(resolve(config, config_sections()), fresh);
   Trainer trainer(std::move(setup), std::move(folder));
   trainer.resume();
   run_to_the_end(trainer, out);

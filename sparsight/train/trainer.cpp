@@ -217,11 +217,11 @@ void Trainer::save_last() {
 void Trainer::resume() {
   if (!folder_.has_checkpoint("last")) return;
   const Checkpoint checkpoint = read_checkpoint(folder_.checkpoint("last"));
+  progress_ = training_progress_from(checkpoint.state.value("progress", Json()), setup_.length.total_steps);
   set_weights(*setup_.model, checkpoint.weights);
   AlgorithmState state{checkpoint.training, checkpoint.state.value("algorithm", Json::object())};
   complete_averages(state.tensors, *setup_.model);
   setup_.algorithm->load_state(state);
-  progress_ = training_progress_from(checkpoint.state.at("progress"));
   log_info("resumed at step ", progress_.step, " of ", setup_.length.total_steps);
 }
 

@@ -7,6 +7,29 @@
 namespace sparsight {
 namespace {
 
+constexpr int64_t kMaxImages = int64_t{1} << 53;  // a double counts no further
+constexpr double kMaxSeconds = 1e10;              // 300 years
+
+[[noreturn]] void fail_value(const char* key, const Json& got, const std::string& allowed) {
+  fail("the checkpoint's training state is damaged: ", key, " is ", got.dump().substr(0, 40), ", allowed is ", allowed,
+       "; start a new run or use another checkpoint");
+}
+
+int64_t progress_count(const Json& json, const char* key, int64_t max) {
+  const Json& value = json.at(key);
+  const bool is_int64 = value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= INT64_MAX);
+  if (!is_int64 || value.get<int64_t>() < 0 || value.get<int64_t>() > max)
+    fail_value(key, value, cat("a whole number from 0 to ", max));
+  return value.get<int64_t>();
+}
+
+double progress_number(const Json& json, const char* key, double min, double max) {
+  const Json& value = json.at(key);
+  if (!value.is_number() || !(value.get<double>() >= min && value.get<double>() <= max))
+    fail_value(key, value, cat("a number from ", min, " to ", max));
+  return value.get<double>();
+}
+
 // Means of a window written by versions before the [algorithm] section: sums by name, over batches and over images.
 NamedMeans earlier_means(const Json& window) {
   const double batches = window.at("batches").get<double>();
@@ -21,8 +44,8 @@ NamedMeans earlier_means(const Json& window) {
 
 LogWindow window_from(const Json& json) {
   LogWindow window;
-  json.at("images").get_to(window.images);
-  json.at("seconds").get_to(window.seconds);
+  window.images = progress_count(json, "images", kMaxImages);
+  window.seconds = progress_number(json, "seconds", 0, kMaxSeconds);
   window.means = json.contains("means") ? NamedMeans::from_json(json.at("means")) : earlier_means(json);
   return window;
 }
@@ -40,18 +63,18 @@ Json to_json(const TrainingProgress& progress) {
           {"window", {{"images", window.images}, {"seconds", window.seconds}, {"means", window.means.to_json()}}}};
 }
 
-TrainingProgress training_progress_from(const Json& json) {
+TrainingProgress training_progress_from(const Json& json, int64_t total_steps) {
   TrainingProgress progress;
   try {
-    json.at("step").get_to(progress.step);
-    json.at("best_accuracy").get_to(progress.best_accuracy);
-    json.at("best_step").get_to(progress.best_step);
-    json.at("evaluated_step").get_to(progress.evaluated_step);
-    json.at("evaluations_since_best").get_to(progress.evaluations_since_best);
-    json.at("seconds").get_to(progress.seconds);
+    progress.step = progress_count(json, "step", total_steps);
+    progress.best_accuracy = progress_number(json, "best_accuracy", -1, 1);
+    progress.best_step = progress_count(json, "best_step", progress.step);
+    progress.evaluated_step = progress_count(json, "evaluated_step", progress.step);
+    progress.evaluations_since_best = progress_count(json, "evaluations_since_best", progress.step + 1);
+    progress.seconds = progress_number(json, "seconds", 0, kMaxSeconds);
     progress.window = window_from(json.at("window"));
   } catch (const nlohmann::json::exception& error) {
-    fail("the checkpoint's training state is damaged (", error.what(), "); start a new run or use another checkpoint");
+    fail("the checkpoint's training state is damaged (", error.what(), "); start again or use another checkpoint");
   }
   return progress;
 }

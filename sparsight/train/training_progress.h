@@ -24,6 +24,6 @@ struct TrainingProgress {
 
 Json to_json(const TrainingProgress& progress);
 // Also reads what earlier versions wrote. Raises Error for missing or ill-typed keys.
-TrainingProgress training_progress_from(const Json& json);
+TrainingProgress training_progress_from(const Json& json, int64_t total_steps);
 
 }  // namespace sparsight

@@ -324,6 +324,52 @@ TEST(Train, RefusesAFolderThatHoldsARunAndLeavesAFinishedOneAsItIs) {
   EXPECT_EQ(saved_step(run), 3);
 }
 
+TEST(Train, AChangedConfigurationNeedsAFlagToResume) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  ASSERT_EQ(run_program({"train", tiny_config(folder), "--out", run, "--set", "train.epochs=1"}).exit_code, 0);
+  fs::remove(run + "/done");
+  std::string config = read_file(run + "/config.toml", 1 << 20);
+  const size_t lr = config.find("lr = 0.002");
+  ASSERT_NE(lr, std::string::npos);
+  write_file_atomically(run + "/config.toml", config.replace(lr, 10, "lr = 0.004"));
+  const ProgramResult refused = run_program({"train", "--resume", run});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("was changed after the last checkpoint: optimizer/lr is 0.004, was 0.002; undo that, or go "
+                             "on with --allow-changed-config"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(run_program({"train", "--resume", run, "--on-nan", "skip", "--allow-changed-config"}).exit_code, 0);
+}
+
+TEST(Train, ALostLastCheckpointIsNotTrainedOver) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  ASSERT_EQ(run_program({"train", tiny_config(folder), "--out", run, "--set", "train.epochs=1"}).exit_code, 0);
+  fs::remove(run + "/done");
+  fs::remove(run + "/checkpoints/last.safetensors");
+  const ProgramResult refused = run_program({"train", "--resume", run});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("last.safetensors is missing, so this run cannot be resumed"), std::string::npos);
+  EXPECT_NE(refused.err.find("--init-from"), std::string::npos);
+  EXPECT_TRUE(fs::exists(run + "/checkpoints/best.safetensors"));
+}
+
+TEST(Train, OverwritingARunRemovesItsExplanation) {
+  const TemporaryFolder folder;
+  const std::string run = folder.path("run");
+  const std::vector<std::string> train = {"train",        tiny_config(folder), "--out", run, "--set",
+                                          "train.epochs=1"};
+  ASSERT_EQ(run_program(train).exit_code, 0);
+  ASSERT_EQ(run_program({"explain", run, "--images", "2"}).exit_code, 0);
+  folder.write("run/explain/mine.png", "mine");
+  std::vector<std::string> again = train;
+  again.push_back("--overwrite");
+  ASSERT_EQ(run_program(again).exit_code, 0);
+  EXPECT_FALSE(fs::exists(run + "/explain/explain.json"));
+  EXPECT_TRUE(fs::exists(run + "/explain/mine.png"));
+}
+
 TEST(Train, FrozenLayersKeepTheirWeights) {
   TemporaryFolder folder;
   ASSERT_EQ(train(folder, folder.path("one"), {"--set", "train.max_steps=1"}).exit_code, 0);

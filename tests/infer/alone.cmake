@@ -12,5 +12,5 @@ if(_infer GREATER -1)
   endforeach()
   target_include_directories(sparsight_infer_alone PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(sparsight_infer_alone PRIVATE
-    torch nlohmann_json::nlohmann_json Threads::Threads ${_data_libraries})
+    torch nlohmann_json::nlohmann_json Threads::Threads ${_io_libraries} ${_data_libraries})
 endif()

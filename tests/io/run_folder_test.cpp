@@ -14,6 +14,7 @@ namespace {
 
 void begin_run(const std::string& path) {
   const RunFolder run = RunFolder::create(path);
+  write_file_atomically(run.env(), describe_environment().dump());
   write_file_atomically(run.config(), "[train]\n");
 }
 
@@ -62,6 +63,39 @@ TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
   expect_error(folder.path("file"), IfExists::kOverwrite, "is a file");
   expect_error(folder.path("file/run"), IfExists::kRefuse, "Not a directory");
   EXPECT_NE(testing::message_of([&] { RunFolder::open(folder.path()); }).find("is no run folder"), std::string::npos);
+}
+
+TEST(RunFolder, OverwritingRemovesOnlyWhatARunWrites) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("run");
+  begin_run(path);
+  const std::vector<std::string> foreign = {"notes.tmp", "config.toml.bak.tmp", "checkpoints/mine.safetensors",
+                                            "checkpoints/last.safetensors.tmp", "last.safetensors"};
+  for (const std::string& name : foreign) folder.write("run/" + name, "mine");
+  folder.write("elsewhere", "mine");
+  std::filesystem::create_symlink(folder.path("elsewhere"), path + "/report.html");
+  RunFolder::create(path, IfExists::kOverwrite);
+  for (const std::string& name : foreign) EXPECT_EQ(read_file(path + "/" + name, 10), "mine") << name;
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(path + "/report.html")));
+  EXPECT_EQ(read_file(folder.path("elsewhere"), 10), "mine");
+}
+
+TEST(RunFolder, AFolderWithAConfigurationAloneIsNoRun) {
+  const testing::TemporaryFolder folder;
+  folder.write("mine/config.toml", "[tool]\n");
+  folder.write("mine/env.json", "{\"python\": 3}");
+  expect_error(folder.path("mine"), IfExists::kOverwrite, "holds files that do not belong to a run");
+  EXPECT_EQ(read_file(folder.path("mine/config.toml"), 100), "[tool]\n");
+}
+
+TEST(RunFolder, CheckpointsBehindALinkAreNotRemoved) {
+  const testing::TemporaryFolder folder;
+  begin_run(folder.path("run"));
+  folder.write("other/last.safetensors", "mine");
+  std::filesystem::remove(folder.path("run/checkpoints"));
+  std::filesystem::create_directory_symlink(folder.path("other"), folder.path("run/checkpoints"));
+  expect_error(folder.path("run"), IfExists::kOverwrite, "is a link");
+  EXPECT_EQ(read_file(folder.path("other/last.safetensors"), 10), "mine");
 }
 
 TEST(RunFolder, TwoWritersDoNotMeet) {

@@ -23,7 +23,7 @@ refused() {
 
 refused 'sparsight needs torch 2.11 or newer'
 "$PYTHON" -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])' >"$site/torch.pth"
-refused 'is no build against' --config-settings=build-dir="$folder"
+refused 'was not built against' --config-settings=build-dir="$folder"
 how=()
 command -v ccache >/dev/null || how=(--config-settings=build-dir="$BUILD")
 install "${how[@]}"

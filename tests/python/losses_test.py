@@ -205,7 +205,7 @@ class Losses(unittest.TestCase):
                 losses.switch(torch.zeros(1, 2), torch.tensor([[wrong]]))
         with self.assertRaisesRegex(RuntimeError, "token must lie between 0 and 2, got 3"):
             losses.threshold(torch.zeros(3, 2), torch.zeros(2), torch.tensor([0]), token=torch.tensor([3]))
-        with self.assertRaisesRegex(RuntimeError, r"expert must be int64 \[N,K\], or \[A\] where token .* got \[3\]"):
+        with self.assertRaisesRegex(RuntimeError, r"expert must be int64 \[N,K\], or \[A\] together with token .* got \[3\]"):
             losses.switch(torch.zeros(3, 2), torch.tensor([0, 1, 0]))
         with self.assertRaisesRegex(RuntimeError, r'"switch" counts the K choices of each token: it needs expert \[N,K\]'):
             losses._loss("switch", torch.zeros(3, 2), logits=torch.zeros(3, 2), expert=torch.tensor([0, 1, 0]),

@@ -99,9 +99,9 @@ class Routings(unittest.TestCase):
     def test_needs(self):
         for call, _ in routing_calls():
             call[6] = call[6][:-1]
-            self.refuses("needs must say of each of the ", call)
+            self.refuses("needs must have one entry for each of the ", call)
             call[6] = [*call[6], False, False]
-            self.refuses("needs must say of each of the ", call)
+            self.refuses("needs must have one entry for each of the ", call)
         route, mix, loss = (call for call, _ in routing_calls())
         for call, place in ((route, 1), (route, 2), (mix, 1), (loss, 5)):
             needs, call[6] = call[6], [i == place for i in range(len(call[6]))]

@@ -38,7 +38,7 @@ class Settings(unittest.TestCase):
         self.assertEqual(sparsight.Router("softmax_topk", D, E).loss_weights, before)
 
     def test_settings_of_whole_models_are_refused(self):
-        self.refuses(ValueError, "the setting \"scope\" is of whole models",
+        self.refuses(ValueError, "the setting \"scope\" applies to whole models",
                      lambda: sparsight.Router("softmax_topk", D, E, scope="model"))
 
     def test_numbers_of_numpy(self):

@@ -92,7 +92,7 @@ Figure fig5() {
   figure.duration = "smoke 2 s, small 20 s, paper 4 min, on 2 cores";
   figure.axes = {"patches", "samples"};
   figure.measures = accuracy_measures();
-  figure.measures.insert(figure.measures.begin(), {"success", "successful trials (%)", 0});
+  figure.measures.insert(figure.measures.begin(), {"success", "trials that succeed (%)", 0});
   figure.synthetic = digits_substitute;
   figure.jobs = fig5_jobs;
   figure.measure = fig5_measure;

@@ -94,7 +94,7 @@ Figure fig8() {
   figure.needs = "MNIST; falls back to glyphs";
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"patches", "samples"};
-  figure.measures = {{"found", "label's cell among the patches taken (%)", 1}};
+  figure.measures = {{"found", "cell among the patches taken (%)", 1}};
   figure.synthetic = digits_substitute;
   figure.jobs = fig8_jobs;
   figure.measure = fig8_measure;

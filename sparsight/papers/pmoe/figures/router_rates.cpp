@@ -83,8 +83,7 @@ Figure router_rates_figure() {
   figure.charts = {chart};
   figure.notes = {
       "Differs from the paper: 400 steps over several epochs with batches of min(samples, 256); lemma 4.1 makes one "
-      "pass "
-      "with T_r = 1 / (1 - delta_d) steps. The learning rate is 1/n.",
+      "pass with T_r = 1 / (1 - delta_d) steps. The learning rate is 1/n.",
       "An independent implementation of the same formulas gave 51 % for l <= 5 and 100 % for l >= 6 from 200 samples "
       "on (HARD)."};
   return figure;

@@ -156,10 +156,9 @@ Figure sweep_figure(const SampleSweep& sweep) {
   figure.charts = {chart};
   figure.notes = {
       "EASY profile except for the varied property; l = 2 and k = 8 unless varied; 40 neurons, learning rate 1, "
-      "batches "
-      "of 20, trained until an epoch has no training error, at most 150 epochs. Every trial has its own data, routers "
-      "and filters. The result is the first of the sizes 4, 6, 8, 12, ... with which at least half of the trials reach "
-      "the target.",
+      "batches of 20, trained until an epoch has no training error, at most 150 epochs. Every trial has its own data, "
+      "routers and filters. The result is the first of the sizes 4, 6, 8, 12, ... with which at least half of the "
+      "trials reach the target.",
       "The theorems are sufficient conditions: only the order can be compared, their exponents are upper bounds."};
   return figure;
 }

@@ -143,8 +143,7 @@ Figure table1() {
   figure.claims = table1_claims;
   figure.notes = {
       cat("Values for the models of figure 4 (n = 16, d = 784, m = 40; separate l = 2, k = 2; joint l = 6, k = 8), "
-          "batches "
-          "of ",
+          "batches of ",
           kCountedBatch, " samples and eps = ", kCountedError, ". The formulas leave out constants and logarithms."),
       "The multiply-adds of inner products and vector sums of one batch are counted as they are executed. Routing in "
       "separate training is not in table 1: its routers are frozen.",

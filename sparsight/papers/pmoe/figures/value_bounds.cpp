@@ -68,7 +68,7 @@ Figure value_bounds_figure() {
   FigureChart bound = chart;
   bound.y = "twice";
   figure.charts = {chart, bound};
-  figure.notes = {"v = 1 / (1 + exp(y f)). Both bounds hold on any finite set; every evaluation checks them."};
+  figure.notes = {"v = 1 / (1 + exp(y f)). Both bounds hold on any finite set; they are checked in every evaluation."};
   return figure;
 }
 

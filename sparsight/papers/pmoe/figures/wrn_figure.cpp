@@ -136,8 +136,8 @@ Figure wrn_figure(const WrnFigureParts& parts) {
       "images, fewer epochs and smaller batches. Their numbers are not comparable with the paper's.");
   figure.notes.push_back(
       "As in the authors' code: plain SGD with learning rate 0.1, batches of 128, 50 epochs, the dense expert path, "
-      "and "
-      "the accuracy after the last epoch.",
+      "and the accuracy after the last epoch.");
+  figure.notes.push_back(
       "Differs from the paper: gates \"softmax_topl\", as in the authors' code: a softmax over all patches, of which "
       "the top l are kept. Equation 4 is a softmax over the l chosen patches only.");
   return figure;

@@ -124,9 +124,8 @@ Figure table2() {
       "Counted operations: multiply-adds of the forward pass (convolutions, routers, last layer), times 3 for forward "
       "and backward, times 2 operations per multiply-add.",
       "Differs from the paper: \"seconds times peak rate\" is its formula (seconds x devices x peak x utilisation) "
-      "with "
-      "one device, utilisation 1 and the measured rate of a large fp32 matrix product as the peak. It is proportional "
-      "to time.",
+      "with one device, utilisation 1 and the measured rate of a large fp32 matrix product as the peak. It is "
+      "proportional to time.",
       "The paper's times are from one RTX 4500."};
   return figure;
 }

@@ -1,6 +1,6 @@
 // The data distribution of the patch routing theory with one property varied, the others as in the EASY profile:
-// Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks",
-// section 4.2.
+// Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional
+// Neural Networks", section 4.2.
 #pragma once
 
 #include "sparsight/papers/pmoe/theory/pattern_model.h"

@@ -69,7 +69,8 @@ PmoeBounds pmoe_bounds(PmoeTraining training) {
 }
 
 PmoeBounds pmoe_bounds_of_classes(PmoeTraining training) {
-  if (training == PmoeTraining::cnn) fail_usage("the paper has no multi-class bound for the CNN; use \"separate\" or \"joint\"");
+  if (training == PmoeTraining::cnn)
+    fail_usage("the paper has no multi-class bound for the CNN; use \"separate\" or \"joint\"");
   PmoeBounds bounds = pmoe_bounds(training);
   const bool separate = training == PmoeTraining::separate;
   bounds.samples = bounds.samples * power("c", separate ? 12 : 8);

@@ -52,8 +52,8 @@ PmoeSavings pmoe_savings(PmoeTraining training);
 // training.
 PowerProduct error_at_fixed_samples(PmoeTraining training);
 
-// Table 1: multiply-adds per iteration, number of iterations, and total multiply-adds. routers_...: what routing adds to
-// an iteration of joint training, k n d forward and k l² d backward (both per sample of the batch).
+// Table 1: multiply-adds per iteration, number of iterations, and total multiply-adds. routers_...: what routing adds
+// to an iteration of joint training, k n d forward and k l² d backward (both per sample of the batch).
 struct PmoeCompute {
   PowerProduct per_iteration, iterations, total, routers_forward, routers_backward;
 };

@@ -21,10 +21,10 @@ struct PmoeSizes {
 
 // For one sample. Multiplications by scalars (gates, output weights) and the top-l selection are not counted.
 struct PmoeOperations {
-  int64_t routers_forward = 0;   // scores of all patches; none for the CNN
-  int64_t experts_forward = 0;   // neurons on the chosen patches
-  int64_t experts_backward = 0;  // gradients of all neurons, active or not
-  int64_t routers_backward = 0;  // joint training only: separate training freezes its routers
+  int64_t routers_forward = 0;                        // scores of all patches; none for the CNN
+  int64_t experts_forward = 0;                        // neurons on the chosen patches
+  int64_t experts_backward = 0;                       // gradients of all neurons, active or not
+  int64_t routers_backward = 0;                       // joint training only: separate training freezes its routers
   std::vector<std::vector<double>> router_gradients;  // [k][d]
 };
 

@@ -1,5 +1,5 @@
-// The initial norm of the routers of patch routing: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is
-// Provably Sample-efficient for Convolutional Neural Networks", section 4 and lemma E.2.
+// The initial norm of the routers of patch routing: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts
+// is Provably Sample-efficient for Convolutional Neural Networks", section 4 and lemma E.2.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,8 @@ void PatchSgdOptions::declare(OptionSet& set) {
   set.real("lr", &lr, {0, 1e6}, "learning rate");
   set.integer("batch", &batch, {1, 1000000}, "batch size; the last batch of an epoch may be smaller");
   set.integer("epochs", &epochs, {1, 1000000}, "maximum number of epochs");
-  set.choice("stop", &stop, {"zero_error", "epochs"}, "stop after the first epoch without a training error, or after all epochs");
+  set.choice("stop", &stop, {"zero_error", "epochs"},
+             "stop after the first epoch without a training error, or after all epochs");
   set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of separately trained routers");
   set.integer("router_batch", &router_batch, {1, 1000000}, "batch size for separately trained routers");
   set.integer("router_epochs", &router_epochs, {0, 1000000}, "epochs for separately trained routers");
@@ -56,7 +57,8 @@ PatchSgd::PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const 
   if (parts_.experts->w1.size(1) != data_.width() || parts_.experts->b1.defined() || experts.activation != "relu" ||
       experts.output == "trained")
     fail_usage(
-        "training on patches in memory needs [experts] filters that cover whole patches, activation = \"relu\", no bias "
+        "training on patches in memory needs [experts] filters that cover whole patches, activation = \"relu\", no "
+        "bias "
         "and output = \"normal\" or \"signs\"; use `train` for other models");
   if (parts_.router && parts_.router->options().gate == "softmax_topl")
     fail_usage(

@@ -4,8 +4,8 @@
 // an order of magnitude faster, since small networks spend more time on overhead than on arithmetic. Letters: N
 // samples, n patches per sample, d width of a patch, B batch size, E experts of F filters, l patches per expert, O
 // outputs.
-// Differs from the paper: equation 26 as printed sums over all m neurons; here over the m/k of the expert. Equation 4 as
-// printed has no exp in its denominator; the gates here are a softmax over the chosen patches.
+// Differs from the paper: equation 26 as printed sums over all m neurons; here over the m/k of the expert. Equation 4
+// as printed has no exp in its denominator; the gates here are a softmax over the chosen patches.
 #pragma once
 
 #include <functional>

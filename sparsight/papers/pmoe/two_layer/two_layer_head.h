@@ -1,6 +1,7 @@
 // Forward and backward pass of a two-layer patch network after its first layer, from the filters' outputs to the loss.
-// Hand-written loops, because the tensors are too small for one ATen operation each. Chowdhury et al. 2023, "Patch-level Routing
-// in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equations 1, 2, 13, 19, 23 to
+// Hand-written loops, because the tensors are too small for one ATen operation each. Chowdhury et al. 2023,
+// "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", equations
+// 1, 2, 13, 19, 23 to
 // 25. Letters: E experts of F filters, B images, l patches per expert, O outputs (1 for two classes).
 // Differs from the paper: the derivative of ReLU at 0 is 0, as in PyTorch, not 1.
 #pragma once

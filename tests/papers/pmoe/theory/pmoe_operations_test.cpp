@@ -52,7 +52,7 @@ TEST(PmoeOperations, RefusesSizesThatDoNotFit) {
   const auto message = [](const PmoeSizes& sizes) {
     return message_of<UsageError>([&] { count_pmoe_operations(PmoeTraining::joint, sizes, RouterGradient::mean); });
   };
-  EXPECT_EQ(message({16, 6, 7, 40, 8}), "40 neurons cannot be shared by 7 experts");
+  EXPECT_EQ(message({16, 6, 7, 40, 8}), "40 neurons cannot be split evenly among 7 experts");
   EXPECT_EQ(message({16, 17, 8, 40, 8}), "17 of 16 patches cannot be chosen");
   EXPECT_EQ(message({16, 2, 8, 40, 0}), "patches need a width of 1 or more, got 0");
 }

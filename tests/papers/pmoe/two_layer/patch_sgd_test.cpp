@@ -231,7 +231,7 @@ TEST(PatchSet, IsTheImagesCutUp) {
   EXPECT_EQ(set.slice(0, 2).table.size(0), 32);
   EXPECT_NE(testing::message_of([&] { cut_into_patches(*splits.train, 27, 6); }).find("patches of 27x27"),
             std::string::npos);
-  EXPECT_NE(testing::message_of([&] { cut_into_patches(*splits.train, 28, 7); }).find("has 6 images, 7 were asked"),
+  EXPECT_NE(testing::message_of([&] { cut_into_patches(*splits.train, 28, 7); }).find("has 6 images, 7 were requested"),
             std::string::npos);
 }
 
