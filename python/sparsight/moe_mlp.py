@@ -6,7 +6,7 @@ from torch import nn
 
 from . import _checks
 from ._library import ops
-from .router import Router
+from .router import Router, routers
 
 
 def moe_mlp(tokens, expert, gate, w1, b1, w2, b2, activation="gelu", *, token=None, kept=None):
@@ -44,6 +44,8 @@ class MoEMLP(nn.Module):
         y = block.mlp(x)                                         # [...,S,D] -> [...,S,D]
         y, routing = block.mlp(x, return_routing=True)
         loss = task + routing.loss                               # plus the load balancing losses
+
+    In a model that you do not want to change, `sparsight.collect_routings(model)` collects the routings.
 
     By default this is the layer of V-MoE (Riquelme et al. 2021, section 2): softmax over the experts, then top-2, with
     the probabilities as gates. The module stores no routing or losses; they are returned on request.
@@ -87,9 +89,49 @@ class MoEMLP(nn.Module):
         self.dim, self.hidden, self.activation = router.dim, hidden, activation
         self.router = router
         self.experts = _Experts(router.dim, hidden, router.experts, bias)
+        self._collected = None  # the list of collect_routings() while it collects
         with torch.device("cpu"):
             moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1),
                     None, torch.zeros(1, 1, 1), None, activation)  # raises for an unknown activation
+
+    @classmethod
+    def from_mlp(cls, mlp, experts, k=None, **options):
+        """A layer whose experts are all copies of a dense MLP: sparse upcycling (Komatsuzaki et al. 2023, section 2).
+
+        If the router has the setting `renormalize`, it is on by default, so gates sum to 1 and the new layer computes
+        what the MLP computes, as long as no assignment is dropped. With other routers the output is scaled by the sum
+        of a token's gates.
+
+            block.mlp = sparsight.MoEMLP.from_mlp(block.mlp, experts=8, k=2)
+
+        Args:
+            mlp: a module with `fc1`, `act` and `fc2`, as timm's `Mlp`: linear, activation, linear.
+            experts, k, options: as in `MoEMLP`.
+
+        Raises:
+            TypeError: an MLP of another form (gated, with a norm, or with an activation that experts do not have).
+        """
+        fc1, fc2 = getattr(mlp, "fc1", None), getattr(mlp, "fc2", None)
+        if not (isinstance(fc1, nn.Linear) and isinstance(fc2, nn.Linear) and fc1.out_features == fc2.in_features):
+            raise TypeError(f"from_mlp takes a module with linear layers fc1 and fc2, got {type(mlp).__name__}")
+        if not isinstance(getattr(mlp, "norm", None), (nn.Identity, type(None))):
+            raise TypeError("from_mlp takes an MLP without a norm between its linear layers")
+        if (fc1.bias is None) != (fc2.bias is None) or fc1.in_features != fc2.out_features:
+            raise TypeError("from_mlp takes an MLP whose linear layers both have a bias or both have none, and whose "
+                            "output is as wide as its input")
+        router = options.get("router", "softmax_topk")
+        settings = _router_settings(router) if isinstance(router, str) else {}
+        if "renormalize" in settings:
+            options.setdefault("renormalize", True if settings["renormalize"]["type"] == "bool" else "on")
+        layer = cls(fc1.in_features, fc1.out_features, experts, k, activation=_activation_name(getattr(mlp, "act", None)),
+                    bias=fc1.bias is not None, **options)
+        with torch.no_grad():
+            layer.experts.w1.copy_(fc1.weight.t())
+            layer.experts.w2.copy_(fc2.weight.t())
+            if fc1.bias is not None:
+                layer.experts.b1.copy_(fc1.bias)
+                layer.experts.b2.copy_(fc2.bias)
+        return layer.to(device=fc1.weight.device, dtype=fc1.weight.dtype).train(mlp.training)
 
     def extra_repr(self):
         return f"activation={self.activation!r}"
@@ -107,8 +149,10 @@ class MoEMLP(nn.Module):
         Returns:
             y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, not chosen) get 0.
         """
-        routing = self.router(x, with_losses=return_routing, valid=valid, token_id=token_id, target=target, priority=priority,
-                              seed=seed, samples=samples)
+        routing = self.router(x, with_losses=return_routing or self._collected is not None, valid=valid, token_id=token_id,
+                              target=target, priority=priority, seed=seed, samples=samples)
+        if self._collected is not None:
+            self._collected.append(routing)
         tokens = x.reshape(-1, x.shape[-1]).to(self.experts.w1.dtype)
         if self.router.soft:
             y = self._mixed(tokens, routing, valid)
@@ -163,6 +207,19 @@ class MoEMLP(nn.Module):
     def post_step_update(self, *routings):
         """Call after the optimiser step with the routings of its batches; see `sparsight.Router.post_step_update`."""
         self.router.post_step_update(*routings)
+
+
+def _router_settings(name):
+    return {option["name"]: option for option in routers().get(name, {"options": []})["options"]}
+
+
+def _activation_name(module):
+    if isinstance(module, nn.GELU):
+        return "gelu" if module.approximate == "none" else "gelu_tanh"
+    for kind, name in ((nn.ReLU, "relu"), (nn.SiLU, "silu")):
+        if isinstance(module, kind):
+            return name
+    raise TypeError(f"experts have GELU, ReLU or SiLU, got the activation {type(module).__name__}")
 
 
 def _without_autocast(device_type):

@@ -76,7 +76,8 @@ void read_tensor(const OpenedFile& opened, const TensorEntry& entry, void* to, c
     if (!entry.checksum.empty()) checksum.update(data + at, count);
   }
   if (!entry.checksum.empty() && checksum.hex() != entry.checksum)
-    fail(path, ": tensor ", printable(entry.name), " does not match its checksum; the file is damaged, use another copy");
+    fail(path, ": tensor ", printable(entry.name),
+         " does not match its checksum; the file is damaged, use another copy");
 }
 
 at::Tensor as_written(const at::Tensor& tensor) {

@@ -23,8 +23,8 @@ struct TensorFile {
 
 // Reads the whole file onto the CPU. A file that is not exactly what the format says (header beyond the file or over
 // 100 MB, unknown type, offsets that overlap, leave gaps or do not fit the shape, duplicate names) raises Error before
-// memory for its tensors is taken; so does a header or tensor that does not match its checksum, where the file has them.
-// `wanted` can leave tensors out by name; the whole header is checked anyway.
+// memory for its tensors is taken; so does a header or tensor that does not match its checksum, where the file has
+// them. `wanted` can leave tensors out by name; the whole header is checked anyway.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted = nullptr);
 
 // Types and shapes of the tensors and the metadata, checked as above, without reading tensors.

@@ -29,9 +29,9 @@ constexpr int kMaxDepth = 3;           // {name: {key: [number]}}
 constexpr size_t kMaxKeys = 10'000;    // of the metadata, or of one tensor
 const std::string kHeaderChecksum = "xxh3-header", kTensorChecksums = "xxh3-tensors";
 
-// Calls take(name, value) for each entry of the header, without ever holding more than one: an ordered JSON object looks
-// up every new key among all earlier ones. Equal keys are refused; the JSON library would keep the last one, which would
-// let two readers of one file see different tensors.
+// Calls take(name, value) for each entry of the header, without ever holding more than one: an ordered JSON object
+// looks up every new key among all earlier ones. Equal keys are refused; the JSON library would keep the last one,
+// which would let two readers of one file see different tensors.
 template <class Take>
 void parse_entries(std::string_view text, const std::string& path, const Take& take) {
   std::vector<std::set<std::string>> keys;
@@ -162,8 +162,10 @@ void take_checksums(SafetensorsHeader& header, std::string_view json, const std:
                        header_checksum(json, position) == own->second &&
                        of_tensors->second.size() == kChecksumDigits * header.tensors.size();
   if (!matches)
-    fail(path, ": the header does not match its checksum; the file is damaged. (A program that rewrites such a file must "
-         "leave out the metadata ", kHeaderChecksum, " and ", kTensorChecksums, ")");
+    fail(path,
+         ": the header does not match its checksum; the file is damaged. (A program that rewrites such a file must "
+         "leave out the metadata ",
+         kHeaderChecksum, " and ", kTensorChecksums, ")");
   for (size_t i = 0; i < header.tensors.size(); ++i)
     header.tensors[i].checksum = of_tensors->second.substr(i * kChecksumDigits, kChecksumDigits);
   header.metadata.erase(kHeaderChecksum);

@@ -31,8 +31,8 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path);
 
 // The header as JSON, padded with spaces so that tensor bytes start at a multiple of 8. If all tensors have checksums,
-// the metadata gets `xxh3-tensors`, theirs in the order of the header, and `xxh3-header`, that of this text with zeros in
-// its own place. Either key without the other is an error to the reader, so no damaged key name goes unnoticed.
+// the metadata gets `xxh3-tensors`, theirs in the order of the header, and `xxh3-header`, that of this text with zeros
+// in its own place. Either key without the other is an error to the reader, so no damaged key name goes unnoticed.
 std::string safetensors_header_text(const SafetensorsHeader& header);
 
 }  // namespace sparsight

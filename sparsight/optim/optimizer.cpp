@@ -25,7 +25,8 @@ void check_saved(const std::string& name, const at::Tensor& saved, const at::Ten
     fail("the checkpoint's optimizer state ", name, " has shape ", saved.sizes(), " and type ", saved.scalar_type(),
          ", expected ", own.sizes(), " and ", own.scalar_type());
   if (!saved.isfinite().all().item<bool>() || (saved.dim() == 0 && saved.item<double>() < 0))
-    fail("the checkpoint's optimizer state ", name, " is damaged: it has values that are not finite, or a negative "
+    fail("the checkpoint's optimizer state ", name,
+         " is damaged: it has values that are not finite, or a negative "
          "number of steps; use another checkpoint");
 }
 
@@ -70,7 +71,8 @@ void Optimizer::load_state(const NamedTensors& tensors) {
     saved.erase(found);
   }
   if (!saved.empty())
-    fail("the checkpoint has the optimizer state ", printable(saved.begin()->first), ", which this run does not use; "
+    fail("the checkpoint has the optimizer state ", printable(saved.begin()->first),
+         ", which this run does not use; "
          "resume with the optimizer it was trained with");
 }
 

@@ -76,8 +76,10 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
   Config config = Config::from_text(read_file(folder.config(), kMaxConfigBytes), folder.config());
   const bool fresh = !folder.has_checkpoint("last");
   if (fresh && folder.has_checkpoint("best"))
-    fail(folder.checkpoint("last"), " is missing, so this run cannot be resumed. Start a new run from its best weights "
-         "with --init-from ", folder.checkpoint("best"), ", or train it again from the start with --overwrite");
+    fail(folder.checkpoint("last"),
+         " is missing, so this run cannot be resumed. Start a new run from its best weights "
+         "with --init-from ",
+         folder.checkpoint("best"), ", or train it again from the start with --overwrite");
   const Json resolved = resolve(config, config_sections());
   if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
   if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);

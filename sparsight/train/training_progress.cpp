@@ -17,7 +17,8 @@ constexpr double kMaxSeconds = 1e10;              // 300 years
 
 int64_t progress_count(const Json& json, const char* key, int64_t max) {
   const Json& value = json.at(key);
-  const bool is_int64 = value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= INT64_MAX);
+  const bool is_int64 =
+      value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= INT64_MAX);
   if (!is_int64 || value.get<int64_t>() < 0 || value.get<int64_t>() > max)
     fail_value(key, value, cat("a whole number from 0 to ", max));
   return value.get<int64_t>();

@@ -185,7 +185,7 @@ TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
   folder_->write("weights", with_header("{}").replace(0, 4, "\xff\xff\xff\x02"));
   refuse(bad, "beyond the file");
   folder_->write("weights", read_file(golden + "plain.pt", 1 << 20).substr(0, 900));
-  refuse(bad, "is no PyTorch file or is damaged");
+  refuse(bad, "is no zip archive or is damaged");
   refuse(golden + "evil.pt", "posix.system");
   refuse(golden + "plain.pt", "not one tensor of the file fits");
 }

@@ -335,9 +335,10 @@ TEST(Train, AChangedConfigurationNeedsAFlagToResume) {
   write_file_atomically(run + "/config.toml", config.replace(lr, 10, "lr = 0.004"));
   const ProgramResult refused = run_program({"train", "--resume", run});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_NE(refused.err.find("was changed after the last checkpoint: optimizer/lr is 0.004, was 0.002; undo that, or go "
-                             "on with --allow-changed-config"),
-            std::string::npos)
+  EXPECT_NE(
+      refused.err.find("was changed after the last checkpoint: optimizer/lr is 0.004, was 0.002; undo that, or go "
+                       "on with --allow-changed-config"),
+      std::string::npos)
       << refused.err;
   EXPECT_EQ(run_program({"train", "--resume", run, "--on-nan", "skip", "--allow-changed-config"}).exit_code, 0);
 }
@@ -358,8 +359,7 @@ TEST(Train, ALostLastCheckpointIsNotTrainedOver) {
 TEST(Train, OverwritingARunRemovesItsExplanation) {
   const TemporaryFolder folder;
   const std::string run = folder.path("run");
-  const std::vector<std::string> train = {"train",        tiny_config(folder), "--out", run, "--set",
-                                          "train.epochs=1"};
+  const std::vector<std::string> train = {"train", tiny_config(folder), "--out", run, "--set", "train.epochs=1"};
   ASSERT_EQ(run_program(train).exit_code, 0);
   ASSERT_EQ(run_program({"explain", run, "--images", "2"}).exit_code, 0);
   folder.write("run/explain/mine.png", "mine");

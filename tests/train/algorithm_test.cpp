@@ -52,7 +52,7 @@ std::string run(const testing::TemporaryFolder& folder, const std::string& name,
   const std::string fails = "fail_at = 7";
   text.replace(text.find(fails), fails.size(), "fail_at = -1");
   write_file_atomically(path + "/config.toml", text);
-  resume_training(path, {}, out);
+  resume_training(path, {.allow_changed_config = true}, out);
   return path;
 }
 

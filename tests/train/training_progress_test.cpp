@@ -46,9 +46,10 @@ TEST(TrainingProgress, RefusesNumbersThatNoRunHas) {
     return testing::message_of([&] { training_progress_from(json, 12); });
   };
   EXPECT_EQ(message("step", 12), "");
-  EXPECT_EQ(message("step", -1),
-            "the checkpoint's training state is damaged: step is -1, allowed is a whole number from 0 to 12; start a new "
-            "run or use another checkpoint");
+  EXPECT_EQ(
+      message("step", -1),
+      "the checkpoint's training state is damaged: step is -1, allowed is a whole number from 0 to 12; start a new "
+      "run or use another checkpoint");
   for (const Json& step : {Json(13), Json(int64_t{1} << 62), Json(UINT64_MAX), Json(1.5), Json(12.0), Json(1e300),
                            Json(nullptr), Json("12"), Json(true), Json::array()})
     EXPECT_NE(message("step", step), "") << step;
