@@ -9,12 +9,14 @@
 #include <sstream>
 
 #include "cli/verbs.h"
+#include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/ops/packed_experts.h"
+#include "sparsight/train/run_config.h"
 
 namespace sparsight::cli {
 namespace {
@@ -47,6 +49,21 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+// "--set train.epochs=2" for --epochs 2 and --epochs=2, "" if no section has such a setting.
+std::string setting_of(const std::string& word, const std::string& next, const CLI::App& verb) {
+  if (!verb.get_option_no_throw("--set")) return "";
+  const size_t begin = std::min(word.find_first_not_of('-'), word.size()), equals = word.find('=', begin);
+  std::string key = word.substr(begin, equals == std::string::npos ? equals : equals - begin);
+  std::replace(key.begin(), key.end(), '-', '_');
+  const std::string given = equals == std::string::npos ? next : word.substr(equals + 1);
+  const std::string value = given.empty() || given.front() == '-' ? "VALUE" : printable(given);
+  std::vector<std::string> settings;
+  const Json defaults = resolve(Config::from_text("", "defaults"), config_sections());
+  for (const auto& [section, keys] : defaults.items())
+    if (keys.is_object() && keys.contains(key)) settings.push_back(cat("--set ", section, ".", key, "=", value));
+  return join(settings, " or ");
+}
+
 // Describes what is wrong with the command line that made `app` throw `error`.
 std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = reached_verb(app);
@@ -54,8 +71,11 @@ std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& err
   const std::string help = "; see " + full_name(verb) + " --help";
   if (extras.empty() || extras.front() == "--") return cat(error.what(), help);
   const std::string& word = extras.front();
-  if (word.size() > 1 && word.front() == '-')
-    return cat("unknown flag ", printable(word), did_you_mean(nearest_flag(word, verb)), help);
+  if (word.size() > 1 && word.front() == '-') {
+    const std::string setting = setting_of(word, extras.size() > 1 ? extras[1] : "", verb);
+    return cat("unknown flag ", printable(word), did_you_mean(setting.empty() ? nearest_flag(word, verb) : setting),
+               help);
+  }
   if (!verbs.empty())
     return cat("unknown verb \"", printable(word), "\" after ", full_name(verb), suggestion(word, verbs));
   return cat("unexpected argument \"", printable(word), "\"", help);

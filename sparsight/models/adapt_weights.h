@@ -1,4 +1,4 @@
-// Fits weights of another shape into a model: position embeddings of another grid, patch embeddings of another number
+// Adapts weights of another shape to a model: position embeddings of another grid, patch embeddings of another number
 // of channels. For load_weights of io/weights.h.
 #pragma once
 
@@ -8,8 +8,8 @@
 namespace sparsight {
 
 // The adapter for `model`, which must outlive it. Position embeddings must come from a square grid with as many prefix
-// tokens as the model's; a patch embedding of C channels becomes one of 1 by summing (a grey image shown in every
-// channel gives the same tokens), and one of 1 becomes one of C by spreading it evenly.
+// tokens as the model's. A patch embedding of C channels is summed to 1 channel (a grey image repeated in every channel
+// gives the same tokens); one of 1 channel is repeated C times and divided by C.
 WeightAdapter weight_adapter(const ImageModel& model);
 
 }  // namespace sparsight

@@ -9,8 +9,8 @@ namespace {
 at::Tensor of_tokens(const at::Tensor& by_image, const TokenLayout& layout, const char* name) {
   if (!by_image.defined()) return by_image;
   if (by_image.dim() != 2 || by_image.size(0) != layout.images || by_image.size(1) != layout.per_image)
-    fail(name, " of tokens has the shape ", by_image.sizes(), ", expected [", layout.images, ", ", layout.per_image,
-         "], as the layer has tokens");
+    fail("ImageInfo::", name, " has shape ", by_image.sizes(), ", expected [", layout.images, ", ", layout.per_image,
+         "]: one value for each token of the layer");
   return by_image.reshape({-1});
 }
 
@@ -42,7 +42,7 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
   MoeOutput result;
   result.routing = given == input.routings.end() ? layer.route(moe) : given->second;
   result.tokens = layer.apply(moe, result.routing);
-  if (layer.own_router()) append_routing(result.routing, out);  // else the router that decided has done so
+  if (layer.own_router()) append_routing(result.routing, out);  // else the model-wide router has done so
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The place in a block where an MLP or an MoE layer stands. Letters: moe/axes.md.
+// The MLP of a block: dense, or an MoE layer. Letters: moe/axes.md.
 #pragma once
 
 #include <memory>
@@ -10,27 +10,27 @@
 
 namespace sparsight {
 
-// What a layer is told of the tokens of images. Raises Error where something given for each token has another shape.
+// A layer's context, from that of the images. Raises Error where a per-token tensor has the wrong shape.
 RoutingContext routing_context(const ImageInfo& info, const TokenLayout& layout);
 
-// Appends a decision and its losses.
+// Appends a routing and its losses.
 void append_routing(Routing routing, ModelOutput& out);
 
-// Runs an MoE layer on tokens [N,D]: by the routing that `input` has for it, else by its own, which is appended to
-// `out`. Returns the layer's tokens and the routing that was used.
+// Runs an MoE layer on tokens [N,D], with the routing in `input` if there is one for the layer, else with the layer's
+// own. Either is appended to `out`, unless a model-wide router has done so. Returns the tokens and the routing used.
 MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& layout, const ModelInput& input,
                   ModelOutput& out);
 
 class BlockMlp {
  public:
-  // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer, whose place is `place`.
+  // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer at the position `place`.
   BlockMlp(torch::nn::Module& owner, const LayerContext& place, const MoeSpec* moe);
 
-  // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`. Raises Error where what `input`
-  // says of tokens has not the shape [B,S].
+  // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`. Raises Error where a per-token
+  // tensor in `input` is not [B,S].
   at::Tensor forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out);
 
-  // Per image. path: of the MLP, as parameters are named. deciding: the model's router, where there is one.
+  // Per image. path: parameter prefix of the MLP. deciding: the model-wide router, or null.
   std::vector<PartCost> cost(const std::string& path, const TokenLayout& layout, const CostOptions& options,
                              const Router* deciding) const;
 

@@ -7,7 +7,7 @@
 namespace sparsight {
 namespace {
 
-// Eight channels a group where that fits.
+// Groups of eight channels where that divides evenly.
 GroupNorm cnn_norm(int64_t channels) {
   return GroupNorm(std::gcd(channels, std::max<int64_t>(1, channels / 8)), channels);
 }
@@ -17,7 +17,7 @@ GroupNorm cnn_norm(int64_t channels) {
 void CnnOptions::declare(OptionSet& set) {
   set.integers("widths", &widths, {1, 16384},
                "channels of each stage; every stage but the first halves the resolution");
-  set.integer("blocks", &blocks, {1, 100}, "residual blocks of each stage");
+  set.integer("blocks", &blocks, {1, 100}, "residual blocks per stage");
 }
 
 CnnBlock::CnnBlock(const CnnBlockOptions& options)
@@ -46,7 +46,7 @@ at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOu
 }
 
 Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(context.image, context.pixels) {
-  if (options.widths.empty()) fail_usage("[model] widths is empty; name the channels of at least one stage");
+  if (options.widths.empty()) fail_usage("[model] widths is empty; list the channels of at least one stage");
   stem_ = register_module("stem", Conv(ConvOptions{image_.channels, options.widths[0]}));
   stem_norm_ = register_module("stem_norm", cnn_norm(options.widths[0]));
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());

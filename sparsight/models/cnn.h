@@ -1,5 +1,5 @@
-// A small residual CNN: stem, stages of 3x3 blocks with group norm, an optional MoE layer over the last feature map,
-// mean, head. Group norm keeps an image's result independent of the rest of its batch.
+// A small residual CNN: stem, stages of 3x3 blocks with group norm, an optional MoE layer on the last feature map,
+// global average pooling, head. With group norm an image's output does not depend on the rest of its batch.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ class CnnBlock : public torch::nn::Module {
  public:
   explicit CnnBlock(const CnnBlockOptions& options);
   at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
-  // Per image; `map` is the size of the input and becomes that of the output.
+  // Per image. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
 
  private:
@@ -38,7 +38,7 @@ class CnnBlock : public torch::nn::Module {
   Conv shortcut_{nullptr};  // 1x1, where the shape changes
 };
 
-// The MoE layer of a CNN: its tokens are the places of the feature map, x + moe(norm(x)).
+// The MoE layer of a CNN: x + moe(norm(x)), whose tokens are the positions of the feature map.
 class CnnMoe : public torch::nn::Module {
  public:
   CnnMoe(const LayerContext& place, const MoeSpec& moe);
@@ -52,11 +52,11 @@ class CnnMoe : public torch::nn::Module {
 
 class Cnn : public ImageModel {
  public:
-  // [moe] blocks = [0] or [-1] adds the MoE layer; there is one place for it.
+  // [moe] blocks = [0] or [-1] adds the MoE layer; there is only one position for it.
   Cnn(const CnnOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
   at::Tensor classify(const at::Tensor& features) override;
-  // stem_norm, blocks.0 ... and moe, where there is one: [B,channels,height,width] each.
+  // stem_norm, blocks.0 ... and, if there is one, moe: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
 
  protected:

@@ -14,20 +14,21 @@ namespace {
 void check_numbers(const at::Tensor& numbers, const char* name, int64_t images) {
   if (!numbers.defined()) return;
   if (numbers.scalar_type() != torch::kLong || numbers.sizes() != at::IntArrayRef({images}))
-    fail(name, " is one int64 number for each image, [", images, "]; got ", numbers.scalar_type(), " ",
+    fail(name, " must be int64 of shape [", images, "], one number per image; got ", numbers.scalar_type(), " ",
          numbers.sizes());
-  if (images > 0 && numbers.min().item<int64_t>() < 0) fail(name, " holds a negative number");
+  if (images > 0 && numbers.min().item<int64_t>() < 0) fail(name, " has a negative number; numbers start at 0");
 }
 
-// Decisions from outside are for routers that the model has.
+// Given routings must be for routers that the model has.
 void check_routings(const torch::nn::Module& model, const std::map<std::string, Routing>& routings) {
   if (routings.empty()) return;
   std::vector<std::string> known;
   for_each_router_owner(model, [&](HasRouter& owner) { known.push_back(owner.routing_name()); });
   for (const auto& [name, routing] : routings)
     if (std::ranges::find(known, name) == known.end())
-      fail("the routing is of \"", printable(name), "\", but the model decides in ",
-           known.empty() ? "no MoE layer" : join(known), "; give it the routing of such a model");
+      fail("the routing is for \"", printable(name),
+           "\", but the routers of the model are: ", known.empty() ? "none" : join(known),
+           "; use a routing saved from this model");
 }
 
 }  // namespace
@@ -62,7 +63,8 @@ PixelStatistics ImageModel::pixel_statistics() const {
 }
 
 void ImageModel::set_pixel_statistics(const PixelStatistics& pixels) {
-  if (!normalize_) fail_usage("the model normalises nothing, so its statistics cannot be set to ", to_text(pixels));
+  if (!normalize_)
+    fail_usage("the model does not normalise, so its pixel statistics cannot be set to ", to_text(pixels));
   normalize_->set(pixels);
 }
 

@@ -1,6 +1,6 @@
 // The interface of every model: pixels in, ModelOutput out. A model is
 //
-//   normalize (its statistics are part of it) -> backbone -> features [B,D] -> head -> logits [B,K]
+//   normalize (statistics saved as buffers) -> backbone -> features [B,D] -> head -> logits [B,K]
 //
 // Letters: moe/axes.md.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace sparsight {
 
-// What a model needs to know about its dataset.
+// What a model needs to know about the dataset.
 struct ImageShape {
   int64_t channels = 3;
   int64_t height = 32;
@@ -31,7 +31,7 @@ struct ImageShape {
 struct ModelContext {
   ImageShape image;
   MoeSpec moe;
-  PixelStatistics pixels = {};  // what images are normalised by; empty: they are taken as they are
+  PixelStatistics pixels = {};  // for normalising images; empty: not normalised
 };
 
 // The arguments of make_model(), for building the same model again.
@@ -45,24 +45,24 @@ struct ModelDefinition {
 // Parameter names follow timm where timm has the model.
 class ImageModel : public torch::nn::Module {
  public:
-  // Normalises by `pixels`, unless they are empty. Raises UsageError where they do not fit the image's channels.
+  // Normalises by `pixels`, unless they are empty. Raises UsageError if they do not match the image's channels.
   explicit ImageModel(const ImageShape& image, const PixelStatistics& pixels = {});
 
   // images: [B,C,H,W], pixels in 0..1. input.mode says what the pass does; torch's train() and eval() have no effect.
-  // Raises Error for images of another shape or dtype, for inputs that do not fit them, and for unknown taps.
+  // Raises Error for images of the wrong shape or dtype, for inputs that do not match them, and for unknown taps.
   ModelOutput forward(const ModelInput& input);
 
-  // The two halves of forward(): the backbone, and the head. features: [B,D] -> [B,K] fp32 (fp64 of fp64).
+  // The two halves of forward(): the backbone, and the head. features: [B,D] -> [B,K] fp32 (fp64 for fp64).
   ModelOutput features(const ModelInput& input);
   virtual at::Tensor classify(const at::Tensor& features) = 0;
 
-  // What ModelInput::taps can name, in forward order: modules by their names, such as "blocks.3". The value is what the
-  // module returns.
+  // The names that ModelInput::taps accepts, in forward order: modules such as "blocks.3". The value of a tap is the
+  // module's output.
   virtual std::vector<std::string> tap_names() const { return {}; }
 
   // Empty if the model does not normalise.
   PixelStatistics pixel_statistics() const;
-  // Raises UsageError if they do not fit, or the model does not normalise.
+  // Raises UsageError if they do not match the channels, or the model does not normalise.
   void set_pixel_statistics(const PixelStatistics& pixels);
 
   // Null unless make_model() built the model.
@@ -71,15 +71,15 @@ class ImageModel : public torch::nn::Module {
     definition_ = std::make_shared<const ModelDefinition>(std::move(definition));
   }
 
-  // Cost of an image, part by part; each part is named by the prefix of its parameters. By default an estimate, marked
-  // as such: each registered matrix is applied once per image, a lower bound for models with tokens or positions.
+  // Cost of one image, part by part, each named by the prefix of its parameters. The default is an estimate, marked as
+  // such: each registered matrix is applied once per image, a lower bound for models with tokens or positions.
   virtual std::vector<PartCost> cost(const CostOptions& options) const;
 
  protected:
-  // input.images: [B,C,H,W] of the model's shape, normalised. Sets all of the result but the logits.
+  // input.images: [B,C,H,W] of the model's shape, normalised. Sets everything in the output but the logits.
   virtual ModelOutput run(const ModelInput& input) = 0;
 
-  // Keeps x in out.taps, where `input` asks for it under the name cat(name...).
+  // Keeps x in out.taps if input.taps has the name cat(name...).
   template <class... Name>
   static void tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const Name&... name) {
     if (!input.taps.empty()) keep_tap(input, out, x, cat(name...));
@@ -91,17 +91,17 @@ class ImageModel : public torch::nn::Module {
  private:
   static void keep_tap(const ModelInput& input, ModelOutput& out, const at::Tensor& x, const std::string& name);
 
-  std::shared_ptr<Normalize> normalize_;  // null where it would change nothing
+  std::shared_ptr<Normalize> normalize_;  // null if the model does not normalise
   std::shared_ptr<const ModelDefinition> definition_;
 };
 
-// Raises Error unless images are [B,C,H,W] of a floating type and of the shape the model was made for.
+// Raises Error unless images are [B,C,H,W] of a floating-point type and of the model's shape.
 void check_images(const at::Tensor& images, const ImageShape& shape);
-// The head's result in fp32 (fp64 for fp64), as losses want it under autocast.
+// The head's output in fp32 (fp64 for fp64), so that losses are computed in it under autocast.
 at::Tensor as_logits(const at::Tensor& head);
 
-// For models whose logits of two classes are (0, f), so that their cross-entropy is the logistic loss of f. The head
-// then gives f alone, for more classes a number for each.
+// For models whose logits for two classes are (0, f), so that their cross-entropy is the logistic loss of f: the head
+// then has a single output f. With more classes it has one output per class.
 int64_t head_outputs(int64_t classes);
 at::Tensor two_class_logits(const at::Tensor& f);  // [B,1] -> [B,2]
 

@@ -19,14 +19,14 @@ void copy_into(const Named& from, const Named& to) {
   for (const auto& item : from) {
     at::Tensor target = to[item.key()];
     if (item.value().sizes() != target.sizes())
-      fail("a model whose ", item.key(),
-           " is not as it was made cannot be copied; copy it before its weights are packed");
-    target.set_data(item.value().detach().clone());  // with its number type and device
+      fail("cannot copy the model: ", item.key(), " has shape ", item.value().sizes(), ", but was built with ",
+           target.sizes(), "; copy it before packing its weights");
+    target.set_data(item.value().detach().clone());  // with its dtype and device
     target.set_requires_grad(item.value().requires_grad());
   }
 }
 
-// Those that follow a schedule have moved on since the model was made.
+// Scheduled settings have changed since the model was built.
 void copy_settings(const ImageModel& from, const ImageModel& to) {
   std::vector<Json> settings;
   for_each_router_owner(from, [&](HasRouter& owner) {
@@ -41,7 +41,7 @@ void copy_settings(const ImageModel& from, const ImageModel& to) {
 
 void check_deviations(const at::Tensor& std) {
   if (!std.is_floating_point() || !(std > 0).all().item<bool>() || !std.isfinite().all().item<bool>())
-    fail("tensor normalize.std must hold finite numbers above 0; the file is damaged");
+    fail("tensor normalize.std must be finite and above 0; the file is damaged, use another copy");
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ PixelStatistics pixel_statistics(const Json& resolved) {
                         eval = TransformPipeline(transforms.eval, "transforms.eval").statistics();
   if (train == eval) return eval;
   fail_usage("[transforms] train and eval normalize differently (", to_text(train), "; ", to_text(eval),
-             "), but the model normalises both alike; give both lists the same normalize step");
+             "), but a model has one normalisation; give both lists the same normalize step");
 }
 
 std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& image) {
@@ -67,7 +67,7 @@ std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& i
 
 std::shared_ptr<ImageModel> clone_model(const ImageModel& model) {
   const auto definition = model.definition();
-  if (!definition) fail("only a model that make_model() made can be copied");
+  if (!definition) fail("cannot copy the model: only models built by make_model() can be copied");
   const ParameterBound bound = bound_to_free_memory("copy of the model");
   auto copy = make_model(definition->config, definition->image, definition->pixels);
   const torch::NoGradGuard no_grad;

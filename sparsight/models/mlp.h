@@ -1,4 +1,4 @@
-// A residual MLP on flattened images: embed, blocks of norm and MLP, norm, head. A block's MLP may be an MoE layer,
+// A residual MLP on flattened images: embedding, blocks of norm and MLP, norm, head. A block's MLP may be an MoE layer,
 // which then routes whole images. Letters: moe/axes.md.
 #pragma once
 
@@ -35,7 +35,7 @@ class MlpModel : public ImageModel, public HasRouter {
  public:
   MlpModel(const MlpModelOptions& options, const ModelContext& context);
   at::Tensor classify(const at::Tensor& features) override;
-  // embed [B,D], blocks.0 ... [B,1,D], norm [B,D]: the features.
+  // embed [B,D], blocks.0 ... [B,1,D], norm [B,D] (the features).
   std::vector<std::string> tap_names() const override;
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }

@@ -1,5 +1,5 @@
-// What the model of a configuration costs, part by part, from its settings alone: the model is built without memory
-// (MetaParameters of nn/parameter_memory.h) and asked.
+// The cost of a configuration's model, part by part, from its settings alone: the model is built on the meta device
+// (MetaParameters of nn/parameter_memory.h).
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace sparsight {
 
-// resolved: with the section [model] and those of read_moe_spec. Raises UsageError where the model would for settings
-// and sizes that do not fit.
+// resolved: with the section [model] and those of read_moe_spec. Raises UsageError for settings and sizes that the
+// model would reject.
 std::vector<PartCost> model_cost(const Json& resolved, const ImageShape& image, const CostOptions& options = {});
 
 }  // namespace sparsight

@@ -18,25 +18,25 @@ namespace sparsight {
 // Optional information about the images. Per-token tensors are in the order of the model's tokens, prefix tokens
 // included.
 struct ImageInfo {
-  at::Tensor image = {};     // [B] int64: number of each image in the whole batch of the step, or in the dataset;
-                             // undefined: 0 .. B-1. Everything that is drawn at random for an image is keyed by its
-                             // number, so that neither splitting a batch nor dropping others from it changes anything
-  at::Tensor group = {};     // [B] int64: images of one number share the experts' buffers; undefined: from the numbers
-                             // and [capacity] group
-  at::Tensor target = {};    // [B,E]: the share of each expert that a guided router should give an image
-  at::Tensor token_id = {};  // [B,S] int64: what hash routing goes by
-  at::Tensor priority = {};  // [B,S]: who gets a place first, for [capacity] priority = "given"
+  at::Tensor image = {};     // [B] int64: index of each image in the whole batch of the step, or in the dataset;
+                             // undefined: 0 .. B-1. All random samples of an image are keyed by it, so that neither
+                             // splitting a batch nor removing other images changes them
+  at::Tensor group = {};     // [B] int64: images with the same number share the experts' buffers; undefined: from
+                             // `image` and [capacity] group
+  at::Tensor target = {};    // [B,E]: target probability of each expert for guided routers
+  at::Tensor token_id = {};  // [B,S] int64: key of hash routing
+  at::Tensor priority = {};  // [B,S]: order of slots for [capacity] priority = "given"
 };
 
-// By default a forward pass is an evaluation.
+// The default is a forward pass in evaluation mode.
 struct ModelInput {
   at::Tensor images;  // [B,C,H,W] pixels in 0..1
   ForwardMode mode = {};
   StepRandom random = {};
   ImageInfo info = {};
-  std::map<std::string, Routing> routings = {};  // by MoE layer: decisions that take the place of its router's (a
-                                                 // replay, an attack); of as many images and tokens
-  std::vector<std::string> taps = {};            // names of inner results to return, of ImageModel::tap_names()
+  std::map<std::string, Routing> routings = {};  // by MoE layer: used instead of its router's decision (a replay, an
+                                                 // attack); for the same number of images and tokens
+  std::vector<std::string> taps = {};            // intermediate outputs to return, from ImageModel::tap_names()
 };
 
 }  // namespace sparsight

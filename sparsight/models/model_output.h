@@ -15,10 +15,10 @@ namespace sparsight {
 struct ModelOutput {
   at::Tensor logits;  // [B,K] fp32
   std::vector<NamedLoss> losses;
-  std::vector<Routing> routings;                // one per decision that chose experts, in forward order
-  std::vector<SoftRouting> soft_routings;       // one per decision that mixed tokens, in forward order
-  at::Tensor features = {};                     // [B,D]: what the head sees; logits are ImageModel::classify() of it
-  std::map<std::string, at::Tensor> taps = {};  // what ModelInput::taps asked for; part of the graph of gradients
+  std::vector<Routing> routings;                // one per hard routing, in forward order
+  std::vector<SoftRouting> soft_routings;       // one per soft routing, in forward order
+  at::Tensor features = {};                     // [B,D]: input of the head, ImageModel::classify()
+  std::map<std::string, at::Tensor> taps = {};  // those in ModelInput::taps, attached to the graph
 };
 
 }  // namespace sparsight

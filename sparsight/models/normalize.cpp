@@ -35,9 +35,9 @@ Normalize::Normalize(const PixelStatistics& statistics, int64_t channels) {
   std_ = register_buffer("std", for_channels(statistics.std, channels));
 }
 
-// Written as 255 x / (255 std) - mean / std, with the two factors rounded once: of a byte image, whose 255 x is the
-// byte again, every operation rounds as where the bytes themselves are normalised, as models saved before this module
-// were trained. Out-of-place first, so that the caller's images stay.
+// Computed as 255 x / (255 std) - mean / std, with the two factors rounded once. For a byte image 255 x is the byte
+// itself, so the result has the same bits as normalising bytes, which is how models saved before this module were
+// trained. The first operation is out of place, so that the caller's images are unchanged.
 at::Tensor Normalize::forward(const at::Tensor& images) const {
   const at::ScalarType type = images.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor std = std_.to(at::kDouble).view({-1, 1, 1}), mean = mean_.to(at::kDouble).view({-1, 1, 1});

@@ -8,14 +8,16 @@ namespace sparsight {
 
 void PatchCnnOptions::declare(OptionSet& set) {
   set.integer("patch", &patch, {0, 4096}, "side of the square patches in pixels; 0: a quarter of the image's");
-  set.choice("average", &average, {"taken", "all"},
-             "divisor of the sum over patches: the patches that an expert takes (the paper's 1/l), or all");
+  set.choice(
+      "average", &average, {"taken", "all"},
+      "divisor of the sum over patches: the number of patches an expert takes (the paper's 1/l), or of all patches");
 }
 
 int64_t filters_of_each(int64_t all, int64_t experts) {
   if (experts < 1 || all % experts != 0)
-    fail_usage(all, " filters cannot be shared out among ", experts,
-               " experts; choose a number that divides them, or say with [moe] hidden how many each has");
+    fail_usage(all, " filters cannot be divided evenly among ", experts,
+               " experts; choose a number of experts that divides ", all,
+               ", or set the filters of each with [moe] hidden");
   return all / experts;
 }
 
@@ -29,7 +31,7 @@ int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image) {
   const int64_t side = options.patch > 0 ? options.patch : image.height / 4;
   if (side == 0 || image.height % side != 0 || image.width % side != 0)
     fail_usage("[model] patch = ", side, " does not divide images of ", image.height, "x", image.width,
-               "; choose a divisor of both sides, or resize");
+               "; choose a divisor of both sides, or resize the images");
   return side;
 }
 
@@ -49,7 +51,7 @@ PatchCnnParts PatchCnn::parts() {
   if (moe_) parts.router = dynamic_cast<PatchChoiceRouter*>(&moe_->router());
   parts.experts = dynamic_cast<ConvExperts*>(moe_ ? &moe_->experts() : filters_.get());
   if ((moe_ && !parts.router) || !parts.experts)
-    fail_usage("this needs a patch_cnn of [router] name = \"patch_choice\" and [experts] name = \"conv\"");
+    fail_usage("this needs a patch_cnn with [router] name = \"patch_choice\" and [experts] name = \"conv\"; set them");
   return parts;
 }
 

@@ -19,7 +19,7 @@ std::shared_ptr<ImageModel> construct(const Options& options, const ModelContext
 Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
   static auto registry = [] {
     Registry<std::shared_ptr<ImageModel>, ModelContext> r("model");
-    r.add<VitOptions>("vit", "vision transformer; V-MoE where [moe] blocks are given", construct<Vit, VitOptions>);
+    r.add<VitOptions>("vit", "vision transformer; V-MoE with [moe] blocks", construct<Vit, VitOptions>);
     r.add<CnnOptions>("cnn", "small residual CNN; an optional MoE layer after the last stage",
                       construct<Cnn, CnnOptions>);
     r.add<MlpModelOptions>("mlp", "residual MLP on flattened images; MoE blocks route whole images",

@@ -12,7 +12,7 @@ namespace sparsight {
 namespace {
 
 constexpr char kFormat[] = "sparsight.routings", kVersion[] = "1";
-constexpr int64_t kMax = int64_t{1} << 40, kMaxExperts = 65536;  // tokens; experts, and slots of each
+constexpr int64_t kMax = int64_t{1} << 40, kMaxExperts = 65536;  // tokens; experts, and slots per expert
 
 Json sizes_of(const Routing& r) {
   const TokenLayout& l = r.layout;
@@ -34,11 +34,13 @@ Routing sized(const std::string& layer, const Json& sizes) {
   r.layout = {count("images"), count("per_image"), count("prefix"), count("grid_height"), count("grid_width")};
   r.experts = count("experts");
   r.per_token = count("per_token");
-  if (r.layout.per_image > 0 && r.layout.images > kMax / r.layout.per_image) fail("it has too many tokens");
+  if (r.layout.per_image > 0 && r.layout.images > kMax / r.layout.per_image)
+    fail("layer \"", printable(layer), "\" has more than ", kMax, " tokens");
   r.tokens = r.layout.images * r.layout.per_image;
   if (r.experts == 0 || r.experts > kMaxExperts || r.per_token > r.experts || count("slots") > kMaxExperts)
-    fail("layer \"", printable(layer), "\" has ", r.experts, " experts, ", r.per_token, " for each token, and ",
-         count("slots"), " slots; experts and slots are at most ", kMaxExperts);
+    fail("layer \"", printable(layer), "\" has ", r.experts, " experts, ", r.per_token, " per token, and ",
+         count("slots"), " slots; allowed are 1 to ", kMaxExperts,
+         " experts, at most all of them per token, and at most ", kMaxExperts, " slots");
   return r;
 }
 
@@ -51,25 +53,25 @@ void check_indices(const at::Tensor& index, const char* name, int64_t size) {
 
 void check_finite(const at::Tensor& values, const char* name) {
   if (!values.is_floating_point()) fail(name, " must be floating-point numbers, got ", values.scalar_type());
-  if (!at::isfinite(values).all().item<bool>()) fail(name, " holds NaN or infinite numbers");
+  if (!at::isfinite(values).all().item<bool>()) fail(name, " has NaN or infinite values");
 }
 
 void check_choices(Routing& r) {
   const int64_t assignments = r.token.numel();
   for (const auto& [name, field] : choice_fields())
     if ((r.*field).sizes() != at::IntArrayRef({assignments}))
-      fail(name, " has the shape ", (r.*field).sizes(), ", expected [", assignments, "] as token");
+      fail(name, " has shape ", (r.*field).sizes(), ", expected [", assignments, "], that of token");
   check_indices(r.token, "token", r.tokens);
   check_indices(r.expert, "expert", r.experts);
   check_indices(r.rank, "rank", std::max<int64_t>(1, std::max(r.tokens, r.experts)));
   check_finite(r.gate, "gate");
   if (r.kept.scalar_type() != torch::kBool) fail("kept must be bool, got ", r.kept.scalar_type());
   if (std::get<0>(at::_unique(r.token * r.experts + r.expert)).numel() != assignments)
-    fail("a token goes to the same expert twice");
+    fail("a token is assigned to the same expert twice");
   if (r.per_token > 0) {
     const at::Tensor place = r.token * r.per_token + r.rank;
     if ((r.rank >= r.per_token).any().item<bool>() || (place.diff() <= 0).any().item<bool>())
-      fail("assignments must be in order of token and then of rank, ranks below ", r.per_token);
+      fail("assignments must be sorted by token, then by rank, with ranks below ", r.per_token);
   }
   finish_routing(r);
 }
@@ -78,7 +80,7 @@ void check_soft(const Routing& r, const SoftRouting& soft) {
   const std::vector<int64_t> sizes{r.layout.images, r.layout.per_image, r.experts * soft.slots};
   for (const auto& [name, field] : soft_fields()) {
     if ((soft.*field).sizes() != at::IntArrayRef(sizes))
-      fail(name, " has the shape ", (soft.*field).sizes(), ", expected ", at::IntArrayRef(sizes));
+      fail(name, " has shape ", (soft.*field).sizes(), ", expected ", at::IntArrayRef(sizes));
     check_finite(soft.*field, name);
   }
 }
@@ -132,10 +134,10 @@ Routings read_routings(const std::string& path) {
     const auto found = file.metadata.find(key);
     return found == file.metadata.end() ? std::string() : found->second;
   };
-  if (text("format") != kFormat) fail(printable(path), " is no file of routings; --save-routing writes one");
+  if (text("format") != kFormat) fail(printable(path), " is not a routing file; write one with --save-routing");
   if (text("version") != kVersion)
-    fail(printable(path), " is of version ", printable(text("version")), " of the format; this program reads version ",
-         kVersion);
+    fail(printable(path), " has format version \"", printable(text("version")), "\", this program reads version ",
+         kVersion, "; write it again with --save-routing");
   try {
     const Json layers = Json::parse(text("layers"));
     const std::map<std::string, at::Tensor> tensors(file.tensors.begin(), file.tensors.end());
@@ -143,7 +145,7 @@ Routings read_routings(const std::string& path) {
     for (const auto& [layer, sizes] : layers.items()) routings.emplace(layer, read_layer(layer, sizes, tensors));
     return routings;
   } catch (const nlohmann::json::exception&) {
-    fail(printable(path), ": its list of layers is damaged");
+    fail(printable(path), ": its list of layers is damaged; write it again with --save-routing");
   } catch (const Error& error) {
     fail(printable(path), ": ", error.what());
   }
@@ -154,7 +156,8 @@ RoutingReplay read_replay(const std::string& path, int64_t images, const std::st
   const Routings routings = read_routings(path);
   for (const auto& [layer, routing] : routings)
     if (routing.layout.images != images)
-      fail(printable(path), " holds decisions about ", routing.layout.images, " images, but ", counted);
+      fail(printable(path), " has routings for ", routing.layout.images, " images, but ", counted,
+           "; save it again for the same images");
   return RoutingReplay(routings);
 }
 

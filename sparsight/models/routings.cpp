@@ -12,10 +12,12 @@ namespace {
 void check_alike(const Routing& a, const Routing& b) {
   const bool alike = a.layer == b.layer && a.experts == b.experts && a.layout.per_image == b.layout.per_image &&
                      a.per_token == b.per_token && !a.soft == !b.soft && (!a.soft || a.soft->slots == b.soft->slots);
-  if (!alike) fail("decisions of ", printable(a.layer), " and ", printable(b.layer), " cannot be joined: they differ");
+  if (!alike)
+    fail("cannot concatenate routings of ", printable(a.layer), " and ", printable(b.layer),
+         ": layer, experts, tokens per image, choices per token and slots must be the same");
 }
 
-// Without what only the pass that made the decision needs.
+// Without the fields that only the original pass needs.
 Routing replayable(const Routing& from) {
   Routing r;
   r.layer = from.layer;
@@ -37,11 +39,11 @@ std::shared_ptr<const SoftRouting> soft_of(const SoftRouting& like, const Routin
   return std::make_shared<const SoftRouting>(std::move(soft));
 }
 
-// The decisions of one layer about several batches as one.
+// The routings of one layer for several batches, concatenated.
 Routing joined(const std::vector<Routing>& parts) {
   SPARSIGHT_CHECK(!parts.empty());
   Routing r = replayable(parts.front());
-  std::vector<int64_t> first;  // token of each part
+  std::vector<int64_t> first;  // first token of each part
   r.tokens = r.layout.images = 0;
   for (const Routing& part : parts) {
     check_alike(parts.front(), part);
@@ -137,8 +139,8 @@ Routing RoutingReplay::of(const Layer& layer, const at::Tensor& image) {
   const std::vector<int64_t> wanted(image.data_ptr<int64_t>(), image.data_ptr<int64_t>() + image.numel());
   for (const int64_t i : wanted)
     if (i < 0 || i >= routing.layout.images)
-      fail("the routing of ", printable(routing.layer), " is of ", routing.layout.images,
-           " images, asked for image number ", i);
+      fail("the routing of ", printable(routing.layer), " has ", routing.layout.images, " images, got image number ", i,
+           "; numbers are from 0 to ", routing.layout.images - 1);
   Routing r = replayable(routing);
   r.layout.images = image.numel();
   r.tokens = r.layout.images * r.layout.per_image;
@@ -147,7 +149,7 @@ Routing RoutingReplay::of(const Layer& layer, const at::Tensor& image) {
                      [&](at::Tensor SoftRouting::*field) { return ((*routing.soft).*field).index_select(0, image); });
     return r;
   }
-  std::vector<at::Tensor> assignments, shifts;  // of each image: which, and how far its tokens move
+  std::vector<at::Tensor> assignments, shifts;  // of each image: its indices, and the offset of its token numbers
   for (size_t b = 0; b < wanted.size(); ++b) {
     const int64_t begin = layer.first[wanted[b]], count = layer.first[wanted[b] + 1] - begin;
     assignments.push_back(layer.order.narrow(0, begin, count));
@@ -155,7 +157,7 @@ Routing RoutingReplay::of(const Layer& layer, const at::Tensor& image) {
   }
   at::Tensor taken = wanted.empty() ? layer.order.narrow(0, 0, 0) : at::cat(assignments);
   at::Tensor shift = wanted.empty() ? taken : at::cat(shifts);
-  if (routing.per_token == 0) {  // in the order that the router gave
+  if (routing.per_token == 0) {  // in the router's order
     const auto [sorted, place] = at::sort(taken);
     taken = sorted;
     shift = shift.index_select(0, place);

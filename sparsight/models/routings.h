@@ -1,4 +1,4 @@
-// The decisions of all routers of a model as a value: gathered over batches, and given back to the model by image.
+// The routings of all MoE layers of a model as a value: collected over batches, and passed back to the model by image.
 // Letters: moe/axes.md.
 #pragma once
 
@@ -11,42 +11,42 @@
 
 namespace sparsight {
 
-// By layer, as ModelInput::routings.
+// By layer, as in ModelInput::routings.
 using Routings = std::map<std::string, Routing>;
 
-// The fields of a routing that replaying it needs: those of one that chose, and those of one that mixes.
+// The fields needed to replay a routing: a hard one, and a soft one.
 std::vector<std::pair<const char*, at::Tensor Routing::*>> choice_fields();
 std::vector<std::pair<const char*, at::Tensor SoftRouting::*>> soft_fields();
 
-// All decisions of a pass, detached.
+// All routings of a forward pass, detached.
 Routings routings_of(const ModelOutput& output);
 
-// Gathers the decisions of several passes about images that follow each other.
+// Concatenates the routings of several batches, in order.
 class RoutingCollector {
  public:
   void add(const Routings& routings);
-  // Raises Error where the decisions of a layer are not of the same kind and sizes.
+  // Raises Error where the routings of a layer differ in kind or sizes.
   Routings all() const;
 
  private:
   std::map<std::string, std::vector<Routing>> parts_;
 };
 
-// Takes decisions apart by image.
+// Selects routings by image.
 class RoutingReplay {
  public:
   RoutingReplay() = default;  // none
   explicit RoutingReplay(Routings routings);
 
-  // Decisions about some of the images, image: [B'] int64 positions in the layout; none where there are none. Raises
+  // The routings of some of the images; empty if there are none. image: [B'] int64 positions in the layout. Raises
   // Error for positions beyond the routing's images.
   Routings of(const at::Tensor& image) const;
 
  private:
   struct Layer {
     Routing routing;
-    at::Tensor order;            // [A] assignments by image, in their order
-    std::vector<int64_t> first;  // [images + 1] of each image in `order`
+    at::Tensor order;            // [A] assignments sorted by image (stable)
+    std::vector<int64_t> first;  // [images + 1] where each image begins in `order`
   };
   static Routing of(const Layer& layer, const at::Tensor& image);
 

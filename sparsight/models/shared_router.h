@@ -1,5 +1,5 @@
-// One router for all MoE layers of a model ([router] scope = "model"): it looks at the tokens before the first of the
-// layers, once, and its decision with its gates goes to each of them. Mobile V-MoE (Daxberger et al. 2023), section 3.
+// One router for all MoE layers of a model ([router] scope = "model"): it runs once, on the tokens before the first of
+// the layers, and all of them use its routing and gates. Mobile V-MoE (Daxberger et al. 2023), section 3.
 // Letters: moe/axes.md.
 #pragma once
 
@@ -9,17 +9,16 @@ namespace sparsight {
 
 class SharedRouter {
  public:
-  // Registers the router as "router" in `owner`. `layers`: the paths of the MoE layers that follow its decision.
-  // Without layers, or where each has its own router, there is none. The router, not a layer, has its paper's loss
-  // weights.
+  // Registers the router as "router" in `owner`. layers: the paths of the MoE layers that use its routing. There is no
+  // router without layers, or if each layer has its own. Default loss weights are the router's, not the layers'.
   SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_t width, std::vector<std::string> layers);
 
   Router* router() const { return router_.get(); }
   RoutingPolicy& policy() { return policy_; }
   const std::string& name() const { return kName; }
 
-  // x: [B,S,D], the tokens before the first MoE layer. Returns the input with the decision for each layer; the decision
-  // is appended to `out`. A decision that `input` has under the router's name takes its place.
+  // x: [B,S,D], the tokens before the first MoE layer. Returns the input with the routing for each layer, and appends
+  // it to `out`. A routing in `input` under the router's name is used instead of the router's own.
   ModelInput decide(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out);
 
  private:

@@ -7,12 +7,12 @@
 namespace sparsight {
 namespace {
 
-// Which tensor of a dense MLP an expert's parameter is a copy of.
+// The dense MLP's tensor that each expert parameter is copied from.
 const std::map<std::string, std::string> kDenseName{
     {"w1", "fc1.weight"}, {"b1", "fc1.bias"}, {"w2", "fc2.weight"}, {"b2", "fc2.bias"}};
 constexpr char kExperts[] = ".experts.";
 
-// The dense tensor laid out as one expert's: a linear layer keeps [out,in], experts [in,out].
+// The dense tensor in an expert's layout: a linear layer has [out,in], experts have [in,out].
 at::Tensor as_expert(const at::Tensor& dense) { return dense.dim() == 2 ? dense.t() : dense; }
 
 bool fits(const at::Tensor& dense, const at::Tensor& experts) {
@@ -38,14 +38,15 @@ WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& 
     const std::string layer = name.substr(0, place) + ".", experts = layer + "experts.";
     const auto own = kDenseName.find(name.substr(experts.size()));
     if (own == kDenseName.end()) return std::nullopt;
-    // All of the layer's experts or none: half an MLP is of no use.
+    // All parameters of the layer's experts or none: half an MLP is useless.
     for (const auto& [parameter, dense] : kDenseName) {
       const auto expert = parameters.find(experts + parameter);
       if (expert == parameters.end()) continue;
       const auto source = file.find(layer + dense);
       if (source == file.end() || !fits(source->second, expert->second)) return std::nullopt;
     }
-    if (!parameters.count(experts + "w2") || parameters.count(experts + "w3")) return std::nullopt;  // another depth
+    if (!parameters.count(experts + "w2") || parameters.count(experts + "w3"))
+      return std::nullopt;  // not one hidden layer
     const std::string dense = layer + own->second;
     at::Tensor copies = as_expert(file.at(dense)).unsqueeze(0).expand_as(target);
     std::string how = cat("upcycled: ", target.size(0), " copies of ", dense);

@@ -1,5 +1,5 @@
-// Sparse upcycling (Komatsuzaki et al. 2023): a model with MoE layers starts from a dense checkpoint, each expert as a
-// copy of the MLP that its layer replaces. Letters: moe/axes.md.
+// Sparse upcycling (Komatsuzaki et al. 2023): initialises a model with MoE layers from a dense checkpoint, each expert
+// as a copy of the MLP that its layer replaces. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/io/weights.h"
@@ -8,14 +8,14 @@
 namespace sparsight {
 
 struct UpcycleOptions {
-  double noise = 0;  // standard deviation of what is added to each copied weight, as a multiple of the weights' own
+  double noise = 0;  // standard deviation of the noise on each copied weight, as a multiple of the weights' own
   uint64_t seed = 0;
 };
 
 // For LoadOptions::derive; `model` must outlive it. Experts that are MLPs with one hidden layer (parameters
 // w1 [E,D,F] and w2 [E,F,D] under "<layer>.experts.", with or without b1 [E,F] and b2 [E,D]) take
-// "<layer>.fc1.weight" [F,D], fc2.weight [D,F] and the biases where the file has those of their shape and no experts.
-// Noise falls on the weights, not on the biases, from streams named after the parameters.
+// "<layer>.fc1.weight" [F,D], fc2.weight [D,F] and the biases if the file has them in matching shapes and no experts.
+// Noise is added to weights only, not to biases, from streams named after the parameters.
 WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& options);
 
 }  // namespace sparsight

@@ -11,7 +11,7 @@ namespace sparsight {
 
 namespace {
 
-// Published widths, depths and heads; all with MLPs of 4 times the width.
+// Published widths, depths and heads, all with mlp_ratio 4.
 struct VitSize {
   std::string name;
   int64_t width, depth, heads;
@@ -63,16 +63,17 @@ VitOptions settled(VitOptions options, const ImageShape& image) {
     fail_usage("[model] patch ", options.patch, " does not divide images of ", image.height, "x", image.width,
                "; choose a divisor of both sides, or resize with the [transforms] section");
   if (options.width % options.heads != 0)
-    fail_usage("[model] heads ", options.heads, " does not divide width ", options.width);
+    fail_usage("[model] heads ", options.heads, " does not divide width ", options.width, "; choose a divisor");
   return options;
 }
 
 int64_t VitOptions::mlp_hidden() const { return std::llround(static_cast<double>(width) * mlp_ratio); }
 
 void VitOptions::declare(OptionSet& set) {
-  set.choice("size", &size, size_names(),
-             "published sizes, which set width, depth and heads: timm's, those between base and large, Mobile V-MoE's "
-             "depth x width; custom: as given below");
+  set.choice(
+      "size", &size, size_names(),
+      "a published size, which sets width, depth and heads: timm's, those between base and large, or Mobile V-MoE's "
+      "depth x width; custom: the settings below");
   set.integer("width", &width, {1, 16384}, "embedding dimension of a token");
   set.integer("depth", &depth, {1, 1000}, "number of blocks");
   set.integer("heads", &heads, {1, 1024}, "attention heads");
@@ -148,7 +149,7 @@ ModelOutput Vit::run(const ModelInput& input) {
     tap(input, out, x, "blocks.", i);
   }
   if (cls_token_.defined() && is_tapped(input, "norm")) tap(input, out, norm_->forward(x), "norm");
-  // Normalising only what the head sees gives timm's result: layer norm works on each token alone.
+  // Normalising only the head's input gives timm's result: layer norm treats each token separately.
   out.features = norm_->forward(cls_token_.defined() ? x.select(1, 0) : x.mean(1));
   if (!cls_token_.defined()) tap(input, out, out.features, "fc_norm");
   if (pre_logits_) {

@@ -31,8 +31,8 @@ struct VitOptions {
   int64_t mlp_hidden() const;  // F of the dense MLPs
 };
 
-// The settings, with those that `size` stands for in their place. Raises UsageError where the patch does not divide the
-// image, or the heads the width.
+// The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, or heads
+// does not divide width.
 VitOptions settled(VitOptions options, const ImageShape& image);
 
 class Vit : public ImageModel, public HasRouter, public Initialized {
@@ -40,8 +40,8 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   // Raises UsageError as settled() does.
   Vit(VitOptions options, const ModelContext& context);
   at::Tensor classify(const at::Tensor& features) override;
-  // patch_embed [B,P,D] (P = S less the class token), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm [B,D] after
-  // mean pooling. The features are norm's class token, or fc_norm.
+  // patch_embed [B,P,D] (P = S without the class token), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm [B,D] after
+  // mean pooling. The features are the class token of norm, or fc_norm.
   std::vector<std::string> tap_names() const override;
   void initialize(const InitRandom& random) override;  // class token N(0, 1e-6²), position embedding N(0, 0.02²)
 
@@ -63,8 +63,8 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   std::optional<SharedRouter> shared_router_;
   int64_t first_moe_block_ = -1;
   std::vector<std::shared_ptr<VitBlock>> blocks_;
-  LayerNorm norm_{nullptr};     // "norm" before the class token is taken, or "fc_norm" after mean pooling
-  Linear pre_logits_{nullptr};  // with a tanh, between norm and head; or null
+  LayerNorm norm_{nullptr};     // "norm", before selecting the class token, or "fc_norm", after mean pooling
+  Linear pre_logits_{nullptr};  // linear layer and tanh between norm and head; or null
   Linear head_{nullptr};
 };
 

@@ -17,7 +17,7 @@ struct VitBlockOptions {
 
 class VitBlock : public torch::nn::Module {
  public:
-  // `moe`: of a block whose MLP is an MoE layer, else null.
+  // moe: null for a dense MLP.
   VitBlock(const VitBlockOptions& options, const MoeSpec* moe);
   // x: [B,S,D] -> [B,S,D]
   at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);

@@ -24,13 +24,13 @@ Conv conv_of(int64_t in, int64_t out, const WideResnetOptions& options, int64_t 
 }  // namespace
 
 void WideResnetOptions::declare(OptionSet& set) {
-  set.integer("depth", &depth, {10, 1000}, "layers, 6 n + 4 for n blocks in each of the three groups");
-  set.integer("widen", &widen, {1, 100}, "channels of the groups in units of 16, 32 and 64");
+  set.integer("depth", &depth, {10, 1000}, "number of layers, 6 n + 4 for n blocks in each of the three groups");
+  set.integer("widen", &widen, {1, 100}, "widening factor: the groups have 16, 32 and 64 times this many channels");
   set.choice("padding", &padding, {"same", "centred"},
              "zero padding at stride 2: asymmetric, as TensorFlow's \"same\", or symmetric");
   set.real("norm_epsilon", &norm_epsilon, {0, 1}, "epsilon of batch norm");
   set.real("norm_momentum", &norm_momentum, {0, 1},
-           "momentum of batch norm: fraction of the running average that a batch keeps");
+           "momentum of batch norm, as in Keras: fraction of the running average kept at each batch");
   set.integer(
       "patch", &patch, {0, 4096},
       "side of the square patches that the MoE layer routes, in positions of the last feature map; 0: a quarter of "
@@ -42,7 +42,8 @@ void check_depth(const WideResnetOptions& options) {
 }
 
 int64_t patch_side(const WideResnetOptions& options, const ImageShape& image) {
-  const int64_t height = (image.height + 3) / 4, width = (image.width + 3) / 4;  // two groups halve, rounding up
+  const int64_t height = (image.height + 3) / 4,
+                width = (image.width + 3) / 4;  // two groups have stride 2, rounding up
   const int64_t side = options.patch > 0 ? options.patch : std::max<int64_t>(1, height / 4);
   if (height % side != 0 || width % side != 0)
     fail_usage("[model] patch = ", side, " does not divide the feature map of ", height, "x", width,
@@ -69,7 +70,7 @@ WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions&
     : norm1_(register_module("norm1", norm_of(shape.in, options))),
       conv1_(register_module("conv1", conv_of(shape.in, shape.out, options, 3, shape.stride))),
       side_(side) {
-  const int64_t width = shape.out * side * side;  // of a token, and of the answer
+  const int64_t width = shape.out * side * side;  // of a token, and of its output
   moe_ = register_module(
       "moe", std::make_shared<MoeLayer>(
                  moe, LayerContext{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));

@@ -1,18 +1,17 @@
-// The wide residual network (Zagoruyko & Komodakis 2016, "Wide Residual Networks") with blocks that normalise first,
-// and WRN-pMoE made from it: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably
+// The wide residual network (Zagoruyko & Komodakis 2016, "Wide Residual Networks") with pre-activation blocks, and
+// WRN-pMoE, which is based on it: Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably
 // Sample-efficient for Convolutional Neural Networks", figures 17 and 18 and the authors' code.
 //
 //   stem      3x3 convolution to 16 channels
-//   groups    three of n blocks, depth = 6 n + 4; 16, 32 and 64 times `widen` channels; groups 1 and 2 halve the sides
-//   block     x + conv(relu(norm(conv(relu(norm(x)))))). In a group's first block a 1x1 convolution of x takes the
-//             place of x in the sum, in group 0, too; the other blocks of deeper networks add x itself (He et al. 2016,
+//   groups    three of n blocks, depth = 6 n + 4; 16, 32 and 64 times `widen` channels; groups 1 and 2 have stride 2
+//   block     x + conv(relu(norm(conv(relu(norm(x)))))). The first block of each group, also of group 0, has a 1x1
+//             convolution as its shortcut; the other blocks of deeper networks have the identity (He et al. 2016,
 //             "Identity Mappings in Deep Residual Networks"; the paper's network of depth 10 has no such block)
-//   end       norm, relu, mean over the map, linear map
+//   end       norm, relu, global average pooling, linear layer
 //
-// With [moe] blocks = [0] or [-1] an MoE layer stands in place of the last block's second convolution and its norm, and
-// nothing is added to it: its tokens are the patches of the map that the block's first convolution leaves. Experts
-// "norm_conv" with router "patch_choice" and its gate "softmax_topl" are the paper's; any others can be chosen.
-// Letters: moe/axes.md.
+// With [moe] blocks = [0] or [-1] an MoE layer replaces the last block's second convolution and its norm, and the block
+// has no shortcut. The layer's tokens are the patches of the first convolution's output. Experts "norm_conv" with
+// router "patch_choice" and its gate "softmax_topl" are the paper's; any others can be chosen. Letters: moe/axes.md.
 #pragma once
 
 #include <vector>
@@ -35,16 +34,16 @@ struct WideResnetOptions {
   void declare(OptionSet& set);
 };
 
-// Raises UsageError for a depth that is not 6 n + 4.
+// Raises UsageError unless depth is 6 n + 4.
 void check_depth(const WideResnetOptions& options);
 // Side of the patches of the last feature map. Raises UsageError where they do not divide it.
 int64_t patch_side(const WideResnetOptions& options, const ImageShape& image);
 
-// One block's place in the network.
+// The shape of one block.
 struct WideBlockShape {
   int64_t in = 0, out = 0;  // channels
   int64_t stride = 1;
-  bool shortcut = false;  // a 1x1 convolution of the block's input; else the input itself
+  bool shortcut = false;  // 1x1 convolution; else the identity
 };
 
 class WideBlock : public torch::nn::Module {
@@ -52,7 +51,7 @@ class WideBlock : public torch::nn::Module {
   WideBlock(const WideBlockShape& shape, const WideResnetOptions& options);
   // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
   at::Tensor forward(const at::Tensor& x, const ForwardMode& mode);
-  // Per image; `map` is the size of the input and becomes that of the output.
+  // Per image. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
 
  private:
@@ -63,7 +62,7 @@ class WideBlock : public torch::nn::Module {
 // The last block of WRN-pMoE: moe(patches of conv(relu(norm(x)))).
 class WideMoeBlock : public torch::nn::Module {
  public:
-  // side: of the patches, in places of the map. path: the block's, for the names of routings.
+  // side: of the patches, in positions of the map. path: the block's, for the names of routings.
   WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions& options, const MoeSpec& moe, int64_t side,
                const std::string& path);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // as WideBlock
@@ -78,10 +77,10 @@ class WideMoeBlock : public torch::nn::Module {
 
 class WideResnet : public ImageModel {
  public:
-  // Raises UsageError for a depth that is not 6 n + 4 and for patches that do not divide the map.
+  // Raises UsageError unless depth is 6 n + 4 and the patches divide the map.
   WideResnet(const WideResnetOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
-  at::Tensor classify(const at::Tensor& features) override;  // logits of two classes are (0, f), as in patch_cnn.h
+  at::Tensor classify(const at::Tensor& features) override;  // logits for two classes are (0, f), as in patch_cnn.h
   // stem, groups.0.0 ... and norm: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
 

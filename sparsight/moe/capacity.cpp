@@ -15,6 +15,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/routers/expert_picks.h"
 
 namespace sparsight {
 namespace {
@@ -23,9 +24,12 @@ at::Tensor on_cpu(const at::Tensor& tensor, at::ScalarType type) {
   return tensor.detach().to(at::kCPU, type).contiguous();
 }
 
-// [N]: each token's largest gate, or the sum of its gates; 0 for a token without choices.
+// [N]: each token's largest score among its choices, or their sum; 0 for a token without choices. The router's scores,
+// as in V-MoE, not its gates: gates that are divided by their sum say nothing about how sure the router is.
 std::vector<double> token_scores(const Routing& routing, bool sum) {
-  const at::Tensor tokens = on_cpu(routing.token, at::kLong), gates = on_cpu(routing.gate, at::kDouble);
+  const bool has_scores = routing.scores.defined() && routing.scores.size(0) == routing.tokens;
+  const at::Tensor tokens = on_cpu(routing.token, at::kLong);
+  const at::Tensor gates = on_cpu(has_scores ? at_assignments(routing, routing.scores) : routing.gate, at::kDouble);
   const int64_t* token = tokens.const_data_ptr<int64_t>();
   const double* gate = gates.const_data_ptr<double>();
   std::vector<double> score(static_cast<size_t>(routing.tokens), 0);
@@ -36,20 +40,19 @@ std::vector<double> token_scores(const Routing& routing, bool sum) {
   return score;
 }
 
-// [N]: what the caller says.
+// [N]: the caller's scores.
 std::vector<double> given_scores(const Routing& routing) {
   if (!routing.priority.defined())
     fail_usage(
-        "[capacity] priority = \"given\", but no priorities are given (RoutingContext::priority, the tensor "
-        "\"priority\" of "
-        "sparsight moe, priority= in Python); choose max_gate or sum_gates");
+        "[capacity] priority = \"given\" needs a priority for each token, got none; pass RoutingContext::priority (the "
+        "tensor \"priority\" of sparsight moe, priority= in Python), or choose max_gate or sum_gates");
   SPARSIGHT_CHECK(routing.priority.dim() == 1 && routing.priority.size(0) == routing.tokens);
   const at::Tensor scores = on_cpu(routing.priority, at::kDouble);
   const double* first = scores.const_data_ptr<double>();
   return std::vector<double>(first, first + scores.numel());
 }
 
-// The tokens of each group, in the order in which they ask for places.
+// The tokens of each group, in the order in which they get slots.
 std::vector<std::vector<int64_t>> token_order(const Routing& routing, const std::string& priority) {
   std::vector<std::vector<int64_t>> order(static_cast<size_t>(routing.group_count));
   const at::Tensor groups = on_cpu(group_of_token(routing), at::kLong);
@@ -66,12 +69,12 @@ std::vector<std::vector<int64_t>> token_order(const Routing& routing, const std:
   return order;
 }
 
-// [G] int64: the choices that the tokens of each group made.
+// [G] int64: number of choices made by the tokens of each group.
 at::Tensor choices_of_groups(const Routing& routing) {
   return at::bincount(group_of_token(routing).index_select(0, routing.token), {}, routing.group_count);
 }
 
-// Gates divided by the sum of what their token kept; tokens that kept nothing stay at 0.
+// Gates divided by the sum of their token's kept gates; tokens without any stay at 0.
 at::Tensor renormalized(const Routing& routing) {
   const at::Tensor gate = routing.gate * routing.kept.to(routing.gate.scalar_type());
   const at::Tensor sum = at::zeros({routing.tokens}, gate.options()).index_add(0, routing.token, gate);
@@ -88,12 +91,13 @@ void CapacityOptions::declare(OptionSet& set) {
       .live = true;
   set.choice("rounding", &rounding, {"ceil", "floor", "round", "floor_per_choice"},
              "how the capacity is rounded; floor_per_choice: k * floor(factor * ceil(tokens / experts))");
-  set.integer("multiple", &multiple, {1, 65536}, "then rounded up to a multiple of this");
+  set.integer("multiple", &multiple, {1, 65536}, "the rounded capacity is rounded up to a multiple of this");
   set.integer("minimum", &minimum, {1, 1 << 30}, "minimum capacity of an expert");
   set.flag("count_k", &count_k, "count k assignments per token in the even share (Switch counts one)");
   set.choice("priority", &priority, {"none", "max_gate", "sum_gates", "given"},
-             "which tokens get a slot first: in token order, by largest gate or sum of gates (batch priority), or by "
-             "the caller's scores");
+             "which tokens get a slot first: in token order, by the largest score of its choices or their sum (batch "
+             "priority; "
+             "scores are probabilities before renormalisation), or by the caller's scores");
   set.integer("group", &group, {0, 1 << 30},
               "number of images or tokens that share the experts' buffers, and over which grouped losses are computed; "
               "0: the whole batch");
@@ -114,7 +118,7 @@ void set_capacity_groups(Routing& routing, const CapacityOptions& options, const
   if (!group.defined() && options.group == 0) return;
   if (!group.defined() && !image.defined())
     return set_consecutive_groups(routing, by_tokens ? options.group : options.group * layout.per_image);
-  at::Tensor number = group;  // any numbers: of each image, or of each token
+  at::Tensor number = group;  // arbitrary group ids, one per image or per token
   if (!number.defined()) {
     const at::Tensor counted = by_tokens ? token_numbers(layout, image) : image;
     number = counted.floor_divide(options.group);
@@ -163,7 +167,7 @@ void apply_capacity(Routing& routing, const CapacityOptions& options, double fac
   const int64_t *expert = experts.const_data_ptr<int64_t>(), *rank = ranks.const_data_ptr<int64_t>(),
                 *token = tokens.const_data_ptr<int64_t>(), *limit = capacity.const_data_ptr<int64_t>();
   const int64_t assignments = experts.numel();
-  // next[t]: the next assignment of token t that asks for a place; ends where the next token's begin.
+  // next[t]: the next assignment of token t to get a slot; ends where those of the next token begin.
   std::vector<int64_t> begin(static_cast<size_t>(routing.tokens + 1), 0);
   for (int64_t a = 0; a < assignments; ++a) {
     SPARSIGHT_CHECK(a == 0 || token[a] > token[a - 1] || (token[a] == token[a - 1] && rank[a] > rank[a - 1]));

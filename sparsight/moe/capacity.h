@@ -1,5 +1,5 @@
-// Expert capacity: how many rows an expert takes, and which are dropped when there are more. Applied to any
-// token-choice routing after the router's choice. Letters: moe/axes.md; G groups of S tokens.
+// Expert capacity: how many tokens an expert takes, and which assignments are dropped beyond that. Applied to any
+// token-choice routing, after the router. Letters: moe/axes.md; G groups of S tokens.
 //
 // The published rules as settings (C rows per expert and group, f the factor):
 //   GShard       C = 2 S / E             factor = 1, k = 2
@@ -47,9 +47,10 @@ int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t t
 
 // Sets kept, position, capacity, order and offsets; with `renormalize` also gate. Slots in an expert's buffer go
 // to all first choices, then to all second choices, and so on (GShard); within a rank in token order, or by
-// decreasing priority (batch-priority routing of V-MoE, section 4.1, by the largest gate or the sum of gates; "given":
+// decreasing priority (batch-priority routing of V-MoE, section 4.1, by the largest score of its choices or
+// their sum, before any renormalisation of the gates; "given":
 // Routing::priority; equal scores: the lower token first, NaN last). Routings that do not choose per token
-// (per_token = 0) and a factor of 0 are left as they are. Raises UsageError where "given" priorities were not given.
+// (per_token = 0) and a factor of 0 are left as they are. Raises UsageError where "given" priorities are missing.
 void apply_capacity(Routing& routing, const CapacityOptions& options, double factor);
 
 }  // namespace sparsight

@@ -15,7 +15,7 @@
 
 namespace sparsight {
 
-// What a layer's experts are made for.
+// The sizes of a layer's experts.
 struct ExpertShape {
   int64_t experts = 0;  // E
   int64_t width = 0;    // D
@@ -24,7 +24,7 @@ struct ExpertShape {
   int64_t output_width() const { return outputs > 0 ? outputs : width; }
 };
 
-// What a pass does with the experts of a layer. By default: evaluation.
+// Mode and random streams of a pass through the experts. The default is evaluation.
 struct ExpertContext {
   ForwardMode mode = {};
   StepRandom random = {};
@@ -32,7 +32,7 @@ struct ExpertContext {
   at::Tensor image = {};  // [B] int64, as in RoutingContext
 };
 
-// The same for given rows. Random samples of a row are a function of (seed, step, path, number of the row): neither the
+// The same for rows. Random samples of a row are a function of (seed, step, path, number of the row): neither the
 // order of rows, nor splitting the batch, nor recomputation changes them.
 struct RowContext {
   ForwardMode mode = {};
@@ -59,7 +59,7 @@ class Experts : public torch::nn::Module {
 
   // tokens: [N,D]. Returns [N,D]: y_j = sum of gate * expert(x_j) over the kept assignments of token j. By default
   // gathers rows, computes and combines; a kind with a fused kernel overrides it. The row of token j at expert e has
-  // the number (number of the token) * E + e.
+  // the number (token number) * E + e.
   virtual at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context = {});
 
   // Cost of all experts of the layer for an image, without gates. By default an estimate, marked as such: parameters

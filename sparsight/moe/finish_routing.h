@@ -10,7 +10,7 @@ namespace sparsight {
 void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate);
 
 // Derives chosen_count, order and offsets from token, expert, rank, gate and kept (undefined: everything is
-// kept). Call it last in a router, and after any change of the choices.
+// kept). Call it last in a router, and after any change to the assignments.
 void finish_routing(Routing& routing);
 
 // Keeps only the assignments with the indices `wanted` ([A'] int64, increasing), then calls finish_routing().

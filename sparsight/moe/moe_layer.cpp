@@ -42,7 +42,7 @@ at::Tensor MoeLayer::finish(at::Tensor routed, const MoeInput& input) {
   const at::Tensor& valid = input.context.valid;
   if (!shared_ && !output_sigmoid_ && !valid.defined()) return routed;
   const at::Tensor padding = valid.defined() ? valid.logical_not().unsqueeze(1) : at::Tensor();
-  // What lies in padding may be NaN, which must not reach the weights' gradients.
+  // Padding may be NaN, which must not reach the weights' gradients.
   const auto cleared = [&](const at::Tensor& x) { return padding.defined() ? x.masked_fill(padding, 0) : x; };
   if (shared_)
     routed = routed + run_shared_experts(cleared(input.tokens), *shared_, shared_count_, input.layout,
@@ -71,11 +71,11 @@ at::Tensor MoeLayer::apply(const MoeInput& input, const Routing& routing) {
   check(input);
   if (routing.tokens != input.tokens.size(0) || routing.experts != expert_count_)
     fail("the MoE layer ", path_, " has ", input.tokens.size(0), " tokens and ", expert_count_,
-         " experts, but the routing is of ", routing.tokens, " tokens and ", routing.experts, " experts");
+         " experts, but the routing has ", routing.tokens, " tokens and ", routing.experts, " experts");
   const TokenLayout &own = input.layout, &given = routing.layout;
   if (routing.soft && (given.images != own.images || given.per_image != own.per_image))
     fail("the MoE layer ", path_, " has ", own.images, " images of ", own.per_image,
-         " tokens, but the routing mixes the tokens of ", given.images, " images of ", given.per_image);
+         " tokens, but the soft routing has ", given.images, " images of ", given.per_image, " tokens");
   return finish(dispatcher_->run(input.tokens, routing, *experts_, expert_context("experts", input)), input);
 }
 
@@ -90,7 +90,7 @@ namespace {
 
 template <class Wanted, class Visit>
 void for_each(const torch::nn::Module& model, const Visit& visit) {
-  // The root apart: listing it among the modules would need it in a shared pointer.
+  // The root separately: modules() can include it only if a shared pointer owns it.
   if (auto* found = dynamic_cast<const Wanted*>(&model)) visit(const_cast<Wanted&>(*found));
   for (const auto& module : model.modules(/*include_self=*/false))
     if (auto* found = dynamic_cast<Wanted*>(module.get())) visit(*found);

@@ -74,8 +74,8 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
   RoutingPolicy& policy() override { return policy_; }
   Router& router() { return *router_; }
   Experts& experts() { return *experts_; }
-  // Replaces its experts, also the shared ones, by packed ones (Experts::packed); false if the routed ones cannot be
-  // packed. References to the former experts stay valid; without any, their memory is freed.
+  // Replaces the experts, including shared ones, by packed ones (Experts::packed); false if the routed ones cannot be
+  // packed. References to the old experts stay valid; without any, their memory is freed.
   bool pack_experts(WeightType type);
 
   // The parts "<path>.router", ".experts" and, if any, ".shared", for an image with layout.per_image tokens. For a

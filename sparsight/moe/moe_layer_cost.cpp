@@ -1,4 +1,4 @@
-// What an MoE layer costs an image: its router, the experts on what the router gives them, and gates.
+// The cost of an MoE layer for one image: the router, the experts on the rows they get, and the gates.
 #include <algorithm>
 #include <cmath>
 

@@ -31,8 +31,7 @@ void RouterScopeOptions::declare(OptionSet& set) {
 
 namespace {
 
-// The setting `k` of the router that is chosen, or 1 where it has none: what Router::cost() goes by where a router does
-// not say itself.
+// The setting `k` of the configured router, or 1 if it has none: used by the default Router::cost().
 int64_t choices_setting(const Json& router) {
   int64_t k = 1;
   routers().get(router.at("name").get<std::string>()).describe([&](OptionSet& set) {
@@ -70,7 +69,7 @@ void place(const std::vector<int64_t>& blocks, const MoeSpec* spec, const char* 
   }
 }
 
-// The section [router] or [experts] as an entry changes it: another component starts from its own defaults.
+// Applies an entry to the section [router] or [experts]: another component starts from its own defaults.
 void change_component(Json& section, const Json& change, const char* name) {
   if (!change.is_object()) fail_usage(name, " must be a table, got ", shown(change));
   if (change.contains("name") && change.at("name") != section.value("name", Json()))
@@ -90,7 +89,7 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
   for (const auto& [key, value] : entry.items()) {
     if (shares_router && (key == "router" || key == "capacity" || key == "losses"))
       fail_usage("moe.layer: one router decides for all MoE layers ([router] scope = \"model\"), so ", key,
-                 " cannot be given for some; remove it");
+                 " cannot differ between them; remove it");
     if (key == "router" && value.is_object() && value.contains("scope"))
       fail_usage("moe.layer: scope applies to all MoE layers; set it in [router]");
     if (key == "router" || key == "expert")
@@ -98,7 +97,7 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
     else if (key == "capacity" || key == "losses")
       change_component(resolved[key], value, key.c_str());
     else if (key == "schedule" || key == "layer")
-      fail_usage("moe.layer has no setting ", key, "; it stands in [moe]");
+      fail_usage("moe.layer has no setting ", key, "; set it in [moe]");
     else
       moe[key] = value;
     has_blocks = has_blocks || key == "blocks";
@@ -121,15 +120,15 @@ std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
     place(some.blocks, some.spec.get(), "[[moe.layer]]", here);
     for (size_t i = 0; i < here.size(); ++i) {
       if (!here[i]) continue;
-      if (overridden[i]) fail_usage("[[moe.layer]] gives block ", i, " twice");
+      if (overridden[i]) fail_usage("[[moe.layer]] has block ", i, " twice; list each block once");
       chosen[i] = overridden[i] = here[i];
     }
   }
   for (const MoeSpec* spec : chosen)
     if (spec && shares_router() && (spec->options.experts != options.experts || !spec->shares_router()))
       fail_usage(
-          "[router] scope = \"model\": one router decides for all MoE layers, so each needs the same number of "
-          "experts; got ",
+          "[router] scope = \"model\": one router decides for all MoE layers, so all need the same number of experts; "
+          "got ",
           options.experts, " and ", spec->options.experts);
   return chosen;
 }
@@ -147,7 +146,7 @@ MoeSpec read_moe_spec(const Json& resolved) {
     router->assume_choices(choices_setting(resolved.at("router")));
     return router;
   };
-  const Json experts = resolved.value("experts", Json{{"name", "mlp"}});  // checkpoints from before had no other kind
+  const Json experts = resolved.value("experts", Json{{"name", "mlp"}});  // older checkpoints have no other kind
   spec.make_kind = [experts](ExpertShape shape) {
     return make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);
   };

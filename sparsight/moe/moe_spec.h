@@ -1,5 +1,4 @@
-// What the configuration says about a model's MoE layers: sections [moe], [experts], [router], [capacity] and
-// [losses].
+// The configuration of a model's MoE layers: sections [moe], [experts], [router], [capacity] and [losses].
 #pragma once
 
 #include <functional>
@@ -34,7 +33,7 @@ struct MoeOptions {
   }
 };
 
-// Of the section [router], whichever router it names.
+// Settings of the section [router] for every router.
 struct RouterScopeOptions {
   std::string scope = "layer";
   void declare(OptionSet& set);
@@ -52,20 +51,20 @@ struct MoeSpec {
   // Whether one router decides for all MoE layers of the model.
   bool shares_router() const { return router.scope == "model"; }
 
-  // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 stands for
+  // The layer's routed experts for tokens of `width`, and the shared ones (null without). [moe] hidden = 0 means
   // `mlp_hidden`, shared_hidden = 0 for the hidden width of a routed expert, outputs = 0 for `width`.
   std::shared_ptr<Experts> make_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
   std::shared_ptr<Experts> make_shared_experts(int64_t width, int64_t mlp_hidden, int64_t outputs = 0) const;
 
-  // What [[moe.layer]] says about some blocks, as a whole specification of its own.
+  // A [[moe.layer]] entry for some blocks, as a complete specification.
   struct Override {
     std::vector<int64_t> blocks;
     std::shared_ptr<const MoeSpec> spec;
   };
   std::vector<Override> overrides = {};
 
-  // For each of `depth` blocks the specification of its MoE layer, or null where it has none. Raises UsageError for a
-  // block that does not exist or is given twice, and for layers of different sizes that are to share a router.
+  // For each of `depth` blocks the specification of its MoE layer, or null. Raises UsageError for a block that does not
+  // exist or is listed twice, and for layers with different numbers of experts that share a router.
   std::vector<const MoeSpec*> layers(int64_t depth) const;
 };
 

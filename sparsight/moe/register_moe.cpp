@@ -83,7 +83,8 @@ std::vector<RoutingLoss> library_losses() {
       {"superclass", "the guided loss of Mobile V-MoE: cross-entropy of the router against super-classes",
        [](R r, V) { return superclass_loss(r); }, /*needs_target=*/true},
       {"separation",
-       "the loss of pMoE's routers alone: each expert's scores of its class against its pair's other class",
+       "the loss of separately trained pMoE routers: each expert's scores for its class against the other class of its "
+       "pair",
        [](R r, V) { return separation_loss(r); }, /*needs_target=*/true},
       {"entropy", "the mean entropy of a token's router probabilities: 0 if the router is certain, ln E if uniform",
        [](R r, V) { return entropy_loss(r); }},
@@ -96,7 +97,7 @@ std::vector<RoutingLoss> library_losses() {
   };
 }
 
-// What add_routing_loss() adds to.
+// Extended by add_routing_loss().
 std::vector<RoutingLoss>& loss_list() {
   static std::vector<RoutingLoss> losses = library_losses();
   return losses;
@@ -128,7 +129,7 @@ void add_top_k_routers(RouterRegistry& r) {
                             construct<SigmoidBiasRouter>);
 }
 
-// All experts, or experts chosen without looking at the token.
+// All experts, or experts chosen independently of the token.
 void add_baseline_routers(RouterRegistry& r) {
   r.add<DenseSoftmaxOptions>("dense_softmax", "every expert; gates are the softmax", construct<DenseSoftmaxRouter>);
   r.add<HashOptions>("hash", "a fixed hash of the token's id or position; gates are 1/k (hash layers)",
@@ -138,7 +139,7 @@ void add_baseline_routers(RouterRegistry& r) {
                            construct<RoundRobinRouter>);
 }
 
-// Decisions over the batch, an image, or groups of experts.
+// Routing over the batch, over an image, or in groups of experts.
 void add_group_routers(RouterRegistry& r) {
   r.add<ExpertChoiceOptions>(
       "expert_choice",
@@ -150,8 +151,8 @@ void add_group_routers(RouterRegistry& r) {
                             construct<PatchChoiceRouter>);
   r.add<BalancedBatchwiseOptions>(
       "balanced_batchwise",
-      "each expert takes equally many tokens of the batch, in evaluation those above a learned threshold; gates are "
-      "a softmax over the experts that took the token (Shazeer et al.)",
+      "each expert takes the same number of tokens of the batch, in evaluation those above a learned threshold; gates "
+      "are a softmax over the experts that took the token (Shazeer et al.)",
       construct<BalancedBatchwiseRouter>);
   r.add<HierarchicalOptions>(
       "hierarchical",
@@ -179,7 +180,7 @@ void add_assignment_routers(RouterRegistry& r) {
                          construct<SinkhornRouter>);
 }
 
-// Mixtures of tokens, and any number of experts per token.
+// Mixtures of tokens, and varying numbers of experts per token.
 void add_soft_and_varying_routers(RouterRegistry& r) {
   r.add<SoftMoeOptions>("soft_moe",
                         "each expert slot takes a weighted mean of an image's tokens, each token a weighted mean of "
@@ -214,11 +215,11 @@ Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds() {
     Registry<std::shared_ptr<Experts>, ExpertShape> r("kind of expert");
     r.add<MlpExpertsOptions>(
         "mlp",
-        "an MLP: linear maps with an activation between them; `depth` hidden layers, dropout after each activation",
+        "an MLP: linear layers with an activation between them; `depth` hidden layers, dropout after each activation",
         construct<MlpExperts>);
     r.add<SwigluExpertsOptions>("swiglu", "a gated MLP, (silu(x W) * x V) U", construct<SwigluExperts>);
-    r.add<LinearExpertsOptions>("linear", "one linear map", construct<LinearExperts>);
-    r.add<ConvExpertsOptions>("conv", "a small CNN on a square patch: convolution, activation, pooling, linear map",
+    r.add<LinearExpertsOptions>("linear", "one linear layer", construct<LinearExperts>);
+    r.add<ConvExpertsOptions>("conv", "a small CNN on a square patch: convolution, activation, pooling, linear layer",
                               construct<ConvExperts>);
     r.add<NormConvExpertsOptions>("norm_conv",
                                   "batch norm, ReLU and convolution on a patch of a feature map, each expert computes "
@@ -236,7 +237,7 @@ void add_routing_loss(RoutingLoss loss) {
   LossOptions options;
   options.declare(taken);
   if (taken.find(loss.name))
-    fail_usage("[losses] has a setting \"", loss.name, "\" already; register the loss under another name");
+    fail_usage("[losses] already has a setting \"", loss.name, "\"; register the loss under another name");
   loss_list().push_back(std::move(loss));
 }
 

@@ -15,11 +15,11 @@ Registry<std::shared_ptr<Router>, RouterShape>& routers();
 Registry<std::shared_ptr<Experts>, ExpertShape>& expert_kinds();
 // In the order of their weights (LossOptions). A program adds its own before it reads a configuration.
 const std::vector<RoutingLoss>& routing_losses();
-// Raises UsageError where a loss or another setting of [losses] has the name already.
+// Raises UsageError if a loss or another setting of [losses] already has the name.
 void add_routing_loss(RoutingLoss loss);
 
-// The router that [router] of a resolved configuration chooses. It knows what it is registered as, which routers()
-// alone does not tell it: errors name it, and what it returns is held to `shape`.
+// The router in [router] of a resolved configuration. Unlike one from routers() it has its registered name, which
+// errors mention, and its routings are checked against `shape`.
 std::shared_ptr<Router> make_router(const Json& resolved, const RouterShape& shape);
 
 }  // namespace sparsight

@@ -1,5 +1,5 @@
-// How a routing is made, in one place: the router chooses, the auxiliary losses are computed on its choices, capacity
-// drops some. Letters: moe/axes.md.
+// The steps of routing in one place: the router chooses, auxiliary losses are computed on its choices, capacity drops
+// some. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/capacity.h"

@@ -14,7 +14,7 @@ Routing Router::validated(const RouterInput& input) {
     return routing;
   } catch (const InvalidRouting& error) {
     fail("the router ", registered_name_.empty() ? name() : registered_name_, " of the layer ", input.layer,
-         " returned no routing: ", error.what());
+         " returned an invalid routing: ", error.what());
   }
 }
 
@@ -24,7 +24,7 @@ Routing Router::route(const RouterInput& input) {
     SPARSIGHT_CHECK(!of_tokens->defined() || (of_tokens->dim() == 1 && of_tokens->size(0) == input.tokens.size(0)));
   Routing routing;
   if (valid.defined()) {
-    // What lies in padding may be NaN; its logits must not reach the gradient of the router's weights.
+    // Padding may be NaN; its logits must not reach the gradient of the router's weights.
     RouterInput cleared = input;
     cleared.tokens = input.tokens.masked_fill(valid.logical_not().unsqueeze(1), 0);
     routing = validated(cleared);
@@ -79,7 +79,7 @@ at::Tensor given_samples(const RouterInput& input, const std::string& purpose, c
   return given->second.to(like.options());
 }
 
-// Draws are rows of a stream, one for each image.
+// Each image has its own row of random samples in the stream.
 RandomRows rows_of_images(const RouterInput& input, int64_t rows, int64_t columns) {
   const int64_t images = input.layout.images;
   SPARSIGHT_CHECK(images > 0 ? rows % images == 0 : rows == 0);

@@ -18,7 +18,7 @@
 
 namespace sparsight {
 
-// What a router is made for.
+// The sizes of a router.
 struct RouterShape {
   int64_t width = 0;    // D
   int64_t experts = 0;  // E

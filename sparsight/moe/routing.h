@@ -1,4 +1,4 @@
-// What a router decided, as a plain value. Dispatch, losses, statistics, plots and serving only read it.
+// A router's decision, as a plain value. Dispatch, losses, statistics, plots and serving only read it.
 // Letters: moe/axes.md.
 #pragma once
 

@@ -14,13 +14,13 @@ struct RoutingTotals {
 
   std::vector<double> chosen;       // [E] assignments, before capacity
   std::vector<double> kept;         // [E] assignments left after capacity
-  std::vector<double> importance;   // [E] sums of the gates of what was chosen
+  std::vector<double> importance;   // [E] sums of the gates of those assignments
   std::vector<double> smooth_load;  // [E] expected assignments (losses/load.h); the counts where there is no noise
   double top_gate = 0;              // sum of the gates of first choices
   double first_choices = 0;
-  std::vector<double> tokens_with;     // [0..E]: tokens with so many experts, before capacity; padding does not count
-  std::vector<RoutingMetric> metrics;  // of the router, each times the routing's tokens
-  double metric_tokens = 0;            // those tokens
+  std::vector<double> tokens_with;  // [0..E]: number of tokens with that many experts, before capacity, without padding
+  std::vector<RoutingMetric> metrics;  // of the router, each weighted by the routing's tokens
+  double metric_tokens = 0;            // the sum of those weights
 };
 
 struct RoutingStats {
@@ -36,7 +36,7 @@ struct RoutingStats {
   double mean_top_gate = 0;            // mean gate of the first choices
   double experts_per_token = 0;        // mean
   std::vector<double> tokens_with;     // tokens with 0, 1, ... experts, up to the maximum
-  std::vector<RoutingMetric> metrics;  // of the router (Router::metrics): the mean over routings, by their tokens
+  std::vector<RoutingMetric> metrics;  // of the router (Router::metrics): mean over routings, weighted by tokens
 };
 
 RoutingStats routing_stats(const RoutingTotals& totals);

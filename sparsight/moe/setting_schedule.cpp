@@ -15,7 +15,7 @@
 namespace sparsight {
 namespace {
 
-// The live settings of one decision under their full names, "router.k".
+// The live settings of one router under their full names, "router.k".
 OptionSet live_settings(HasRouter& owner) {
   OptionSet all;
   owner.declare_settings([&](const std::string& section, OptionSet& set) {
@@ -36,7 +36,7 @@ void set_value(const Option& option, double value) {
   }
 }
 
-// Says where the settings that a router now has do not go together or with its experts.
+// Raises UsageError if the router's current settings contradict each other or the number of experts.
 void check_router(Router& router) {
   if (router.registered_name().empty()) return;
   OptionSet set;
@@ -48,12 +48,12 @@ void check_router(Router& router) {
 
 void SettingSchedule::declare(OptionSet& set) {
   set.text("setting", &setting, "the setting, with its section");
-  set.real("from", &from, {-1e9, 1e9}, "its value up to begin");
+  set.real("from", &from, {-1e9, 1e9}, "its value until begin");
   set.real("to", &to, {-1e9, 1e9}, "its value from end on");
-  set.real("begin", &begin, {0, 1}, "share of the training after which it starts to move");
-  set.real("end", &end, {0, 1}, "share of the training after which it stays");
+  set.real("begin", &begin, {0, 1}, "fraction of the training at which it starts to change");
+  set.real("end", &end, {0, 1}, "fraction of the training at which it stops changing");
   set.choice("shape", &shape, {"linear", "cosine", "step"},
-             "the way between: a straight line, half a cosine, or a jump at end");
+             "shape of the change: a straight line, half a cosine, or a jump at end");
 }
 
 double SettingSchedule::at(double progress) const {
@@ -74,7 +74,7 @@ std::vector<SettingSchedule> read_setting_schedules(const Json& resolved) {
       if (!entry.contains(needed)) fail_usage("an entry of moe.schedule needs ", needed, "; got ", shown(entry));
     if (schedule.begin > schedule.end)
       fail_usage("moe.schedule of ", printable(schedule.setting), ": begin ", schedule.begin, " is after end ",
-                 schedule.end);
+                 schedule.end, "; lower begin or raise end");
     schedules.push_back(std::move(schedule));
   }
   return schedules;

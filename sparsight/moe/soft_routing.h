@@ -1,4 +1,4 @@
-// What a soft router decided, as a plain value: every expert slot takes a weighted mean of an image's tokens, every
+// A soft router's decision, as a plain value: every expert slot takes a weighted mean of an image's tokens, every
 // token a weighted mean of the slots' outputs (Soft MoE, Puigcerver et al. 2024). Letters: moe/axes.md; P = E * slots.
 #pragma once
 

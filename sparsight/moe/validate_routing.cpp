@@ -23,10 +23,10 @@ void check_type(const char* name, const at::Tensor& tensor, at::ScalarType expec
 
 void check_real(const char* name, const at::Tensor& tensor) {
   if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble)
-    invalid(name, " is ", tensor.scalar_type(), ", expected Float (Double for weights of 64 bits)");
+    invalid(name, " is ", tensor.scalar_type(), ", expected Float (Double for fp64 weights)");
 }
 
-// [N,E], or not there.
+// [N,E], or undefined.
 void check_rows(const char* name, const at::Tensor& tensor, const Routing& routing) {
   if (!tensor.defined()) return;
   check_real(name, tensor);
@@ -37,7 +37,7 @@ void check_of_experts(const char* name, const at::Tensor& tensor, int64_t expert
   if (tensor.defined()) check_shape(name, tensor, {experts});
 }
 
-// Reading contiguous integers of a tensor on the CPU.
+// Reads the elements of an int64 CPU tensor.
 class Indices {
  public:
   explicit Indices(const at::Tensor& tensor) : kept_(tensor.contiguous()), first_(kept_.const_data_ptr<int64_t>()) {}
@@ -51,16 +51,16 @@ class Indices {
 
 bool is_below(int64_t index, int64_t end) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(end); }
 
-// Of tokens that choose: in order of token and rank. Experts that choose do it in any order.
+// Token-choice assignments are sorted by token and rank. Expert-choice assignments can be in any order.
 void check_order(const Routing& routing) {
   const Indices token(routing.token), expert(routing.expert), rank(routing.rank);
   const bool ranked = routing.per_token > 0;
   for (int64_t a = 0; a < token.size(); ++a) {
     if (!is_below(token[a], routing.tokens))
-      invalid("token of assignment ", a, " is ", token[a], ", the tokens are 0 to ", routing.tokens - 1);
+      invalid("token of assignment ", a, " is ", token[a], ", must be from 0 to ", routing.tokens - 1);
     if (rank[a] < 0 || (ranked && rank[a] >= routing.per_token))
       invalid("rank of assignment ", a, " is ", rank[a],
-              ranked ? cat(", per_token allows 0 to ", routing.per_token - 1) : ", ranks begin with 0");
+              ranked ? cat(", per_token allows 0 to ", routing.per_token - 1) : ", ranks start at 0");
     if (ranked && a > 0 && (token[a] < token[a - 1] || (token[a] == token[a - 1] && rank[a] <= rank[a - 1])))
       invalid("assignment ", a, " (token ", token[a], ", expert ", expert[a], ", rank ", rank[a],
               ") comes after (token ", token[a - 1], ", expert ", expert[a - 1], ", rank ", rank[a - 1],
@@ -68,16 +68,18 @@ void check_order(const Routing& routing) {
   }
 }
 
-// chosen_count, order and offsets are those of the assignments, and no expert has a token twice.
+// chosen_count, order and offsets match the assignments, and no expert has a token twice.
 void check_groups(const Routing& routing) {
   const int64_t assignments = routing.expert.size(0), experts = routing.experts;
   const Indices token(routing.token), expert(routing.expert), order(routing.order), offsets(routing.offsets),
       chosen(routing.chosen_count);
   const at::Tensor kept_in = routing.kept.contiguous();
   const bool* kept = kept_in.const_data_ptr<bool>();
-  const auto stale = [] { invalid("its groups are not those of its assignments; call finish_routing(routing) last"); };
+  const auto stale = [] {
+    invalid("chosen_count, order or offsets do not match the assignments; call finish_routing(routing) last");
+  };
   if (offsets[0] != 0 || offsets[experts] != order.size()) stale();
-  std::vector<int64_t> expert_of(static_cast<size_t>(routing.tokens), -1);  // the last one that had the token
+  std::vector<int64_t> expert_of(static_cast<size_t>(routing.tokens), -1);  // last expert with the token
   for (int64_t e = 0; e < experts; ++e) {
     if (offsets[e + 1] < offsets[e] || offsets[e + 1] > order.size()) stale();
     for (int64_t i = offsets[e]; i < offsets[e + 1]; ++i) {
@@ -113,8 +115,8 @@ bool has_finite_rows(const Routing& routing) {
          (!routing.groups || has_finite_rows(*routing.groups));
 }
 
-// What is not finite in a token, a weight or a logit may reach a gate: training stops or skips the step, evaluation
-// goes on. Out of finite numbers it is the router's mistake.
+// NaN or infinity in a token, weight or logit may reach a gate: training stops or skips the step, evaluation continues.
+// From finite inputs it is a bug in the router.
 void check_gates(const Routing& routing, const RoutingRequest& request) {
   const at::Tensor gate = routing.gate.detach().contiguous();
   const int64_t a = gate.scalar_type() == at::kDouble ? first_not_finite<double>(gate) : first_not_finite<float>(gate);
@@ -133,13 +135,13 @@ void check_assignments(const Routing& routing) {
                                      {"expert", routing.expert},
                                      {"rank", routing.rank}}) {
     if (!tensor.defined() || tensor.dim() != 1)
-      invalid(name, " must be int64 [A], one entry for each assignment (choose_per_token() makes them)");
+      invalid(name, " must be int64 [A], one entry per assignment; choose_per_token() sets it");
     check_type(name, tensor, at::kLong);
   }
   const int64_t assignments = routing.expert.size(0);
   check_shape("token", routing.token, {assignments});
   check_shape("rank", routing.rank, {assignments});
-  if (!routing.gate.defined()) invalid("gate is not there; it is the weight of each assignment, [A]");
+  if (!routing.gate.defined()) invalid("gate is undefined; set it to the weight of each assignment, [A]");
   check_real("gate", routing.gate);
   check_shape("gate", routing.gate, {assignments});
   if (routing.kept.defined()) {
@@ -150,20 +152,20 @@ void check_assignments(const Routing& routing) {
   const Indices expert(routing.expert);
   for (int64_t a = 0; a < assignments; ++a)
     if (!is_below(expert[a], routing.experts))
-      invalid("expert of assignment ", a, " is ", expert[a], ", the experts are 0 to ", routing.experts - 1);
+      invalid("expert of assignment ", a, " is ", expert[a], ", must be from 0 to ", routing.experts - 1);
 }
 
 void validate_routing(const Routing& routing, const RoutingRequest& request) {
   if (routing.soft) return validate_routing(*routing.soft, request);
   const int64_t tokens = request.tokens.size(0);
-  if (routing.tokens != tokens) invalid("tokens is ", routing.tokens, ", it was given ", tokens);
+  if (routing.tokens != tokens) invalid("tokens is ", routing.tokens, ", expected ", tokens);
   if (routing.experts < 1 || (request.experts > 0 && routing.experts != request.experts))
-    invalid("experts is ", routing.experts, ", it was made for ",
+    invalid("experts is ", routing.experts, ", expected ",
             request.experts > 0 ? std::to_string(request.experts) : "at least 1");
   check_assignments(routing);
   if (!routing.kept.defined() || !routing.chosen_count.defined() || !routing.order.defined() ||
       !routing.offsets.defined())
-    invalid("it has no groups by expert; call finish_routing(routing) last");
+    invalid("kept, chosen_count, order or offsets is undefined; call finish_routing(routing) last");
   check_rows("clean_logits", routing.clean_logits, routing);
   check_rows("noisy_logits", routing.noisy_logits, routing);
   check_rows("scores", routing.scores, routing);
@@ -172,8 +174,8 @@ void validate_routing(const Routing& routing, const RoutingRequest& request) {
   check_of_experts("threshold", routing.threshold, routing.experts);
   check_of_experts("smooth_load", routing.smooth_load, routing.experts);
   if (routing.per_token < 0 || routing.per_token > routing.experts)
-    invalid("per_token is ", routing.per_token, ", the most choices of a token: 0 to ", routing.experts,
-            " (0: experts choose)");
+    invalid("per_token is ", routing.per_token, ", must be from 0 to ", routing.experts,
+            ": choices per token, 0 if experts choose");
   for (const auto& [name, tensor] : {std::pair<const char*, const at::Tensor&>{"chosen_count", routing.chosen_count},
                                      {"order", routing.order},
                                      {"offsets", routing.offsets}})
@@ -189,14 +191,14 @@ void validate_routing(const Routing& routing, const RoutingRequest& request) {
 
 void validate_routing(const SoftRouting& routing, const RoutingRequest& request) {
   if (routing.experts < 1 || routing.slots < 1 || (request.experts > 0 && routing.experts != request.experts))
-    invalid("it has ", routing.experts, " experts of ", routing.slots, " slots, it was made for ",
-            request.experts > 0 ? std::to_string(request.experts) : "at least 1", " of at least 1");
+    invalid("it has ", routing.experts, " experts of ", routing.slots, " slots, expected ",
+            request.experts > 0 ? std::to_string(request.experts) : "at least 1", " experts of at least 1 slot");
   const TokenLayout& layout = routing.layout;
   if (layout.images * layout.per_image != request.tokens.size(0))
-    invalid("its layout has ", layout.images * layout.per_image, " tokens, it was given ", request.tokens.size(0));
+    invalid("its layout has ", layout.images * layout.per_image, " tokens, expected ", request.tokens.size(0));
   for (const auto& [name, tensor] :
        {std::pair<const char*, const at::Tensor&>{"dispatch", routing.dispatch}, {"combine", routing.combine}}) {
-    if (!tensor.defined()) invalid(name, " is not there");
+    if (!tensor.defined()) invalid(name, " is undefined");
     check_real(name, tensor);
     check_shape(name, tensor, {layout.images, layout.per_image, routing.experts * routing.slots});
   }

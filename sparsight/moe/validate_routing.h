@@ -1,8 +1,8 @@
-// Holds what a router returned to what moe/routing.h says, once, before anything computes with it: a router that counts
-// wrong gets an error that says so, and nothing reads or writes where it must not. Letters: moe/axes.md.
+// Checks a router's output against moe/routing.h before anything uses it, so that a bug in a router is a clear error
+// and not an out-of-bounds access. Letters: moe/axes.md.
 //
-// One pass over the assignments and no new tensor. Values are looked at on the CPU only: on a device that would wait
-// for it, and its kernels check their indices themselves.
+// One pass over the assignments, no new tensor. Values are checked on the CPU only: on a device it would need a
+// synchronisation, and its kernels check their indices.
 #pragma once
 
 #include <functional>
@@ -14,29 +14,29 @@
 
 namespace sparsight {
 
-// What is wrong with a routing. Router::route adds which router of which layer made it.
+// The error in a routing. Router::route adds the names of the router and the layer.
 class InvalidRouting : public Error {
  public:
   using Error::Error;
 };
 
-// What the router was asked.
+// What the routing is checked against.
 struct RoutingRequest {
   at::Tensor tokens;                                 // [N,D]
-  int64_t experts = 0;                               // E; 0: whatever the routing says
+  int64_t experts = 0;                               // E; 0: any
   std::function<std::vector<at::Tensor>()> weights;  // of the router
 };
 
-// Whether token, expert, rank, gate and kept have one entry of the right type for each assignment, and all experts
-// exist: what finish_routing() computes with. Raises InvalidRouting.
+// Checks that token, expert, rank, gate and kept have one entry of the right dtype per assignment and that all experts
+// exist, which finish_routing() relies on. Raises InvalidRouting.
 void check_assignments(const Routing& routing);
 
-// The same, and all other fields: their shapes and types, finish_routing() called, tokens within bounds, assignments in
-// order and none twice, groups that hold what is kept, gates finite wherever tokens, weights and logits are. Raises
+// Also checks all other fields: shapes and dtypes, finish_routing() called, tokens within bounds, assignments sorted
+// and distinct, order and offsets those of the kept assignments, gates finite if tokens, weights and logits are. Raises
 // InvalidRouting.
 void validate_routing(const Routing& routing, const RoutingRequest& request);
 
-// Shapes and types of a soft router's answer. Raises InvalidRouting.
+// Checks the shapes and dtypes of a soft routing. Raises InvalidRouting.
 void validate_routing(const SoftRouting& routing, const RoutingRequest& request);
 
 }  // namespace sparsight

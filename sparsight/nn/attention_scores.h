@@ -1,6 +1,6 @@
-// The two attention functions of Shazeer et al. 2017, appendix E ("Attention Function"): how well each source position
-// fits each target position, by small MLPs instead of dot products.
-// Letters: moe/axes.md; S source and T target positions, I and J their widths, A the width of the attention.
+// The two attention functions of Shazeer et al. 2017, appendix E ("Attention Function"): the score of each source
+// position for each target position, from small MLPs instead of dot products.
+// Letters: moe/axes.md; S source and T target positions, I and J their widths, A the attention width.
 #pragma once
 
 #include <ATen/core/Tensor.h>

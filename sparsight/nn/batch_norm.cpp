@@ -6,7 +6,7 @@ at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const B
                       bool batch_statistics) {
   const at::ScalarType type = at::isReducedFloatingType(x.scalar_type()) ? torch::kFloat : x.scalar_type();
   at::Tensor mean = norm.running_mean.to(type), var = norm.running_var.to(type);
-  // torch reads some of these as if they lay one after the other, whatever their strides.
+  // torch reads some of these as contiguous, whatever their strides.
   const auto ready = [&](const at::Tensor& t) { return t.to(type).contiguous(); };
   const at::Tensor y = at::batch_norm(ready(x), ready(norm.weight), ready(norm.bias), mean, var, batch_statistics,
                                       1 - options.momentum, options.epsilon, /*cudnn_enabled=*/false);

@@ -1,6 +1,6 @@
 // Batch normalisation of feature maps. With batch statistics (ForwardMode::batch_statistics) a channel's mean and
-// variance are those of the whole batch: an image's result then depends on the rest of its batch. Without, the running
-// averages take their place and stay as they are.
+// variance are those of the whole batch, so an image's output depends on the rest of its batch. Without, the running
+// averages are used and not updated.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -10,8 +10,8 @@
 
 namespace sparsight {
 
-// Defaults of Keras, which the wide residual networks of pMoE were trained with. momentum: the share of the old running
-// average that a batch leaves (torch's momentum is 1 - it).
+// Defaults of Keras, which the wide residual networks of pMoE were trained with. momentum: fraction of the
+// running average kept at each batch (torch's is 1 - momentum).
 struct BatchNormOptions {
   int64_t channels = 0;
   double epsilon = 1e-3;
@@ -28,16 +28,16 @@ struct BatchNormTensors {
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& norm, const BatchNormOptions& options,
                       bool batch_statistics);
 
-// Per place of a map; the running averages are read as the weights are.
+// Per position of a map; the running averages count as weights to read.
 Cost batch_norm_cost(int64_t channels);
 
-// Named as torch.nn.BatchNorm2d, without its count of batches.
+// Named as in torch.nn.BatchNorm2d, without num_batches_tracked.
 class BatchNormImpl : public torch::nn::Module, public Initialized {
  public:
   explicit BatchNormImpl(const BatchNormOptions& options);
   at::Tensor forward(const at::Tensor& x, bool batch_statistics);  // [B,C,H,W] -> [B,C,H,W]
   void initialize(const InitRandom& random) override;              // ones and zeros; running mean 0, variance 1
-  Cost cost() const;                                               // per place of the map
+  Cost cost() const;                                               // per position of the map
 
   BatchNormTensors tensors;  // parameters "weight" and "bias", buffers "running_mean" and "running_var"
 

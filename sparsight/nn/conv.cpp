@@ -8,7 +8,7 @@
 namespace sparsight {
 namespace {
 
-// Zeros that "same" adds to an axis of `side`, both edges together.
+// Zeros that "same" adds to an axis of size `side`, both edges together.
 int64_t same_padding(int64_t side, const ConvOptions& options) {
   const int64_t places = (side + options.stride - 1) / options.stride;
   return std::max<int64_t>(0, (places - 1) * options.stride + options.kernel - side);

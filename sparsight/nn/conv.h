@@ -1,4 +1,4 @@
-// A 3x3 or 1x1 convolution, named and shaped as torch.nn.Conv2d.
+// A 3x3 or 1x1 convolution, with the parameters of torch.nn.Conv2d.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -8,8 +8,8 @@
 
 namespace sparsight {
 
-// centred: kernel / 2 zeros on each edge. same: as few zeros as give ceil(H/stride) places, TensorFlow's "same"; where
-// their number is odd, the bottom and the right edge get one more. A 3x3 kernel with stride 2 on an even side has none
+// centred: kernel / 2 zeros on each edge. same: TensorFlow's "same", the fewest zeros that give ceil(H/stride) outputs;
+// if their number is odd, the bottom and right edges get one more. A 3x3 kernel with stride 2 on an even side has none
 // at the top and one at the bottom.
 enum class ConvPadding { centred, same };
 // he_normal: N(0, 2/fan_out), He et al. 2015. glorot_uniform: nn/glorot.h.
@@ -19,7 +19,7 @@ struct ConvOptions {
   int64_t in = 0, out = 0;  // channels
   int64_t kernel = 3;       // odd
   int64_t stride = 1;
-  bool bias = false;  // a normalisation follows, mostly
+  bool bias = false;  // usually followed by a normalisation
   ConvPadding padding = ConvPadding::centred;
   ConvInit init = ConvInit::he_normal;
 };
@@ -29,7 +29,7 @@ class ConvImpl : public torch::nn::Module, public Initialized {
   explicit ConvImpl(const ConvOptions& options);
   at::Tensor forward(const at::Tensor& x);             // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
   void initialize(const InitRandom& random) override;  // weight as options.init says, bias 0
-  MapSize output(MapSize in) const;                    // of the map that a map of size `in` becomes
+  MapSize output(MapSize in) const;                    // output size for an input of size `in`
   Cost cost(MapSize in) const;                         // per image
 
   at::Tensor weight;  // [out,in,kernel,kernel]

@@ -6,10 +6,10 @@
 
 namespace sparsight {
 
-// In place. The fans of a convolution are its kernel's places times its channels.
+// In place. The fans of a convolution are the size of its kernel times its channels.
 void init_glorot_uniform(at::Tensor& parameter, int64_t fan_in, int64_t fan_out, const RandomStream& stream);
 
-// A fully connected layer that starts so, with bias 0.
+// A fully connected layer with this initialisation and bias 0.
 class GlorotLinearImpl : public LinearImpl {
  public:
   using LinearImpl::LinearImpl;

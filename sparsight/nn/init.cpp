@@ -22,7 +22,7 @@ RandomStream InitRandom::stream(const std::string& parameter) const {
 }
 
 void initialize(torch::nn::Module& model, uint64_t seed) {
-  // The root apart: listing it among the modules would need it in a shared pointer.
+  // The root separately: named_modules() can include it only if a shared pointer owns it.
   if (auto* root = dynamic_cast<Initialized*>(&model)) root->initialize({seed, ""});
   for (const auto& item : model.named_modules("", /*include_self=*/false))
     if (auto* module = dynamic_cast<Initialized*>(item.value().get())) module->initialize({seed, item.key()});

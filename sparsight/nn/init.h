@@ -1,5 +1,5 @@
-// Starting values of parameters: drawn from named streams, so that a parameter's values depend on the seed, its path
-// and its shape, and on nothing else.
+// Initial values of parameters, from named random streams: they depend only on the seed and the parameter's path and
+// shape.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace sparsight {
 
-// Where a module's initial values come from. `path` is the module's place in the model, "blocks.0.mlp.fc1".
+// The random streams of a module's initial values. path: of the module in the model, "blocks.0.mlp.fc1".
 struct InitRandom {
   uint64_t seed = 0;
   std::string path;
@@ -25,11 +25,11 @@ class Initialized {
   virtual void initialize(const InitRandom& random) = 0;
 };
 
-// Draws all parameters of `model`. A module just constructed holds zeros or ones until this is called.
+// Initialises all parameters of `model`, which are zeros or ones after construction.
 void initialize(torch::nn::Module& model, uint64_t seed);
 
 // N(0, std²) in place. Vision transformers use std 0.02 throughout (timm's truncation at ±2 is at 100 standard
-// deviations, so it never acts).
+// deviations, so it has no effect).
 inline constexpr double kVitStd = 0.02;
 void init_normal(at::Tensor& parameter, double std, const RandomStream& stream);
 // U(-bound, bound) in place.

@@ -1,4 +1,4 @@
-// A fully connected layer, named and shaped as torch.nn.Linear.
+// A fully connected layer, with the parameters of torch.nn.Linear.
 #pragma once
 
 #include <torch/nn/pimpl.h>

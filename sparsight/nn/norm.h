@@ -1,4 +1,4 @@
-// Normalisation that does not look at other images: layer and group norm, so that a result never depends on the batch.
+// Layer norm and group norm: unlike batch norm, an image's output does not depend on the rest of its batch.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -26,7 +26,7 @@ class GroupNormImpl : public torch::nn::Module, public Initialized {
   GroupNormImpl(int64_t groups, int64_t channels);
   at::Tensor forward(const at::Tensor& x);             // [B,C,H,W] -> [B,C,H,W]
   void initialize(const InitRandom& random) override;  // ones and zeros
-  Cost cost() const;                                   // per place of the map
+  Cost cost() const;                                   // per position of the map
 
   at::Tensor weight, bias;  // [C]
 

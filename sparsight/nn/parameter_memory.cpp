@@ -18,7 +18,8 @@ thread_local bool on_meta = false;
 at::Tensor meta_parameter(at::IntArrayRef sizes) {
   double elements = 1;
   for (const int64_t size : sizes) elements *= static_cast<double>(size);
-  if (elements > 1e18) fail("a parameter of ", sizes, " is too large for any machine; make layers or experts smaller");
+  if (elements > 1e18)
+    fail("a parameter of shape ", sizes, " is too large for any machine; use smaller layers or experts");
   return at::empty(sizes, at::TensorOptions().dtype(at::kFloat).device(at::kMeta));
 }
 
@@ -34,8 +35,8 @@ ParameterBound::~ParameterBound() { bound_in_force = outer_; }
 ParameterBound bound_to_free_memory(const std::string& owner) {
   const int64_t memory = available_memory_bytes();
   return {memory > 0 ? memory : std::numeric_limits<int64_t>::max(),
-          cat("the parameters of the ", owner, " take more than the ", memory >> 20,
-              " MB of memory that are free here; make its layers or experts smaller or fewer")};
+          cat("the parameters of the ", owner, " need more than the ", memory >> 20,
+              " MB of free memory; use fewer or smaller layers or experts")};
 }
 
 MetaParameters::MetaParameters() : outer_(on_meta) { on_meta = true; }
@@ -49,7 +50,8 @@ at::Tensor parameter_zeros(at::IntArrayRef sizes) {
     for (const int64_t size : sizes) bytes *= static_cast<double>(size);
     bound_in_force->bytes_left_ -= bytes;
     if (bound_in_force->bytes_left_ < 0)
-      fail(bound_in_force->complaint_, " (the one of ", sizes, ", ", bytes / (1 << 30), " GB, no longer fits)");
+      fail(bound_in_force->complaint_, " (the parameter of shape ", sizes, ", ", bytes / (1 << 30),
+           " GB, does not fit)");
   }
   return cpu::empty_from_arena(sizes).zero_();
 }

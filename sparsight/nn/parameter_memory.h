@@ -1,5 +1,5 @@
-// Bounds the memory that the parameters of a model under construction may take, so that a damaged checkpoint, or one
-// nought too many in a configuration, is an error and not the end of the machine's memory.
+// Bounds the memory of a model's parameters while it is built, so that a damaged checkpoint, or one zero too many in a
+// configuration, is an error and does not exhaust the machine's memory.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace sparsight {
 
-// While it lives, parameters made on this thread may take `bytes` together; `complaint` is the error where they take
-// more, followed by the one that did not fit. The innermost bound holds.
+// While it lives, parameters created on this thread may take `bytes` in total. complaint: start of the error if they
+// take more; the parameter that did not fit follows. The innermost bound applies.
 class ParameterBound {
  public:
   ParameterBound(int64_t bytes, std::string complaint);
@@ -25,11 +25,11 @@ class ParameterBound {
   ParameterBound* outer_;
 };
 
-// By the memory that is free now. owner: "model", what the parameters are of.
+// Bounds by the memory that is free now. owner: what has the parameters, "model".
 ParameterBound bound_to_free_memory(const std::string& owner);
 
-// While it lives, parameters made on this thread are on the meta device: they have shapes and no memory, so that a
-// model of any size can be built to ask what it costs. It cannot be initialised, loaded or run.
+// While it lives, parameters created on this thread are on the meta device: they have shapes but no memory, so that the
+// cost of a model of any size can be computed. Such a model cannot be initialised, loaded or run.
 class MetaParameters {
  public:
   MetaParameters();
@@ -41,8 +41,8 @@ class MetaParameters {
   bool outer_;
 };
 
-// A new parameter's fp32 values, 0 until initialize(); in large pages, which the experts' kernels read faster. Raises
-// Error where the bound in force does not allow them.
+// A new fp32 parameter, 0 until initialize(); in huge pages, which the experts' kernels read faster. Raises Error if it
+// exceeds the current bound.
 at::Tensor parameter_zeros(at::IntArrayRef sizes);
 
 }  // namespace sparsight

@@ -1,4 +1,5 @@
-// Cuts images into square patches and maps each to a token, named as in timm: proj (a strided convolution there).
+// Patch embedding: splits images into square patches and projects each to a token. Named as in timm: proj (there a
+// strided convolution).
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -14,8 +15,8 @@ struct PatchEmbeddingOptions {
   int64_t width = 0;     // D
 };
 
-// The convolution's parameters. Its stride equals its kernel, so it is a matrix product over cut-out patches, which is
-// what PatchEmbeddingImpl computes: faster than a convolution on small images.
+// The convolution's parameters. Its stride equals its kernel size, so it is a matrix product with the flattened
+// patches, which is what PatchEmbeddingImpl computes: faster than a convolution on small images.
 class PatchProjectionImpl : public torch::nn::Module, public Initialized {
  public:
   explicit PatchProjectionImpl(const PatchEmbeddingOptions& options);

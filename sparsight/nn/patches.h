@@ -1,4 +1,4 @@
-// Images as patches, without overlap. Letters: moe/axes.md.
+// Images as non-overlapping patches. Letters: moe/axes.md.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,7 +6,7 @@
 namespace sparsight {
 
 // images: [B,C,H,W], H and W multiples of `side`. Returns [B,S,D], S = (H/side)*(W/side) patches row by row, D = C *
-// side * side numbers in the order (channel, row, column), as a convolution's kernel has them.
+// side * side values in the order (channel, row, column) of a convolution's kernel.
 at::Tensor image_patches(const at::Tensor& images, int64_t side);
 
 // The images [B,C,height,width] of patches [B,S,D].

@@ -9,8 +9,8 @@ namespace sparsight {
 
 at::Tensor resample_position_embedding(const at::Tensor& embedding, int64_t prefix, PatchGrid from, PatchGrid to) {
   if (embedding.dim() != 3 || embedding.size(0) != 1 || embedding.size(1) != prefix + from.height * from.width)
-    fail("position embedding of shape ", embedding.sizes(), " does not hold ", prefix, " prefix tokens and ",
-         from.height, "x", from.width, " patches");
+    fail("position embedding has shape ", embedding.sizes(), ", expected [1, ", prefix + from.height * from.width,
+         ", D] for ", prefix, " prefix tokens and ", from.height, "x", from.width, " patches");
   if (from.height < 1 || from.width < 1 || to.height < 1 || to.width < 1 || prefix < 0)
     fail("cannot resample a position embedding from ", from.height, "x", from.width, " to ", to.height, "x", to.width,
          " patches");

@@ -20,7 +20,7 @@ struct AdamWOptions : AdamOptions {
 
 class Adam : public Optimizer {
  public:
-  // `decoupled`: weight decay shrinks the parameters directly (AdamW) instead of joining the gradient (Adam).
+  // decoupled: weight decay is applied to the parameters directly (AdamW), not added to the gradient (Adam).
   Adam(const AdamOptions& options, bool decoupled, std::vector<OptimizedParameter> parameters);
 
  protected:

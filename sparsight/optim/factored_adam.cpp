@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-// How a parameter is seen as `stack` matrices of `rows` x `columns`.
+// A parameter as `stack` matrices of `rows` x `columns`.
 struct MatrixStack {
   int64_t stack = 1, rows = 1, columns = 1;
   std::vector<int64_t> sizes() const { return {stack, rows, columns}; }
@@ -33,12 +33,13 @@ bool is_factored(const OptimizedParameter& parameter, const std::vector<std::str
 
 void FactoredAdamOptions::declare(OptionSet& set) {
   set.real("lr", &lr, {0, 1e6}, "base learning rate, scaled by the schedule");
-  set.real("beta1", &beta1, {0, 1}, "decay of the gradient's running mean; vectors only, matrices have none");
+  set.real("beta1", &beta1, {0, 1}, "decay of the gradient's running mean, for vectors only: matrices have none");
   set.real("beta2", &beta2, {0, 1}, "decay of the squared gradient's running means");
   set.real("eps", &eps, {0, 1}, "added to the denominator");
   set.real("weight_decay", &weight_decay, {0, 1e6}, "weight decay, decoupled from the gradient");
-  set.strings("full", &full,
-              "parts of names of parameters that are not factored; an expert's biases are vectors in a stack");
+  set.strings(
+      "full", &full,
+      "substrings of the names of parameters not to factor, such as the experts' biases, which are stacked vectors");
 }
 
 FactoredAdam::FactoredAdam(const FactoredAdamOptions& options, std::vector<OptimizedParameter> list)

@@ -1,6 +1,6 @@
-// Adam with a factored second moment and no first moment for matrices: p + q numbers of state for a p x q matrix where
-// Adam keeps 2 p q. Shazeer et al. 2017, "Outrageously Large Neural Networks", appendix D; the idea was later published
-// as Adafactor (Shazeer and Stern 2018).
+// Adam with a factored second moment and no first moment for matrices: p + q numbers of state for a p x q matrix
+// instead of Adam's 2 p q. Shazeer et al. 2017, "Outrageously Large Neural Networks", appendix D; the idea was later
+// published as Adafactor (Shazeer and Stern 2018).
 #pragma once
 
 #include "sparsight/optim/optimizer.h"
@@ -17,14 +17,14 @@ struct FactoredAdamOptions {
   void declare(OptionSet& set);
 };
 
-// A parameter of two or more axes longer than 1 is a stack of matrices, each factored by itself: [p,q] one, [E,p,q] one
-// for each expert, a convolution's [p,...] one of p rows. For a matrix with gradient G:
+// A parameter with at least two axes longer than 1 is a stack of matrices, each factored separately: [p,q] is one,
+// [E,p,q] one per expert, a convolution's [p,...] one with p rows. For a matrix with gradient G:
 //   R <- beta2 R + (1 - beta2) mean of G² over columns    [p]
 //   C <- beta2 C + (1 - beta2) mean of G² over rows       [q]
 //   V = R C^T / mean(R) / (1 - beta2^t), or 0 where mean(R) is 0
 //   W <- W - lr (G / (sqrt(V) + eps) + decay W)
-// Every other parameter, and those with a part of `full` in their name, follow Adam with decoupled decay. The paper
-// leaves eps, bias correction and beta2 open: they are Adam's.
+// All other parameters, and those whose name contains an entry of `full`, use Adam with decoupled decay. The paper does
+// not give eps, bias correction and beta2: they are Adam's.
 class FactoredAdam : public Optimizer {
  public:
   FactoredAdam(const FactoredAdamOptions& options, std::vector<OptimizedParameter> parameters);

@@ -1,5 +1,5 @@
-// The interface of an optimiser: it updates parameters from their gradients and hands out its whole state by name, so
-// that a checkpoint can hold it as plain tensors.
+// The interface of an optimiser: it updates parameters from their gradients, and exposes its state as named tensors for
+// checkpoints.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct OptimizedParameter {
   std::string name;
   at::Tensor value;
   bool decay = true;                        // false: excluded from weight decay
-  double lr_factor = 1;                     // of the step's learning rate
+  double lr_factor = 1;                     // multiplies the step's learning rate
   std::optional<double> weight_decay = {};  // instead of the optimiser's own
 };
 
@@ -41,7 +41,7 @@ class Optimizer {
  protected:
   // Adds one state tensor per parameter, zero at the start, of the parameter's shape (or a scalar).
   size_t add_state(const std::string& name, bool scalar = false);
-  // The same with what `start` gives for each parameter's index; an undefined tensor where it has no such state.
+  // The same, initialised by start(parameter index); undefined for a parameter without this state.
   size_t add_state(const std::string& name, const std::function<at::Tensor(size_t)>& start);
 
   // Updates the parameters at `which`, all of which have a gradient. `lr` and weight_decay_of() are the same for all.

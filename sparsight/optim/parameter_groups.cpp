@@ -9,17 +9,17 @@ ParameterGroup group_from(const Json& table, const std::string& where) {
   ParameterGroup group;
   double weight_decay = 0;
   OptionSet set;
-  set.strings("parameters", &group.parameters, "whole parts of parameter names");
+  set.strings("parameters", &group.parameters, "dotted parts of parameter names");
   set.real("lr_factor", &group.lr_factor, {0, 1e6}, "factor of the learning rate");
   set.real("weight_decay", &weight_decay, {0, 1e6}, "weight decay instead of the optimiser's");
   assign(set, table, where);
   if (group.parameters.empty())
-    fail_usage(where, " names no parameters; give it parameters = [\"router\"] or the like");
+    fail_usage(where, " names no parameters; add them, for example parameters = [\"router\"]");
   if (table.contains("weight_decay")) group.weight_decay = weight_decay;
   return group;
 }
 
-// What a part of a group may be: each part of the names by itself, and how they begin, up to each dot.
+// What an entry of a group can match: single dotted parts of the names, and their prefixes up to each dot.
 std::vector<std::string> possible_parts(const std::vector<OptimizedParameter>& parameters) {
   std::vector<std::string> all;
   for (const auto& [name, value, decay, lr_factor, weight_decay] : parameters) {
@@ -59,14 +59,13 @@ void apply_groups(const std::vector<ParameterGroup>& groups, const std::string& 
         found = true;
         if (group_of[i] < g)
           fail_usage(where, "[", group_of[i], "] and [", g, "] both name ", parameter.name,
-                     "; let one group have each parameter");
+                     "; keep each parameter in one group");
         group_of[i] = g;
         parameter.lr_factor = groups[g].lr_factor;
         parameter.weight_decay = groups[g].weight_decay;
       }
       if (!found)
-        fail_usage(where, "[", g, "] names \"", printable(part),
-                   "\", but no trained parameter has that part in its name",
+        fail_usage(where, "[", g, "] names \"", printable(part), "\", which matches no trained parameter",
                    did_you_mean(nearest_name(part, possible_parts(parameters))));
     }
 }

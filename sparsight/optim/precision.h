@@ -5,7 +5,7 @@
 
 namespace sparsight {
 
-// "fp32", "bf16" or "auto" (where the CPU has bf16 products; elsewhere they are emulated, several times slower).
+// precision: "fp32", "bf16" or "auto" (bf16 if the CPU has bf16 instructions; emulated it is several times slower).
 bool use_bf16(const std::string& precision);
 
 // Switches torch's CPU autocast on while it lives (if `enabled`).

@@ -7,8 +7,8 @@
 namespace sparsight {
 namespace {
 
-// Puts a linear warm-up before `after`, which sees its progress as a fraction of the steps that follow the warm-up and
-// as epochs since the start.
+// Puts a linear warm-up before `after`, whose arguments are the fraction of the steps after the warm-up, and the epochs
+// since the start.
 Schedule with_warmup(const WarmupOptions& options, TrainingLength length,
                      const std::function<double(double fraction, double epoch)>& after) {
   const int64_t warmup = std::llround(options.warmup_epochs * static_cast<double>(length.steps_per_epoch));
@@ -48,7 +48,7 @@ Schedule make_inverse_sqrt(const InverseSqrtOptions& options, TrainingLength) {
   if (constant_until < options.warmup_steps)
     fail_usage("schedule.constant_until is ", constant_until,
                ", before the end of the warm-up at schedule.warmup_steps = ", options.warmup_steps,
-               "; raise it, or set it to 0 for no constant part");
+               "; raise it, or set it to 0 for no constant phase");
   return [warmup = options.warmup_steps, constant_until](int64_t step) {
     const auto t = static_cast<double>(step + 1);
     if (step < warmup) return t / static_cast<double>(warmup);
@@ -70,7 +70,7 @@ void DecayOptions::declare(OptionSet& set) {
 void StepOptions::declare(OptionSet& set) {
   WarmupOptions::declare(set);
   set.floats("milestones", &milestones, {0, 1e9}, "epochs at which the rate is multiplied by gamma");
-  set.real("gamma", &gamma, {0, 1}, "factor of each milestone");
+  set.real("gamma", &gamma, {0, 1}, "factor at each milestone");
 }
 
 void InverseSqrtOptions::declare(OptionSet& set) {

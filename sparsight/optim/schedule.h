@@ -1,4 +1,4 @@
-// Learning-rate schedules: the factor by which the optimiser's base rate is multiplied at each step.
+// Learning rate schedules: the factor on the optimiser's base rate at each step.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct TrainingLength {
   int64_t total_steps = 1;
 };
 
-// Linear warm-up from 0, shared by the schedules that know their end; the schedule proper starts where the warm-up
-// ends.
+// Linear warm-up from 0, for the schedules that depend on the length of the training; the schedule proper starts after
+// the warm-up.
 struct WarmupOptions {
   double warmup_epochs = 0;
   void declare(OptionSet& set);
@@ -41,7 +41,7 @@ struct StepOptions : WarmupOptions {
 
 // t / warmup up to step t = warmup (counted from 1), 1 up to step `constant_until`, sqrt(constant_until / t) after it:
 // Shazeer et al. 2017, appendices C (0 constant steps) and E. Unlike the others it does not depend on the length of the
-// training. constant_until 0 stands for `warmup_steps`.
+// training. constant_until = 0 means `warmup_steps`.
 struct InverseSqrtOptions {
   int64_t warmup_steps = 1000;
   int64_t constant_until = 0;

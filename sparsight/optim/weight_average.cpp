@@ -50,7 +50,8 @@ void WeightAverage::load(const NamedTensors& tensors) {
   for (const auto& [name, tensor] : average_) {
     const auto found = saved.find(name);
     if (found == saved.end() || found->second.sizes() != tensor.sizes())
-      fail("the checkpoint holds no fitting average of ", name, "; resume with the configuration it came from");
+      fail("the checkpoint has no average of ", name, " with shape ", tensor.sizes(),
+           "; resume with the configuration it was trained with");
     if (found->second.is_floating_point() && !found->second.isfinite().all().item<bool>())
       fail("the checkpoint's average of ", name, " is damaged: it has NaN or infinity; use another checkpoint");
     tensor.copy_(found->second);

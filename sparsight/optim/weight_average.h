@@ -10,15 +10,15 @@
 
 namespace sparsight {
 
-// average <- average + share * (weights - average), with the share as a function of the number of updates before. 1
-// copies the weights, 0 leaves the average as it is.
+// average <- average + share * (weights - average), with the share as a function of the number of previous updates. 1
+// copies the weights, 0 leaves the average unchanged.
 struct AverageRule {
-  std::string name;  // as the lines of evaluations say it: "ema"
+  std::string name;  // as printed with evaluations: "ema"
   std::function<double(int64_t updates)> share;
 };
 
 // average <- d * average + (1 - d) * weights with d = min(decay, (1 + updates) / (10 + updates)), so that the random
-// start fades quickly.
+// initialisation fades quickly.
 AverageRule exponential_average(double decay);
 
 // "swa": the mean of the weights after updates start, start + every, start + 2 every, ... (counted from 0); the weights
@@ -27,7 +27,7 @@ AverageRule mean_from(int64_t start, int64_t every);
 
 class WeightAverage {
  public:
-  // `weights`: named parameters and buffers of a model; they are read at each update and written by Swap only.
+  // weights: named parameters and buffers of a model, read at each update and written only by Swap.
   WeightAverage(NamedTensors weights, AverageRule rule);
 
   void update(int64_t updates);

@@ -58,6 +58,15 @@ TEST(CommandLine, AFlagThatIsLikeNoOtherComesWithoutAGuess) {
   expect_usage_error({"frobnicate"}, "unknown verb \"frobnicate\" after sparsight (known: train, ");
 }
 
+TEST(CommandLine, AFlagNamedAsASettingIsAnsweredWithTheSet) {
+  const auto error = [](const std::vector<std::string>& arguments) { return run_program(arguments).err; };
+  EXPECT_EQ(error({"train", "a.toml", "--epochs", "2"}),
+            "error: unknown flag --epochs; did you mean \"--set train.epochs=2\"?; see sparsight train --help\n");
+  EXPECT_NE(error({"train", "a.toml", "--clip-norm=1"}).find("--set train.clip_norm=1"), std::string::npos);
+  EXPECT_NE(error({"train", "--lr"}).find("--set optimizer.lr=VALUE"), std::string::npos);
+  EXPECT_EQ(error({"report", "--epochs", "2"}).find("--set"), std::string::npos);  // takes no settings
+}
+
 TEST(CommandLine, BenchHandsItsOptionsOn) {
   const ProgramResult unknown = run_program({"bench", "nosuch"});
   if (unknown.err.find("are not built") != std::string::npos) GTEST_SKIP() << "needs the benchmarks";

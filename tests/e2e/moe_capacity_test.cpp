@@ -100,7 +100,7 @@ TEST(MoeVerbWithCapacity, GivenPrioritiesDecideWhoAsksFirst) {
 
 TEST(MoeVerbWithCapacity, PrioritiesThatNobodyGaveAreOneClearLine) {
   const std::string line = one_line(run_layer(example(), "1", "given", true).result, 2);
-  EXPECT_NE(line.find("no priorities are given"), std::string::npos) << line;
+  EXPECT_NE(line.find("needs a priority for each token, got none"), std::string::npos) << line;
   NamedTensors input = example();
   input.emplace_back("priority", at::tensor({1., 3.}, at::kDouble));
   const std::string wrong = one_line(run_layer(input, "1", "given", true).result, 1);

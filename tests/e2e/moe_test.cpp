@@ -245,7 +245,7 @@ TEST(MoeVerb, SaysWhatMemoryItLacks) {
     return one_line(probe.result, 1);
   };
   const std::string parameters = complaint({3, 64}, "65536"), hidden_layer = complaint({1 << 20, 1}, "1");
-  EXPECT_NE(parameters.find("the one of [65536, 64, 1048576], 16384 GB, no longer fits"), std::string::npos)
+  EXPECT_NE(parameters.find("the parameter of shape [65536, 64, 1048576], 16384 GB, does not fit"), std::string::npos)
       << parameters;
   EXPECT_EQ(hidden_layer.rfind("error: not enough memory for 4194304 MB more", 0), 0u) << hidden_layer;
 }

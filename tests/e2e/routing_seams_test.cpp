@@ -75,23 +75,24 @@ TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
   EXPECT_EQ(json_lines(again.out).at(0).at("loss"), json_lines(evaluated.out).at(0).at("loss"));
   const ProgramResult short_file = run_program({"eval", run, "--routing", file});
   EXPECT_EQ(short_file.exit_code, 1);
-  EXPECT_NE(short_file.err.find("holds decisions about 1 images, but the split has 64"), std::string::npos)
+  EXPECT_NE(short_file.err.find("has routings for 1 images, but the split has 64"), std::string::npos)
       << short_file.err;
 
   const ProgramResult two = run_program({"predict", run, one, other, "--routing", file});
   EXPECT_EQ(two.exit_code, 1);
-  EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 were given"), std::string::npos) << two.err;
+  EXPECT_NE(two.err.find("has routings for 1 images, but 2 were given"), std::string::npos) << two.err;
   const std::string tokens = folder.path("t.safetensors"), of_moe = folder.path("m.safetensors");
   write_safetensors(tokens, {{{"tokens", at::full({6, 4}, 0.5)}}, {}});
   ASSERT_EQ(run_program({"moe", tokens, "--save-routing", of_moe}).exit_code, 0);
   const ProgramResult other_model = run_program({"predict", run, one, "--routing", of_moe});
   EXPECT_EQ(other_model.exit_code, 1);
-  EXPECT_NE(other_model.err.find("the routing is of \"moe\", but the model decides in blocks.1.mlp"), std::string::npos)
+  EXPECT_NE(other_model.err.find("the routing is for \"moe\", but the routers of the model are: blocks.1.mlp"),
+            std::string::npos)
       << other_model.err;
   EXPECT_EQ(run_program({"moe", tokens, "--save-routing", tokens}).exit_code, 2);
   const ProgramResult none = run_program({"predict", run, one, "--routing", run + "/checkpoints/best.safetensors"});
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_NE(none.err.find("is no file of routings"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("is not a routing file"), std::string::npos) << none.err;
 }
 
 TEST(RoutingReplay, ExplainShowsTheExpertsOfAnotherImage) {
@@ -115,7 +116,7 @@ TEST(RoutingReplay, ExplainShowsTheExpertsOfAnotherImage) {
   EXPECT_NE(shown.out.find("1 image file, routing of " + file), std::string::npos) << shown.out;
   const ProgramResult two = run_program({"explain", run, one, other, "--routing", file});
   EXPECT_EQ(two.exit_code, 1);
-  EXPECT_NE(two.err.find("holds decisions about 1 images, but 2 are explained"), std::string::npos) << two.err;
+  EXPECT_NE(two.err.find("has routings for 1 images, but 2 are explained"), std::string::npos) << two.err;
 }
 
 TEST(RoutingReplay, MoeAppliesTheRoutingOfOtherTokens) {

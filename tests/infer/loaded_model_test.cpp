@@ -218,7 +218,7 @@ TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
   };
   EXPECT_EQ(error_of_checkpoint(folder, good), "");
   for (const double std : {0., -1., std::numeric_limits<double>::quiet_NaN()})
-    EXPECT_NE(refusal("normalize.std", torch::full({1}, std, torch::kDouble)).find("finite numbers above 0"),
+    EXPECT_NE(refusal("normalize.std", torch::full({1}, std, torch::kDouble)).find("must be finite and above 0"),
               std::string::npos);
   EXPECT_NE(
       refusal("normalize.mean", torch::full({1}, std::numeric_limits<double>::infinity())).find("NaN or infinity"),

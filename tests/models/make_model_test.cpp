@@ -57,8 +57,8 @@ TEST(MakeModel, OneNormalisationForTrainingAndEvaluation) {
       refusal("{op=\"normalize\",mean=[0.5],std=[0.5]}", "{op=\"normalize\",mean=[0.5,0.5,0.5],std=[0.5,0.5,0.5]}"),
       "");
   EXPECT_EQ(refusal("{op=\"normalize\",preset=\"half\"}", ""),
-            "[transforms] train and eval normalize differently (mean [0.5] and std [0.5]; none), but the model "
-            "normalises both alike; give both lists the same normalize step");
+            "[transforms] train and eval normalize differently (mean [0.5] and std [0.5]; none), but a model "
+            "has one normalisation; give both lists the same normalize step");
   EXPECT_NE(refusal("{op=\"normalize\",preset=\"cifar10\"}", "{op=\"normalize\",preset=\"cifar100\"}"), "");
   EXPECT_NE(testing::message_of<UsageError>([&] {
               make_model(config_of(kNormalize, kNormalize), ImageShape{1, 8, 8, 5});
@@ -105,11 +105,11 @@ TEST(CloneModel, KeepsSettingsThatAScheduleHasMoved) {
 
 TEST(CloneModel, RefusesModelsItCannotMakeAgain) {
   const auto by_hand = models().make("mlp", Json::object(), "model", ModelContext{kColour, default_moe_spec()});
-  EXPECT_NE(testing::message_of([&] { clone_model(*by_hand); }).find("only a model that make_model() made"),
+  EXPECT_NE(testing::message_of([&] { clone_model(*by_hand); }).find("only models built by make_model() can be copied"),
             std::string::npos);
   auto packed = make_model(config_of("", ""), kColour);
   packed->named_parameters()["head.bias"].set_data(torch::empty({0}));
-  EXPECT_NE(testing::message_of([&] { clone_model(*packed); }).find("head.bias is not as it was made"),
+  EXPECT_NE(testing::message_of([&] { clone_model(*packed); }).find("head.bias has shape [0], but was built with"),
             std::string::npos);
 }
 
@@ -125,7 +125,7 @@ TEST(WithPixelStatistics, CompletesFilesWithoutAndRefusesTheImpossible) {
     NamedTensors bad = weights;
     for (auto& [name, tensor] : bad)
       if (name == "normalize.std") tensor = torch::full({3}, std, torch::kDouble);
-    EXPECT_NE(testing::message_of([&] { with_pixel_statistics(bad, *model); }).find("finite numbers above 0"),
+    EXPECT_NE(testing::message_of([&] { with_pixel_statistics(bad, *model); }).find("must be finite and above 0"),
               std::string::npos);
   }
 }

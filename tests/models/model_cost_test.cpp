@@ -183,12 +183,12 @@ TEST(ModelCost, SizesThatDoNotFitAreTheErrorsOfTheModel) {
        kDigits,
        {"moe.blocks=[1]"},
        "[moe] blocks: there is no block 1 in a model of 1 blocks"},
-      {"pmoe/joint_mnist.toml", kDigits, {"moe.experts=3"}, "40 filters cannot be shared out among 3 experts"},
+      {"pmoe/joint_mnist.toml", kDigits, {"moe.experts=3"}, "40 filters cannot be divided evenly among 3 experts"},
       {"pmoe/wrn.toml", kFace, {"model.depth=12"}, "[model] depth must be 6 n + 4 (10, 16, 22, 28, ...), got 12"},
       {"pmoe/wrn_pmoe_celeba.toml", {3, 40, 40, 2}, {}, "[model] patch = 4 does not divide the feature map of 10x10"},
-      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"moe.experts=7"}, "[experts] the experts divide the output channels"},
-      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"moe.shared=3"}, "[experts] the experts divide the output channels"},
-      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"experts.channels=7"}, "[experts] channels = 7: a row of 10240 numbers"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"moe.experts=7"}, "[experts] norm_conv divides the output channels"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"moe.shared=3"}, "[experts] norm_conv divides the output channels"},
+      {"pmoe/wrn_pmoe_celeba.toml", kFace, {"experts.channels=7"}, "[experts] channels = 7: a row of 10240 values"},
       {"pmoe/wrn_pmoe_celeba.toml", kFace, {"experts.kernel=2"}, "[experts] kernel must be odd, got 2"},
       {"demo.toml", {1, 30, 30, 12}, {}, "[model] patch 4 does not divide images of 30x30"},
       {"demo.toml", kGlyph, {"model.heads=5"}, "[model] heads 5 does not divide width 64"},
@@ -217,7 +217,7 @@ TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
     };
     EXPECT_EQ(taking(c.patches), "");
     EXPECT_EQ(taking(c.patches + 1), cat("[router] patches = ", c.patches + 1, " but an image has ", c.patches,
-                                         " tokens; lower it or use smaller patches"));
+                                         " patches; lower it or use smaller patches"));
   }
 }
 

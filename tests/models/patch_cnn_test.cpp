@@ -203,10 +203,10 @@ TEST(PatchCnn, P79_SizesThatDoNotFitAreErrors) {
                                         {"router", {{"name", "patch_choice"}}}});
   EXPECT_NE(testing::message_of([&] {
               PatchCnn(PatchCnnOptions{}, {{1, 8, 8, 2}, twelve});
-            }).find("40 filters cannot be shared out among 12 experts"),
+            }).find("40 filters cannot be divided evenly among 12 experts"),
             std::string::npos);
   const auto model = model_of({2, kN + 1, 2, "ones", "taken"});
-  EXPECT_NE(testing::message_of([&] { answer(*model, pictures(1)); }).find("patches = 17 but an image has 16 tokens"),
+  EXPECT_NE(testing::message_of([&] { answer(*model, pictures(1)); }).find("patches = 17 but an image has 16 patches"),
             std::string::npos);
 }
 

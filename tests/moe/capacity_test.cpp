@@ -69,6 +69,22 @@ TEST_P(CapacityExample, S24_ReproducesT15WithTwoRows) {
   EXPECT_EQ(first.gate.scalar_type(), GetParam());
 }
 
+// V-MoE sorts tokens by their largest softmax probability; gates of one choice over their sum are all 1.
+TEST(Capacity, PriorityIsTheScoreBeforeRenormalisation) {
+  const at::Tensor probability = torch::tensor({{.50, .30, .20}, {.90, .05, .05}, {.60, .25, .15}});
+  const auto kept = [&](int64_t k, const char* by) {
+    Routing r = route_softmax_topk(probability.log(), {}, 0, k, /*renormalize=*/true);
+    apply_capacity(r, priority(by), 0.5);  // ceil(0.5 k 3 / 3) of each expert
+    return r.kept.view({3, k});
+  };
+  for (const char* by : {"max_gate", "sum_gates"})
+    EXPECT_TRUE(torch::equal(kept(1, by), torch::tensor({{false}, {true}, {false}}))) << by;
+  // Experts 0 and 1 have one slot each: token 1 (0.90) takes both of its choices.
+  EXPECT_TRUE(torch::equal(kept(2, "max_gate"), torch::tensor({{false, false}, {true, true}, {false, false}})));
+  // Sums of the two probabilities: 0.80, 0.95, 0.85.
+  EXPECT_TRUE(torch::equal(kept(2, "sum_gates"), torch::tensor({{false, false}, {true, true}, {false, false}})));
+}
+
 TEST_P(CapacityExample, S24_ReproducesT15WithOneRow) {
   Routing vanilla = example(GetParam()), first = example(GetParam());
   apply_capacity(vanilla, {}, 0.5);

@@ -68,14 +68,15 @@ TEST(LayerOverrides, BlocksHaveTheirOwnExpertsRouterAndCapacity) {
 TEST(LayerOverrides, MistakesAreOneLine) {
   EXPECT_NE(refusal({{{"experts", 6}}}).find("needs blocks"), std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {7}}}}).find("[[moe.layer]] blocks: there is no block 7"), std::string::npos);
-  EXPECT_NE(refusal({{{"blocks", {2}}}, {{"blocks", {-2}}}}).find("gives block 2 twice"), std::string::npos);
+  EXPECT_NE(refusal({{{"blocks", {2}}}, {{"blocks", {-2}}}}).find("has block 2 twice"), std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"expertss", 6}}}).find("did you mean"), std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"router", {{"name", "softmax_topkk"}}}}}).find("softmax_topk"),
             std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"router", 3}}}).find("must be a table"), std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"router", {{"scope", "model"}}}}}).find("scope applies to all MoE layers"),
             std::string::npos);
-  EXPECT_NE(refusal({{{"blocks", {2}}, {"capacity", {{"factor", 1}}}}}, "model").find("so capacity cannot be given"),
+  EXPECT_NE(refusal({{{"blocks", {2}}, {"capacity", {{"factor", 1}}}}}, "model")
+                .find("so capacity cannot differ between them"),
             std::string::npos);
   EXPECT_NE(refusal({{{"blocks", {2}}, {"experts", 6}}}, "model").find("same number of experts"), std::string::npos);
 }

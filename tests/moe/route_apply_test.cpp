@@ -77,7 +77,7 @@ TEST(RouteApply, ARoutingOfOtherTokensOrExpertsIsRefused) {
   EXPECT_EQ(testing::message_of([&] {
               layer->apply({tokens(), kLayout}, routing);
             }),
-            "the MoE layer moe has 30 tokens and 4 experts, but the routing is of 10 tokens and 4 experts");
+            "the MoE layer moe has 30 tokens and 4 experts, but the routing has 10 tokens and 4 experts");
 }
 
 // The one place where tokens leave for their experts.

@@ -49,7 +49,8 @@ rc::Gen<Pool> pools() {
 Routing routing_of(const Pool& p) {
   Routing r = route_softmax_topk(test::random_tensor({p.tokens, p.experts}, p.seed), {}, 0, p.choices(), false);
   set_consecutive_groups(r, p.group);
-  r.gate = (r.gate * static_cast<double>(p.distinct)).ceil() / static_cast<double>(p.distinct);
+  for (at::Tensor* values : {&r.gate, &r.scores})
+    *values = (*values * static_cast<double>(p.distinct)).ceil() / static_cast<double>(p.distinct);
   if (p.skipped > 0)
     select_assignments(r, torch::nonzero(test::random_tensor(r.token.sizes(), p.seed + 1) > -0.5).squeeze(1));
   return r;
@@ -100,8 +101,8 @@ TEST(MoeProperties, CapacityKeepsWhoAsksFirst) {
         std::vector<double> score(static_cast<size_t>(p.tokens), 0);
         for (int64_t a = 0; a < r.token.size(0) && options.priority != "none"; ++a) {
           double& s = score[static_cast<size_t>(r.token[a].item<int64_t>())];
-          const double gate = r.gate[a].item<double>();
-          s = options.priority == "sum_gates" ? s + gate : std::max(s, gate);
+          const double chosen = r.scores[r.token[a].item<int64_t>()][r.expert[a].item<int64_t>()].item<double>();
+          s = options.priority == "sum_gates" ? s + chosen : std::max(s, chosen);
         }
         const auto capacity_of = [&](int64_t tokens) {
           return expert_capacity(options, factor, tokens, p.experts, r.per_token);

@@ -55,7 +55,7 @@ std::string error_of(const Edit& edit, const at::Tensor& x = tokens()) {
 // The error of a router that does this, without what they all begin with.
 void expect_error(const Edit& edit, const std::string& what) {
   const std::string message = error_of(edit),
-                    begin = "the router edited of the layer blocks.1.mlp returned no routing: ";
+                    begin = "the router edited of the layer blocks.1.mlp returned an invalid routing: ";
   ASSERT_TRUE(message.starts_with(begin)) << '"' << message << "\", expected " << what;
   EXPECT_EQ(message.substr(begin.size()), what);
 }
@@ -75,10 +75,10 @@ TEST(ValidateRouting, WhatIsRightPasses) {
 }
 
 TEST(ValidateRouting, IndicesOutOfRange) {
-  expect_error(set(&Routing::expert, 3, 3), "expert of assignment 3 is 3, the experts are 0 to 2");
-  expect_error(set(&Routing::expert, 0, -1), "expert of assignment 0 is -1, the experts are 0 to 2");
-  expect_error(set(&Routing::token, 9, 5), "token of assignment 9 is 5, the tokens are 0 to 4");
-  expect_error(set(&Routing::token, 0, -7), "token of assignment 0 is -7, the tokens are 0 to 4");
+  expect_error(set(&Routing::expert, 3, 3), "expert of assignment 3 is 3, must be from 0 to 2");
+  expect_error(set(&Routing::expert, 0, -1), "expert of assignment 0 is -1, must be from 0 to 2");
+  expect_error(set(&Routing::token, 9, 5), "token of assignment 9 is 5, must be from 0 to 4");
+  expect_error(set(&Routing::token, 0, -7), "token of assignment 0 is -7, must be from 0 to 4");
   expect_error(set(&Routing::rank, 1, 2), "rank of assignment 1 is 2, per_token allows 0 to 1");
   expect_error(set(&Routing::rank, 0, -1), "rank of assignment 0 is -1, per_token allows 0 to 1");
   // Also where the router itself computes with them: before anything is counted.
@@ -88,32 +88,32 @@ TEST(ValidateRouting, IndicesOutOfRange) {
           r.expert[4] = expert;
           finish_routing(r);
         },
-        cat("expert of assignment 4 is ", expert, ", the experts are 0 to 2"));
+        cat("expert of assignment 4 is ", expert, ", must be from 0 to 2"));
 }
 
 TEST(ValidateRouting, NumbersOfTokensAndExperts) {
-  expect_error([](Routing& r) { r.tokens = 4; }, "tokens is 4, it was given 5");
-  expect_error([](Routing& r) { r.experts = 4; }, "experts is 4, it was made for 3");
-  expect_error([](Routing& r) { r.experts = 0; }, "experts is 0, it was made for 3");
+  expect_error([](Routing& r) { r.tokens = 4; }, "tokens is 4, expected 5");
+  expect_error([](Routing& r) { r.experts = 4; }, "experts is 4, expected 3");
+  expect_error([](Routing& r) { r.experts = 0; }, "experts is 0, expected 3");
   expect_error([](Routing& r) { r.per_token = 4; },
-               "per_token is 4, the most choices of a token: 0 to 3 (0: experts choose)");
+               "per_token is 4, must be from 0 to 3: choices per token, 0 if experts choose");
 }
 
 TEST(ValidateRouting, ShapesAndTypes) {
   expect_error(replace(&Routing::gate, torch::ones({9})), "gate has the shape [9], expected [10]");
   expect_error(replace(&Routing::gate, torch::ones({10}, torch::kBFloat16)),
-               "gate is BFloat16, expected Float (Double for weights of 64 bits)");
-  expect_error(replace(&Routing::gate, {}), "gate is not there; it is the weight of each assignment, [A]");
+               "gate is BFloat16, expected Float (Double for fp64 weights)");
+  expect_error(replace(&Routing::gate, {}), "gate is undefined; set it to the weight of each assignment, [A]");
   expect_error(replace(&Routing::token, torch::zeros({10}, torch::kInt)), "token is Int, expected Long");
   expect_error(replace(&Routing::rank, torch::zeros({9}, torch::kLong)), "rank has the shape [9], expected [10]");
   expect_error(replace(&Routing::expert, torch::zeros({5, 2}, torch::kLong)),
-               "expert must be int64 [A], one entry for each assignment (choose_per_token() makes them)");
+               "expert must be int64 [A], one entry per assignment; choose_per_token() sets it");
   expect_error(replace(&Routing::kept, torch::ones({10})), "kept is Float, expected Bool");
   expect_error(replace(&Routing::clean_logits, torch::zeros({5, 4})),
                "clean_logits has the shape [5, 4], expected [5, 3]");
   expect_error(replace(&Routing::noisy_logits, torch::zeros({5})), "noisy_logits has the shape [5], expected [5, 3]");
   expect_error(replace(&Routing::scores, torch::zeros({5, 3}, torch::kHalf)),
-               "scores is Half, expected Float (Double for weights of 64 bits)");
+               "scores is Half, expected Float (Double for fp64 weights)");
   expect_error(replace(&Routing::noise_scale, torch::ones({3})), "noise_scale has the shape [3], expected [5, 3]");
   expect_error(replace(&Routing::threshold, torch::ones({2})), "threshold has the shape [2], expected [3]");
   expect_error(replace(&Routing::smooth_load, torch::ones({2})), "smooth_load has the shape [2], expected [3]");
@@ -164,8 +164,9 @@ TEST(ValidateRouting, WhereExpertsChooseAnyOrderWillDo) {
 }
 
 TEST(ValidateRouting, GroupsThatAreMissingOrOld) {
-  const std::string missing = "it has no groups by expert; call finish_routing(routing) last",
-                    old = "its groups are not those of its assignments; call finish_routing(routing) last";
+  const std::string
+      missing = "kept, chosen_count, order or offsets is undefined; call finish_routing(routing) last",
+      old = "chosen_count, order or offsets do not match the assignments; call finish_routing(routing) last";
   for (at::Tensor Routing::*field : {&Routing::order, &Routing::offsets, &Routing::chosen_count, &Routing::kept})
     expect_error(replace(field, {}), missing);
   expect_error(set(&Routing::order, 0, 10), old);
@@ -231,7 +232,7 @@ TEST(ValidateRouting, SoftRoutings) {
   } mixer;
   mixer.set_registered("bad_mixer", {4, 1});
   EXPECT_EQ(testing::message_of([&] { mixer.route(test::token_batch(tokens())); }),
-            "the router bad_mixer of the layer blocks.1.mlp returned no routing: dispatch is not there");
+            "the router bad_mixer of the layer blocks.1.mlp returned an invalid routing: dispatch is undefined");
 
   SoftRouting soft;
   soft.layout = {1, kTokens, 0, 0, 0};
@@ -246,9 +247,9 @@ TEST(ValidateRouting, SoftRoutings) {
   };
   EXPECT_EQ(error([](SoftRouting&) {}), "");
   EXPECT_EQ(error([](SoftRouting& s) { s.experts = 4; }),
-            "it has 4 experts of 2 slots, it was made for 3 of at least 1");
-  EXPECT_EQ(error([](SoftRouting& s) { s.layout.per_image = 4; }), "its layout has 4 tokens, it was given 5");
-  EXPECT_EQ(error([](SoftRouting& s) { s.combine = at::Tensor(); }), "combine is not there");
+            "it has 4 experts of 2 slots, expected 3 experts of at least 1 slot");
+  EXPECT_EQ(error([](SoftRouting& s) { s.layout.per_image = 4; }), "its layout has 4 tokens, expected 5");
+  EXPECT_EQ(error([](SoftRouting& s) { s.combine = at::Tensor(); }), "combine is undefined");
   EXPECT_EQ(error([](SoftRouting& s) {
               s.dispatch = torch::ones({1, kTokens, 5});
             }),

@@ -19,14 +19,14 @@ TEST(ParameterBound, SaysWhatWasAskedFor) {
   EXPECT_EQ(testing::message_of([] {
               parameter_zeros({1 << 16, 1 << 14});
             }),
-            "too large (the one of [65536, 16384], 4 GB, no longer fits)");
+            "too large (the parameter of shape [65536, 16384], 4 GB, does not fit)");
 }
 
 TEST(ParameterBound, KnowsTheMemoryThatIsFree) {
   const ParameterBound bound = bound_to_free_memory("layer");
   EXPECT_EQ(parameter_zeros({100}).numel(), 100);
   const std::string message = testing::message_of([] { parameter_zeros({1 << 20, 1 << 20, 1 << 10}); });
-  EXPECT_TRUE(message.starts_with("the parameters of the layer take more than the ")) << message;
+  EXPECT_TRUE(message.starts_with("the parameters of the layer need more than the ")) << message;
 }
 
 TEST(ParameterBound, HoldsSizesWhoseProductDoesNotFitAnInteger) {
@@ -53,7 +53,7 @@ TEST(MetaParameters, HaveShapesAndNoMemory) {
     EXPECT_TRUE(large.is_meta());
     EXPECT_EQ(large.numel(), int64_t{1} << 50);
     const int64_t huge = int64_t{1} << 40;
-    EXPECT_TRUE(testing::message_of([&] { parameter_zeros({huge, huge}); }).starts_with("a parameter of ["));
+    EXPECT_TRUE(testing::message_of([&] { parameter_zeros({huge, huge}); }).starts_with("a parameter of shape ["));
     { const MetaParameters nested; }
     EXPECT_TRUE(parameter_zeros({5}).is_meta());
   }

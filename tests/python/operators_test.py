@@ -117,7 +117,7 @@ class Experts(unittest.TestCase):
             (wrong(1, torch.full((7, 2), 4)), "expert must lie between -1 and 3, got 4 to 4"),
             (wrong(1, args[1].int()), "expert must be int64"),
             (wrong(1, args[1][:3]), "gate must be floating-point numbers of the shape of expert"),
-            (wrong(4, torch.randn(4, 9)), "expert bias b1 has shape"),
+            (wrong(4, torch.randn(4, 9)), "expert bias b1 needs shape [4, 10], got [4, 9]"),
             (wrong(0, args[0].double()), "one type and device"),
         ]:
             with self.assertRaisesRegex(RuntimeError, message.replace("[", "\\[")):

@@ -187,7 +187,7 @@ TEST(Declarations, ALossHasANameOfItsOwn) {
       add_routing_loss({name, "", [](const Routing&, const LossVariants&) { return at::Tensor(); }});
     };
     EXPECT_EQ(testing::message_of<UsageError>(add),
-              "[losses] has a setting \"" + name + "\" already; register the loss under another name");
+              "[losses] already has a setting \"" + name + "\"; register the loss under another name");
   }
 }
 

@@ -1,4 +1,4 @@
-// Gathers the rows of tokens for their experts and combines what comes back. Letters: moe/axes.md; R kept assignments.
+// Gathers the tokens' rows for their experts and combines the outputs. Letters: moe/axes.md; R kept assignments.
 #pragma once
 
 #include "sparsight/moe/routing.h"

@@ -8,7 +8,7 @@ at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing
                             const ExpertContext& context) {
   const int64_t images = routing.layout.images, slots = routing.slots, width = tokens.size(1);
   SPARSIGHT_CHECK(tokens.size(0) == images * routing.layout.per_image);
-  // Padding has weights of 0, but NaN times 0 is NaN: in padding, or in the slots of its image.
+  // Padding has weight 0, but NaN times 0 is NaN, whether the NaN is in padding or in a slot of the image.
   const auto cleared = [&](const at::Tensor& by_image) {  // [B,S,_]
     return routing.valid.defined() ? by_image.masked_fill(routing.valid.view({images, -1, 1}).logical_not(), 0)
                                    : by_image;

@@ -1,4 +1,4 @@
-// Feeds expert slots with mixtures of tokens and mixes what comes back (Soft MoE). Letters: moe/axes.md.
+// Fills expert slots with mixtures of tokens and mixes the outputs (Soft MoE). Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/experts.h"
@@ -6,8 +6,8 @@
 
 namespace sparsight {
 
-// tokens: [N,D]. Returns [N,D]: combine * experts(dispatch^T * tokens), image by image. Slot p of the image with number
-// b is the row with the number b * P + p.
+// tokens: [N,D]. Returns [N,D]: combine * experts(dispatch^T * tokens), image by image. Slot p of image number b has
+// the row number b * P + p.
 at::Tensor run_soft_experts(const at::Tensor& tokens, const SoftRouting& routing, Experts& experts,
                             const ExpertContext& context = {});
 

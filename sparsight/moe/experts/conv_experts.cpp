@@ -6,17 +6,17 @@
 namespace sparsight {
 
 void ConvExpertsOptions::declare(OptionSet& set) {
-  set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
-  set.integer("kernel", &kernel, {0, 1024}, "side of the convolution's kernel; 0: that of the patch");
-  set.integer("padding", &padding, {0, 1024}, "zeros around each patch");
+  set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch in a row; 0: the patch is one pixel");
+  set.integer("kernel", &kernel, {0, 1024}, "kernel size of the convolution; 0: that of the patch");
+  set.integer("padding", &padding, {0, 1024}, "zero padding around each patch");
   set.integer("stride", &stride, {1, 1024}, "stride of the convolution");
   set.choice("activation", &activation, activation_names(), "activation after the convolution");
   set.choice("pool", &pool, {"sum", "mean"}, "pooling over positions");
-  set.flag("bias", &bias, "a bias for each filter");
-  set.real("init_std", &init_std, {0, 1000}, "standard deviation of the initial weights that are trained");
+  set.flag("bias", &bias, "add a bias to each filter");
+  set.real("init_std", &init_std, {0, 1000}, "standard deviation of the trained weights at initialisation");
   set.choice(
       "output", &output, {"trained", "normal", "signs"},
-      "the linear map from filters to the output: trained, or fixed to samples of N(0,1) or to +1 and -1 by expert");
+      "the linear layer from filters to the output: trained, or fixed to samples of N(0,1) or to +1 and -1 by expert");
   KindOptions::declare(set);
 }
 
@@ -49,8 +49,8 @@ at::Tensor ConvExperts::compute(const at::Tensor& rows, const at::Tensor& offset
   return grouped_linear(pooled, offsets, w2.to(type));
 }
 
-// Expert e outputs +1 for its own output (e modulo O) and -1 for the others; with one output, of two classes, -1 for
-// even e and +1 for odd ones: expert 1 speaks for class 1.
+// The weights of expert e are +1 for output e modulo O and -1 for the others. With a single output (two classes) they
+// are -1 for even e and +1 for odd e: expert 1 votes for class 1.
 void ConvExperts::set_signs() {
   const at::Tensor expert = at::arange(w2.size(0)).view({-1, 1, 1}), outputs = at::arange(w2.size(2));
   const at::Tensor own = w2.size(2) == 1 ? expert.remainder(2) == 1 : expert.remainder(w2.size(2)) == outputs;
@@ -70,9 +70,9 @@ void ConvExperts::initialize(const InitRandom& random) {
 Cost ConvExperts::cost(const ExpertUse& use) const {
   const int64_t filters = w1.size(2), outputs = w2.size(2), places = kernel_positions(patch_, kernel_);
   const Cost filter = conv_cost({patch_.channels, filters, kernel_.side, options_.bias});
-  const int64_t pooled = (activation_operations(activation_) + 1) * filters;  // and added up
+  const int64_t pooled = (activation_operations(activation_) + 1) * filters;  // and summed
   Cost output = linear_cost(filters, outputs, false);
-  if (options_.output != "trained")  // a fixed map: its numbers are read, but are neither parameters nor products
+  if (options_.output != "trained")  // fixed weights: read, but neither parameters nor multiply-adds
     output = {.elementwise = 2 * filters * outputs, .weight_bytes = output.weight_bytes};
   return experts_cost(on_units(filter + elementwise_cost(pooled), places) + output, use);
 }

@@ -1,5 +1,5 @@
-// Experts that are small CNNs on patches: a convolution, an activation, pooling over the places, a linear map. With a
-// kernel of the size of the patch and fixed output weights this is the expert of pMoE (Chowdhury et al. 2023, equation
+// Experts that are small CNNs on patches: convolution, activation, pooling over positions, linear layer. With a kernel
+// of the size of the patch and fixed output weights this is the expert of pMoE (Chowdhury et al. 2023, equation
 // 1, with gates and 1/l left to the layer). Letters: moe/axes.md; F filters.
 #pragma once
 
@@ -22,24 +22,25 @@ struct ConvExpertsOptions : KindOptions {
   std::string output = "trained";
   double init_std = kVitStd;
   void declare(OptionSet& set);
-  // Raises UsageError where the kernel does not fit the patch.
+  // Raises UsageError where the kernel is larger than the padded patch.
   PatchKernel kernel_for(const PatchShape& patch) const;
 };
 
 // A row is a square patch: channels x side x side, flattened channel by channel.
 class ConvExperts : public Experts, public Initialized {
  public:
-  // Raises UsageError where the width is no square number of pixels of `channels` numbers, or the kernel does not fit.
+  // Raises UsageError where the width is not that of a square patch with `channels` channels, or the kernel is too
+  // large.
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
-  // Weights N(0, init_std²), biases 0. Output weights that are not trained: N(0, 1), as pMoE has them, or signs.
+  // Weights N(0, init_std²), biases 0. Fixed output weights: N(0, 1), as in pMoE, or signs.
   void initialize(const InitRandom& random) override;
   Cost cost(const ExpertUse& use) const override;
 
   const PatchShape& patch() const { return patch_; }
   const ConvExpertsOptions& options() const { return options_; }
 
-  // w1 [E,P,F], b1 [E,F]: the filters, P = channels * kernel². w2 [E,F,D]: the output map, a buffer where it is not
-  // trained. b1 is undefined without a bias; the output map has none.
+  // w1 [E,P,F], b1 [E,F]: the filters, P = channels * kernel². w2 [E,F,D]: the output layer, a buffer where it is not
+  // trained. b1 is undefined without a bias; the output layer has none.
   at::Tensor w1, b1, w2;
 
  protected:

@@ -1,4 +1,4 @@
-// What kinds of experts have in common: settings, a linear map for each expert, and the type that they compute in.
+// Shared by all kinds of experts: settings, a linear layer per expert, and the dtype they compute in.
 // Letters: moe/axes.md.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace sparsight {
 
-// Settings of every kind; each kind declares them after its own.
+// Settings of all kinds, declared after a kind's own.
 struct KindOptions {
   bool recompute = false;
   void declare(OptionSet& set);
 };
 
-// What a linear layer would compute in: the autocast type where autocast is on, else the type of the rows.
+// The dtype a linear layer would compute in: the autocast dtype if autocast is on, else that of the rows.
 at::ScalarType expert_type(const at::Tensor& rows);
 
-// Where a linear map stands: parameters w<number> [E,in,out] and b<number> [E,out].
+// A linear layer per expert, with parameters w<number> [E,in,out] and b<number> [E,out].
 struct ExpertLinearOptions {
   int64_t number = 1;
   int64_t experts = 0;  // E

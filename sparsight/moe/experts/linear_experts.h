@@ -1,4 +1,4 @@
-// Experts that are one linear map. Letters: moe/axes.md.
+// Experts that are one linear layer. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/core/options.h"

@@ -9,8 +9,8 @@ namespace sparsight {
 
 void MlpExpertsOptions::declare(OptionSet& set) {
   set.choice("activation", &activation, activation_names(), "activation of the hidden layers");
-  set.flag("bias", &bias, "biases in the linear maps");
-  set.integer("depth", &depth, {1, 100}, "hidden layers");
+  set.flag("bias", &bias, "add biases to the linear layers");
+  set.integer("depth", &depth, {1, 100}, "number of hidden layers");
   set.real("dropout", &dropout, {0, 0.99}, "dropout after each activation while training (0.1 in GMoE)");
   KindOptions::declare(set);
 }
@@ -25,7 +25,7 @@ MlpExperts::MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shap
                                                     .bias = options.bias});
 }
 
-// The kernels know one hidden layer between equal widths.
+// The fused kernels handle one hidden layer between equal widths.
 bool MlpExperts::is_fused() const {
   return layers_.size() == 2 && layers_[0].weight.size(1) == layers_[1].weight.size(2);
 }

@@ -1,4 +1,4 @@
-// Experts that are MLPs with one hidden layer, the usual ones, or with several. Letters: moe/axes.md.
+// Experts that are MLPs with one hidden layer (the usual ones) or several. Letters: moe/axes.md.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct MlpExpertsOptions : KindOptions {
 
 // x W1 + b1, activation, ..., W<depth+1> + b<depth+1>: D -> F -> ... -> F -> D. With depth 4 these are the experts of
 // MoE-1-Deep (Shazeer et al. 2017, appendix C). With `dropout` each activation is followed by dropout while training
-// (0.1 in the code of GMoE), which the kernels for all at once do not know: such experts train more slowly.
+// (0.1 in GMoE's code), which the fused kernels do not support: such experts train more slowly.
 class MlpExperts : public Experts, public Initialized {
  public:
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);

@@ -1,4 +1,4 @@
-// Two-layer MLPs on rows that are grouped by expert already: ops/expert_mlp.h without gathering and gates.
+// Two-layer MLPs on rows already grouped by expert: ops/expert_mlp.h without gathering and gates.
 // Letters: moe/axes.md; R rows, grouped by expert.
 #pragma once
 

@@ -21,28 +21,30 @@ at::Tensor expert_of_rows(const at::Tensor& offsets) {
 }  // namespace
 
 void NormConvExpertsOptions::declare(OptionSet& set) {
-  set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch that a row is; 0: one pixel");
-  set.integer("kernel", &kernel, {1, 1023}, "side of the convolution's kernel, odd");
-  set.choice("path", &path, {"gathered", "dense"},
-             "gathered: convolve only the patches taken; dense: the whole map with the others set to 0, as the paper's "
-             "code does");
+  set.integer("channels", &channels, {0, 1 << 20}, "channels of the square patch in a row; 0: the patch is one pixel");
+  set.integer("kernel", &kernel, {1, 1023}, "kernel size of the convolution, odd");
+  set.choice(
+      "path", &path, {"gathered", "dense"},
+      "gathered: convolve only the patches taken; dense: convolve the whole map with the others set to 0, as the "
+      "paper's code does");
   set.choice("gate", &gate, {"input", "output"},
              "what the gate multiplies: the patch, as in the paper's code, or the output");
   set.choice("activation", &activation, activation_names(), "activation between batch norm and convolution");
   set.real("epsilon", &epsilon, {0, 1}, "epsilon of batch norm");
-  set.real("momentum", &momentum, {0, 1}, "momentum of batch norm: fraction of the running average that a batch keeps");
+  set.real("momentum", &momentum, {0, 1},
+           "momentum of batch norm, as in Keras: fraction of the running average kept at each batch");
 }
 
 int64_t NormConvExpertsOptions::filters_for(const ExpertShape& shape) const {
   const PatchShape patch = square_patch(channels, shape.width);
-  if (kernel % 2 == 0) fail_usage("[experts] kernel must be odd, got ", kernel);
+  if (kernel % 2 == 0) fail_usage("[experts] kernel must be odd, got ", kernel, "; use ", kernel + 1);
   if (path == "dense" && gate == "output")
-    fail_usage("[experts] gate = \"output\" goes with path = \"gathered\" only: the dense path multiplies the map");
+    fail_usage("[experts] gate = \"output\" needs path = \"gathered\", got path = \"dense\"; change either");
   const int64_t places = patch.height * patch.width, outputs = shape.output_width();
   if (outputs % (places * shape.experts) != 0)
-    fail_usage("[experts] the experts divide the output channels of the layer: ", outputs, " numbers a patch are ",
-               static_cast<double>(outputs) / static_cast<double>(places), " channels of ", places,
-               " places, which [moe] experts = ", shape.experts, " does not divide; choose another number of experts");
+    fail_usage("[experts] norm_conv divides the output channels among the experts, but ", shape.experts,
+               " does not divide ", static_cast<double>(outputs) / static_cast<double>(places), " channels (", outputs,
+               " values in a patch of ", places, " positions); change the number of [moe] experts or shared experts");
   return outputs / (places * shape.experts);
 }
 
@@ -77,11 +79,11 @@ at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& of
   for (int64_t e = 0; e < experts_; ++e) {
     const int64_t count = end[e + 1] - end[e];
     if (count == 0) continue;
-    // As one image with all rows side by side: torch's sums over an image are the same for any number of threads.
+    // As one image with all rows side by side: torch's sums over one image do not depend on the number of threads.
     const at::Tensor image = patches.narrow(0, end[e], count).transpose(0, 1).reshape({1, channels, count * places});
     parts.push_back(normalised(image, e, mode).view({channels, count, places}).transpose(0, 1));
   }
-  // Without rows the parameters stay in the graph, for gradients of 0.
+  // Without rows the parameters stay in the graph, with gradients of 0.
   const at::Tensor ready =
       parts.empty() ? patches * norm_weight.sum().to(type) + norm_bias.sum().to(type) : at::cat(parts);
   const at::Tensor maps = patch_conv(ready.flatten(1), offsets, w1.to(type), b1.to(type), patch_,
@@ -89,7 +91,7 @@ at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& of
   return maps.transpose(1, 2).flatten(1);
 }
 
-// slot: [R], of each answer: token * E + expert, each at most once.
+// slot: [R], token * E + expert of each row, all distinct.
 at::Tensor NormConvExperts::placed(const at::Tensor& outputs, const at::Tensor& slot, int64_t tokens) const {
   return at::zeros({tokens * experts_, outputs.size(1)}, outputs.options())
       .index_copy(0, slot, outputs)
@@ -114,7 +116,9 @@ at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& ro
 at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode) {
   const TokenLayout& layout = routing.layout;
   if (layout.prefix != 0 || layout.grid_height * layout.grid_width != layout.per_image || routing.valid.defined())
-    fail("[experts] path = \"dense\" needs tokens that are all the patches of a map; choose path = \"gathered\"");
+    fail(
+        "[experts] path = \"dense\" needs tokens that are all patches of a feature map, without prefix tokens or "
+        "padding; choose path = \"gathered\"");
   const int64_t side = patch_.height, height = layout.grid_height * side, width = layout.grid_width * side;
   const at::ScalarType type = expert_type(tokens);
   const at::Tensor maps = patches_to_images(tokens.view({layout.images, layout.per_image, -1}), side, height, width);

@@ -1,18 +1,18 @@
 // The experts of WRN-pMoE: batch norm, ReLU and a convolution, each expert with its own, on patches of a feature map
 // (Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional
-// Neural Networks", figure 18 and the authors' code). The experts share out the channels of the answer: expert e writes
-// channels e*F .. (e+1)*F-1 at the patch's place. Letters: moe/axes.md; F = output channels / E, whatever [moe] hidden
-// says; P = channels * kernel².
+// Neural Networks", figure 18 and the authors' code). The output channels are divided among the experts: expert e
+// writes channels e*F .. (e+1)*F-1 of the patch. Letters: moe/axes.md; F = output channels / E, [moe] hidden is
+// ignored; P = channels * kernel².
 //
-// Two ways to compute it, which are not the same:
-//   gathered  only patches that were taken are convolved, each as if zeros were around it. Patches that an expert did
-//             not take are 0 in its channels, and take no part in its batch norm.
-//   dense     as the code has it: the whole map times the gate of each patch (0 where it was not taken) goes through
-//             batch norm, ReLU and convolution. Windows cross the borders of patches, a patch that was not taken is
-//             what batch norm makes of 0, and nothing is saved.
+// Two paths, with different results:
+//   gathered  only patches taken by an expert are convolved, each with zero padding. Patches that an expert did not
+//             take are 0 in its channels, and are not in its batch norm.
+//   dense     as in the authors' code: the whole map times the gate of each patch (0 where it was not taken) goes
+//             through batch norm, ReLU and convolution. Kernels cross the borders of patches, a patch that was not
+//             taken becomes the batch norm of 0, and no computation is saved.
 //
-// In training a row's answer depends on the other rows of its expert. There is no `recompute`: computing a batch norm
-// again would move its running averages again.
+// In training a row's output depends on the other rows of its expert. There is no `recompute`: running batch norm twice
+// would update its running averages twice.
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -32,12 +32,12 @@ struct NormConvExpertsOptions {
   double epsilon = 1e-3;
   double momentum = 0.99;
   void declare(OptionSet& set);
-  // F. Raises UsageError where the widths are no square patches, E does not divide the channels of the answer, or the
-  // settings do not go together.
+  // F. Raises UsageError where the widths are not those of square patches, E does not divide the output channels, or
+  // the settings contradict each other.
   int64_t filters_for(const ExpertShape& shape) const;
 };
 
-// A row is a square patch: channels x side x side, flattened channel by channel; so is its answer, of E*F channels.
+// A row is a square patch: channels x side x side, flattened channel by channel; so is its output, of E*F channels.
 class NormConvExperts : public Experts, public Initialized {
  public:
   // Raises UsageError where filters_for() does.
@@ -54,7 +54,7 @@ class NormConvExperts : public Experts, public Initialized {
   at::Tensor w1, b1, norm_weight, norm_bias, running_mean, running_var;
 
  protected:
-  // The gathered way, with gates of 1: 0 in the channels of other experts.
+  // The gathered path, with gates of 1: 0 in the channels of other experts.
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
 
  private:

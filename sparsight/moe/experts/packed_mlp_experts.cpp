@@ -7,7 +7,7 @@
 namespace sparsight {
 namespace {
 
-// Packing in plain order may keep the tensors it is given.
+// Packing in plain order may return its input tensors.
 PackedExperts own_weights(const ExpertMlpWeights& from, WeightType type) {
   PackedExperts packed = pack_expert_weights(from, type);
   for (const auto& [own, other] : {std::pair(&packed.weights.w1, &from.w1), std::pair(&packed.weights.w2, &from.w2)})
@@ -24,8 +24,8 @@ PackedMlpExperts::PackedMlpExperts(const ExpertMlpWeights& weights, WeightType t
 at::Tensor PackedMlpExperts::run(const at::Tensor& tokens, const ExpertRows& rows, bool drops) const {
   if (drops || (torch::GradMode::is_enabled() && tokens.requires_grad()))
     fail(
-        "these experts are packed for inference, so there is no training and no gradient through them; use the "
-        "experts that they were made from");
+        "these experts are packed for inference, without gradients or dropout; use the model that was not packed for "
+        "training");
   return packed_experts(tokens.to(at::kFloat), rows, weights_, activation_).to(expert_type(tokens));
 }
 

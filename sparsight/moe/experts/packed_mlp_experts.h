@@ -1,5 +1,5 @@
-// MLP experts for inference alone: their weights lie packed in the order in which the kernels read them, in fp32, bf16
-// or int8 (ops/packed_experts.h). Letters: moe/axes.md.
+// MLP experts for inference only: weights packed in the order in which the kernels read them, in fp32, bf16 or int8
+// (ops/packed_experts.h). Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/experts.h"
@@ -7,11 +7,11 @@
 
 namespace sparsight {
 
-// What MlpExperts::packed() returns. Has no parameters, shares no memory with the weights it was made from, and refuses
-// gradients.
+// The result of MlpExperts::packed(). Has no parameters, shares no memory with the original weights, and raises Error
+// if gradients are needed.
 class PackedMlpExperts : public Experts {
  public:
-  // weights: fp32. dropout: whether the experts drop activations while training, which these cannot.
+  // weights: fp32. dropout: whether the original experts use dropout in training, which is an error here.
   PackedMlpExperts(const ExpertMlpWeights& weights, WeightType type, Activation activation, bool dropout);
   bool is_stochastic(const ForwardMode& mode) const override { return mode.dropout && dropout_; }
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,

@@ -12,7 +12,7 @@ int64_t places(int64_t side, const PatchKernel& kernel) {
   return (side + 2 * kernel.padding - kernel.side) / kernel.stride + 1;
 }
 
-// [R,D] -> [R*L,P]: what the kernel sees at each place.
+// [R,D] -> [R*L,P]: the kernel's window at each position.
 at::Tensor windows(const at::Tensor& rows, const PatchShape& patch, const PatchKernel& kernel) {
   if (kernel.side == patch.height && kernel.side == patch.width && kernel.padding == 0) return rows;
   const at::Tensor maps = rows.view({rows.size(0), patch.channels, patch.height, patch.width});
@@ -29,7 +29,7 @@ PatchShape square_patch(int64_t channels, int64_t width) {
   const int64_t side = width % channels == 0 ? std::llround(std::sqrt(static_cast<double>(pixels))) : 0;
   if (side * side * channels != width)
     fail_usage("[experts] channels = ", channels, ": a row of ", width,
-               " numbers is not a square patch with that many channels; choose channels so that ", width,
+               " values is not a square patch with that many channels; choose channels so that ", width,
                " / channels is a square number, or 0 for a patch of one pixel");
   return {channels, side, side};
 }

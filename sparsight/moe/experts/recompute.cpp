@@ -14,7 +14,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Whether autocast is on for a device, and for which type; while it lives, as it was when it was made from another.
+// Whether autocast is on for a device, and with which dtype.
 struct AutocastState {
   c10::DeviceType device;
   bool enabled;
@@ -38,18 +38,18 @@ class AutocastGuard {
   AutocastState before_;
 };
 
-// What autograd carries to the backward pass beside tensors.
+// What autograd passes to the backward pass in addition to tensors.
 struct Replay : torch::CustomClassHolder {
   Replay(std::shared_ptr<const torch::nn::Module> o, TensorFunction function, c10::DeviceType device)
       : owner(std::move(o)), f(std::move(function)), autocast(device) {}
-  std::shared_ptr<const torch::nn::Module> owner;  // kept alive; null where no shared pointer holds it
+  std::shared_ptr<const torch::nn::Module> owner;  // kept alive; null if no shared pointer owns it
   TensorFunction f;
   AutocastState autocast;
 };
 
 class Recomputed : public torch::autograd::Function<Recomputed> {
  public:
-  // leaves: the first `inputs` are what f takes, the rest the owner's parameters.
+  // leaves: f's `inputs` arguments, then the owner's parameters.
   static at::Tensor forward(AutogradContext* context, at::TensorList leaves, int64_t inputs,
                             const c10::intrusive_ptr<Replay>& replay) {
     context->save_for_backward(leaves.vec());
@@ -63,7 +63,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
     const auto replay = c10::static_intrusive_pointer_cast<Replay>(context->saved_data["replay"].toCapsule());
     const auto inputs = static_cast<size_t>(context->saved_data["inputs"].toInt());
     variable_list leaves = context->get_saved_variables();
-    variable_list out(leaves.size() + 2);  // and two arguments that are no tensors
+    variable_list out(leaves.size() + 2);  // and for the two arguments that are not tensors
     variable_list wanted;
     std::vector<size_t> place;
     for (size_t i = 0; i < leaves.size(); ++i) {

@@ -5,7 +5,7 @@
 namespace sparsight {
 
 void SwigluExpertsOptions::declare(OptionSet& set) {
-  set.flag("bias", &bias, "biases in the linear maps");
+  set.flag("bias", &bias, "add biases to the linear layers");
   KindOptions::declare(set);
 }
 

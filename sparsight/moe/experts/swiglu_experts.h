@@ -13,8 +13,8 @@ struct SwigluExpertsOptions : KindOptions {
   void declare(OptionSet& set);
 };
 
-// [g, u] = x W1 + b1 (two halves of F);  y = (silu(g) * u) W2 + b2. One product for both halves, as timm's
-// SwiGLUPacked lays them out.
+// [g, u] = x W1 + b1 (two halves of F);  y = (silu(g) * u) W2 + b2. One GEMM for both halves, in the
+// layout of timm's SwiGLUPacked.
 class SwigluExperts : public Experts, public Initialized {
  public:
   SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape);

@@ -2,7 +2,8 @@
 // mean over tokens: <H(p)>, H(<p>), and their difference, the mutual information of token and expert.
 // Mustafa et al. 2022, "Multimodal Contrastive Learning with LIMoE", section 2.2: the local loss <H(p)> and the global
 // loss -H(<p>) of one modality. Chen et al. 2023, "Mod-Squad", section 3.2: the mutual information sum over t and e of
-// P(t,e) ln (P(t,e) / (P(t) P(e))), there of tasks t and experts; here t is a token, with P(t) = 1/N, P(e|t) = p_te.
+// P(t,e) ln (P(t,e) / (P(t) P(e))).
+// Differs from the paper: in Mod-Squad t is a task, here a token, with P(t) = 1/N and P(e|t) = p_te.
 // Letters: moe/axes.md. All are undefined for a router without logits.
 #pragma once
 
@@ -10,14 +11,14 @@
 
 namespace sparsight {
 
-// []: <H(p)>: 0 for routers that are sure, ln E for indifferent ones. Says nothing about balance.
+// []: <H(p)>: 0 if the router is certain, ln E if uniform. Does not depend on balance.
 at::Tensor entropy_loss(const Routing& routing);
 
 // []: ln E - H(<p>): 0 at balance, ln E with everything on one expert.
 at::Tensor marginal_entropy_loss(const Routing& routing);
 
-// []: ln E - (H(<p>) - <H(p)>), the sum of the two above: 0 for routers that are sure of each token and balanced; ln E
-// where the expert says nothing about the token.
+// []: ln E - (H(<p>) - <H(p)>), the sum of the two above: 0 if the router is certain of each token and balanced; ln E
+// if experts and tokens are independent.
 at::Tensor mutual_information_loss(const Routing& routing);
 
 }  // namespace sparsight

@@ -5,10 +5,10 @@
 
 namespace sparsight {
 
-// [E]: sum of the gates of what was chosen, before capacity. With gates that sum to 1 for each token: N altogether.
+// [E]: sum of the gates of each expert's assignments, before capacity. If a token's gates sum to 1, the total is N.
 at::Tensor importance(const Routing& routing);
 
-// []: CV²(importance) over the whole pool. 0 at balance; E - 1 with everything on one expert.
+// []: CV²(importance) over the whole batch. 0 at balance; E - 1 with everything on one expert.
 at::Tensor importance_loss(const Routing& routing, bool unbiased = false);
 
 }  // namespace sparsight

@@ -5,11 +5,11 @@
 
 namespace sparsight {
 
-// Keeps its digits in the lower tail, where (1 + erf) / 2 loses them all. Differentiable.
+// Accurate in the lower tail, where (1 + erf) / 2 cancels. Differentiable.
 at::Tensor normal_cdf(const at::Tensor& z);
 
-// The same of difference / scale, for noise of this standard deviation. A learned scale may underflow to 0: below 1e-6
-// it counts as 1e-6, and nothing flows back into it.
+// The same for difference / scale, with `scale` the standard deviation of the noise. A learned scale may underflow to
+// 0: it is clamped to 1e-6, below which it gets no gradient.
 at::Tensor normal_cdf(const at::Tensor& difference, const at::Tensor& scale);
 
 }  // namespace sparsight

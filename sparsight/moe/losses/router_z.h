@@ -5,8 +5,8 @@
 
 namespace sparsight {
 
-// []: the mean over tokens of logsumexp(clean logits)². It knows no balance; (ln E)² for logits of 0. Undefined for a
-// router without logits.
+// []: the mean over tokens of logsumexp(clean logits)². Does not depend on balance; (ln E)² for logits of 0. Undefined
+// for a router without logits.
 at::Tensor router_z_loss(const Routing& routing);
 
 }  // namespace sparsight

@@ -12,8 +12,9 @@ void LossVariants::declare(OptionSet& set) {
   set.flag("unbiased_variance", &unbiased_variance, "squared CV: divide by experts - 1 instead of experts");
   set.choice("vmoe_load_of", &vmoe_load_of, {"logits", "scores"},
              "vmoe_load: what is compared with the threshold; scores: as GMoE's library does");
-  set.choice("switch_counts", &switch_counts, {"first", "mean", "sum"},
-             "switch: an expert's token fraction counts first choices, all choices divided by k, or all choices");
+  set.choice("switch_counts", &switch_counts, {"auto", "first", "mean", "sum"},
+             "switch: an expert's token fraction counts first choices, all choices divided by k, or all choices; auto: "
+             "first choices for gshard_top2, as in its paper, else mean");
   set.choice("switch_form", &switch_form, {"switch", "gshard"},
              "switch: experts * sum (Switch, 1 when uniform) or sum / experts (as printed in GShard)");
 }
@@ -33,12 +34,16 @@ LossOptions with_default_weights(LossOptions options, const std::vector<LossWeig
     double& weight = options.weights[i];
     const std::string& name = routing_losses()[i].name;
     if (weight < 0 && weight != -1)
-      fail_usage("[losses] ", name, " = ", weight, ": a weight is 0 or above, or -1 for that of the router's paper");
+      fail_usage("[losses] ", name, " = ", weight,
+                 "; set it to 0 or above, or to -1 for the weight of the router's paper");
     if (weight != -1) continue;
     weight = 0;
     for (const LossWeight& loss : paper)
       if (loss.name == name) weight = loss.weight;
   }
+  if (options.variants.switch_counts == "auto")
+    for (const LossWeight& loss : paper)
+      if (!loss.switch_counts.empty()) options.variants.switch_counts = loss.switch_counts;
   return options;
 }
 

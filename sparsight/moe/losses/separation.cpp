@@ -12,14 +12,14 @@
 namespace sparsight {
 namespace {
 
-// [E] int64: the class that each expert's own is told apart from.
+// [E] int64: the class that each expert's own class is separated from.
 at::Tensor partners(int64_t experts, const at::Tensor& like) {
   std::vector<int64_t> partner;
   for (int64_t e = 0; e < experts; ++e) partner.push_back((e ^ 1) < experts ? e ^ 1 : 0);
   return at::tensor(partner, at::kLong).to(like.device());
 }
 
-// Images of which a token counts.
+// Number of images with a token that is not padding.
 double counted_images(const Routing& routing, int64_t images) {
   if (!routing.valid.defined()) return static_cast<double>(images);
   return routing.valid.reshape({images, -1}).any(1).sum().item<double>();

@@ -11,7 +11,7 @@ namespace sparsight {
 at::Tensor sequence_balance_loss(const Routing& routing) {
   if (!routing.scores.defined() || routing.per_token == 0) return {};
   Routing by_image = routing;
-  set_consecutive_groups(by_image, routing.layout.per_image);  // 0 where there is no layout: the pool is one sequence
+  set_consecutive_groups(by_image, routing.layout.per_image);  // 0 without a layout: the batch is one sequence
   const at::Tensor best = top_experts(routing.scores, routing.per_token);
   const at::Tensor chosen = at::zeros_like(routing.scores.detach()).scatter(1, best, 1);
   const at::Tensor share = routing.scores / routing.scores.sum(1, /*keepdim=*/true).clamp_min(1e-20);

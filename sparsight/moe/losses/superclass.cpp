@@ -19,7 +19,12 @@ at::Tensor superclass_loss(const Routing& routing) {
                                 .unsqueeze(1)
                                 .expand({images, per_image, routing.experts})
                                 .reshape({rows, routing.experts});
-  return token_mean(routing, -(of_row * at::log_softmax(routing.clean_logits, 1)).sum(1));
+  const at::Tensor entropy = -(of_row * at::log_softmax(routing.clean_logits, 1)).sum(1);
+  if (!routing.valid.defined() || rows != routing.tokens) return token_mean(routing, entropy);
+  const at::Tensor valid = routing.valid.view({images, per_image}), counts = valid.sum(1);
+  const at::Tensor of_image =
+      entropy.view({images, per_image}).masked_fill(valid.logical_not(), 0).sum(1) / counts.clamp_min(1);
+  return of_image.sum() / (counts > 0).sum().clamp_min(1);
 }
 
 }  // namespace sparsight

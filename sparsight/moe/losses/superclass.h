@@ -6,10 +6,11 @@
 
 namespace sparsight {
 
-// []: the mean over tokens (or images, where one routing per image is made) of -sum over experts of target * log
-// softmax(clean logits); target: routing.target, [B,E], rows that sum to 1 (RoutingContext::target hands it in). ln E
-// for indifferent logits; 0 when sure and right. Undefined without a target. Differs from the paper: it feeds the gates
-// after top-k, whose cross-entropy is infinite where the true super-class was not chosen.
+// []: the mean over images, and over the tokens of each that are not padding, of -sum over experts of target * log
+// softmax(clean logits); target: routing.target, [B,E], rows that sum to 1 (from RoutingContext::target). ln E for
+// uniform logits; 0 if certain and correct. Undefined without a target.
+// Differs from the paper: there the cross-entropy is of the gates after top-k, and infinite where the true super-class
+// was not chosen.
 at::Tensor superclass_loss(const Routing& routing);
 
 }  // namespace sparsight

@@ -27,8 +27,8 @@ at::Tensor switch_loss(const Routing& routing, const std::string& counts, const 
   const at::Tensor probability = group_sums(routing, at::softmax(routing.noisy_logits, 1));  // [G,E]
   const at::Tensor count = group_counts(routing, counts == "first", probability.options().requires_grad(false));
   const at::Tensor size = group_sizes(routing).clamp_min(1).unsqueeze(1);
-  // Tokens may make fewer than K choices, where a second expert is skipped.
-  const at::Tensor share = count / (counts == "mean" ? count.sum(1, /*keepdim=*/true).clamp_min(1) : size);
+  const bool is_mean = counts == "mean" || counts == "auto";
+  const at::Tensor share = count / (is_mean ? size * routing.per_token : size);
   const auto experts = static_cast<double>(routing.experts);
   const at::Tensor sums = (share * (probability / size)).sum(1);
   return group_mean(routing, sums * (form == "switch" ? experts : 1 / experts));

@@ -27,7 +27,7 @@ at::Tensor group_mean(const Routing& routing, const at::Tensor& values) {
 }
 
 at::Tensor ordered_sum(const at::Tensor& values) {
-  constexpr int64_t kPart = 4096;  // below 32768, from where on torch splits
+  constexpr int64_t kPart = 4096;  // below 32768, from which torch splits sums
   const at::Tensor flat = values.reshape({-1});
   const int64_t whole = flat.size(0) / kPart * kPart;
   if (whole == 0) return flat.sum();

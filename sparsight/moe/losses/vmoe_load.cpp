@@ -21,7 +21,7 @@ at::Tensor vmoe_load_probability(const Routing& routing, bool of_scores) {
 at::Tensor vmoe_load_loss(const Routing& routing, bool unbiased, bool of_scores) {
   at::Tensor probability = vmoe_load_probability(routing, of_scores);
   if (!probability.defined()) return probability;
-  // Sums, not means: CV² does not depend on the scale, and an empty pool gives 0, not NaN.
+  // Sums, not means: CV² does not depend on the scale, and an empty batch gives 0, not NaN.
   return group_mean(routing, cv_squared(group_sums(routing, probability), unbiased));
 }
 

@@ -1,9 +1,9 @@
-// The auction algorithm of Bertsekas, with the form for groups of alike objects (Bertsekas and Castañon 1989, "The
+// The auction algorithm of Bertsekas, in the form for groups of identical objects (Bertsekas and Castañon 1989, "The
 // auction algorithm for the transportation problem"): tokens bid for seats of experts. An expert's price is the lowest
-// price of its seats; a token bids for the expert where score - price is largest, as much more than that price as keeps
-// it at worst epsilon short of the second best expert. The owner of the cheapest seat leaves. When every seat is taken
-// no token could gain more than epsilon elsewhere, so the sum is at most N * epsilon short. Prices found with a large
-// epsilon start the next round with a smaller one.
+// price of its seats. A token bids for the expert with the largest score - price, and raises the price until that
+// expert is epsilon worse for it than the second best. The owner of the cheapest seat is evicted. When all seats are
+// taken no token can gain more than epsilon by moving, so the sum is within N * epsilon of the optimum. Each round
+// starts from the prices of the round before, which had a larger epsilon.
 #include "sparsight/moe/routers/balanced_assignment.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr double kFirstEpsilon = 0.5, kLastEpsilon = 1e-5, kEpsilonStep = 5;  //
 struct Seat {
   double price;
   int64_t token;
-  // The top of a priority queue is the cheapest seat; of equal ones that of the highest token.
+  // The top of a priority queue is the cheapest seat; for equal prices, the one of the highest token.
   bool operator<(const Seat& other) const {
     return price > other.price || (price == other.price && token < other.token);
   }
@@ -38,7 +38,7 @@ class Auction {
         start_(experts_, 0),
         price_(experts_, 0) {}
 
-  // Leaves every token with a seat.
+  // Afterwards every token has a seat.
   void round(double epsilon) {
     start_ = price_;
     taken_.assign(experts_, {});
@@ -58,7 +58,7 @@ class Auction {
     }
   }
 
-  // Empties the seats into owner[token] = expert.
+  // Returns owner[token] = expert, and empties the seats.
   std::vector<int64_t> owners() {
     std::vector<int64_t> owner(experts_ * seats_);
     for (size_t expert = 0; expert < experts_; ++expert)
@@ -88,7 +88,7 @@ class Auction {
 
   const std::vector<double>& scores_;
   size_t experts_, seats_;
-  std::vector<double> start_;  // [E] price of a seat that nobody has taken in this round
+  std::vector<double> start_;  // [E] price of a seat not yet taken in this round
   std::vector<double> price_;  // [E]
   std::vector<std::priority_queue<Seat>> taken_;
 };
@@ -106,8 +106,9 @@ at::Tensor balanced_assignment(const at::Tensor& scores) {
       high = std::max(high, in[i]);
     }
   if (!(low <= high)) low = high = 0;
-  // Counted from the lowest, since prices are of the size of the range: beside scores that are much larger a bid would
-  // be lost to rounding, and the auction never end. A power of two, which changes no digit, keeps the range finite.
+  // Scores are shifted by the lowest, since prices are of the order of the range: next to much larger scores a bid
+  // would be lost to rounding and the auction would never end. Scaling by a power of two, which is exact, avoids
+  // overflow.
   int exponent = 0;
   std::frexp(std::max(std::abs(low), std::abs(high)), &exponent);
   const auto above_low = [&](double score) {
@@ -116,7 +117,7 @@ at::Tensor balanced_assignment(const at::Tensor& scores) {
   const double range = high > low ? above_low(high) : 1;
 
   const int64_t seats = (tokens + experts - 1) / experts;
-  // Rows past the tokens are of tokens that like all experts the same: they take the seats left over.
+  // Rows past the tokens are dummy tokens with equal scores for all experts: they take the remaining seats.
   std::vector<double> values(static_cast<size_t>(seats * experts * experts), 0);
   for (int64_t i = 0; i < plain.numel(); ++i) {
     const bool worst = std::isnan(in[i]) || in[i] < low;

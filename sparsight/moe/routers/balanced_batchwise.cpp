@@ -32,7 +32,7 @@ void take(Routing& routing, const at::Tensor& ranked, const at::Tensor& count) {
 void BalancedBatchwiseOptions::declare(OptionSet& set) {
   set.integer("k", &k, {1, 65536}, "experts per token on average; k * tokens must be a multiple of the experts");
   set.integer("eval_k", &eval_k, {0, 65536},
-              "experts per token in evaluation: its best instead of those above their thresholds; 0: by thresholds");
+              "experts per token in evaluation: the best, instead of those above their thresholds; 0: by thresholds");
   ThresholdOptions::declare(set);
 }
 
@@ -50,7 +50,7 @@ Routing route_balanced_batchwise(const at::Tensor& clean, const at::Tensor& thre
 
 Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& threshold, const at::Tensor& valid) {
   Routing routing = scored(clean, threshold);
-  // What exceeds the threshold stands first in the ranking.
+  // Tokens that exceed the threshold are first in the ranking.
   take(routing, ranked_tokens(routing.scores, 1, valid), count_passing(routing.scores, threshold, valid));
   return routing;
 }
@@ -69,7 +69,7 @@ BalancedBatchwiseRouter::BalancedBatchwiseRouter(const BalancedBatchwiseOptions&
   check_choices("k", options_.k, options_.eval_k, shape.experts, "experts");
 }
 
-// The paper gives the load loss a weight too; without noise and with equal counts it has no value.
+// Differs from the paper: no load loss, which is undefined without noise.
 std::vector<LossWeight> BalancedBatchwiseRouter::default_losses() const { return {{"importance", 0.01}}; }
 
 Routing BalancedBatchwiseRouter::choose(const RouterInput& input) {

@@ -1,7 +1,7 @@
 // Strictly balanced gating: while training every expert takes the same number of tokens of the batch, in evaluation the
-// tokens above a threshold that was learned for it.
+// tokens above its learned threshold.
 // Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", appendix F.
-// Letters: moe/axes.md. A token may have any number of experts, also none: its output is then 0.
+// Letters: moe/axes.md. A token may have any number of experts; with none its output is 0.
 #pragma once
 
 #include "sparsight/moe/router.h"
@@ -18,14 +18,16 @@ struct BalancedBatchwiseOptions : ThresholdOptions {
 
 // The training decision: each expert takes its m = k * tokens / E highest scores of the batch, where scores are the
 // softmax over all experts. Gates are the softmax over the experts that took the token. clean: [N,E] differentiable.
-// threshold: [E], only handed on. valid: [N] bool, or undefined. Raises UsageError where m is not an integer.
+// threshold: [E], only copied to the routing. valid: [N] bool, or undefined. Raises UsageError where m is not an
+// integer.
 Routing route_balanced_batchwise(const at::Tensor& clean, const at::Tensor& threshold, int64_t k,
                                  const at::Tensor& valid);
 
 // The decision of evaluation, which needs no batch: each expert takes the tokens whose score exceeds its threshold.
 Routing route_above_threshold(const at::Tensor& clean, const at::Tensor& threshold, const at::Tensor& valid);
 
-// The other decision of evaluation: each token's k best experts, with gates as above. threshold: only handed on.
+// The other decision of evaluation: each token's k best experts, with gates as above. threshold: only copied to the
+// routing.
 Routing route_best_experts(const at::Tensor& clean, const at::Tensor& threshold, int64_t k);
 
 class BalancedBatchwiseRouter : public Router, public Initialized {
@@ -34,14 +36,14 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
   BalancedBatchwiseRouter(const BalancedBatchwiseOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   bool needs_post_step_update() const override { return true; }
-  // One step of moved_threshold by all batches of the step together.
+  // One step of moved_threshold over all batches of the step.
   void post_step_update(const std::vector<Routing>& routings) override;
   // weight N(0, 0.01²): equal scores would give all experts the same tokens. threshold 1/E.
   void initialize(const InitRandom& random) override;
 
   at::Tensor weight;     // [E,D]
   at::Tensor threshold;  // [E] buffer
-  at::Tensor steps;      // [] int64 buffer: how often the threshold moved
+  at::Tensor steps;      // [] int64 buffer: number of threshold updates
   void declare(OptionSet& set) override { options_.declare(set); }
   RouterCost cost(const TokenLayout& layout) const override;
 

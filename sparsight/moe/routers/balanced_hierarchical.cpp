@@ -45,16 +45,16 @@ Routing join_levels(Routing of_groups, const GroupLogits& secondary, const at::T
 }  // namespace
 
 void BalancedHierarchicalOptions::declare(OptionSet& set) {
-  set.integer("groups", &groups, {1, 65536}, "equal groups of experts");
+  set.integer("groups", &groups, {1, 65536}, "number of equal groups of experts");
   set.integer("k_groups", &k_groups, {1, 65536},
               "groups per token on average; k_groups * tokens must be a multiple of groups");
   set.integer("k", &k, {1, 65536},
               "experts per token in each of its groups, on average; k * tokens of a group must be a multiple of its "
               "experts");
   set.integer("eval_k_groups", &eval_k_groups, {0, 65536},
-              "groups per token in evaluation: its best instead of those above their thresholds; 0: by thresholds");
+              "groups per token in evaluation: the best, instead of those above their thresholds; 0: by thresholds");
   set.integer("eval_k", &eval_k, {0, 65536},
-              "experts per token in each of its groups in evaluation: its best instead of those above their "
+              "experts per token in each of its groups in evaluation: the best, instead of those above their "
               "thresholds; 0: by thresholds");
   ThresholdOptions::declare(set);
 }
@@ -124,7 +124,8 @@ void BalancedHierarchicalRouter::post_step_update(const std::vector<Routing>& ro
   if (routings.empty()) return;
   std::vector<Routing> of_groups;
   for (const Routing& routing : routings) {
-    if (!routing.groups) fail("balanced_hierarchical learns from both levels of a routing; this one has one level");
+    if (!routing.groups)
+      fail("balanced_hierarchical needs routings with two levels, got one without Routing::groups; pass its own");
     of_groups.push_back(*routing.groups);
   }
   const int64_t experts = weight.size(0), step = steps.item<int64_t>();

@@ -24,7 +24,8 @@ void declare_eval_choices(OptionSet& set, const std::string& name, double* evalu
 }
 
 void GroupChoiceOptions::check(int64_t experts) const {
-  if (experts % groups != 0) fail_usage("[router] groups ", groups, " does not divide [moe] experts ", experts);
+  if (experts % groups != 0)
+    fail_usage("[router] groups ", groups, " does not divide [moe] experts ", experts, "; choose a divisor");
   check_choices("k_groups", k_groups, eval_k_groups, groups, "groups");
   check_choices("k", k, eval_k, experts / groups, "experts of a group");
 }

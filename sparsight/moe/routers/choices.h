@@ -1,5 +1,5 @@
-// How many choices a router makes. Every such setting comes in two: one for training, and eval_<name>, which takes its
-// place in evaluation unless it is 0.
+// How many choices a router makes. Each such setting comes as a pair: one for training, and eval_<name>, which replaces
+// it in evaluation unless it is 0.
 #pragma once
 
 #include <string>
@@ -31,18 +31,18 @@ void check_choices(const std::string& name, T training, T evaluation, int64_t ma
                  "; lower it");
 }
 
-// Of routers of two levels.
+// For two-level routers.
 struct GroupChoiceOptions {
   int64_t groups = 2;
   int64_t k_groups = 2;
   int64_t eval_k_groups = 0;
   int64_t k = 2;  // in each group
   int64_t eval_k = 0;
-  // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
+  // Raises UsageError where groups do not divide the experts, or there are more choices than groups or experts.
   void check(int64_t experts) const;
 };
 
-// Of token-choice routers.
+// For token-choice routers.
 struct ChoiceOptions {
   int64_t k = 2;
   int64_t eval_k = 0;
@@ -53,8 +53,8 @@ struct ChoiceOptions {
   void check(int64_t experts) const;
 };
 
-// Where the method itself says how many while training: k is declared so that router.name can be changed alone, and may
-// say nothing else.
+// For methods with a fixed k in training: k is declared so that router.name alone can be changed, but no other value is
+// allowed.
 struct FixedChoiceOptions {
   explicit FixedChoiceOptions(int64_t fixed) : k(fixed), fixed_(fixed) {}
   int64_t k;
@@ -62,7 +62,7 @@ struct FixedChoiceOptions {
   void declare(OptionSet& set);
 
   int64_t of(bool training) const { return choices_of(training, k, eval_k); }
-  // Raises UsageError, naming the router, where k is another number, or eval_k above the number of experts.
+  // Raises UsageError, naming the router, if k is another number or eval_k is above the number of experts.
   void check(const std::string& router, int64_t experts) const;
 
  private:

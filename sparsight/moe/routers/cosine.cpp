@@ -18,7 +18,7 @@ at::Tensor normalized(const at::Tensor& x, int64_t axis) {
 
 void CosineOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.integer("width", &width, {1, 65536}, "dimension of the projection for the cosine");
+  set.integer("width", &width, {1, 65536}, "dimension of the space in which cosines are computed");
   set.real("noise", &noise, {0, 1000}, "standard deviation of the logit noise in training, as a multiple of 1/experts")
       .live = true;
   EvalNoiseOptions::declare(set);
@@ -34,7 +34,7 @@ at::Tensor cosine_logits(const at::Tensor& tokens, const at::Tensor& projector, 
   const at::Tensor direction = normalized(router_logits(tokens, projector, bias), 1);  // [N,P]
   const at::Tensor experts = normalized(codebook.to(direction.scalar_type()), 0);      // [P,E]
   const at::Tensor scale = log_scale.to(direction.scalar_type()).clamp_max(kMaxLogScale).exp();
-  // One factor for each expert: the gradient of a single one would be a long sum, which torch splits by thread.
+  // One factor per expert: the gradient of a single factor would be a long sum, which torch splits by thread.
   return router_logits(direction, (experts * scale.expand({experts.size(1)})).t());
 }
 

@@ -2,7 +2,7 @@
 // Li et al. 2023, "Sparse Mixture-of-Experts are Domain Generalizable Learners", section 4.2. Letters:
 // moe/axes.md; P width of the projection.
 // Differs from the paper: as in the authors' code, the temperature is learned, the projection has a bias, each
-// direction is normalised by itself, and gates of k > 1 experts are divided by their sum (renormalize "auto").
+// direction is normalised separately, and gates of k > 1 experts are divided by their sum (renormalize "auto").
 #pragma once
 
 #include <string>

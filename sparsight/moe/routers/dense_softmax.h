@@ -14,8 +14,8 @@ struct DenseSoftmaxOptions {
   void declare(OptionSet& set);
 };
 
-// The router's decision for given logits. clean: [N,E] differentiable. k: only the best so many, with the same gates
-// (in evaluation); 0: all.
+// The router's decision for given logits. clean: [N,E] differentiable. k: only the k best, with the same gates (in
+// evaluation); 0: all.
 Routing route_dense_softmax(const at::Tensor& clean, int64_t k = 0);
 
 class DenseSoftmaxRouter : public Router, public Initialized {

@@ -1,4 +1,4 @@
-// Routers with noise draw it while training; whether in evaluation too is declared here, once for all of them.
+// Routers with noise use it in training; this option enables it in evaluation too.
 #pragma once
 
 #include <string>

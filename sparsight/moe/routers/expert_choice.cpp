@@ -9,7 +9,7 @@ namespace sparsight {
 
 void ExpertChoiceOptions::declare(OptionSet& set) {
   set.real("experts_per_token", &experts_per_token, {1e-6, 65536},
-           "experts per token on average: each expert takes this times tokens / experts (capacity factor)")
+           "experts per token on average (capacity factor): each expert takes this times tokens / experts")
       .live = true;
   declare_eval_choices(set, "experts_per_token", &eval_experts_per_token, "experts per token on average");
   set.choice("pool", &pool, {"batch", "image"}, "the tokens that an expert chooses from: the batch, or each image");

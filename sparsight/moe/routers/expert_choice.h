@@ -1,5 +1,5 @@
 // Expert choice: each expert takes the tokens with the highest scores for it, so that experts are balanced by
-// construction and a token has as many experts as want it.
+// construction and the number of experts per token varies.
 // Zhou et al. 2022, "Mixture-of-Experts with Expert Choice Routing", section 3.2. Letters: moe/axes.md; G groups.
 #pragma once
 

@@ -23,7 +23,7 @@ at::Tensor ranked_tokens(const at::Tensor& scores, int64_t groups, const at::Ten
   const at::Tensor nan = at::isnan(by_expert);
   const at::Tensor order = at::argsort(by_expert.masked_fill(nan, -std::numeric_limits<double>::infinity()),
                                        /*stable=*/true, /*dim=*/2, /*descending=*/true);
-  // NaN tied with -inf above, and padding with everything.
+  // NaN ties with -inf above, and padding is not sorted last yet.
   at::Tensor last = nan.to(at::kLong);
   if (valid.defined()) last = last.masked_fill(valid.reshape({1, groups, per_group}).logical_not(), 2);
   return order.gather(2, at::argsort(last.gather(2, order), /*stable=*/true, 2, /*descending=*/false));
@@ -51,7 +51,7 @@ at::Tensor softmax_by_group(const at::Tensor& values, const at::Tensor& group, i
                                  .scatter_reduce(0, group, plain, "amax");
   const at::Tensor e = (values - largest.index_select(0, group)).exp();
   const at::Tensor sum = at::zeros({groups}, plain.options()).index_add(0, group, e);
-  return e / sum.index_select(0, group);  // a group with members sums to 1 at least
+  return e / sum.index_select(0, group);  // at least 1 for a group with members
 }
 
 int64_t valid_tokens(const at::Tensor& valid, int64_t tokens) {

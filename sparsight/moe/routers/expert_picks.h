@@ -1,4 +1,4 @@
-// What routers have in common whose experts choose tokens. Letters: moe/axes.md; G groups of T tokens, N = G * T.
+// Shared by routers whose experts choose tokens. Letters: moe/axes.md; G groups of T tokens, N = G * T.
 #pragma once
 
 #include "sparsight/moe/routing.h"
@@ -11,7 +11,7 @@ namespace sparsight {
 at::Tensor ranked_tokens(const at::Tensor& scores, int64_t groups, const at::Tensor& valid);
 
 // Sets token, expert and rank: each expert takes the first count[e,g] tokens of its ranking. ranked: [E,G,T]. count:
-// int64, [E,G] or what broadcasts to it.
+// int64, [E,G] or broadcastable to it.
 void choose_per_expert(Routing& routing, const at::Tensor& ranked, const at::Tensor& count);
 
 // dense: [N,E]. Returns [A]: its elements at the assignments. Differentiable.
@@ -20,7 +20,7 @@ at::Tensor at_assignments(const Routing& routing, const at::Tensor& dense);
 // values: [A] differentiable. group: [A] int64, 0..groups-1. Returns [A]: the softmax over the members of each group.
 at::Tensor softmax_by_group(const at::Tensor& values, const at::Tensor& group, int64_t groups);
 
-// Tokens that are no padding. valid: [N] bool, or undefined.
+// Number of tokens that are not padding. valid: [N] bool, or undefined.
 int64_t valid_tokens(const at::Tensor& valid, int64_t tokens);
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// What routers without anything learned have in common: choices without scores, and gates of 1/k.
+// Shared by routers that learn nothing: choices without scores, and gates of 1/k.
 #pragma once
 
 #include "sparsight/moe/routing.h"

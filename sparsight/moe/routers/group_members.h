@@ -1,4 +1,4 @@
-// What routers of two levels have in common: the tokens that a group of experts has. Letters: moe/axes.md; X tokens of
+// Shared by two-level routers: the tokens of a group of experts. Letters: moe/axes.md; X tokens of
 // a group.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace sparsight {
 
 struct GroupMembers {
   at::Tensor token;       // [X] int64, increasing: ties at the second level go to the lowest token
-  at::Tensor assignment;  // [X] int64: where in the first level's assignments each stands
+  at::Tensor assignment;  // [X] int64: the index of each in the first level's assignments
 };
 
 // of_groups: the first level's decision, whose experts are the groups. Padding (of_groups.valid) is in no group.

@@ -26,7 +26,7 @@ void GshardTop2Options::declare(OptionSet& set) {
   set.choice("second", &second, policies, "which second choices are used in training");
   set.choice("eval_second", &eval_second, policies, "which second choices are used in evaluation");
   set.real("threshold", &threshold, {1e-6, 1},
-           "gate above which a second choice is used, or (random) is used for sure: 0.5 in GShard, 0.2 in Mesh-TF")
+           "gate above which a second choice is used (random: always used): 0.5 in GShard, 0.2 in Mesh-TF")
       .live = true;
   set.flag("sample_second", &sample_second, "sample the second expert from the router's probabilities in training");
   EvalNoiseOptions::declare(set, "use sample_second in evaluation too");
@@ -59,7 +59,7 @@ GshardTop2Router::GshardTop2Router(const GshardTop2Options& options, RouterShape
   options_.check("gshard_top2", shape.experts);
 }
 
-std::vector<LossWeight> GshardTop2Router::default_losses() const { return {{"switch", 0.01}}; }
+std::vector<LossWeight> GshardTop2Router::default_losses() const { return {{"switch", 0.01, "first"}}; }
 
 Routing GshardTop2Router::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
@@ -68,7 +68,7 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
   at::Tensor draw, gumbel;
   if (second == "random" && k > 1) draw = router_uniform(input, clean, k - 1, "second");
   if (options_.samples(input.mode.noise) && options_.sample_second) {
-    // The samples have 32 bits: the least step away from 0 and 1 keeps both logarithms finite.
+    // The samples have 32 bits: clamping them away from 0 and 1 keeps both logarithms finite.
     const at::Tensor uniform = router_uniform(input, clean, clean.size(1), "second_expert").clamp(1e-7, 1 - 1e-7);
     gumbel = -at::log(-at::log(uniform));
   }
@@ -78,7 +78,7 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
 void GshardTop2Router::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
 RouterCost GshardTop2Router::cost(const TokenLayout& layout) const {
-  const int64_t used = options_.second == "none" ? 1 : 2;  // at most: tokens may lack their second expert
+  const int64_t used = options_.second == "none" ? 1 : 2;  // at most: second experts may be skipped
   RouterCost cost = token_choice_cost(router_cost(weight.size(1), weight.size(0)), used, layout);
   cost.per_token = 2;
   return cost;

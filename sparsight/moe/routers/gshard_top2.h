@@ -23,13 +23,13 @@ struct GshardTop2Options : FixedChoiceOptions, EvalNoiseOptions {
 
 // The router's decision for given logits. clean: [N,E] differentiable, E >= 2. Gates are p1 / (p1 + p2) and
 // p2 / (p1 + p2), whether or not the second expert is used. k: other than 2 only in evaluation; gates then are the
-// probabilities over the sum of the k best, and what holds for second choices holds for all but the first. Which second
+// probabilities over the sum of the k best, and all choices but the first are treated as second choices. Which second
 // choices are used:
 //   "all", "none"
 //   "threshold"  those with a gate above `threshold`
 //   "random"     each with probability min(1, gate / threshold), by `draw`: N * (K-1) of U[0,1). GShard's 2 * gate: 0.5
-// A skipped choice is no assignment: it takes no place in the expert's buffer. (As printed in GShard it does; its code
-// does not.)
+// A skipped choice is not an assignment.
+// Differs from the paper: it takes no slot in the expert's buffer, as in GShard's code; as printed it does.
 // gumbel: [N,E] samples of the Gumbel distribution that choose the second expert from the softmax without the first, or
 // undefined for the second largest.
 Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
@@ -39,7 +39,7 @@ class GshardTop2Router : public Router, public Initialized {
  public:
   // Raises UsageError for a single expert, and where eval_k is above the number of experts.
   GshardTop2Router(const GshardTop2Options& options, RouterShape shape);
-  // Differs from the paper: [losses] switch_counts counts all choices where it does not say "first".
+  // Counts first choices, as GShard's c_e does.
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"second", "second_expert"}; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)

@@ -10,7 +10,7 @@ namespace sparsight {
 
 void HashOptions::declare(OptionSet& set) {
   ChoiceOptions::declare(set);
-  set.integer("seed", &seed, {0, std::numeric_limits<int64_t>::max()}, "which hash function");
+  set.integer("seed", &seed, {0, std::numeric_limits<int64_t>::max()}, "seed of the hash function");
 }
 
 at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64_t seed) {

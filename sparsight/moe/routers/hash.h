@@ -1,4 +1,4 @@
-// Hash routing: a token's experts are a fixed function of its identity, nothing is learned.
+// Hash routing: a token's experts are a fixed hash of its id; nothing is learned.
 // Roller et al. 2021, "Hash Layers For Large Sparse Models". Letters: moe/axes.md.
 #pragma once
 
@@ -16,7 +16,7 @@ struct HashOptions : ChoiceOptions {
 // id: [N] int64. Returns [N,K]: k distinct experts of each id, each equally likely over ids.
 at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64_t seed);
 
-// Goes by RoutingContext::token_id; where there is none, by the place of the token in its image.
+// The id is RoutingContext::token_id, or, if undefined, the token's position in its image.
 class HashRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.

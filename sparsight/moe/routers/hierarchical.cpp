@@ -17,7 +17,7 @@ Routing route(const NoisyLogits& logits, int64_t k) {
 }  // namespace
 
 void HierarchicalOptions::declare(OptionSet& set) {
-  set.integer("groups", &groups, {1, 65536}, "equal groups of experts");
+  set.integer("groups", &groups, {1, 65536}, "number of equal groups of experts");
   declare_choices(set, "k_groups", &k_groups, &eval_k_groups, "groups per token");
   declare_choices(set, "k", &k, &eval_k, "experts per token in each of its groups");
   set.real("noise_floor", &noise_floor, {0, 1000}, "minimum standard deviation of the noise (0 in the paper)");
@@ -34,7 +34,7 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
   at::Tensor group_load;  // [G]
   if (noisy) group_load = without_padding(of_groups, load_probability(of_groups, threshold_gradient)).sum(0);
 
-  // Each group's router on the tokens that chose it; `pair` numbers (token, choice of a group).
+  // Each group's router on the tokens that chose it; pair: index of (token, choice of a group).
   std::vector<at::Tensor> pairs, rows, chosen, gates, scores, loads;
   for (int64_t i = 0; i < groups; ++i) {
     const auto [token, pair] = group_members(of_groups, i);  // X tokens
@@ -58,7 +58,7 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
   routing.tokens = tokens;
   routing.experts = experts;
   if (noisy) routing.smooth_load = at::cat(loads);
-  // Padding keeps these placeholders: route() takes it away.
+  // Padding keeps these placeholders: route() removes it.
   const auto options = of_groups.gate.options();
   at::Tensor expert = at::arange(k, of_groups.expert.options()).unsqueeze(0) + of_groups.expert.unsqueeze(1) * size;
   at::Tensor gate = at::zeros({tokens * k_groups, k}, options);

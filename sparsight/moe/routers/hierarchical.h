@@ -1,6 +1,7 @@
 // Two levels of noisy top-k gating: a primary router chooses groups of experts, and each group's own router chooses
-// among its experts for the tokens that it was given.
+// among its experts for the group's tokens.
 // Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", appendix B.
+// Differs from the paper: noise has a minimum standard deviation, as in noisy_topk.h.
 // Letters: moe/axes.md; G groups of E/G experts, Kg groups per token. Expert j of group i is expert i * E/G + j.
 #pragma once
 
@@ -20,7 +21,7 @@ struct HierarchicalOptions : GroupChoiceOptions, EvalNoiseOptions {
   void declare(OptionSet& set);
 };
 
-// What one noisy top-k router goes by, as for route_noisy_topk; without noise scale and epsilon are undefined.
+// The arguments of route_noisy_topk for one router; scale and epsilon are undefined without noise.
 struct NoisyLogits {
   at::Tensor clean;    // differentiable
   at::Tensor scale;    // differentiable
@@ -40,7 +41,7 @@ Routing route_hierarchical(const NoisyLogits& primary, const SecondaryLogits& se
 
 class HierarchicalRouter : public Router, public Initialized {
  public:
-  // Raises UsageError where groups do not divide the experts, or choices are more than there is to choose from.
+  // Raises UsageError where groups do not divide the experts, or there are more choices than groups or experts.
   HierarchicalRouter(const HierarchicalOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise", "group_noise"}; }

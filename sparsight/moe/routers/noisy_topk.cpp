@@ -15,7 +15,7 @@ void NoisyTopKOptions::declare(OptionSet& set) {
   EvalNoiseOptions::declare(set);
 }
 
-// Above `threshold` at::softplus returns its argument; the default of 20 would cost fp64 its last digits.
+// Above `threshold` at::softplus returns its argument; the default of 20 would lose precision in fp64.
 at::Tensor noise_scale(const at::Tensor& raw, double floor) { return at::softplus(raw, 1, /*threshold=*/80) + floor; }
 
 Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const at::Tensor& epsilon, int64_t k) {
@@ -39,8 +39,8 @@ NoisyTopKRouter::NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape sh
   options_.check(shape.experts);
   if (options_.k == 1)
     log_warning(
-        "noisy top-k with k = 1 has gates of exactly 1: only the balance losses train the router; "
-        "router.name = \"softmax_topk\" learns from the task too");
+        "noisy_topk with k = 1 has gates of exactly 1, so only the balance losses train the router; use "
+        "router.name = \"softmax_topk\" to train it with the task loss too");
 }
 
 std::vector<LossWeight> NoisyTopKRouter::default_losses() const { return {{"importance", 0.1}, {"load", 0.1}}; }

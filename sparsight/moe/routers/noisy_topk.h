@@ -16,8 +16,8 @@ struct NoisyTopKOptions : ChoiceOptions, EvalNoiseOptions {
   void declare(OptionSet& set);
 };
 
-// softplus(raw) + floor, the standard deviation of the noise. raw: any shape. The paper's floor is 0; Tensor2Tensor's
-// 0.01.
+// softplus(raw) + floor, the standard deviation of the noise. raw: any shape.
+// Differs from the paper: there is a floor, by default Tensor2Tensor's 0.01; without it, set noise_floor = 0.
 at::Tensor noise_scale(const at::Tensor& raw, double floor);
 
 // The router's decision for given logits. clean, scale: [N,E] differentiable. epsilon: [N,E] samples of N(0,1), or

@@ -11,19 +11,30 @@
 namespace sparsight {
 namespace {
 
-// clean: [N,E]. Returns [N,E]: the softmax over the patches of each image, padding left out.
+// clean: [N,E]. Returns [N,E]: the softmax over the patches of each image, without padding.
 at::Tensor softmax_over_patches(const at::Tensor& clean, const at::Tensor& valid, int64_t images, int64_t per_image) {
   at::Tensor logits = clean.view({images, per_image, clean.size(1)});
-  if (valid.defined())  // not -inf: an image of nothing but padding would become NaN
+  if (valid.defined())  // not -inf: an image that is all padding would become NaN
     logits =
         logits.masked_fill(valid.reshape({images, per_image, 1}).logical_not(), std::numeric_limits<float>::lowest());
   return at::softmax(logits, 1).view_as(clean);
 }
 
+int64_t patches_per_image(const TokenLayout& layout) { return layout.per_image - layout.prefix; }
+
+// [N]: true for patches; undefined where every token is one.
+at::Tensor patches_of(const at::Tensor& valid, const TokenLayout& layout) {
+  if (layout.prefix == 0 || layout.per_image == 0) return valid;
+  at::Tensor is_patch = valid.defined() ? valid.reshape({layout.images, layout.per_image}).clone()
+                                        : at::ones({layout.images, layout.per_image}, at::kBool);
+  is_patch.narrow(1, 0, layout.prefix).fill_(false);
+  return is_patch.view({-1});
+}
+
 }  // namespace
 
 void PatchChoiceOptions::declare(OptionSet& set) {
-  declare_choices(set, "patches", &patches, &eval_patches, "patches that each expert takes of each image");
+  declare_choices(set, "patches", &patches, &eval_patches, "number of patches of each image that each expert takes");
   set.choice("gate", &gate, {"topl_softmax", "softmax_topl", "ones"},
              "softmax over the patches taken, softmax over all patches of the image, or 1");
   set.real("init_std", &init_std, {0, 1000}, "standard deviation of the router's initial weights");
@@ -33,7 +44,7 @@ void check_patches(const PatchChoiceOptions& options, bool training, int64_t tok
   const int64_t patches = choices_of(training, options.patches, options.eval_patches);
   if (patches > tokens)
     fail_usage("[router] ", training || options.eval_patches == 0 ? "patches" : "eval_patches", " = ", patches,
-               " but an image has ", tokens, " tokens; lower it or use smaller patches");
+               " but an image has ", tokens, " patches; lower it or use smaller patches");
 }
 
 Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
@@ -67,8 +78,9 @@ PatchChoiceRouter::PatchChoiceRouter(const PatchChoiceOptions& options, RouterSh
 Routing PatchChoiceRouter::choose(const RouterInput& input) {
   PatchChoiceOptions options = options_;
   options.patches = choices_of(input.mode.choices, options_.patches, options_.eval_patches);
-  if (input.tokens.size(0) > 0) check_patches(options_, input.mode.choices, input.layout.per_image);
-  return route_patch_choice(router_logits(input.tokens, weight), input.context.valid, input.layout.images, options);
+  if (input.tokens.size(0) > 0) check_patches(options_, input.mode.choices, patches_per_image(input.layout));
+  return route_patch_choice(router_logits(input.tokens, weight), patches_of(input.context.valid, input.layout),
+                            input.layout.images, options);
 }
 
 void PatchChoiceRouter::initialize(const InitRandom& random) {
@@ -76,7 +88,7 @@ void PatchChoiceRouter::initialize(const InitRandom& random) {
 }
 
 RouterCost PatchChoiceRouter::cost(const TokenLayout& layout) const {
-  check_patches(options_, /*training=*/true, layout.per_image);
+  check_patches(options_, /*training=*/true, patches_per_image(layout));
   const int64_t experts = weight.size(0);
   return expert_choice_cost(router_cost(weight.size(1), experts), static_cast<double>(experts * options_.patches),
                             experts, layout);

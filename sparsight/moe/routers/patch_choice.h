@@ -1,7 +1,7 @@
 // Patch-level routing (pMoE): each expert takes its l best patches of each image.
 // Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional
 // Neural Networks", section 3, equations 1 to 4. Letters: moe/axes.md. The paper's k, n, l are E, S and `patches`; its
-// factor 1/l belongs to the model that averages over patches, not to the gate.
+// factor 1/l is part of the model, which averages over patches, not of the gate.
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -18,14 +18,14 @@ struct PatchChoiceOptions {
   void declare(OptionSet& set);
 };
 
-// Raises UsageError where an expert is to take more patches than the `tokens` of an image.
+// Raises UsageError if an expert takes more patches than the `tokens` of an image.
 void check_patches(const PatchChoiceOptions& options, bool training, int64_t tokens);
 
 // The router's decision for given logits of whole images. clean: [N,E] differentiable. valid: [N] bool, or undefined;
 // an image with fewer tokens than `patches` gives all it has. gate:
-//   "topl_softmax"  softmax over the patches that the expert took (equation 4), 1 in sum
-//   "softmax_topl"  softmax over all patches of the image, as it is at what the expert took (the paper's code for
-//                   networks with a WRN trunk): below 1 in sum, and patches that were not taken get gradients too
+//   "topl_softmax"  softmax over the patches that the expert took (equation 4); sums to 1
+//   "softmax_topl"  softmax over all patches of the image, at the patches that the expert took (the paper's code for
+//                   networks with a WRN trunk): sums to less than 1, and patches not taken get gradients too
 //   "ones"          1 (separately trained routers, equation 3)
 // Scores are the softmax over all patches of the image.
 Routing route_patch_choice(const at::Tensor& clean, const at::Tensor& valid, int64_t images,
@@ -42,7 +42,7 @@ class PatchChoiceRouter : public Router, public Initialized {
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:
-  // Raises UsageError as check_patches does.
+  // Raises UsageError where check_patches does.
   Routing choose(const RouterInput& input) override;
 
  private:

@@ -21,7 +21,7 @@ void PerImageOptions::declare(OptionSet& set) {
            "training without super-classes)")
       .live = true;
   EvalNoiseOptions::declare(set);
-  set.flag("renormalize", &renormalize, "divide the gates of an image by their sum (the paper does not)");
+  set.flag("renormalize", &renormalize, "divide the gates of an image by their sum (not in the paper)");
   set.flag("teacher_forced", &teacher_forced, "in training, route images to the expert of their super-class");
   set.flag("task_gradient", &task_gradient, "train the router with the task loss too, through the gates");
   set.flag("backbone_gradient", &backbone_gradient, "propagate the router's gradient to the layers before it");
@@ -32,10 +32,10 @@ at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, co
   const int64_t images = layout.images, per_image = layout.per_image;
   const bool class_token = input == "class_token" || (input == "auto" && layout.prefix > 0);
   if (class_token && layout.prefix == 0)
-    fail_usage("[router] input = \"class_token\" but images have none; set router.input = \"mean_all\"");
+    fail_usage("[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
   const auto type = tokens.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const at::Tensor by_image = tokens.view({images, per_image, tokens.size(1)});
-  if (class_token) return by_image.slice(1, 0, 1).sum(1).to(type);  // 0 of an image without tokens
+  if (class_token) return by_image.slice(1, 0, 1).sum(1).to(type);  // 0 for an image without tokens
   const int64_t first = input == "mean_patches" ? layout.prefix : 0;
   const at::Tensor rows = by_image.slice(1, first).to(type);
   if (!valid.defined()) return rows.sum(1) / std::max<int64_t>(1, rows.size(1));
@@ -59,9 +59,9 @@ Routing spread_over_tokens(const Routing& of_images, int64_t per_image) {
   return routing;
 }
 
-Routing with_forced_choice(Routing of_images, const at::Tensor& expert) {
-  const at::Tensor chosen = expert.unsqueeze(1);
-  choose_per_token(of_images, chosen, of_images.scores.gather(1, chosen));
+Routing with_forced_choice(Routing of_images, const at::Tensor& expert, bool renormalize) {
+  const at::Tensor chosen = expert.unsqueeze(1), score = of_images.scores.gather(1, chosen);
+  choose_per_token(of_images, chosen, renormalize ? at::ones_like(score) : score);
   of_images.kept = at::Tensor();
   finish_routing(of_images);
   return of_images;
@@ -93,7 +93,8 @@ Routing PerImageRouter::choose(const RouterInput& input) {
   Routing routing =
       route_softmax_topk(clean, epsilon, noise_std, options_.of(input.mode.choices), options_.renormalize);
   if (options_.teacher_forced && input.mode.choices && input.context.target.defined())
-    routing = with_forced_choice(routing, top_experts(input.context.target.to(torch::kFloat), 1).squeeze(1));
+    routing = with_forced_choice(routing, top_experts(input.context.target.to(torch::kFloat), 1).squeeze(1),
+                                 options_.renormalize);
   if (!options_.task_gradient) routing.gate = routing.gate.detach();
   return spread_over_tokens(routing, input.layout.per_image);
 }

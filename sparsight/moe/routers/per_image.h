@@ -1,5 +1,5 @@
 // One routing decision for a whole image: all its tokens go to the same experts with the same gates, so that only K
-// experts of the layer need be loaded for an image.
+// experts of the layer are loaded for an image.
 // Daxberger et al. 2023, "Mobile V-MoEs: Scaling Down Vision Transformers via Sparse Mixture-of-Experts", section 3.
 // Differs from the paper: each MoE layer has a router of its own, which sees that layer's input; the paper's single
 // router decides for all of them. Letters: moe/axes.md.
@@ -24,18 +24,18 @@ struct PerImageOptions : ChoiceOptions, EvalNoiseOptions {
   void declare(OptionSet& set);
 };
 
-// What the router sees of each image. tokens: [N,D]. Returns [B,D] in fp32 (fp64 for fp64 tokens): the first token
-// ("class_token"), the mean of all tokens ("mean_all") or of those that are no prefix ("mean_patches"); padding left
-// out. "auto": the class token where there is a prefix, else the mean. Raises UsageError for a class token that images
-// do not have.
+// The router's input for each image. tokens: [N,D]. Returns [B,D] in fp32 (fp64 for fp64 tokens): the first token
+// ("class_token"), the mean of all tokens ("mean_all") or of those after the prefix ("mean_patches"), without padding.
+// "auto": the class token if there is a prefix, else the mean. Raises UsageError for "class_token" without a class
+// token.
 at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, const at::Tensor& valid,
                          const std::string& input);
 
-// A routing of B images as a routing of their N = B * per_image tokens: everything is repeated for each token.
+// A routing of B images as a routing of their N = B * per_image tokens: all is repeated for each token.
 Routing spread_over_tokens(const Routing& of_images, int64_t per_image);
 
 // expert: [B] int64. The routing with these choices in place of its own; the gate is their score.
-Routing with_forced_choice(Routing of_images, const at::Tensor& expert);
+Routing with_forced_choice(Routing of_images, const at::Tensor& expert, bool renormalize);
 
 class PerImageRouter : public Router, public Initialized {
  public:

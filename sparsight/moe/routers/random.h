@@ -1,5 +1,5 @@
-// Random routing: k experts drawn anew for each token and step (Zuo et al. 2022, "Taming Sparsely Activated Transformer
-// with Stochastic Experts"). The control that shows what routing is worth. Letters: moe/axes.md.
+// Random routing: k experts sampled for each token and step (Zuo et al. 2022, "Taming Sparsely Activated Transformer
+// with Stochastic Experts"). A baseline for learned routing. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/router.h"
@@ -9,7 +9,7 @@ namespace sparsight {
 
 struct RandomOptions : ChoiceOptions {};
 
-// A token's experts are a function of (seed, step, layer, number of the token): repeatable, in evaluation too.
+// A token's experts are a function of (seed, step, layer, token number): reproducible, in evaluation too.
 class RandomRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxCoefficient = 1e6;
 
-// Places for an expert that tokens had: tokens without padding, times experts.
+// Maximum number of assignments: tokens without padding, times experts.
 double places(const Routing& routing) {
   const int64_t tokens = routing.valid.defined() ? routing.valid.sum().item<int64_t>() : routing.scores.size(0);
   return static_cast<double>(tokens * routing.experts);
@@ -38,7 +38,7 @@ Routing route_relu(const at::Tensor& clean) {
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
   routing.scores = at::relu(clean);
-  // Written so that NaN is a choice, and reaches the output. Only as many ranks are sorted as some token uses.
+  // Written so that NaN counts as chosen and reaches the output. Only as many ranks are sorted as any token uses.
   const at::Tensor used = (clean.detach() <= 0).logical_not();
   const int64_t maximum = routing.tokens == 0 ? 1 : std::max<int64_t>(1, used.sum(1).max().item<int64_t>());
   const at::Tensor chosen = top_experts(clean, maximum);

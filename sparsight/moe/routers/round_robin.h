@@ -1,5 +1,5 @@
-// Round-robin routing: token j goes to experts j k, j k + 1, ... (modulo E). Perfectly balanced and blind: the baseline
-// that shows what balance alone is worth. Letters: moe/axes.md.
+// Round-robin routing: token j goes to experts j k, j k + 1, ... (modulo E). Perfectly balanced and independent of the
+// input: a baseline for the effect of balance alone. Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/router.h"
@@ -9,7 +9,7 @@ namespace sparsight {
 
 struct RoundRobinOptions : ChoiceOptions {};
 
-// Counts tokens through the whole batch (RoutingContext::image).
+// Tokens are numbered over the whole batch (RoutingContext::image).
 class RoundRobinRouter : public Router {
  public:
   // Raises UsageError where k is above the number of experts.

@@ -11,7 +11,7 @@ NoAutocast::NoAutocast() : guard_(c10::autocast_dispatch_keyset) {}
 at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias) {
   const NoAutocast fp32;
   const auto type = weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  // One group of rows: torch's own product sums the gradient of the weight in an order that depends on threads.
+  // As one group of rows: torch's GEMM sums the weight gradient in an order that depends on the number of threads.
   const at::Tensor offsets = torch::tensor({int64_t{0}, tokens.size(0)}, torch::kLong);
   return grouped_linear(tokens.to(type), offsets, weight.to(type).t().unsqueeze(0),
                         bias.defined() ? bias.to(type).unsqueeze(0) : bias);

@@ -1,4 +1,4 @@
-// The linear map of most routers, kept in fp32.
+// The linear layer of most routers, in fp32.
 #pragma once
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -6,7 +6,7 @@
 
 namespace sparsight {
 
-// While it lives, autocast lowers nothing: choices must not depend on the precision that the experts compute in.
+// While it lives, autocast is off: choices must not depend on the precision that the experts compute in.
 class NoAutocast {
  public:
   NoAutocast();
@@ -16,7 +16,7 @@ class NoAutocast {
 };
 
 // tokens: [N,D], weight: [E,D], bias: [E] or undefined. Returns [N,E] in fp32 (fp64 for fp64 weights), also under
-// autocast. Differentiable once, with the same bits for any number of threads (ops/grouped_linear.h).
+// autocast. Differentiable once, bitwise reproducible for any number of threads (ops/grouped_linear.h).
 at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, const at::Tensor& bias = {});
 
 }  // namespace sparsight

@@ -42,7 +42,7 @@ Routing route_sigmoid_bias(const at::Tensor& clean, const at::Tensor& bias, int6
   routing.scores = at::sigmoid(clean);
   const at::Tensor chosen = top_experts(limited(routing.scores.detach() + bias.detach(), k, limit), k);
   const at::Tensor score = routing.scores.gather(1, chosen);
-  // Scores far below 0 may underflow; a sum of 0 must not divide.
+  // Scores of very negative logits underflow; avoids dividing by 0.
   choose_per_token(routing, chosen, score / score.sum(1, /*keepdim=*/true).clamp_min(1e-20) * scale);
   finish_routing(routing);
   return routing;
@@ -61,8 +61,9 @@ SigmoidBiasRouter::SigmoidBiasRouter(const SigmoidBiasOptions& options, RouterSh
   options_.check(shape.experts);
   const SigmoidBiasOptions& o = options_;
   if (shape.experts % o.groups != 0)
-    fail_usage("[router] groups ", o.groups, " does not divide [moe] experts ", shape.experts);
-  if (o.kept_groups > o.groups) fail_usage("[router] kept_groups ", o.kept_groups, " is above groups ", o.groups);
+    fail_usage("[router] groups ", o.groups, " does not divide [moe] experts ", shape.experts, "; choose a divisor");
+  if (o.kept_groups > o.groups)
+    fail_usage("[router] kept_groups ", o.kept_groups, " is above groups ", o.groups, "; lower it");
   if (o.kept_groups == o.groups) return;
   const int64_t in_reach = shape.experts / o.groups * o.kept_groups;
   for (const int64_t k : {o.of(true), o.of(false)})
@@ -95,7 +96,7 @@ void SigmoidBiasRouter::initialize(const InitRandom& random) {
 }
 
 RouterCost SigmoidBiasRouter::cost(const TokenLayout& layout) const {
-  const int64_t experts = weight.size(0);  // whose scores get a bias
+  const int64_t experts = weight.size(0);  // each score has a bias
   return token_choice_cost(router_cost(weight.size(1), experts) + elementwise_cost(experts), options_.k, layout);
 }
 

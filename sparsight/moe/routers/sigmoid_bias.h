@@ -1,4 +1,4 @@
-// Balance without an auxiliary loss: sigmoid scores, and a bias per expert that only selection sees.
+// Balance without an auxiliary loss: sigmoid scores, and a bias per expert that affects only selection.
 // Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts"; DeepSeek-V3 technical report
 // (2024), section 2.1.2, equations 12 to 16. Letters: moe/axes.md.
 #pragma once
@@ -18,8 +18,8 @@ struct SigmoidBiasOptions : ChoiceOptions {
   void declare(OptionSet& set);
 };
 
-// How far a token may spread: experts in `groups` equal groups, of which it keeps the `kept` best; a group's score is
-// the sum of its k / kept largest biased scores.
+// Limits the groups of a token: experts form `groups` equal groups, of which a token uses the `kept` best; a group's
+// score is the sum of its k / kept largest biased scores.
 struct GroupLimit {
   int64_t groups = 1;
   int64_t kept = 1;
@@ -34,17 +34,17 @@ at::Tensor balanced_bias(const at::Tensor& bias, const at::Tensor& count, double
 
 class SigmoidBiasRouter : public Router, public Initialized {
  public:
-  // Raises UsageError where k or the groups do not fit the number of experts.
+  // Raises UsageError where k or the groups do not match the number of experts.
   SigmoidBiasRouter(const SigmoidBiasOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   bool needs_post_step_update() const override { return true; }
-  // One step of balanced_bias by what all batches of the step chose, together.
+  // One step of balanced_bias over all batches of the step.
   void post_step_update(const std::vector<Routing>& routings) override;
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²), bias 0
 
   at::Tensor weight;  // [E,D]
   at::Tensor bias;    // [E] buffer
-  at::Tensor steps;   // [] int64 buffer: how often the bias was updated
+  at::Tensor steps;   // [] int64 buffer: number of bias updates
   void declare(OptionSet& set) override { options_.declare(set); }
   RouterCost cost(const TokenLayout& layout) const override;
 

@@ -17,7 +17,7 @@ void SinkhornOptions::declare(OptionSet& set) {
 
 at::Tensor sinkhorn_offsets(const at::Tensor& logits, int64_t iterations) {
   const auto tokens = static_cast<double>(logits.size(0)), experts = static_cast<double>(logits.size(1));
-  // One bad token must not spoil the balance of the others.
+  // NaN or infinity in one token must not affect the others.
   const at::Tensor plain = at::nan_to_num(logits.detach(), 0, 1e4, -1e4);
   at::Tensor offsets = at::zeros({1, logits.size(1)}, plain.options());
   for (int64_t i = 0; i < iterations && tokens > 0; ++i) {
@@ -59,7 +59,7 @@ Routing SinkhornRouter::choose(const RouterInput& input) {
 void SinkhornRouter::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }
 
 RouterCost SinkhornRouter::cost(const TokenLayout& layout) const {
-  const int64_t experts = weight.size(0);  // each iteration makes rows and columns sum to what they should
+  const int64_t experts = weight.size(0);  // each iteration normalises rows and columns
   const Cost balancing = elementwise_cost(2 * kSoftmaxOperations * options_.iterations * experts);
   return token_choice_cost(router_cost(weight.size(1), experts) + balancing, options_.k, layout);
 }

@@ -1,7 +1,7 @@
 // Sinkhorn routing: while training, experts are chosen from the logits balanced by Sinkhorn's iteration; in evaluation
 // from the logits.
-// Clark et al. 2022, "Unified Scaling Laws for Routed Language Models" (S-BASE); Cuturi
-// 2013, "Sinkhorn Distances". Letters: moe/axes.md.
+// Clark et al. 2022, "Unified Scaling Laws for Routed Language Models" (S-BASE); Cuturi 2013, "Sinkhorn Distances".
+// Letters: moe/axes.md.
 #pragma once
 
 #include "sparsight/moe/router.h"
@@ -18,11 +18,12 @@ struct SinkhornOptions : ChoiceOptions {
   void declare(OptionSet& set);
 };
 
-// logits: [N,E]. Returns [E]: what to add to each expert's logits so that the softmax over experts, summed over tokens,
-// gives each expert N/E. Each iteration makes first the rows sum to 1, then the columns to N/E. Without gradient.
+// logits: [N,E]. Returns [E]: the offset of each expert's logits for which the softmax over experts, summed over
+// tokens, is N/E for each expert. Each iteration normalises first the rows to 1, then the columns to N/E. Without
+// gradient.
 at::Tensor sinkhorn_offsets(const at::Tensor& logits, int64_t iterations);
 
-// The router's decision for given logits. clean: [N,E] differentiable. offsets: [E], or undefined for the decision of
+// The router's decision for given logits. clean: [N,E] differentiable. offsets: [E], or undefined in
 // evaluation. Chosen are the k largest of clean + offsets; the gate is the softmax (over all experts) or sigmoid of
 // `clean`, without the offsets.
 Routing route_sinkhorn(const at::Tensor& clean, const at::Tensor& offsets, int64_t k, const std::string& gate);

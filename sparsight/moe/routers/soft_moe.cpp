@@ -9,7 +9,7 @@
 namespace sparsight {
 namespace {
 
-// Rows of length 1; a row of zeros stays one, with finite gradients.
+// Rows of norm 1; a row of zeros stays 0, with finite gradients.
 at::Tensor unit_rows(const at::Tensor& rows) {
   constexpr double kEpsilon = 1e-12;
   return rows * (rows.square().sum(1, /*keepdim=*/true) + kEpsilon).rsqrt();
@@ -18,8 +18,8 @@ at::Tensor unit_rows(const at::Tensor& rows) {
 }  // namespace
 
 void SoftMoeOptions::declare(OptionSet& set) {
-  set.integer("slots", &slots, {1, 65536}, "slots of each expert for each image");
-  set.flag("normalize", &normalize, "cosines of tokens and slots times a learned scale, instead of inner products");
+  set.integer("slots", &slots, {1, 65536}, "slots per expert for each image");
+  set.flag("normalize", &normalize, "use cosines of tokens and slots times a learned scale instead of inner products");
 }
 
 SoftRouting soft_routing(const at::Tensor& logits, const at::Tensor& valid, int64_t experts) {
@@ -35,7 +35,7 @@ SoftRouting soft_routing(const at::Tensor& logits, const at::Tensor& valid, int6
     return routing;
   }
   const at::Tensor padding = valid.reshape({logits.size(0), logits.size(1), 1}).logical_not();
-  // Not -inf: an image of nothing but padding would become NaN.
+  // Not -inf: an image that is all padding would become NaN.
   const at::Tensor shut = logits.masked_fill(padding, std::numeric_limits<float>::lowest());
   routing.dispatch = at::softmax(shut, 1).masked_fill(padding, 0);
   routing.combine = routing.combine.masked_fill(padding, 0);
@@ -56,7 +56,7 @@ SoftRouting SoftMoeRouter::mix(const RouterInput& input) {
   at::Tensor logits;  // [N,P]
   if (options_.normalize) {
     const at::Tensor x = tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
-    // One factor for each slot: as in cosine.cpp.
+    // One factor per slot, for the same reason as in cosine.cpp.
     logits = router_logits(unit_rows(x), scale.expand({weight.size(0), 1}) * unit_rows(weight));
   } else {
     logits = router_logits(tokens, weight);

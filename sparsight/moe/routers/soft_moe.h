@@ -1,5 +1,5 @@
 // Soft MoE: every expert slot takes a weighted mean of an image's tokens, every token a weighted mean of the slots'
-// outputs. Nothing is chosen and nothing dropped.
+// outputs. Nothing is selected and nothing is dropped.
 // Puigcerver et al. 2024, "From Sparse to Soft Mixtures of Experts", sections 2.1 and 2.3. Letters: moe/axes.md;
 // P = E * slots.
 #pragma once
@@ -17,7 +17,7 @@ struct SoftMoeOptions {
 };
 
 // logits: [B,S,P] differentiable. valid: [N] bool, or undefined. dispatch is the softmax over an image's tokens,
-// combine the one over slots. Layer and layout are left to the caller.
+// combine the one over slots. The caller sets layer and layout.
 SoftRouting soft_routing(const at::Tensor& logits, const at::Tensor& valid, int64_t experts);
 
 class SoftMoeRouter : public SoftRouter, public Initialized {

@@ -17,7 +17,7 @@ struct SoftmaxTopKOptions : ChoiceOptions, EvalNoiseOptions {
 };
 
 // The router's decision for given logits. clean: [N,E] differentiable. epsilon: [N,E] samples of N(0,1), or undefined
-// for no noise. noise_std: what the samples are multiplied by. Layer and layout are left to the caller.
+// for no noise. noise_std: factor of the samples. The caller sets layer and layout.
 Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, double noise_std, int64_t k,
                            bool renormalize);
 

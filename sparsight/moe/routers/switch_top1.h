@@ -1,4 +1,4 @@
-// The router of Switch transformers: softmax over all experts, the best one, its probability as the gate.
+// The router of Switch Transformers: softmax over all experts, top-1, its probability as the gate.
 // Fedus et al. 2021, "Switch Transformers", sections 2.1 and 2.4. Letters: moe/axes.md.
 #pragma once
 
@@ -26,7 +26,8 @@ class SwitchTop1Router : public Router, public Initialized {
   SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"jitter"}; }
-  // N(0, 0.1 / D), section 2.4. Differs from the paper: samples beyond two standard deviations stay.
+  // N(0, 0.1 / D), section 2.4.
+  // Differs from the paper: not truncated at two standard deviations.
   void initialize(const InitRandom& random) override;
 
   at::Tensor weight;  // [E,D]

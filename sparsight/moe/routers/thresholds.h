@@ -8,24 +8,24 @@
 
 namespace sparsight {
 
-// How fast thresholds follow.
+// The learning rate of the thresholds.
 struct ThresholdOptions {
   double rate = 0.01;
   int64_t rate_decay_steps = 0;
   void declare(OptionSet& set);
 
-  // After so many steps, for thresholds of so many experts.
+  // The rate after `steps` steps, for the thresholds of `experts` experts.
   double rate_at(int64_t steps, int64_t experts) const;
 };
 
 // [E] int64: tokens whose score exceeds the threshold. scores: [N,E]; threshold: [E]; valid: [N] bool, or undefined.
 at::Tensor count_passing(const at::Tensor& scores, const at::Tensor& threshold, const at::Tensor& valid);
 
-// threshold, passed, rows: [E]. Returns [E]: threshold + rate * (passed - rows) / rows, a step down the threshold loss
-// (losses/threshold.h) with a rate divided by the rows that each expert should have; unmoved where that is 0.
+// threshold, passed, rows: [E]. Returns [E]: threshold + rate * (passed - rows) / rows, a gradient step on the
+// threshold loss (losses/threshold.h) with the rate divided by the target number of rows; unchanged where that is 0.
 at::Tensor moved_threshold(const at::Tensor& threshold, const at::Tensor& passed, const at::Tensor& rows, double rate);
 
-// The same by all routings of a step together, whose chosen_count is what the experts should have.
+// The same over all routings of a step, whose chosen_count is the target number of rows.
 at::Tensor moved_threshold(const at::Tensor& threshold, const std::vector<Routing>& routings, double rate);
 
 }  // namespace sparsight

@@ -23,7 +23,7 @@ Routing route_top_p(const at::Tensor& clean, double p, int64_t maximum) {
   const at::Tensor chosen = top_experts(clean, maximum), gate = routing.scores.gather(1, chosen);
   choose_per_token(routing, chosen, gate);
   routing.varying = true;
-  // An expert is used unless those before it have p already. Written so that NaN uses all.
+  // An expert is used unless those before it already sum to p. Written so that NaN uses all.
   const at::Tensor before = gate.detach().cumsum(1) - gate.detach();
   at::Tensor used = (before >= p).logical_not();
   used.narrow(1, 0, 1).fill_(true);
@@ -35,7 +35,7 @@ TopPRouter::TopPRouter(const TopPOptions& options, RouterShape shape)
     : weight(register_parameter("weight", parameter_zeros({shape.experts, shape.width}))), options_(options) {
   if (options_.max_k > shape.experts)
     fail_usage("[router] max_k = ", options_.max_k, " is above the ", shape.experts,
-               " experts; lower it, or 0 for all");
+               " experts; lower it, or set it to 0 for all");
 }
 
 // At most: a token with a clear first choice takes fewer.

@@ -1,5 +1,5 @@
-// Top-p routing: as many experts for a token as it takes for their probabilities to sum to p, few for tokens that the
-// router is sure of.
+// Top-p routing: each token takes its best experts until their probabilities sum to p, which is few if the router is
+// certain.
 // Huang et al. 2024, "Harder Tasks Need More Experts: Dynamic Routing in MoE Models", section 3.2 (equations 3 to 5);
 // its dynamic loss (section 3.3) is the loss `entropy`. Letters: moe/axes.md.
 #pragma once
@@ -17,7 +17,7 @@ struct TopPOptions {
 
 // The router's decision for given logits. clean: [N,E] differentiable. Each token takes the fewest experts, by
 // decreasing probability, whose probabilities sum to p at least, and `maximum` at most; gates are the probabilities. A
-// token's first choice is always made. Layer and layout are left to the caller.
+// token always has its first choice. The caller sets layer and layout.
 Routing route_top_p(const at::Tensor& clean, double p, int64_t maximum);
 
 class TopPRouter : public Router, public Initialized {

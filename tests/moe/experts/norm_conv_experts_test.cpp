@@ -159,7 +159,7 @@ TEST(NormConvExperts, RunningAveragesMoveInTrainingOnly) {
 TEST(NormConvExperts, WhatDoesNotFitIsRefused) {
   EXPECT_NE(testing::message_of<UsageError>([] {
               NormConvExperts(NormConvExpertsOptions{}, ExpertShape{3, 8, 0, 8});
-            }).find("[moe] experts = 3 does not divide"),
+            }).find("but 3 does not divide"),
             std::string::npos);
   EXPECT_NE(testing::message_of<UsageError>([] {
               make({{"kernel", 2}});
@@ -167,13 +167,13 @@ TEST(NormConvExperts, WhatDoesNotFitIsRefused) {
             std::string::npos);
   EXPECT_NE(testing::message_of<UsageError>([] {
               make({{"path", "dense"}, {"gate", "output"}});
-            }).find("goes with path = \"gathered\" only"),
+            }).find("gate = \"output\" needs path = \"gathered\""),
             std::string::npos);
   Routing routing = route(logits());
   routing.layout.grid_height = routing.layout.grid_width = 0;
   EXPECT_NE(testing::message_of([&] {
               make({{"path", "dense"}})->apply_routing(tokens(), routing);
-            }).find("all the patches of a map"),
+            }).find("all patches of a feature map"),
             std::string::npos);
 }
 

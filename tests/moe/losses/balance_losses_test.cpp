@@ -12,6 +12,7 @@
 #include "sparsight/moe/losses/threshold.h"
 #include "sparsight/moe/losses/vmoe_importance.h"
 #include "sparsight/moe/losses/vmoe_load.h"
+#include "sparsight/moe/routers/gshard_top2.h"
 #include "sparsight/moe/routers/sigmoid_bias.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
@@ -53,6 +54,12 @@ TEST_P(BalanceLosses, S20_SwitchReproducesT13) {
   EXPECT_TRUE(near(switch_loss(route(clean, 2), "mean"), 1.074095, tol()));
   EXPECT_TRUE(near(switch_loss(route(clean, 2), "sum"), 2.148190, tol()));
   EXPECT_TRUE(near(switch_loss(route(clean, 2), "first"), 1.106586, tol()));
+  // GShard's own default counts first choices. "mean" divides by k even where second choices are skipped: half of it.
+  const Routing gshard = route_gshard_top2(clean, "none", 0.5, {}, {});
+  EXPECT_TRUE(near(switch_loss(gshard, "first"), 1.106586, tol()));
+  EXPECT_TRUE(near(switch_loss(gshard, "mean"), 1.106586 / 2, tol()));
+  const LossOptions defaults = with_default_weights({}, GshardTop2Router({}, {4, 4}).default_losses());
+  EXPECT_EQ(defaults.variants.switch_counts, "first");
   loss.backward();
   EXPECT_TRUE(near(clean.grad(),
                    table({{0.056704, 0.011738, 0.016657, -0.085100},
@@ -143,6 +150,16 @@ TEST_P(BalanceLosses, SuperclassReproducesTheWorkedExample) {
   EXPECT_TRUE(near(clean.grad(), table({{-0.755272, 0.665241, 0.090031}}), tol()));
 }
 
+// An image with one token left counts as much as one with three. -log softmax of (1,2,0): 1.407606, 0.407606, 2.407606.
+TEST_P(BalanceLosses, SuperclassIsAMeanOverImages) {
+  Routing r = route(torch::tensor({{1., 2., 0.}}, GetParam()).repeat({6, 1}), 1);
+  r.target = torch::tensor({{1., 0., 0.}, {0., 1., 0.}}, GetParam());
+  r.valid = torch::tensor({true, false, false, true, true, true});
+  EXPECT_TRUE(near(superclass_loss(r), (1.407606 + 0.407606) / 2, tol()));
+  r.valid = torch::tensor({false, false, false, true, true, true});
+  EXPECT_TRUE(near(superclass_loss(r), 0.407606, tol()));
+}
+
 TEST_P(BalanceLosses, S20_UniformRoutingGivesOne) {
   // Four tokens, each with its own expert, and equal mean probabilities.
   const at::Tensor clean = (torch::eye(4, GetParam()) * 3).requires_grad_(true);
@@ -193,13 +210,15 @@ TEST(BalanceLoss, GroupsOfPaddingDoNotCount) {
   same([](const Routing& r) { return vmoe_load_loss(r, false, false).item<double>(); });
 }
 
-// Logits all equal: every expert has the probability 1/E, so that the loss is 1 whatever was chosen and skipped.
-TEST(BalanceLoss, SwitchIsOneAtEqualProbabilitiesWithSkippedChoices) {
+// Logits all equal: every expert has the probability 1/E, so the loss is the share of choices that were made: 8 first
+// and 3 second ones of 2 * 8.
+TEST(BalanceLoss, SkippedChoicesLowerTheSwitchLoss) {
   const at::Tensor logits = torch::zeros({8, 4}, torch::kDouble);
   Routing r = route(logits, 2);
   select_assignments(r, at::nonzero((r.rank == 0).logical_or(r.token < 3)).squeeze(1));
-  EXPECT_LT(r.token.size(0), 16);
-  EXPECT_NEAR(switch_loss(r).item<double>(), 1, 1e-12);
+  EXPECT_EQ(r.token.size(0), 11);
+  EXPECT_NEAR(switch_loss(r).item<double>(), 11.0 / 16, 1e-12);
+  EXPECT_NEAR(switch_loss(r, "first").item<double>(), 1, 1e-12);
 }
 
 // logsumexp of the rows: 10000, and -10000 + ln 2 = -9999.306853; the mean of their squares is 99993068.768. The

@@ -108,6 +108,24 @@ TEST(PatchChoiceRouter, PaddingIsNoPatch) {
   }
 }
 
+TEST(PatchChoiceRouter, AClassTokenIsNoPatch) {
+  PatchChoiceRouter router(options_of(2, "softmax_topl"), {2, 2});
+  {
+    const at::NoGradGuard no_grad;
+    router.weight.copy_(test::random_tensor({2, 2}, 2, torch::kFloat));
+  }
+  const TokenLayout layout{.images = 2, .per_image = 4, .prefix = 1};
+  at::Tensor tokens = test::random_tensor({8, 2}, 1, torch::kFloat).view({2, 4, 2});
+  tokens.select(1, 0).fill_(100);  // would win at every expert
+  const Routing r = router.route({tokens.view({8, 2}), layout, "moe", ForwardMode::training(), {1, 2}});
+  EXPECT_EQ(r.token.numel(), 2 * 2 * 2);
+  EXPECT_TRUE((r.token.remainder(4) != 0).all().item<bool>()) << r.token;
+  EXPECT_TRUE((r.scores.view({2, 4, 2}).select(1, 0) == 0).all().item<bool>());
+  const Routing patches = router.route(
+      {tokens.narrow(1, 1, 3).reshape({6, 2}), {.images = 2, .per_image = 3}, "moe", ForwardMode::training(), {1, 2}});
+  EXPECT_TRUE(near(r.gate, patches.gate, 0));
+}
+
 TEST(PatchChoiceRouter, MorePatchesThanAnImageHasIsAnError) {
   PatchChoiceRouter router(options_of(4, "ones"), {2, 2});
   EXPECT_THROW(router.route({torch::zeros({6, 2}), {2, 3, 0, 0, 0}, "moe", ForwardMode::training(), {1, 2}}),

@@ -153,6 +153,8 @@ TEST(PerImageRouter, M21_TeacherForcingSelectsTheTrueSuperClass) {
   EXPECT_TRUE(torch::equal(r.expert, expert));
   EXPECT_TRUE(torch::equal(r.gate, r.scores.gather(1, expert.unsqueeze(1)).squeeze(1)));
   EXPECT_EQ(router->route(evaluated(input)).per_token, 2);
+  options.renormalize = true;  // a single gate over its sum
+  EXPECT_TRUE(torch::equal(router_of(options)->route(input).gate, torch::ones({kImages * kPerImage})));
 }
 
 // The balance losses of the end-to-end variant count images: repeating each for its tokens changes nothing.

@@ -67,7 +67,7 @@ TEST(TopP, MoreThanAllExpertsAreRefused) {
   EXPECT_EQ(testing::message_of<UsageError>([] {
               TopPRouter({.max_k = 5}, {3, 4});
             }),
-            "[router] max_k = 5 is above the 4 experts; lower it, or 0 for all");
+            "[router] max_k = 5 is above the 4 experts; lower it, or set it to 0 for all");
 }
 
 }  // namespace sparsight::top_p_test
