@@ -47,7 +47,7 @@ class Inputs(unittest.TestCase):
     def test_priority_is_missed_only_where_the_capacity_goes_by_it(self):
         given = {"factor": 1.0, "eval_factor": 0.0, "priority": "given"}
         layer = sparsight.MoEMLP(D, F, E, capacity=given)
-        with self.assertRaisesRegex(ValueError, "no priorities are given .*priority= in Python"):
+        with self.assertRaisesRegex(ValueError, "needs a priority for each token, got none.*priority= in Python"):
             layer(images())
         layer.eval()(images())
         sparsight.MoEMLP(D, F, E, router="expert_choice", capacity=given)(images())

@@ -81,9 +81,9 @@ class Losses(unittest.TestCase):
         loss = losses.importance(gate, expert, 2)
         self.assertAlmostEqual(loss.item(), 1 / 9, places=6)
         self.assertEqual(torch.autograd.grad(loss, gate)[0][0, 1], 0)
-        # Surely expert 0: E * its share of the choices (2/3) or of first choices (1).
+        # Surely expert 0: E * its choices over K tokens (2/4), or its share of first choices (1).
         sure = torch.tensor([[50.0, 0], [50, 0]])
-        self.assertAlmostEqual(losses.switch(sure, expert).item(), 4 / 3, places=6)
+        self.assertAlmostEqual(losses.switch(sure, expert).item(), 1, places=6)
         self.assertAlmostEqual(losses.switch(sure, expert, counts="first").item(), 2, places=6)
         self.assertEqual(losses.importance(gate, torch.full((2, 2), -1), 2).item(), 0)
 
@@ -153,7 +153,7 @@ class Losses(unittest.TestCase):
         if name == "importance":
             return losses.importance(r.gate, r.expert, 4, token=r.token)
         if name == "switch":
-            return losses.switch(r.logits, per_token)
+            return losses.switch(r.logits, per_token, counts="first" if router.name == "gshard_top2" else "mean")
         if name == "threshold":
             value = losses.threshold(r.scores, router.threshold, r.expert, token=r.token)
             if router.groups:

@@ -88,7 +88,7 @@ class Settings(unittest.TestCase):
         # What would end the text and go on with a setting of its own.
         for text in ('first", "switch_form": "gshard', 'a"b', "a\\", "a\nb", ""):
             self.refuses(ValueError, "^switch_counts must be a name, got ", lambda: losses.switch(logits, expert, counts=text))
-        self.refuses(ValueError, "must be one of first, mean, sum", lambda: losses.switch(logits, expert, counts="frist"))
+        self.refuses(ValueError, "must be one of auto, first, mean, sum", lambda: losses.switch(logits, expert, counts="frist"))
         self.refuses(ValueError, "^k must fit in 64 bits", lambda: losses.load(logits, logits, torch.ones(()), HUGE))
         for shape in ((E,), (B, S, E), ()):
             wrong = torch.randn(shape)
