@@ -1,37 +1,12 @@
 #include "sparsight/models/cnn.h"
 
-#include <numeric>
-
 #include "sparsight/core/error.h"
 
 namespace sparsight {
-namespace {
-
-// Groups of eight channels where that divides evenly.
-GroupNorm cnn_norm(int64_t channels) {
-  return GroupNorm(std::gcd(channels, std::max<int64_t>(1, channels / 8)), channels);
-}
-
-}  // namespace
-
 void CnnOptions::declare(OptionSet& set) {
   set.integers("widths", &widths, {1, 16384},
                "channels of each stage; every stage but the first halves the resolution");
   set.integer("blocks", &blocks, {1, 100}, "residual blocks per stage");
-}
-
-CnnBlock::CnnBlock(const CnnBlockOptions& options)
-    : conv1_(register_module("conv1", Conv(ConvOptions{options.in, options.out, 3, options.stride}))),
-      norm1_(register_module("norm1", cnn_norm(options.out))),
-      conv2_(register_module("conv2", Conv(ConvOptions{options.out, options.out}))),
-      norm2_(register_module("norm2", cnn_norm(options.out))) {
-  if (options.in != options.out || options.stride != 1)
-    shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
-}
-
-at::Tensor CnnBlock::forward(const at::Tensor& x) {
-  const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
-  return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
 }
 
 CnnMoe::CnnMoe(const LayerContext& place, const MoeSpec& moe)
@@ -48,13 +23,13 @@ at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOu
 Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(context.image, context.pixels) {
   if (options.widths.empty()) fail_usage("[model] widths is empty; list the channels of at least one stage");
   stem_ = register_module("stem", Conv(ConvOptions{image_.channels, options.widths[0]}));
-  stem_norm_ = register_module("stem_norm", cnn_norm(options.widths[0]));
+  stem_norm_ = register_module("stem_norm", group_norm_of_eights(options.widths[0]));
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   int64_t channels = options.widths[0];
   for (size_t stage = 0; stage < options.widths.size(); ++stage)
     for (int64_t i = 0; i < options.blocks; ++i) {
-      const CnnBlockOptions block{channels, options.widths[stage], stage > 0 && i == 0 ? 2 : 1};
-      blocks_.push_back(blocks->register_module(cat(blocks_.size()), std::make_shared<CnnBlock>(block)));
+      const ResidualBlockOptions block{channels, options.widths[stage], stage > 0 && i == 0 ? 2 : 1};
+      blocks_.push_back(blocks->register_module(cat(blocks_.size()), ResidualBlock(block)));
       channels = block.out;
     }
   if (const MoeSpec* moe = context.moe.layers(1)[0])
@@ -84,20 +59,6 @@ ModelOutput Cnn::run(const ModelInput& input) {
   }
   out.features = x.mean({2, 3});
   return out;
-}
-
-std::vector<PartCost> CnnBlock::cost(const std::string& path, MapSize& map) const {
-  const MapSize in = map;
-  map = conv1_->output(in);
-  const int64_t channels = conv1_->weight.size(0), places = map.places();
-  const std::string text = map_text(channels, map);
-  const Cost norm = norm1_->cost(), relu = elementwise_cost(channels), residual = elementwise_cost(channels);
-  std::vector<PartCost> parts{{path + ".conv1", conv1_->cost(in), text},
-                              {path + ".norm1", on_units(norm + relu, places), text},
-                              {path + ".conv2", conv2_->cost(map), text},
-                              {path + ".norm2", on_units(norm + relu + residual, places), text}};
-  if (shortcut_) parts.push_back({path + ".shortcut", shortcut_->cost(in), text});
-  return parts;
 }
 
 std::vector<PartCost> CnnMoe::cost(MapSize map, const CostOptions& options) const {

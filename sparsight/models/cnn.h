@@ -6,8 +6,7 @@
 
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/models/image_model.h"
-#include "sparsight/nn/conv.h"
-#include "sparsight/nn/norm.h"
+#include "sparsight/nn/residual_block.h"
 
 namespace sparsight {
 
@@ -15,27 +14,6 @@ struct CnnOptions {
   std::vector<int64_t> widths = {32, 64, 128};
   int64_t blocks = 1;
   void declare(OptionSet& set);
-};
-
-struct CnnBlockOptions {
-  int64_t in = 0, out = 0;  // channels
-  int64_t stride = 1;
-};
-
-// relu(shortcut(x) + norm2(conv2(relu(norm1(conv1(x))))))
-class CnnBlock : public torch::nn::Module {
- public:
-  explicit CnnBlock(const CnnBlockOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
-  // Per image. map: size of the input, set to that of the output.
-  std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
-
- private:
-  Conv conv1_;
-  GroupNorm norm1_;
-  Conv conv2_;
-  GroupNorm norm2_;
-  Conv shortcut_{nullptr};  // 1x1, where the shape changes
 };
 
 // The MoE layer of a CNN: x + moe(norm(x)), whose tokens are the positions of the feature map.
@@ -65,7 +43,7 @@ class Cnn : public ImageModel {
  private:
   Conv stem_{nullptr};
   GroupNorm stem_norm_{nullptr};
-  std::vector<std::shared_ptr<CnnBlock>> blocks_;
+  std::vector<ResidualBlock> blocks_;
   std::shared_ptr<CnnMoe> moe_;
   Linear head_{nullptr};
 };

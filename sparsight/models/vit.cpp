@@ -62,6 +62,9 @@ VitOptions settled(VitOptions options, const ImageShape& image) {
   if (image.height % options.patch != 0 || image.width % options.patch != 0)
     fail_usage("[model] patch ", options.patch, " does not divide images of ", image.height, "x", image.width,
                "; choose a divisor of both sides, or resize with the [transforms] section");
+  if (options.stem.size() > 10 || options.patch % (int64_t{1} << options.stem.size()) != 0)
+    fail_usage("[model] stem has ", options.stem.size(), " blocks that halve the resolution, and patch ", options.patch,
+               " is not a multiple of 2^", options.stem.size(), "; shorten stem or choose another patch");
   if (options.width % options.heads != 0)
     fail_usage("[model] heads ", options.heads, " does not divide width ", options.width, "; choose a divisor");
   return options;
@@ -79,6 +82,9 @@ void VitOptions::declare(OptionSet& set) {
   set.integer("heads", &heads, {1, 1024}, "attention heads");
   set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
   set.integer("patch", &patch, {1, 1024}, "patch size in pixels");
+  set.integers("stem", &stem, {1, 16384},
+               "channels of residual convolution blocks before the patch embedding (hybrid ViT); each halves the "
+               "resolution, so [32, 64] goes with a patch of 4, 8, 12 ...; []: none");
   set.choice("pool", &pool, {"class", "mean"}, "head input: the class token, or the mean of the patch tokens");
   set.flag("qkv_bias", &qkv_bias, "bias of the qkv projection");
   set.flag("pre_logits", &pre_logits,
@@ -94,8 +100,8 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   if (prefix_tokens()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));
   pos_embed_ =
       register_parameter("pos_embed", parameter_zeros({1, prefix_tokens() + patches.height * patches.width, width}));
-  patch_embed_ =
-      register_module("patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width}));
+  patch_embed_ = register_module(
+      "patch_embed", PatchEmbedding(PatchEmbeddingOptions{image_.channels, options_.patch, width, options_.stem}));
 
   const auto blocks = register_module("blocks", std::make_shared<torch::nn::Module>());
   const std::vector<const MoeSpec*> moe = context.moe.layers(options_.depth);
@@ -173,7 +179,7 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
   std::vector<PartCost> parts;
   if (prefix_tokens()) parts.push_back({"cls_token", parameters_cost(width)});
   parts.push_back({"pos_embed", position});
-  parts.push_back({"patch_embed", on_units(patch_embed_->cost(), patches)});
+  append(parts, patch_embed_->cost({image_.height, image_.width}));
   const Router* deciding = shared_router_->router();
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && deciding) parts.push_back({shared_router_->name(), deciding->cost(layout).cost});

@@ -22,6 +22,7 @@ struct VitOptions {
   int64_t heads = 4;
   double mlp_ratio = 4;
   int64_t patch = 4;
+  std::vector<int64_t> stem;
   std::string pool = "class";
   bool qkv_bias = true;
   bool pre_logits = false;

@@ -1,5 +1,7 @@
 #include "sparsight/nn/norm.h"
 
+#include <numeric>
+
 namespace sparsight {
 namespace {
 
@@ -29,6 +31,10 @@ GroupNormImpl::GroupNormImpl(int64_t groups, int64_t channels)
 at::Tensor GroupNormImpl::forward(const at::Tensor& x) { return at::group_norm(x, groups_, weight, bias, 1e-5); }
 
 void GroupNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
+
+GroupNorm group_norm_of_eights(int64_t channels) {
+  return GroupNorm(std::gcd(channels, std::max<int64_t>(1, channels / 8)), channels);
+}
 
 Cost LayerNormImpl::cost() const { return norm_cost(weight.size(0)); }
 

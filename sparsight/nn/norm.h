@@ -35,4 +35,7 @@ class GroupNormImpl : public torch::nn::Module, public Initialized {
 };
 TORCH_MODULE(GroupNorm);
 
+// Groups of eight channels where eight divides their number, else the largest groups of fewer that divide it.
+GroupNorm group_norm_of_eights(int64_t channels);
+
 }  // namespace sparsight

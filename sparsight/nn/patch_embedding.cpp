@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sparsight/core/error.h"
 #include "sparsight/nn/patches.h"
 
 namespace sparsight {
@@ -17,16 +18,33 @@ void PatchProjectionImpl::initialize(const InitRandom& random) {
   init_uniform(bias, bound, random.stream("bias"));
 }
 
-PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options)
-    : proj_(register_module("proj", PatchProjection(options))) {}
-
-at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
-  return at::linear(image_patches(images, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
+PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
+  PatchEmbeddingOptions projection = options;
+  std::shared_ptr<torch::nn::Module> stem;
+  for (const int64_t channels : options.stem) {
+    if (!stem) stem = register_module("stem", std::make_shared<torch::nn::Module>());
+    const ResidualBlockOptions block{projection.channels, channels, 2};
+    stem_.push_back(stem->register_module(cat(stem_.size()), ResidualBlock(block)));
+    projection.channels = channels;
+    projection.patch /= 2;
+  }
+  proj_ = register_module("proj", PatchProjection(projection));
 }
 
-Cost PatchEmbeddingImpl::cost() const {
+at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
+  at::Tensor map = images;
+  for (ResidualBlock& block : stem_) map = block->forward(map);
+  return at::linear(image_patches(map, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
+}
+
+std::vector<PartCost> PatchEmbeddingImpl::cost(MapSize image) const {
+  std::vector<PartCost> parts;
+  for (size_t i = 0; i < stem_.size(); ++i) append(parts, stem_[i]->cost(cat("patch_embed.stem.", i), image));
   const at::Tensor& weight = proj_->weight;
-  return conv_cost({weight.size(1), weight.size(0), weight.size(2), /*bias=*/true});
+  const int64_t patch = weight.size(2);
+  const Cost per_patch = conv_cost({weight.size(1), weight.size(0), patch, /*bias=*/true});
+  parts.push_back({"patch_embed", on_units(per_patch, image.height / patch * (image.width / patch))});
+  return parts;
 }
 
 }  // namespace sparsight

@@ -1,18 +1,20 @@
 // Patch embedding: splits images into square patches and projects each to a token. Named as in timm: proj (there a
-// strided convolution).
+// strided convolution). With a convolutional stem (residual blocks of stride 2), the
+// patches are those of its feature map: the hybrid of Dosovitskiy et al. 2021, with group norm as there.
 #pragma once
 
 #include <torch/nn/pimpl.h>
 
 #include "sparsight/cost/layer_cost.h"
-#include "sparsight/nn/init.h"
+#include "sparsight/nn/residual_block.h"
 
 namespace sparsight {
 
 struct PatchEmbeddingOptions {
-  int64_t channels = 3;  // C
-  int64_t patch = 16;    // side in pixels
-  int64_t width = 0;     // D
+  int64_t channels = 3;            // C
+  int64_t patch = 16;              // side in pixels
+  int64_t width = 0;               // D
+  std::vector<int64_t> stem = {};  // channels of the stem's blocks; 2^(their number) divides patch
 };
 
 // The convolution's parameters. Its stride equals its kernel size, so it is a matrix product with the flattened
@@ -32,10 +34,11 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   explicit PatchEmbeddingImpl(const PatchEmbeddingOptions& options);
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
   at::Tensor forward(const at::Tensor& images);
-  Cost cost() const;  // per patch
+  std::vector<PartCost> cost(MapSize image) const;  // per image
 
  private:
-  PatchProjection proj_;
+  std::vector<ResidualBlock> stem_;
+  PatchProjection proj_{nullptr};
 };
 TORCH_MODULE(PatchEmbedding);
 

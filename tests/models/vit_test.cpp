@@ -54,6 +54,18 @@ TEST(Vit, PutsMoeLayersInTheChosenBlocksUnderTheirNames) {
   EXPECT_EQ(layout.grid_width, 2);
 }
 
+TEST(Vit, RoutesThePatchesOfAConvolutionalStem) {
+  VitOptions options = tiny_options();
+  options.stem = {8, 16};
+  const auto vit = tiny_vit(options, {1});
+  EXPECT_EQ(vit->named_parameters()["patch_embed.stem.1.conv2.weight"].sizes(), (std::vector<int64_t>{16, 16, 3, 3}));
+  EXPECT_EQ(vit->named_parameters()["patch_embed.proj.weight"].sizes(), (std::vector<int64_t>{8, 16, 1, 1}));
+  const ModelOutput out = vit->forward({images(2), ForwardMode::training(), {1, 0}});
+  EXPECT_EQ(out.routings.at(0).layout.grid_height, 2);
+  options.stem.push_back(16);  // eight pixels a side, with patches of four
+  EXPECT_THAT(testing::message_of<UsageError>([&] { tiny_vit(options); }), testing::HasSubstr("not a multiple of 2^3"));
+}
+
 // 2 images of 2 x 2 patches of width 8, and a class token where there is one.
 TEST(Vit, GivesTheResultsOfItsModules) {
   VitOptions options = tiny_options();

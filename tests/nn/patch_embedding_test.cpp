@@ -2,18 +2,59 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::patch_embedding_test {
+namespace {
 
-TEST(PatchEmbedding, EqualsTheStridedConvolution) {
-  PatchEmbedding embed(PatchEmbeddingOptions{3, 4, 10});
+PatchEmbedding double_embedding(const PatchEmbeddingOptions& options) {
+  PatchEmbedding embed(options);
   initialize(*embed, 1);
   embed->to(torch::kDouble);
+  return embed;
+}
+
+}  // namespace
+
+TEST(PatchEmbedding, EqualsTheStridedConvolution) {
+  PatchEmbedding embed = double_embedding({3, 4, 10});
   const auto p = embed->named_parameters();
   const at::Tensor images = test::random_tensor({2, 3, 12, 8}, 2);
   const at::Tensor expected = at::conv2d(images, p["proj.weight"], p["proj.bias"], 4).flatten(2).transpose(1, 2);
   EXPECT_TRUE(torch::allclose(embed->forward(images), expected, 1e-12, 1e-12));
+}
+
+// A residual block of torch's own operations, then 2 x 2 patches of its map: patches of 4 x 4 pixels.
+TEST(PatchEmbedding, ProjectsTheMapOfItsStem) {
+  PatchEmbedding embed = double_embedding({.channels = 3, .patch = 4, .width = 10, .stem = {16}});
+  const auto p = embed->named_parameters();
+  const at::Tensor images = test::random_tensor({2, 3, 12, 8}, 2);
+  const auto norm = [&](const at::Tensor& x, const std::string& name) {
+    return at::group_norm(x, 2, p["stem.0." + name + ".weight"], p["stem.0." + name + ".bias"], 1e-5);
+  };
+  const at::Tensor hidden = at::relu(norm(at::conv2d(images, p["stem.0.conv1.weight"], {}, 2, 1), "norm1"));
+  const at::Tensor map = at::relu(at::conv2d(images, p["stem.0.shortcut.weight"], {}, 2) +
+                                  norm(at::conv2d(hidden, p["stem.0.conv2.weight"], {}, 1, 1), "norm2"));
+  const at::Tensor expected = at::conv2d(map, p["proj.weight"], p["proj.bias"], 2).flatten(2).transpose(1, 2);
+  EXPECT_EQ(expected.sizes(), (std::vector<int64_t>{2, 6, 10}));
+  EXPECT_TRUE(torch::allclose(embed->forward(images), expected, 1e-12, 1e-12));
+}
+
+TEST(PatchEmbedding, GradientsWithAStemFollowDifferences) {
+  PatchEmbedding embed = double_embedding({.channels = 1, .patch = 4, .width = 3, .stem = {2, 2}});
+  const at::Tensor images = test::random_tensor({2, 1, 8, 4}, 2), upstream = test::random_tensor({2, 2, 3}, 3);
+  std::vector<at::Tensor> inputs = embed->parameters();
+  inputs.push_back(images);
+  EXPECT_LT(test::gradient_error([&] { return (embed->forward(images) * upstream).sum(); }, inputs), 1e-7);
+}
+
+// Images of 4 x 4 pixels, maps of 2 x 2: conv1 9 * 8, conv2 9 * 8 * 8, shortcut 8, two norms of 16, proj 8 * 10 + 10.
+TEST(PatchEmbedding, CountsItsStemByHand) {
+  const PatchEmbedding embed(PatchEmbeddingOptions{.channels = 1, .patch = 2, .width = 10, .stem = {8}});
+  const Cost cost = total(embed->cost({4, 4}));
+  EXPECT_EQ(cost.parameters, 72 + 576 + 8 + 2 * 16 + 90);
+  EXPECT_EQ(cost.multiply_adds, 4 * (72 + 576 + 8 + 80));
 }
 
 }  // namespace sparsight::patch_embedding_test

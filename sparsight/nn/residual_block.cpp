@@ -1,0 +1,33 @@
+#include "sparsight/nn/residual_block.h"
+
+namespace sparsight {
+
+ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options)
+    : conv1_(register_module("conv1", Conv(ConvOptions{options.in, options.out, 3, options.stride}))),
+      norm1_(register_module("norm1", group_norm_of_eights(options.out))),
+      conv2_(register_module("conv2", Conv(ConvOptions{options.out, options.out}))),
+      norm2_(register_module("norm2", group_norm_of_eights(options.out))) {
+  if (options.in != options.out || options.stride != 1)
+    shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
+}
+
+at::Tensor ResidualBlockImpl::forward(const at::Tensor& x) {
+  const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
+  return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
+}
+
+std::vector<PartCost> ResidualBlockImpl::cost(const std::string& path, MapSize& map) const {
+  const MapSize in = map;
+  map = conv1_->output(in);
+  const int64_t channels = conv1_->weight.size(0), places = map.places();
+  const std::string text = map_text(channels, map);
+  const Cost norm = norm1_->cost(), relu = elementwise_cost(channels), residual = elementwise_cost(channels);
+  std::vector<PartCost> parts{{path + ".conv1", conv1_->cost(in), text},
+                              {path + ".norm1", on_units(norm + relu, places), text},
+                              {path + ".conv2", conv2_->cost(map), text},
+                              {path + ".norm2", on_units(norm + relu + residual, places), text}};
+  if (shortcut_) parts.push_back({path + ".shortcut", shortcut_->cost(in), text});
+  return parts;
+}
+
+}  // namespace sparsight
