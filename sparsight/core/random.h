@@ -31,7 +31,7 @@ class RandomStream {
 
   // The sample at a position, for parallel filling; independent of the samples before.
   uint32_t bits_at(uint64_t index) const;
-  // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the price of one.
+  // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the cost of one.
   std::array<uint32_t, 4> block_at(uint64_t block) const { return philox(key_, step_, block); }
 
   // A seed for a foreign generator (at::Generator), derived from this stream.
@@ -41,8 +41,8 @@ class RandomStream {
   uint64_t key_, step_, next_ = 0;
 };
 
-// The randomness of one training or evaluation step, handed down explicitly: stream("blocks.3.moe.noise") is the same
-// regardless of who calls it, and when.
+// The randomness of one training or evaluation step, passed explicitly: stream("blocks.3.moe.noise") is the same
+// regardless of the caller and of when it is called.
 struct StepRandom {
   uint64_t seed = 0;
   uint64_t step = 0;

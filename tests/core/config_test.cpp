@@ -111,7 +111,7 @@ TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
 }
 
 TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {
-  EXPECT_EQ(complaint("\nepochs = 3\n").rfind("a.toml:2: \"epochs\" stands outside any [section]", 0), 0u);
+  EXPECT_EQ(complaint("\nepochs = 3\n").rfind("a.toml:2: \"epochs\" is outside any [section]", 0), 0u);
 }
 
 TEST(Config, AFileThatCannotBeReadSaysWhyAndNamesTheNearest) {

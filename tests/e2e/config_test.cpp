@@ -101,7 +101,7 @@ TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {
   EXPECT_SAYS(complaint("", {"moe.expert=16"}), "unknown setting moe.expert; did you mean \"experts\"?");
   EXPECT_SAYS(complaint("", {"train.zzz=1"}), "unknown setting train.zzz (known: epochs, ");
   EXPECT_SAYS(complaint("", {"optimizer.name=adamv"}), "did you mean \"adam\"?");
-  EXPECT_SAYS(complaint("epochs = 1\n"), "stands outside any [section]");
+  EXPECT_SAYS(complaint("epochs = 1\n"), "is outside any [section]");
 }
 
 TEST(ConfigVerb, OverridesOfAnotherForm) {
