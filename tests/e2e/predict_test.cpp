@@ -110,7 +110,8 @@ TEST_F(PredictVerb, CtrlCStopsBetweenImages) {
   EXPECT_EQ(result.exit_code, 1) << result.err;
   const size_t answered = json_lines(read_file(answers, 100 << 20)).size();
   EXPECT_GT(answered, 0u);
-  EXPECT_NE(result.err.find(cat("error: stopped after ", answered, " of ", kImages, " images\n")), std::string::npos)
+  EXPECT_NE(result.err.find(cat("error: interrupted after ", answered, " of ", kImages, " images\n")),
+            std::string::npos)
       << result.err;
 }
 
@@ -138,8 +139,8 @@ TEST_F(PredictVerb, SettingsReachTheModel) {
 
 TEST_F(PredictVerb, RefusesWhatIsNoRun) {
   expect_failure(run_program({"predict", folder_->path("nothing"), image()}), 1, "nothing");
-  expect_failure(run_program({"predict", folder_->path("images"), image()}), 1, "is no run folder");
-  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), 1, "holds no .jpg");
+  expect_failure(run_program({"predict", folder_->path("images"), image()}), 1, "is not a run folder");
+  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), 1, "contains no .jpg");
   EXPECT_EQ(run_program({"predict", run(), image(), "--top", "0"}).exit_code, 2);
   EXPECT_EQ(run_program({"predict", run()}).exit_code, 2);
 }
@@ -152,7 +153,7 @@ TEST_F(PredictVerb, RefusesDamagedCheckpoints) {
   expect_failure(run_program({"predict", bad, image()}), 1, "of version 99, newer than");
   const std::string bytes = read_file(good, 100 << 20);
   folder_->write("bad.safetensors", bytes.substr(0, bytes.size() - 1));
-  expect_failure(run_program({"predict", bad, image()}), 1, "it is cut or damaged");
+  expect_failure(run_program({"predict", bad, image()}), 1, "it is truncated or damaged");
   folder_->write("bad.safetensors", bytes.substr(0, 100));
   expect_failure(run_program({"predict", bad, image()}), 1, "beyond the file");
 }
@@ -185,9 +186,9 @@ TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
   folder_->write("weights", with_header("{}").replace(0, 4, "\xff\xff\xff\x02"));
   refuse(bad, "beyond the file");
   folder_->write("weights", read_file(golden + "plain.pt", 1 << 20).substr(0, 900));
-  refuse(bad, "is no zip archive or is damaged");
+  refuse(bad, "is not a zip archive or is damaged");
   refuse(golden + "evil.pt", "posix.system");
-  refuse(golden + "plain.pt", "not one tensor of the file fits");
+  refuse(golden + "plain.pt", "no tensor of the file fits");
 }
 
 }  // namespace

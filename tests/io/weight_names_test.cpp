@@ -51,7 +51,7 @@ TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
   EXPECT_EQ(read_weights(test::source_path("tests/golden/io/plain.pt")).size(), 2u);
   EXPECT_NE(testing::message_of([&] {
               read_weights(folder.write("b", "hello, this is no weights file"));
-            }).find("no safetensors file"),
+            }).find("not a safetensors file"),
             std::string::npos);
   EXPECT_THROW(read_weights(folder.write("empty", "")), Error);
 }

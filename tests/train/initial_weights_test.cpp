@@ -46,7 +46,7 @@ TEST(InitialWeights, StatisticsAloneAreNoWeights) {
   write_safetensors(folder.path("a.safetensors"), {tensors, {}});
   EXPECT_NE(testing::message_of([&] {
               load_initial_weights(*model, folder.path("a.safetensors"));
-            }).find("not one tensor of the file fits"),
+            }).find("no tensor of the file fits"),
             std::string::npos);
 }
 
