@@ -125,7 +125,7 @@ TEST(JobStore, FailuresAreToldAndForgotten) {
   EXPECT_EQ(store.failure(kJob), "no such\\x0afile");
   EXPECT_FALSE(store.is_done(kJob));
   write_file_atomically(file_of(store, "failed.json"), "{");
-  EXPECT_EQ(store.failure(kJob), "for a reason that cannot be read any more");
+  EXPECT_EQ(store.failure(kJob), "the recorded error cannot be read");
   store.forget_failure(kJob);
   EXPECT_FALSE(store.has_failed(kJob));
 }

@@ -93,7 +93,7 @@ TEST(Slurm, ATaskIsLeftWhereAJobOfItIs) {
 TEST(Slurm, OtherFilesAreNotOverwritten) {
   const TemporaryFolder folder;
   const std::string thesis = folder.write("thesis.tex", "x");
-  EXPECT_NE(message_of([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("is no script that sparsight"),
+  EXPECT_NE(message_of([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("not a script that sparsight"),
             std::string::npos);
   EXPECT_EQ(read_file(thesis, 10), "x");
   EXPECT_NE(message_of([&] { write_slurm_script(folder.path(), array_in(folder, {0})); }).find("is no script"),

@@ -134,7 +134,7 @@ TEST(RunFigure, StopsBetweenJobs) {
   };
   const std::string message = message_of([&] { run_figure(figure, request_in(folder)); });
   set_interrupted(false);
-  EXPECT_EQ(message, "interrupted after 3 of 12 jobs; the same command goes on from there");
+  EXPECT_EQ(message, "interrupted after 3 of 12 jobs; run the same command again to continue");
 }
 
 TEST(RunFigure, PassesAStopOnToItsProcesses) {
@@ -153,7 +153,7 @@ TEST(RunFigure, PassesAStopOnToItsProcesses) {
   const std::string message = message_of([&] { run_figure(figure, request); });
   user.join();
   set_interrupted(false);
-  EXPECT_EQ(message, "interrupted after 0 of 12 jobs; the same command goes on from there");
+  EXPECT_EQ(message, "interrupted after 0 of 12 jobs; run the same command again to continue");
   EXPECT_EQ(counted(stopped), 2) << "both were told";
 }
 
@@ -165,10 +165,10 @@ TEST(RunFigure, AProgramThatDoesNoJobsIsAnError) {
   request.worker_command = {"/bin/sh", "-c", "echo '{\"level\": \"error\", \"message\": \"no disk\"}'; exit 1"};
   EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "no disk");
   request.worker_command = {"/bin/sh", "-c", "exit 3"};
-  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "a process that was to do jobs ended with exit code 3");
+  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "a worker process ended with exit code 3");
   request.worker_command = {"/bin/true"};
   EXPECT_EQ(message_of([&] { run_figure(figure, request); }),
-            "processes end without having done a job; the last one ended with exit code 0");
+            "worker processes end without finishing a job; the last one ended with exit code 0");
   request.worker_command = {"/no/such/program"};
   EXPECT_NE(message_of([&] { run_figure(figure, request); }).find("cannot start /no/such/program"), std::string::npos);
 }
