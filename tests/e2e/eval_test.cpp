@@ -102,7 +102,7 @@ TEST_F(EvalVerb, RefusesDamagedWeights) {
 TEST_F(EvalVerb, SaysWhatAPathIsThatIsNoRun) {
   expect_failure(eval(folder_->path("tiny.toml")), 2, "tiny.toml is a configuration");
   folder_->write("emptied/config.toml", read_file(run() + "/config.toml", 1 << 20));
-  expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint yet; train it longer");
+  expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint yet; train longer");
   folder_->write("emptied/done", "");
   expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint; it is finished, so the file was removed");
 }

@@ -142,7 +142,7 @@ TEST(LoadModel, AsksNothingOfHowTheModelWasTrained) {
   const auto misuse = [&](const std::string& assignment) {
     return testing::message_of<UsageError>([&] { load_model(folder.path("a"), "", {assignment}); });
   };
-  EXPECT_NE(misuse("optimizer.lr=3").find("[optimizer] says how a model is trained"), std::string::npos);
+  EXPECT_NE(misuse("optimizer.lr=3").find("[optimizer] configures training"), std::string::npos);
   EXPECT_NE(misuse("roter.k=1").find("did you mean \"router\"?"), std::string::npos);
 }
 
@@ -227,7 +227,7 @@ TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
             std::string::npos);
   Checkpoint unnamed = good;  // statistics that its configuration does not know of
   unnamed.config["transforms"]["eval"] = Json::array({{{"op", "resize"}, {"size", {8, 8}}}});
-  EXPECT_NE(error_of_checkpoint(folder, unnamed).find("weights that the model does not: normalize.mean"),
+  EXPECT_NE(error_of_checkpoint(folder, unnamed).find("weights that the model does not have: normalize.mean"),
             std::string::npos);
 }
 
@@ -266,7 +266,7 @@ TEST(ModelImage, IsWhatTheModelTakes) {
   const LoadedModel plain = load_model(folder.path("a"));
   EXPECT_NE(testing::message_of([&] {
               model_image(plain, at::zeros({1, 20, 30}, at::kByte));
-            }).find("the image of 30x20 pixels and 1 channels does not become the 8x8 pixels"),
+            }).find("the image of 30x20 pixels and 1 channels is not transformed to the 8x8 pixels"),
             std::string::npos);
 }
 
