@@ -25,7 +25,7 @@ std::string as_file_name(std::string name) {
   return name.empty() || name[0] == '.' ? "_" + name : name;
 }
 
-// Removes a folder that was not finished.
+// Removes an unfinished folder.
 struct UnfinishedFolder {
   std::string path;
   ~UnfinishedFolder() {
@@ -63,7 +63,7 @@ int64_t export_images(const DataSplits& splits, const std::string& target, const
     const DataInfo& info = part->info();
     std::vector<std::string> made;
     for (int64_t i = 0; i < part->size(); ++i) {
-      if (interrupted()) fail("stopped after ", done, " of ", total, " images; nothing was kept");
+      if (interrupted()) fail("interrupted after ", done, " of ", total, " images; nothing was kept");
       const Sample sample = part->get(i);
       const std::string class_name = as_file_name(info.classes.at(sample.label));
       const std::string place = layout == "class" ? part_name + "/" + class_name

@@ -15,7 +15,7 @@ std::vector<int64_t> all_indices(const DataSet& data) {
   return indices;
 }
 
-// Deals images of the groups in turn, the groups in a fresh random order each round.
+// Takes images from the groups in turn, with the groups in a new random order each round.
 std::vector<int64_t> balanced(std::vector<std::vector<int64_t>> groups, int64_t draws, RandomStream& random) {
   std::erase_if(groups, [](const std::vector<int64_t>& group) { return group.empty(); });
   for (std::vector<int64_t>& group : groups) shuffle(group, random);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPasted = 16, kPlaces = kBackgroundSide - kPasted + 1;
 
-// What a part is made of.
+// The sources of a split.
 struct Ingredients {
   ClassPictures pictures;
   DrawBackground background;

@@ -45,7 +45,7 @@ class CifarVehiclesSet final : public DataSet {
   }
 
  private:
-  // The animal of this number, class after class.
+  // The animal with this number, counted class by class.
   Sample animal(int64_t number) const {
     size_t i = 0;
     while (number >= pictures_.count(kAnimals[i])) number -= pictures_.count(kAnimals[i++]);

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int64_t kDigits = 10;
 
-// Raises Error unless there are images of every digit.
+// Raises Error if a digit has no images.
 DrawCell cells_of(const LabelledArray& array) {
   check_labels(array.labels, kDigits, array.file);
   if (array.images.size(0) != std::ssize(array.labels))
     fail(array.file, " has ", array.labels.size(), " labels for ", array.images.size(0),
-         " images; the files do not belong together");
+         " images; the files do not match");
   std::vector<std::vector<int64_t>> of_digit(kDigits);
   for (size_t i = 0; i < array.labels.size(); ++i) of_digit[array.labels[i]].push_back(static_cast<int64_t>(i));
   for (int64_t digit = 0; digit < kDigits; ++digit)
@@ -138,7 +138,7 @@ DataSplits composite_of(const CompositeOptions& options, const CompositeCells& c
   info.attributes = {"cell"};
   info.cell_grid = {options.grid, options.grid};
   for (const int64_t digit : options.digits) {
-    info.super_class_of.push_back(std::ssize(info.classes));  // one for each class, so that routers can be guided
+    info.super_class_of.push_back(std::ssize(info.classes));  // one for each class, for super-class guidance
     info.classes.push_back(std::to_string(digit));
   }
   info.super_classes = info.classes;

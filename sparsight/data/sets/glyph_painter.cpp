@@ -8,14 +8,14 @@
 namespace sparsight {
 namespace {
 
-// Colours and pens of one picture.
+// Colours and pens of one image.
 struct Style {
   Colour paper{}, paper2{}, ink{}, frame_ink{};
   float glyph_radius = 1, frame_radius = 1;  // pixels
   int passes = 1;                            // times that each stroke is drawn
-  float wobble = 0.02f;                      // shift of each stroke point, in parts of the shape
+  float wobble = 0.02f;                      // shift of each stroke point, as a fraction of the shape
   float opacity = 1;
-  float grain = 6;  // largest noise, in levels
+  float grain = 6;  // maximum noise, in levels
 };
 
 float draw_between(RandomStream& random, double low, double high) {
@@ -65,7 +65,7 @@ Style draw_style(const std::string& domain, float side, RandomStream& random) {
   return style;
 }
 
-// Paper with a linear fall of light, or two papers mixed by stripes or blotches.
+// Paper with a linear brightness gradient, or two papers mixed by stripes or blotches.
 void fill_paper(const std::string& domain, const Style& style, RandomStream& random, GlyphCanvas& canvas) {
   const int64_t side = canvas.side();
   const float step = 1 / static_cast<float>(side);
@@ -101,7 +101,7 @@ void fill_paper(const std::string& domain, const Style& style, RandomStream& ran
   }
 }
 
-// A turn of at most about 2 atan(0.16) = 18 degrees by its half-angle tangent, with stretch and slant.
+// A rotation of at most about 2 atan(0.16) = 18 degrees by its half-angle tangent, with stretch and shear.
 GlyphPose draw_pose(float side, RandomStream& random) {
   const float t = draw_between(random, -0.16, 0.16), norm = 1 + t * t;
   const float cosine = (1 - t * t) / norm, sine = 2 * t / norm;
@@ -129,7 +129,7 @@ std::vector<GlyphStroke> place(const std::vector<GlyphStroke>& strokes, const Gl
   return placed;
 }
 
-// One stroke of any drawn glyph, small and anywhere.
+// One stroke of a random hand-made glyph, small and at a random position.
 void draw_distractor(const Style& style, RandomStream& random, GlyphCanvas& canvas) {
   const float side = static_cast<float>(canvas.side());
   const auto& shapes = drawn_glyphs();

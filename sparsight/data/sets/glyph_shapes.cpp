@@ -103,7 +103,7 @@ std::vector<GlyphShape> parse_all(const Drawing (&drawings)[N]) {
   return shapes;
 }
 
-// A walk over 5 or 6 distinct nodes of a 3x3 lattice. `edges` receives its links, so that no two shapes share them.
+// A walk over 5 or 6 distinct nodes of a 3x3 lattice. `edges` receives its edges, so that no two shapes are equal.
 GlyphShape walk(int64_t index, uint64_t attempt, std::set<std::pair<int, int>>& edges) {
   RandomStream random(static_cast<uint64_t>(index), "glyphs.shape", attempt);
   std::array<int, 9> nodes{0, 1, 2, 3, 4, 5, 6, 7, 8};

@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kOthers = 16;  // glyphs that tell nothing
+constexpr int64_t kOthers = 16;  // distractor glyphs
 constexpr int64_t kMinCell = 8;
 constexpr const char* kPapers[] = {"inverted", "clean"};  // styles: dark, bright
 
@@ -29,7 +29,7 @@ class PlantedSet final : public DataSet {
   int64_t size() const override { return size_; }
   int64_t label(int64_t index) const override { return index % options_.classes; }
 
-  // Picture j of a class goes against the correlation where the count of those that do, rounded down, rises.
+  // Image j of a class goes against the correlation if it increases the rounded-down number of such images.
   int64_t domain(int64_t index) const override {
     const int64_t j = index / options_.classes;
     const auto against = [&](int64_t n) {

@@ -21,7 +21,7 @@ double draw_gamma(double shape, RandomStream& random) {
   }
 }
 
-// Pastes a box of the partner images; returns the part of the image that stays.
+// Pastes a box of the partner images; returns the fraction of the image that remains.
 double cut_and_paste(at::Tensor& images, double keep, RandomStream& random) {
   const int64_t h = images.size(2), w = images.size(3);
   const double side = std::sqrt(1 - keep);

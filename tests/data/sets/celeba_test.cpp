@@ -141,7 +141,7 @@ TEST_F(CelebaSet, ListsThatDoNotMatchAreErrors) {
   folder_.write("list_attr_celeba.txt", "1\nSmiling Bald\na.jpg 1\n");
   EXPECT_TRUE(says(message(), "list_attr_celeba.txt:3: expected the name of an image and 2 values, got 1"));
   folder_.write("list_attr_celeba.txt", "1\nSmiling\n../a.jpg 1\n");
-  EXPECT_TRUE(says(message(), "\"../a.jpg\" is no name of an image"));
+  EXPECT_TRUE(says(message(), "\"../a.jpg\" is not the name of an image"));
   folder_.write("list_attr_celeba.txt", "1\nSmilin\na.jpg 1\n");
   folder_.write("list_eval_partition.txt", "a.jpg 0\n");
   EXPECT_TRUE(says(message(), "img_align_celeba has no a.jpg"));
