@@ -80,7 +80,7 @@ TEST(PatchRoutingReport, BatchesAddUp) {
   EXPECT_THROW(sum.add(other), Error);
 }
 
-// Unknown labels and places, what capacity dropped, and the class token.
+// Unknown labels and cells, assignments dropped by capacity, and the class token.
 TEST(PatchRoutingReport, WhatDoesNotCount) {
   Routing routing = expert_choices();
   const at::Tensor place = at::tensor(Counts{1, -1, 2}, at::kLong);

@@ -99,7 +99,7 @@ TEST(Config, ASettingOfAnotherSectionIsNamedInFull) {
             "a.toml:2: unknown setting train.epsilon; did you mean \"optimizer.epsilon\"?");
 }
 
-TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
+TEST(Config, ErrorsNameTheLineOfTheFileButNoLineForOverrides) {
   EXPECT_EQ(complaint("[train]\n\nepochs = 0\n"), "a.toml:3: train.epochs must be at least 1, got 0");
   Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
   config.set("train.epochs=0");

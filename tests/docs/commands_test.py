@@ -1,4 +1,4 @@
-"""Runs what the documentation tells people to type: every ```bash block of README.md and docs/, checks every ```toml block, and
+"""Runs the commands of the documentation: every ```bash block of README.md and docs/, checks every ```toml block, and
 runs the ```python blocks of a page one after the other, as one program.
 
 The blocks run in one scratch folder, page after page, with the built program on the PATH and synthetic substitutes for the reader's

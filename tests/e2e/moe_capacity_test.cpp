@@ -108,7 +108,7 @@ TEST(MoeVerbWithCapacity, PrioritiesThatNobodyGaveAreOneClearLine) {
 }
 
 // There is no limit to write down, and nothing is dropped.
-TEST(MoeVerbWithCapacity, WithoutALimitThereAreNoPlaces) {
+TEST(MoeVerbWithCapacity, WithoutALimitThereAreNoSlots) {
   const Trial probe = run_layer(example(), "0", "none", true);
   ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
   EXPECT_FALSE(probe.tensors.count("capacity") || probe.tensors.count("position"));

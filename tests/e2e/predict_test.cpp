@@ -67,7 +67,7 @@ TEST_F(PredictVerb, WritesJsonForFoldersAndLists) {
   EXPECT_EQ(lines[0], lines[2]);  // the same image in the folder and in the list
 }
 
-TEST_F(PredictVerb, HoldsExperts) {
+TEST_F(PredictVerb, PacksExperts) {
   const std::string plain = run_program({"predict", run(), image()}).out;
   EXPECT_EQ(run_program({"predict", run(), "--weights", "fp32", image()}).out, plain);
   const ProgramResult bytes = run_program({"predict", run(), "--weights", "int8", image(), "--json"});

@@ -139,7 +139,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
   EXPECT_NE(last_weights.err.find("\"test\" is the validation split\n"), std::string::npos) << last_weights.err;
 }
 
-TEST(Train, TheLastAveragedWeightsStandInForBestOnesThatSomebodyRemoved) {
+TEST(Train, TheLastAveragedWeightsReplaceMissingBestOnes) {
   TemporaryFolder folder;
   const std::string run = folder.path("run"), best = run + "/checkpoints/best.safetensors";
   ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=4"}).exit_code, 0);

@@ -238,7 +238,7 @@ TEST(Records, DamagedTensorsAreRefused) {
   EXPECT_EQ(error_of(folder.path("a")), "");
 }
 
-// A terabyte of zeros costs an attacker a few bytes of disk; here it must cost no memory.
+// A sparse file of a terabyte takes a few bytes of disk; reading it must take no memory.
 TEST(Records, HugeFilesAreRefusedBeforeTheyAreRead) {
   const testing::TemporaryFolder folder;
   test::write_records(folder.path("a"), {});

@@ -1,4 +1,4 @@
-// explain through the program, on a small trained run.
+// The explain verb of the program, on a small trained run.
 #include <algorithm>
 #include <filesystem>
 

@@ -123,7 +123,7 @@ TEST(LoadModel, KnowsWhetherTheWeightsAreAveraged) {
   for (const auto& [name, tensor] : best.weights) last.training.emplace_back("ema/" + name, tensor);
   EXPECT_TRUE(averaged(last));
 
-  // Later versions say it.
+  // Later versions record it.
   last.state["average"] = "swa";
   EXPECT_TRUE(averaged(last));
   EXPECT_EQ(load_model(folder.path("a")).weights, "swa");
@@ -162,7 +162,7 @@ TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {
   EXPECT_EQ(with("experts.activation=relu").config["experts"]["activation"], "relu");
 }
 
-// The checkpoint as versions wrote it whose data pipeline normalised: the same configuration, without the statistics.
+// A checkpoint of versions whose data pipeline normalised: the same configuration, without the statistics.
 TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
   const testing::TemporaryFolder folder;
   const torch::NoGradGuard no_grad;
@@ -202,7 +202,7 @@ TEST(LoadModel, NormalisesAsTrainedUnlessToldOtherwise) {
   EXPECT_TRUE(statistics({}) == trained);
   EXPECT_TRUE(statistics({"transforms.eval=[" + kResize + "]"}) == trained);
   EXPECT_TRUE(statistics({"transforms.eval=[" + kResize + R"(,{op="normalize",mean=[0.5],std=[0.25]}])"}) == other);
-  EXPECT_TRUE(statistics({"transforms.train=[]"}) == trained);  // what training would do is of no account
+  EXPECT_TRUE(statistics({"transforms.train=[]"}) == trained);  // training transforms do not matter
 }
 
 TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
@@ -225,7 +225,7 @@ TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
       std::string::npos);
   EXPECT_NE(refusal("normalize.std", torch::ones({3}, torch::kDouble)).find("no fitting weights for normalize.std"),
             std::string::npos);
-  Checkpoint unnamed = good;  // statistics that its configuration does not know of
+  Checkpoint unnamed = good;  // has statistics that are not in its configuration
   unnamed.config["transforms"]["eval"] = Json::array({{{"op", "resize"}, {"size", {8, 8}}}});
   EXPECT_NE(error_of_checkpoint(folder, unnamed).find("weights that the model does not have: normalize.mean"),
             std::string::npos);

@@ -10,7 +10,7 @@
 namespace sparsight::predict_test {
 namespace {
 
-// Answers with the same logits and routing whatever the image.
+// Returns the same logits and routing for every image.
 struct PredictTestModel : ImageModel {
   PredictTestModel() : ImageModel({3, 4, 5, 3}) {}
   std::vector<double> logits;
@@ -65,7 +65,7 @@ TEST(Predict, NeverNamesMoreClassesThanThereAre) {
   EXPECT_EQ(predict(model_with({0, 1, 2}), kPredictTestImage, "a.png", 100).classes.size(), 3u);
 }
 
-TEST(Predict, RefusesOtherShapesAndAnswersThatAreNotFinite) {
+TEST(Predict, RefusesOtherShapesAndOutputsThatAreNotFinite) {
   const auto message = [](const LoadedModel& model, const at::Tensor& image) {
     return testing::message_of([&] { predict(model, image, "a.png", 1); });
   };

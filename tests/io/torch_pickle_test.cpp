@@ -75,7 +75,7 @@ TEST(TorchPickle, HostileFilesAreRefused) {
   expect_refused("evil.pt", "posix.system");
 }
 
-// Every cut and every flipped byte: an Error or, where the byte does not matter, tensors.
+// Truncated files and flipped bytes give an Error or, if the byte does not matter, tensors.
 TEST(TorchPickle, CutAndChangedFilesNeverCrash) {
   const testing::TemporaryFolder folder;
   const std::string whole = read_file(golden("plain.pt"), 1 << 20);
@@ -115,7 +115,7 @@ TEST(Pickle, DamagedPicklesAreRefused) {
   }
 }
 
-// A long tuple that is made into a storage over and over would take memory with the square of the file's size.
+// A long tuple that is converted to a storage repeatedly would need memory quadratic in the file size.
 TEST(Pickle, RepeatedCopiesAreRefused) {
   std::string bytes = "(";
   bytes.append(100000, 'N');

@@ -163,8 +163,8 @@ TEST(JobStore, LookingMakesNothing) {
   EXPECT_TRUE(JobStore::open(folder.path("run"), kOf)->is_done(kJob));
 }
 
-// What is no folder where a job's should be ends the run with a line, and is left as it is.
-TEST(JobStore, AFileInThePlaceOfAJobsFolderIsAnError) {
+// A file where a job's folder should be ends the run with one line, and is left unchanged.
+TEST(JobStore, AFileInsteadOfAJobsFolderIsAnError) {
   const TemporaryFolder folder;
   const JobStore store(folder.path("run"), kOf);
   folder.write("run/jobs/" + job_id(kJob), "mine");

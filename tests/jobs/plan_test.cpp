@@ -38,7 +38,7 @@ TEST(Plan, FinishedJobsTellHowLongTheOthersTake) {
   EXPECT_EQ(plan_json(plan).at("estimate"), "measured");
 }
 
-// Expected 100 s for x = 0, 200, 300: together 600, the longest 300, which two processes cannot do in less.
+// Estimates of 100, 200 and 300 s: 600 in total, and at least the longest, 300, with any number of processes.
 TEST(Plan, AnExpectationOfTheListCounts) {
   const TemporaryFolder folder;
   JobList list = toy_jobs(3);

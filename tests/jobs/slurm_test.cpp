@@ -19,7 +19,7 @@ using testing::run_sbatch;
 using testing::TemporaryFolder;
 using testing::toy_jobs;
 
-// An array whose tasks write what they are asked to do into `done`.
+// An array whose tasks append their arguments to `done`.
 SlurmArray array_in(const TemporaryFolder& folder, const std::vector<int64_t>& tasks) {
   SlurmArray array;
   array.name = "toy/line at home";

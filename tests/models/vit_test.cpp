@@ -78,7 +78,7 @@ TEST(Vit, GivesTheResultsOfItsModules) {
   }
 }
 
-TEST(Vit, LayersDrawDifferentNoise) {
+TEST(Vit, LayersGetDifferentNoise) {
   const auto vit = tiny_vit(tiny_options(), {0, 1});
   const ModelOutput out = vit->forward({images(2), ForwardMode::training(), {1, 0}});
   const auto noise = [&](size_t i) { return out.routings[i].noisy_logits - out.routings[i].clean_logits; };

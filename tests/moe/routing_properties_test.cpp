@@ -61,8 +61,8 @@ std::vector<int64_t> listed(const at::Tensor& x) {
   return {in.const_data_ptr<int64_t>(), in.const_data_ptr<int64_t>() + in.numel()};
 }
 
-// Who is kept: first all first choices ask for a place, then all second ones; within a rank the tokens of a group in
-// the order of `score` (decreasing, the lower token first).
+// Which assignments are kept: all first choices get slots before all second ones; within a rank, the tokens of a group
+// in the order of `score` (decreasing, the lower token first).
 std::vector<bool> kept_by_asking(const Routing& r, const std::vector<double>& score, int64_t group,
                                  const std::function<int64_t(int64_t)>& capacity_of) {
   const std::vector<int64_t> token_of = listed(r.token), rank_of = listed(r.rank), expert_of = listed(r.expert);

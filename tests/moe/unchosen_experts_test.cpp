@@ -1,4 +1,4 @@
-// Experts that nobody chose: their weights are not looked at, and a step of an optimiser is one with a gradient of 0.
+// Experts that no token chose: their weights are not read, and an optimiser step treats their gradient as 0.
 #include <cmath>
 #include <map>
 

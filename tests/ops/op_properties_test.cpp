@@ -286,7 +286,7 @@ TEST(OpsProperties, ExpertMlpHasTheSameBitsForAnyNumberOfThreads) {
   at::set_num_threads(threads);
 }
 
-TEST(OpsProperties, HeldExpertsComputeWithTheWeightsTheyStandFor) {
+TEST(OpsProperties, PackedExpertsComputeWithTheirUnpackedWeights) {
   for_all([] {
     const Shape s = *shapes(40, 9, 130, 300);
     const auto type = *rc::gen::element(WeightType::fp32, WeightType::bf16, WeightType::int8);

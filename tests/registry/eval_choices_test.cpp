@@ -72,7 +72,7 @@ std::string case_name(const ::testing::TestParamInfo<EvalChoicesCase>& info) {
 
 class EvalChoices : public ::testing::TestWithParam<EvalChoicesCase> {};
 
-TEST_P(EvalChoices, TakeThePlaceOfThoseOfTrainingInEvaluationAlone) {
+TEST_P(EvalChoices, ReplaceThoseOfTrainingInEvaluationOnly) {
   auto router = make_router(GetParam().router, GetParam().settings),
        plain = make_router(GetParam().router, Json::object());
   const Routing training = route(*router, ForwardMode::training()), before = route(*plain, ForwardMode::training());

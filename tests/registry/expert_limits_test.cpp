@@ -89,7 +89,7 @@ TEST_P(ExpertsAtTheirLimits, OneExpertTakesEveryToken) {
 }
 
 // Rows, weights, offsets and the gradient of the output: groups of 17, 0, 1 and 22 rows.
-TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameAnswer) {
+TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameOutput) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     const at::Tensor offsets = torch::tensor(std::vector<int64_t>{0, 17, 17, 18, kTokens}, torch::kLong);
     const at::Tensor pull = test::random_tensor({kTokens, kWidth}, 4, type);
@@ -121,7 +121,7 @@ TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameAnswer) {
 }
 
 // The same in a layer, whose tokens come as they are.
-TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedTokensGiveTheSameAnswerInALayer) {
+TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedTokensGiveTheSameOutputInALayer) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     auto l = layer(type);
     const Pass plain = run_layer(*l, tokens(type), kImages);

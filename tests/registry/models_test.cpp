@@ -84,7 +84,7 @@ TEST_P(EveryModel, DescribesItsRoutings) {
   }
 }
 
-TEST_P(EveryModel, AnswersTheSameAfterItsParametersAreCopiedByName) {
+TEST_P(EveryModel, GivesTheSameOutputAfterItsParametersAreCopiedByName) {
   auto model = make(GetParam(), 1), other = make(GetParam(), 2);
   const at::Tensor x = images(4), expected = model->forward({x}).logits;
   EXPECT_FALSE(torch::equal(other->forward({x}).logits, expected));
@@ -112,7 +112,7 @@ TEST_P(EveryModel, TrainsWithTheSameBitsFromTheSameSeedAndStep) {
 }
 
 // Images numbered through the whole batch draw the same noise, dropout and drop path in 1, 2 or 4 parts.
-TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
+TEST_P(EveryModel, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   auto model = make(GetParam(), 1, {{"dropout", 0.2}, {"drop_path", 0.5}});
   ForwardMode mode = ForwardMode::training();
   mode.batch_statistics = false;  // by which a batch norm looks at all images of a part

@@ -108,7 +108,7 @@ TEST_P(EveryRouter, TrainsThroughItsGates) {
 }
 
 // Forward and backward with the losses of the router's paper, tight buffers and a step after which routers may learn.
-TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
+TEST_P(EveryRouter, TrainsInALayerAndGivesTheSameOutputAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   const at::Tensor x = tokens().requires_grad_(true);
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, ::testing::ValuesIn(router_names
 
 class EverySoftRouter : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASave) {
+TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndGivesTheSameOutputAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   RoutingContext padded;
@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EverySoftRouter, ::testing::ValuesIn(router_n
 
 class EveryExpert : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EveryExpert, TrainsOnRaggedGroupsAndAnswersTheSameAfterACopy) {
+TEST_P(EveryExpert, TrainsOnRaggedGroupsAndGivesTheSameOutputAfterACopy) {
   auto experts = make_experts(GetParam(), 1), other = make_experts(GetParam(), 2);
   const at::Tensor rows = tokens().requires_grad_(true),
                    offsets = torch::tensor(std::vector<int64_t>{0, 7, 7, 8, kTokens}, torch::kLong);

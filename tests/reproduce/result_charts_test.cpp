@@ -66,7 +66,7 @@ TEST(ResultCharts, OursWithBarsAndThePapersBeside) {
   EXPECT_EQ(charts[3].note, "the paper's numbers");
 }
 
-TEST(ResultCharts, NothingOfThePaperBesideAStandIn) {
+TEST(ResultCharts, SyntheticDataIsNotComparedWithThePaper) {
   const std::vector<Chart> charts = result_charts(Drawn("glyphs").outcome);
   ASSERT_EQ(charts.size(), 3u);
   EXPECT_TRUE(rows_of(charts[0], "paper").empty());
@@ -92,7 +92,7 @@ TEST(ResultCharts, NothingMeasuredIsNoChart) {
   EXPECT_TRUE(result_charts(drawn.outcome).empty());
 }
 
-TEST(ResultPage, SaysAtTheTopThatDataStandsIn) {
+TEST(ResultPage, SaysAtTheTopThatDataIsSynthetic) {
   const std::string page = result_page(Drawn("glyphs").outcome, {});
   const size_t notice = page.find("<div class=\"notice\" id=\"synthetic\">synthetic substitute data: glyphs;");
   ASSERT_NE(notice, std::string::npos);

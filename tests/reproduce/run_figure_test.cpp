@@ -39,7 +39,7 @@ int64_t jobs_done(const std::string& run) {
   return count;
 }
 
-// Locks and files that somebody was writing.
+// Locks and temporary files.
 int64_t leftovers(const std::string& run) {
   int64_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(run))
@@ -173,7 +173,7 @@ TEST(RunFigure, AProgramThatDoesNoJobsIsAnError) {
   EXPECT_NE(message_of([&] { run_figure(figure, request); }).find("cannot start /no/such/program"), std::string::npos);
 }
 
-// A shell in the place of a worker: it takes the job's lock, says who it is, and dies.
+// A shell script instead of a worker: it takes the job's lock, writes its process ID, and dies.
 TEST(RunFigure, AJobThatKillsItsProcessIsGivenUp) {
   const TemporaryFolder folder;
   Figure figure = toy_figure();

@@ -34,7 +34,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-// Appends what is there to read; false at the end of the stream.
+// Appends the available output; false at the end of the stream.
 bool drain(int fd, std::string& text) {
   char buffer[65536];
   const ssize_t n = read(fd, buffer, sizeof(buffer));

@@ -1,4 +1,4 @@
-// The sets that put small pictures together: CIFAR-10 with noise, CIFAR-Vehicles, planted glyphs.
+// The datasets composed of small images: CIFAR-10 with noise, CIFAR-Vehicles, planted glyphs.
 #include <gtest/gtest.h>
 
 #include <ATen/ops/arange.h>
@@ -23,7 +23,7 @@ DataSplits make_set(const std::string& name, const Json& settings) {
   return data_sets().make(name, settings, "data", DataContext{});
 }
 
-// Three pictures of each class in training and two in the test split; picture j of class c is of the level 10 j + c, in
+// Three images of each class in training and two in the test split; all pixels of image j of class c are 10 j + c, in
 // the test split 100 more.
 void write_cifar(const TemporaryFolder& folder) {
   std::string train, test;
@@ -124,7 +124,7 @@ TEST(PlantedSet, P43_PaperGoesAlongWithTheLabelInTrainingAsOftenAsAsked) {
   EXPECT_LT(dark.image.to(at::kFloat).mean().item<double>(), bright.image.to(at::kFloat).mean().item<double>());
 }
 
-TEST(ComposedSets, P43_StandInsNeedNoFilesSaySoAndAreTheSameEachTime) {
+TEST(ComposedSets, P43_SyntheticSubstitutesNeedNoFilesSaySoAndAreDeterministic) {
   for (const char* name : {"cifar_noise", "cifar_vehicles", "planted"}) {
     Json settings{{"train", 20}, {"test", 20}};
     if (std::string(name) != "planted") settings["source"] = "glyphs";
@@ -162,7 +162,7 @@ TEST(ComposedSets, P44_SayWhatIsMissing) {
   EXPECT_TRUE(says(message("planted", {{"side", 30}}), "choose a multiple"));
 }
 
-// P40: the first N / 10 of each class, whatever N.
+// P40: the first N / 10 of each class, for any N.
 TEST(Cifar10Limits, P40_SubsetsAreBalancedAndNested) {
   const TemporaryFolder folder;
   write_cifar(folder);

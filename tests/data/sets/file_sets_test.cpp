@@ -1,4 +1,4 @@
-// The sets of image files: folder, domain_folder, manifest.
+// The datasets of image files: folder, domain_folder, manifest.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -85,8 +85,8 @@ TEST(Glyphs, PictureIsAPureFunctionOfSeedSplitAndIndex) {
   for (const auto& result : seen) EXPECT_EQ(result, bytes(one.train->get(41).image));
 }
 
-// The same bits on every machine. The numbers were printed by this test on x86-64 with g++ 12; they change only with a
-// deliberate change of the drawing, which makes another dataset of it.
+// The same bits on every machine. The numbers were printed by this test on x86-64 with g++ 12; they change only if the
+// rendering is changed deliberately, which makes it another dataset.
 TEST(Glyphs, SameBitsOnEveryMachine) {
   EXPECT_EQ(fingerprint(*glyphs({{"test", 200}, {"classes", 50}}).test), 16949658546123019302u);
   EXPECT_EQ(fingerprint(*glyphs({{"test", 100}, {"side", 28}, {"channels", 1}, {"super_classes", 0}}).test),

@@ -48,7 +48,7 @@ TEST(BatchTransform, MixesTargetsLikeImages) {
     Batch batch = black_and_white(4);
     RandomStream random(seed, "test");
     BatchTransform(options(0.8, 0, 0), 3)(batch, random);
-    // The black image took on as much white as its target has of class 2.
+    // The fraction of white in the black image equals class 2's part of its target.
     EXPECT_NEAR(batch.images[0][0][0][0].item<float>(), batch.targets[0][2].item<float>(), 1e-6);
     EXPECT_NEAR(batch.targets[0].sum().item<float>(), 1, 1e-6);
     EXPECT_NEAR(batch.targets[0][0].item<float>(), batch.targets[1][2].item<float>(), 1e-6);

@@ -12,7 +12,7 @@
 
 namespace sparsight::norm_conv_test {
 
-// Maps of 3 channels and 4 x 4 places, patches of 2 x 2, 2 experts of 3 filters each.
+// Feature maps of 3 channels and 4 x 4 positions, patches of 2 x 2, 2 experts of 3 filters each.
 constexpr int64_t kB = 3, kC = 3, kSide = 2, kGrid = 2, kS = kGrid * kGrid, kD = kC * kSide * kSide, kE = 2, kF = 3;
 constexpr int64_t kTaken = 2, kOut = kE * kF * kSide * kSide;
 
@@ -43,7 +43,7 @@ Routing route(const at::Tensor& logits, const std::string& gate = "softmax_topl"
 
 at::Tensor logits() { return test::random_tensor({kB * kS, kE}, 3); }
 
-// As in the paper's words: one norm for each expert and channel, over all that `maps` has.
+// As described in the paper: one norm for each expert and channel, over all of `maps`.
 at::Tensor norm_relu(const NormConvExperts& experts, const at::Tensor& maps, int64_t e, bool training) {
   const auto channel = [](const at::Tensor& of_channel) { return of_channel.view({1, kC, 1, 1}); };
   const at::Tensor mean = training ? maps.mean({0, 2, 3}) : experts.running_mean[e],
@@ -115,9 +115,9 @@ TEST(NormConvExperts, P30_GatheredConvolvesThePatchesTakenEachByItself) {
     }
 }
 
-// With a kernel of one place nothing crosses borders: the paths differ by what they make of patches not taken, and by
-// what their norms see while training.
-TEST(NormConvExperts, PathsAgreeOnPatchesTakenWhereKernelsAreOnePlace) {
+// With a 1x1 kernel nothing crosses borders: the paths differ only in their output for patches that were not taken, and
+// in the input of their norms in training.
+TEST(NormConvExperts, PathsAgreeOnPatchesTakenWithOneByOneKernels) {
   const auto dense = make({{"path", "dense"}, {"kernel", 1}}), gathered = make({{"kernel", 1}});
   const Routing routing = route(logits());
   const at::Tensor a = dense->apply_routing(tokens(), routing).view({kB, kS, kE, -1}),

@@ -47,7 +47,7 @@ std::vector<at::Tensor> pass(MoeLayer& layer, at::ScalarType type, bool lowered 
   return all;
 }
 
-// What a forward pass holds until the backward pass.
+// The bytes that a forward pass keeps until the backward pass.
 int64_t live_bytes_of(MoeLayer& layer) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat).requires_grad_(true);
   layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {1, 2}});  // buffers that stay

@@ -38,7 +38,7 @@ TEST(BaseRouter, EveryExpertGetsTheSameNumberOfTokensWhileTraining) {
   EXPECT_TRUE(torch::equal(greedy.expert, greedy.clean_logits.argmax(1)));
 }
 
-TEST(BaseRouter, PaddingTakesNoPlace) {
+TEST(BaseRouter, PaddingTakesNoSlot) {
   const at::Tensor clean = test::random_tensor({12, 4}, 3);
   const at::Tensor valid = torch::arange(12, torch::kLong).remainder(3) < 2;  // 8 tokens
   const at::Tensor rows = torch::nonzero(valid).squeeze(1);

@@ -59,14 +59,14 @@ TEST(GshardTop2, MoreThanTwoInEvaluationUnderTheSamePolicies) {
   EXPECT_TRUE(near(one.gate, torch::ones({1}, torch::kDouble), 0));
 }
 
-TEST(GshardTop2, TheSecondExpertMayBeDrawnFromTheOthers) {
-  // The first is never drawn again, however large its perturbed logit.
+TEST(GshardTop2, TheSecondExpertMayBeSampledFromTheOthers) {
+  // The first choice is never sampled again, however large its perturbed logit.
   const at::Tensor gumbel = table({{99, 0, 5, 0}, {0, 0, 99, 5}, {5, 99, 0, 0}});
   const Routing r = route_gshard_top2(logits(), "all", 0.5, {}, gumbel);
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 2, 2, 3, 1, 0}, torch::kLong)));
 }
 
-TEST(GshardTop2, TheRouterDrawsSecondExpertsByTheirProbabilities) {
+TEST(GshardTop2, TheRouterSamplesSecondExpertsByTheirProbabilities) {
   GshardTop2Options options;
   options.second = "all";
   options.sample_second = true;

@@ -196,7 +196,7 @@ TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
   EXPECT_LT(test::gradient_error(loss, {clean, raw}), 1e-8);
 }
 
-// Noise is drawn, not computed: no gradient.
+// Noise is sampled: no gradient.
 TEST_P(NoisyTopK, S33_NoiseIsKeyedByImageNumberNotByBatchSplit) {
   auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four samples
   initialize(*router, 1);

@@ -78,7 +78,7 @@ TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
   }
 }
 
-// 5 of 12 places are used: a sparsity of 7/12. Above 1 - 2/4 the coefficient falls, below 1 - 1/4 it rises.
+// 5 of 12 gates are positive: a sparsity of 7/12. Above 1 - 2/4 the coefficient falls, below 1 - 1/4 it rises.
 TEST(Relu, TheCoefficientFollowsTheSparsity) {
   auto many = identity({.mean_k = 2}), few = identity({.mean_k = 1});
   const Routing r = many->route(test::token_batch(example()));
@@ -88,7 +88,7 @@ TEST(Relu, TheCoefficientFollowsTheSparsity) {
   few->post_step_update({r, r});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);
   EXPECT_NEAR(few->l1_coefficient.item<double>(), 1.2e-8, 1e-15);
-  // Two batches of one step count together: 5 and 7 of 24 places, exactly 1 - 2/4.
+  // Two batches of one step count together: 5 and 7 of 24 gates, exactly 1 - 2/4.
   const Routing dense = many->route(test::token_batch(table({{1, 1, 1, 1}, {1, 1, 1, -1}, {-1, -1, -1, -1}})));
   many->post_step_update({r, dense});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);

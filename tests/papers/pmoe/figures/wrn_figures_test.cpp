@@ -71,7 +71,7 @@ TEST(WrnFigures, JobsDifferAndNameTheirAxesFirst) {
     }
 }
 
-TEST(WrnFigures, WithoutRealDataStandInsAreNamed) {
+TEST(WrnFigures, WithoutRealDataTheSyntheticSubstitutesAreNamed) {
   for (const Figure& figure : wrn_figures())
     EXPECT_NE(figure.synthetic({Scale::smoke, "", "/nowhere"}), "") << figure.name;
   EXPECT_EQ(fig10().synthetic({Scale::smoke, "/no/such/folder", "/nowhere"}), "planted glyphs for CelebA");
@@ -134,7 +134,7 @@ TEST(WrnFigures, ExpectedTimesGrowWithTheWork) {
   }
 }
 
-TEST(WrnFigures, P45_DrawsPicturesOfEachSet) {
+TEST(WrnFigures, P45_DrawsImagesOfEachDataset) {
   const testing::TemporaryFolder folder;
   const FigureRun run{Scale::smoke, "", folder.path()};
   const Figure figure = fig13();
