@@ -248,7 +248,7 @@ LayerProbe run_layer_probe(const LayerProbeInput& input, const LayerProbeOptions
   initialize(*layer, seed);
   layer->to(type);
   LayerProbe probe;
-  probe.drawn = load_into(*layer, input.weights);
+  probe.initialised = load_into(*layer, input.weights);
 
   RoutingContext context = input.context;
   for (auto& [purpose, samples] : context.samples) samples = in_type("noise." + purpose, samples, type);

@@ -38,8 +38,8 @@ struct LayerProbeOptions {
 };
 
 struct LayerProbe {
-  MoeOutput output;                // its tensors of the shape [N,D]
-  std::vector<std::string> drawn;  // weights that the input did not give
+  MoeOutput output;                      // its tensors of the shape [N,D]
+  std::vector<std::string> initialised;  // weights that the input did not give
   // All results: output, the router's decision and scores, counts, losses, gradients ("grad.tokens", "grad.<weight>")
   // and the layer's weights. docs/moe.md lists the names.
   NamedTensors tensors;

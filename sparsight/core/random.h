@@ -14,13 +14,13 @@ namespace sparsight {
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint64_t counter_low);
 
 // Mixes 64-bit words into one key (splitmix64 chaining).
-uint64_t mix(uint64_t a, uint64_t b);
+uint64_t hash_combine(uint64_t a, uint64_t b);
 uint64_t hash_name(std::string_view name);
 
 class RandomStream {
  public:
   RandomStream(uint64_t seed, std::string_view purpose, uint64_t step = 0)
-      : key_(mix(seed, hash_name(purpose))), step_(step) {}
+      : key_(hash_combine(seed, hash_name(purpose))), step_(step) {}
 
   // Sequential samples.
   uint32_t bits();
@@ -35,7 +35,7 @@ class RandomStream {
   std::array<uint32_t, 4> block_at(uint64_t block) const { return philox(key_, step_, block); }
 
   // A seed for a foreign generator (at::Generator), derived from this stream.
-  uint64_t seed() const { return mix(key_, step_); }
+  uint64_t seed() const { return hash_combine(key_, step_); }
 
  private:
   uint64_t key_, step_, next_ = 0;

@@ -22,7 +22,7 @@ Cost linear_cost(int64_t inputs, int64_t outputs, bool bias);
 // Height and width of a feature map.
 struct MapSize {
   int64_t height = 0, width = 0;
-  int64_t places() const { return checked_product(height, width); }
+  int64_t positions() const { return checked_product(height, width); }
 };
 
 // A square convolution, per position of its output map; zero padding counts as numbers.

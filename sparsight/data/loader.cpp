@@ -197,7 +197,8 @@ Batch Loader::make_batch(int64_t number) const {
   if (row < count)
     for (at::Tensor* part : {&batch.images, &batch.labels, &batch.domains, &batch.indices})
       *part = part->narrow(0, 0, row);
-  RandomStream random(seed_, "batch transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
+  RandomStream random(seed_, "batch transform",
+                      hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
   batch_transform_(batch, random);
   return batch;
 }
@@ -214,7 +215,7 @@ std::optional<Sample> Loader::read(int64_t index) const {
 
 at::Tensor Loader::transformed(const Sample& sample, int64_t position) const {
   // The position makes repeated samples of one image in an epoch differ.
-  RandomStream random(seed_, "transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
+  RandomStream random(seed_, "transform", hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
   try {
     return transforms_(sample.image, random);
   } catch (const UsageError& error) {

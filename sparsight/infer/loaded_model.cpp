@@ -124,13 +124,13 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms = eval_pipeline(loaded.config);
-  const PixelStatistics& asked = loaded.eval_transforms.statistics();
+  const PixelStatistics& requested = loaded.eval_transforms.statistics();
   loaded.shape = trained_shape(checkpoint, loaded);
-  loaded.model = new_model(loaded, weights.tensors, asked.empty() ? trained : asked);
+  loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
   LoadOptions options;
   options.strict = true;
   load_weights(*loaded.model, with_pixel_statistics(weights.tensors, *loaded.model), options);
-  if (!asked.empty() && !(asked == trained)) loaded.model->set_pixel_statistics(asked);
+  if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
   std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
   std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting replaces its schedule
     return std::ranges::any_of(overrides,

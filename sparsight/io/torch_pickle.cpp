@@ -99,13 +99,13 @@ class TorchFile {
 
   Entries entries(const PickleValue& dict) const {
     Entries entries;
-    std::map<std::string, size_t> places;
+    std::map<std::string, size_t> index_of;
     for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const PickleValue& key = pickle_.at(dict.items[i]);
       if (key.kind != Kind::kText) continue;
-      const auto [place, is_new] = places.try_emplace(key.text, entries.size());
+      const auto [entry, is_new] = index_of.try_emplace(key.text, entries.size());
       if (is_new) entries.emplace_back(key.text, 0);
-      entries[place->second].second = dict.items[i + 1];
+      entries[entry->second].second = dict.items[i + 1];
     }
     return entries;
   }

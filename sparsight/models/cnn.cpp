@@ -34,8 +34,8 @@ at::Tensor CnnBlock::forward(const at::Tensor& x) {
   return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
 }
 
-CnnMoe::CnnMoe(const LayerContext& place, const MoeSpec& moe)
-    : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, &moe) {}
+CnnMoe::CnnMoe(const LayerContext& context, const MoeSpec& moe)
+    : norm_(register_module("norm", LayerNorm(context.width))), mlp_(*this, context, &moe) {}
 
 at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
   TokenLayout layout;
@@ -89,19 +89,19 @@ ModelOutput Cnn::run(const ModelInput& input) {
 std::vector<PartCost> CnnBlock::cost(const std::string& path, MapSize& map) const {
   const MapSize in = map;
   map = conv1_->output(in);
-  const int64_t channels = conv1_->weight.size(0), places = map.places();
+  const int64_t channels = conv1_->weight.size(0), positions = map.positions();
   const std::string text = map_text(channels, map);
   const Cost norm = norm1_->cost(), relu = elementwise_cost(channels), residual = elementwise_cost(channels);
   std::vector<PartCost> parts{{path + ".conv1", conv1_->cost(in), text},
-                              {path + ".norm1", on_units(norm + relu, places), text},
+                              {path + ".norm1", on_units(norm + relu, positions), text},
                               {path + ".conv2", conv2_->cost(map), text},
-                              {path + ".norm2", on_units(norm + relu + residual, places), text}};
+                              {path + ".norm2", on_units(norm + relu + residual, positions), text}};
   if (shortcut_) parts.push_back({path + ".shortcut", shortcut_->cost(in), text});
   return parts;
 }
 
 std::vector<PartCost> CnnMoe::cost(MapSize map, const CostOptions& options) const {
-  const TokenLayout layout{1, map.places(), 0, map.height, map.width};
+  const TokenLayout layout{1, map.positions(), 0, map.height, map.width};
   std::vector<PartCost> parts{{"moe.norm", on_units(norm_->cost(), layout.per_image)}};
   append(parts, mlp_.cost("moe.mlp", layout, options, nullptr));
   const Cost residual = elementwise_cost(norm_->weight.size(0));
@@ -114,10 +114,10 @@ std::vector<PartCost> Cnn::cost(const CostOptions& options) const {
   const int64_t channels = stem_->weight.size(0);
   const Cost stem_norm = stem_norm_->cost() + elementwise_cost(channels);  // and the relu
   std::vector<PartCost> parts{{"stem", stem_->cost(map), map_text(channels, map)},
-                              {"stem_norm", on_units(stem_norm, map.places()), map_text(channels, map)}};
+                              {"stem_norm", on_units(stem_norm, map.positions()), map_text(channels, map)}};
   for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(cat("blocks.", i), map));
   if (moe_) append(parts, moe_->cost(map, options));
-  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.places());
+  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
   parts.push_back({"head", head_->cost() + mean, std::to_string(image_.classes)});
   return parts;
 }

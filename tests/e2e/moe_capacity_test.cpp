@@ -85,7 +85,7 @@ TEST(MoeVerbWithCapacity, OneRowForEachExpert) {
   }
 }
 
-// Priorities 1 3 2: tokens ask in the order 1 2 0. Their first choices get the places 2 0 1 of expert 0; of the second
+// Priorities 1 3 2: tokens ask in the order 1 2 0. Their first choices get the slots 2 0 1 of expert 0; of the second
 // choices 1 2 1 token 2 asks for expert 1 before token 0. Neither token order nor gates would keep token 1's first.
 TEST(MoeVerbWithCapacity, GivenPrioritiesDecideWhoAsksFirst) {
   for (const auto type : {at::kDouble, at::kFloat}) {

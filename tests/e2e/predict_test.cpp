@@ -96,21 +96,21 @@ TEST_F(PredictVerb, CtrlCStopsBetweenImages) {
   constexpr size_t kImages = 50000;
   std::string lines;
   for (size_t i = 0; i < kImages; ++i) lines += image() + "\n";
-  const std::string list = folder_->write("list", lines), answers = folder_->path("answers.jsonl");
+  const std::string list = folder_->write("list", lines), outputs = folder_->path("answers.jsonl");
   Program program(
-      {"-c", R"(exec "$0" predict "$1" - --json < "$2" > "$3")", test::program_path(), run(), list, answers}, {},
+      {"-c", R"(exec "$0" predict "$1" - --json < "$2" > "$3")", test::program_path(), run(), list, outputs}, {},
       "/bin/sh");
   std::error_code absent;
   for (int i = 0; i < 30000; ++i) {
-    if (const auto size = std::filesystem::file_size(answers, absent); !absent && size > 0) break;
+    if (const auto size = std::filesystem::file_size(outputs, absent); !absent && size > 0) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   program.send(SIGINT);
   const ProgramResult result = program.wait();
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  const size_t answered = json_lines(read_file(answers, 100 << 20)).size();
-  EXPECT_GT(answered, 0u);
-  EXPECT_NE(result.err.find(cat("error: interrupted after ", answered, " of ", kImages, " images\n")),
+  const size_t predicted = json_lines(read_file(outputs, 100 << 20)).size();
+  EXPECT_GT(predicted, 0u);
+  EXPECT_NE(result.err.find(cat("error: interrupted after ", predicted, " of ", kImages, " images\n")),
             std::string::npos)
       << result.err;
 }

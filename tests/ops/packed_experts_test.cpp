@@ -245,7 +245,7 @@ TEST(PackedExperts, ComputeAtAnotherLevelThanTheyWerePackedAt) {
     });
 }
 
-// Tiles take the place of the plain weights, 2 bytes or 1 for each of the 2 D F of an expert.
+// Tiles replace the plain weights, 2 bytes or 1 for each of the 2 D F of an expert.
 TEST(PackedExperts, LieOnceInMemory) {
   const Case c = random_case({1, 3, 1, 128, 192}, 5);
   at_each_level([&](const std::string& level) {

@@ -147,7 +147,8 @@ TEST_P(ExpertsAtTheirLimits, TokensOfOtherTypesAreAnsweredInTheirType) {
   }
 }
 
-// A layer that is bf16 throughout chooses like the fp32 layer of the same numbers and answers nearly the same.
+// A layer that is bf16 throughout makes the choices of the fp32 layer of the same numbers and gives nearly the same
+// output.
 TEST_P(ExpertsAtTheirLimits, WeightsInBf16AnswerLikeTheSameNumbersInFp32) {
   auto low = smooth_layer(torch::kBFloat16), wide = smooth_layer(torch::kBFloat16);
   wide->to(torch::kFloat);

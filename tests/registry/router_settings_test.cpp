@@ -63,7 +63,7 @@ Example example_of(const std::string& router) {
   // Unit vectors as tokens, so that rows of logits are columns of weights.
   if (router == "sinkhorn")
     return {torch::eye(4, torch::kDouble), 1, 2, {{"weight", table({{2000, 2000, 200, 2}, {2, 2, 2, 2}}).log()}}};
-  return {torch::zeros({5, 1}, torch::kDouble), 1, 5};  // hash: by the places 0 to 4
+  return {torch::zeros({5, 1}, torch::kDouble), 1, 5};  // hash: by the positions 0 to 4
 }
 
 std::shared_ptr<Router> make_router(const std::string& name, const Json& settings, at::ScalarType type,

@@ -76,7 +76,7 @@ TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   Drawn drawn;
   drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
   drawn.figure.charts[0].logarithmic_x = drawn.figure.charts[0].logarithmic_y = true;
-  drawn.outcome.table.rows[0].deviation[0] = 100;  // of 10.5: no place for its lower end
+  drawn.outcome.table.rows[0].deviation[0] = 100;  // of 10.5: the lower end would be negative
   Chart chart = result_charts(drawn.outcome).at(0);
   EXPECT_EQ(rows_of(chart, "ours")[0].at("low"), 10.5);
   EXPECT_NE(chart.spec.dump().find("\"log\""), std::string::npos);

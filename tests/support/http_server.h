@@ -10,7 +10,7 @@
 
 namespace sparsight::testing {
 
-// How the server answers one request.
+// How the server responses one request.
 struct HttpResponse {
   std::string body;
   int status = 200;
@@ -27,7 +27,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   // The responses to requests for `path`, one after the other; the last one is repeated. Other paths get 404.
-  void answer(const std::string& path, std::vector<HttpResponse> answers);
+  void answer(const std::string& path, std::vector<HttpResponse> responses);
   std::string address(const std::string& path) const;  // "http://127.0.0.1:PORT" + path
 
   // The requests so far: "/file" or "/file 100-" with its range.
@@ -40,7 +40,7 @@ class HttpServer {
   int socket_ = -1, port_ = 0;
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
-  std::map<std::string, std::vector<HttpResponse>> answers_;
+  std::map<std::string, std::vector<HttpResponse>> responses_;
   std::vector<std::string> requests_;
   std::thread thread_;
 };

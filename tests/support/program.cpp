@@ -27,9 +27,9 @@ void make_pipe(int ends[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
+  for (std::string& text : strings) list.push_back(text.data());
   list.push_back(nullptr);
   return list;
 }

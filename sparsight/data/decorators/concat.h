@@ -19,7 +19,7 @@ class ConcatDataSet : public DataSet {
   int64_t domain(int64_t index) const override;
 
  private:
-  std::pair<const DataSet&, int64_t> place(int64_t index) const;
+  std::pair<const DataSet&, int64_t> locate(int64_t index) const;
 
   std::vector<DataSetPtr> parts_;
   std::vector<int64_t> ends_;  // ends_[i]: images of parts 0 to i

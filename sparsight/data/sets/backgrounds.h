@@ -14,10 +14,10 @@ namespace sparsight {
 inline constexpr int64_t kBackgroundSide = 32;
 
 // [3,32,32] uint8, chosen or generated at random.
-using DrawBackground = std::function<at::Tensor(RandomStream& random)>;
+using BackgroundSampler = std::function<at::Tensor(RandomStream& random)>;
 
 struct Backgrounds {
-  DrawBackground train, test;
+  BackgroundSampler train, test;
 };
 
 // The JPEG and PNG files in `folder` and its subfolders, in order of their paths, at most `limit` of them, evenly
@@ -25,6 +25,6 @@ struct Backgrounds {
 Backgrounds folder_backgrounds(const std::string& folder, int64_t limit);
 
 // Textures with random strokes: synthetic substitutes for photographs.
-Backgrounds drawn_backgrounds(int64_t seed);
+Backgrounds generated_backgrounds(int64_t seed);
 
 }  // namespace sparsight

@@ -142,8 +142,8 @@ std::vector<size_t> sliced(const std::vector<std::vector<std::vector<size_t>>>& 
   std::vector<size_t> chosen;
   for (size_t b = 0; b < blocks.size(); ++b)
     for (int64_t i = 0; i < lengths[b]; ++i) {
-      const size_t of = b + static_cast<size_t>(i / block), place = static_cast<size_t>(i % block);
-      if (of < blocks.size() && place < blocks[of]->size()) chosen.push_back((*blocks[of])[place]);
+      const size_t of = b + static_cast<size_t>(i / block), offset = static_cast<size_t>(i % block);
+      if (of < blocks.size() && offset < blocks[of]->size()) chosen.push_back((*blocks[of])[offset]);
     }
   return chosen;
 }

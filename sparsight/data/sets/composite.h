@@ -27,10 +27,10 @@ struct CompositeOptions {
 };
 
 // An image of a digit, [C,H,W] uint8, sampled from those of a split.
-using DrawCell = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
+using CellSampler = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
 
 struct CompositeCells {
-  DrawCell train, test;
+  CellSampler train, test;
 };
 
 // The cells of options.cells; can be shared by several datasets composed from the same files.

@@ -21,7 +21,7 @@ struct GlyphShape {
 };
 
 // The hand-made symbols ("arrow", "house", ...) followed by the letters A to Z.
-const std::vector<GlyphShape>& drawn_glyphs();
+const std::vector<GlyphShape>& hand_made_glyphs();
 
 // `count` shapes: the hand-made ones, then as many generated ones ("g42", ...) as needed. All differ; shape i does not
 // depend on the count.

@@ -45,19 +45,19 @@ class PlantedSet final : public DataSet {
     sample.label = label(index);
     sample.domain = domain(index);
     sample.id = cat(part_, "/", index);
-    const int64_t grid = options_.grid, place = random.below(grid * grid), side = info_.height / grid;
-    sample.attributes = {static_cast<float>(place)};
+    const int64_t grid = options_.grid, position = random.below(grid * grid), side = info_.height / grid;
+    sample.attributes = {static_cast<float>(position)};
     sample.image = at::empty({3, info_.height, info_.width}, at::kByte);
     for (int64_t cell = 0; cell < grid * grid; ++cell) {
       GlyphPicture picture;
-      const int64_t shape = cell == place ? sample.label : options_.classes + random.below(kOthers);
+      const int64_t shape = cell == position ? sample.label : options_.classes + random.below(kOthers);
       picture.glyph = &shapes_[static_cast<size_t>(shape)];
       picture.domain = kPapers[sample.domain];
       GlyphCanvas canvas(side);
       paint_glyph(picture, RandomStream(random.seed(), "cell", static_cast<uint64_t>(cell)), canvas);
-      at::Tensor drawn = at::empty({3, side, side}, at::kByte);
-      canvas.write(drawn.data_ptr<uint8_t>(), 3);
-      sample.image.narrow(1, cell / grid * side, side).narrow(2, cell % grid * side, side).copy_(drawn);
+      at::Tensor glyph = at::empty({3, side, side}, at::kByte);
+      canvas.write(glyph.data_ptr<uint8_t>(), 3);
+      sample.image.narrow(1, cell / grid * side, side).narrow(2, cell % grid * side, side).copy_(glyph);
     }
     return sample;
   }

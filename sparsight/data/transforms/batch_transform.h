@@ -22,6 +22,6 @@ class BatchTransform {
 };
 
 // A sample of Beta(alpha, alpha), alpha > 0.
-double draw_beta(double alpha, RandomStream& random);
+double sample_beta(double alpha, RandomStream& random);
 
 }  // namespace sparsight

@@ -90,23 +90,23 @@ TEST(CifarVehiclesSet, P42_AVehicleAmongThreeAnimals) {
   EXPECT_EQ(set.test->size(), 8);
   EXPECT_EQ(set.train->info().classes, (std::vector<std::string>{"airplane", "automobile", "ship", "truck"}));
   const std::vector<int64_t> vehicles{0, 1, 8, 9};
-  std::set<int64_t> places;
+  std::set<int64_t> quadrants;
   for (int64_t i = 0; i < set.test->size(); ++i) {
     const Sample sample = set.test->get(i);
     EXPECT_EQ(sample.label, i % 4);
-    const auto place = static_cast<int64_t>(sample.attributes[0]);
-    places.insert(place);
+    const auto quadrant = static_cast<int64_t>(sample.attributes[0]);
+    quadrants.insert(quadrant);
     for (int64_t cell = 0; cell < 4; ++cell) {
       const at::Tensor shown = sample.image.narrow(1, cell / 2 * 16, 16).narrow(2, cell % 2 * 16, 16);
       const int64_t level = shown[0][0][0].item<int64_t>() - 100;  // of the test split
       EXPECT_TRUE(shown.eq(level + 100).all().item<bool>());
-      if (cell == place)
+      if (cell == quadrant)
         EXPECT_EQ(level, 10 * (i / 4) + vehicles[static_cast<size_t>(i % 4)]);
       else
         EXPECT_TRUE(level % 10 >= 2 && level % 10 <= 7) << level;
     }
   }
-  EXPECT_GE(places.size(), 3u);
+  EXPECT_GE(quadrants.size(), 3u);
 }
 
 TEST(PlantedSet, P43_PaperGoesAlongWithTheLabelInTrainingAsOftenAsAsked) {

@@ -68,13 +68,13 @@ TEST(BatchTransform, CutmixTargetsAreTheAreaOfTheBox) {
   EXPECT_GT(pasted, 1);
 }
 
-TEST(DrawBeta, HasTheMomentsOfTheDistribution) {
+TEST(SampleBeta, HasTheMomentsOfTheDistribution) {
   for (const double alpha : {0.2, 1.0, 3.0}) {
     RandomStream random(1, "test");
     const int n = 20000;
     double sum = 0, squares = 0;
     for (int i = 0; i < n; ++i) {
-      const double x = draw_beta(alpha, random);
+      const double x = sample_beta(alpha, random);
       sum += x;
       squares += (x - 0.5) * (x - 0.5);
     }

@@ -56,9 +56,9 @@ at::Tensor convolved(const NormConvExperts& experts, const at::Tensor& maps, int
   return at::conv2d(maps, experts.w1[e].t().reshape({kF, kC, kernel, kernel}), experts.b1[e], 1, kernel / 2);
 }
 
-// Image, place in it and gate of what expert e took.
+// Image, position and gate of each patch that expert e took.
 struct Taken {
-  int64_t image, place;
+  int64_t image, position;
   double gate;
 };
 std::vector<Taken> taken_by(const Routing& routing, int64_t e) {
@@ -86,7 +86,8 @@ TEST(NormConvExperts, P30_DenseIsTheMaskedMapOfThePapersCode) {
       for (int64_t e = 0; e < kE; ++e) {
         at::Tensor mask = torch::zeros({kB, 1, 4, 4}, torch::kDouble);
         for (const Taken& t : taken_by(routing, e))
-          mask[t.image][0].narrow(0, t.place / kGrid * kSide, kSide).narrow(1, t.place % kGrid * kSide, kSide) = t.gate;
+          mask[t.image][0].narrow(0, t.position / kGrid * kSide, kSide).narrow(1, t.position % kGrid * kSide, kSide) =
+              t.gate;
         expected.push_back(convolved(*experts, norm_relu(*experts, maps * mask, e, training), e, kernel));
       }
       const at::Tensor out = experts->apply_routing(tokens(), routing, context_of(training));
@@ -105,10 +106,10 @@ TEST(NormConvExperts, P30_GatheredConvolvesThePatchesTakenEachByItself) {
       for (int64_t e = 0; e < kE; ++e) {
         const auto taken = taken_by(routing, e);
         std::vector<at::Tensor> rows;
-        for (const Taken& t : taken) rows.push_back(patches[t.image][t.place] * (before ? t.gate : 1));
+        for (const Taken& t : taken) rows.push_back(patches[t.image][t.position] * (before ? t.gate : 1));
         const at::Tensor ready = norm_relu(*experts, torch::stack(rows), e, training);
         for (size_t i = 0; i < taken.size(); ++i)
-          expected[taken[i].image][taken[i].place].narrow(0, e * kF, kF) =
+          expected[taken[i].image][taken[i].position].narrow(0, e * kF, kF) =
               convolved(*experts, ready.narrow(0, static_cast<int64_t>(i), 1), e, 3)[0] * (before ? 1 : taken[i].gate);
       }
       expect_close(experts->apply_routing(tokens(), routing, context_of(training)), expected.view({kB * kS, kOut}));
@@ -124,7 +125,7 @@ TEST(NormConvExperts, PathsAgreeOnPatchesTakenWithOneByOneKernels) {
                    b = gathered->apply_routing(tokens(), routing).view({kB, kS, kE, -1});
   at::Tensor taken = torch::zeros({kB, kS, kE, 1}, torch::kDouble);
   for (int64_t e = 0; e < kE; ++e)
-    for (const Taken& t : taken_by(routing, e)) taken[t.image][t.place][e] = 1;
+    for (const Taken& t : taken_by(routing, e)) taken[t.image][t.position][e] = 1;
   expect_close(a * taken, b);
   EXPECT_EQ((b * (1 - taken)).abs().max().item<double>(), 0);
 }

@@ -32,7 +32,8 @@ Figure activation_stability_figure() {
                      : model == "joint, k = 8, l = 2" ? joint_run(8, 2)
                      : model == "separate, l = 8"     ? separate_run(8)
                                                       : separate_run(2);
-    const PatchSet train = draw_set(PatternModel(easy_patterns(seed)), "train", settings.at("samples").get<int64_t>());
+    const PatchSet train =
+        sample_set(PatternModel(easy_patterns(seed)), "train", settings.at("samples").get<int64_t>());
     const ActivationStability found = activation_stability(run, train, settings.at("tau").get<double>(), 20, seed);
     return Json{{"covered", 100 * found.covered},
                 {"predicted", 100 * found.predicted},

@@ -38,9 +38,9 @@ TEST(LinearClassifier, SeparatesWhatCanBeSeparated) {
 // tells the classes apart.
 TEST(LinearClassifier, P74_FailsWhereRoutingSucceeds) {
   const PatternModel model(crowded(8, 32));
-  const PatternSamples samples = model.draw("train", 1200);
+  const PatternSamples samples = model.sample("train", 1200);
   EXPECT_GT(train_linear(samples).training_error, 0.02);
-  EXPECT_GT(routed_share(pattern_ranks(model.draw("test", 500), train_routers(samples, {})), 4), 0.98);
+  EXPECT_GT(routed_share(pattern_ranks(model.sample("test", 500), train_routers(samples, {})), 4), 0.98);
 }
 
 }  // namespace sparsight::pmoe::linear_classifier_test

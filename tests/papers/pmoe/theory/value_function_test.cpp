@@ -17,7 +17,7 @@ TEST(ValueFunction, ByHand) {
   EXPECT_EQ(found.error[1], 0.5);
 }
 
-// The checks inside hold for any answers; large ones and a class without samples, too.
+// The checks inside pass for any outputs, also large ones and a class without samples.
 TEST(ValueFunction, P69_HoldsOnAnySet) {
   torch::manual_seed(1);
   for (const double scale : {1e-3, 1., 30., 1e4})

@@ -79,7 +79,7 @@ struct Trial {
 // The EASY profile, learning rate 1, as in the specification's reference runs.
 Trial easy(const std::string& form, int64_t count, int64_t taken, uint64_t seed) {
   const PatternModel model(easy_patterns(seed));
-  const PatchSet train = patch_set(model.draw("train", count), 2), test = patch_set(model.draw("test", 1000), 2);
+  const PatchSet train = patch_set(model.sample("train", count), 2), test = patch_set(model.sample("test", 1000), 2);
   TwoLayerSetting setting = two_layer_preset("paper", form, train);
   if (form != "cnn") setting.patches = taken;
   setting.sgd.lr = setting.sgd.router_lr = 1;
@@ -104,7 +104,7 @@ TEST(TwoLayer, P21_StopsWithTheFirstEpochWithoutAnErrorOrAfterAll) {
   EXPECT_LT(trial.epochs.size(), 20U);
   EXPECT_EQ(trial.epochs.back().wrong, 0);
   const PatternModel model(easy_patterns(0));
-  const PatchSet train = patch_set(model.draw("train", 40), 2);
+  const PatchSet train = patch_set(model.sample("train", 40), 2);
   TwoLayerSetting setting = two_layer_preset("paper", "joint", train);
   setting.sgd.stop = "epochs";
   setting.sgd.epochs = 1;  // one pass, T = N / B steps
