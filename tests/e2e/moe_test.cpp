@@ -98,12 +98,13 @@ TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
 // Experts map rows, y = x W: dW_i = (sum over tokens of gate * x)ᵀ (1, 2, -1).
 TEST(MoeVerb, GivesTheGradientsOfTheExperts) {
   const at::Tensor gates = matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0.477394, 0.522606, 0, 0}, 3);
-  const at::Tensor pull = at::tensor({1.0, 2.0, -1.0}, at::kDouble);
+  const at::Tensor upstream = at::tensor({1.0, 2.0, -1.0}, at::kDouble);
   for (const bool float64 : {true, false}) {
     const Trial probe = train_layer(example(), {}, float64);
     ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     // Six decimals of the gates, times numbers up to 2.
-    expect_near(probe, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * pull, 3 * printed_digits(float64));
+    expect_near(probe, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * upstream,
+                3 * printed_digits(float64));
   }
 }
 

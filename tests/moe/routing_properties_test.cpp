@@ -133,8 +133,8 @@ TEST(MoeProperties, DispatchEqualsTheDenseDefinitionForwardAndBackward) {
     const at::Tensor x = test::random_tensor({p.tokens, width}, p.seed + 50).requires_grad_(true);
     std::vector<at::Tensor> leaves = experts.parameters();
     leaves.insert(leaves.end(), {x, r.gate});
-    const at::Tensor pull = test::random_tensor({p.tokens, width}, p.seed + 51);
-    const auto gradients = [&](const at::Tensor& y) { return torch::autograd::grad({(y * pull).sum()}, leaves); };
+    const at::Tensor upstream = test::random_tensor({p.tokens, width}, p.seed + 51);
+    const auto gradients = [&](const at::Tensor& y) { return torch::autograd::grad({(y * upstream).sum()}, leaves); };
 
     const auto w = experts.named_parameters();
     const at::Tensor hidden = at::gelu(torch::einsum("nd,edf->enf", {x, w["w1"]}) + w["b1"].unsqueeze(1));

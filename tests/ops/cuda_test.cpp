@@ -64,7 +64,7 @@ TEST_F(Cuda, ExpertsAndTheirGradientsAreThoseOfTheCpu) {
           at_place(c.rows.offsets),
           gate};
       const at::Tensor out = expert_mlp(tokens, rows, w, {});
-      out.backward(at_place(c.pull));
+      out.backward(at_place(c.upstream));
       results[there] = {out, tokens.grad(), gate.grad(), w.w1.grad(), w.b1.grad(), w.w2.grad(), w.b2.grad()};
     }
     for (size_t i = 0; i < results[0].size(); ++i) expect_close(results[1][i], results[0][i]);

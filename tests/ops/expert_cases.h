@@ -14,7 +14,7 @@
 namespace sparsight::test {
 
 struct Case {
-  at::Tensor tokens, pull;
+  at::Tensor tokens, upstream;
   ExpertRows rows;
   ExpertMlpWeights weights;
 };
@@ -41,7 +41,7 @@ inline Case random_case(const Sizes& s, uint64_t seed, at::ScalarType type = tor
     return random_tensor(sizes, seed * 100 + n, type) * scale;
   };
   c.tokens = wide({s.tokens, s.width}, 1, 1);
-  c.pull = wide({s.tokens, s.width}, 2, 1);
+  c.upstream = wide({s.tokens, s.width}, 2, 1);
   const at::Tensor draw = random_tensor({s.tokens, s.k}, seed * 100 + 3).abs() * 0.6 * static_cast<double>(s.experts);
   const at::Tensor expert = draw.clamp(0, static_cast<double>(s.experts - 1)).to(torch::kLong);
   const at::Tensor kept = random_tensor({s.tokens * s.k}, seed * 100 + 4) > -1.0;

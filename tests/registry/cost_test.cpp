@@ -1,4 +1,4 @@
-// Everything registered says what it costs. The check is packed to components that do not.
+// Everything registered declares its cost. The check itself is tested with components that do not.
 #include <gtest/gtest.h>
 
 #include "sparsight/models/register_models.h"

@@ -92,7 +92,7 @@ TEST_P(ExpertsAtTheirLimits, OneExpertTakesEveryToken) {
 TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameOutput) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     const at::Tensor offsets = torch::tensor(std::vector<int64_t>{0, 17, 17, 18, kTokens}, torch::kLong);
-    const at::Tensor pull = test::random_tensor({kTokens, kWidth}, 4, type);
+    const at::Tensor upstream = test::random_tensor({kTokens, kWidth}, 4, type);
     using Layout = at::Tensor (*)(const at::Tensor&);
     const Layout as_is = [](const at::Tensor& x) { return x; };
     const auto run = [&](Layout rows_in, Layout weights_in) {
@@ -100,7 +100,7 @@ TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameOutput) {
       for (at::Tensor& p : l->experts().parameters()) p.set_data(weights_in(p.detach()));
       const at::Tensor rows = rows_in(tokens(type)).requires_grad_(true);
       const at::Tensor out = l->experts().forward(rows, rows_in(offsets));
-      out.backward(rows_in(pull));
+      out.backward(rows_in(upstream));
       std::vector<at::Tensor> all{out.detach(), rows.grad()};
       for (const auto& p : l->experts().named_parameters()) {
         EXPECT_EQ(p.value().grad()[1].abs().max().item<double>(), 0) << p.key();  // an expert without rows

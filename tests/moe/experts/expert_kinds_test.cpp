@@ -121,10 +121,10 @@ TEST_P(ExpertForm, EqualsItsDefinitionRowByRow) {
 TEST_P(ExpertForm, GradientsAgreeWithCentralDifferencesAndAreZeroWithoutRows) {
   const auto experts = make(GetParam());
   const at::Tensor rows = test::random_tensor({kRows, kWidth}, 2);
-  const at::Tensor pull = test::random_tensor(experts->forward(rows, ragged_offsets()).sizes(), 3) * 0.1;
+  const at::Tensor upstream = test::random_tensor(experts->forward(rows, ragged_offsets()).sizes(), 3) * 0.1;
   std::vector<at::Tensor> inputs = experts->parameters();
   inputs.push_back(rows);
-  const auto loss = [&] { return (experts->forward(rows, ragged_offsets()) * pull).sum(); };
+  const auto loss = [&] { return (experts->forward(rows, ragged_offsets()) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
   for (const at::Tensor& p : experts->parameters()) EXPECT_EQ(p.grad()[1].abs().max().item<double>(), 0);
 }

@@ -136,12 +136,12 @@ TEST(NormConvExperts, P14_P30_GradientsFollowDifferences) {
     for (const char* gate : {"topl_softmax", "softmax_topl"})
       for (const bool training : {true, false}) {
         const auto experts = make({{"path", path}, {"activation", "gelu"}});
-        const at::Tensor x = tokens(), scores = logits(), pull = test::random_tensor({kB * kS, kOut}, 7) * 0.1;
+        const at::Tensor x = tokens(), scores = logits(), upstream = test::random_tensor({kB * kS, kOut}, 7) * 0.1;
         std::vector<at::Tensor> inputs = experts->parameters();
         inputs.push_back(x);
         inputs.push_back(scores);
         const auto loss = [&] {
-          return (experts->apply_routing(x, route(scores, gate), context_of(training)) * pull).sum();
+          return (experts->apply_routing(x, route(scores, gate), context_of(training)) * upstream).sum();
         };
         EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6) << path << " " << gate << " " << training;
       }

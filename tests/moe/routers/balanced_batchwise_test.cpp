@@ -226,8 +226,8 @@ INSTANTIATE_TEST_SUITE_P(Types, BalancedBatchwise, ::testing::Values(torch::kFlo
 
 TEST(BalancedBatchwiseRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 4}, 1);
-  const at::Tensor pull = test::random_tensor({12}, 4), theta = torch::zeros({4}, torch::kDouble);
-  const auto loss = [&] { return (route_balanced_batchwise(clean, theta, 2, {}).gate * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({12}, 4), theta = torch::zeros({4}, torch::kDouble);
+  const auto loss = [&] { return (route_balanced_batchwise(clean, theta, 2, {}).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 

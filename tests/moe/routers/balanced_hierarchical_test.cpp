@@ -155,8 +155,8 @@ TEST(BalancedHierarchicalRouter, EveryGroupAndEveryExpertGetsExactlyItsRows) {
 
 TEST(BalancedHierarchicalRouter, GatesHaveTheRightGradients) {
   Random e;
-  const at::Tensor pull = test::random_tensor({48}, 4);
-  EXPECT_LT(test::gradient_error([&] { return (e.train().gate * pull).sum(); }, {e.primary, e.all}), 1e-8);
+  const at::Tensor upstream = test::random_tensor({48}, 4);
+  EXPECT_LT(test::gradient_error([&] { return (e.train().gate * upstream).sum(); }, {e.primary, e.all}), 1e-8);
   const auto loss = [&] { return threshold_loss(e.train(), /*score_gradient=*/true); };
   EXPECT_LT(test::gradient_error(loss, {e.primary, e.all}), 1e-8);
 }

@@ -48,8 +48,8 @@ TEST(BaseRouter, PaddingTakesNoSlot) {
 
 TEST(BaseRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 3}, 1);
-  const at::Tensor pull = test::random_tensor({6}, 2);
-  const auto loss = [&] { return (route_base(clean, {}).gate * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({6}, 2);
+  const auto loss = [&] { return (route_base(clean, {}).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 

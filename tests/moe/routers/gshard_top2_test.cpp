@@ -98,10 +98,10 @@ TEST(GshardTop2, TheRouterUsesSecondChoicesAsOftenAsTheirGatesSay) {
 
 TEST(GshardTop2, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({5, 4}, 1);
-  const at::Tensor pull = test::random_tensor({10}, 2);
-  EXPECT_LT(
-      test::gradient_error([&] { return (route_gshard_top2(clean, "all", 0.5, {}, {}).gate * pull).sum(); }, {clean}),
-      1e-8);
+  const at::Tensor upstream = test::random_tensor({10}, 2);
+  EXPECT_LT(test::gradient_error([&] { return (route_gshard_top2(clean, "all", 0.5, {}, {}).gate * upstream).sum(); },
+                                 {clean}),
+            1e-8);
 }
 
 TEST(GshardTop2, OneExpertIsAnError) { EXPECT_THROW(GshardTop2Router({}, {4, 1}), UsageError); }

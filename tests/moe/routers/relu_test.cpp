@@ -69,8 +69,8 @@ TEST(Relu, PaddingCountsInNeitherLossNorSparsity) {
 }
 
 TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
-  const at::Tensor clean = test::random_tensor({5, 4}, 3), pull = test::random_tensor({5, 4}, 4);
-  const auto gates = [&] { return (test::dense_gates(route_relu(clean)) * pull).sum(); };
+  const at::Tensor clean = test::random_tensor({5, 4}, 3), upstream = test::random_tensor({5, 4}, 4);
+  const auto gates = [&] { return (test::dense_gates(route_relu(clean)) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(gates, {clean}, 1e-6), 1e-7);
   for (const bool balance : {true, false}) {
     const auto loss = [&] { return relu_l1(route_relu(clean), 2, balance); };
