@@ -24,7 +24,7 @@ def blocks(page, language):
 
 
 def pages():
-    """README.md, then training.md, which makes the run that other pages look at, then the rest."""
+    """README.md, then training.md, which makes the run that other pages use, then the rest."""
     rest = sorted((ROOT / "docs").rglob("*.md"), key=lambda page: (page.name != "training.md", page.name))
     return [ROOT / "README.md", *rest]
 

@@ -1,4 +1,4 @@
-// The verb `data`, as a user meets it: what it prints, and one clear line and the right exit code for every bad input.
+// The verb `data` as a user runs it: its output, and one clear line and the right exit code for every bad input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void expect_error(const ProgramResult& result, int exit_code, const std::string&
   EXPECT_TRUE(says(result.err, part));
 }
 
-// A bad file: `inspect` and `verify` say the same and fail.
+// A bad file: `inspect` and `verify` fail with the same message.
 void expect_bad(const std::string& path, const std::string& part) {
   expect_error(data({"inspect", path}), 1, part);
   const ProgramResult verified = data({"verify", path});

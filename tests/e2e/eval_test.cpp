@@ -1,4 +1,4 @@
-// The eval verb on a trained run: what training said, settings that reach the model, and what it refuses.
+// The eval verb on a trained run: it agrees with training, settings reach the model, and bad input is an error.
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 namespace sparsight::testing::moe_npy_test {
 namespace {
 
-// Numbers that fp32 does not hold.
+// Numbers that fp32 cannot represent.
 at::Tensor tokens(const std::vector<int64_t>& sizes) { return (at::arange(24, at::kDouble) / 7 - 1.5).view(sizes); }
 
 std::string npy_of(const at::Tensor& values, const std::string& descr) {

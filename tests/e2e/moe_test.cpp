@@ -150,7 +150,7 @@ TEST(MoeVerb, GradientsAreThoseOfTheLossesTimesTheirWeights) {
     expect_near(probe, "grad.router.weight", weight.t(), tolerance);
     expect_near(probe, "grad.router.noise_weight", noise_weight.t(), tolerance);
     expect_near(probe, "grad.tokens", of_tokens, tolerance);
-    EXPECT_FALSE(probe.tensors.count("grad.experts.w1"));  // losses of the choice do not know of the experts
+    EXPECT_FALSE(probe.tensors.count("grad.experts.w1"));  // balance losses do not depend on the experts
   }
 }
 
@@ -188,7 +188,7 @@ TEST(MoeVerb, PaddingTakesPartInNothing) {
     }
 }
 
-// The specification counts gates before drops, whatever becomes of the gates of what is kept.
+// The specification counts gates before drops, whether or not kept gates are renormalised.
 TEST(MoeVerb, LossesAreOfGatesBeforeDrops) {
   for (const bool float64 : {true, false}) {
     const Trial probe = train_layer(

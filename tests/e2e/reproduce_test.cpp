@@ -1,4 +1,4 @@
-// `sparsight reproduce` as a user meets it.
+// `sparsight reproduce` as a user runs it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

@@ -178,7 +178,7 @@ TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
     return loaded.model->forward({model_image(loaded, image).unsqueeze(0)}).logits;
   };
   EXPECT_TRUE(at::equal(predicted("now"), predicted("earlier")));
-  // As it was computed then: the pipeline's step on the bytes, and a model that normalises nothing.
+  // The computation of those versions: the pipeline's step on the bytes, and a model without normalisation.
   NormalizeOptions options;
   options.mean = {0.4};
   options.std = {0.3};

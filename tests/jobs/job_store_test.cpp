@@ -39,7 +39,7 @@ TEST(JobStore, AJobIsDoneOnce) {
     const auto lock = store.claim(kJob);
     ASSERT_TRUE(lock);
     EXPECT_TRUE(store.is_claimed(kJob));
-    EXPECT_FALSE(store.claim(kJob)) << "somebody is at it";
+    EXPECT_FALSE(store.claim(kJob)) << "another process has it";
     store.finish(kJob, {{{"y", 0.1}}, 1.5});
   }
   EXPECT_TRUE(store.is_done(kJob));

@@ -203,7 +203,7 @@ TEST(ModelCost, SizesThatDoNotFitAreTheErrorsOfTheModel) {
   }
 }
 
-// Models meet this only with images at hand.
+// Models detect this only when they get images.
 TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
   const struct {
     std::string file;

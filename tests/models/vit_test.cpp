@@ -135,7 +135,7 @@ TEST(Vit, SizesAreTimms) {
   }
 }
 
-// With a weight of 0 the head sees tanh of the bias, whatever the image: logits are row sums times tanh(0.5) = 0.46212.
+// With a weight of 0 the head gets tanh of the bias for any image: logits are row sums times tanh(0.5) = 0.46212.
 TEST(Vit, PreLogitsAreALinearLayerAndATanhBeforeTheHead) {
   VitOptions options = tiny_options();
   options.pre_logits = true;

@@ -114,7 +114,7 @@ TEST(ExpertMlp, AllTokensMayGoToOneExpert) {
   });
 }
 
-// The gradients of an expert's weights come with those of its rows where one task has them all, or after them.
+// The gradients of an expert's weights are computed with those of its rows if one task has all of them, else later.
 TEST(ExpertMlp, ExpertsWithManyFewAndNoRowsMeetInOneCall) {
   at_each_level([](const std::string& level) {
     Case c = random_case({330, 4, 1, 400, 900}, 3);

@@ -1,5 +1,5 @@
-// Every operation of ops/ against its reference, on random shapes: empty, without width, ragged, one-sided, with one
-// expert and with many. What the operations promise: ops/*.h.
+// Every operation of ops/ against its reference, on random shapes: empty, without width, ragged, all to one expert,
+// with one expert and with many. The contracts of the operations: ops/*.h.
 #include <ATen/Parallel.h>
 
 #include <limits>
@@ -39,7 +39,7 @@ enum class Spread { even, skewed, one };
 struct Shape {
   int64_t tokens = 0, experts = 1, k = 1, width = 1, hidden = 1;
   Spread spread = Spread::even;
-  double kept = 1;  // share of the assignments that capacity left
+  double kept = 1;  // fraction of the assignments kept after capacity
   bool bias = true;
   uint64_t seed = 1;
 

@@ -1,4 +1,4 @@
-"""The operators that autograd calls, called with what does not fit: each says so and reads nothing that is not there."""
+"""The operators that autograd calls, called with invalid arguments: each raises an error and reads nothing out of bounds."""
 import unittest
 
 import support

@@ -16,7 +16,7 @@
 
 namespace sparsight::limits_test {
 
-// A kind of expert, and settings that take it another way through the code.
+// A kind of expert, and settings that select other code paths.
 struct ExpertForm {
   std::string name, kind;
   Json settings = Json::object();
@@ -51,7 +51,7 @@ class ExpertsAtTheirLimits : public ::testing::TestWithParam<ExpertForm> {
     return made;
   }
   std::shared_ptr<MoeLayer> layer(at::ScalarType type) const { return layer({}, type); }
-  // Without relu, whose derivative jumps where rounding takes a sum to the other side of 0.
+  // Without relu, whose derivative jumps if rounding changes the sign of a sum.
   std::shared_ptr<MoeLayer> smooth_layer(at::ScalarType type) const {
     LayerForm form{.kind = GetParam().kind, .kind_settings = GetParam().settings};
     if (form.kind.ends_with("conv")) form.kind_settings["activation"] = "gelu";
@@ -120,7 +120,7 @@ TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameOutput) {
   }
 }
 
-// The same in a layer, whose tokens come as they are.
+// The same in a layer, which gets the tokens in their own layout.
 TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedTokensGiveTheSameOutputInALayer) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     auto l = layer(type);

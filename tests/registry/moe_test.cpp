@@ -107,12 +107,12 @@ TEST_P(EveryRouter, TrainsThroughItsGates) {
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
 }
 
-// Forward and backward with the losses of the router's paper, tight buffers and a step after which routers may learn.
+// Forward and backward with the router's default losses, small buffers and a post-step update.
 TEST_P(EveryRouter, TrainsInALayerAndGivesTheSameOutputAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   const at::Tensor x = tokens().requires_grad_(true);
-  RoutingContext guided;  // what super-class guidance goes by
+  RoutingContext guided;  // input of super-class guidance
   guided.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
   const MoeOutput out = layer->forward({x, layout, ForwardMode::training(), {1, 2}, guided});
   EXPECT_EQ(out.routing.losses.size(), layer->router().default_losses().size() + layer->router().own_losses().size());
@@ -228,7 +228,7 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
       auto router = make_router(name, 1);
       const at::Tensor x = tokens().requires_grad_(true);
       Routing routing = router->route(input_of(x));
-      // What only some routers or guided batches have.
+      // Fields of only some routers or guided batches.
       routing.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
       if (!routing.threshold.defined() && routing.scores.defined()) routing.threshold = routing.scores.detach().mean(0);
       const at::Tensor value = loss.value(routing, LossVariants());

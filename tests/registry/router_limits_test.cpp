@@ -19,7 +19,7 @@
 namespace sparsight::limits_test {
 namespace {
 
-// Indices within bounds, no (token, expert) pair twice, groups that hold what was kept.
+// Indices within bounds, no (token, expert) pair twice, groups of the kept assignments.
 void expect_consistent(const Routing& r, int64_t experts) {
   const int64_t assignments = r.token.size(0);
   if (assignments > 0) {

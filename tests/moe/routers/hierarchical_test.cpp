@@ -167,7 +167,7 @@ TEST_P(Hierarchical, S12_GradientsOfT9AgreeWithCentralDifferences) {
 }
 
 TEST_P(Hierarchical, S13_AnEmptyGroupHasNoLoadAndNoNan) {
-  // Tokens 0 and 2 choose group 0; without token 1 nobody is in group 1.
+  // Tokens 0 and 2 choose group 0; without token 1 group 1 is empty.
   const Example e(GetParam());
   const at::Tensor valid = torch::tensor({true, false, true});
   const Routing r = e.route(1, 1, valid);

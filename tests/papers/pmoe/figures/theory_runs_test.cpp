@@ -1,4 +1,4 @@
-// The theory's experiments with training, at small size.
+// The training experiments of the theory, at small size.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -116,7 +116,7 @@ TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {
   EXPECT_LT(patches.matmul(model.patterns().t()).abs().max().item<double>(), 1e-12);
   EXPECT_LT((patches.norm(2, 1) - 1).abs().max().item<double>(), 1e-12);
   EXPECT_TRUE((out.planted != samples.position).all().item<bool>());
-  // Two vectors, told apart by their product with the first sample's; that sample's label is 0.
+  // Two vectors, distinguished by their product with the first sample's; that sample's label is 0.
   const at::Tensor first = (patches.matmul(patches[0]) > 0.5) == (samples.labels == samples.labels[0]);
   const double agree = first.to(torch::kDouble).mean().item<double>();
   EXPECT_NEAR(std::max(agree, 1 - agree), 0.9, 0.06);
@@ -124,7 +124,7 @@ TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {
   EXPECT_EQ(((samples.patches != out.samples.patches).any(2).sum(1) == 1).sum().item<int64_t>(), 400);
 }
 
-// Each figure can name its jobs at every scale, and the first of them measures what the figure promises.
+// Each figure can list its jobs at every scale, and the first job measures the figure's declared values.
 TEST(TheoryFigures, TheFirstSmokeJobOfEachMeasuresAll) {
   std::set<std::string> names;
   for (const Figure& figure : figures()) {

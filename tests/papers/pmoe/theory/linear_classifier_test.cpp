@@ -9,7 +9,7 @@
 namespace sparsight::pmoe::linear_classifier_test {
 namespace {
 
-// Patches of so few numbers that no direction is orthogonal to all irrelevant sets.
+// Patches with so few values that no direction is orthogonal to all irrelevant sets.
 PatternModelOptions crowded(int64_t width, int64_t sets) {
   PatternModelOptions options = easy_patterns(1);
   options.width = width;
@@ -35,7 +35,7 @@ TEST(LinearClassifier, SeparatesWhatCanBeSeparated) {
 }
 
 // With more samples than n d weights and sets in all directions no linear classifier fits them, while routing alone
-// tells the classes apart.
+// separates the classes.
 TEST(LinearClassifier, P74_FailsWhereRoutingSucceeds) {
   const PatternModel model(crowded(8, 32));
   const PatternSamples samples = model.sample("train", 1200);

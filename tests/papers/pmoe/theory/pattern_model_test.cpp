@@ -59,8 +59,8 @@ TEST(PatternModel, P33_SamplesMeetEveryConstraint) {
   }
 }
 
-// The sets of irrelevant patches are as frequent in one class as in the other: 4500 draws each, standard deviation of a
-// share of 1/8 below 0.005.
+// The sets of irrelevant patches are equally frequent in both classes: 4500 samples each, standard deviation of a
+// fraction of 1/8 below 0.005.
 TEST(PatternModel, P33_IrrelevantPatchesTellNothingOfTheLabel) {
   const PatternSamples samples = PatternModel(easy_patterns(5)).sample("train", 600);
   for (int64_t set = 0; set < 8; ++set) {

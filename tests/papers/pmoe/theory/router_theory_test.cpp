@@ -1,4 +1,4 @@
-// What the paper proves about the routers of separate training, on data drawn from its distribution.
+// The paper's results about the routers of separate training, on samples of its data distribution.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -71,8 +71,8 @@ TEST(RouterTraining, P16_WholeEpochsAreTheClosedForm) {
   EXPECT_LT(distance(trained[1], start[1] + step), 1e-12);
 }
 
-// Scores of expert 0: 1, 3, 3 with the pattern second: one is not above, the tie stands later. Of expert 1: pattern
-// last, behind one that is larger and an equal one before it.
+// Scores of expert 0: 1, 3, 3 with the pattern second: none is larger, the tie comes later. Of expert 1: the pattern
+// is last, after a larger score and an equal one.
 TEST(RouterTraining, RanksByHand) {
   PatternSamples samples;
   samples.patches = torch::tensor({1., 3., 3., 5., 2., 2.}, torch::kDouble).view({2, 3, 1});

@@ -7,7 +7,7 @@
 
 namespace sparsight::pmoe::value_function_test {
 
-// y f = 2 and -1 (wrong) for class 0, which f < 0 stands for; 0 (wrong) and 3 for class 1.
+// y f = 2 and -1 (wrong) for class 0, which f < 0 predicts; 0 (wrong) and 3 for class 1.
 TEST(ValueFunction, ByHand) {
   const ValueFunction found =
       value_function(torch::tensor({-2., 1., 0., 3.}, torch::kDouble), torch::tensor({0, 0, 1, 1}, torch::kLong));

@@ -1,4 +1,5 @@
-// The written-out steps against autograd through the whole model, and routers trained apart against their closed form.
+// The hand-written steps against autograd through the whole model; separately trained routers against their closed
+// form.
 #include "sparsight/papers/pmoe/two_layer/patch_sgd.h"
 
 #include <gtest/gtest.h>

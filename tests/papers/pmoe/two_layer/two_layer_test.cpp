@@ -56,7 +56,7 @@ TEST(TwoLayer, P19_InitialValuesHaveTheirDeviation) {
       const TwoLayerSetting setting = two_layer_preset(preset, form, data);
       const auto model = make_two_layer(setting, data, {1, 2});
       const PatchCnnParts parts = model->parts();
-      // 4 * 784 draws at least: 2 % is 1.6 of their deviation's standard deviations there, 5 with 40 filters.
+      // At least 4 * 784 samples: 2 % is 1.6 of their deviation's standard deviations there, 5 with 40 filters.
       EXPECT_NEAR(parts.experts->w1.std().item<double>() / setting.init_std, 1, setting.filters == 4 ? 0.05 : 0.02);
       if (parts.router) {
         EXPECT_NEAR(parts.router->weight.std().item<double>() / setting.router_std, 1, 0.06);
