@@ -10,7 +10,7 @@
 
 namespace sparsight::testing {
 
-// How the server responses one request.
+// The response of the server to one request.
 struct HttpResponse {
   std::string body;
   int status = 200;

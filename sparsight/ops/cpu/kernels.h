@@ -61,8 +61,7 @@ struct Gemm {
   // gathered into blocks); may be null. With B in panels it is in panels too, as deep as those of B.
   const void* prefetch = nullptr;
   int64_t prefetch_rows = 0, prefetch_columns = 0, prefetch_ld = 0;
-  // Number of positions in B that are prefetched in turn: several are faster on processors with AMX, and slower on
-  // others.
+  // Number of positions in B that are prefetched in turn: several are faster on CPUs with AMX, and slower on others.
   int64_t streams = 1;
 };
 

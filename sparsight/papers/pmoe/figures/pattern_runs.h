@@ -34,7 +34,7 @@ TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data);
 // `count` samples of a split (`part`), as patches.
 PatchSet sample_set(const PatternModel& model, const std::string& part, int64_t count);
 
-// One SGD step on the whole of `batch`; updates the model in position.
+// One SGD step on the whole of `batch`; updates the model in place.
 void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, double lr);
 
 // [N]: the paper's f.

@@ -38,7 +38,7 @@ struct PatchEpoch {
 
 class PatchSgd {
  public:
-  // Trains the model in position. Raises UsageError for a model unlike the paper's, which has ReLU filters over whole
+  // Trains the model in place. Raises UsageError for a model unlike the paper's, which has ReLU filters over whole
   // patches without bias, fixed output weights, and gate "ones" or "topl_softmax".
   PatchSgd(std::shared_ptr<PatchCnn> model, const PatchSet& data, const PatchSgdOptions& options, uint64_t seed);
 
