@@ -62,7 +62,7 @@ void run_layer(const MoeArguments& arguments) {
   apply_threads(read_section<RunOptions>(options.config, "run"));
   if (!arguments.routing.empty()) options.routing = only_routing(arguments.routing);
   const LayerProbe probe = run_layer_probe(read_layer_probe_input(arguments.input), options);
-  if (!probe.drawn.empty()) log_info("sampled from the seed: ", join(probe.drawn));
+  if (!probe.initialised.empty()) log_info("sampled from the seed: ", join(probe.initialised));
   std::cout << layer_probe_table(probe);
   if (!arguments.save_routing.empty()) {
     write_routings(arguments.save_routing, {{probe.output.routing.layer, detached(probe.output.routing)}});

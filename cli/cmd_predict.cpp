@@ -35,7 +35,7 @@ void predict_images(const PredictArguments& arguments) {
   RoutingCollector decisions;
   size_t seen = 0, failed = 0;
   for (const std::string& file : files) {
-    if (interrupted()) fail("stopped after ", seen, " of ", files.size(), " images");
+    if (interrupted()) fail("interrupted after ", seen, " of ", files.size(), " images");
     ++seen;
     try {
       const at::Tensor number = torch::tensor({static_cast<int64_t>(seen - 1)}, torch::kLong);

@@ -33,7 +33,7 @@ PatchSet cells(int64_t samples) {
     pixels[i] = bits % 5 == 0 ? static_cast<uint8_t>(bits >> 24) : 0;
   }
   set.labels = at::arange(samples, at::kLong).remainder(2);
-  set.place = at::zeros({samples}, at::kLong);
+  set.position = at::zeros({samples}, at::kLong);
   set.patches = kPatches;
   set.classes = 2;
   return set;

@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   using namespace sparsight;
-  // Registers the name for configurations, --help texts and error messages. It must come before sparsight::main().
+  // Registers the name for configurations, --help strings and error messages. It must come before sparsight::main().
   routers().add<NearestCentreOptions>("nearest_centre", "the experts whose centres are nearest to the token",
                                       [](const NearestCentreOptions& options, RouterShape shape) {
                                         return std::make_shared<NearestCentreRouter>(options, shape);

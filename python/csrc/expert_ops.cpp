@@ -88,8 +88,8 @@ std::tuple<at::Tensor, at::Tensor> moe_mlp_forward(const MoeMlpCall& call, bool 
   const at::Tensor out =
       expert_mlp_forward(in.tokens, in.rows, in.weights, in.activation, keep ? &pre_activation : nullptr);
   if (!keep) return {out, torch::empty({0}, in.tokens.options())};
-  const int64_t rows = in.order.size(0), places = call.assignments.expert.numel();
-  if (rows < places) pre_activation = at::constant_pad_nd(pre_activation, {0, 0, 0, places - rows});
+  const int64_t rows = in.order.size(0), assignments = call.assignments.expert.numel();
+  if (rows < assignments) pre_activation = at::constant_pad_nd(pre_activation, {0, 0, 0, assignments - rows});
   return {out, pre_activation};
 }
 

@@ -72,11 +72,11 @@ void check_target(const at::Tensor& target, int64_t images, int64_t experts) {
 
 // Samples that the router never uses are an error; those that it uses only in training are always accepted.
 void check_samples(const std::vector<std::string>& samples, const RouterSetup& setup) {
-  for (const std::string& draw : samples) {
-    if (std::find(setup.samples.begin(), setup.samples.end(), draw) != setup.samples.end()) continue;
+  for (const std::string& name : samples) {
+    if (std::find(setup.samples.begin(), setup.samples.end(), name) != setup.samples.end()) continue;
     if (setup.samples.empty())
-      fail_usage("unknown samples \"", draw, "\": the router ", setup.name, " takes no samples");
-    fail_usage("unknown samples \"", draw, "\" of the router ", setup.name, suggestion(draw, setup.samples));
+      fail_usage("unknown samples \"", name, "\": the router ", setup.name, " takes no samples");
+    fail_usage("unknown samples \"", name, "\" of the router ", setup.name, suggestion(name, setup.samples));
   }
 }
 
@@ -102,12 +102,12 @@ at::Tensor matrix_or_nothing(const at::Tensor& x, const RouterSetup& setup, cons
 // Choices that are not made get expert -1 and kept false.
 std::vector<at::Tensor> outputs_of(const Routing& r, const at::Tensor& losses, const RouterSetup& setup) {
   at::Tensor gate = r.gate, token = r.token, expert = r.expert, rank = r.rank, kept = r.kept;
-  const int64_t k = setup.per_token, places = r.tokens * k;
-  if (k > 0 && token.size(0) != places) {
-    const at::Tensor place = token * k + rank, all = torch::arange(places, token.options());
-    gate = torch::zeros({places}, gate.options()).index_copy(0, place, gate);
-    expert = torch::full({places}, -1, expert.options()).index_copy(0, place, expert);
-    kept = torch::zeros({places}, kept.options()).index_copy(0, place, kept);
+  const int64_t k = setup.per_token, assignments = r.tokens * k;
+  if (k > 0 && token.size(0) != assignments) {
+    const at::Tensor slot = token * k + rank, all = torch::arange(assignments, token.options());
+    gate = torch::zeros({assignments}, gate.options()).index_copy(0, slot, gate);
+    expert = torch::full({assignments}, -1, expert.options()).index_copy(0, slot, expert);
+    kept = torch::zeros({assignments}, kept.options()).index_copy(0, slot, kept);
     token = all.floor_divide(k);
     rank = all.remainder(k);
   }

@@ -71,10 +71,10 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
     auto& saved = context->saved_data;
     const variable_list inputs = context->get_saved_variables();
     c10::List<bool> needs;
-    std::vector<size_t> place(inputs.size());
+    std::vector<size_t> position(inputs.size());
     size_t present = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      place[i] = present;
+      position[i] = present;
       needs.push_back(inputs[i].defined() && context->needs_input_grad(present));
       present += inputs[i].defined();
     }
@@ -88,7 +88,7 @@ class RoutingFunction : public torch::autograd::Function<RoutingFunction> {
     variable_list result(present + 6);  // plus the arguments that are not tensors
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (needs[i]) result[place[i]] = found[next++];
+      if (needs[i]) result[position[i]] = found[next++];
     return result;
   }
 };

@@ -1,5 +1,5 @@
-// A picture to draw on: rectangles, pixels and plain text. For the PNG files of explain; charts of the report are
-// Vega's.
+// An image to draw on: rectangles, pixels and plain text. For the PNG files of explain; charts of the report are made
+// with Vega-Lite.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,10 +24,10 @@ class Canvas {
   int64_t height() const { return height_; }
   Rgb pixel(int64_t x, int64_t y) const;
 
-  // Parts outside the picture are cut off.
+  // Clipped at the image's borders.
   void set(int64_t x, int64_t y, Rgb colour);
   void fill(int64_t x, int64_t y, int64_t width, int64_t height, Rgb colour);
-  // Printable ASCII; each other byte shows as "?". (x, y) is the upper left corner, a font pixel scale x scale pixels.
+  // Printable ASCII; other bytes show as "?". (x, y) is the upper left corner; a font pixel is scale x scale pixels.
   void text(int64_t x, int64_t y, std::string_view words, Rgb colour, int64_t scale = 1);
   // image: [3,H,W] uint8
   void paste(int64_t x, int64_t y, const at::Tensor& image);

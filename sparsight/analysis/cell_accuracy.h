@@ -1,6 +1,6 @@
-// Accuracy by class and domain: where a feature goes along with the label in training, the combinations that were rare
-// tell whether a model learned the label or the feature. With one domain it is the accuracy by class. Letters:
-// moe/axes.md; K here is classes.
+// Accuracy by class and domain: if a feature is correlated with the label in training, the rare combinations show
+// whether a model learned the label or the feature. With one domain it is the accuracy by class. Letters: moe/axes.md;
+// K here is classes.
 #pragma once
 
 #include <map>

@@ -9,8 +9,8 @@ namespace sparsight {
 
 using Rgb = std::array<uint8_t, 3>;
 
-// The first eight can be told apart by colour-blind readers (after Okabe and Ito, "Color universal design", 2008);
-// the following ones walk around the hue circle by the golden angle.
+// The first eight are distinguishable for colour-blind readers (after Okabe and Ito, "Color universal design", 2008);
+// the following ones step around the hue circle by the golden angle.
 Rgb expert_colour(int64_t expert);
 
 std::string hex(Rgb colour);  // "#0072b2"

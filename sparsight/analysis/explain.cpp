@@ -34,7 +34,7 @@ std::string caption_of(const std::vector<Routing>& routings, int64_t index) {
   return layers + (tokens.empty() ? "" : " (class token: expert " + tokens + ")");
 }
 
-// Reports of each layer and of each attribute that names cells.
+// A report for each layer and each attribute that contains cell numbers.
 class CellReports {
  public:
   explicit CellReports(const ExplainOptions& options) : grid_(options.cell_grid) {
@@ -79,10 +79,10 @@ std::string class_name(const std::vector<std::string>& classes, int64_t k) {
   return k < static_cast<int64_t>(classes.size()) ? classes[k] : std::to_string(k);
 }
 
-// A batch of images, and what is known of each.
+// A batch of images with their labels, ids and attributes.
 struct ReadImages {
-  std::vector<at::Tensor> images;  // as the model takes them
-  std::vector<at::Tensor> shown;   // as pictures, undefined where none is wanted
+  std::vector<at::Tensor> images;  // the model's input
+  std::vector<at::Tensor> shown;   // pictures for examples, else undefined
   std::vector<std::string> ids;
   std::vector<std::vector<float>> attributes;
   std::vector<int64_t> labels;
@@ -114,7 +114,7 @@ struct ClassNames {
   std::string label, predicted;
 };
 
-// Image `b` of the batch as an example: its patches coloured by expert, if the routings can be shown so.
+// Image `b` of the batch as an example: its patches coloured by expert, if the routings can be shown that way.
 Example example_of(const ReadImages& read, int64_t b, const ClassNames& names, double probability,
                    const std::vector<Routing>& routings) {
   Example example{read.ids[b], names.label, names.predicted, probability, read.shown[b], {}, ""};
@@ -140,7 +140,7 @@ std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, s
 
 Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options) {
-  if (items.empty()) fail("there is no image to explain");
+  if (items.empty()) fail("there are no images to explain");
   const auto spread = spread_over_classes(items, static_cast<size_t>(std::max<int64_t>(0, options.examples)));
   const std::set<size_t> pictured(spread.begin(), spread.end());
   const int64_t total = static_cast<int64_t>(items.size());

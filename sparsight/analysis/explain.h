@@ -1,4 +1,4 @@
-// Runs a model over images and gathers who did what: predictions, expert load, classes by expert, routed patches.
+// Runs a model over images and collects what it did: predictions, expert load, classes by expert, routed patches.
 #pragma once
 
 #include <functional>
@@ -12,32 +12,32 @@
 
 namespace sparsight {
 
-// An image to look at, read when its turn comes.
+// An image to explain, read when it is needed.
 struct ExplainItem {
-  int64_t label = -1;            // -1 where unknown
-  std::function<Sample()> read;  // its label does not count
+  int64_t label = -1;            // -1 if unknown
+  std::function<Sample()> read;  // the sample's own label is ignored
 };
 
 struct ExplainOptions {
   int64_t examples = 12;  // how many images become pictures
   int64_t batch = 64;
-  // Of the dataset, as in DataInfo: what attributes of samples are, and the grid that those count that name cells. For
-  // the report of the experts that took these cells' patches.
+  // From the dataset's DataInfo: the names of the samples' attributes, and the grid whose cells they number. For the
+  // report of the experts that took these cells' patches.
   std::vector<std::string> attributes = {};
   std::vector<int64_t> cell_grid = {};
-  RoutingReplay replay = {};              // decisions about the items that take the place of the routers' own
+  RoutingReplay replay = {};              // decisions about the items that replace the routers' own
   RoutingCollector* decisions = nullptr;  // receives all decisions
 };
 
-// From a sample's image to the pixels that the model takes and people see: [C,H,W] fp32, 0 to 1.
+// From a sample's image to the pixels that the model takes and that are shown: [C,H,W] fp32, 0 to 1.
 using ImagePixels = std::function<at::Tensor(const at::Tensor& image)>;
 
-// The model runs in evaluation mode, without gradients. Examples are spread over the
-// classes. An image that cannot be read raises Error.
+// The model runs in evaluation mode, without gradients. Examples are spread over the classes. Raises Error for an image
+// that cannot be read.
 Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options = {});
 
-// The positions of up to `count` items, taking classes in turn (all items without label count as one class), ascending.
+// Indices of up to `count` items, taken from the classes in turn (items without label count as one class), ascending.
 std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count);
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// What `sparsight explain` finds out about a model and some images, as a plain value.
+// The result of `sparsight explain` for a model and some images, as a plain value.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace sparsight {
 
 struct Example {
   std::string id;         // a path, or "test/123"
-  std::string truth;      // the class's name, "" where unknown
+  std::string truth;      // the class's name, "" if unknown
   std::string predicted;  // the class's name
   double probability = 0;
   at::Tensor picture;   // [3,H,W] uint8, what the model saw
   at::Tensor panels;    // [3,*,*] uint8, its patches in the colours of their experts; undefined without MoE layers
-  std::string caption;  // the same in words: layers and experts of the class token
+  std::string caption;  // layers, and experts of the class token
 };
 
 struct Explanation {
-  std::string source;                // what was looked at, for people: "best checkpoint, 500 test images"
+  std::string source;                // description: "best checkpoint, 500 test images"
   std::vector<std::string> classes;  // K names
   int64_t images = 0, labelled = 0, correct = 0;
   Json layers = Json::array();         // as in metrics.jsonl: load, importance, cv_load ... of each MoE layer
-  Json class_expert = Json::object();  // {layer: [K][E]}, by true class where known, else by predicted class
+  Json class_expert = Json::object();  // {layer: [K][E]}, by true class if known, else by predicted class
   Json patch_routing = Json::array();  // to_json(PatchRoutingReport) with "of", the attribute that names the patches
   std::vector<Example> examples;
 

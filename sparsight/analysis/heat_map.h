@@ -1,4 +1,4 @@
-// A table of counts as a picture, for explain's PNG files. (The report draws its own with Vega-Lite.)
+// A table of counts as an image, for explain's PNG files. (The report draws its own with Vega-Lite.)
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,8 +10,8 @@
 
 namespace sparsight {
 
-// counts: [K][E] numbers, such as RoutingAccumulator::class_expert() of a layer. Each row is shown as shares of its
-// sum, from dark (0) to bright (the largest share of the table), named after `rows` where that has K names, else
+// counts: [K][E] numbers, such as RoutingAccumulator::class_expert() of a layer. Each row is shown as fractions of its
+// sum, from dark (0) to bright (the largest fraction of the table), labelled by `rows` if that has K names, else
 // numbered. Returns [3,*,*] uint8.
 at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows);
 

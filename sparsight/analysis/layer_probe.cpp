@@ -23,21 +23,21 @@ bool is_weight(const std::string& name) {
   return name.starts_with("router.") || name.starts_with("experts.") || name.starts_with("shared.");
 }
 
-// Raises Error for complex numbers, and for those of eight bits: torch computes little with them.
+// Raises Error for complex and 8-bit types: torch supports few operations on them.
 at::Tensor real_numbers(const std::string& name, const at::Tensor& tensor) {
   for (const auto type : {torch::kHalf, torch::kBFloat16, torch::kFloat, torch::kDouble})
     if (tensor.scalar_type() == type) return tensor;
   fail("tensor \"", printable(name), "\" is of type ", tensor.scalar_type(),
-       "; it must be of floating-point numbers of 16, 32 or 64 bits");
+       "; it must have a floating-point type of 16, 32 or 64 bits");
 }
 
 at::Tensor integers(const std::string& name, const at::Tensor& tensor) {
   if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true))
-    fail("tensor \"", name, "\" is of type ", tensor.scalar_type(), "; it must be of integers");
+    fail("tensor \"", name, "\" is of type ", tensor.scalar_type(), "; it must have an integer type");
   return tensor;
 }
 
-// Shares of the experts: not negative, and 1 in all for each image.
+// Target probabilities of experts: not negative, with rows that sum to 1.
 at::Tensor shares(const std::string& name, const at::Tensor& tensor) {
   const at::Tensor rows = real_numbers(name, tensor).to(torch::kDouble);
   if (rows.dim() == 2 && !((rows >= 0).all().item<bool>() && ((rows.sum(1) - 1).abs() < 0.01).all().item<bool>()))
@@ -48,7 +48,7 @@ at::Tensor shares(const std::string& name, const at::Tensor& tensor) {
 void take_samples(LayerProbeInput& input, const std::string& purpose, const std::string& name,
                   const at::Tensor& tensor) {
   if (!input.context.samples.emplace(purpose, real_numbers(name, tensor)).second)
-    fail("the tensors \"noise\" and \"noise.noise\" are the same samples; leave one of them out");
+    fail("the tensors \"noise\" and \"noise.noise\" mean the same samples; leave one of them out");
 }
 
 void take(LayerProbeInput& input, const std::string& name, const at::Tensor& tensor) {
@@ -72,8 +72,8 @@ void take(LayerProbeInput& input, const std::string& name, const at::Tensor& ten
     input.weights.emplace_back(name, tensor);
   else
     fail("tensor \"", printable(name),
-         "\" has no meaning here; known are tokens, grad, noise, noise.<purpose>, valid, token_id, target, priority, "
-         "router.*, experts.* and shared.*");
+         "\" is unknown (known: tokens, grad, noise, noise.<purpose>, valid, token_id, target, priority, "
+         "router.*, experts.*, shared.*)");
 }
 
 void check_shape(const std::string& name, const at::Tensor& tensor, const std::vector<int64_t>& expected) {
@@ -91,7 +91,7 @@ void check_input(const LayerProbeInput& input, const TokenLayout& layout, int64_
   if (!input.tokens.isfinite().all().item<bool>()) fail("tensor \"tokens\" holds NaN or infinite values");
 }
 
-// In the type that the layer computes in. Raises Error where finite numbers would become infinite.
+// The tensor in the layer's type. Raises Error if finite numbers would become infinite.
 at::Tensor in_type(const std::string& name, const at::Tensor& tensor, at::ScalarType type) {
   at::Tensor converted = tensor.to(type);
   if ((converted.isinf() & tensor.isfinite()).any().item<bool>())
@@ -117,7 +117,8 @@ TokenLayout layout_of(const at::Tensor& tokens, const LayerProbeOptions& options
   return layout;
 }
 
-// Draws of the input that the router never looked for: misspelt, unless it makes none in evaluation.
+// Checks that the router used all noise samples of the input: unused ones are misspelt, unless it makes none in
+// evaluation.
 void check_samples(const RoutingContext& context, const std::set<std::string>& requested, bool training) {
   for (const auto& [purpose, samples] : context.samples) {
     if (requested.contains(purpose)) continue;
@@ -130,17 +131,17 @@ void check_samples(const RoutingContext& context, const std::set<std::string>& r
   }
 }
 
-// A weight of a loss that the router's values do not allow.
+// Warns about losses with a weight that were not computed.
 void warn_of_missing_losses(const LossOptions& wanted, const std::vector<NamedLoss>& computed) {
   for (size_t i = 0; i < wanted.weights.size(); ++i) {
     const std::string& name = routing_losses()[i].name;
     const auto is_it = [&](const NamedLoss& loss) { return loss.name == name; };
     if (wanted.weights[i] > 0 && std::ranges::none_of(computed, is_it))
-      log_warning("the loss ", name, " is not computed: this router's decisions, or the file, lack what it is made of");
+      log_warning("the loss ", name, " is not computed: this router or the file lacks the values that it needs");
   }
 }
 
-// The weights of the input into the layer; returns the names of those that it did not give.
+// Copies the input's weights into the layer; returns the names of those that it did not have.
 std::vector<std::string> load_into(MoeLayer& layer, const NamedTensors& weights) {
   std::map<std::string, at::Tensor> targets;
   for (const auto& [name, tensor] : named_weights(layer)) targets[name] = tensor;
@@ -169,7 +170,7 @@ void add(NamedTensors& tensors, const std::string& name, const at::Tensor& tenso
 
 at::Tensor as_tensor(const std::vector<double>& values) { return torch::tensor(values, torch::kDouble); }
 
-// What was chosen and why, before capacity.
+// The router's decision before capacity, with its scores.
 void add_choice(NamedTensors& tensors, const std::string& prefix, const Routing& routing) {
   for (const auto& [name, tensor] : NamedTensors{{"clean_logits", routing.clean_logits},
                                                  {"noisy_logits", routing.noisy_logits},
@@ -247,7 +248,7 @@ LayerProbe run_layer_probe(const LayerProbeInput& input, const LayerProbeOptions
   initialize(*layer, seed);
   layer->to(type);
   LayerProbe probe;
-  probe.drawn = load_into(*layer, input.weights);
+  probe.initialised = load_into(*layer, input.weights);
 
   RoutingContext context = input.context;
   for (auto& [purpose, samples] : context.samples) samples = in_type("noise." + purpose, samples, type);

@@ -1,5 +1,5 @@
-// One MoE layer run on given tokens, with everything that it computes kept as named tensors: for comparing the layer
-// with another implementation, or with arithmetic on paper. Letters: moe/axes.md.
+// Runs one MoE layer on given tokens and keeps everything that it computes as named tensors: for comparing the layer
+// with another implementation, or with a calculation by hand. Letters: moe/axes.md.
 #pragma once
 
 #include <map>
@@ -15,12 +15,12 @@
 
 namespace sparsight {
 
-// What a probe is given. Everything but the tokens is optional.
+// The input of a probe. Everything except the tokens is optional.
 struct LayerProbeInput {
   at::Tensor tokens;       // [N,D], or [B,S,D]: B images of S tokens
   at::Tensor gradient;     // of the shape of `tokens`: d(loss)/d(output)
   RoutingContext context;  // noise samples, padding, ...
-  NamedTensors weights;    // "router.*", "experts.*", "shared.*"; those missing are drawn from the seed
+  NamedTensors weights;    // "router.*", "experts.*", "shared.*"; missing ones are initialised from the seed
 };
 
 // From a .npy file (tokens) or a safetensors file with the tensors "tokens", "grad" (like tokens), "noise" ([N,E]; or
@@ -32,20 +32,20 @@ struct LayerProbeOptions {
   Json config;  // resolved: [moe], [experts], [router], [capacity], [losses], run.seed; [moe] hidden = 0 stands for 4 D
   bool training = false;
   bool float64 = false;
-  int64_t prefix = 0;                   // leading tokens of an image that are no patch
-  std::optional<Routing> routing = {};  // takes the place of the router's decision
-  int64_t grid_h = 0, grid_w = 0;       // the map that the other tokens are, row by row; 0: none
+  int64_t prefix = 0;                   // leading tokens of an image that are not patches
+  std::optional<Routing> routing = {};  // replaces the router's decision
+  int64_t grid_h = 0, grid_w = 0;       // grid of the other tokens, row by row; 0: none
 };
 
 struct LayerProbe {
-  MoeOutput output;                // its tensors of the shape [N,D]
-  std::vector<std::string> drawn;  // weights that the input did not give
-  // Everything: output, what the router decided and why, counts, losses, gradients ("grad.tokens", "grad.<weight>") and
-  // the layer's weights. docs/moe.md lists the names.
+  MoeOutput output;                      // its tensors of the shape [N,D]
+  std::vector<std::string> initialised;  // weights that the input did not give
+  // All results: output, the router's decision and scores, counts, losses, gradients ("grad.tokens", "grad.<weight>")
+  // and the layer's weights. docs/moe.md lists the names.
   NamedTensors tensors;
 };
 
-// Gradients are those of <gradient, output> plus the weighted auxiliary losses; left out where neither is there. Raises
+// Gradients are those of <gradient, output> plus the weighted auxiliary losses; omitted if there are neither. Raises
 // UsageError for settings and Error for tensors that do not fit.
 LayerProbe run_layer_probe(const LayerProbeInput& input, const LayerProbeOptions& options);
 

@@ -103,7 +103,7 @@ PatchRoutingReport patch_routing_report(const Routing& routing, const at::Tensor
     report.relevant[label[b]] += found;
   }
 
-  // Of each image and expert: whether a relevant patch was taken, and its assignment with the largest gate.
+  // For each image and expert: whether a relevant patch was taken, and the assignment with the largest gate.
   std::vector<char> covered(static_cast<size_t>(images * patches), 0),
       reached(static_cast<size_t>(images * experts), 0);
   std::vector<int64_t> largest(static_cast<size_t>(images * experts), -1);
@@ -147,7 +147,7 @@ at::Tensor patches_of_cells(const at::Tensor& cells, const std::vector<int64_t>&
   const int64_t patches = layout.grid_height * layout.grid_width;
   at::Tensor found = at::zeros({images, patches}, at::kBool);
   bool* const out = found.data_ptr<bool>();
-  // On one side: whether the patch's middle lies in the cell, or the cell's middle in a patch that is larger.
+  // Along one axis: whether the patch's centre is in the cell, or the cell's centre in a patch that is larger.
   const auto meets = [](int64_t patch, int64_t patch_count, int64_t at, int64_t cell_count) {
     return patch_count >= cell_count ? (2 * patch + 1) * cell_count / (2 * patch_count) == at
                                      : (2 * at + 1) * patch_count / (2 * cell_count) == patch;

@@ -1,7 +1,7 @@
-// Where it is known which patches of an image matter: how often experts take those, and how much they leave out that
-// does not. The measures of Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably
-// Sample-efficient for Convolutional Neural Networks", figures 8 and 9. What matters may be the patch that makes the
-// label, or one that only goes with it (a spurious feature). Letters: moe/axes.md; K classes, P patches of an image.
+// For datasets whose relevant patches are known: how often experts take relevant patches, and how many irrelevant ones
+// they drop. The measures of Chowdhury et al. 2023, "Patch-level Routing in Mixture-of-Experts is Provably
+// Sample-efficient for Convolutional Neural Networks", figures 8 and 9. Relevant may be the patch that determines the
+// label, or one that is only correlated with it. Letters: moe/axes.md; K classes, P patches of an image.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace sparsight {
 
-// Counts, so that the reports of batches can be added up. Prefix tokens count in nothing.
+// Counts, so that the reports of batches can be added up. Prefix tokens are not counted.
 struct PatchRoutingReport {
   std::string layer;
   int64_t experts = 0, classes = 0, patches = 0;  // E, K, P
@@ -26,29 +26,29 @@ struct PatchRoutingReport {
   std::vector<int64_t> reached;                   // [K,E] images of which the expert took a relevant patch
   std::vector<int64_t> largest;                   // [K,E] images of which its patch with the largest gate is relevant
 
-  // Shares of 0 to 1; nothing where there is nothing to count.
+  // Fractions from 0 to 1; nothing if there is nothing to count.
   std::optional<double> reached_share(int64_t label, int64_t expert) const;
   std::optional<double> largest_share(int64_t label, int64_t expert) const;  // figure 9
-  std::optional<double> kept_share(int64_t label) const;                // of relevant patches: some expert took them
-  std::optional<double> dropped_irrelevant_share(int64_t label) const;  // of patches that no expert took: irrelevant
-  std::optional<double> dropped_irrelevant_share(int64_t label, int64_t expert) const;  // of those that this one left
-  int64_t best_expert(int64_t label) const;  // with the highest largest_share, the first of equals
+  std::optional<double> kept_share(int64_t label) const;                     // relevant patches that some expert took
+  std::optional<double> dropped_irrelevant_share(int64_t label) const;  // irrelevant among patches that no expert took
+  std::optional<double> dropped_irrelevant_share(int64_t label, int64_t expert) const;  // ... that `expert` left
+  int64_t best_expert(int64_t label) const;  // with the highest largest_share; the first of equals
 
-  // Raises Error for a report of another layer or shape. The sum of nothing and a report is that report.
+  // Raises Error for a report of another layer or shape. An empty report plus a report is that report.
   void add(const PatchRoutingReport& other);
 };
 
-// labels: [B] int64; images with a label outside 0..classes-1, or without a relevant patch, count in nothing. relevant:
+// labels: [B] int64; images with a label outside 0..classes-1, or without a relevant patch, are not counted. relevant:
 // [B,P] bool. Of equal gates (all of them with gate "ones") the expert's first choice counts as the largest.
 PatchRoutingReport patch_routing_report(const Routing& routing, const at::Tensor& labels, const at::Tensor& relevant,
                                         int64_t classes);
 
-// cells: [B], places on a grid of cell_grid = [rows, columns], row by row; others are no place. Returns [B,P] bool: the
-// patches whose middle lies in the image's cell. Where patches are larger than cells, the one that the cell lies in.
+// cells: [B], cell numbers in a grid of cell_grid = [rows, columns], row by row; values outside mean no cell. Returns
+// [B,P] bool: the patches whose centre is in the image's cell; if patches are larger than cells, the one around it.
 at::Tensor patches_of_cells(const at::Tensor& cells, const std::vector<int64_t>& cell_grid, const TokenLayout& layout);
 
 // {"layer", "patches", "classes": [{"images", "reached": [E], "largest": [E], "best_expert", "kept",
-// "dropped_irrelevant", "dropped_irrelevant_by_expert": [E]}, ...]}: shares, null where there is nothing to count.
+// "dropped_irrelevant", "dropped_irrelevant_by_expert": [E]}, ...]}: fractions, null if there is nothing to count.
 Json to_json(const PatchRoutingReport& report);
 
 }  // namespace sparsight

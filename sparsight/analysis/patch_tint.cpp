@@ -28,7 +28,7 @@ Grid grid_of(const Routing& routing) {
 // Rec. 601 luma.
 double grey_of(Rgb colour) { return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]; }
 
-// The picture's light and dark in the expert's colour.
+// The image's brightness in the expert's colour.
 Rgb tinted(Rgb pixel, int64_t expert) {
   if (expert < 0)
     return {static_cast<uint8_t>(pixel[0] / 3), static_cast<uint8_t>(pixel[1] / 3), static_cast<uint8_t>(pixel[2] / 3)};
@@ -50,7 +50,7 @@ void write_number(Canvas& canvas, int64_t x, int64_t y, int64_t width, int64_t h
   canvas.text(left, top, digits, {255, 255, 255}, scale);
 }
 
-// [3,H,W] enlarged by a whole factor.
+// [3,H,W] enlarged by an integer factor.
 Canvas enlarged(const at::Tensor& image, int64_t side) {
   SPARSIGHT_CHECK(image.dim() == 3 && image.size(0) == 3 && image.scalar_type() == at::kByte);
   const int64_t height = image.size(1), width = image.size(2);
@@ -149,7 +149,7 @@ at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& r
   struct Panel {
     std::string title;
     Canvas canvas;
-    std::vector<int64_t> others;  // experts of the tokens that are no patch
+    std::vector<int64_t> others;  // experts of the tokens that are not patches
   };
   std::vector<Panel> panels = {{"input", enlarged(image, side), {}}};
   int64_t experts = 0;
@@ -170,7 +170,7 @@ at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& r
   for (const Panel& panel : panels) {
     const int64_t others = static_cast<int64_t>(panel.others.size());
     const size_t room = std::max<int64_t>(0, wide - others * (kSwatch + 2)) / Canvas::kGlyphWidth;
-    // The end of a layer's name tells more than its beginning.
+    // The end of a layer's name is more informative than its start.
     const std::string title = panel.title.size() > room ? panel.title.substr(panel.title.size() - room) : panel.title;
     canvas.text(x, kMargin + 5, title, kInk);
     for (int64_t i = 0; i < others; ++i)

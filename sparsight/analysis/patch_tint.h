@@ -1,4 +1,4 @@
-// Pictures of routing: an image with each patch tinted in the colour of its expert. Letters: moe/axes.md.
+// Images of routing: each patch is tinted in the colour of its expert. Letters: moe/axes.md.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,25 +11,25 @@
 
 namespace sparsight {
 
-// The expert of each of an image's S tokens: of its assignments that were kept, the one with the largest gate (the
-// first choice of a token-choice router, unless capacity dropped it); -1 for a token that no expert got.
+// The expert of each of an image's S tokens: the kept assignment with the largest gate (the first choice of a
+// token-choice router, unless capacity dropped it); -1 for a token without expert.
 std::vector<int64_t> first_experts(const Routing& routing, int64_t image);
 
-// The experts to show on each of an image's S tokens: first_experts where tokens choose; where experts choose tokens,
-// all that took the token, by descending gate. Empty for a token that no expert got.
+// The experts to show on each of an image's S tokens: first_experts if tokens choose; if experts choose tokens, all
+// that took the token, by descending gate. Empty for a token without expert.
 std::vector<std::vector<int64_t>> shown_experts(const Routing& routing, int64_t image);
 
 // Whether the tokens of `routing` can be shown on an image: a grid of patches, or one token for the whole image.
 bool can_tint(const Routing& routing);
 
-// image: [3,H,W] uint8, what the model saw of image `index`. Returns [3,s H,s W] uint8, enlarged without smoothing by a
-// whole factor s so that the shorter side has about `side` pixels: grey in the expert's colour, with the expert's
-// number where a patch has room for it. A patch with several shown_experts is divided among them from left to right.
-// Tokens that no expert got stay dark grey.
+// image: [3,H,W] uint8, the model's input for image `index`. Returns [3,s H,s W] uint8, enlarged without smoothing by
+// an integer factor s so that the shorter side has about `side` pixels: grey levels in the expert's colour, with the
+// expert's number if the patch has room for it. A patch with several shown_experts is divided among them from left to
+// right. Tokens without expert stay dark grey.
 at::Tensor tint_patches(const at::Tensor& image, const Routing& routing, int64_t index, int64_t side = 224);
 
 // The image and its tinted copies, one panel per routing that can be shown, side by side under their layer names, with
-// the experts of the tokens that are no patch (class token) beside the name and a legend of the experts below. [3,*,*]
+// the experts of tokens that are not patches (class token) next to the name and a legend of the experts below. [3,*,*]
 // uint8
 at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& routings, int64_t index,
                           int64_t side = 224);

@@ -1,21 +1,19 @@
-// Sums up what the routers did over an evaluation: how often each expert was used, by which class, and how evenly.
+// Router statistics of an evaluation: how often each expert was used, by which class, and how evenly.
 // Letters: moe/axes.md; K here is classes.
 //
 // Reported for each MoE layer, in forward order:
 //   load        [E] assignments chosen by the router, before capacity
-//   kept        [E] assignments left after capacity; only where some were dropped
-//   importance  [E] sum of the gates of what was chosen (Shazeer et al. 2017, equation 6)
-//   cv_load, cv_importance  standard deviation over experts divided by the mean (0: balanced; square it for the value
-//   of
-//               the losses); 0 where nothing was routed. The load is the smooth one where the router has noise
+//   kept        [E] assignments left after capacity; only if some were dropped
+//   importance  [E] sum of the gates of all chosen assignments (Shazeer et al. 2017, equation 6)
+//   cv_load, cv_importance  standard deviation over experts divided by the mean (0: balanced; its square is the value
+//               of the losses); 0 if nothing was routed. The load is the smooth one if the router has noise
 //   max_over_mean  the busiest expert's load over the mean load (1: balanced, E: everything on one expert)
 //   max_over_mean_load  the same of the smooth load
 //   dropped     fraction of the chosen assignments that capacity dropped
 //   mean_top_gate  mean gate of the first choices (rank 0)
 //   experts_per_token  mean number of experts that a token chose, before capacity
 //   tokens_with    tokens with 0, 1, ... experts (in layers() only)
-//   router      {name: value}, what the router reports itself (Router::metrics), the mean over tokens; only where it
-//   does
+//   router      {name: value}, the router's own metrics (Router::metrics), averaged over tokens; only if it has any
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,14 +28,14 @@
 
 namespace sparsight {
 
-// The figures of single routings without the counts: [{"layer", "cv_load", ..., "mean_top_gate"}].
+// The statistics of single routings without the counts: [{"layer", "cv_load", ..., "mean_top_gate"}].
 Json routing_balance(const std::vector<Routing>& routings);
 
 class RoutingAccumulator {
  public:
-  // Adds one batch: its routings and labels ([B] int64, 0..classes-1; a label outside is counted for the load but for
-  // no class). Tokens belong to images in order: N is a multiple of B. Raises Error where the number of experts or
-  // classes of a layer changes between calls.
+  // Adds one batch: its routings and labels ([B] int64, 0..classes-1; a label outside counts for the load but for no
+  // class). Tokens are in order of images: N is a multiple of B. Raises Error if the number of experts or classes of a
+  // layer changes between calls.
   void add(const std::vector<Routing>& routings, const at::Tensor& labels, int64_t classes);
 
   bool empty() const { return layers_.empty(); }

@@ -1,4 +1,4 @@
-// Section [run]: seed and threads, which every verb that reads a configuration has.
+// Section [run]: seed and threads, for every verb that reads a configuration.
 #pragma once
 
 #include "sparsight/core/options.h"

@@ -1,5 +1,5 @@
 // Section [train]: the settings of a training run that belong to no component. Evaluation reads the precision and
-// whether weights are averages.
+// whether weights are averaged.
 #pragma once
 
 #include <nlohmann/json.hpp>

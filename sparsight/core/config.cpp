@@ -23,7 +23,7 @@ const SectionVariant& chosen_variant(const Section& section, const Json& table) 
   return entry_named(name, section.variants, section.name + ".name");
 }
 
-// Calls `visit` with the options of the variant, and with those that the section has beside them.
+// Calls `visit` with the options of the variant, and with those that all variants of the section share.
 void describe_all(const Section& section, const SectionVariant& variant, const std::function<void(OptionSet&)>& visit) {
   variant.describe(visit);
   if (section.describe_shared) section.describe_shared(visit);
@@ -37,7 +37,7 @@ std::vector<std::string> setting_names(const Section& section, const SectionVari
   return names;
 }
 
-// The configuration beside `path` that was probably meant; "" where there is none.
+// The configuration file in the folder of `path` that was probably meant; "" if there is none.
 std::string nearest_file(const fs::path& path) {
   std::vector<std::string> stems;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
@@ -49,8 +49,8 @@ std::string nearest_file(const fs::path& path) {
   return stem.empty() ? "" : (path.parent_path() / (stem + ".toml")).string();
 }
 
-// What somebody who wrote the unknown `key` into `section` probably meant: the setting of that name in another section
-// ("optimizer.lr"), else one of a near name in this section ("epochs") or another.
+// The setting that was probably meant by the unknown `key` in `section`: one of that name in another section
+// ("optimizer.lr"), else one of a similar name in this section ("epochs") or another.
 std::string meant_setting(const std::string& key, const std::string& section, const Config& config,
                           const std::vector<Section>& sections) {
   std::vector<std::string> own, others, others_in_full;
@@ -70,7 +70,7 @@ std::string meant_setting(const std::string& key, const std::string& section, co
   return others_in_full[position_of(elsewhere, others, "setting")];
 }
 
-// Runs `check`; an error then starts with where a file sets `setting`: "my.toml:12: ".
+// Runs `check` and prefixes its error with the line that sets `setting`: "my.toml:12: ".
 template <class Check>
 void check_at(const Config& config, const std::string& setting, Check check) {
   try {
@@ -132,7 +132,7 @@ Config Config::from_text(const std::string& text, const std::string& origin) {
   for (const auto& [section, table] : document.tree.items()) {
     if (!table.is_object())
       fail_usage(origin, ":", document.lines[section], ": \"", printable(section),
-                 "\" stands outside any [section]; move it into one");
+                 "\" is outside any [section]; move it into one");
     for (const auto& [key, value] : table.items()) {
       const std::string full = section + "." + key;
       config.set(section, key, value, cat(origin, ":", document.lines[full]));

@@ -28,7 +28,7 @@ struct Section {
   std::vector<SectionVariant> variants;
   // Settings that all components of the section share; null for none.
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared = {};
-  // What the documentation says of a component after its summary; null for nothing.
+  // Text that the documentation appends to a component's summary; null for none.
   std::function<std::string(const std::string& component)> remark = {};
 };
 

@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-// Text that cannot end a table cell.
+// `text` with | escaped, which would end a table cell.
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char c : text) escaped += c == '|' ? "\\|" : std::string(1, c);
@@ -39,7 +39,7 @@ std::string summary_of(const Section& section, const SectionVariant& variant) {
   return variant.summary + (remark.empty() ? "" : "; " + remark);
 }
 
-// In lines of up to 118 columns.
+// `text` wrapped at 118 columns.
 std::string wrapped(const std::string& text) {
   constexpr size_t kColumns = 118;
   std::istringstream words(text);

@@ -14,10 +14,9 @@ std::string toml_with_origins(const Json& resolved, const Config& config);
 // Markdown tables of every setting of `sections`: type, default, allowed values, meaning.
 std::string configuration_reference(const std::vector<Section>& sections);
 
-// A Markdown page with its tables of components or settings written anew. Such a table stands between the lines
-// "<!-- table: router -->", which names a section, and "<!-- end of table -->": a row for each component that the
-// section can name, or for each setting of a plain section. Raises UsageError for an unknown section and a table
-// without end.
+// A Markdown page with its generated tables updated. Such a table is enclosed by the lines "<!-- table: router -->",
+// which names a section, and "<!-- end of table -->". It has a row for each component that the section can name, or
+// for each setting of a plain section. Raises UsageError for an unknown section and for a table without an end line.
 std::string with_tables(const std::string& page, const std::vector<Section>& sections);
 
 }  // namespace sparsight

@@ -26,7 +26,7 @@ void install_interrupt_handler() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;  // a half-done read or write of a loop goes on
+  action.sa_flags = SA_RESTART;  // restarts reads and writes that the signal interrupts
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }

@@ -1,4 +1,4 @@
-// Ctrl-C: the first SIGINT or SIGTERM asks loops to stop in good order, a second one ends the process at once (130).
+// Ctrl-C: the first SIGINT or SIGTERM requests a clean stop, a second one ends the process at once (exit code 130).
 #pragma once
 
 namespace sparsight {
@@ -6,10 +6,10 @@ namespace sparsight {
 // Called once by the program. The library never changes signal handlers by itself.
 void install_interrupt_handler();
 
-// Whether a stop was asked for. Loops look at it between steps.
+// Whether a stop was requested. Loops check it between steps.
 bool interrupted();
 
-// Asks for a stop (true), or forgets that one was asked for (false).
+// Requests a stop (true) or clears the request (false).
 void set_interrupted(bool value);
 
 }  // namespace sparsight

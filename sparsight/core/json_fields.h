@@ -1,4 +1,4 @@
-// Reads JSON that may hold anything, such as a file that somebody else wrote.
+// Reads JSON of unknown content, such as a file written by another program.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace sparsight {
 // gives nothing (number, text) or an empty list.
 std::optional<double> number(const Json& record, const std::string& key);
 std::string text(const Json& record, const std::string& key);
-std::vector<double> numbers(const Json& list);                   // entries that are no finite number become 0
+std::vector<double> numbers(const Json& list);                   // entries that are not finite numbers become 0
 const Json& member(const Json& record, const std::string& key);  // null where absent
 
 }  // namespace sparsight

@@ -30,7 +30,7 @@ LogState& log_state() {
   return state;
 }
 
-// Of the terminal on stderr; 0 where there is none.
+// Columns of the terminal on stderr; 0 if there is none.
 int columns_now() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

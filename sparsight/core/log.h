@@ -1,7 +1,7 @@
-// What the program says while it works. Everything here goes to stderr; stdout carries only results.
+// Log lines and the status line. Everything here goes to stderr; stdout carries only results.
 //
-// Plain lines, or one JSON object a line ({"level": "info", "time": ..., "message": ...}) after --log-json. A status is
-// the one line at the bottom of a terminal that a progress bar rewrites; log lines appear above it. Thread-safe.
+// Plain lines, or with --log-json one JSON object per line ({"level": "info", "time": ..., "message": ...}). A status
+// is the line at the bottom of a terminal that a progress bar rewrites; log lines appear above it. Thread-safe.
 #pragma once
 
 #include <iosfwd>
@@ -16,13 +16,13 @@ namespace sparsight {
 
 struct LogSettings {
   bool quiet = false;              // only warnings and errors
-  bool json = false;               // one JSON object a line
+  bool json = false;               // one JSON object per line
   bool terminal = false;           // may rewrite a line in place
   int columns = 80;                // of the terminal
   std::ostream* stream = nullptr;  // nullptr: std::cerr
 };
 
-// The settings that fit the process: `terminal` and `columns` as stderr has them.
+// Default settings for this process: `terminal` and `columns` are those of stderr.
 LogSettings default_log_settings();
 void set_log(const LogSettings& settings);
 LogSettings log_settings();  // `columns` as they are now: a terminal can be resized

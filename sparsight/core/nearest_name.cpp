@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-// Insertions, deletions, substitutions and swaps of neighbours that make `b` of `a` (optimal string alignment).
+// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (optimal string alignment).
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

@@ -6,9 +6,9 @@
 
 namespace sparsight {
 
-// The entry of `names` with the smallest edit distance to `word` (a swap of neighbours counts as one edit), of at most
-// a third of the longer one's length and 1 at least. Where there is none: the first that goes on where the other ends
-// ("batch" for "batch_size"), or "".
+// The entry of `names` with the smallest edit distance to `word` (a swap of neighbours counts as one edit). At most a
+// third of the longer one's length is accepted, and 1 in any case. If there is none: the first entry that is a prefix
+// of `word` or has it as a prefix ("batch" for "batch_size"), or "".
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names);
 
 // The end of an error about an unknown name: "; did you mean \"X\"?", or "" where `name` is "".
@@ -17,13 +17,13 @@ std::string did_you_mean(const std::string& name);
 // The same with the nearest of `names` and their list: "; did you mean \"X\"? (known: X, Y)", " (known: X, Y)".
 std::string suggestion(const std::string& word, const std::vector<std::string>& names);
 
-// Where `name` stands in `names`. Raises UsageError where it does not; `what` is what they are names of.
+// The index of `name` in `names`. Raises UsageError if it is missing; `what` is what they are names of.
 size_t position_of(const std::string& name, const std::vector<std::string>& names, const std::string& what);
 
 // "a, b, c"
 std::string join(const std::vector<std::string>& names, const std::string& separator = ", ");
 
-// The entry whose member `name` is `name`. Raises UsageError where there is none; `what` is what the entries are.
+// The entry whose member `name` is `name`. Raises UsageError if there is none; `what` is what the entries are.
 template <class Entry>
 const Entry& entry_named(const std::string& name, const std::vector<Entry>& entries, const std::string& what) {
   std::vector<std::string> names;

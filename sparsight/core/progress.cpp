@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-constexpr double kTerminalPeriod = 0.1, kLinePeriod = 5.0;  // seconds between two updates that are shown
+constexpr double kTerminalPeriod = 0.1, kLinePeriod = 5.0;  // minimum seconds between two displayed updates
 constexpr int kMaxCells = 24, kMinCells = 6;                // of a bar
 
 std::string short_number(double value) {

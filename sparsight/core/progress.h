@@ -1,5 +1,5 @@
 // Progress of a long loop: on a terminal one line that is rewritten, with bar, rate and time left; elsewhere a plain
-// line every few seconds; with --log-json an object a line; nothing with --quiet.
+// line every few seconds; with --log-json one object per line; nothing with --quiet.
 //
 //   Progress progress("train", steps, "steps");
 //   for (...) progress.update(step, "loss 0.41");
@@ -27,8 +27,8 @@ struct ProgressState {
   double seconds_left() const;  // negative when unknown
 };
 
-// "train  ████░░░░ 40/100  12.3 steps/s  loss 0.41  5 s left", cut to `columns`. The bar takes what the text leaves
-// free, 24 cells at most; where that is little, or `bar` is false, there is none.
+// "train  ████░░░░ 40/100  12.3 steps/s  loss 0.41  5 s left", cut to `columns`. The bar takes the remaining space, 24
+// cells at most; there is no bar if that is too little or `bar` is false.
 std::string progress_text(const ProgressState& state, bool bar, int columns);
 
 // "5 s", "3 min 20 s", "2 h 05 min"
@@ -44,7 +44,7 @@ class Progress {
 
   void update(int64_t done, const std::string& extra = "");
   void add(int64_t more = 1);
-  // A last line with the time taken. Not called: the loop ended early.
+  // A last line with the time taken. If it is not called, the loop ended early.
   void finish();
 
  private:

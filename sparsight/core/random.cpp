@@ -18,7 +18,7 @@ std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint64_t cou
   return c;
 }
 
-uint64_t mix(uint64_t a, uint64_t b) {
+uint64_t hash_combine(uint64_t a, uint64_t b) {
   uint64_t z = a + 0x9E3779B97F4A7C15ull * (b + 1);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
@@ -44,12 +44,12 @@ double RandomStream::uniform(double low, double high) { return low + (high - low
 
 int64_t RandomStream::below(int64_t n) {
   const uint64_t range = static_cast<uint64_t>(n), limit = UINT64_MAX - UINT64_MAX % range;
-  uint64_t draw;
+  uint64_t value;
   do {
-    draw = uint64_t{bits()} << 32;
-    draw |= bits();
-  } while (draw >= limit);
-  return static_cast<int64_t>(draw % range);
+    value = uint64_t{bits()} << 32;
+    value |= bits();
+  } while (value >= limit);
+  return static_cast<int64_t>(value % range);
 }
 
 double RandomStream::normal() {  // Box-Muller

@@ -14,13 +14,13 @@ namespace sparsight {
 std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint64_t counter_low);
 
 // Mixes 64-bit words into one key (splitmix64 chaining).
-uint64_t mix(uint64_t a, uint64_t b);
+uint64_t hash_combine(uint64_t a, uint64_t b);
 uint64_t hash_name(std::string_view name);
 
 class RandomStream {
  public:
   RandomStream(uint64_t seed, std::string_view purpose, uint64_t step = 0)
-      : key_(mix(seed, hash_name(purpose))), step_(step) {}
+      : key_(hash_combine(seed, hash_name(purpose))), step_(step) {}
 
   // Sequential samples.
   uint32_t bits();
@@ -31,18 +31,18 @@ class RandomStream {
 
   // The sample at a position, for parallel filling; independent of the samples before.
   uint32_t bits_at(uint64_t index) const;
-  // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the price of one.
+  // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the cost of one.
   std::array<uint32_t, 4> block_at(uint64_t block) const { return philox(key_, step_, block); }
 
   // A seed for a foreign generator (at::Generator), derived from this stream.
-  uint64_t seed() const { return mix(key_, step_); }
+  uint64_t seed() const { return hash_combine(key_, step_); }
 
  private:
   uint64_t key_, step_, next_ = 0;
 };
 
-// The randomness of one training or evaluation step, handed down explicitly: stream("blocks.3.moe.noise") is the same
-// regardless of who calls it, and when.
+// The randomness of one training or evaluation step, passed explicitly: stream("blocks.3.moe.noise") is the same
+// regardless of the caller and of when it is called.
 struct StepRandom {
   uint64_t seed = 0;
   uint64_t step = 0;

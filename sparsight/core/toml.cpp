@@ -5,7 +5,7 @@
 
 #define TOML_EXCEPTIONS 1
 // toml++ 3.3 runs into its own "unreachable" for the letters U+00A1 to U+0499 outside quotes, where its character
-// classes should answer no. They are included first with an answer in that place.
+// classes should return false. They are included first, with TOML_UNREACHABLE replaced by `return false`.
 // clang-format off
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")

@@ -1,8 +1,8 @@
 // What papers mean by the FLOPs of an image: conventions of counting, chosen by name.
 //
-// Published numbers differ by what they count and not by the model: multiply-adds or two operations for each, with
-// elementwise operations or without, rows that routers assign or whole buffers of experts. docs/cost.md shows which
-// published numbers each convention gives.
+// Published numbers for the same model differ by what they count: multiply-adds or two operations for each, with or
+// without elementwise operations, the rows that routers assign or the experts' whole buffers. docs/cost.md shows which
+// published numbers each convention reproduces.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct CostConvention {
   std::string name;
   std::string summary;
   int64_t per_multiply_add = 1;  // operations that a multiply-add counts as
-  bool elementwise = false;      // elementwise operations count, too
+  bool elementwise = false;      // elementwise operations count too
   // Experts compute their whole buffers ([capacity]), as implementations with fixed shapes do; else the rows that the
   // router assigns to them, before capacity.
   bool padded_experts = false;
-  // A vision transformer normalises all tokens at the end, as the published ones do; else the one that the head sees.
+  // A vision transformer normalises all tokens at the end, as published ones do; else only those the head reads.
   bool norm_all_tokens = false;
 };
 
@@ -28,13 +28,13 @@ const std::vector<CostConvention>& cost_conventions();
 // Raises UsageError for an unknown name.
 const CostConvention& cost_convention(const std::string& name);
 
-// What a model is asked for its cost with.
+// The arguments of a model's cost().
 struct CostOptions {
   CostConvention convention;
-  int64_t batch = 1;  // images that share the experts' buffers where [capacity] group is 0
+  int64_t batch = 1;  // images that share the experts' buffers if [capacity] group is 0
 };
 
-// Operations by the convention.
+// Operations as the convention counts them.
 int64_t flops(const Cost& cost, const CostConvention& convention);
 
 }  // namespace sparsight

@@ -21,7 +21,7 @@ Cost attention_cost(const AttentionShape& attention, int64_t tokens) {
   const int64_t width = attention.width, pairs = checked_product(tokens, tokens);
   const Cost projections =
       linear_cost(width, 3 * width, attention.qkv_bias) + linear_cost(width, width, true) + elementwise_cost(width);
-  const Cost mixing{.multiply_adds = 2 * width, .elementwise = kSoftmaxOperations * attention.heads};  // of a pair
+  const Cost mixing{.multiply_adds = 2 * width, .elementwise = kSoftmaxOperations * attention.heads};  // per token pair
   return on_units(projections, tokens) + on_units(mixing, pairs);
 }
 

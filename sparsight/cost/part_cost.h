@@ -1,4 +1,4 @@
-// A model's cost part by part: what whole models answer cost() with.
+// A model's cost part by part: the return value of a whole model's cost().
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace sparsight {
 struct PartCost {
   std::string part;  // the name of its parameters, "blocks.3.mlp"
   Cost cost;
-  std::string output = {};  // shape of what it makes of an image, "160x64x64"; "" where nobody says
+  std::string output = {};  // shape of its output for one image, "160x64x64"; "" if unknown
 };
 
 // "160x64x64"

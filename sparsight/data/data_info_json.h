@@ -1,4 +1,4 @@
-// A dataset's description as JSON, as checkpoints keep it (state.data).
+// A dataset's description as JSON, as stored in checkpoints (state.data).
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -8,7 +8,7 @@ namespace sparsight {
 
 Json to_json(const DataInfo& info);
 
-// Raises Error for missing or ill-typed keys and for super-class indices out of range.
+// Raises Error for missing keys, wrong types and super-class indices out of range.
 DataInfo data_info_from(const Json& json);
 
 }  // namespace sparsight

@@ -17,10 +17,10 @@ struct DataInfo {
   std::vector<std::string> super_classes;    // names, or empty
   std::vector<int64_t> super_class_of;       // [K] index into super_classes, or empty
   int64_t channels = 3;                      // of every image
-  int64_t height = 0, width = 0;             // of every image, or 0 where they vary
+  int64_t height = 0, width = 0;             // of every image, or 0 if they vary
   std::vector<std::string> attributes = {};  // names of Sample::attributes, or empty
-  std::vector<int64_t> cell_grid = {};       // [rows, columns] of the grid whose cells, row by row, attributes named
-                                             // "cell" or "..._cell" count; or empty
+  std::vector<int64_t> cell_grid = {};       // [rows, columns] of the grid whose cells, numbered row by row, are the
+                                             // values of attributes named "cell" or "..._cell"; or empty
 };
 
 class DataSet {
@@ -35,9 +35,9 @@ class DataSet {
 
 using DataSetPtr = std::shared_ptr<const DataSet>;
 
-// What every dataset is built with besides its own options.
+// The arguments of every dataset in addition to its own options.
 struct DataContext {
-  uint64_t seed = 0;  // of the run; splits off a validation split
+  uint64_t seed = 0;  // of the run; determines the validation split
 };
 
 // The splits of a dataset, none of them empty. If validation or test is missing, the other is used for both.

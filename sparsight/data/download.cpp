@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 struct Transfer {
   std::FILE* file = nullptr;
-  int64_t start = 0;  // bytes that were there before
+  int64_t start = 0;  // bytes downloaded before
   const DownloadOptions* options = nullptr;
   bool disk_failed = false, too_long = false;
   int64_t written = 0;
@@ -67,8 +67,8 @@ struct Answer {
 
 Answer judge(CURLcode code, long status, const std::string& message) {
   if (code == CURLE_OK) return {Outcome::kDone, ""};
-  // The address cannot continue a file in the middle, or there is nothing after the part that is there.
-  if (code == CURLE_RANGE_ERROR || status == 416) return {Outcome::kAgainFromStart, "it cannot continue in the middle"};
+  // The server does not support ranges, or the file has nothing after the downloaded part.
+  if (code == CURLE_RANGE_ERROR || status == 416) return {Outcome::kAgainFromStart, "it cannot resume a download"};
   if (code == CURLE_HTTP_RETURNED_ERROR) {
     const bool passing = status == 408 || status == 429 || status >= 500;
     return {passing ? Outcome::kAgain : Outcome::kGiveUp, cat("HTTP status ", status)};
@@ -95,7 +95,7 @@ void limit_to_http(CURL* curl) {
 #endif
 }
 
-// Adds what one request delivers to `part`.
+// Appends the response of one request to `part`.
 Answer request(const std::string& url, const std::string& part, const DownloadOptions& options) {
   const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(part.c_str(), "ab"), std::fclose);
@@ -116,8 +116,8 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 20L);
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 100L);  // less than this many bytes a second
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, 30L);    // for so many seconds is a stall
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 100L);  // fewer bytes per second than this
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, 30L);    // for this many seconds is a stall
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "sparsight");
   const CURLcode code = curl_easy_perform(curl.get());
@@ -125,14 +125,13 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
   if (std::fflush(file.get()) != 0) transfer.disk_failed = true;
   if (transfer.disk_failed)
-    fail("cannot write ", printable(part), ": ", std::strerror(errno),
-         "; free some space and fetch again, it continues");
-  if (interrupted()) fail("stopped; ", printable(part), " is kept, fetch again to continue");
+    fail("cannot write ", printable(part), ": ", std::strerror(errno), "; free some space and fetch again to continue");
+  if (interrupted()) fail("interrupted; ", printable(part), " is kept, fetch again to continue");
   if (transfer.too_long) return {Outcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
   return judge(code, status, message[0] ? message : curl_easy_strerror(code));
 }
 
-// "" when `part` is whole, else what went wrong.
+// "" if `part` is complete, else what went wrong.
 std::string fetch_from(const std::string& url, const std::string& part, const DownloadOptions& options) {
   double pause = options.first_pause;
   std::string problem;
@@ -146,7 +145,7 @@ std::string fetch_from(const std::string& url, const std::string& part, const Do
       continue;
     }
     if (attempt == options.tries) break;
-    log_info(url, ": ", problem, "; trying again, from byte ", size_of(part));
+    log_info(url, ": ", problem, "; retrying from byte ", size_of(part));
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     pause *= 2;
   }
@@ -162,7 +161,7 @@ void download(const std::vector<std::string>& urls, const FileCheck& check, cons
   const std::string part = path + ".part";
   std::vector<std::string> problems;
   for (const std::string& url : urls) {
-    // A second time from the start, where the part that was continued is to blame and not the address.
+    // Once more from the start, in case the resumed part is to blame and not the server.
     for (bool continued = size_of(part) > 0, again = true; again; continued = false) {
       again = false;
       std::string problem = fetch_from(url, part, options);

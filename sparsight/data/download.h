@@ -1,4 +1,4 @@
-// One file from the web, by HTTP or HTTPS.
+// Downloads one file by HTTP or HTTPS.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 namespace sparsight {
 
 struct DownloadOptions {
-  int tries = 4;             // per address, for what may be a passing fault
+  int tries = 4;             // per address, for failures that may be temporary
   double first_pause = 0.5;  // seconds before the second try; doubled each time
   int64_t max_bytes = int64_t{1} << 33;
-  std::function<void(int64_t, int64_t)> progress;  // (bytes so far, bytes in all or 0)
+  std::function<void(int64_t, int64_t)> progress;  // (bytes so far, total bytes or 0)
 };
 
-// Looks at a downloaded file: "" where it is right, else what is wrong with it.
+// Checks a downloaded file: "" if it is right, else what is wrong with it.
 using FileCheck = std::function<std::string(const std::string& path)>;
 
-// Downloads from the first of `urls` that delivers a file that `check` finds right. The bytes go to `path`.part, which
-// a later call continues (HTTP Range), and are renamed to `path` in the end. Raises Error that says what each address
-// answered.
+// Downloads from the first of `urls` whose file passes `check`. The bytes are written to `path`.part, which a later
+// call resumes (HTTP Range) and which is renamed to `path` in the end. Raises Error with the problem of each
+// address.
 void download(const std::vector<std::string>& urls, const FileCheck& check, const std::string& path,
               const DownloadOptions& options = {});
 

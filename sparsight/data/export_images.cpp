@@ -25,7 +25,7 @@ std::string as_file_name(std::string name) {
   return name.empty() || name[0] == '.' ? "_" + name : name;
 }
 
-// Removes a folder that was not finished.
+// Removes an unfinished folder.
 struct UnfinishedFolder {
   std::string path;
   ~UnfinishedFolder() {
@@ -63,18 +63,18 @@ int64_t export_images(const DataSplits& splits, const std::string& target, const
     const DataInfo& info = part->info();
     std::vector<std::string> made;
     for (int64_t i = 0; i < part->size(); ++i) {
-      if (interrupted()) fail("stopped after ", done, " of ", total, " images; nothing was kept");
+      if (interrupted()) fail("interrupted after ", done, " of ", total, " images; nothing was kept");
       const Sample sample = part->get(i);
       const std::string class_name = as_file_name(info.classes.at(sample.label));
-      const std::string place = layout == "class" ? part_name + "/" + class_name
-                                                  : as_file_name(info.domains.at(sample.domain)) + "/" + class_name;
-      if (std::find(made.begin(), made.end(), place) == made.end()) {
-        create_folder(aside.path + "/" + place);
-        made.push_back(place);
+      const std::string subfolder = layout == "class" ? part_name + "/" + class_name
+                                                      : as_file_name(info.domains.at(sample.domain)) + "/" + class_name;
+      if (std::find(made.begin(), made.end(), subfolder) == made.end()) {
+        create_folder(aside.path + "/" + subfolder);
+        made.push_back(subfolder);
       }
       std::ostringstream name;
       name << (layout == "class" ? "" : part_name + "-") << std::setw(7) << std::setfill('0') << i << ".png";
-      write_image(aside.path + "/" + place + "/" + name.str(), encode_png(sample.image));
+      write_image(aside.path + "/" + subfolder + "/" + name.str(), encode_png(sample.image));
       progress(++done, total);
     }
   }

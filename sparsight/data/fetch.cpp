@@ -24,7 +24,7 @@ bool has_digest(const std::string& path, const std::string& digest) {
   return is_file(path) && (digest.empty() || hash_file(path, algorithm_of(digest)) == digest);
 }
 
-// Whether `path` holds what `file` should be, packed by its owner, by somebody else or not at all.
+// Whether the content of `path` is that of `file`: as published, compressed differently or uncompressed.
 bool is_right(const std::string& path, const RemoteFile& file) {
   if (!is_file(path)) return false;
   const Bytes bytes = read_bytes(path);
@@ -65,10 +65,10 @@ void unpack(const std::string& archive, const RemoteFile& file, const std::strin
   std::map<std::string, std::string> wanted;
   for (const ArchiveMember& member : file.members) wanted[member.path] = to + "/" + member.name;
   untar(archive, wanted);
-  if (!members_are_right(to, file.members)) fail(printable(archive), ": the files in it are not the published ones");
+  if (!members_are_right(to, file.members)) fail(printable(archive), ": its files are not the published ones");
 }
 
-// The names, in `to`, of the files that came from `file`.
+// Copies `file` from a local folder; returns the names of the resulting files in `to`.
 std::vector<std::string> take_from_folder(const RemoteFile& file, const std::string& from, const std::string& to) {
   if (!file.members.empty()) {
     const std::string inner = from + "/" + fs::path(file.members[0].path).parent_path().native();
@@ -107,7 +107,7 @@ std::vector<std::string> take_from_web(const RemoteFile& file, const RemoteSet& 
   if (names.empty()) names.push_back(file.name);
   const std::string path = options.to + "/" + file.name;
   if (file.members.empty() ? is_right(path, file) : members_are_right(options.to, file.members)) {
-    log_info(file.name, " is there already");
+    log_info(file.name, " exists already");
     return names;
   }
   if (file.members.empty() || !has_digest(path, file.digest)) download(urls, checker(file), path, options.download);

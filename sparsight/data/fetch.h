@@ -1,4 +1,4 @@
-// Brings a published dataset into a folder and proves that it is the published one.
+// Downloads a published dataset into a folder and verifies its checksums.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace sparsight {
 struct FetchOptions {
   std::string to;      // folder that will hold the files
   std::string mirror;  // base address instead of the set's own; or ""
-  std::string from;    // folder that already has the files, instead of the web; or ""
+  std::string from;    // folder that already has the files, instead of a download; or ""
   DownloadOptions download;
 };
 
-// Files that are there and right are left alone, so that a fetch that was stopped goes on. In the end `to`/SHA256SUMS
-// lists every file. Raises Error where a file cannot be had or has another checksum; what is right by then is kept.
+// Existing files with the right checksum are kept, so that an interrupted fetch can continue. In the end
+// `to`/SHA256SUMS lists every file. Raises Error if a file is unavailable or has another checksum; others are kept.
 void fetch_set(const RemoteSet& set, const FetchOptions& options);
 
 }  // namespace sparsight

@@ -18,7 +18,7 @@ struct Hasher::Context {
 Hasher::Hasher(const std::string& algorithm) : context_(std::make_unique<Context>()) {
   SPARSIGHT_CHECK(algorithm == "sha256" || algorithm == "md5");
   if (EVP_DigestInit_ex(context_->value, algorithm == "md5" ? EVP_md5() : EVP_sha256(), nullptr) != 1)
-    fail("the system's OpenSSL offers no ", algorithm, "; checksums cannot be verified");
+    fail("the system's OpenSSL does not support ", algorithm, "; checksums cannot be verified");
 }
 
 Hasher::~Hasher() = default;

@@ -8,20 +8,20 @@
 
 namespace sparsight {
 
-// SHA-256 (64 hexadecimal digits) or, for old publications that give nothing else, MD5 (32).
+// SHA-256 (64 hexadecimal digits) or, for old datasets that publish nothing else, MD5 (32).
 class Hasher {
  public:
   explicit Hasher(const std::string& algorithm = "sha256");  // or "md5"
   ~Hasher();
   void add(const void* data, size_t bytes);
-  std::string hex();  // ends it
+  std::string hex();  // finishes the hash
 
  private:
   struct Context;
   std::unique_ptr<Context> context_;
 };
 
-// The algorithm that a hexadecimal digest is of, by its length.
+// The algorithm of a hexadecimal digest, by its length.
 std::string algorithm_of(const std::string& hex);
 
 std::string hash_bytes(ByteView bytes, const std::string& algorithm = "sha256");

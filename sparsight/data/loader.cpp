@@ -24,8 +24,8 @@
 namespace sparsight {
 namespace {
 
-// One compute thread for the work on single images, which is too small to share. at::set_num_threads would also change
-// the default of threads yet to come; asking torch first makes it set this thread up before it is overridden.
+// One compute thread for the work on single images, which is too small to parallelise. at::set_num_threads would also
+// change the default of future threads; querying torch first makes it set up this thread before it is overridden.
 class OneComputeThread {
  public:
   OneComputeThread() : before_(at::get_num_threads()) { set(1); }
@@ -44,14 +44,14 @@ class OneComputeThread {
 
 }  // namespace
 
-// Threads that prepare the batches first .. count-1 and hand them out in order, at most `prefetch` ahead.
+// Threads that prepare the batches first .. count-1 and deliver them in order, at most `prefetch` ahead.
 class Loader::Workers {
  public:
   Workers(const Loader& loader, int64_t first) : loader_(loader), taken_(first), handed_out_(first) {
     for (int64_t i = 0; i < loader.options_.workers; ++i) {
       try {
         threads_.emplace_back([this] { work(); });
-      } catch (const std::system_error& error) {  // fewer threads make the same batches
+      } catch (const std::system_error& error) {  // fewer threads produce the same batches
         if (threads_.empty()) fail("cannot start a loader thread (", error.what(), "); set loader.workers = 0");
         break;
       }
@@ -141,7 +141,7 @@ Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform bat
       batch_transform_(batch_transform),
       options_(options),
       seed_(seed) {
-  if (data_->size() == 0) fail("the dataset ", data_->info().name, " holds no images");
+  if (data_->size() == 0) fail("the dataset ", data_->info().name, " has no images");
   if (batches_per_epoch() == 0)
     fail_usage("loader.batch = ", options_.batch, " is more than the ", data_->size(),
                " training images; lower it or set loader.drop_last = false");
@@ -197,7 +197,8 @@ Batch Loader::make_batch(int64_t number) const {
   if (row < count)
     for (at::Tensor* part : {&batch.images, &batch.labels, &batch.domains, &batch.indices})
       *part = part->narrow(0, 0, row);
-  RandomStream random(seed_, "batch transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
+  RandomStream random(seed_, "batch transform",
+                      hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
   batch_transform_(batch, random);
   return batch;
 }
@@ -213,8 +214,8 @@ std::optional<Sample> Loader::read(int64_t index) const {
 }
 
 at::Tensor Loader::transformed(const Sample& sample, int64_t position) const {
-  // The position keeps repeated draws of one image in an epoch apart.
-  RandomStream random(seed_, "transform", mix(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
+  // The position makes repeated samples of one image in an epoch differ.
+  RandomStream random(seed_, "transform", hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
   try {
     return transforms_(sample.image, random);
   } catch (const UsageError& error) {

@@ -1,7 +1,7 @@
 // Turns a dataset into batches: order, transforms, worker threads and prefetch.
 //
-// What a batch holds is a function of (seed, epoch, position): neither the number of workers nor the place where a
-// resumed run starts changes it.
+// A batch is a function of (seed, epoch, position): neither the number of workers nor the batch at which a resumed run
+// starts changes it.
 #pragma once
 
 #include <memory>
@@ -32,8 +32,8 @@ struct LoaderOptions {
 
 class Loader {
  public:
-  // Batches of options.batch images in the order that options.sampling says. `batch_transform` works on whole batches.
-  // Raises Error for an empty dataset, UsageError where drop_last leaves no batch.
+  // Batches of options.batch images in the order of options.sampling. `batch_transform` is applied to whole batches.
+  // Raises Error for an empty dataset, UsageError if drop_last leaves no batch.
   Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform batch_transform, const LoaderOptions& options,
          uint64_t seed);
   ~Loader();

@@ -1,4 +1,4 @@
-// From what a person types to a dataset: a registered name, a member of a family, or a path.
+// Finds the dataset that a command-line argument names: a registered name, a member of a family, or a path.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@ struct LocatedSet {
   Json settings;     // its settings, as in a configuration
 };
 
-// "mnist", "fashion-mnist", a CSV file, or a folder, whose kind is told by what lies in it. Raises Error where it is
-// nothing known.
+// "mnist", "fashion-mnist", a CSV file, or a folder, whose kind is recognised by its content. Raises Error for anything
+// else.
 LocatedSet locate_set(const std::string& what);
 
 }  // namespace sparsight

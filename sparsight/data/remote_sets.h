@@ -1,4 +1,4 @@
-// The datasets that `data fetch` knows: where their owners publish them, their checksums and their licences.
+// The datasets of `data fetch`: where their owners publish them, their checksums and their licences.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@ namespace sparsight {
 struct ArchiveMember {
   std::string path;    // in the archive
   std::string name;    // in the dataset's folder
-  std::string sha256;  // "" where its owner published none and nobody needs one (lists of names)
+  std::string sha256;  // "" if its owner published none and none is needed (lists of names)
 };
 
 struct RemoteFile {
-  std::string name;                    // after a mirror's address, and in the dataset's folder
-  std::string digest;                  // SHA-256 or MD5 of what is downloaded
-  std::string unpacked_sha256;         // of what a .gz file holds, for copies packed by others; or ""
+  std::string name;                    // appended to a mirror's address; also the name in the dataset's folder
+  std::string digest;                  // SHA-256 or MD5 of the download
+  std::string unpacked_sha256;         // of the content of a .gz file, for copies compressed differently; or ""
   std::vector<ArchiveMember> members;  // of a .tar.gz archive, which is not kept; or empty
 };
 
 struct RemoteSet {
   std::string name;  // its folder
   std::string title;
-  std::string licence;  // as its owner states it
+  std::string licence;  // as stated by its owner
   std::string home;
   std::vector<std::string> mirrors;  // base addresses, ending in /, tried in this order
   std::vector<RemoteFile> files;

@@ -14,13 +14,13 @@ struct Sample {
   int64_t label = 0;
   int64_t domain = 0;
   std::vector<float> attributes;
-  std::string id;  // a path, or "train/123": what a person can find the image by
+  std::string id;  // a path, or "train/123": a name by which users can find the image
 };
 
 struct Batch {
   at::Tensor images;   // [B,C,H,W] fp32, after the transforms
   at::Tensor labels;   // [B] int64
-  at::Tensor targets;  // [B,K] fp32 soft targets (label smoothing, mixup, cutmix); undefined where labels say it all
+  at::Tensor targets;  // [B,K] fp32 soft targets (label smoothing, mixup, cutmix); undefined for hard labels
   at::Tensor domains;  // [B] int64
   at::Tensor indices;  // [B] int64, positions in the dataset
   std::vector<std::string> ids = {};  // [B] of the samples

@@ -15,16 +15,16 @@ std::vector<int64_t> all_indices(const DataSet& data) {
   return indices;
 }
 
-// Deals images of the groups in turn, the groups in a fresh random order each round.
-std::vector<int64_t> balanced(std::vector<std::vector<int64_t>> groups, int64_t draws, RandomStream& random) {
+// Takes images from the groups in turn, with the groups in a new random order each round.
+std::vector<int64_t> balanced(std::vector<std::vector<int64_t>> groups, int64_t samples, RandomStream& random) {
   std::erase_if(groups, [](const std::vector<int64_t>& group) { return group.empty(); });
   for (std::vector<int64_t>& group : groups) shuffle(group, random);
   std::vector<int64_t> turn(groups.size()), next(groups.size(), 0), order;
   std::iota(turn.begin(), turn.end(), 0);
-  while (static_cast<int64_t>(order.size()) < draws) {
+  while (static_cast<int64_t>(order.size()) < samples) {
     shuffle(turn, random);
     for (const int64_t g : turn) {
-      if (static_cast<int64_t>(order.size()) == draws) break;
+      if (static_cast<int64_t>(order.size()) == samples) break;
       if (next[g] == static_cast<int64_t>(groups[g].size())) {
         shuffle(groups[g], random);
         next[g] = 0;

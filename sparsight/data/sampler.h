@@ -12,12 +12,12 @@ namespace sparsight {
 // One epoch's indices into `data`, a function of (seed, epoch):
 //   sequential       0, 1, 2, ...
 //   shuffle          every image once, in random order
-//   class_balanced   as many draws as images; each class equally often up to one, images of a class in random order,
-//                    again from the start when they are used up
+//   class_balanced   as many samples as images; class counts differ by at most one, images of a class are in random
+//                    order and start again when they are used up
 //   domain_balanced  the same by domain
-//   weighted         as many draws as images, with replacement, image i with probability proportional to
+//   weighted         as many samples as images, with replacement, image i with probability proportional to
 //                    class_weights[label(i)]
-// Raises UsageError where class_weights does not fit the classes.
+// Raises UsageError if class_weights does not fit the classes.
 std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& data,
                                  const std::vector<double>& class_weights, uint64_t seed, int64_t epoch);
 

@@ -16,7 +16,7 @@ namespace sparsight {
 namespace {
 
 constexpr int64_t kLookedAt = 500;
-constexpr int64_t kMaxRows = 200;  // of the table of classes
+constexpr int64_t kMaxRows = 200;  // of the class table
 
 PartSummary summarise_part(const std::string& name, const DataSet& set) {
   PartSummary part;
@@ -25,13 +25,13 @@ PartSummary summarise_part(const std::string& name, const DataSet& set) {
   part.per_class.resize(set.info().classes.size());
   part.per_domain.resize(set.info().domains.size());
   for (int64_t i = 0; i < set.size(); ++i) {
-    if (interrupted()) fail("stopped");
+    if (interrupted()) fail("interrupted");
     ++part.per_class.at(set.label(i));
     ++part.per_domain.at(set.domain(i));
   }
   part.looked_at = std::min(kLookedAt, set.size());
   for (int64_t i = 0; i < part.looked_at; ++i) {
-    if (interrupted()) fail("stopped");
+    if (interrupted()) fail("interrupted");
     const at::Tensor image = set.get(i * set.size() / part.looked_at).image;
     const int64_t height = image.size(1), width = image.size(2);
     part.min_height = i == 0 ? height : std::min(part.min_height, height);
@@ -44,7 +44,7 @@ PartSummary summarise_part(const std::string& name, const DataSet& set) {
 
 std::string range(int64_t low, int64_t high) { return low == high ? cat(low) : cat(low, "-", high); }
 
-// Columns as wide as a terminal shows them: continuation bytes of UTF-8 take no room.
+// Pads to a width in terminal columns: continuation bytes of UTF-8 take no column.
 size_t shown_width(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
@@ -53,7 +53,7 @@ std::string padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, shown_width(text)), ' ');
 }
 
-// Rows of names with a count for each part.
+// Rows of names with a count for each split.
 void add_counts(std::ostringstream& text, const std::string& title, const std::vector<std::string>& names,
                 const std::vector<PartSummary>& parts, std::vector<int64_t> PartSummary::*counts) {
   size_t width = title.size();

@@ -11,7 +11,7 @@ namespace {
 
 struct Domain {
   size_t number = 0;
-  std::vector<int64_t> images;  // positions in the whole set
+  std::vector<int64_t> images;  // indices in the whole dataset
 };
 
 std::vector<Domain> domains_with_images(const DataSet& data) {
@@ -27,7 +27,7 @@ EndlessLoader domain_loader(const DataSetPtr& data, const Domain& domain, const 
   const auto images = static_cast<int64_t>(domain.images.size());
   if (options.drop_last && images < options.batch)
     fail_usage("the domain ", data->info().domains[domain.number], " has ", images,
-               " training images, less than its batch of ", options.batch,
+               " training images, fewer than its batch size of ", options.batch,
                "; lower loader.batch or loader.domain_batch, or set loader.drop_last = false");
   return EndlessLoader(
       std::make_unique<Loader>(std::make_shared<SubsetDataSet>(data, domain.images), transforms, batch_transform,
@@ -60,7 +60,7 @@ std::vector<EndlessLoader> training_loaders(const DataSetPtr& data, const Transf
   std::vector<EndlessLoader> loaders;
   if (!options.per_domain) {
     if (!options.domain_batch.empty())
-      fail_usage("loader.domain_batch gives batches for each domain; set loader.per_domain = true, or leave it out");
+      fail_usage("loader.domain_batch sets a batch size per domain; set loader.per_domain = true, or leave it out");
     loaders.emplace_back(std::make_unique<Loader>(data, transforms, batch_transform, options, seed));
     return loaders;
   }

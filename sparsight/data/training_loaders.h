@@ -1,19 +1,19 @@
-// The batches that training goes through: one loader of the whole set or one for each domain, each without end.
+// Endless streams of training batches: one loader for the whole dataset or one for each domain.
 #pragma once
 
 #include "sparsight/data/loader.h"
 
 namespace sparsight {
 
-// A loader's epochs one after the other. Which batch comes next is a function of the number of batches before it.
+// A loader's epochs one after the other. The next batch is a function of the number of batches before it.
 class EndlessLoader {
  public:
-  // positions: [N] positions of the loader's images in a larger set, for Batch::indices; undefined: where they are.
+  // positions: [N] indices of the loader's images in a larger dataset, for Batch::indices; undefined: unchanged.
   explicit EndlessLoader(std::unique_ptr<Loader> loader, at::Tensor positions = {});
 
   int64_t batches_per_epoch() const { return loader_->batches_per_epoch(); }
 
-  // Goes on as if `batches` had been taken.
+  // Continues as if `batches` had been taken.
   void start(int64_t batches);
   Batch next();
 
@@ -23,7 +23,7 @@ class EndlessLoader {
 };
 
 // One loader, or with options.per_domain one for each domain of `data` that has images, in the order of domains; each
-// has batches of its own size and draws independently of the other domains. Raises UsageError for settings that do not
+// has its own batch size and samples independently of the other domains. Raises UsageError for settings that do not
 // fit the data.
 std::vector<EndlessLoader> training_loaders(const DataSetPtr& data, const TransformPipeline& transforms,
                                             const BatchTransform& batch_transform, const LoaderOptions& options,

@@ -66,7 +66,7 @@ class TarReader {
     return true;
   }
 
-  // The content of the current file, in pieces; empty at its end. Not calling it to the end is fine: skip().
+  // The content of the current file, in pieces; empty at its end. It need not be read to the end: see skip().
   ByteView piece() {
     const size_t bytes = std::min<uint64_t>(left_, buffer_.size());
     read(buffer_.data(), bytes);
@@ -117,7 +117,7 @@ void untar(const std::string& archive, const std::map<std::string, std::string>&
     tar.skip();
   }
   if (!missing.empty())
-    fail(printable(archive), " lacks ", missing.begin()->first, "; it is another archive or damaged");
+    fail(printable(archive), " has no ", missing.begin()->first, "; it is the wrong archive or damaged");
 }
 
 }  // namespace sparsight

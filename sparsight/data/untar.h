@@ -1,4 +1,4 @@
-// Takes chosen files out of a .tar.gz archive. Nothing else in it is written anywhere, so paths in it can do no harm.
+// Extracts chosen files from a .tar.gz archive. Nothing else in it is written, so hostile paths can do no harm.
 #pragma once
 
 #include <map>
@@ -6,8 +6,8 @@
 
 namespace sparsight {
 
-// `wanted`: path in the archive -> file to write (whole or not at all, each). Raises Error where the archive is damaged
-// or lacks one of them.
+// `wanted`: path in the archive -> file to write (each completely or not at all). Raises Error if the archive is
+// damaged or one of them is missing.
 void untar(const std::string& archive, const std::map<std::string, std::string>& wanted);
 
 }  // namespace sparsight

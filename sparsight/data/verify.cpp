@@ -23,13 +23,13 @@ namespace {
 
 using VerifyProgress = std::function<void(int64_t, int64_t)>;
 
-// Calls `look` for 0 to count - 1 on every core; what it complains about is listed in order.
+// Calls `look` for 0 to count - 1 on all cores; its complaints are listed in order.
 void look_at_all(int64_t count, const std::function<void(int64_t)>& look, const VerifyProgress& progress,
                  Verification& result) {
   std::atomic<int64_t> next = 0, done = 0;
   std::mutex mutex;
   std::map<int64_t, std::string> problems;
-  std::exception_ptr failure;  // that no image is to blame for: out of memory
+  std::exception_ptr failure;  // not the fault of an image: out of memory
   const auto work = [&] {
     try {
       for (int64_t i = next++; i < count && !interrupted(); i = next++) {
@@ -52,12 +52,12 @@ void look_at_all(int64_t count, const std::function<void(int64_t)>& look, const 
     const int64_t cores = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 16);
     try {
       for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads to be had: fewer do the work
+    } catch (const std::system_error&) {  // no more threads available: fewer do the work
     }
     work();
   }
   if (failure) std::rethrow_exception(failure);
-  if (interrupted()) fail("stopped after ", done, " of ", count, " images");
+  if (interrupted()) fail("interrupted after ", done, " of ", count, " images");
   result.images += count - static_cast<int64_t>(problems.size());
   for (auto& [index, problem] : problems) result.problems.push_back(std::move(problem));
 }
@@ -117,7 +117,7 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
       const std::string folder = data_root(root, "");
       verify_checksums(folder, result);
       verify_folders(set.name, folder, progress, result);
-      // Where every file is well, what is left can still be wrong: classes of parts that disagree, and the like.
+      // Even if every file is valid, the dataset may be wrong: classes of its splits may differ, for example.
       if (result.problems.empty()) data_sets().make(set.name, set.settings, "data", DataContext{});
       return result;
     }

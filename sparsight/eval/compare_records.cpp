@@ -18,7 +18,7 @@ constexpr const char* kAdvice = "; evaluate both models on the same images";
 void check_same_images(const Records& a, const Records& b) {
   if (a.data != b.data)
     fail(both(a, b), " are of different datasets: ", printable(a.data), " and ", printable(b.data), kAdvice);
-  if (a.classes != b.classes) fail(both(a, b), " are of other classes", kAdvice);
+  if (a.classes != b.classes) fail(both(a, b), " have different classes", kAdvice);
   if (a.images() != b.images()) fail(both(a, b), " are of ", a.images(), " and ", b.images(), " images", kAdvice);
   for (size_t i = 0; i < a.ids.size(); ++i)
     if (a.ids[i] != b.ids[i])
@@ -48,7 +48,7 @@ Json side(const Records& records, const std::vector<double>& right) {
           {"interval", json_of(wilson_interval(correct, std::ssize(right)))}};
 }
 
-// Settings under which the same ids may stand for other pixels.
+// Settings that may make the pixels differ although the ids are the same.
 Json notes_on(const Records& a, const Records& b) {
   Json notes = Json::array();
   if (!a.settings.is_object() || !b.settings.is_object()) return notes;

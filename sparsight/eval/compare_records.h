@@ -1,4 +1,4 @@
-// Whether two models differ on the same images, image by image: McNemar's test and the difference of their accuracies.
+// Compares two models image by image on the same images: McNemar's test and the difference of their accuracies.
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -9,8 +9,8 @@ namespace sparsight {
 // {"data", "split", "images", "a", "b": {"records", "checkpoint", "correct", "accuracy", "interval": [low, high]},
 // "both", "only_a", "only_b", "neither": counts of images by who is right, "mcnemar": {"p_value", "exact",
 // "statistic"}, "difference": {"mean", "standard_error", "interval"} of the accuracies, a - b; null for a single image,
-// "notes": [...]}. Accuracies are 0 to 1, intervals of 95 % (eval/statistics.h). Raises Error where the images, their
-// labels or the names of the classes are not the same.
+// "notes": [...]}. Accuracies are 0 to 1, intervals of 95 % (eval/statistics.h). Raises Error if the images, their
+// labels or the class names differ.
 Json compare_records(const Records& a, const Records& b);
 
 }  // namespace sparsight

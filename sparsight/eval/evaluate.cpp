@@ -13,7 +13,7 @@ namespace sparsight {
 
 namespace {
 
-// What every evaluation counts.
+// The counts that every evaluation makes.
 class Counts : public EvaluationObserver {
  public:
   Counts(const DataInfo& data, int64_t classes) : classes_(classes), cells_(data.classes, data.domains) {}
@@ -47,7 +47,7 @@ class Counts : public EvaluationObserver {
   RoutingAccumulator routing_;
 };
 
-// Shows the observers each batch with the model's output, up to the end or an interrupt.
+// Passes each batch and the model's output to the observers, up to the end or an interrupt.
 void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std::string& title,
                  const std::vector<EvaluationObserver*>& observers) {
   torch::NoGradGuard no_grad;

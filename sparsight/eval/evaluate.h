@@ -22,7 +22,7 @@ struct Evaluation {
   Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
 };
 
-// Gives a batch's outputs, as ImageModel::forward() does.
+// Returns the model's output for a batch, as ImageModel::forward() does.
 using Predictor = std::function<ModelOutput(const ModelInput& input)>;
 
 // One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
@@ -30,7 +30,7 @@ using Predictor = std::function<ModelOutput(const ModelInput& input)>;
 Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
                     std::vector<EvaluationObserver*> observers = {});
 
-// The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: left out where it is not known.
+// The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: omitted if unknown.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
                   std::optional<int64_t> epoch = std::nullopt);
 

@@ -13,10 +13,10 @@
 namespace sparsight {
 namespace {
 
-// Whether routers are guided: not at all, as their paper has it, or because the configuration says so.
+// Why routers are guided: not at all, because their paper does it, or because the configuration asks for it.
 enum class GuidanceMode { none, of_paper, of_user };
 
-// Whether a loss that needs a target has a weight.
+// Whether a loss that needs a target has a weight above 0.
 bool has_guided_loss(const LossOptions& options) {
   for (size_t i = 0; i < options.weights.size(); ++i)
     if (routing_losses()[i].needs_target && options.weights[i] > 0) return true;
@@ -30,7 +30,7 @@ GuidanceMode guidance_mode(const MoeSpec& spec) {
                                                                                       : GuidanceMode::none;
 }
 
-// Of the blocks that [moe] names, and of those that [[moe.layer]] does.
+// For the blocks of [moe] and for those of [[moe.layer]].
 std::vector<const MoeSpec*> specs_in_use(const MoeSpec& spec) {
   std::vector<const MoeSpec*> specs;
   if (!spec.options.blocks.empty()) specs.push_back(&spec);

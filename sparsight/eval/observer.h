@@ -1,4 +1,4 @@
-// The interface of what looks at each batch of an evaluation: accuracy, statistics of routers, records.
+// The interface of everything that observes the batches of an evaluation: accuracy, router statistics, records.
 #pragma once
 
 #include "sparsight/data/sample.h"

@@ -1,4 +1,4 @@
-// The files of a folder of records (docs/file_formats.md): names that writing and reading share.
+// The files of a folder of records (docs/file_formats.md): names shared by the writer and the reader.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ inline constexpr const char* kLabelColumn = "label";            // [n] int64
 inline constexpr const char* kDomainColumn = "domain";          // [n] int64
 inline constexpr const char* kPredictionColumn = "prediction";  // [n] int64
 inline constexpr const char* kLogitsColumn = "logits";          // [n,K] fp32
-inline constexpr const char* kIdColumn = "id";                  // [bytes] uint8: all ids behind each other
-inline constexpr const char* kIdEndColumn = "id_end";           // [n] int64: where each ends in them
+inline constexpr const char* kIdColumn = "id";                  // [bytes] uint8: all ids concatenated
+inline constexpr const char* kIdEndColumn = "id_end";           // [n] int64: where each id ends
 // For each layer that chooses experts, [n,E] int32: assignments of the image's tokens before and after capacity.
 inline std::string chosen_column(const std::string& layer) { return "chosen/" + layer; }
 inline std::string kept_column(const std::string& layer) { return "kept/" + layer; }

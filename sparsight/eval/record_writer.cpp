@@ -25,7 +25,7 @@ bool is_of_records(const fs::path& entry) {
   return name == kRecordIndex || name == kRecordTensors || name.ends_with(kTemporaryEnding);
 }
 
-// Whether the folder had to be made.
+// Whether the folder had to be created.
 bool take_folder(const std::string& folder) {
   std::error_code error;
   if (fs::exists(folder, error)) {
@@ -126,8 +126,8 @@ void RecordWriter::commit(const RecordSource& source) {
                               column(kDomainColumn, "I64", "n", "its domain, by its number in domains"),
                               column(kPredictionColumn, "I64", "n", "the class with the largest logit"),
                               column(kLogitsColumn, "F32", "n,K", "the model's logits"),
-                              column(kIdColumn, "U8", "bytes", "ids of the images behind each other, as UTF-8"),
-                              column(kIdEndColumn, "I64", "n", "where each id ends in them")});
+                              column(kIdColumn, "U8", "bytes", "ids of the images, concatenated, as UTF-8"),
+                              column(kIdEndColumn, "I64", "n", "where each id ends")});
   Json layers = Json::array();
   for (const Layer& layer : layers_) {
     layers.push_back({{"layer", layer.name}, {"experts", layer.experts}, {"soft", layer.soft}});
@@ -151,7 +151,7 @@ void RecordWriter::commit(const RecordSource& source) {
                    {"layers", std::move(layers)},
                    {"columns", std::move(columns)},
                    {"settings", source.settings}};
-  // Both lie whole on the disk before earlier records go.
+  // Both files are complete on the disk before earlier records are removed.
   AtomicFile tensors(file_in(folder_, kRecordTensors)), index_file(file_in(folder_, kRecordIndex));
   columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(kRecordFormat)}});
   index_file.write(index.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -13,7 +13,7 @@
 
 namespace sparsight {
 
-// What an index says beside the images.
+// The metadata in an index.
 struct RecordSource {
   DataInfo data;
   std::string split;       // "test"
@@ -24,12 +24,12 @@ struct RecordSource {
 };
 
 // Memory is bounded by a batch. On the disk an image takes 32 + 4 K bytes, its id, and 8 E for each MoE layer (4 E for
-// a soft one), and as much again from commit() until the writer is gone.
+// a soft one), and twice that from commit() until the writer is destroyed.
 class RecordWriter : public EvaluationObserver {
  public:
-  // Makes `folder` where it is not there. Raises UsageError where it holds anything else than records.
+  // Creates `folder` if it is missing. Raises UsageError if it holds anything other than records.
   explicit RecordWriter(const std::string& folder);
-  ~RecordWriter() override;  // without commit() nothing is left, and earlier records are as they were
+  ~RecordWriter() override;  // without commit() nothing is written, and earlier records are unchanged
   void observe(const Batch& batch, const ModelOutput& output) override;
   // Replaces the folder's records. The index is written last: a folder without it holds no records.
   void commit(const RecordSource& source);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxIndexBytes = size_t{1} << 26;
 constexpr int64_t kMaxImages = int64_t{1} << 32, kMaxExperts = int64_t{1} << 24;
 
-// What the index says of a layer's columns.
+// A layer's entry in the index.
 struct LayerEntry {
   std::string layer;
   int64_t experts = 0;
@@ -35,7 +35,7 @@ Json parse_index(const std::string& path) {
   return index;
 }
 
-// The whole number at `key`, low to high.
+// The integer at `key`, from low to high.
 int64_t whole_at(const Json& entry, const char* key, int64_t low, int64_t high, const std::string& path) {
   const Json value = entry.value(key, Json());
   if (!value.is_number_integer() || value < low || value > high)
@@ -74,7 +74,7 @@ std::vector<LayerEntry> layers_at(const Json& index, const std::string& path) {
   return layers;
 }
 
-// The tensors that are wanted, each checked for type and shape before any is read.
+// The requested tensors, each checked for type and shape before any is read.
 class Columns {
  public:
   explicit Columns(std::string path) : path_(std::move(path)), header_(read_safetensors_header(path_)) {}
@@ -88,7 +88,7 @@ class Columns {
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] < 0 || shape[i] == entry->shape[i];
     if (!fits)
       fail(printable(path_), ": the column ", printable(name), " must be ", type, " ", at::IntArrayRef(shape), ", got ",
-           entry->type, " ", at::IntArrayRef(entry->shape), "; file and index do not belong together");
+           entry->type, " ", at::IntArrayRef(entry->shape), "; the file does not match its index");
     bytes_ += static_cast<int64_t>(entry->end - entry->begin);
     wanted_[name] = *entry;
   }
@@ -131,7 +131,7 @@ std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends,
   int64_t begin = 0;
   for (int64_t i = 0; i < ends.size(0); begin = end[i++]) {
     if (end[i] < begin || end[i] > bytes.size(0))
-      fail(printable(path), ": id ", i, " lies at ", begin, " to ", end[i], " of ", bytes.size(0), " bytes");
+      fail(printable(path), ": id ", i, " is at ", begin, " to ", end[i], " of ", bytes.size(0), " bytes");
     ids.emplace_back(text + begin, static_cast<size_t>(end[i] - begin));
   }
   if (begin != bytes.size(0)) fail(printable(path), ": ", bytes.size(0) - begin, " bytes of ids belong to no image");

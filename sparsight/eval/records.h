@@ -40,7 +40,7 @@ struct RecordColumns {
 // Maximum bytes of tensors read from one folder.
 inline constexpr int64_t kMaxRecordBytes = int64_t{1} << 34;
 
-// `columns` leaves parts out that nobody needs; their tensors are then undefined and `layers` empty.
+// `columns` selects what is read; other tensors are undefined, and `layers` is empty without them.
 Records read_records(const std::string& folder, const RecordColumns& columns = {});
 
 }  // namespace sparsight

@@ -29,7 +29,7 @@ double beta_fraction(double x, double a, double b) {
   return result;
 }
 
-// I_x(a, b), with y = 1 - x given apart so that a small one keeps its digits.
+// I_x(a, b), with y = 1 - x passed separately so that a small y keeps its precision.
 double regularised_beta(double x, double y, double a, double b) {
   if (x <= 0) return 0;
   if (y <= 0) return 1;
@@ -45,7 +45,7 @@ double two_sided_t(double t, double degrees) {
   return regularised_beta(degrees / (degrees + square), square / (degrees + square), degrees / 2, 0.5);
 }
 
-// The point where an increasing function reaches `level`, to the last digits, by bisection.
+// The point where an increasing function reaches `level`, to full precision, by bisection.
 template <class Function>
 double reached_at(double level, const Function& function) {
   double low = -1, high = 1;
@@ -86,7 +86,7 @@ Interval wilson_interval(int64_t successes, int64_t trials, double confidence) {
   const double z = normal_quantile((1 + confidence) / 2), share = static_cast<double>(successes) / n;
   const double centre = share + z * z / (2 * n), half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n)),
                scale = 1 + z * z / n;
-  // The ends are exactly 0 and 1 where all trials went one way; rounding may miss that.
+  // The ends are exactly 0 and 1 if all trials had the same outcome; rounding may miss that.
   return {successes == 0 ? 0 : std::max(0.0, (centre - half) / scale),
           successes == trials ? 1 : std::min(1.0, (centre + half) / scale)};
 }
@@ -137,7 +137,7 @@ double student_t_cdf(double t, double degrees) {
 
 double student_t_quantile(double probability, double degrees) {
   SPARSIGHT_CHECK(probability > 0 && probability < 1 && degrees > 0);
-  if (probability > 0.5) return -student_t_quantile(1 - probability, degrees);  // where the cdf keeps its digits
+  if (probability > 0.5) return -student_t_quantile(1 - probability, degrees);  // the cdf is more precise there
   return reached_at(probability, [&](double t) { return student_t_cdf(t, degrees); });
 }
 

@@ -1,4 +1,4 @@
-// Statistics of accuracies and of repeated runs: how far a number may be trusted, and whether two models differ.
+// Statistics of accuracies and of repeated runs: confidence intervals, and tests of whether two models differ.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@ struct Interval {
 // Of at least one value.
 double mean(const std::vector<double>& values);
 
-// sqrt(sum of (x - mean)^2 / (n - ddof)): ddof 1 estimates the deviation of what the values are samples of, ddof 0 is
+// sqrt(sum of (x - mean)^2 / (n - ddof)): ddof 1 estimates the deviation of the population from a sample, ddof 0 is
 // that of the values themselves. Needs more than ddof values.
 double standard_deviation(const std::vector<double>& values, int64_t ddof = 1);
 
 // Of the mean: standard_deviation / sqrt(n). Needs two values.
 double standard_error(const std::vector<double>& values);
 
-// Where the probability of success lies, given that `successes` of `trials` were such (Wilson 1927, without continuity
-// correction). Unlike mean +- z sd it stays within 0 to 1 and is right near both ends. confidence: above 0, below 1.
+// Confidence interval of the probability of success, given `successes` of `trials` (Wilson 1927, without continuity
+// correction). Unlike mean +- z sd it stays within 0 to 1 and is accurate near both ends. confidence: above 0, below 1.
 Interval wilson_interval(int64_t successes, int64_t trials, double confidence = 0.95);
 
-// Whether two models that answered the same images differ (McNemar 1947): only the images on which exactly one is right
-// say anything, and if the models are equally good each falls to either side with probability 1/2.
+// Whether two models evaluated on the same images differ (McNemar 1947): only the images on which exactly one is right
+// count, and if the models are equally good each such image favours either with probability 1/2.
 struct McNemar {
-  int64_t only_a = 0, only_b = 0;   // images that only the first, only the second answered rightly
+  int64_t only_a = 0, only_b = 0;   // images that only the first, only the second classified correctly
   bool exact = true;                // the binomial test; else chi-square with continuity correction
-  std::optional<double> statistic;  // chi-square with one degree of freedom; of the test that is not exact
+  std::optional<double> statistic;  // chi-square with one degree of freedom; only of the test that is not exact
   double p_value = 1;               // two-sided
 };
-// Exact where fewer than kExactMcNemar images decide.
+// Exact if only_a + only_b is below kExactMcNemar.
 inline constexpr int64_t kExactMcNemar = 25;
 McNemar mcnemar(int64_t only_a, int64_t only_b);
 
-// How much a differs from b where a[i] and b[i] belong together: the same seed, the same image.
+// The difference of paired values: a[i] and b[i] have the same seed or the same image.
 struct PairedDifference {
   int64_t pairs = 0;
   double mean = 0;  // of a - b
@@ -50,7 +50,7 @@ struct PairedDifference {
 PairedDifference paired_difference(const std::vector<double>& a, const std::vector<double>& b,
                                    double confidence = 0.95);
 
-// P(T <= t) of Student's distribution, and the t that it is reached at. probability: above 0, below 1.
+// P(T <= t) of Student's distribution, and its inverse. probability: above 0, below 1.
 double student_t_cdf(double t, double degrees);
 double student_t_quantile(double probability, double degrees);
 // The same of the normal distribution.

@@ -5,11 +5,11 @@
 
 namespace sparsight {
 
-// logits: [B,K]. Mean over the batch of -sum_k target_k log softmax(logits)_k; targets are batch.targets where they are
-// defined (mixup, cutmix, label smoothing), else one-hot batch.labels. Returns [] in fp32 at least.
+// logits: [B,K]. Mean over the batch of -sum_k target_k log softmax(logits)_k; targets are batch.targets if they are
+// defined (mixup, cutmix, label smoothing), else one-hot batch.labels. Returns [] in at least fp32.
 at::Tensor task_loss(const at::Tensor& logits, const Batch& batch);
 
-// Number of rows whose largest logit stands at the label. labels: [B].
+// Number of rows whose largest logit is at the label. labels: [B].
 int64_t count_correct(const at::Tensor& logits, const at::Tensor& labels);
 
 }  // namespace sparsight

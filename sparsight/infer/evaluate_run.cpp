@@ -25,7 +25,7 @@ DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
   return name == "val" ? splits.validation : splits.test;
 }
 
-// Gathers the decisions about every batch.
+// Collects the routing decisions of every batch.
 class RoutingObserver : public EvaluationObserver {
  public:
   void observe(const Batch&, const ModelOutput& output) override { decisions.add(routings_of(output)); }
@@ -45,7 +45,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   apply_threads(run);
   const DataSplits splits = make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
   const DataSetPtr data = part_of(splits, options.split);
-  if (!data || data->size() == 0) fail("the dataset has no ", options.split, " part; choose another with --split");
+  if (!data || data->size() == 0) fail("the dataset has no ", options.split, " split; choose another with --split");
   if (data->info().classes.size() != loaded.data.classes.size())
     fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
          loaded.data.classes.size());

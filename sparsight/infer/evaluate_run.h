@@ -10,17 +10,17 @@ namespace sparsight {
 
 struct EvaluateRunOptions {
   std::string path;                    // a run folder or a checkpoint file
-  std::string checkpoint;              // "best", "last" or "" for the best there is; only for a run folder
-  std::string weights;                 // one of weight_type_names(), or "" for weights as they were trained
+  std::string checkpoint;              // "best", "last" or "" for best, or last if there is no best; for run folders
+  std::string weights;                 // one of weight_type_names(), or "" for the weights as trained
   std::string split = "test";          // "train", "val" or "test"
-  std::string routing;                 // a file of routings that take the place of the routers' own, or ""
+  std::string routing;                 // a file of routings that replace the routers' own, or ""
   std::string save_routing;            // a file to write the routings to, or ""
   std::string records;                 // folder to write a record for each image into (eval/record_writer.h); "": none
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere", "router.eval_k=1"
 };
 
-// The "eval" record of metrics.jsonl (docs/file_formats.md), without `epoch`. Raises Error where the split is empty,
-// its classes are not those of the model, or the loss is not finite.
+// The "eval" record of metrics.jsonl (docs/file_formats.md), without `epoch`. Raises Error if the split is empty, its
+// classes are not those of the model, or the loss is not finite.
 Json evaluate_run(const EvaluateRunOptions& options);
 
 }  // namespace sparsight

@@ -13,11 +13,11 @@ struct ExplainRequest {
   std::string run;                     // run folder
   std::vector<std::string> paths;      // image files and folders; none: test images of the run's own data
   std::string checkpoint;              // "best" or "last"; "": best, or last where there is no best
-  std::string routing;                 // a file of routings that take the place of the routers' own, or ""
+  std::string routing;                 // a file of routings that replace the routers' own, or ""
   std::string save_routing;            // a file to write the routings to, or ""
   std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere"
-  int64_t images = 500;                // at most so many of the run's data
-  int64_t examples = 12;               // so many become pictures
+  int64_t images = 500;                // maximum number of images of the run's data
+  int64_t examples = 12;               // number of images shown as examples
 };
 
 // Raises Error if the run has no checkpoint, or an image cannot be read or does not fit the model.

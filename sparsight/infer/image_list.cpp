@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 void add_folder(const std::string& folder, std::vector<std::string>& files) {
   std::vector<std::string> found;
   std::error_code error;
-  // Links to folders are not followed, so a circle of them does no harm.
+  // Links to folders are not followed, so cycles do no harm.
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
     if (entry->is_regular_file(error) && has_image_ending(entry->path().string()))
       found.push_back(entry->path().string());
   if (error) fail_system("list the folder", printable(folder), error.value());
-  if (found.empty()) fail("the folder ", printable(folder), " holds no .jpg, .jpeg or .png file");
+  if (found.empty()) fail("the folder ", printable(folder), " contains no .jpg, .jpeg or .png files");
   std::sort(found.begin(), found.end());
   files.insert(files.end(), found.begin(), found.end());
 }
@@ -44,7 +44,7 @@ std::vector<std::string> image_list(const std::vector<std::string>& arguments, s
       files.push_back(argument);
     }
   }
-  if (files.empty()) fail("no image is named; give files, folders, or their names on standard input with -");
+  if (files.empty()) fail("no images were given; name files or folders, or pass their names on standard input with -");
   return files;
 }
 

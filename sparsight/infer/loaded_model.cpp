@@ -23,15 +23,14 @@
 namespace sparsight {
 namespace {
 
-// For sets whose images vary in size; their transforms bring any image to one.
+// For datasets whose images vary in size; their transforms resize any image to a fixed size.
 constexpr int64_t kProbeSide = 256;
 
 std::string checkpoint_path(const std::string& path, const std::string& which) {
   if (!std::filesystem::is_directory(path)) {
     if (path.ends_with(".toml") && std::filesystem::exists(path))
-      fail_usage(path,
-                 " is a configuration, no trained model; name the run folder that train made of it, or a checkpoint");
-    if (!which.empty()) fail_usage(path, " is no run folder, so there is no ", which, " checkpoint to choose in it");
+      fail_usage(path, " is a configuration, not a trained model; name its run folder or a checkpoint");
+    if (!which.empty()) fail_usage(path, " is not a run folder, so it has no ", which, " checkpoint to choose");
     return path;
   }
   const RunFolder run = RunFolder::open(path);
@@ -39,11 +38,11 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
     if (run.has_checkpoint(name)) return run.checkpoint(name);
   fail("the run ", path, " has no ", which.empty() ? "" : which + " ", "checkpoint",
        run.is_done() ? "; it is finished, so the file was removed: train it again with --overwrite"
-                     : " yet; train it longer");
+                     : " yet; train longer");
 }
 
-// The sections of the checkpoint's configuration that its model is used with, with the defaults of settings that are
-// newer than it. How it was trained (by an optimiser that this program may not know) is of no interest.
+// The sections of the checkpoint's configuration that are needed to use its model, with defaults for settings that are
+// newer than the checkpoint. How it was trained (perhaps with an optimiser unknown here) does not matter.
 Json resolved_config(const Checkpoint& checkpoint) {
   Json used = Json::object();
   for (const Section& section : model_sections())
@@ -59,15 +58,15 @@ Json overridden(const Json& resolved, const Json& trained, const std::string& pa
   Config config = Config::from_text(to_toml(resolved), path);
   for (const auto& [section, table] : changes.tree().items()) {
     if (!resolved.contains(section) && trained.contains(section))
-      fail_usage("[", section, "] says how a model is trained, and this one is trained already; leave out --set ",
-                 section, ".", table.begin().key());
+      fail_usage("[", section, "] configures training, but this model is already trained; leave out --set ", section,
+                 ".", table.begin().key());
     for (const auto& [key, value] : table.items()) config.set(section, key, value, "--set");
   }
   return resolve(config, model_sections());
 }
 
-// What the model was trained on. Earlier versions did not write it down: then of an image of the set's size after the
-// transforms.
+// The image shape that the model was trained on. Earlier versions did not record it: then the shape of an image of the
+// dataset's size after the transforms.
 ImageShape trained_shape(const Checkpoint& checkpoint, const LoadedModel& loaded) {
   if (!checkpoint.state.contains("image")) return shape_after(loaded.eval_transforms, loaded.data);
   const auto image = checkpoint.state.at("image").get<std::array<int64_t, 3>>();
@@ -81,16 +80,16 @@ struct UsedWeights {
   std::string kind;  // LoadedModel::weights
 };
 
-// Whether the file, which does not say so itself, is a best checkpoint, written while the model had its averaged
-// weights. Earlier versions wrote plain ones at the end of a training that never evaluated, and left best_step 0.
+// Whether the file, which does not record it, is a best checkpoint, written while the model had its averaged weights.
+// Earlier versions wrote plain ones at the end of a training that never evaluated, and left best_step 0.
 bool is_averaged_best(const Checkpoint& checkpoint) {
   const Json progress = checkpoint.state.value("progress", Json::object());
   const auto best_step = progress.value("best_step", int64_t{0});
   return checkpoint.training.empty() && best_step > 0 && best_step == progress.value("step", int64_t{0});
 }
 
-// The average of the weights is what training evaluates; the best checkpoint holds nothing else, the last one both.
-// config: the checkpoint's own.
+// Training evaluates the averaged weights; the best checkpoint holds only these, the last one both. config: the
+// checkpoint's own.
 UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
   const NamedTensors average = tensors_under(kAverageTensors, checkpoint.training);
   if (!average.empty()) return {average, checkpoint.state.value("average", "ema")};
@@ -98,8 +97,8 @@ UsedWeights weights_for_use(const Checkpoint& checkpoint, const Json& config) {
   return {checkpoint.weights, checkpoint.state.value("weights", averaged ? "ema" : "model")};
 }
 
-// The model that the configuration describes. One somewhat larger than the weights is made, so that loading can name
-// the parameters that do not fit.
+// The model that the configuration describes. A model somewhat larger than the weights is built, so that loading can
+// name the parameters that do not fit.
 std::shared_ptr<ImageModel> new_model(const LoadedModel& loaded, const NamedTensors& weights,
                                       const PixelStatistics& pixels) {
   constexpr int64_t kSlack = 4, kSmall = 64 << 20;
@@ -125,15 +124,15 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms = eval_pipeline(loaded.config);
-  const PixelStatistics& asked = loaded.eval_transforms.statistics();
+  const PixelStatistics& requested = loaded.eval_transforms.statistics();
   loaded.shape = trained_shape(checkpoint, loaded);
-  loaded.model = new_model(loaded, weights.tensors, asked.empty() ? trained : asked);
+  loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
   LoadOptions options;
   options.strict = true;
   load_weights(*loaded.model, with_pixel_statistics(weights.tensors, *loaded.model), options);
-  if (!asked.empty() && !(asked == trained)) loaded.model->set_pixel_statistics(asked);
+  if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
   std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
-  std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting outlives its schedule
+  std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting replaces its schedule
     return std::ranges::any_of(overrides,
                                [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
   });
@@ -152,12 +151,12 @@ ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data
 }
 
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
-  RandomStream unused(0, "predict");  // evaluation transforms draw nothing
+  RandomStream unused(0, "predict");  // evaluation transforms use no random numbers
   at::Tensor input = loaded.eval_transforms(image, unused);
   const ImageShape& shape = loaded.shape;
   if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
     fail("the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),
-         " channels does not become the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
+         " channels is not transformed to the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
          " channels that the model takes; resize it, or train with a resize in [transforms] eval");
   return input;
 }
@@ -165,7 +164,7 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
 void pack_experts(LoadedModel& loaded, const std::string& type) {
   if (pack_experts(*loaded.model, parse_weight_type(type)) == 0)
     fail("the model ", loaded.path, " has no experts that can be packed as ", type,
-         "; those of the kind mlp with one hidden layer can");
+         "; only those of the kind mlp with one hidden layer can");
 }
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {
@@ -173,7 +172,7 @@ LoadedModel load_model(const std::string& path, const std::string& which, const 
   const Checkpoint checkpoint = read_checkpoint(file);
   try {
     return model_of(checkpoint, file, overrides);
-  } catch (const Error& error) {  // a wrong configuration in a checkpoint is no wrong usage, but a wrong override is
+  } catch (const Error& error) {  // a bad configuration in a checkpoint is not a usage error, but a bad override is
     if (!overrides.empty() && dynamic_cast<const UsageError*>(&error)) throw;
     const std::string changed = overrides.empty() ? "" : " with --set " + printable(join(overrides, " --set "));
     fail("cannot use the checkpoint ", file, changed, ": ", error.what());

@@ -20,13 +20,13 @@ struct LoadedModel {
   ImageShape shape;                   // of the images it takes
   TransformPipeline eval_transforms;  // from a uint8 image to the pixels in 0..1 that the model takes
   std::shared_ptr<ImageModel> model;  // with averaged weights where the checkpoint has them
-  std::string weights = "model";      // "ema", "swa": which average it has
+  std::string weights = "model";      // "ema" or "swa" for averaged weights
 };
 
 // `path`: a run folder, or a checkpoint file. `which`: the checkpoint of a run folder, "best" or "last"; "": best, if
 // there is one. `overrides` change the configuration, also of the model: "router.eval_k=1". The model normalises as in
-// training, unless an override of transforms.eval has a `normalize` step. Raises Error if there is no checkpoint, or it
-// is damaged or its weights do not fit the configuration; UsageError for invalid overrides.
+// training, unless an override of transforms.eval has a `normalize` step. Raises Error if there is no checkpoint, it is
+// damaged or its weights do not fit the configuration; UsageError for invalid overrides.
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
 
@@ -34,7 +34,7 @@ LoadedModel load_model(const std::string& path, const std::string& which = "",
 // image) if the evaluation transforms do not produce that shape.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// Replaces the model's experts by packed ones of `type`, one of weight_type_names(), and frees their memory
+// Replaces the model's experts with packed ones of `type`, one of weight_type_names(), and frees their memory
 // (Experts::packed). Raises Error if no experts can be packed.
 void pack_experts(LoadedModel& loaded, const std::string& type);
 

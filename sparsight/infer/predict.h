@@ -22,7 +22,7 @@ struct ExpertShare {
 
 struct LayerExperts {
   std::string layer;                // "blocks.3.mlp"
-  std::vector<ExpertShare> shares;  // experts that took part, the busiest first
+  std::vector<ExpertShare> shares;  // experts that were used, the busiest first
 };
 
 struct Prediction {

@@ -16,13 +16,13 @@
 namespace sparsight {
 namespace {
 
-// Two files being written for one path, by two threads or two processes, must not meet.
+// Two threads or processes that write the same path must use different temporary files.
 std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> count{0};
   return cat(path, ".", getpid(), "-", count++, kTemporaryEnding);
 }
 
-// The rename itself must survive a power cut. Some file systems cannot sync a folder; the rename is still atomic there.
+// The rename must survive a power failure. Some file systems cannot sync a folder; the rename is still atomic there.
 void sync_folder_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const Descriptor folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -113,7 +113,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   if (std::filesystem::is_directory(there)) fail("cannot write ", path, ": it is a folder; name a file in it");
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     fail("cannot write ", path, ": it is a device, a pipe or a socket; name a file");
-  do {  // another machine that shares the disk may have a process of this number, or a killed one had it
+  do {  // a process on another machine with the same disk may have this process ID, or a killed process had it
     temporary_ = temporary_name(path);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);

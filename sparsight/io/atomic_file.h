@@ -1,4 +1,4 @@
-// Files that are either whole or absent: written aside in the same folder, synced to disk and renamed.
+// Files that are either complete or absent: written to a temporary file in the same folder, synced to disk and renamed.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace sparsight {
 
-// The ending of files that are being written. One left behind by a killed process may be removed.
+// Suffix of files that are being written. One left behind by a killed process may be removed.
 inline constexpr std::string_view kTemporaryEnding = ".tmp";
 
-// Whether `name` is one that AtomicFile gives while it writes the file `of` (both without their folder).
+// Whether `name` is a temporary name that AtomicFile uses while it writes the file `of` (both without their folder).
 bool is_temporary_of(std::string_view of, std::string_view name);
 
-// A file in the making. Nothing appears at `path` before commit(); without it the destructor removes what was written.
-// A failure (no space, no permission, read-only disk) raises Error and leaves an earlier file at `path` as it was.
+// A file being written. Nothing appears at `path` before commit(); without it the destructor removes the temporary one.
+// A failure (no space, no permission, read-only disk) raises Error and leaves an existing file at `path` unchanged.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -33,13 +33,13 @@ class AtomicFile {
 
 void write_file_atomically(const std::string& path, std::string_view bytes);
 
-// The folder with all above it; nothing happens where it is there.
+// Creates the folder and its parents; an existing one is fine.
 void create_folder(const std::string& path);
 
-// The whole file. Raises Error where it cannot be read or holds more than `max_bytes`.
+// The whole file. Raises Error if it cannot be read or is larger than `max_bytes`.
 std::string read_file(const std::string& path, size_t max_bytes);
 
-// Raises Error: "cannot <action> <path>: <what the system said and what to do>".
+// Raises Error: "cannot <action> <path>: <the system's message and what to do>".
 [[noreturn]] void fail_system(const std::string& action, const std::string& path, int error_number);
 
 // A file descriptor that closes itself.

@@ -10,7 +10,7 @@ namespace {
 const std::string kFormat = "sparsight-checkpoint";
 const std::string kTraining = "training/";
 
-// Digits only, so that nothing in a damaged text counts as an old version.
+// Digits only, so that a damaged string is never read as an old version.
 int parse_version(const std::string& text) {
   if (text.empty() || text.size() > 6 || text.find_first_not_of("0123456789") != std::string::npos) return 0;
   return std::stoi(text);

@@ -1,4 +1,4 @@
-// XXH3 checksums of tensors and headers: they find damaged bytes, they do not prove who wrote them.
+// XXH3 checksums of tensors and headers: they detect damage, but do not authenticate a file.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace sparsight {
 
 inline constexpr size_t kChecksumDigits = 16;  // 64 bits in hexadecimal
 
-// The checksum of bytes that arrive in pieces.
+// The checksum of bytes added piece by piece.
 class Checksum {
  public:
   Checksum();

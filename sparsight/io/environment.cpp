@@ -27,7 +27,7 @@ std::string utc_now() {
   return text;
 }
 
-// Of this process, as the kernel keeps it.
+// Command line of this process, as the kernel reports it.
 std::vector<std::string> command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;

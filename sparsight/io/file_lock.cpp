@@ -26,7 +26,7 @@ std::optional<FileLock> FileLock::try_take(const std::string& path) {
     if (value < 0) fail_system("write", path, errno);
     Descriptor file(value);
     if (flock(value, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
-    // Between the two calls the holder may have let go and removed this file: a lock of no worth.
+    // Between the two calls the holder may have released the lock and removed this file: then this lock is worthless.
     if (is_file_of(value, path)) return FileLock(path, std::move(file), existed);
   }
 }

@@ -1,5 +1,5 @@
-// A lock between processes, also of several machines on a shared disk: a file that exists while the lock is held. It
-// goes with the process, however that ends.
+// A lock between processes, also across machines on a shared disk: a file that exists while the lock is held. It is
+// released when the process ends, for whatever reason.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace sparsight {
 
 class FileLock {
  public:
-  // Nothing where another process holds it. Raises Error where the file cannot be made. On a disk without locks
-  // everyone gets it.
+  // Nothing if another process holds it. Raises Error if the file cannot be created. On a file system without locks
+  // every process gets it.
   static std::optional<FileLock> try_take(const std::string& path);
   // Whether a process holds the lock of this file now.
   static bool is_held(const std::string& path);
@@ -21,9 +21,9 @@ class FileLock {
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;
 
-  // Whether a process that ended without letting go, such as a killed one, had left the file.
+  // Whether the file was left by a process that ended without releasing the lock, such as a killed one.
   bool was_left_behind() const { return left_behind_; }
-  // What the file says to others, such as who holds the lock.
+  // Content of the file, for other processes: such as who holds the lock.
   void write(const std::string& text);
 
  private:
@@ -35,7 +35,7 @@ class FileLock {
   bool left_behind_;
 };
 
-// Waits for the lock of a folder, held until the value goes. On a disk without locks nobody waits.
+// Waits for the lock of a folder, held until the value is destroyed. On a file system without locks it does not wait.
 Descriptor wait_for_folder(const std::string& path);
 
 }  // namespace sparsight

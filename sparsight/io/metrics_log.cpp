@@ -16,8 +16,8 @@ namespace {
 using OnObject = std::function<void(std::string_view line, Json object)>;
 using OnBadLine = std::function<void(std::string_view line, int64_t number)>;
 
-// Calls one of the two for every line that is not blank. `line` has its end, but for a last one without; numbers are
-// from 1.
+// Calls one of the two for every line that is not blank. `line` includes its newline, which the last one may lack;
+// numbers start at 1.
 void for_each_line(const std::string& text, const OnObject& on_object, const OnBadLine& on_bad_line) {
   int64_t number = 1;
   for (size_t start = 0; start < text.size(); ++number) {
@@ -33,7 +33,7 @@ void for_each_line(const std::string& text, const OnObject& on_object, const OnB
   }
 }
 
-// Every line must be an object, but for a last one without its end, which is passed over.
+// Every line must be an object, except a last line without newline, which is skipped.
 void for_each_whole_line(const std::string& path, const OnObject& on_object) {
   for_each_line(
       read_file(path, kMaxMetricsBytes),

@@ -1,6 +1,6 @@
-// metrics.jsonl: one JSON object a line, appended while a run goes on. The schema: docs/file_formats.md.
+// metrics.jsonl: one JSON object per line, appended during a run. The schema: docs/file_formats.md.
 //
-// Training reads it strictly, because it goes on writing it; tables and reports take what can be read.
+// Training reads it strictly, because it continues the file; tables and reports use the lines that can be read.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace sparsight {
 
-inline constexpr size_t kMaxMetricsBytes = size_t{1} << 32;  // a run of years
+inline constexpr size_t kMaxMetricsBytes = size_t{1} << 32;  // enough for years of training
 
 class MetricsLog {
  public:
-  // Opens the log at `path`, made where it is missing. Lines of steps after `last_step` and a last line without its end
-  // (the process was killed) are removed first: with the step of the checkpoint that a run resumes from, the log goes
-  // on as if the run had never stopped. So the lines of a step must be written before its checkpoint; 0 starts anew
-  // but for the lines of step 0. The lines of a run's end (the evaluation on the test split, "done", what has "end")
-  // are written after its last checkpoint: they go too, and are written again.
+  // Opens the log at `path`, or creates it. Lines of steps after `last_step` and a last line without newline (the
+  // process was killed) are removed first: with the step of the checkpoint that a run resumes from, the log continues
+  // as if the run had never stopped. So the lines of a step must be written before its checkpoint; 0 starts afresh and
+  // keeps only the lines of step 0. The lines of a run's end (the evaluation on the test split, "done", those with
+  // "end") are written after its last checkpoint: they are removed too, and written again.
   MetricsLog(const std::string& path, int64_t last_step);
 
   // Appends `line`, an object with "kind" and "step". It is in the file when this returns. NaN becomes null.
@@ -32,14 +32,14 @@ class MetricsLog {
   Descriptor file_;
 };
 
-// All whole lines. A line that is not an object raises Error with its number; an unfinished last one is left out. A
+// All complete lines. A line that is not an object raises Error with its number; an unfinished last one is skipped. A
 // missing file is an empty log.
 std::vector<Json> read_metrics(const std::string& path);
 
-// What can be read of a log's text, whatever became of it.
+// The readable lines of a possibly damaged log.
 struct ReadableMetrics {
   std::vector<Json> lines;
-  std::string warning;  // how many lines could not be read and where the first is; "" for a whole log
+  std::string warning;  // how many lines could not be read and where the first is; "" for an intact log
 };
 
 ReadableMetrics readable_metrics(const std::string& text);

@@ -38,7 +38,7 @@ class PickleMachine {
     return taken;
   }
   template <class T>
-  T number() {  // little-endian, as the machine
+  T number() {  // little-endian, as the machine is
     T value;
     std::memcpy(&value, take(sizeof value).data(), sizeof value);
     return value;
@@ -96,8 +96,8 @@ class PickleMachine {
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
 
-  // Items that a second value gets too. All copies together stay below the size of the pickle, which no honest one
-  // comes near: a hostile one could copy one long list over and over.
+  // Copies the items for a second value. The total of all copies is limited to the size of the pickle: no genuine file
+  // comes near it, but a hostile one could copy one long list over and over.
   std::vector<uint32_t> copy_items(uint32_t index) {
     copied_ += value(index).items.size();
     if (copied_ > bytes_.size()) damaged("it repeats itself");

@@ -1,8 +1,8 @@
 // Reads a Python pickle as plain data. Nothing in it is run or looked up: classes and functions are only names, and
-// what they would have made is an opaque object, but for the few that PyTorch state dicts are made of.
+// what they would construct is an opaque object, except for the few that PyTorch state dicts are made of.
 //
-// Values lie in one list and refer to each other by index, so that no depth, cycle or repetition can exhaust the stack
-// or memory beyond a fixed multiple of the pickle's size.
+// Values are stored in one list and refer to each other by index, so that no depth, cycle or repetition can exhaust the
+// stack, or memory beyond a fixed multiple of the pickle's size.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Pickle {
   const PickleValue& at(uint32_t index) const { return values[index]; }
 };
 
-// Raises Error where `bytes` is cut, damaged or uses what Python's torch.save never writes. `path` is for errors.
+// Raises Error if `bytes` is truncated, damaged or uses what Python's torch.save never writes. `path` is for errors.
 Pickle parse_pickle(std::string_view bytes, const std::string& path);
 
 }  // namespace sparsight

@@ -37,7 +37,7 @@ void remove_file(const fs::path& path) {
   if (error) fail_system("remove", path.string(), error.value());
 }
 
-// The files that a killed process was writing in the place of `file`.
+// Temporary files that a killed process left while it was writing `file`.
 void remove_remains(const std::string& file) {
   std::error_code error;
   const fs::path path(file);
@@ -45,7 +45,7 @@ void remove_remains(const std::string& file) {
     if (is_temporary_of(path.filename().string(), entry.path().filename().string())) remove_file(entry.path());
 }
 
-// The lock goes with the process, however it ends. Disks without locks are used without.
+// The lock is released when the process ends, for whatever reason. File systems without locks are used without one.
 std::shared_ptr<Descriptor> lock_folder(const std::string& path) {
   auto folder = std::make_shared<Descriptor>(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder->get() < 0) fail_system("open the folder", path, errno);
@@ -85,7 +85,7 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
 RunFolder RunFolder::open(const std::string& path) {
   RunFolder run(path);
   if (!fs::exists(run.config()))
-    fail(path, " is no run folder: it has no config.toml; name the folder that train wrote");
+    fail(path, " is not a run folder: it has no config.toml; name the folder that train wrote");
   return run;
 }
 

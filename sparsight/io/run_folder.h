@@ -11,16 +11,16 @@
 
 namespace sparsight {
 
-// What to do with a run folder that exists already.
+// What to do with an existing run folder.
 enum class IfExists { kRefuse, kResume, kOverwrite };
 
 class RunFolder {
  public:
-  // Opens a run for writing; its parents are made. kRefuse takes a path that does not exist or is an empty folder,
-  // kResume one that holds a run, kOverwrite removes the files of an earlier run, and no other file, nor any behind a
-  // link. Only one process can have a run open for writing. Remains of its half-written files are removed.
+  // Opens a run for writing and creates parent folders. kRefuse requires a path that does not exist or is an empty
+  // folder, kResume one that holds a run; kOverwrite removes the files of an earlier run, but no other file and none
+  // behind a link. Only one process can have a run open for writing. Its leftover temporary files are removed.
   static RunFolder create(const std::string& path, IfExists if_exists = IfExists::kRefuse);
-  // Opens a run for reading. Raises Error where `path` holds none.
+  // Opens a run for reading. Raises Error if `path` holds none.
   static RunFolder open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -44,7 +44,7 @@ class RunFolder {
   std::shared_ptr<Descriptor> lock_;
 };
 
-// What env.json holds: versions of sparsight and torch, processor, threads, instruction set, time and command line.
+// Content of env.json: versions of sparsight and torch, processor, threads, instruction set, time and command line.
 Json describe_environment();
 
 }  // namespace sparsight

@@ -23,7 +23,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors stores little-endian numbers");
 
 constexpr size_t kLengthBytes = 8;
-constexpr size_t kReadBytes = size_t{1} << 18;  // at a time, so that checksums find them in the cache
+constexpr size_t kReadBytes = size_t{1} << 18;  // per read, so that checksums find them in the cache
 
 struct OpenedFile {
   Descriptor file;
@@ -37,14 +37,14 @@ OpenedFile open_safetensors(const std::string& path) {
   if (fstat(file.get(), &status) != 0) fail_system("read", path, errno);
   const uint64_t file_bytes = static_cast<uint64_t>(status.st_size);
   uint64_t length = 0;
-  if (file_bytes < kLengthBytes) fail(path, " is no safetensors file: it has only ", file_bytes, " bytes");
+  if (file_bytes < kLengthBytes) fail(path, " is not a safetensors file: it has only ", file_bytes, " bytes");
   read_all_at(file.get(), &length, kLengthBytes, 0, path);
   if (length > kMaxSafetensorsHeader)
-    fail(path, " is no safetensors file: it claims a header of ", length, " bytes, at most ", kMaxSafetensorsHeader,
+    fail(path, " is not a safetensors file: it claims a header of ", length, " bytes, at most ", kMaxSafetensorsHeader,
          " are allowed");
   if (length > file_bytes - kLengthBytes)
     fail(path, ": the header of ", length, " bytes reaches beyond the file of ", file_bytes,
-         " bytes; it is cut or no safetensors file");
+         " bytes; it is truncated or not a safetensors file");
   std::string json(length, '\0');
   read_all_at(file.get(), json.data(), length, kLengthBytes, path);
   const size_t start = kLengthBytes + length;
@@ -52,7 +52,7 @@ OpenedFile open_safetensors(const std::string& path) {
   return {std::move(file), std::move(header), start};
 }
 
-// Wide types first, so that every tensor lies at a multiple of its item size although the format allows no gaps.
+// Wide types first, so that every tensor starts at a multiple of its item size although the format allows no gaps.
 void lay_out(std::vector<TensorEntry>& tensors, const std::vector<size_t>& bytes, std::vector<size_t>& write_order) {
   write_order.resize(tensors.size());
   std::iota(write_order.begin(), write_order.end(), size_t{0});
@@ -111,7 +111,7 @@ void write_safetensors(const std::string& path, const TensorFile& file) {
   std::vector<size_t> bytes, write_order;
   std::set<std::string> names;
   for (const auto& [name, tensor] : file.tensors) {
-    if (!tensor.defined()) fail("cannot write ", path, ": tensor ", name, " is empty of data");
+    if (!tensor.defined()) fail("cannot write ", path, ": tensor ", name, " is undefined");
     if (name == "__metadata__" || !names.insert(name).second)
       fail("cannot write ", path, ": the tensor name \"", name, "\" is reserved or used twice");
     bytes.push_back(static_cast<size_t>(tensor.nbytes()));

@@ -21,10 +21,10 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;  // any strings
 };
 
-// Reads the whole file onto the CPU. A file that is not exactly what the format says (header beyond the file or over
-// 100 MB, unknown type, offsets that overlap, leave gaps or do not fit the shape, duplicate names) raises Error before
-// memory for its tensors is taken; so does a header or tensor that does not match its checksum, where the file has
-// them. `wanted` can leave tensors out by name; the whole header is checked anyway.
+// Reads the whole file onto the CPU. A file that violates the format (header beyond the file or over 100 MB, unknown
+// type, offsets that overlap, leave gaps or do not fit the shape, duplicate names) raises Error before memory for its
+// tensors is allocated; so does a header or tensor that does not match its checksum, if the file has checksums.
+// `wanted` selects tensors by name; the whole header is checked anyway.
 TensorFile read_safetensors(const std::string& path, const std::function<bool(const std::string&)>& wanted = nullptr);
 
 // Types and shapes of the tensors and the metadata, checked as above, without reading tensors.
@@ -32,8 +32,8 @@ SafetensorsHeader read_safetensors_header(const std::string& path);
 // Only the metadata, without reading tensors.
 std::map<std::string, std::string> read_safetensors_metadata(const std::string& path);
 
-// With checksums of every tensor and of the header. Written aside and renamed; at most one tensor at a time is copied
-// (one on a device or not contiguous).
+// With checksums of every tensor and of the header. Written to a temporary file and renamed. At most one tensor at a
+// time is copied (one on a device or not contiguous).
 void write_safetensors(const std::string& path, const TensorFile& file);
 
 }  // namespace sparsight

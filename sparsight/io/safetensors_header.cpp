@@ -24,13 +24,13 @@ constexpr TypeName kTypes[] = {
     {"U64", at::kUInt64},          {"C64", at::kComplexFloat}, {"F8_E4M3", at::kFloat8_e4m3fn},
     {"F8_E5M2", at::kFloat8_e5m2},
 };
-constexpr size_t kMaxDimensions = 64;  // what torch's kernels take
+constexpr size_t kMaxDimensions = 64;  // the limit of torch's kernels
 constexpr int kMaxDepth = 3;           // {name: {key: [number]}}
 constexpr size_t kMaxKeys = 10'000;    // of the metadata, or of one tensor
 const std::string kHeaderChecksum = "xxh3-header", kTensorChecksums = "xxh3-tensors";
 
-// Calls take(name, value) for each entry of the header, without ever holding more than one: an ordered JSON object
-// looks up every new key among all earlier ones. Equal keys are refused; the JSON library would keep the last one,
+// Calls take(name, value) for each entry of the header, with only one entry in memory at a time: an ordered JSON object
+// looks up every new key among all earlier ones. Duplicate keys are an error; the JSON library would keep the last one,
 // which would let two readers of one file see different tensors.
 template <class Take>
 void parse_entries(std::string_view text, const std::string& path, const Take& take) {
@@ -38,7 +38,7 @@ void parse_entries(std::string_view text, const std::string& path, const Take& t
   std::string name;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     using Event = Json::parse_event_t;
-    if (depth > kMaxDepth) fail(path, " is no safetensors file: its header nests deeper than the format allows");
+    if (depth > kMaxDepth) fail(path, " is not a safetensors file: its header nests deeper than the format allows");
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key) {
@@ -46,10 +46,10 @@ void parse_entries(std::string_view text, const std::string& path, const Take& t
       if (depth > 1 && keys.back().size() >= kMaxKeys)
         fail(path, ": ", printable(name), " has more than ", kMaxKeys, " keys in the header");
       if (!keys.back().insert(parsed.get<std::string>()).second)
-        fail(path, " is no safetensors file: its header has the key ", printable(parsed.dump()), " twice");
+        fail(path, " is not a safetensors file: its header has the key ", printable(parsed.dump()), " twice");
     }
     if (depth == 0 && (event == Event::array_end || event == Event::value))
-      fail(path, " is no safetensors file: its header is not a JSON object");
+      fail(path, " is not a safetensors file: its header is not a JSON object");
     const bool complete = event == Event::object_end || event == Event::array_end || event == Event::value;
     if (depth != 1 || !complete || keys.empty()) return true;
     take(name, parsed);
@@ -58,7 +58,7 @@ void parse_entries(std::string_view text, const std::string& path, const Take& t
   try {
     Json::parse(text, watch);
   } catch (const Json::exception&) {
-    fail(path, " is no safetensors file: its header is not JSON");
+    fail(path, " is not a safetensors file: its header is not JSON");
   }
 }
 
@@ -98,9 +98,9 @@ TensorEntry entry_of(const std::string& name, const Json& value, uint64_t data_b
     fail(path, ": tensor ", printable(name), " has ", shape.size(), " dimensions, at most ", kMaxDimensions,
          " are allowed");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes)
-    fail(path, ": tensor ", printable(name), " lies at ", value["data_offsets"].dump(), " but the file holds ",
-         data_bytes, " bytes of tensors; it is cut or damaged");
-  // Sizes of zero count as one for the overflow check: strides are products over them too.
+    fail(path, ": tensor ", printable(name), " is at ", value["data_offsets"].dump(), " but the file has ", data_bytes,
+         " bytes of tensors; it is truncated or damaged");
+  // A size of zero counts as one in the overflow check: strides are products over all sizes.
   uint64_t bytes = at::elementSize(entry.type), strides = bytes;
   for (const uint64_t size : shape) {
     entry.shape.push_back(static_cast<int64_t>(size));
@@ -137,7 +137,7 @@ void check_cover(const std::vector<TensorEntry>& tensors, uint64_t data_bytes, c
     fail(path, ": ", data_bytes - covered, " bytes at the end belong to no tensor; the file is damaged");
 }
 
-// The `"key":"` in front of the header's own checksum. Quotes inside of strings are escaped in JSON, so this text is
+// The `"key":"` before the header's own checksum. Quotes inside strings are escaped in JSON, so this text is
 // unique in what safetensors_header_text() writes.
 const std::string kBeforeHeaderChecksum = "\"" + kHeaderChecksum + "\":\"";
 

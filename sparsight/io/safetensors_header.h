@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, checked.
+// Reads, checks and writes the JSON header of a safetensors file.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -18,7 +18,7 @@ struct TensorEntry {
   at::ScalarType type;
   std::vector<int64_t> shape;
   uint64_t begin = 0, end = 0;  // bytes, from the end of the header
-  std::string checksum{};       // of the bytes (checksum.h); empty in files of other programs
+  std::string checksum{};       // of the bytes (checksum.h); empty in files written by other programs
 };
 
 struct SafetensorsHeader {

@@ -14,7 +14,7 @@
 namespace sparsight {
 namespace {
 
-// A file beside `path` that no folder lists.
+// An unnamed temporary file in the folder of `path`.
 Descriptor nameless_file(const std::string& path) {
   std::string name = cat(path, ".XXXXXX", kTemporaryEnding);
   const int descriptor = mkostemps(name.data(), static_cast<int>(kTemporaryEnding.size()), O_CLOEXEC);
@@ -67,7 +67,7 @@ void SafetensorsRowWriter::commit(const std::map<std::string, std::string>& meta
 void SafetensorsRowWriter::write(AtomicFile& out, const std::map<std::string, std::string>& metadata) const {
   std::vector<std::pair<std::string, const Column*>> order;
   for (const auto& [name, column] : columns_) order.emplace_back(name, column.get());
-  // Wide types first, so that every tensor lies at a multiple of its item size.
+  // Wide types first, so that every tensor starts at a multiple of its item size.
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return at::elementSize(a.second->type) > at::elementSize(b.second->type);
   });

@@ -1,5 +1,5 @@
-// Writes a safetensors file whose tensors grow row by row, in memory that does not grow with them: what an evaluation
-// says of each image.
+// Writes a safetensors file whose tensors grow row by row, in constant memory: an evaluation's record of each image.
+//
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sparsight {
 
 class SafetensorsRowWriter {
  public:
-  // Rows wait in files beside `path` that have no name, so that nothing remains of a process that is killed.
+  // Rows are buffered in unnamed files in the folder of `path`, so that a killed process leaves nothing behind.
   explicit SafetensorsRowWriter(const std::string& path);
   ~SafetensorsRowWriter();
   SafetensorsRowWriter(const SafetensorsRowWriter&) = delete;
@@ -23,11 +23,11 @@ class SafetensorsRowWriter {
 
   // rows: [n,...], all of one type and one shape after n for each name.
   void append(const std::string& name, const at::Tensor& rows);
-  // The bytes so far.
+  // Bytes written so far.
   int64_t bytes() const;
-  // Writes `path`, aside and renamed. Nothing appears without it.
+  // Writes `path` by way of a temporary file. Without it nothing appears.
   void commit(const std::map<std::string, std::string>& metadata) const;
-  // Writes into a file that its owner commits, with others.
+  // Writes into a file that its owner commits, together with others.
   void write(AtomicFile& out, const std::map<std::string, std::string>& metadata) const;
 
  private:

@@ -41,14 +41,14 @@ std::optional<at::ScalarType> type_of_storage(const std::string& name) {
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Sparse, quantised and other tensors of torch that are no plain blocks of numbers.
+// Sparse, quantised and other torch tensors that are not plain dense arrays.
 bool is_foreign_tensor(const PickleValue& value) {
   return value.kind == Kind::kObject && value.text.rfind("torch._utils._rebuild_", 0) == 0;
 }
 
 bool is_tensor(const PickleValue& value) { return value.kind == Kind::kTensor || is_foreign_tensor(value); }
 
-// Names with their values, the later of two equal names winning as in Python.
+// Names with their values; of two equal names the later one wins, as in Python.
 using Entries = std::vector<std::pair<std::string, uint32_t>>;
 
 class TorchFile {
@@ -86,26 +86,26 @@ class TorchFile {
   size_t checked_size(const std::string& record, size_t limit) {
     const uint64_t bytes = zip_.bytes(prefix_ + record);
     if (bytes > limit)
-      fail(path_, ": its part ", printable(record), " claims ", bytes, " bytes, at most ", limit, " are allowed");
+      fail(path_, ": its record ", printable(record), " claims ", bytes, " bytes, at most ", limit, " are allowed");
     return bytes;
   }
 
   std::string text(const std::string& record, size_t limit) {
     std::string bytes(checked_size(record, limit), '\0');
     if (!zip_.read(prefix_ + record, bytes.data(), bytes.size()))
-      fail(path_, ": its part ", printable(record), " does not match its checksum; the file is damaged");
+      fail(path_, ": its record ", printable(record), " does not match its checksum; the file is damaged");
     return bytes;
   }
 
   Entries entries(const PickleValue& dict) const {
     Entries entries;
-    std::map<std::string, size_t> places;
+    std::map<std::string, size_t> index_of;
     for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const PickleValue& key = pickle_.at(dict.items[i]);
       if (key.kind != Kind::kText) continue;
-      const auto [place, is_new] = places.try_emplace(key.text, entries.size());
+      const auto [entry, is_new] = index_of.try_emplace(key.text, entries.size());
       if (is_new) entries.emplace_back(key.text, 0);
-      entries[place->second].second = dict.items[i + 1];
+      entries[entry->second].second = dict.items[i + 1];
     }
     return entries;
   }
@@ -126,7 +126,7 @@ class TorchFile {
       if (!inner) break;
       at = *inner;
     }
-    fail(path_, " holds no state dict: no dict of tensors at its top or under \"state_dict\", \"model\" or the like");
+    fail(path_, " has no state dict: no dict of tensors at the top level or under a usual key such as \"state_dict\"");
   }
 
   static std::optional<uint32_t> find_inner(const Entries& entries) {
@@ -138,7 +138,7 @@ class TorchFile {
 
   int64_t integer(const std::string& name, uint32_t index) const {
     const PickleValue& value = pickle_.at(index);
-    if (value.kind != Kind::kInteger || value.number < 0) bad_tensor(name, "has no whole numbers as shape");
+    if (value.kind != Kind::kInteger || value.number < 0) bad_tensor(name, "has a shape that is not integers >= 0");
     return value.number;
   }
 
@@ -157,7 +157,7 @@ class TorchFile {
     const at::Tensor& flat = storage(name, pickle_.at(arguments.items[0]));
     const int64_t offset = integer(name, arguments.items[1]);
     const std::vector<int64_t> sizes = integers(name, arguments.items[2]), strides = integers(name, arguments.items[3]);
-    if (sizes.size() != strides.size()) bad_tensor(name, "has not as many strides as sizes");
+    if (sizes.size() != strides.size()) bad_tensor(name, "does not have as many strides as sizes");
     // The last element must lie in the storage, and there must be no more elements than the storage has.
     int64_t last = offset, count = 1, scratch;
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -189,12 +189,12 @@ class TorchFile {
     const std::string record = "data/" + key;
     at::Tensor& flat = storages_[{key, *type}];
     if (flat.defined()) return flat;
-    if (!has(record)) bad_tensor(name, "has no part " + record);
+    if (!has(record)) bad_tensor(name, "has no record " + record);
     const size_t bytes = checked_size(record, file_bytes_ * kMaxExpansion);
     const int64_t count = integer(name, id.items[4]);
     if (count > static_cast<int64_t>(bytes / at::elementSize(*type))) bad_tensor(name, "has too short a storage");
     at::Tensor whole = at::empty({static_cast<int64_t>(bytes / at::elementSize(*type))}, at::TensorOptions(*type));
-    if (bytes != whole.nbytes()) bad_tensor(name, "has a storage of a broken number of elements");
+    if (bytes != whole.nbytes()) bad_tensor(name, "has a storage that is not a whole number of elements");
     if (!zip_.read(prefix_ + record, whole.data_ptr(), bytes)) bad_tensor(name, "does not match its checksum");
     return flat = whole;
   }
@@ -220,8 +220,8 @@ void check_magic(const std::string& path) {
   const std::string_view start(magic, sizeof magic);
   if (start == "PK\3\4") return;
   if (start.substr(0, 2) == "\x80\x02")
-    fail(path, " is in the format of PyTorch before 1.6; in Python, save it anew: torch.save(torch.load(p), p)");
-  fail(path, " is no PyTorch file: it does not begin as a zip archive");
+    fail(path, " is in the format of PyTorch before 1.6; in Python, save it again: torch.save(torch.load(p), p)");
+  fail(path, " is not a PyTorch file: it does not begin as a zip archive");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace sparsight {
 
 // The tensors of the state dict, on the CPU, in the file's order. A dict that holds it under "state_dict", "model" or
 // another usual key is opened; "module." (of data-parallel training) and "_orig_mod." (of torch.compile) in front of
-// all names are removed. Numbers and texts beside the tensors are left out. Raises Error for whole pickled modules,
+// all names are removed. Other numbers and strings are ignored. Raises Error for whole pickled modules,
 // TorchScript programs, the format of PyTorch before 1.6, and damaged files.
 NamedTensors read_torch_pickle(const std::string& path);
 

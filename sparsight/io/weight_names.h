@@ -1,4 +1,4 @@
-// Names of weights in other libraries' files, mapped to timm's, which are this library's own.
+// Maps weight names of other libraries to timm's, which this library uses too.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace sparsight {
 
-// The timm name of a vision transformer's tensor in torchvision; a name that torchvision does not use stays as it is.
+// The timm name of a tensor of torchvision's vision transformer; a name that torchvision does not use is unchanged.
 std::string timm_name_of_torchvision(const std::string& name);
 
-// Recognises the library by its names and renames all tensors; those with timm's names stay as they are.
+// Recognises the library by its names and renames all tensors; timm's names are unchanged.
 NamedTensors with_timm_names(NamedTensors tensors);
 
-// The tensors of a weights file with timm names: safetensors (a checkpoint's weights without its training state) or a
-// PyTorch state dict, whichever the file holds. Raises Error for any other file.
+// The tensors of a weights file under timm names: safetensors (a checkpoint's weights without its training state) or a
+// PyTorch state dict, recognised by content. Raises Error for any other file.
 NamedTensors read_weights(const std::string& path);
 
 }  // namespace sparsight

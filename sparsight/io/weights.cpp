@@ -31,7 +31,7 @@ std::string first_of(const std::vector<std::string>& names) {
 
 void check_strict(const LoadReport& report) {
   if (!report.fresh.empty()) fail("the file has no fitting weights for ", first_of(report.fresh));
-  if (!report.unused.empty()) fail("the file has weights that the model does not: ", first_of(report.unused));
+  if (!report.unused.empty()) fail("the file has weights that the model does not have: ", first_of(report.unused));
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ NamedTensors named_weights(const torch::nn::Module& module) {
 
 LoadReport load_weights(torch::nn::Module& module, const NamedTensors& tensors, const LoadOptions& options) {
   const std::map<std::string, at::Tensor> file(tensors.begin(), tensors.end());
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // target, source; done last, when nothing can fail any more
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // target, source; copied last, when nothing can fail any more
   std::set<std::string> used;
   LoadReport report;
   for (const auto& [name, target] : named_weights(module)) {
@@ -81,7 +81,7 @@ LoadReport load_weights(torch::nn::Module& module, const NamedTensors& tensors, 
   for (const auto& [name, tensor] : tensors)
     if (!used.count(name)) report.unused.push_back(name);
   if (options.strict) check_strict(report);
-  if (copies.empty()) fail("not one tensor of the file fits the model; the file has ", first_of(report.unused));
+  if (copies.empty()) fail("no tensor of the file fits the model; the file has ", first_of(report.unused));
   const torch::NoGradGuard no_grad;
   for (auto& [target, source] : copies) target.copy_(source);
   return report;

@@ -19,7 +19,7 @@ ZipArchive::ZipArchive(const std::string& path) {
     zip_error_init_with_code(&error, code);
     const std::string reason = zip_error_strerror(&error);
     zip_error_fini(&error);
-    fail(path, " is no zip archive or is damaged: ", reason);
+    fail(path, " is not a zip archive or is damaged: ", reason);
   }
   handle_.reset(new Handle{zip});
 }

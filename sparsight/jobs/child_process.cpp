@@ -61,7 +61,7 @@ std::vector<std::string> ChildProcess::new_lines() {
   for (size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1)
     lines.push_back(rest_.substr(begin, end - begin));
   rest_.erase(0, begin);
-  if (got == 0 && !rest_.empty()) lines.push_back(std::exchange(rest_, ""));  // the last line, without an end
+  if (got == 0 && !rest_.empty()) lines.push_back(std::exchange(rest_, ""));  // the last line, without newline
   return lines;
 }
 
@@ -77,7 +77,7 @@ int ChildProcess::wait() {
     if (waitpid(pid_, &status, 0) == pid_) {
       status_ = status;
     } else if (errno != EINTR) {
-      fail("lost sight of the process ", pid_, ": ", std::strerror(errno));
+      fail("cannot wait for the process ", pid_, ": ", std::strerror(errno));
     }
   return *status_;
 }

@@ -1,4 +1,4 @@
-// A program that runs beside this one: what it says is read while it works.
+// A child process whose output is read while it runs.
 #pragma once
 
 #include <sys/types.h>
@@ -13,18 +13,18 @@ namespace sparsight {
 
 class ChildProcess {
  public:
-  // Starts `command` (a path or a name on the PATH, then its arguments), with nothing to read, in a process group of
-  // its own, so that Ctrl-C reaches it only through send(). Raises Error where it cannot be started.
+  // Starts `command` (a path or a name on the PATH, then its arguments), with empty stdin and in a process group of its
+  // own, so that Ctrl-C reaches it only through send(). Raises Error if it cannot be started.
   explicit ChildProcess(const std::vector<std::string>& command);
-  ~ChildProcess();  // kills it if it still runs
+  ~ChildProcess();  // kills it if it is still running
   ChildProcess(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
   void send(int signal);
 
-  // The whole lines that it wrote to its two outputs since the last call.
+  // The complete lines that it wrote to stdout and stderr since the last call.
   std::vector<std::string> new_lines();
-  // How it ended, as waitpid() says it; nothing while it runs. What it wrote before can still be read.
+  // Its status as waitpid() returns it; nothing while it runs. What it wrote before can still be read.
   std::optional<int> status();
   int wait();
 

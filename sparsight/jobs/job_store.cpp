@@ -34,7 +34,7 @@ void check_identity(const std::string& folder, const std::string& wanted) {
   if (text(json, "of") != wanted) fail_other_jobs(folder, text(json, "of"), wanted);
 }
 
-// Everything in the folder but what a process that was killed at its very beginning leaves.
+// Whether the folder holds more than what a process killed at its very start leaves behind.
 bool holds_something(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
@@ -61,7 +61,7 @@ void remove_file(const std::string& path) {
   if (error) fail_system("remove", path, error.value());
 }
 
-// What a killed process was writing aside, of one of the files of a folder.
+// Removes temporary files of a killed process for one of the folder's files.
 void remove_remains(const std::string& folder, std::initializer_list<const char*> files) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
@@ -92,7 +92,7 @@ void fail_other_jobs(const std::string& folder, const std::string& found, const 
 JobStore::JobStore(const std::string& folder, const std::string& of) : folder_(folder) {
   check_is_folder(folder);
   create_folder(folder);
-  const Descriptor alone = wait_for_folder(folder);  // two processes may begin at once
+  const Descriptor alone = wait_for_folder(folder);  // two processes may start at once
   if (!is_there(folder + "/jobs.json")) {
     if (holds_something(folder)) fail_foreign_files(folder);
     remove_remains(folder, {"env.json", "jobs.json"});
@@ -126,7 +126,7 @@ std::optional<DoneJob> JobStore::read(const Json& settings) const {
   } catch (const Error& error) {
     damage = error.what();
   }
-  log_warning("the job file ", file, " is damaged (", damage, "): the job is done again");
+  log_warning("the job file ", file, " is damaged (", damage, "): the job will run again");
   std::error_code error;
   fs::remove_all(file, error);  // even a folder of this name
   if (error) fail_system("remove", file, error.value());
@@ -177,7 +177,7 @@ std::optional<std::string> JobStore::failure(const Json& settings) const {
   if (!is_there(file)) return std::nullopt;
   const Json json = Json::parse(read_file(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
   const std::string error = text(json, "error");
-  return error.empty() ? "for a reason that cannot be read any more" : printable(error);
+  return error.empty() ? "the recorded error cannot be read" : printable(error);
 }
 
 void JobStore::forget_failure(const Json& settings) const { remove_file(path(settings, "failed.json")); }

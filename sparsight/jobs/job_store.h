@@ -1,15 +1,15 @@
-// Jobs as folders that any number of processes share, on several machines too if they see the same disk. A job is
-// known by its settings, a JSON object; its folder is named by their hash.
+// Jobs as folders that any number of processes share, also on several machines with a shared disk. A job is identified
+// by its settings, a JSON object; its folder is named by their hash.
 //
-//   jobs.json               what the folder is about: {"format", "of"}
-//   env.json                where it was begun
-//   jobs/ID/settings.json   of the job whose ID is the hash of these
+//   jobs.json               what the jobs are: {"format", "of"}
+//   env.json                the environment in which the first one started
+//   jobs/ID/settings.json   settings of the job; ID is their hash
 //   jobs/ID/result.json     of a finished job: {"settings", "result", "seconds"}
-//   jobs/ID/failed.json     {"settings", "error"}: not tried again by this run, but by the next one
-//   jobs/ID/lock            held by the process that does the job, whose number it contains
-//   jobs/ID/...             what the job keeps for itself, so that it can go on where it was killed
+//   jobs/ID/failed.json     {"settings", "error"}: not retried by this run, but by the next one
+//   jobs/ID/lock            held by the process that runs the job; contains its process ID
+//   jobs/ID/...             the job's own files, such as checkpoints to resume from
 //
-// Files are whole or absent. A killed process loses what its job did not keep, and no other job.
+// Files are complete or absent. A killed process loses what its job had not saved; other jobs are not affected.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ namespace sparsight {
 
 struct DoneJob {
   Json result;         // any JSON value
-  double seconds = 0;  // that it took; of a job that was killed and went on: since it went on
+  double seconds = 0;  // that it took; for a job that was killed and resumed: since it was resumed
 };
 
 // The identity of a job: 16 hexadecimal digits, equal for equal settings in the same order.
@@ -32,24 +32,24 @@ std::string job_id(const Json& settings);
 
 class JobStore {
  public:
-  // Makes the folder, or opens one of the same jobs. of: what they are, in words: "pmoe/fig4 at scale small, real
-  // data". Raises Error for a folder of other jobs, and for any other one with something in it.
+  // Creates the folder, or opens an existing one of the same jobs. of: a description: "pmoe/fig4 at scale small, real
+  // data". Raises Error for a folder of other jobs or with other content.
   JobStore(const std::string& folder, const std::string& of);
-  // Nothing where the folder is absent or empty. Otherwise as the constructor.
+  // Nothing if the folder is missing or empty. Otherwise as the constructor.
   static std::optional<JobStore> open(const std::string& folder, const std::string& of);
 
   const std::string& folder() const { return folder_; }
   std::string job_folder(const Json& settings) const { return folder_ + "/jobs/" + job_id(settings); }
 
   bool is_done(const Json& settings) const;
-  // Nothing where the job is not done. A damaged file is removed with a warning.
+  // Nothing if the job is not done. A damaged file is removed with a warning.
   std::optional<DoneJob> read(const Json& settings) const;
-  // The right to do the job, and its folder; nothing where it is done or another process is at it.
+  // The lock of the job, with its folder created; nothing if it is done or another process is running it.
   std::optional<FileLock> claim(const Json& settings) const;
   bool is_claimed(const Json& settings) const;
-  // Removes what a process that was killed at this job left of the store's own files.
+  // Removes temporary files of the store that a process killed during this job left behind.
   void tidy(const Json& settings) const;
-  // Whether the process `pid`, which has ended, was at this job.
+  // Whether the process `pid`, which has ended, was running this job.
   bool was_claimed_by(const Json& settings, int pid) const;
   void finish(const Json& settings, const DoneJob& job) const;
 

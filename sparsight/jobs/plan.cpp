@@ -73,13 +73,13 @@ std::string plan_text(const JobPlan& plan, int64_t processes) {
     text += ")";
   }
   if (plan.left() == 0) return cat(text, "; they took ", hours_text(plan.seconds_done));
-  if (!plan.seconds_left) return text + "; how long they take is known when the first one is done";
-  text += cat("; expected ", hours_text(*plan.seconds_left), " of computing");
+  if (!plan.seconds_left) return text + "; the time is unknown until the first one is done";
+  text += cat("; estimated time ", hours_text(*plan.seconds_left));
   const int64_t used = std::min(processes, plan.left());
   if (used > 1)  // never less than the longest job
     text += cat(", ", hours_text(std::max(*plan.seconds_left / static_cast<double>(used), *plan.longest_left)),
                 " with ", used, " processes");
-  return text + (plan.measured ? " (from the jobs that are done)" : " (a rough estimate: no job is done yet)");
+  return text + (plan.measured ? " (based on the finished jobs)" : " (a rough estimate: no job is finished yet)");
 }
 
 Json plan_json(const JobPlan& plan) {

@@ -31,7 +31,7 @@ void do_job(const JobList& list, const JobStore& store, const Json& job) {
   Json result;
   try {
     result = list.run(job, store.job_folder(job));
-  } catch (const std::exception& error) {  // torch's errors go on with the places in its sources
+  } catch (const std::exception& error) {  // torch's errors continue with a stack trace
     const std::string text = error.what();
     if (!interrupted()) store.record_failure(job, text.substr(0, text.find('\n')));
     return;
@@ -39,7 +39,7 @@ void do_job(const JobList& list, const JobStore& store, const Json& job) {
   store.finish(job, {result, std::chrono::duration<double>(Clock::now() - begin).count()});
 }
 
-// The jobs that are neither done nor failed, as far as was last looked.
+// The jobs that were neither done nor failed at the last check.
 class JobsLeft {
  public:
   JobsLeft(const JobList& list, const JobStore& store) : list_(list), store_(store) {
@@ -56,7 +56,7 @@ class JobsLeft {
   void show(Progress& progress) const { progress.update(over(), failed_ > 0 ? cat(failed_, " failed") : ""); }
   bool none() const { return left_.empty(); }
   int64_t over() const { return std::ssize(list_.settings) - std::ssize(left_); }
-  // Those that no process is at.
+  // Those that no process is running.
   int64_t free() const {
     return std::count_if(left_.begin(), left_.end(), [this](const Json* job) { return !store_.is_claimed(*job); });
   }
@@ -71,10 +71,10 @@ class JobsLeft {
 
 [[noreturn]] void fail_interrupted(const JobsLeft& left) {
   fail("interrupted after ", left.over(), " of ", left.over() + std::ssize(left.list()),
-       " jobs; the same command goes on from there");
+       " jobs; run the same command again to continue");
 }
 
-// Processes that do jobs, and what they say.
+// Worker processes and their output.
 class Workers {
  public:
   Workers(const JobStore& store, const std::vector<std::string>& command, JobsLeft& left)
@@ -85,9 +85,9 @@ class Workers {
   void send(int signal) {
     for (Worker& worker : running_) worker.process->send(signal);
   }
-  const std::string& error() const { return error_; }  // why a worker gave up, "" where none did
+  const std::string& error() const { return error_; }  // why a worker gave up, "" if none did
 
-  // Passes on what workers say, and takes those away that have ended.
+  // Passes on the output of workers, and removes those that have ended.
   void look() {
     for (Worker& worker : running_) {
       const auto status = worker.process->status();
@@ -126,10 +126,9 @@ class Workers {
     left_.look();
     if (!error_.empty()) return;
     idle_ = left_.over() > worker.over_at_start ? 0 : idle_ + 1;
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
-      error_ = cat("a process that was to do jobs ", status_text(status));
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) error_ = cat("a worker process ", status_text(status));
     if (idle_ >= kMaxIdleWorkers)
-      error_ = cat("processes end without having done a job; the last one ", status_text(status));
+      error_ = cat("worker processes end without finishing a job; the last one ", status_text(status));
   }
 
   const JobStore& store_;
@@ -137,7 +136,7 @@ class Workers {
   JobsLeft& left_;
   std::vector<Worker> running_;
   std::string error_;
-  int idle_ = 0;  // workers in succession in whose time no job was done
+  int idle_ = 0;  // workers in succession during which no job was finished
 };
 
 }  // namespace
@@ -163,7 +162,7 @@ void work_here(const JobList& list, const JobStore& store) {
     look();
     if (left.none()) break;
     if (interrupted()) fail_interrupted(left);
-    std::this_thread::sleep_for(kLook);  // others are at the rest, or give it up
+    std::this_thread::sleep_for(kLook);  // other processes are running the rest, or may give it up
   }
   progress.finish();
 }
@@ -198,8 +197,7 @@ ArrayTask parse_array_task(const std::string& text) {
   ArrayTask task;
   if (std::regex_match(text, parts, form)) task = {std::stoll(parts[1]), std::stoll(parts[2])};
   if (parts.empty() || task.index >= task.count)
-    fail_usage("a task is written as INDEX/COUNT, the index from 0 and below the count, such as 3/27; got \"",
-               printable(text), "\"");
+    fail_usage("a task must be INDEX/COUNT with 0 <= INDEX < COUNT, such as 3/27; got \"", printable(text), "\"");
   return task;
 }
 
@@ -207,14 +205,14 @@ TaskResult work_on_task(const JobList& list, const JobStore& store, const ArrayT
   TaskResult result;
   for (int64_t i = task.index; i < std::ssize(list.settings); i += task.count) {
     const Json& job = list.settings[static_cast<size_t>(i)];
-    store.read(job);  // a damaged file is removed, so that its job is done again
+    store.read(job);  // a damaged file is removed, so that its job runs again
     if (const auto lock = interrupted() ? std::nullopt : store.claim(job)) {
       store.forget_failure(job);
       do_job(list, store, job);
     }
     if (interrupted() && !store.is_done(job))
       fail("interrupted after ", result.done, " jobs of task ", task.index, " of ", task.count,
-           "; the same command goes on from there");
+           "; run the same command again to continue");
     ++(store.is_done(job) ? result.done : store.has_failed(job) ? result.failed : result.elsewhere);
   }
   return result;

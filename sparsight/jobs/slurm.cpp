@@ -16,14 +16,14 @@ namespace {
 constexpr const char* kMark = "# Written by sparsight: an array of jobs for sbatch.\n";
 constexpr size_t kMaxScriptBytes = 1 << 20;
 
-// One word for the shell, whatever it holds.
+// `text` quoted as one word for the shell.
 std::string shell_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
 }
 
-// A path in a line of #SBATCH, where % begins a pattern and a backslash takes the next character as it is.
+// A path in an #SBATCH line, where % starts a pattern and a backslash escapes the next character.
 std::string sbatch_path(const std::string& path) {
   std::string word = "\"";
   for (const char c : path) {
@@ -55,7 +55,7 @@ std::string ranges_text(const std::vector<int64_t>& numbers) {
   return text;
 }
 
-// Twice what is expected, and ten minutes.
+// Twice the estimate plus ten minutes.
 int64_t time_limit_minutes(double seconds) { return static_cast<int64_t>(std::ceil(2 * seconds / 60)) + 10; }
 
 }  // namespace
@@ -85,7 +85,7 @@ SlurmArray slurm_array(const JobList& list, const JobStore& store, int64_t count
 std::string slurm_script(const SlurmArray& array) {
   std::string script = "#!/bin/bash\n";
   script += kMark;
-  script += cat("# Tasks that end early, by an error or at the time limit, go on when this is submitted again.\n",
+  script += cat("# Tasks that end early, by an error or at the time limit, continue when this is submitted again.\n",
                 "#SBATCH --job-name=", job_name(array.name), "\n", "#SBATCH --array=", ranges_text(array.tasks), "\n",
                 "#SBATCH --ntasks=1\n", "#SBATCH --cpus-per-task=", array.threads, "\n",
                 "#SBATCH --output=", sbatch_path(array.log_folder), "/slurm-%A_%a.log\"\n",
@@ -93,8 +93,7 @@ std::string slurm_script(const SlurmArray& array) {
   if (array.seconds)
     script += cat("#SBATCH --time=", time_limit_minutes(*array.seconds), "\n");  // minutes
   else
-    script +=
-        "# Nothing is known about the time that a task takes: the partition's limit holds. See --time of sbatch.\n";
+    script += "# The time of a task is unknown, so the partition's time limit applies. See --time of sbatch.\n";
   script += cat("cd ", shell_word(array.working_folder), " || exit 1\nexec");
   for (size_t i = 0; i < array.command.size(); ++i)
     script += cat(" ", i > 0 ? "\\\n  " : "", shell_word(array.command[i]));
@@ -106,7 +105,7 @@ void write_slurm_script(const std::string& file, const SlurmArray& array) {
   if (std::error_code error; std::filesystem::exists(std::filesystem::symlink_status(file, error))) {
     if (!std::filesystem::is_regular_file(file, error) ||
         read_file(file, kMaxScriptBytes).find(kMark) == std::string::npos)
-      fail("the file ", file, " exists and is no script that sparsight wrote; choose another name");
+      fail("the file ", file, " exists and is not a script that sparsight wrote; choose another name");
   }
   write_file_atomically(file, script);
 }

@@ -46,11 +46,11 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
   return result;
 }
 
-BlockMlp::BlockMlp(torch::nn::Module& owner, const LayerContext& place, const MoeSpec* moe) {
+BlockMlp::BlockMlp(torch::nn::Module& owner, const LayerContext& context, const MoeSpec* moe) {
   if (moe)
-    moe_ = owner.register_module("mlp", std::make_shared<MoeLayer>(*moe, place));
+    moe_ = owner.register_module("mlp", std::make_shared<MoeLayer>(*moe, context));
   else
-    mlp_ = owner.register_module("mlp", Mlp(MlpOptions{place.width, place.mlp_hidden}));
+    mlp_ = owner.register_module("mlp", Mlp(MlpOptions{context.width, context.mlp_hidden}));
 }
 
 at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out) {

@@ -23,8 +23,8 @@ MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& 
 
 class BlockMlp {
  public:
-  // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer at the position `place`.
-  BlockMlp(torch::nn::Module& owner, const LayerContext& place, const MoeSpec* moe);
+  // Registers the layer as "mlp" in `owner`. With `moe` it is an MoE layer.
+  BlockMlp(torch::nn::Module& owner, const LayerContext& context, const MoeSpec* moe);
 
   // x: [B,S,D]. Returns [B,S,D]; an MoE layer appends its routing and losses to `out`. Raises Error where a per-token
   // tensor in `input` is not [B,S].

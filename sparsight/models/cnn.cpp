@@ -9,8 +9,8 @@ void CnnOptions::declare(OptionSet& set) {
   set.integer("blocks", &blocks, {1, 100}, "residual blocks per stage");
 }
 
-CnnMoe::CnnMoe(const LayerContext& place, const MoeSpec& moe)
-    : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, &moe) {}
+CnnMoe::CnnMoe(const LayerContext& context, const MoeSpec& moe)
+    : norm_(register_module("norm", LayerNorm(context.width))), mlp_(*this, context, &moe) {}
 
 at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
   TokenLayout layout;
@@ -62,7 +62,7 @@ ModelOutput Cnn::run(const ModelInput& input) {
 }
 
 std::vector<PartCost> CnnMoe::cost(MapSize map, const CostOptions& options) const {
-  const TokenLayout layout{1, map.places(), 0, map.height, map.width};
+  const TokenLayout layout{1, map.positions(), 0, map.height, map.width};
   std::vector<PartCost> parts{{"moe.norm", on_units(norm_->cost(), layout.per_image)}};
   append(parts, mlp_.cost("moe.mlp", layout, options, nullptr));
   const Cost residual = elementwise_cost(norm_->weight.size(0));
@@ -75,10 +75,10 @@ std::vector<PartCost> Cnn::cost(const CostOptions& options) const {
   const int64_t channels = stem_->weight.size(0);
   const Cost stem_norm = stem_norm_->cost() + elementwise_cost(channels);  // and the relu
   std::vector<PartCost> parts{{"stem", stem_->cost(map), map_text(channels, map)},
-                              {"stem_norm", on_units(stem_norm, map.places()), map_text(channels, map)}};
+                              {"stem_norm", on_units(stem_norm, map.positions()), map_text(channels, map)}};
   for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(cat("blocks.", i), map));
   if (moe_) append(parts, moe_->cost(map, options));
-  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.places());
+  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
   parts.push_back({"head", head_->cost() + mean, std::to_string(image_.classes)});
   return parts;
 }

@@ -19,7 +19,7 @@ struct CnnOptions {
 // The MoE layer of a CNN: x + moe(norm(x)), whose tokens are the positions of the feature map.
 class CnnMoe : public torch::nn::Module {
  public:
-  CnnMoe(const LayerContext& place, const MoeSpec& moe);
+  CnnMoe(const LayerContext& context, const MoeSpec& moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
   std::vector<PartCost> cost(MapSize map, const CostOptions& options) const;           // per image
 

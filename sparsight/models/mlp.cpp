@@ -10,8 +10,8 @@ void MlpModelOptions::declare(OptionSet& set) {
   set.real("mlp_ratio", &mlp_ratio, {0.01, 64}, "hidden width of the MLPs as a multiple of width");
 }
 
-MlpBlock::MlpBlock(const LayerContext& place, const MoeSpec* moe)
-    : norm_(register_module("norm", LayerNorm(place.width))), mlp_(*this, place, moe) {}
+MlpBlock::MlpBlock(const LayerContext& context, const MoeSpec* moe)
+    : norm_(register_module("norm", LayerNorm(context.width))), mlp_(*this, context, moe) {}
 
 at::Tensor MlpBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
   return x + mlp_.forward(norm_->forward(x), TokenLayout{}, input, out);
@@ -27,13 +27,13 @@ MlpModel::MlpModel(const MlpModelOptions& options, const ModelContext& context)
   std::vector<std::string> moe_layers;
   for (int64_t i = 0; i < options.depth; ++i) {
     const MoeSpec* spec = moe[static_cast<size_t>(i)];
-    const LayerContext place{.path = cat("blocks.", i, ".mlp"),
+    const LayerContext layer{.path = cat("blocks.", i, ".mlp"),
                              .width = options.width,
                              .mlp_hidden = std::llround(static_cast<double>(options.width) * options.mlp_ratio),
                              .can_share_router = true};
     if (spec && moe_layers.empty()) first_moe_block_ = static_cast<size_t>(i);
-    if (spec) moe_layers.push_back(place.path);
-    blocks_.push_back(blocks->register_module(cat(i), std::make_shared<MlpBlock>(place, spec)));
+    if (spec) moe_layers.push_back(layer.path);
+    blocks_.push_back(blocks->register_module(cat(i), std::make_shared<MlpBlock>(layer, spec)));
   }
   shared_router_.emplace(*this, context.moe, options.width, moe_layers);
 }

@@ -22,7 +22,7 @@ struct MlpModelOptions {
 class MlpBlock : public torch::nn::Module {
  public:
   // `moe`: of a block whose MLP is an MoE layer, else null.
-  MlpBlock(const LayerContext& place, const MoeSpec* moe);
+  MlpBlock(const LayerContext& context, const MoeSpec* moe);
   at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,1,D] -> [B,1,D]
   std::vector<PartCost> cost(const std::string& path, const CostOptions& options, const Router* deciding) const;
 

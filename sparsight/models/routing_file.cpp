@@ -69,8 +69,8 @@ void check_choices(Routing& r) {
   if (std::get<0>(at::_unique(r.token * r.experts + r.expert)).numel() != assignments)
     fail("a token is assigned to the same expert twice");
   if (r.per_token > 0) {
-    const at::Tensor place = r.token * r.per_token + r.rank;
-    if ((r.rank >= r.per_token).any().item<bool>() || (place.diff() <= 0).any().item<bool>())
+    const at::Tensor position = r.token * r.per_token + r.rank;
+    if ((r.rank >= r.per_token).any().item<bool>() || (position.diff() <= 0).any().item<bool>())
       fail("assignments must be sorted by token, then by rank, with ranks below ", r.per_token);
   }
   finish_routing(r);

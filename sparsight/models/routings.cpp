@@ -158,9 +158,9 @@ Routing RoutingReplay::of(const Layer& layer, const at::Tensor& image) {
   at::Tensor taken = wanted.empty() ? layer.order.narrow(0, 0, 0) : at::cat(assignments);
   at::Tensor shift = wanted.empty() ? taken : at::cat(shifts);
   if (routing.per_token == 0) {  // in the router's order
-    const auto [sorted, place] = at::sort(taken);
+    const auto [sorted, order] = at::sort(taken);
     taken = sorted;
-    shift = shift.index_select(0, place);
+    shift = shift.index_select(0, order);
   }
   for (const auto& [name, field] : choice_fields()) r.*field = (routing.*field).index_select(0, taken);
   r.token = r.token + shift;

@@ -21,9 +21,9 @@ bool fits(const at::Tensor& dense, const at::Tensor& experts) {
 }
 
 at::Tensor with_noise(const at::Tensor& copies, double noise, const RandomStream& stream) {
-  at::Tensor draws = at::empty(copies.sizes(), copies.options().dtype(at::kFloat));
-  fill_normal(draws, stream, 0, noise * copies.std().item<double>());
-  return copies + draws;
+  at::Tensor samples = at::empty(copies.sizes(), copies.options().dtype(at::kFloat));
+  fill_normal(samples, stream, 0, noise * copies.std().item<double>());
+  return copies + samples;
 }
 
 }  // namespace
@@ -33,9 +33,9 @@ WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& 
   for (const auto& item : model.named_parameters()) parameters[item.key()] = item.value();
   return [parameters, options](const std::string& name, const at::Tensor& target,
                                const std::map<std::string, at::Tensor>& file) -> std::optional<DerivedTensor> {
-    const size_t place = name.rfind(kExperts);
-    if (place == std::string::npos) return std::nullopt;
-    const std::string layer = name.substr(0, place) + ".", experts = layer + "experts.";
+    const size_t position = name.rfind(kExperts);
+    if (position == std::string::npos) return std::nullopt;
+    const std::string layer = name.substr(0, position) + ".", experts = layer + "experts.";
     const auto own = kDenseName.find(name.substr(experts.size()));
     if (own == kDenseName.end()) return std::nullopt;
     // All parameters of the layer's experts or none: half an MLP is useless.

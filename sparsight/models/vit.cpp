@@ -54,7 +54,7 @@ std::vector<std::string> size_names() {
 
 }  // namespace
 
-VitOptions settled(VitOptions options, const ImageShape& image) {
+VitOptions with_preset(VitOptions options, const ImageShape& image) {
   if (options.size != "custom") {
     const VitSize& size = entry_named(options.size, vit_sizes(), "ViT size");
     options.width = size.width, options.depth = size.depth, options.heads = size.heads;
@@ -94,7 +94,7 @@ void VitOptions::declare(OptionSet& set) {
 }
 
 Vit::Vit(VitOptions options, const ModelContext& context)
-    : ImageModel(context.image, context.pixels), options_(settled(std::move(options), context.image)) {
+    : ImageModel(context.image, context.pixels), options_(with_preset(std::move(options), context.image)) {
   const int64_t width = options_.width;
   const PatchGrid patches = grid();
   if (prefix_tokens()) cls_token_ = register_parameter("cls_token", parameter_zeros({1, 1, width}));

@@ -34,11 +34,11 @@ struct VitOptions {
 
 // The options with the values of `size` filled in. Raises UsageError if the patch does not divide the image, or heads
 // does not divide width.
-VitOptions settled(VitOptions options, const ImageShape& image);
+VitOptions with_preset(VitOptions options, const ImageShape& image);
 
 class Vit : public ImageModel, public HasRouter, public Initialized {
  public:
-  // Raises UsageError as settled() does.
+  // Raises UsageError as with_preset() does.
   Vit(VitOptions options, const ModelContext& context);
   at::Tensor classify(const at::Tensor& features) override;
   // patch_embed [B,P,D] (P = S without the class token), blocks.0 ... [B,S,D], and norm [B,S,D], or fc_norm [B,D] after

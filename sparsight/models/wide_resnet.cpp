@@ -144,7 +144,7 @@ namespace {
 // A norm and the relu after it, on a map.
 PartCost normed(const std::string& part, const BatchNorm& norm, MapSize map) {
   const int64_t channels = norm->tensors.weight.size(0);
-  return {part, on_units(norm->cost() + elementwise_cost(channels), map.places()), map_text(channels, map)};
+  return {part, on_units(norm->cost() + elementwise_cost(channels), map.positions()), map_text(channels, map)};
 }
 
 // A convolution; `map` becomes its output's.
@@ -162,7 +162,8 @@ std::vector<PartCost> WideBlock::cost(const std::string& path, MapSize& map) con
   parts.push_back(convolved(path + ".conv1", conv1_, map));
   parts.push_back(normed(path + ".norm2", norm2_, map));
   parts.push_back(convolved(path + ".conv2", conv2_, map));
-  parts.back().cost = parts.back().cost + on_units(elementwise_cost(conv2_->weight.size(0)), map.places());  // the sum
+  parts.back().cost =
+      parts.back().cost + on_units(elementwise_cost(conv2_->weight.size(0)), map.positions());  // the sum
   if (shortcut_) parts.push_back(convolved(path + ".shortcut", shortcut_, in));
   return parts;
 }
@@ -184,7 +185,7 @@ std::vector<PartCost> WideResnet::cost(const CostOptions& options) const {
   for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(block_names_[i], map));
   if (moe_block_) append(parts, moe_block_->cost(block_names_.back(), map, options));
   parts.push_back(normed("norm", norm_, map));
-  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.places());
+  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
   parts.push_back({"head", head_->cost() + mean, std::to_string(head_->weight.size(0))});
   return parts;
 }

@@ -5,22 +5,23 @@
 
 namespace sparsight {
 
-MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& place)
-    : path_(place.path),
-      width_(place.width),
+MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
+    : path_(context.path),
+      width_(context.width),
       expert_count_(spec.options.experts),
-      outputs_(place.outputs > 0 ? place.outputs : place.width),
-      router_(spec.shares_router() ? nullptr
-                                   : register_module("router", spec.make_router({place.width, spec.options.experts}))),
-      experts_(register_module("experts", spec.make_experts(place.width, place.mlp_hidden, place.outputs))),
-      shared_(spec.make_shared_experts(place.width, place.mlp_hidden, place.outputs)),
+      outputs_(context.outputs > 0 ? context.outputs : context.width),
+      router_(spec.shares_router()
+                  ? nullptr
+                  : register_module("router", spec.make_router({context.width, spec.options.experts}))),
+      experts_(register_module("experts", spec.make_experts(context.width, context.mlp_hidden, context.outputs))),
+      shared_(spec.make_shared_experts(context.width, context.mlp_hidden, context.outputs)),
       dispatcher_(spec.dispatcher),
       shared_count_(spec.options.shared),
       output_sigmoid_(spec.options.output_sigmoid),
       policy_{spec.capacity, spec.losses} {
   if (shared_) register_module("shared", shared_);
   if (router_) policy_.losses = with_default_weights(spec.losses, router_->default_losses());
-  if (!router_ && !place.can_share_router)
+  if (!router_ && !context.can_share_router)
     fail_usage("[router] scope = \"model\" is for models with blocks (vit, mlp); remove router.scope");
 }
 

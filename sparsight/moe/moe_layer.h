@@ -56,7 +56,7 @@ class MoeLayer : public torch::nn::Module, public HasRouter {
  public:
   // With [router] scope = "model" the layer has no router: it only applies routings. Raises UsageError if the model
   // cannot share one.
-  MoeLayer(const MoeSpec& spec, const LayerContext& place);
+  MoeLayer(const MoeSpec& spec, const LayerContext& context);
 
   // Decides: router, losses, capacity (route_tokens.h). Raises Error for tokens of another shape than the layout's or
   // the layer's width.

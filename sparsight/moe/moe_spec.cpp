@@ -57,8 +57,8 @@ std::shared_ptr<Experts> MoeSpec::make_shared_experts(int64_t width, int64_t mlp
 namespace {
 
 // Sets chosen[index] = spec for the blocks; negative numbers count from the end.
-void place(const std::vector<int64_t>& blocks, const MoeSpec* spec, const char* where,
-           std::vector<const MoeSpec*>& chosen) {
+void set_blocks(const std::vector<int64_t>& blocks, const MoeSpec* spec, const char* where,
+                std::vector<const MoeSpec*>& chosen) {
   const auto depth = static_cast<int64_t>(chosen.size());
   for (const int64_t block : blocks) {
     const int64_t index = block < 0 ? depth + block : block;
@@ -113,11 +113,11 @@ MoeSpec::Override read_override(const Json& entry, Json resolved) {
 
 std::vector<const MoeSpec*> MoeSpec::layers(int64_t depth) const {
   std::vector<const MoeSpec*> chosen(static_cast<size_t>(depth), nullptr);
-  place(options.blocks, this, "[moe]", chosen);
+  set_blocks(options.blocks, this, "[moe]", chosen);
   std::vector<const MoeSpec*> overridden(static_cast<size_t>(depth), nullptr);
   for (const Override& some : overrides) {
     std::vector<const MoeSpec*> here(static_cast<size_t>(depth), nullptr);
-    place(some.blocks, some.spec.get(), "[[moe.layer]]", here);
+    set_blocks(some.blocks, some.spec.get(), "[[moe.layer]]", here);
     for (size_t i = 0; i < here.size(); ++i) {
       if (!here[i]) continue;
       if (overridden[i]) fail_usage("[[moe.layer]] has block ", i, " twice; list each block once");

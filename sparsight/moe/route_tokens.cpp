@@ -3,9 +3,9 @@
 namespace sparsight {
 
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy) {
-  RouterInput asked = input;
-  asked.threshold_gradient = policy.losses.variants.threshold_gradient;
-  Routing routing = router.route(asked);
+  RouterInput routed_input = input;
+  routed_input.threshold_gradient = policy.losses.variants.threshold_gradient;
+  Routing routing = router.route(routed_input);
   if (routing.soft) return routing;
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);
   if (input.mode.losses) routing.losses = compute_losses(routing, policy.losses, router.own_losses());

@@ -10,8 +10,8 @@ namespace {
 
 // Zeros that "same" adds to an axis of size `side`, both edges together.
 int64_t same_padding(int64_t side, const ConvOptions& options) {
-  const int64_t places = (side + options.stride - 1) / options.stride;
-  return std::max<int64_t>(0, (places - 1) * options.stride + options.kernel - side);
+  const int64_t positions = (side + options.stride - 1) / options.stride;
+  return std::max<int64_t>(0, (positions - 1) * options.stride + options.kernel - side);
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ at::Tensor ConvImpl::forward(const at::Tensor& x) {
 }
 
 void ConvImpl::initialize(const InitRandom& random) {
-  const int64_t places = options_.kernel * options_.kernel, fan_in = options_.in * places,
-                fan_out = options_.out * places;
+  const int64_t positions = options_.kernel * options_.kernel, fan_in = options_.in * positions,
+                fan_out = options_.out * positions;
   const RandomStream stream = random.stream("weight");
   if (options_.init == ConvInit::glorot_uniform)
     init_glorot_uniform(weight, fan_in, fan_out, stream);
@@ -45,12 +45,12 @@ void ConvImpl::initialize(const InitRandom& random) {
 }
 
 MapSize ConvImpl::output(MapSize in) const {
-  const auto places = [&](int64_t side) { return (side + options_.stride - 1) / options_.stride; };
-  return {places(in.height), places(in.width)};
+  const auto positions = [&](int64_t side) { return (side + options_.stride - 1) / options_.stride; };
+  return {positions(in.height), positions(in.width)};
 }
 
 Cost ConvImpl::cost(MapSize in) const {
-  return on_units(conv_cost({options_.in, options_.out, options_.kernel, options_.bias}), output(in).places());
+  return on_units(conv_cost({options_.in, options_.out, options_.kernel, options_.bias}), output(in).positions());
 }
 
 }  // namespace sparsight

@@ -19,13 +19,13 @@ at::Tensor ResidualBlockImpl::forward(const at::Tensor& x) {
 std::vector<PartCost> ResidualBlockImpl::cost(const std::string& path, MapSize& map) const {
   const MapSize in = map;
   map = conv1_->output(in);
-  const int64_t channels = conv1_->weight.size(0), places = map.places();
+  const int64_t channels = conv1_->weight.size(0), positions = map.positions();
   const std::string text = map_text(channels, map);
   const Cost norm = norm1_->cost(), relu = elementwise_cost(channels), residual = elementwise_cost(channels);
   std::vector<PartCost> parts{{path + ".conv1", conv1_->cost(in), text},
-                              {path + ".norm1", on_units(norm + relu, places), text},
+                              {path + ".norm1", on_units(norm + relu, positions), text},
                               {path + ".conv2", conv2_->cost(map), text},
-                              {path + ".norm2", on_units(norm + relu + residual, places), text}};
+                              {path + ".norm2", on_units(norm + relu + residual, positions), text}};
   if (shortcut_) parts.push_back({path + ".shortcut", shortcut_->cost(in), text});
   return parts;
 }

@@ -24,9 +24,9 @@ ExpertGroups sort_by_expert(const at::Tensor& expert, const at::Tensor& kept, in
   for (int64_t e = 0; e < experts; ++e) offset[e + 1] += offset[e];
 
   at::Tensor order = at::empty({offset[experts]}, at::kLong), next = offsets.clone();
-  int64_t *place = next.data_ptr<int64_t>(), *out = order.data_ptr<int64_t>();
+  int64_t *cursor = next.data_ptr<int64_t>(), *out = order.data_ptr<int64_t>();
   for (int64_t a = 0; a < assignments; ++a)
-    if (keep[a]) out[place[of[a]]++] = a;
+    if (keep[a]) out[cursor[of[a]]++] = a;
   return {order, offsets};
 }
 

@@ -23,9 +23,10 @@ void top_of_row(const T* scores, int64_t experts, int64_t k, int64_t* chosen) {
   int64_t filled = 0;
   for (int64_t expert = 0; expert < experts; ++expert) {
     if (filled == k && !better(scores[expert], scores[chosen[k - 1]])) continue;
-    int64_t place = filled < k ? filled++ : k - 1;
-    for (; place > 0 && better(scores[expert], scores[chosen[place - 1]]); --place) chosen[place] = chosen[place - 1];
-    chosen[place] = expert;
+    int64_t position = filled < k ? filled++ : k - 1;
+    for (; position > 0 && better(scores[expert], scores[chosen[position - 1]]); --position)
+      chosen[position] = chosen[position - 1];
+    chosen[position] = expert;
   }
 }
 

@@ -12,7 +12,7 @@ std::vector<Json> accuracy_cells(const Json& eval) {
   return cells.is_array() ? std::vector<Json>(cells.begin(), cells.end()) : std::vector<Json>();
 }
 
-std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const std::string& key) {
+std::vector<std::string> distinct_strings(const std::vector<Json>& cells, const std::string& key) {
   std::vector<std::string> values;
   std::unordered_set<std::string> seen;
   for (const Json& cell : cells)

@@ -13,7 +13,7 @@ namespace sparsight {
 std::vector<Json> accuracy_cells(const Json& eval);
 
 // The values of `key` ("class", "domain") in order of first appearance.
-std::vector<std::string> distinct_texts(const std::vector<Json>& cells, const std::string& key);
+std::vector<std::string> distinct_strings(const std::vector<Json>& cells, const std::string& key);
 
 // At most `count` cells, lowest accuracy first; ties keep their order.
 std::vector<Json> worst_cells(const std::vector<Json>& cells, size_t count);

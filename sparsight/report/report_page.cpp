@@ -124,7 +124,7 @@ std::string cell_grid(const std::vector<Json>& cells, const std::vector<std::str
   std::string header = "<th>Class</th><th class=\"n\">Images</th>", rows;
   for (const std::string& domain : domains)
     header += "<th class=\"n\">" + (domains.size() > 1 ? html_text(domain) : "Accuracy") + "</th>";
-  for (const std::string& name : distinct_texts(cells, "class")) {
+  for (const std::string& name : distinct_strings(cells, "class")) {
     std::vector<Json> row(domains.size());
     double images = 0;
     for (const Json& cell : cells) {
@@ -143,7 +143,7 @@ void add_classes(Page& page, const RunMetrics& log) {
   const Json eval = final_eval(log, false);
   const std::vector<Json> cells = accuracy_cells(eval);
   if (cells.empty()) return;
-  const std::vector<std::string> domains = distinct_texts(cells, "domain");
+  const std::vector<std::string> domains = distinct_strings(cells, "domain");
   const Json worst = worst_cells(cells, 1).front();
   page.open_section(
       "accuracy", "Classes",

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxText = size_t{1} << 26, kMaxPicture = size_t{1} << 24;
 constexpr size_t kMaxExamples = 64;
 
-std::vector<std::string> texts(const Json& list) {
+std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> values;
   if (list.is_array())
     for (const Json& entry : list) values.push_back(entry.is_string() ? entry.get<std::string>() : "");
@@ -48,7 +48,7 @@ std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
     const auto metadata = read_safetensors_metadata(folder.checkpoint(name));
     const auto state = metadata.find("state");
     if (state == metadata.end()) continue;
-    return texts(member(member(Json::parse(state->second, nullptr, false), "data"), "classes"));
+    return strings(member(member(Json::parse(state->second, nullptr, false), "data"), "classes"));
   }
   return {};
 }
@@ -63,7 +63,7 @@ std::string read_picture(const std::string& folder, const std::string& name) {
 void read_explain(const std::string& folder, RunSummary& run) {
   if (!fs::exists(folder + "/explain.json")) return;
   const Json explain = read_object(folder + "/explain.json");
-  if (const auto classes = texts(member(explain, "classes")); !classes.empty()) run.classes = classes;
+  if (const auto classes = strings(member(explain, "classes")); !classes.empty()) run.classes = classes;
   run.explain_class_expert = member(explain, "class_expert");
   run.explain_patch_routing = member(explain, "patch_routing");
   run.explain_caption = text(explain, "caption");

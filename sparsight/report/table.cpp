@@ -109,7 +109,7 @@ Rows patch_rows(const Json& reports, const std::vector<std::string>& classes) {
 Rows cell_rows(const Json& eval) {
   std::vector<Json> cells = accuracy_cells(eval);
   if (cells.empty()) return {};
-  const bool domains = distinct_texts(cells, "domain").size() > 1, all = cells.size() <= kListedCells;
+  const bool domains = distinct_strings(cells, "domain").size() > 1, all = cells.size() <= kListedCells;
   std::string first = "class";
   if (!all) {
     first += " (worst " + std::to_string(kWorstCells) + " of " + std::to_string(cells.size()) +

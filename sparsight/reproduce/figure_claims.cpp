@@ -122,16 +122,16 @@ Claim larger_gap(const ResultTable& table, const std::string& text, const CurveP
 }
 
 Claim min_ratio(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio) {
-  std::vector<std::string> texts;
+  std::vector<std::string> ratios;
   bool holds = true;
   for (const Json& x : table.values_of(pair.x)) {
     const auto ours = mean_at(table, pair, pair.ours, x), theirs = mean_at(table, pair, pair.theirs, x);
     if (!ours || !theirs || *ours <= 0) continue;
-    texts.push_back(cat(fixed(*theirs / *ours, 2), " with ", fixed(x.get<double>(), 0)));
+    ratios.push_back(cat(fixed(*theirs / *ours, 2), " with ", fixed(x.get<double>(), 0)));
     holds = holds && *theirs / *ours >= ratio;
   }
-  if (texts.empty()) return {text, "no pair of results", std::nullopt};
-  return {text, "ratios " + join(texts), holds};
+  if (ratios.empty()) return {text, "no pair of results", std::nullopt};
+  return {text, "ratios " + join(ratios), holds};
 }
 
 Claim rises_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,

@@ -200,7 +200,7 @@ Json heat_spec(const FigureChart& chart, const std::vector<Mark>& marks, const s
   Json rows = Json::array();
   for (const Mark& mark : marks)
     rows.push_back({{"x", mark.x}, {"y", mark.y}, {"value", mark.value}, {"light", mark.value > (low + high) / 2}});
-  const auto place = [](const char* field, const std::string& name, const char* order) -> Json {
+  const auto axis = [](const char* field, const std::string& name, const char* order) -> Json {
     return {{"field", field}, {"type", "ordinal"}, {"title", name}, {"sort", order}, {"axis", {{"labelAngle", 0}}}};
   };
   const Json grey = {{"field", "value"},
@@ -209,7 +209,7 @@ Json heat_spec(const FigureChart& chart, const std::vector<Mark>& marks, const s
                      {"scale", {{"domain", {low, high}}, {"range", {"#000000", "#ffffff"}}}}};
   const Json ink = {{"condition", {{"test", "datum.light"}, {"value", "#000000"}}}, {"value", "#ffffff"}};
   const Json text = {{"field", "value"}, {"type", "quantitative"}, {"format", ".3~g"}};
-  const Json shared = {{"x", place("x", chart.x, "ascending")}, {"y", place("y", chart.y, "descending")}};
+  const Json shared = {{"x", axis("x", chart.x, "ascending")}, {"y", axis("y", chart.y, "descending")}};
   Json layers = Json::array();
   layers.push_back(
       layer_of({{"type", "rect"}, {"stroke", "#8a8a8a"}, {"strokeWidth", 0.5}}, shared, {{"color", grey}}));

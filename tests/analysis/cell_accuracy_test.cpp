@@ -13,11 +13,11 @@ at::Tensor longs(std::vector<int64_t> values) { return at::tensor(values, at::kL
 
 TEST(CellAccuracy, P39_TellsEachCombinationAndTheWorst) {
   CellAccuracy cells({"no", "yes"}, {"dark", "bright"});
-  // Answers 1, 0, 1, 1.
+  // Predictions 1, 0, 1, 1.
   const at::Tensor logits = at::tensor(std::vector<float>{0, 1, 2, 1, 0, 3, -1, 0}, at::kFloat).reshape({4, 2});
   cells.add(logits, longs({1, 0, 0, 1}), longs({0, 0, 1, 0}));
   cells.add(logits, longs({0, 0, 1, 1}), longs({0, 0, 1, 1}));
-  // no/dark: right 0, 1 of the second answer, wrong the first of the second batch, right its second: 2 of 3.
+  // no/dark: image 1 of the first batch is right, of the second batch image 0 is wrong and image 1 right: 2 of 3.
   const Json found = cells.cells();
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0], (Json{{"class", "no"}, {"domain", "dark"}, {"images", 3}, {"accuracy", 2.0 / 3}}));
@@ -29,7 +29,7 @@ TEST(CellAccuracy, P39_TellsEachCombinationAndTheWorst) {
 
 TEST(CellAccuracy, OneDomainIsTheAccuracyOfEachClass) {
   CellAccuracy cells({"a", "b", "c"}, {"all"});
-  // Answers b, a.
+  // Predictions b, a.
   cells.add(at::tensor(std::vector<float>{0, 1, 0, 2, 1, 0}, at::kFloat).reshape({2, 3}), longs({1, 1}), longs({0, 0}));
   EXPECT_EQ(cells.cells(), Json::array({Json{{"class", "b"}, {"domain", "all"}, {"images", 2}, {"accuracy", 0.5}}}));
 }

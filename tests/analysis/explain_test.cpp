@@ -67,7 +67,7 @@ TEST(Explain, CountsAndPictures) {
   EXPECT_EQ(result.layers[0]["load"], Json({8, 8}));
   // Class 0: "dark" (3, 1), "wrong" (0, 4) and "unknown" (4, 0) by its prediction; class 1: "bright" (1, 3).
   EXPECT_EQ(result.class_expert["blocks.0.mlp"], Json::parse("[[7, 5], [1, 3]]"));
-  ASSERT_EQ(result.examples.size(), 2u);  // one of each class in turn, those without label first
+  ASSERT_EQ(result.examples.size(), 2u);  // one of each class in turn, images without label first
   EXPECT_EQ(result.examples[0].id, "dark");
   EXPECT_EQ(result.examples[1].id, "unknown");
   EXPECT_EQ(result.examples[0].truth, "night");

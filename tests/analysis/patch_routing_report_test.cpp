@@ -80,19 +80,19 @@ TEST(PatchRoutingReport, BatchesAddUp) {
   EXPECT_THROW(sum.add(other), Error);
 }
 
-// Unknown labels and places, what capacity dropped, and the class token.
+// Unknown labels and cells, assignments dropped by capacity, and the class token.
 TEST(PatchRoutingReport, WhatDoesNotCount) {
   Routing routing = expert_choices();
-  const at::Tensor place = at::tensor(Counts{1, -1, 2}, at::kLong);
+  const at::Tensor cell = at::tensor(Counts{1, -1, 2}, at::kLong);
   PatchRoutingReport report = patch_routing_report(routing, at::tensor(Counts{0, 1, -1}, at::kLong),
-                                                   patches_of_cells(place, {2, 2}, routing.layout), 2);
+                                                   patches_of_cells(cell, {2, 2}, routing.layout), 2);
   EXPECT_EQ(report.images, (Counts{1, 0}));
   EXPECT_FALSE(report.reached_share(1, 0).has_value());
   EXPECT_EQ(to_json(report)["classes"][1]["kept"], Json());
 
   routing.kept = tensor_of<int64_t>({0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, at::kLong).to(at::kBool);
   report = patch_routing_report(routing, at::tensor(Counts{0, 1, -1}, at::kLong),
-                                patches_of_cells(place, {2, 2}, routing.layout), 2);
+                                patches_of_cells(cell, {2, 2}, routing.layout), 2);
   EXPECT_EQ(report.reached, (Counts{0, 1, 0, 0}));
 
   routing.layout = {1, 12, 3, 3, 3};  // tokens 3.. are patches 0..

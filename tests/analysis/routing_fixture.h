@@ -1,4 +1,4 @@
-// A small routing made by hand for the tests of analysis/ and report/.
+// A small hand-made routing for the tests of analysis/ and report/.
 #pragma once
 
 #include <ATen/ops/from_blob.h>

@@ -99,7 +99,7 @@ TEST(Config, ASettingOfAnotherSectionIsNamedInFull) {
             "a.toml:2: unknown setting train.epsilon; did you mean \"optimizer.epsilon\"?");
 }
 
-TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
+TEST(Config, ErrorsNameTheLineOfTheFileButNoLineForOverrides) {
   EXPECT_EQ(complaint("[train]\n\nepochs = 0\n"), "a.toml:3: train.epochs must be at least 1, got 0");
   Config config = Config::from_text("[train]\nepochs = 3\n", "a.toml");
   config.set("train.epochs=0");
@@ -111,7 +111,7 @@ TEST(Config, ErrorsNameTheLineOfTheFileAndNoPlaceOfOverrides) {
 }
 
 TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {
-  EXPECT_EQ(complaint("\nepochs = 3\n").rfind("a.toml:2: \"epochs\" stands outside any [section]", 0), 0u);
+  EXPECT_EQ(complaint("\nepochs = 3\n").rfind("a.toml:2: \"epochs\" is outside any [section]", 0), 0u);
 }
 
 TEST(Config, AFileThatCannotBeReadSaysWhyAndNamesTheNearest) {

@@ -34,7 +34,7 @@ struct EverythingOptions {
   }
 };
 
-// What assigning `table` as [train] complains about.
+// The error of assigning `table` as [train].
 std::string complaint(const Json& table) {
   EverythingOptions options;
   OptionSet set;

@@ -21,7 +21,7 @@ ProgressState forty_of_hundred() {
   return state;
 }
 
-// Sends the log to a string while it lives.
+// Redirects the log to a string during its lifetime.
 class CapturedLog {
  public:
   explicit CapturedLog(LogSettings settings) {
@@ -76,7 +76,7 @@ TEST(Progress, TheBarTakesWhatTheTextLeavesFree) {
   const std::string text = "40/100  10.0 steps/s  6 s left";  // 30 characters, after the 7 of "train  "
   EXPECT_EQ(progress_text(forty_of_hundred(), true, 48), "train  ████░░░░░░ " + text);  // 48 - 37 - 1 = 10 cells
   EXPECT_EQ(progress_text(forty_of_hundred(), true, 44), "train  ██░░░░ " + text);
-  EXPECT_EQ(progress_text(forty_of_hundred(), true, 43), "train  " + text);  // 5 cells would say little
+  EXPECT_EQ(progress_text(forty_of_hundred(), true, 43), "train  " + text);  // 5 cells are too few
   EXPECT_EQ(progress_text(forty_of_hundred(), true, 37), "train  " + text);
 }
 

@@ -1,6 +1,6 @@
 // The published columns of Shazeer et al. 2017 (tables 7 to 9): "ops/timestep" in millions and parameters without
-// embedding and softmax in millions, for every model whose layers the paper gives. Whole numbers: no types, no
-// gradient.
+// embedding and softmax in millions, for every model whose layers the paper specifies. Integers, so there are no types
+// or gradients to test.
 #include "sparsight/cost/layer_cost.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(LayerCost, SmallCasesByHand) {
   EXPECT_EQ(router.parameters, 32);
 }
 
-// Elementwise operations by hand, as cost/layer_cost.h says.
+// Elementwise operations by hand, with the rules of cost/layer_cost.h.
 TEST(LayerCost, ElementwiseOperationsByHand) {
   EXPECT_EQ(linear_cost(3, 5, true).elementwise, 5);
   EXPECT_EQ(linear_cost(3, 5, false).elementwise, 0);

@@ -18,7 +18,7 @@ using testing::HttpServer;
 using testing::says;
 using testing::TemporaryFolder;
 
-// A server, a folder, and a body whose bytes tell where they stand.
+// A server, a folder, and a body whose bytes encode their position.
 class Download : public ::testing::Test {
  protected:
   Download() {

@@ -219,7 +219,7 @@ std::map<int64_t, int64_t> class_counts(const DataSet& data, const std::vector<i
   return counts;
 }
 
-TEST(Sampler, BalancedDrawsEveryClassEquallyOften) {
+TEST(Sampler, BalancedSamplesEveryClassEquallyOften) {
   const Numbers data(300);
   for (const auto& [label, count] : class_counts(data, epoch_order("class_balanced", data, {}, 1, 0)))
     EXPECT_EQ(count, 100) << label;
@@ -228,7 +228,7 @@ TEST(Sampler, BalancedDrawsEveryClassEquallyOften) {
   EXPECT_EQ(odd, 150);
 }
 
-TEST(Sampler, WeightedDrawsInProportion) {
+TEST(Sampler, WeightedSamplesInProportion) {
   const Numbers data(10000);
   // Class sizes 6000, 3000, 1000 with weights 1, 2, 0: probabilities 1/2, 1/2, 0; 4 standard errors are 200.
   auto counts = class_counts(data, epoch_order("weighted", data, {1, 2, 0}, 1, 0));

@@ -1,4 +1,4 @@
-"""Runs what the documentation tells people to type: every ```bash block of README.md and docs/, checks every ```toml block, and
+"""Runs the commands of the documentation: every ```bash block of README.md and docs/, checks every ```toml block, and
 runs the ```python blocks of a page one after the other, as one program.
 
 The blocks run in one scratch folder, page after page, with the built program on the PATH and synthetic substitutes for the reader's
@@ -24,7 +24,7 @@ def blocks(page, language):
 
 
 def pages():
-    """README.md, then training.md, which makes the run that other pages look at, then the rest."""
+    """README.md, then training.md, which makes the run that other pages use, then the rest."""
     rest = sorted((ROOT / "docs").rglob("*.md"), key=lambda page: (page.name != "training.md", page.name))
     return [ROOT / "README.md", *rest]
 

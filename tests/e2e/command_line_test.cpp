@@ -1,4 +1,4 @@
-// The command line's frame: exit codes, help, and one clear line for what is wrong.
+// General behaviour of the command line: exit codes, help, and one clear line per error.
 #include <algorithm>
 
 #include <gtest/gtest.h>

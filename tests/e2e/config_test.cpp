@@ -1,4 +1,4 @@
-// Configurations as a user gives them: one clear line for each mistake, exit 2.
+// Mistakes in a user's configuration: one clear line for each, exit code 2.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -11,7 +11,7 @@
 namespace sparsight::testing::config_test {
 namespace {
 
-// What `config check` says about a file with this text: exit 2, nothing on stdout, one line.
+// The error of `config check` for a file with this text: exit code 2, nothing on stdout, one line.
 std::string complaint(const std::string& text, const std::vector<std::string>& overrides = {}) {
   const TemporaryFolder folder;
   std::vector<std::string> arguments{"config", "check", folder.write("my.toml", text)};
@@ -101,7 +101,7 @@ TEST(ConfigVerb, UnknownNamesComeWithTheNearest) {
   EXPECT_SAYS(complaint("", {"moe.expert=16"}), "unknown setting moe.expert; did you mean \"experts\"?");
   EXPECT_SAYS(complaint("", {"train.zzz=1"}), "unknown setting train.zzz (known: epochs, ");
   EXPECT_SAYS(complaint("", {"optimizer.name=adamv"}), "did you mean \"adam\"?");
-  EXPECT_SAYS(complaint("epochs = 1\n"), "stands outside any [section]");
+  EXPECT_SAYS(complaint("epochs = 1\n"), "is outside any [section]");
 }
 
 TEST(ConfigVerb, OverridesOfAnotherForm) {

@@ -1,4 +1,4 @@
-// The verb `data`, as a user meets it: what it prints, and one clear line and the right exit code for every bad input.
+// The verb `data` as a user runs it: its output, and one clear line and the right exit code for every bad input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void expect_error(const ProgramResult& result, int exit_code, const std::string&
   EXPECT_TRUE(says(result.err, part));
 }
 
-// A bad file: `inspect` and `verify` say the same and fail.
+// A bad file: `inspect` and `verify` fail with the same message.
 void expect_bad(const std::string& path, const std::string& part) {
   expect_error(data({"inspect", path}), 1, part);
   const ProgramResult verified = data({"verify", path});
@@ -117,7 +117,7 @@ TEST(DataVerbBadInput, Idx) {
   expect_bad(folder.write("short-ubyte", file.substr(0, 20)), "is cut off: its header promises 22 bytes, it has 20");
   expect_bad(folder.write("long-ubyte", file + "x"), "holds more than the 22 bytes");
   expect_bad(folder.write("early-ubyte.gz", gzip(file).substr(0, 20)), "the gzip stream ends early");
-  expect_bad(folder.write("magic-ubyte", "xx" + file), "is no idx file");
+  expect_bad(folder.write("magic-ubyte", "xx" + file), "is not an idx file");
   expect_bad(folder.write("empty-ubyte", ""), "has 0 bytes");
   expect_bad(folder.write("huge-ubyte", idx_file({~0u, ~0u, ~0u, ~0u}, "")), "claims more than");
   write_mnist(folder, 20, "mnist/");
@@ -141,9 +141,9 @@ TEST(DataVerbBadInput, Npy) {
   expect_good(folder.write("good.npy", npy_file(header, "abcdef")), "npy, Byte [2, 3]");
   expect_bad(folder.write("short.npy", npy_file(header, "abc")), "is cut off");
   expect_bad(folder.write("long.npy", npy_file(header, "abcdefg")), "holds more than");
-  expect_bad(folder.write("magic.npy", "xxxxxxxxxxxxxxxx"), "is no npy file");
+  expect_bad(folder.write("magic.npy", "xxxxxxxxxxxxxxxx"), "is not an npy file");
   expect_bad(folder.write("header.npy", npy_file(header, "").substr(0, 30)), "the npy header claims");
-  expect_bad(folder.write("empty.npy", ""), "is no npy file");
+  expect_bad(folder.write("empty.npy", ""), "is not an npy file");
 }
 
 TEST(DataVerbBadInput, Images) {
@@ -172,7 +172,7 @@ TEST(DataVerbBadInput, FoldersAndManifests) {
   for (int i = 0; i < 10; ++i) folder.write("good/caf\xE9/" + std::to_string(i) + "\xFF.png", grey_png(i));
   expect_good(folder.path("good"), "caf\\xe9");
   std::filesystem::create_directory(folder.path("good/void"));
-  expect_bad(folder.path("good"), "/void holds no images");
+  expect_bad(folder.path("good"), "/void has no images");
   std::filesystem::create_directory(folder.path("nothing"));
   expect_bad(folder.path("nothing"), "has no class folders");
   expect_bad(folder.write("bad.csv", "path,label\nx.png\n"), "bad.csv:2: 1 fields, the first line names 2");
@@ -191,7 +191,7 @@ TEST(DataVerbBadInput, VerifyListsEveryProblem) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 4) << result.out;
   for (const char* part :
-       {"/b holds no images", "x.png is empty", "y.jpg is a GIF", "list.txt has sha256 ca978112ca1bbdca"})
+       {"/b has no images", "x.png is empty", "y.jpg is a GIF", "list.txt has sha256 ca978112ca1bbdca"})
     EXPECT_TRUE(says(result.out, part));
   EXPECT_TRUE(says(result.err, "4 problems, 8 images are valid"));
 }

@@ -1,4 +1,4 @@
-// The eval verb on a trained run: what training said, settings that reach the model, and what it refuses.
+// The eval verb on a trained run: it agrees with training, settings reach the model, and bad input is an error.
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ TEST_F(EvalVerb, RefusesDamagedWeights) {
 TEST_F(EvalVerb, SaysWhatAPathIsThatIsNoRun) {
   expect_failure(eval(folder_->path("tiny.toml")), 2, "tiny.toml is a configuration");
   folder_->write("emptied/config.toml", read_file(run() + "/config.toml", 1 << 20));
-  expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint yet; train it longer");
+  expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint yet; train longer");
   folder_->write("emptied/done", "");
   expect_failure(eval(folder_->path("emptied")), 1, "has no checkpoint; it is finished, so the file was removed");
 }

@@ -67,7 +67,7 @@ std::vector<double> superclass_losses(const TemporaryFolder& folder, const std::
 
 }  // namespace
 
-TEST(GuidedTraining, TheSuperClassLossStandsInTheMetricsAndFalls) {
+TEST(GuidedTraining, TheSuperClassLossIsInTheMetricsAndFalls) {
   const TemporaryFolder folder;
   const ProgramResult result = train(folder, "run");
   ASSERT_EQ(result.exit_code, 0) << result.err;

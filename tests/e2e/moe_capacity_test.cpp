@@ -85,8 +85,8 @@ TEST(MoeVerbWithCapacity, OneRowForEachExpert) {
   }
 }
 
-// Priorities 1 3 2: tokens ask in the order 1 2 0. Their first choices get the places 2 0 1 of expert 0; of the second
-// choices 1 2 1 token 2 asks for expert 1 before token 0. Neither token order nor gates would keep token 1's first.
+// Priorities 1 3 2: tokens get slots in the order 1 2 0. First choices get the slots 2 0 1 of expert 0; of the second
+// choices 1 2 1 token 2 comes before token 0 at expert 1. Neither token order nor gates would keep token 1's first.
 TEST(MoeVerbWithCapacity, GivenPrioritiesDecideWhoAsksFirst) {
   for (const auto type : {at::kDouble, at::kFloat}) {
     NamedTensors input = example();
@@ -108,7 +108,7 @@ TEST(MoeVerbWithCapacity, PrioritiesThatNobodyGaveAreOneClearLine) {
 }
 
 // There is no limit to write down, and nothing is dropped.
-TEST(MoeVerbWithCapacity, WithoutALimitThereAreNoPlaces) {
+TEST(MoeVerbWithCapacity, WithoutALimitThereAreNoSlots) {
   const Trial probe = run_layer(example(), "0", "none", true);
   ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
   EXPECT_FALSE(probe.tensors.count("capacity") || probe.tensors.count("position"));

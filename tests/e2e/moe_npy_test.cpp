@@ -7,7 +7,7 @@
 namespace sparsight::testing::moe_npy_test {
 namespace {
 
-// Numbers that fp32 does not hold.
+// Numbers that fp32 cannot represent.
 at::Tensor tokens(const std::vector<int64_t>& sizes) { return (at::arange(24, at::kDouble) / 7 - 1.5).view(sizes); }
 
 std::string npy_of(const at::Tensor& values, const std::string& descr) {
@@ -54,7 +54,7 @@ TEST(MoeVerbOnNpy, WhatIsNoWholeFileOfTokensIsOneClearLine) {
   const std::string whole = npy_of(tokens({8, 3}), "<f8");
   EXPECT_TRUE(says(message(whole.substr(0, whole.size() - 1)), "tokens.npy is cut off: its header promises 192 bytes"));
   EXPECT_TRUE(says(message(whole.substr(0, 20)), "the npy header claims"));
-  EXPECT_TRUE(says(message(whole.substr(0, 5)), "is no npy file"));
+  EXPECT_TRUE(says(message(whole.substr(0, 5)), "is not an npy file"));
   EXPECT_TRUE(says(message(npy_of(at::arange(6).view({2, 3}), "<i8")), "tokens must be floating-point numbers"));
   EXPECT_TRUE(says(message(npy_of(tokens({24}), "<f8")), "[N,D] or [B,S,D]"));
 }

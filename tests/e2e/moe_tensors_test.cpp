@@ -43,9 +43,9 @@ TEST(MoeVerbOnSoftRouting, WritesLogitsDispatchAndCombine) {
   }
 }
 
-// The first number of SplitMix64 from the seed mix(7, id), modulo 5, where mix(7, id) is number id + 1 of SplitMix64
-// from the seed 7; for the ids 0 to 9 this is 1 1 2 2 2 1 4 4 2 0 (computed in Python).
-TEST(MoeVerbOnHashing, GoesByTheIdsOfTheFileOrByPlaces) {
+// The first number of SplitMix64 from the seed hash_combine(7, id), modulo 5, where hash_combine(7, id) is number id +
+// 1 of SplitMix64 from the seed 7; for the ids 0 to 9 this is 1 1 2 2 2 1 4 4 2 0 (computed in Python).
+TEST(MoeVerbOnHashing, HashesTheIdsOfTheFileOrThePositions) {
   const std::vector<std::string> settings{"router.name=hash", "router.k=1", "router.seed=7", "moe.experts=5",
                                           "experts.name=linear"};
   const NamedTensors input{{"tokens", at::eye(5, at::kDouble)}};

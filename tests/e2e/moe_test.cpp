@@ -98,12 +98,13 @@ TEST(MoeVerb, ReproducesTheWorkedExampleOfGatingAndOfTheLayer) {
 // Experts map rows, y = x W: dW_i = (sum over tokens of gate * x)ᵀ (1, 2, -1).
 TEST(MoeVerb, GivesTheGradientsOfTheExperts) {
   const at::Tensor gates = matrix({0.635277, 0, 0, 0.364723, 0, 0.185400, 0.814600, 0, 0.477394, 0.522606, 0, 0}, 3);
-  const at::Tensor pull = at::tensor({1.0, 2.0, -1.0}, at::kDouble);
+  const at::Tensor upstream = at::tensor({1.0, 2.0, -1.0}, at::kDouble);
   for (const bool float64 : {true, false}) {
     const Trial probe = train_layer(example(), {}, float64);
     ASSERT_EQ(probe.result.exit_code, 0) << probe.result.err;
     // Six decimals of the gates, times numbers up to 2.
-    expect_near(probe, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * pull, 3 * printed_digits(float64));
+    expect_near(probe, "grad.experts.w1", gates.t().matmul(tokens()).unsqueeze(2) * upstream,
+                3 * printed_digits(float64));
   }
 }
 
@@ -149,7 +150,7 @@ TEST(MoeVerb, GradientsAreThoseOfTheLossesTimesTheirWeights) {
     expect_near(probe, "grad.router.weight", weight.t(), tolerance);
     expect_near(probe, "grad.router.noise_weight", noise_weight.t(), tolerance);
     expect_near(probe, "grad.tokens", of_tokens, tolerance);
-    EXPECT_FALSE(probe.tensors.count("grad.experts.w1"));  // losses of the choice do not know of the experts
+    EXPECT_FALSE(probe.tensors.count("grad.experts.w1"));  // balance losses do not depend on the experts
   }
 }
 
@@ -187,7 +188,7 @@ TEST(MoeVerb, PaddingTakesPartInNothing) {
     }
 }
 
-// The specification counts gates before drops, whatever becomes of the gates of what is kept.
+// The specification counts gates before drops, whether or not kept gates are renormalised.
 TEST(MoeVerb, LossesAreOfGatesBeforeDrops) {
   for (const bool float64 : {true, false}) {
     const Trial probe = train_layer(
@@ -333,7 +334,7 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
     const at::Tensor huge = at::full({name == "router.weight" ? 4 : 3, name == "noise" ? 4 : 3}, 1e50, at::kDouble);
     says(complaint(with(name, huge), 1, {"--mode", "train"}), "beyond the range of fp32");
   }
-  says(complaint(with("noise.noise", noise()), 1), "\"noise\" and \"noise.noise\" are the same samples");
+  says(complaint(with("noise.noise", noise()), 1), "\"noise\" and \"noise.noise\" mean the same samples");
   for (const std::string seed : {"9223372036854775808", "99999999999999999999", "-1", "1.5", ""})
     says(complaint(example(), 2, {"--seed", seed}), "run.seed must be");
   EXPECT_EQ(run_layer(example(), {"--seed", "9223372036854775807"}).result.exit_code, 0);
@@ -342,11 +343,11 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
   says(complaint(with("router.weight", at::ones({5, 3})), 1),
        "\"router.weight\" has the shape [5, 3], expected [4, 3]");
   says(complaint(with("router.wieght", at::ones({4, 3})), 1), "no weight \"router.wieght\"");
-  says(complaint(with("tolkens", tokens()), 1), "\"tolkens\" has no meaning here");
+  says(complaint(with("tolkens", tokens()), 1), "\"tolkens\" is unknown");
   says(complaint(with("noise.niose", noise()), 1, {"--mode", "train"}), "makes no samples \"niose\" (it makes: noise)");
   says(complaint(with("tokens", tokens().to(at::kFloat8_e4m3fn)), 1), "floating-point numbers of 16, 32 or 64 bits");
   says(complaint(with("router.weight", at::ones({4, 3}, at::kLong)), 1), "\"router.weight\" is of type Long");
-  says(complaint(with("valid", at::ones({3})), 1), "\"valid\" is of type Float; it must be of integers");
+  says(complaint(with("valid", at::ones({3})), 1), "\"valid\" is of type Float; it must have an integer type");
   says(complaint(with("target", at::ones({1, 4})), 1), "rows sum to 1");
   says(complaint(example(), 2, {"--set", "router.k=9"}), "experts");
   EXPECT_EQ(run_program({"moe", "no/such/file.safetensors"}).exit_code, 1);

@@ -23,7 +23,7 @@ inline at::Tensor matrix(const Rows& values, int64_t rows) { return at::tensor(v
 
 struct Trial {
   ProgramResult result;
-  std::map<std::string, at::Tensor> tensors;  // none where the program failed
+  std::map<std::string, at::Tensor> tensors;  // none if the program failed
 };
 
 // {"a=1", "b=2"} as the program takes them, before `flags`.
@@ -64,14 +64,14 @@ inline void expect_whole(const Trial& probe, const std::string& name, const std:
   EXPECT_TRUE(got.equal(at::tensor(expected, at::kLong))) << name << "\n" << got;
 }
 
-// The program's complaint, which is one line, or "" where that does not hold.
+// The program's error message if it is one line, else "".
 inline std::string one_line(const ProgramResult& result, int exit_code) {
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   return result.err;
 }
 
-// What the worked examples allow, whose values have six decimals.
+// Tolerance of the worked examples, whose values have six decimals.
 inline double printed_digits(bool float64) { return float64 ? 1e-6 : 1e-5; }
 
 }  // namespace sparsight::testing

@@ -1,4 +1,4 @@
-// What the program printed.
+// Checks of the program's output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace sparsight::testing {
 
-// One JSON value a line.
+// One JSON value per line.
 inline std::vector<Json> json_lines(const std::string& text) {
   std::vector<Json> lines;
   std::istringstream stream(text);

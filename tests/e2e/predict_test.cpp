@@ -67,7 +67,7 @@ TEST_F(PredictVerb, WritesJsonForFoldersAndLists) {
   EXPECT_EQ(lines[0], lines[2]);  // the same image in the folder and in the list
 }
 
-TEST_F(PredictVerb, HoldsExperts) {
+TEST_F(PredictVerb, PacksExperts) {
   const std::string plain = run_program({"predict", run(), image()}).out;
   EXPECT_EQ(run_program({"predict", run(), "--weights", "fp32", image()}).out, plain);
   const ProgramResult bytes = run_program({"predict", run(), "--weights", "int8", image(), "--json"});
@@ -96,21 +96,22 @@ TEST_F(PredictVerb, CtrlCStopsBetweenImages) {
   constexpr size_t kImages = 50000;
   std::string lines;
   for (size_t i = 0; i < kImages; ++i) lines += image() + "\n";
-  const std::string list = folder_->write("list", lines), answers = folder_->path("answers.jsonl");
+  const std::string list = folder_->write("list", lines), outputs = folder_->path("answers.jsonl");
   Program program(
-      {"-c", R"(exec "$0" predict "$1" - --json < "$2" > "$3")", test::program_path(), run(), list, answers}, {},
+      {"-c", R"(exec "$0" predict "$1" - --json < "$2" > "$3")", test::program_path(), run(), list, outputs}, {},
       "/bin/sh");
   std::error_code absent;
   for (int i = 0; i < 30000; ++i) {
-    if (const auto size = std::filesystem::file_size(answers, absent); !absent && size > 0) break;
+    if (const auto size = std::filesystem::file_size(outputs, absent); !absent && size > 0) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   program.send(SIGINT);
   const ProgramResult result = program.wait();
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  const size_t answered = json_lines(read_file(answers, 100 << 20)).size();
-  EXPECT_GT(answered, 0u);
-  EXPECT_NE(result.err.find(cat("error: stopped after ", answered, " of ", kImages, " images\n")), std::string::npos)
+  const size_t predicted = json_lines(read_file(outputs, 100 << 20)).size();
+  EXPECT_GT(predicted, 0u);
+  EXPECT_NE(result.err.find(cat("error: interrupted after ", predicted, " of ", kImages, " images\n")),
+            std::string::npos)
       << result.err;
 }
 
@@ -138,8 +139,8 @@ TEST_F(PredictVerb, SettingsReachTheModel) {
 
 TEST_F(PredictVerb, RefusesWhatIsNoRun) {
   expect_failure(run_program({"predict", folder_->path("nothing"), image()}), 1, "nothing");
-  expect_failure(run_program({"predict", folder_->path("images"), image()}), 1, "is no run folder");
-  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), 1, "holds no .jpg");
+  expect_failure(run_program({"predict", folder_->path("images"), image()}), 1, "is not a run folder");
+  expect_failure(run_program({"predict", run(), folder_->path("run/checkpoints")}), 1, "contains no .jpg");
   EXPECT_EQ(run_program({"predict", run(), image(), "--top", "0"}).exit_code, 2);
   EXPECT_EQ(run_program({"predict", run()}).exit_code, 2);
 }
@@ -152,7 +153,7 @@ TEST_F(PredictVerb, RefusesDamagedCheckpoints) {
   expect_failure(run_program({"predict", bad, image()}), 1, "of version 99, newer than");
   const std::string bytes = read_file(good, 100 << 20);
   folder_->write("bad.safetensors", bytes.substr(0, bytes.size() - 1));
-  expect_failure(run_program({"predict", bad, image()}), 1, "it is cut or damaged");
+  expect_failure(run_program({"predict", bad, image()}), 1, "it is truncated or damaged");
   folder_->write("bad.safetensors", bytes.substr(0, 100));
   expect_failure(run_program({"predict", bad, image()}), 1, "beyond the file");
 }
@@ -185,9 +186,9 @@ TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
   folder_->write("weights", with_header("{}").replace(0, 4, "\xff\xff\xff\x02"));
   refuse(bad, "beyond the file");
   folder_->write("weights", read_file(golden + "plain.pt", 1 << 20).substr(0, 900));
-  refuse(bad, "is no zip archive or is damaged");
+  refuse(bad, "is not a zip archive or is damaged");
   refuse(golden + "evil.pt", "posix.system");
-  refuse(golden + "plain.pt", "not one tensor of the file fits");
+  refuse(golden + "plain.pt", "no tensor of the file fits");
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_F(RecordsVerb, OfOtherImagesAreNotCompared) {
   expect_failure(run_program({"compare", at("of_test"), run()}), 1, "holds no records; write them with sparsight eval");
   const std::string tensors = at("of_validation/records.safetensors");
   write_file_atomically(tensors, read_file(tensors, 1 << 20).substr(0, 4000));
-  expect_failure(run_program({"compare", at("of_test"), at("of_validation")}), 1, "it is cut or damaged");
+  expect_failure(run_program({"compare", at("of_test"), at("of_validation")}), 1, "it is truncated or damaged");
   expect_failure(run_program({"compare", at("of_test")}), 2, "b is required");
 }
 

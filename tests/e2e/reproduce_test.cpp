@@ -1,4 +1,4 @@
-// `sparsight reproduce` as a user meets it.
+// `sparsight reproduce` as a user runs it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -211,8 +211,8 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"pmoe/table1", "--tasks", "3"}, 2, "--slurm");
   expect({"pmoe/table1", "--slurm", "a.sh", "--tasks", "0"}, 2, "--tasks");
   expect({"pmoe/table1", "--slurm", "none/a.sh", "--quiet"}, 1, "none/a.sh");
-  expect({"pmoe/table1", "--slurm", "mine/thesis.txt"}, 1, "is no script that sparsight wrote");
-  expect({"pmoe/table1", "--task", "3/2"}, 2, "a task is written as INDEX/COUNT");
+  expect({"pmoe/table1", "--slurm", "mine/thesis.txt"}, 1, "is not a script that sparsight wrote");
+  expect({"pmoe/table1", "--task", "3/2"}, 2, "a task must be INDEX/COUNT");
   expect({"pmoe/tabel1", "--plan"}, 2, "did you mean");
   expect({"none.toml", "--plan"}, 2, "apply to figures only");
   expect({"pmoe/table1", "--plan", "--run", "mine"}, 1, "holds files that do not belong to jobs");

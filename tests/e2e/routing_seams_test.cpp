@@ -1,4 +1,4 @@
-// Routings that come from elsewhere, layers that differ and settings that move, through the program.
+// Routings from files, layers that differ and settings with schedules, through the program.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Training onto a disk that is full, read-only or limited: one clear line, exit code 1, nothing half-written.
+// Training to a disk that is full, read-only or limited: one clear line, exit code 1, no incomplete files.
 #include <gtest/gtest.h>
 
 #include <filesystem>

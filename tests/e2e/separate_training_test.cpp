@@ -91,7 +91,7 @@ double test_accuracy(const TemporaryFolder& folder, const std::string& run) {
   return accuracy;
 }
 
-// Two phases: what each may train.
+// Two phases, each with its own trainable parameters.
 const std::vector<std::string> kRouter{"--set", "losses.separation=1", "--set", "train.freeze=[\"moe.experts\"]",
                                        "--set", "train.epochs=3"};
 std::vector<std::string> experts_after(const std::string& weights) {

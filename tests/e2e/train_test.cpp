@@ -122,7 +122,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
   const ProgramResult evaluated = run_program({"eval", run});
   EXPECT_NE(evaluated.out.find("test (= validation)"), std::string::npos) << evaluated.out << evaluated.err;
 
-  fs::remove(run + "/done");  // the lines of the end are written anew
+  fs::remove(run + "/done");  // the lines of the end are written again
   ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
   int notes = 0, tests = 0;
   for (const Json& line : read_metrics(run + "/metrics.jsonl")) {
@@ -139,7 +139,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
   EXPECT_NE(last_weights.err.find("\"test\" is the validation split\n"), std::string::npos) << last_weights.err;
 }
 
-TEST(Train, TheLastAveragedWeightsStandInForBestOnesThatSomebodyRemoved) {
+TEST(Train, TheLastAveragedWeightsReplaceMissingBestOnes) {
   TemporaryFolder folder;
   const std::string run = folder.path("run"), best = run + "/checkpoints/best.safetensors";
   ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=4"}).exit_code, 0);
@@ -222,7 +222,7 @@ TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
   expect_same_run(unbroken, run);
 }
 
-// One batch of 32, two of 16 or four of 8: the same images draw the same router noise, dropout and drop path, so steps
+// One batch of 32, two of 16 or four of 8: the same images get the same router noise, dropout and drop path, so steps
 // differ by rounding alone. Balance losses are sums over a batch and would not be additive; they are off.
 TEST(Train, S33_SplittingABatchChangesNoNoise) {
   TemporaryFolder folder;
@@ -246,7 +246,7 @@ TEST(Train, S33_SplittingABatchChangesNoNoise) {
     for (size_t step = 0; step < whole.size(); ++step)
       EXPECT_NEAR(split[step], whole[step], 1e-5) << parts << " " << step;
   }
-  // What the noise is matters far more than that.
+  // Different noise has a far larger effect than that.
   EXPECT_GT(std::abs(task_losses(1, "0")[0] - whole[0]), 1e-3);
 }
 

@@ -1,5 +1,5 @@
-// WRN-pMoE through the program: weights, batch norms' averages and averaged weights go through checkpoints, an
-// interrupted run ends as an unbroken one, and its routings can be looked at.
+// WRN-pMoE through the program: weights, batch norm statistics and averaged weights survive checkpoints, an interrupted
+// run ends like an uninterrupted one, and its routings can be explained.
 #include <signal.h>
 
 #include <chrono>

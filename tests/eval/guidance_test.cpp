@@ -49,7 +49,7 @@ TEST(Guidance, M18_TargetsSumSoftLabelsOverTheClassesOfASuperClass) {
 
 TEST(Guidance, AsManyExpertsAsSuperClassesAreGuided) {
   EXPECT_TRUE(guidance(config("experts = 2\n[router]\nname = \"per_image\""), three_classes()).defined());
-  // Without, a router whose paper guides it trains by itself; one that is told to be guided cannot.
+  // With other numbers of experts, a router guided by default trains unguided; one configured to be guided is an error.
   EXPECT_FALSE(guidance(config("experts = 4\n[router]\nname = \"per_image\""), three_classes()).defined());
   EXPECT_FALSE(guidance(config("experts = 4"), three_classes()).defined());
   EXPECT_THROW(guidance(config("experts = 4\n[losses]\nsuperclass = 0.3"), three_classes()), UsageError);

@@ -212,9 +212,9 @@ TEST(Records, DamagedTensorsAreRefused) {
     write_file_atomically(path, good);
   };
   write_file_atomically(path, good.substr(0, good.size() - 1));
-  expect("it is cut or damaged");
+  expect("it is truncated or damaged");
   write_file_atomically(path, "x");
-  expect("is no safetensors file");
+  expect("is not a safetensors file");
   std::filesystem::remove(path);
   expect("No such file");
   const auto with = [&](const std::string& name, const at::Tensor& value, const std::string& part) {
@@ -229,16 +229,16 @@ TEST(Records, DamagedTensorsAreRefused) {
   with("domain", longs({0, 0, 1}), "the column domain must hold numbers of 0 to 0, got 1");
   with("domain", at::zeros({3}, at::kInt), "the column domain must be Long [3], got Int [3]");
   with("label", at::zeros({3, 1}, at::kLong), "the column label must be Long [3], got Long [3, 1]");
-  with("id_end", longs({6, 5, 15}), "id 1 lies at 6 to 5 of 15 bytes");
-  with("id_end", longs({-1, 5, 15}), "id 0 lies at 0 to -1 of 15 bytes");
-  with("id_end", longs({6, 15, INT64_MAX}), "id 2 lies at 15 to 9223372036854775807 of 15 bytes");
+  with("id_end", longs({6, 5, 15}), "id 1 is at 6 to 5 of 15 bytes");
+  with("id_end", longs({-1, 5, 15}), "id 0 is at 0 to -1 of 15 bytes");
+  with("id_end", longs({6, 15, INT64_MAX}), "id 2 is at 15 to 9223372036854775807 of 15 bytes");
   with("id_end", longs({6, 10, 10}), "5 bytes of ids belong to no image");
   with("kept/blocks.1.mlp", ints({3, 0, 0, 0, 1, 1, 0, 0, 0}, 3), "more assignments than were chosen");
   with("kept/blocks.1.mlp", ints({-1, 0, 0, 0, 1, 1, 0, 0, 0}, 3), "fewer than 0");
   EXPECT_EQ(error_of(folder.path("a")), "");
 }
 
-// A terabyte of zeros costs an attacker a few bytes of disk; here it must cost no memory.
+// A sparse file of a terabyte takes a few bytes of disk; reading it must take no memory.
 TEST(Records, HugeFilesAreRefusedBeforeTheyAreRead) {
   const testing::TemporaryFolder folder;
   test::write_records(folder.path("a"), {});

@@ -1,4 +1,4 @@
-// Worked numbers: by hand, or from SciPy 1.17, whose call stands beside.
+// Expected values are computed by hand or with SciPy 1.17; the comment has the call.
 #include "sparsight/eval/statistics.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-"""Makes tests/golden/images: small JPEG and PNG files and, beside each, the pixels that Pillow reads from it (uint8 [C,H,W], npy).
+"""Makes tests/golden/images: small JPEG and PNG files and, for each, the pixels that Pillow reads from it (uint8 [C,H,W], npy).
 
     python tests/golden/make_images.py        (needs Pillow and NumPy; made with Pillow 13.0, NumPy 2.4)
 

@@ -1,4 +1,4 @@
-"""Makes vit_golden.safetensors, the answers that Sparsight's ViT is packed to, with timm
+"""Makes vit_golden.safetensors, the expected outputs of Sparsight's ViT, with timm
 (https://github.com/huggingface/pytorch-image-models).
 
 Two tiny vision transformers (class token, mean pooling) with random weights: parameters under timm's names, input images and

@@ -1,4 +1,4 @@
-# Prediction links without the trainer: a program of infer/ and what stands below it, to be included where the library is
+# Prediction links without the trainer: a program of infer/ and the layers below it, to be included where the library is
 # made. The folders above are left out by their place in SPARSIGHT_FOLDERS, whether files are compiled in groups or not.
 list(FIND SPARSIGHT_FOLDERS infer _infer)
 if(_infer GREATER -1)

@@ -1,5 +1,5 @@
-// A program of prediction alone, linked without the folders that stand above infer/ (tests/infer/alone.cmake): that it
-// links is the test. alone RUN prints what the run was trained on.
+// A program that only predicts, linked without the folders above infer/ (tests/infer/alone.cmake): the test is that it
+// links. `alone RUN` prints the dataset of the run.
 #include <cstdio>
 
 #include "sparsight/core/error.h"

@@ -1,4 +1,4 @@
-// explain through the program, on a small trained run.
+// The explain verb of the program, on a small trained run.
 #include <algorithm>
 #include <filesystem>
 
@@ -107,7 +107,7 @@ TEST_F(ExplainRun, WrongInputIsOneLineAndLeavesNothing) {
   expect_one_line(run_program({"explain", run_, folder_->path("torn.png"), "--quiet"}), "torn.png");
   expect_one_line(run_program({"explain", run_, folder_->path("absent.png"), "--quiet"}), "absent.png");
   expect_one_line(run_program({"explain", run_, folder_->path("small.png"), "--quiet"}),
-                  "small.png: the image of 1x3 pixels and 3 channels does not become the 16x16 pixels");
+                  "small.png: the image of 1x3 pixels and 3 channels is not transformed to the 16x16 pixels");
   expect_one_line(run_program({"explain", folder_->path("nowhere")}), "no run folder");
   folder_->write("bare/config.toml", "");
   expect_one_line(run_program({"explain", folder_->path("bare")}), "checkpoint");

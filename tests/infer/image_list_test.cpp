@@ -25,8 +25,9 @@ TEST(ImageList, TakesFilesFoldersAndLinesOfInput) {
 TEST(ImageList, SaysWhereThereIsNothing) {
   const testing::TemporaryFolder folder;
   std::istringstream empty;
-  EXPECT_NE(testing::message_of([&] { image_list({folder.path()}, empty); }).find("holds no .jpg"), std::string::npos);
-  EXPECT_NE(testing::message_of([&] { image_list({"-"}, empty); }).find("no image is named"), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { image_list({folder.path()}, empty); }).find("contains no .jpg"),
+            std::string::npos);
+  EXPECT_NE(testing::message_of([&] { image_list({"-"}, empty); }).find("no images were given"), std::string::npos);
 }
 
 }  // namespace sparsight::image_list_test

@@ -123,7 +123,7 @@ TEST(LoadModel, KnowsWhetherTheWeightsAreAveraged) {
   for (const auto& [name, tensor] : best.weights) last.training.emplace_back("ema/" + name, tensor);
   EXPECT_TRUE(averaged(last));
 
-  // Later versions say it.
+  // Later versions record it.
   last.state["average"] = "swa";
   EXPECT_TRUE(averaged(last));
   EXPECT_EQ(load_model(folder.path("a")).weights, "swa");
@@ -142,7 +142,7 @@ TEST(LoadModel, AsksNothingOfHowTheModelWasTrained) {
   const auto misuse = [&](const std::string& assignment) {
     return testing::message_of<UsageError>([&] { load_model(folder.path("a"), "", {assignment}); });
   };
-  EXPECT_NE(misuse("optimizer.lr=3").find("[optimizer] says how a model is trained"), std::string::npos);
+  EXPECT_NE(misuse("optimizer.lr=3").find("[optimizer] configures training"), std::string::npos);
   EXPECT_NE(misuse("roter.k=1").find("did you mean \"router\"?"), std::string::npos);
 }
 
@@ -162,7 +162,7 @@ TEST(LoadModel, OverridesChangeTheModelAndItsTransforms) {
   EXPECT_EQ(with("experts.activation=relu").config["experts"]["activation"], "relu");
 }
 
-// The checkpoint as versions wrote it whose data pipeline normalised: the same configuration, without the statistics.
+// A checkpoint of versions whose data pipeline normalised: the same configuration, without the statistics.
 TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
   const testing::TemporaryFolder folder;
   const torch::NoGradGuard no_grad;
@@ -178,7 +178,7 @@ TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
     return loaded.model->forward({model_image(loaded, image).unsqueeze(0)}).logits;
   };
   EXPECT_TRUE(at::equal(predicted("now"), predicted("earlier")));
-  // As it was computed then: the pipeline's step on the bytes, and a model that normalises nothing.
+  // The computation of those versions: the pipeline's step on the bytes, and a model without normalisation.
   NormalizeOptions options;
   options.mean = {0.4};
   options.std = {0.3};
@@ -202,7 +202,7 @@ TEST(LoadModel, NormalisesAsTrainedUnlessToldOtherwise) {
   EXPECT_TRUE(statistics({}) == trained);
   EXPECT_TRUE(statistics({"transforms.eval=[" + kResize + "]"}) == trained);
   EXPECT_TRUE(statistics({"transforms.eval=[" + kResize + R"(,{op="normalize",mean=[0.5],std=[0.25]}])"}) == other);
-  EXPECT_TRUE(statistics({"transforms.train=[]"}) == trained);  // what training would do is of no account
+  EXPECT_TRUE(statistics({"transforms.train=[]"}) == trained);  // training transforms do not matter
 }
 
 TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
@@ -225,9 +225,9 @@ TEST(LoadModel, StatisticsThatCannotBeAreRefused) {
       std::string::npos);
   EXPECT_NE(refusal("normalize.std", torch::ones({3}, torch::kDouble)).find("no fitting weights for normalize.std"),
             std::string::npos);
-  Checkpoint unnamed = good;  // statistics that its configuration does not know of
+  Checkpoint unnamed = good;  // has statistics that are not in its configuration
   unnamed.config["transforms"]["eval"] = Json::array({{{"op", "resize"}, {"size", {8, 8}}}});
-  EXPECT_NE(error_of_checkpoint(folder, unnamed).find("weights that the model does not: normalize.mean"),
+  EXPECT_NE(error_of_checkpoint(folder, unnamed).find("weights that the model does not have: normalize.mean"),
             std::string::npos);
 }
 
@@ -266,7 +266,7 @@ TEST(ModelImage, IsWhatTheModelTakes) {
   const LoadedModel plain = load_model(folder.path("a"));
   EXPECT_NE(testing::message_of([&] {
               model_image(plain, at::zeros({1, 20, 30}, at::kByte));
-            }).find("the image of 30x20 pixels and 1 channels does not become the 8x8 pixels"),
+            }).find("the image of 30x20 pixels and 1 channels is not transformed to the 8x8 pixels"),
             std::string::npos);
 }
 

@@ -10,7 +10,7 @@
 namespace sparsight::predict_test {
 namespace {
 
-// Answers with the same logits and routing whatever the image.
+// Returns the same logits and routing for every image.
 struct PredictTestModel : ImageModel {
   PredictTestModel() : ImageModel({3, 4, 5, 3}) {}
   std::vector<double> logits;
@@ -65,12 +65,12 @@ TEST(Predict, NeverNamesMoreClassesThanThereAre) {
   EXPECT_EQ(predict(model_with({0, 1, 2}), kPredictTestImage, "a.png", 100).classes.size(), 3u);
 }
 
-TEST(Predict, RefusesOtherShapesAndAnswersThatAreNotFinite) {
+TEST(Predict, RefusesOtherShapesAndOutputsThatAreNotFinite) {
   const auto message = [](const LoadedModel& model, const at::Tensor& image) {
     return testing::message_of([&] { predict(model, image, "a.png", 1); });
   };
   EXPECT_NE(message(model_with({0, 1, 2}), at::zeros({3, 9, 5}, at::kByte))
-                .find("a.png: the image of 5x9 pixels and 3 channels does not become the 5x4 pixels"),
+                .find("a.png: the image of 5x9 pixels and 3 channels is not transformed to the 5x4 pixels"),
             std::string::npos);
   EXPECT_NE(message(model_with({0, std::numeric_limits<double>::quiet_NaN(), 2}), kPredictTestImage)
                 .find("a.png: the model's output is not finite"),

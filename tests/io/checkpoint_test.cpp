@@ -91,7 +91,7 @@ TEST(Checkpoint, AKilledWriterLeavesTheEarlierOneWhole) {
     for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
       if (entry.path().extension() == ".tmp") std::filesystem::remove(entry.path());
   }
-  EXPECT_GT(interrupted, 0);  // otherwise the test has not seen what it is for
+  EXPECT_GT(interrupted, 0);  // otherwise no write was interrupted and nothing was tested
   EXPECT_GT(last_step, 1);
 }
 

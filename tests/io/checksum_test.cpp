@@ -77,7 +77,7 @@ TEST(Checksum, EveryFlippedBitOfRowsIsFound) {
   expect_every_flip_is_found(path, [](const std::string& damaged) { read_safetensors(damaged); });
 }
 
-// A zip file has bytes that carry nothing (padding, dates): flips there leave every tensor as it was.
+// A zip file has bytes without meaning (padding, dates): flips there change no tensor.
 TEST(Checksum, NoFlippedBitOfATorchFileChangesATensor) {
   const std::string bytes = read_file(test::source_path("tests/golden/io/plain.pt"), 1 << 20);
   const NamedTensors whole = read_torch_pickle(test::source_path("tests/golden/io/plain.pt"));

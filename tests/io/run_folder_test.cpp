@@ -62,7 +62,8 @@ TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
   expect_error(folder.path(), IfExists::kOverwrite, "holds files that do not belong to a run");
   expect_error(folder.path("file"), IfExists::kOverwrite, "is a file");
   expect_error(folder.path("file/run"), IfExists::kRefuse, "Not a directory");
-  EXPECT_NE(testing::message_of([&] { RunFolder::open(folder.path()); }).find("is no run folder"), std::string::npos);
+  EXPECT_NE(testing::message_of([&] { RunFolder::open(folder.path()); }).find("is not a run folder"),
+            std::string::npos);
 }
 
 TEST(RunFolder, OverwritingRemovesOnlyWhatARunWrites) {

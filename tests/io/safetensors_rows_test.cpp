@@ -84,7 +84,7 @@ TEST(SafetensorsRows, AFullDiskIsAnErrorThatLeavesNothing) {
     };
     EXPECT_NE(testing::message_of(fill).find("No space left on device"), std::string::npos);
   }
-  SafetensorsRowWriter rows(path);  // the rows fit, the file beside them does not
+  SafetensorsRowWriter rows(path);  // the rows fit, the final file does not
   for (int i = 0; i < 5; ++i) rows.append("x", at::zeros({1 << 15}));
   EXPECT_NE(testing::message_of([&] { rows.commit({}); }).find("No space left on device"), std::string::npos);
   EXPECT_EQ(testing::count_entries(disk.folder()), 0u);

@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"zero times huge", bytes_of("{\"a\":" F32("[0,4611686018427387905,4]", "0", "0") "}", 0),
                 "impossible shape"},
         Hostile{"shape does not fit", bytes_of("{\"a\":" F32("[2]", "0", "4") "}", 4), "needs 8 bytes but has 4"},
-        Hostile{"beyond the data", bytes_of("{\"a\":" F32("[2]", "0", "8") "}", 4), "holds 4 bytes"},
+        Hostile{"beyond the data", bytes_of("{\"a\":" F32("[2]", "0", "8") "}", 4), "has 4 bytes"},
         Hostile{"backwards", bytes_of("{\"a\":" F32("[1]", "4", "0") "}", 4), "[4,0]"},
         Hostile{"three offsets", bytes_of("{\"a\":" F32("[1]", "0,4", "8") "}", 8), "[0,4,8]"},
         Hostile{"overlap", bytes_of("{\"a\":" F32("[2]", "0", "8") ",\"b\":" F32("[1]", "4", "8") "}", 8), "overlaps"},

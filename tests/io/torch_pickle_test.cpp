@@ -61,21 +61,21 @@ TEST(TorchPickle, ReadsEveryTypeAndViews) {
 
 TEST(TorchPickle, SaysWhatToDoWithOtherFiles) {
   expect_refused("module.pt", "a Python object of torch.nn.modules.linear.Linear; in Python, save its weights");
-  expect_refused("list.pt", "holds no state dict");
+  expect_refused("list.pt", "has no state dict");
   expect_refused("sparse.pt", "_rebuild_sparse_tensor, which is not supported");
-  expect_refused("legacy.pt", "before 1.6; in Python, save it anew");
+  expect_refused("legacy.pt", "before 1.6; in Python, save it again");
   expect_refused("script.pt", "is a TorchScript program");
-  expect_refused("python.safetensors", "no PyTorch file");
+  expect_refused("python.safetensors", "not a PyTorch file");
   expect_refused("missing.pt", "No such file");
 }
 
 TEST(TorchPickle, HostileFilesAreRefused) {
-  expect_refused("deep.pt", "holds no state dict");
+  expect_refused("deep.pt", "has no state dict");
   expect_refused("beyond.pt", "weight reaches beyond its storage");
   expect_refused("evil.pt", "posix.system");
 }
 
-// Every cut and every flipped byte: an Error or, where the byte does not matter, tensors.
+// Truncated files and flipped bytes give an Error or, if the byte does not matter, tensors.
 TEST(TorchPickle, CutAndChangedFilesNeverCrash) {
   const testing::TemporaryFolder folder;
   const std::string whole = read_file(golden("plain.pt"), 1 << 20);
@@ -115,7 +115,7 @@ TEST(Pickle, DamagedPicklesAreRefused) {
   }
 }
 
-// A long tuple that is made into a storage over and over would take memory with the square of the file's size.
+// A long tuple that is converted to a storage repeatedly would need memory quadratic in the file size.
 TEST(Pickle, RepeatedCopiesAreRefused) {
   std::string bytes = "(";
   bytes.append(100000, 'N');

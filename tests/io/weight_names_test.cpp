@@ -50,8 +50,8 @@ TEST(ReadWeights, TakesCheckpointsSafetensorsAndStateDicts) {
   EXPECT_EQ(read_weights(test::source_path("tests/golden/io/python.safetensors")).size(), 10u);
   EXPECT_EQ(read_weights(test::source_path("tests/golden/io/plain.pt")).size(), 2u);
   EXPECT_NE(testing::message_of([&] {
-              read_weights(folder.write("b", "hello, this is no weights file"));
-            }).find("no safetensors file"),
+              read_weights(folder.write("b", "hello, this is not a weights file"));
+            }).find("not a safetensors file"),
             std::string::npos);
   EXPECT_THROW(read_weights(folder.write("empty", "")), Error);
 }

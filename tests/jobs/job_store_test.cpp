@@ -39,7 +39,7 @@ TEST(JobStore, AJobIsDoneOnce) {
     const auto lock = store.claim(kJob);
     ASSERT_TRUE(lock);
     EXPECT_TRUE(store.is_claimed(kJob));
-    EXPECT_FALSE(store.claim(kJob)) << "somebody is at it";
+    EXPECT_FALSE(store.claim(kJob)) << "another process has it";
     store.finish(kJob, {{{"y", 0.1}}, 1.5});
   }
   EXPECT_TRUE(store.is_done(kJob));
@@ -125,7 +125,7 @@ TEST(JobStore, FailuresAreToldAndForgotten) {
   EXPECT_EQ(store.failure(kJob), "no such\\x0afile");
   EXPECT_FALSE(store.is_done(kJob));
   write_file_atomically(file_of(store, "failed.json"), "{");
-  EXPECT_EQ(store.failure(kJob), "for a reason that cannot be read any more");
+  EXPECT_EQ(store.failure(kJob), "the recorded error cannot be read");
   store.forget_failure(kJob);
   EXPECT_FALSE(store.has_failed(kJob));
 }
@@ -163,8 +163,8 @@ TEST(JobStore, LookingMakesNothing) {
   EXPECT_TRUE(JobStore::open(folder.path("run"), kOf)->is_done(kJob));
 }
 
-// What is no folder where a job's should be ends the run with a line, and is left as it is.
-TEST(JobStore, AFileInThePlaceOfAJobsFolderIsAnError) {
+// A file where a job's folder should be ends the run with one line, and is left unchanged.
+TEST(JobStore, AFileInsteadOfAJobsFolderIsAnError) {
   const TemporaryFolder folder;
   const JobStore store(folder.path("run"), kOf);
   folder.write("run/jobs/" + job_id(kJob), "mine");

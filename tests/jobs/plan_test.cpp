@@ -15,7 +15,7 @@ TEST(Plan, NothingIsKnownBeforeTheFirstJob) {
   const JobPlan plan = plan_jobs(toy_jobs(4), nullptr);
   EXPECT_EQ(plan.left(), 4);
   EXPECT_FALSE(plan.seconds_left);
-  EXPECT_EQ(plan_text(plan, 2), "toy: 4 jobs, 0 done, 4 left; how long they take is known when the first one is done");
+  EXPECT_EQ(plan_text(plan, 2), "toy: 4 jobs, 0 done, 4 left; the time is unknown until the first one is done");
   EXPECT_EQ(plan_json(plan).at("expected_hours"), Json());
   EXPECT_EQ(plan_json(plan).at("estimate"), Json());
 }
@@ -33,12 +33,12 @@ TEST(Plan, FinishedJobsTellHowLongTheOthersTake) {
   EXPECT_DOUBLE_EQ(*plan.seconds_left, 3 * 3600);
   EXPECT_DOUBLE_EQ(plan.seconds_done, 7200);
   EXPECT_EQ(plan_text(plan, 2),
-            "toy: 5 jobs, 2 done, 3 left (1 failed before, 1 running); expected 3 hours of computing, 1.5 hours with 2 "
-            "processes (from the jobs that are done)");
+            "toy: 5 jobs, 2 done, 3 left (1 failed before, 1 running); estimated time 3 hours, 1.5 hours with 2 "
+            "processes (based on the finished jobs)");
   EXPECT_EQ(plan_json(plan).at("estimate"), "measured");
 }
 
-// Expected 100 s for x = 0, 200, 300: together 600, the longest 300, which two processes cannot do in less.
+// Estimates of 100, 200 and 300 s: 600 in total, and at least the longest, 300, with any number of processes.
 TEST(Plan, AnExpectationOfTheListCounts) {
   const TemporaryFolder folder;
   JobList list = toy_jobs(3);
@@ -48,9 +48,9 @@ TEST(Plan, AnExpectationOfTheListCounts) {
   EXPECT_DOUBLE_EQ(*plan.longest_left, 300);
   EXPECT_EQ(plan_json(plan).at("estimate"), "declared");
   EXPECT_EQ(plan_text(plan, 3),
-            "toy: 3 jobs, 0 done, 3 left; expected 0.17 hours of computing, 0.083 hours with 3 processes (a rough "
-            "estimate: no job is done yet)");
-  // The first took 50 s instead of 100: the others are taken to need half of what was expected, 100 + 150.
+            "toy: 3 jobs, 0 done, 3 left; estimated time 0.17 hours, 0.083 hours with 3 processes (a rough "
+            "estimate: no job is finished yet)");
+  // The first took 50 s instead of 100: the others are estimated at half of the list's numbers, 100 + 150.
   const JobStore store(folder.path("run"), testing::kToyJobs);
   store.finish(list.settings[0], {1, 50});
   plan = plan_jobs(list, &store);

@@ -105,7 +105,7 @@ TEST(RunJobs, AnInterruptEndsATaskBetweenJobs) {
   const JobStore store(folder.path("run"), testing::kToyJobs);
   const std::string message = message_of([&] { work_on_task(list, store, {0, 1}); });
   set_interrupted(false);
-  EXPECT_EQ(message, "interrupted after 2 jobs of task 0 of 1; the same command goes on from there");
+  EXPECT_EQ(message, "interrupted after 2 jobs of task 0 of 1; run the same command again to continue");
   EXPECT_EQ(done_of(list, store), 2);
 }
 
@@ -115,7 +115,7 @@ TEST(RunJobs, TasksAreReadAsIndexAndCount) {
   EXPECT_EQ(parse_array_task("0/1").index, 0);
   for (const char* wrong : {"", "3", "27/27", "0/0", "-1/3", "1/-3", "1/3/5", " 1/3", "1/3\n", "a/b", "1e2/1e3",
                             "99999999999999999999/99999999999999999999"})
-    EXPECT_NE(message_of<UsageError>([&] { parse_array_task(wrong); }).find("a task is written as INDEX/COUNT"),
+    EXPECT_NE(message_of<UsageError>([&] { parse_array_task(wrong); }).find("a task must be INDEX/COUNT"),
               std::string::npos)
         << wrong;
 }

@@ -19,7 +19,7 @@ using testing::run_sbatch;
 using testing::TemporaryFolder;
 using testing::toy_jobs;
 
-// An array whose tasks write what they are asked to do into `done`.
+// An array whose tasks append their arguments to `done`.
 SlurmArray array_in(const TemporaryFolder& folder, const std::vector<int64_t>& tasks) {
   SlurmArray array;
   array.name = "toy/line at home";
@@ -93,7 +93,7 @@ TEST(Slurm, ATaskIsLeftWhereAJobOfItIs) {
 TEST(Slurm, OtherFilesAreNotOverwritten) {
   const TemporaryFolder folder;
   const std::string thesis = folder.write("thesis.tex", "x");
-  EXPECT_NE(message_of([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("is no script that sparsight"),
+  EXPECT_NE(message_of([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("not a script that sparsight"),
             std::string::npos);
   EXPECT_EQ(read_file(thesis, 10), "x");
   EXPECT_NE(message_of([&] { write_slurm_script(folder.path(), array_in(folder, {0})); }).find("is no script"),

@@ -28,7 +28,7 @@ TEST(AdaptWeights, FitsAnotherGridAndAnotherNumberOfChannels) {
   const LoadReport report = load_into(*target, *source);
   EXPECT_EQ(report.adapted.size(), 2u) << describe(report);  // pos_embed, patch_embed.proj.weight
   EXPECT_EQ(report.fresh.size(), 2u) << describe(report);    // head.weight, head.bias
-  // The class token's entry is kept as it is.
+  // The class token's entry is unchanged.
   EXPECT_TRUE(source->named_parameters()["pos_embed"].slice(1, 0, 1).equal(
       target->named_parameters()["pos_embed"].slice(1, 0, 1)));
 }

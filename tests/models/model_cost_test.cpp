@@ -203,7 +203,7 @@ TEST(ModelCost, SizesThatDoNotFitAreTheErrorsOfTheModel) {
   }
 }
 
-// Models meet this only with images at hand.
+// Models detect this only when they get images.
 TEST(ModelCost, ExpertsTakeNoMorePatchesThanThereAre) {
   const struct {
     std::string file;
@@ -255,8 +255,8 @@ TEST(ModelCost, AnMlpByHand) {
   EXPECT_EQ(cost.weight_bytes, 4 * cost.parameters);
 }
 
-// 3 x 3 images of one channel and one stage of 2: stem 9 * 2 products at 9 places, two 3x3 convolutions 2 -> 2, the
-// head 2 -> 3. Elementwise at each place: three norms of 2, three relus and a residual of 2, the mean's 2; 3 biases.
+// 3 x 3 images of one channel and one stage of 2: stem 9 * 2 products at 9 positions, two 3x3 convolutions 2 -> 2, the
+// head 2 -> 3. Elementwise at each position: three norms of 2, three relus and a residual of 2, the mean's 2; 3 biases.
 TEST(ModelCost, ACnnByHand) {
   Config config = Config::from_text("", "");
   for (const char* setting : {"model.name=cnn", "model.widths=[2]"}) config.set(setting);
@@ -266,7 +266,7 @@ TEST(ModelCost, ACnnByHand) {
   EXPECT_EQ(cost.parameters, 18 + 2 * 36 + 3 * 4 + 9);
 }
 
-// Terabytes of experts cost no memory to count.
+// Counting the cost of terabytes of experts takes no memory.
 TEST(ModelCost, ModelsOfAnySizeAreCountedWithoutMemory) {
   const Json config = resolved("demo.toml", {"model.size=huge", "model.patch=16", "moe.experts=65536", "moe.hidden=0"});
   const Cost cost = total(model_cost(config, {3, 224, 224, 1000}));

@@ -34,7 +34,7 @@ TEST(Normalize, ByHandInEveryNumberType) {
   }
 }
 
-// What models were trained on before normalisation was theirs: bytes, normalised by the data pipeline.
+// The input of models trained before normalisation was part of the model: bytes, normalised by the data pipeline.
 TEST(Normalize, GivesTheBitsOfNormalisedBytes) {
   for (const std::string preset : {"imagenet", "cifar10", "cifar100", "mnist", "half"}) {
     NormalizeOptions options;

@@ -56,8 +56,8 @@ TEST_P(RoutingFile, GivesBackDecisionsThatReplayToTheSameBits) {
   EXPECT_FALSE(torch::equal(answer(*model, other, read).logits, answer(*model, other).logits));
 }
 
-// Decisions about single images, joined in another order and taken apart again.
-TEST_P(RoutingFile, DecisionsAreJoinedAndTakenApartByImage) {
+// Decisions about single images, joined in another order and split again.
+TEST_P(RoutingFile, DecisionsAreJoinedAndSplitByImage) {
   const auto model = vit_of(GetParam());
   std::vector<ModelOutput> alone;
   RoutingCollector decisions;

@@ -86,7 +86,7 @@ TEST(SharedRouter, IsARoutingFromOutsideForEveryLayer) {
   const ModelOutput got = each->forward(input);
   EXPECT_TRUE(torch::equal(got.logits, wanted.logits));
   EXPECT_FALSE(torch::equal(each->forward({images()}).logits, wanted.logits));
-  ASSERT_EQ(got.routings.size(), 2u);  // what was used
+  ASSERT_EQ(got.routings.size(), 2u);  // the routings that were used
   EXPECT_TRUE(torch::equal(got.routings[1].expert, wanted.routings[0].expert));
 }
 

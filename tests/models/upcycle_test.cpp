@@ -20,7 +20,7 @@ std::shared_ptr<ImageModel> small_vit(const std::string& moe, uint64_t seed) {
   return model;
 }
 
-// All weights of the token go to its experts: the copies together answer as the MLP.
+// The gates of a token sum to 1, so the copies together compute the same as the MLP.
 const char* const kMoe = "[moe]\nblocks = [1]\nexperts = 4\n[router]\nname = \"softmax_topk\"\nrenormalize = true\n";
 
 LoadReport load_into(ImageModel& target, const ImageModel& source, UpcycleOptions upcycle = {}) {
@@ -35,7 +35,7 @@ at::Tensor parameter(ImageModel& model, const std::string& name) { return model.
 
 }  // namespace
 
-TEST(Upcycle, AnUpcycledModelAnswersAsTheDenseOne) {
+TEST(Upcycle, AnUpcycledModelComputesTheSameAsTheDenseOne) {
   const auto dense = small_vit("", 1), sparse = small_vit(kMoe, 2);
   const at::Tensor images = at::rand({3, 1, 8, 8});
   const LoadReport report = load_into(*sparse, *dense);

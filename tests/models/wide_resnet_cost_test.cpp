@@ -99,7 +99,7 @@ TEST(WideResnetCost, P26_NamesTheShapesOfTheMaps) {
   EXPECT_EQ(shape(routed, "groups.2.0.shortcut"), "none");
 }
 
-// Two shared experts of 3 x 3 convolutions from 640 channels to 320, on 16 x 16 places; and their batch norms.
+// Two shared experts of 3 x 3 convolutions from 640 channels to 320, at 16 x 16 positions; and their batch norms.
 TEST(WideResnetCost, CountsSharedExperts) {
   Network net = celeba(1, true);
   net.config["moe"]["shared"] = 2;

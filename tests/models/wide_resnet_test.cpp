@@ -76,7 +76,7 @@ TEST(WideResnet, P26_P27_HasThePapersLayers) {
     EXPECT_FALSE(routed.contains(gone)) << gone;
 }
 
-// The second block of a group adds its input as it is.
+// The second block of a group adds its input unchanged.
 TEST(WideResnet, DeeperNetworksHaveOneConvolvedShortcutInEachGroup) {
   const auto model = model_of({.side = 16, .widen = 1, .depth = 16, .experts = 4, .patch = 2});
   int64_t shortcuts = 0;
@@ -112,7 +112,7 @@ TEST(WideResnet, ReturnsTheRoutingOfItsPatches) {
   ASSERT_EQ(out.routings.size(), 1u);
   const Routing& r = out.routings[0];
   EXPECT_EQ(r.layer, "groups.2.0.moe");
-  EXPECT_EQ(r.layout.per_image, 16);  // 8 x 8 places, patches of 2 x 2
+  EXPECT_EQ(r.layout.per_image, 16);  // 8 x 8 positions, patches of 2 x 2
   EXPECT_EQ(r.layout.grid_height, 4);
   EXPECT_TRUE(torch::equal(r.chosen_count, torch::full({8}, 2 * 3, torch::kLong)));
 }

@@ -76,7 +76,7 @@ TEST(CapacityGroupsOfImages, FollowTheirNumbersOrAreGiven) {
   EXPECT_EQ(groups_of(options, {}, {}), (Groups{0, 0, 0, 1, 1, 1, 2, 2, 2, 3}));
   // Tokens 4 5 8 9 0 1 2 3 6 7 of images 2 4 0 1 3, in threes.
   EXPECT_EQ(groups_of(options, numbers({2, 4, 0, 1, 3}), {}), (Groups{1, 1, 2, 3, 0, 0, 0, 1, 2, 2}));
-  // Given groups win, whatever the options say.
+  // Given groups override the options.
   EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));
   options.group = 0;
   EXPECT_EQ(groups_of(options, {}, numbers({7, 7, 1, 7, 1})), (Groups{1, 1, 1, 1, 0, 0, 1, 1, 0, 0}));

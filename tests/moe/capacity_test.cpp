@@ -41,7 +41,7 @@ void expect_no_overflow(const Routing& r) {
   EXPECT_TRUE((rows <= r.capacity.unsqueeze(1)).all().item<bool>()) << rows;
 }
 
-// Experts that hand their rows back.
+// Identity experts.
 class Identity : public Experts {
  public:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor&, const RowContext&) override { return rows; }
@@ -96,8 +96,8 @@ TEST_P(CapacityExample, S24_ReproducesT15WithOneRow) {
   expect_no_overflow(first);
 }
 
-// Tokens 1, 2, 4 through experts that hand them back, and the sum of the output: the gradient of a gate is its token,
-// that of a token the sum of its gates, but what was dropped counts in neither.
+// Tokens 1, 2, 4 through identity experts, and the sum of the output: the gradient of a gate is its token, that of a
+// token the sum of its gates; dropped assignments contribute to neither.
 TEST_P(CapacityExample, S24_WhatIsDroppedHasNoGradient) {
   const auto gradients = [&](const CapacityOptions& options) {
     Routing r = example(GetParam());
@@ -116,8 +116,8 @@ TEST_P(CapacityExample, S24_WhatIsDroppedHasNoGradient) {
   EXPECT_TRUE(near(first_x, table({{.30}, {.60 + .25}, {.70 + .20}}), tol()));
 }
 
-// Priorities 1 3 2: tokens ask for places in the order 1 2 0. First choices 0 0 0 get the places 2 0 1 of expert 0; of
-// the second choices 1 2 1 token 2 asks for expert 1 before token 0.
+// Priorities 1 3 2: tokens get slots in the order 1 2 0. First choices 0 0 0 get the slots 2 0 1 of expert 0; of the
+// second choices 1 2 1 token 2 comes before token 0 at expert 1.
 TEST(Capacity, S24_GivenPrioritiesDecideWhoAsksFirst) {
   Routing two = example(), one = example(), tied = example(), nobody = example();
   two.priority = one.priority = torch::tensor({1., 3., 2.}, torch::kDouble);
@@ -133,7 +133,7 @@ TEST(Capacity, S24_GivenPrioritiesDecideWhoAsksFirst) {
   EXPECT_NO_THROW(apply_capacity(nobody, priority("given"), 0));  // no limit, nothing to decide
 }
 
-// Whole numbers: no types, no gradient.
+// Integers: no types or gradients to test.
 TEST(Capacity, S24_PublishedFormulas) {
   CapacityOptions options;
   const auto rows = [&](double factor, int64_t tokens, int64_t experts, int64_t k) {
@@ -181,7 +181,7 @@ TEST_P(CapacityExample, S24_NoExpertEverHoldsMoreThanItsRows) {
       }
 }
 
-TEST(Capacity, GroupsFillTheirBuffersApart) {
+TEST(Capacity, GroupsHaveSeparateBuffers) {
   const at::Tensor logits = torch::tensor({{5., 0.}, {5., 0.}, {5., 0.}, {5., 0.}}, torch::kDouble);
   Routing r = route_softmax_topk(logits, {}, 0, 1, false);
   set_consecutive_groups(r, 2);
@@ -190,7 +190,7 @@ TEST(Capacity, GroupsFillTheirBuffersApart) {
   EXPECT_TRUE(torch::equal(r.capacity, torch::tensor({1, 1}, torch::kLong)));
 }
 
-TEST(Capacity, PaddingTakesNoPlaceAndIsNotCounted) {
+TEST(Capacity, PaddingTakesNoSlotAndIsNotCounted) {
   Routing r = route_softmax_topk(torch::zeros({6, 2}, torch::kDouble), {}, 0, 1, false);
   drop_padding(r, torch::tensor({false, true, false, true, true, true}));
   apply_capacity(r, {}, 1);  // 4 tokens, 2 experts: 2 rows

@@ -103,7 +103,7 @@ TEST(MoeCost, CountsSharedExperts) {
   EXPECT_EQ(with.parameters - without.parameters, 2 * 93);
 }
 
-// Rows of 8 numbers are 2 channels of 2x2; with a zero around them a kernel of 2x2 fits in 3 * 3 places, with 2 * 4
+// Rows of 8 numbers are 2 channels of 2x2; with zero padding of 1 a kernel of 2x2 has 3 * 3 positions, with 2 * 4
 // products for each of 5 filters. An output map of 5 * 8, or of 5 * 3.
 TEST(MoeCost, CountsExpertsThatAreSmallCnns) {
   Json settings = settings_with({{"name", "softmax_topk"}}, "conv", 5);

@@ -49,7 +49,7 @@ TokenLayout one_image(int64_t tokens) { return {1, tokens, 0, 0, 0}; }
 
 at::Tensor parameter(MoeLayer& layer, const std::string& name) { return *layer.named_parameters().find(name); }
 
-// Output, losses and all gradients of tokens and parameters, with a pull on the output.
+// Output, losses and all gradients of tokens and parameters, with an upstream gradient of the output.
 std::vector<at::Tensor> pass(MoeLayer& layer, const at::Tensor& tokens) {
   const at::Tensor x = tokens.clone().requires_grad_(true);
   layer.zero_grad();
@@ -87,12 +87,12 @@ TEST(MoeLayer, S27_EqualsTheDenseDefinitionForwardAndBackward) {
       for (const CapacityOptions& capacity : {CapacityOptions(), limited}) {
         auto layer = small_layer(type, router, capacity);
         const at::Tensor x = test::random_tensor({200, kWidth}, 3, type).requires_grad_(true);
-        const at::Tensor pull = test::random_tensor({200, kWidth}, 4, type);
+        const at::Tensor upstream = test::random_tensor({200, kWidth}, 4, type);
         const double tol = type == torch::kDouble ? 1e-12 : 1e-5;
         const auto gradients = [&](const at::Tensor& y) {
           x.mutable_grad() = at::Tensor();
           layer->zero_grad();
-          (y * pull).sum().backward();
+          (y * upstream).sum().backward();
           std::vector<at::Tensor> all{x.grad().clone()};
           for (const at::Tensor& p : layer->parameters()) all.push_back(p.grad().clone());
           return all;
@@ -111,10 +111,10 @@ TEST(MoeLayer, S27_EqualsTheDenseDefinitionForwardAndBackward) {
 
 TEST(MoeLayer, GradientsAgreeWithCentralDifferences) {
   auto layer = small_layer(torch::kDouble);
-  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
+  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), upstream = test::random_tensor({kTokens, kWidth}, 4);
   const auto loss = [&] {
     const MoeOutput out = layer->forward({x, one_image(kTokens), ForwardMode::training(), {5, 6}});
-    at::Tensor total = (out.tokens * pull).sum();
+    at::Tensor total = (out.tokens * upstream).sum();
     for (const NamedLoss& aux : out.routing.losses) total = total + aux.value;
     return total;
   };
@@ -125,10 +125,10 @@ TEST(MoeLayer, GradientsAgreeWithCentralDifferences) {
 
 TEST(MoeLayer, S6_GradientsOfNoisyTopKAgreeWithCentralDifferences) {
   auto layer = small_layer(torch::kDouble, "noisy_topk");
-  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
+  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), upstream = test::random_tensor({kTokens, kWidth}, 4);
   const auto loss = [&] {
     const MoeOutput out = layer->forward({x, one_image(kTokens), ForwardMode::training(), {5, 6}});
-    at::Tensor total = (out.tokens * pull).sum();
+    at::Tensor total = (out.tokens * upstream).sum();
     for (const NamedLoss& aux : out.routing.losses) total = total + aux.value;
     return total;
   };

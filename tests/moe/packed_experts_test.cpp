@@ -1,4 +1,4 @@
-// Experts packed for inference, and layers that have them in place of their own.
+// Experts packed for inference, and layers that use them.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -37,7 +37,7 @@ at::Tensor some_tokens() { return test::random_tensor({kTokens, kWidth}, 3, torc
 
 }  // namespace
 
-TEST(PackedExperts, GiveTheSameAnswersInFp32AndCloseOnesInFewerBits) {
+TEST(PackedExperts, GiveTheSameOutputsInFp32AndCloseOnesInFewerBits) {
   const torch::NoGradGuard no_grad;
   const at::Tensor tokens = some_tokens();
   for (const int64_t shared : {0, 1})
@@ -80,7 +80,7 @@ TEST(PackedExperts, TheOriginalsStillLearn) {
     EXPECT_GT(p.value().grad().abs().sum().item<double>(), 0) << p.key();
 }
 
-TEST(PackedExperts, TakeThePlaceOfTheOriginalsWhoseMemoryIsFree) {
+TEST(PackedExperts, ReplaceTheOriginalsAndFreeTheirMemory) {
   constexpr int64_t kExperts = 4, kWide = 128, kHidden = 128;  // whole tiles; below what the pool hands out
   MoeSpec spec = read_moe_spec({{"moe", Json::object()},
                                 {"losses", Json::object()},

@@ -56,7 +56,7 @@ TEST(RouteApply, AReplayedRoutingDecidesForOtherTokens) {
   ASSERT_FALSE(torch::equal(layer->route(second).expert, decision.expert));
   const at::Tensor replayed = layer->apply(second, decision);
   EXPECT_FALSE(torch::equal(replayed, layer->forward(second).tokens));
-  // Experts are functions of a token: with the tokens of one image replaced, the answers of the others stay.
+  // Experts are functions of a token: replacing the tokens of one image leaves the outputs of the others unchanged.
   at::Tensor mixed = tokens(3).clone();
   mixed.slice(0, 0, kPerImage).copy_(tokens(4).slice(0, 0, kPerImage));
   const at::Tensor partly = layer->apply({mixed, kLayout}, decision);
@@ -80,8 +80,8 @@ TEST(RouteApply, ARoutingOfOtherTokensOrExpertsIsRefused) {
             "the MoE layer moe has 30 tokens and 4 experts, but the routing has 10 tokens and 4 experts");
 }
 
-// The one place where tokens leave for their experts.
-TEST(RouteApply, ADispatcherTakesThePlaceOfTheLocalOne) {
+// A custom dispatcher that counts its runs.
+TEST(RouteApply, ADispatcherReplacesTheLocalOne) {
   class Counting : public Dispatcher {
    public:
     at::Tensor run(const at::Tensor& x, const Routing& routing, Experts& experts,

@@ -61,8 +61,8 @@ std::vector<int64_t> listed(const at::Tensor& x) {
   return {in.const_data_ptr<int64_t>(), in.const_data_ptr<int64_t>() + in.numel()};
 }
 
-// Who is kept: first all first choices ask for a place, then all second ones; within a rank the tokens of a group in
-// the order of `score` (decreasing, the lower token first).
+// Which assignments are kept: all first choices get slots before all second ones; within a rank, the tokens of a group
+// in the order of `score` (decreasing, the lower token first).
 std::vector<bool> kept_by_asking(const Routing& r, const std::vector<double>& score, int64_t group,
                                  const std::function<int64_t(int64_t)>& capacity_of) {
   const std::vector<int64_t> token_of = listed(r.token), rank_of = listed(r.rank), expert_of = listed(r.expert);
@@ -133,8 +133,8 @@ TEST(MoeProperties, DispatchEqualsTheDenseDefinitionForwardAndBackward) {
     const at::Tensor x = test::random_tensor({p.tokens, width}, p.seed + 50).requires_grad_(true);
     std::vector<at::Tensor> leaves = experts.parameters();
     leaves.insert(leaves.end(), {x, r.gate});
-    const at::Tensor pull = test::random_tensor({p.tokens, width}, p.seed + 51);
-    const auto gradients = [&](const at::Tensor& y) { return torch::autograd::grad({(y * pull).sum()}, leaves); };
+    const at::Tensor upstream = test::random_tensor({p.tokens, width}, p.seed + 51);
+    const auto gradients = [&](const at::Tensor& y) { return torch::autograd::grad({(y * upstream).sum()}, leaves); };
 
     const auto w = experts.named_parameters();
     const at::Tensor hidden = at::gelu(torch::einsum("nd,edf->enf", {x, w["w1"]}) + w["b1"].unsqueeze(1));

@@ -58,10 +58,10 @@ TEST(SharedExperts, HaveTheHiddenWidthOfAnExpertWhereNoneIsGiven) {
 
 TEST(SharedExperts, GradientsAgreeWithCentralDifferences) {
   const auto layer = small_layer(2, 3, /*sigmoid=*/true);
-  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), pull = test::random_tensor({kTokens, kWidth}, 4);
+  const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3), upstream = test::random_tensor({kTokens, kWidth}, 4);
   std::vector<at::Tensor> inputs = layer->parameters();
   inputs.push_back(x);
-  EXPECT_LT(test::gradient_error([&] { return (run(*layer, x) * pull).sum(); }, inputs, 1e-6), 1e-6);
+  EXPECT_LT(test::gradient_error([&] { return (run(*layer, x) * upstream).sum(); }, inputs, 1e-6), 1e-6);
 }
 
 TEST(OutputSigmoid, IsTheSigmoidOfTheLayerAndIsOffByDefault) {

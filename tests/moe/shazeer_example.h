@@ -1,4 +1,4 @@
-// A worked example of noisy top-k gating: 3 tokens, 4 experts, k = 2, a noise floor of 0. Tokens, weights and draws are
+// A worked example of noisy top-k gating: 3 tokens, 4 experts, k = 2, a noise floor of 0. Tokens, weights and noise are
 // those of vmoe_example.h. The expected values in the tests that include this were computed in float64 and checked by
 // central differences.
 #pragma once

@@ -1,5 +1,5 @@
-// What the task alone teaches a noisy router that starts at zero (S10): layers with experts of their own, a loss on
-// their output, no auxiliary losses. Where a token has one choice, its gate is 1 whatever the router says.
+// What a noisy router that starts at zero learns from the task loss alone (S10): layers with their own experts, a loss
+// on their output, no auxiliary losses. If a token has one choice, its gate is always 1.
 #include <map>
 
 #include <gtest/gtest.h>

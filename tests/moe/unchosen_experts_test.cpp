@@ -1,4 +1,4 @@
-// Experts that nobody chose: their weights are not looked at, and a step of an optimiser is one with a gradient of 0.
+// Experts that no token chose: their weights are not read, and an optimiser step treats their gradient as 0.
 #include <cmath>
 #include <map>
 
@@ -42,7 +42,7 @@ at::Tensor tokens(at::ScalarType type) {
 at::Tensor chosen() { return torch::tensor({0, 2, 4}, torch::kLong); }
 at::Tensor unchosen() { return torch::tensor({1, 3}, torch::kLong); }
 
-// A layer whose experts 1 and 3 nobody chooses, and have this in all their weights.
+// A layer whose experts 1 and 3 are never chosen and have `in_unchosen` in all their weights.
 std::shared_ptr<MoeLayer> shut_layer(const Json& kind, at::ScalarType type, double in_unchosen) {
   auto layer = layer_of("softmax_topk", kind, type);
   const torch::NoGradGuard no_grad;
@@ -82,7 +82,7 @@ Named all_of(MoeLayer& layer, at::ScalarType type) {
 
 class UnchosenExperts : public ::testing::TestWithParam<at::ScalarType> {};
 
-// Whatever were multiplied with a NaN would be NaN, in the forward pass or in the backward pass. Rows are counted in
+// Anything multiplied by a NaN would be NaN, in the forward pass or in the backward pass. Rows are counted in
 // moe_layer_test.cpp.
 TEST_P(UnchosenExperts, S28_TheirWeightsAreNotLookedAt) {
   for (const Json& kind :

@@ -60,8 +60,8 @@ void expect_error(const Edit& edit, const std::string& what) {
   EXPECT_EQ(message.substr(begin.size()), what);
 }
 
-Edit set(at::Tensor Routing::*field, int64_t place, double value) {
-  return [=](Routing& r) { (r.*field)[place] = value; };
+Edit set(at::Tensor Routing::*field, int64_t index, double value) {
+  return [=](Routing& r) { (r.*field)[index] = value; };
 }
 
 Edit replace(at::Tensor Routing::*field, const at::Tensor& by) {

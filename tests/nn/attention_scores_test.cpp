@@ -47,13 +47,14 @@ TEST(AttentionScores, WorkOnBatchesOfUnequalLengthsAndHaveRightGradients) {
   const at::Tensor x = test::random_tensor({2, 3, 4}, 1), y = test::random_tensor({2, 5, 6}, 2);
   const AttentionScoreWeights w{test::random_tensor({4, 7}, 3), test::random_tensor({6, 7}, 4),
                                 test::random_tensor({7}, 5)};
-  const at::Tensor pull = test::random_tensor({2, 3, 5}, 6);
+  const at::Tensor upstream = test::random_tensor({2, 3, 5}, 6);
   for (const auto scores : {product_attention_scores, additive_attention_scores}) {
     const at::Tensor all = scores(x, y, w);
     ASSERT_EQ(all.sizes(), (std::vector<int64_t>{2, 3, 5}));
     EXPECT_TRUE(torch::allclose(all[1], scores(x[1], y[1], w), 1e-12, 1e-12));
-    EXPECT_LT(test::gradient_error([&] { return (scores(x, y, w) * pull).sum(); }, {x, y, w.source, w.target, w.mix}),
-              1e-7);
+    EXPECT_LT(
+        test::gradient_error([&] { return (scores(x, y, w) * upstream).sum(); }, {x, y, w.source, w.target, w.mix}),
+        1e-7);
   }
 }
 

@@ -48,10 +48,10 @@ TEST(Attention, EqualsItsDefinitionOnShortAndLongSequences) {
 
 TEST(Attention, GradientsAgreeWithCentralDifferences) {
   Attention attention = random_attention(4, 2);
-  const at::Tensor x = test::random_tensor({2, 3, 4}, 2), pull = test::random_tensor({2, 3, 4}, 3);
+  const at::Tensor x = test::random_tensor({2, 3, 4}, 2), upstream = test::random_tensor({2, 3, 4}, 3);
   std::vector<at::Tensor> inputs = attention->parameters();
   inputs.push_back(x);
-  EXPECT_LT(test::gradient_error([&] { return (attention->forward(x) * pull).sum(); }, inputs), 1e-7);
+  EXPECT_LT(test::gradient_error([&] { return (attention->forward(x) * upstream).sum(); }, inputs), 1e-7);
 }
 
 }  // namespace sparsight::attention_test

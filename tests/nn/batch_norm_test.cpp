@@ -26,10 +26,10 @@ TEST(BatchNorm, GradientsFollowDifferences) {
     BatchNorm norm(BatchNormOptions{3});
     initialize(*norm, 1);
     norm->to(torch::kDouble);
-    const at::Tensor x = test::random_tensor({2, 3, 2, 2}, 1), pull = test::random_tensor({2, 3, 2, 2}, 2);
+    const at::Tensor x = test::random_tensor({2, 3, 2, 2}, 1), upstream = test::random_tensor({2, 3, 2, 2}, 2);
     std::vector<at::Tensor> inputs = norm->parameters();
     inputs.push_back(x);
-    EXPECT_LT(test::gradient_error([&] { return (norm->forward(x, training) * pull).sum(); }, inputs), 1e-7)
+    EXPECT_LT(test::gradient_error([&] { return (norm->forward(x, training) * upstream).sum(); }, inputs), 1e-7)
         << training;
   }
 }

@@ -44,10 +44,10 @@ TEST(Conv, GradientsFollowDifferencesWhereEdgesDiffer) {
   Conv conv(ConvOptions{2, 3, 3, 2, true, ConvPadding::same, ConvInit::glorot_uniform});
   initialize(*conv, 1);
   conv->to(torch::kDouble);
-  const at::Tensor x = test::random_tensor({2, 2, 4, 6}, 1), pull = test::random_tensor({2, 3, 2, 3}, 2);
+  const at::Tensor x = test::random_tensor({2, 2, 4, 6}, 1), upstream = test::random_tensor({2, 3, 2, 3}, 2);
   std::vector<at::Tensor> inputs = conv->parameters();
   inputs.push_back(x);
-  EXPECT_LT(test::gradient_error([&] { return (conv->forward(x) * pull).sum(); }, inputs), 1e-8);
+  EXPECT_LT(test::gradient_error([&] { return (conv->forward(x) * upstream).sum(); }, inputs), 1e-8);
 }
 
 // limit = sqrt(6 / (9 * 16 + 9 * 160)) = 0.061546 for 16 -> 160 channels; the variance is limit² / 3 = 1 / 792.

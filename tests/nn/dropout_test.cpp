@@ -26,8 +26,8 @@ TEST(DropPath, DropsWholeImages) {
   EXPECT_NEAR((sums == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
 }
 
-// S33: images 3 to 6 by themselves draw what they draw among seven, and so do 5, 0 and 2.
-TEST(Dropout, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
+// S33: images 3 to 6 by themselves get the same mask as among seven, and so do 5, 0 and 2.
+TEST(Dropout, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   const at::Tensor x = torch::ones({7, 3, 5});
   const RandomStream stream(1, "a");
   const at::Tensor whole = dropout(x, 0.5, stream), whole_path = drop_path(x, 0.5, stream);

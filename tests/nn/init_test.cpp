@@ -30,7 +30,7 @@ TEST(Initialize, DependsOnSeedAndPathOnly) {
 TEST(Initialize, GivesLinearLayersTheirSpreadAndNoBias) {
   Pair pair;
   initialize(pair, 1);
-  const at::Tensor w = weight(pair, "a.fc1.weight");  // 8192 draws of N(0, 0.02²)
+  const at::Tensor w = weight(pair, "a.fc1.weight");  // 8192 samples of N(0, 0.02²)
   EXPECT_NEAR(w.mean().item<double>(), 0, 4 * 0.02 / std::sqrt(8192));
   EXPECT_NEAR(w.std().item<double>(), 0.02, 4 * 0.02 / std::sqrt(2 * 8192));
   EXPECT_EQ(weight(pair, "a.fc1.bias").abs().max().item<double>(), 0);

@@ -85,7 +85,7 @@ struct Operands {
     cpu::kernels().product(p, panel.get());
   }
 
-  // The root of the mean of the squared errors, over that of the products' own size.
+  // The root mean square error, relative to the root mean square of the products.
   double error() const {
     double squares = 0, size = 0;
     for (int64_t i = 0; i < shape.m; ++i)
@@ -114,8 +114,8 @@ void at_every_level(const Body& body) {
 
 }  // namespace
 
-// A chain of k rounded sums strays by about 0.2 sqrt(k) units of 2^-24 of its own size: the bound is several times
-// that, and far below what one lost part or one wrong element would give.
+// A chain of k rounded sums has a relative error of about 0.2 sqrt(k) units of 2^-24: the bound is several times that,
+// and far below the error of one missing part or one wrong element.
 TEST(CpuGemm, AgreesWithFp64ForEveryShapeAndLayout) {
   at_every_level([] {
     for (const int64_t m : {1, 2, 3, 7, 16, 20, 33, 64, 100, 390})

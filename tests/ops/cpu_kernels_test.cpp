@@ -20,7 +20,7 @@ double gelu_slope(double x) {
 
 }  // namespace
 
-// 1 + erf lies in 0 .. 2, where fp32 is spaced by up to 2^-23: the error of gelu is some of those times |x| / 2.
+// 1 + erf is in 0 .. 2, where the spacing of fp32 is up to 2^-23: the error of gelu is a few of those times |x| / 2.
 TEST(CpuKernels, GeluIsAccurateToAFewUnitsInTheLastPlace) {
   std::vector<float> x, y, slope;
   for (float v = -12; v < 12; v += 0.00037f) x.push_back(v);

@@ -1,4 +1,4 @@
-// The operations on CUDA tensors beside those on the CPU: built with the preset "cuda" only.
+// Compares the operations on CUDA tensors with those on the CPU: built with the preset "cuda" only.
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
@@ -26,7 +26,7 @@ void expect_close(const at::Tensor& on_cuda, const at::Tensor& on_cpu) {
 }  // namespace
 
 TEST_F(Cuda, S36_ChoosesSortsAndMovesRowsAsOnTheCpu) {
-  // One decimal, so that some rows tie for the last place.
+  // One decimal, so that in some rows the k-th largest score is a tie.
   const at::Tensor scores = (test::random_tensor({50, 7}, 1) * 10).round() / 10;
   const at::Tensor falling = std::get<0>(scores.sort(1, /*descending=*/true));
   ASSERT_TRUE((falling.select(1, 1) == falling.select(1, 2)).any().item<bool>());
@@ -64,7 +64,7 @@ TEST_F(Cuda, ExpertsAndTheirGradientsAreThoseOfTheCpu) {
           at_place(c.rows.offsets),
           gate};
       const at::Tensor out = expert_mlp(tokens, rows, w, {});
-      out.backward(at_place(c.pull));
+      out.backward(at_place(c.upstream));
       results[there] = {out, tokens.grad(), gate.grad(), w.w1.grad(), w.b1.grad(), w.w2.grad(), w.b2.grad()};
     }
     for (size_t i = 0; i < results[0].size(); ++i) expect_close(results[1][i], results[0][i]);

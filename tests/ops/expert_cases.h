@@ -14,7 +14,7 @@
 namespace sparsight::test {
 
 struct Case {
-  at::Tensor tokens, pull;
+  at::Tensor tokens, upstream;
   ExpertRows rows;
   ExpertMlpWeights weights;
 };
@@ -41,7 +41,7 @@ inline Case random_case(const Sizes& s, uint64_t seed, at::ScalarType type = tor
     return random_tensor(sizes, seed * 100 + n, type) * scale;
   };
   c.tokens = wide({s.tokens, s.width}, 1, 1);
-  c.pull = wide({s.tokens, s.width}, 2, 1);
+  c.upstream = wide({s.tokens, s.width}, 2, 1);
   const at::Tensor draw = random_tensor({s.tokens, s.k}, seed * 100 + 3).abs() * 0.6 * static_cast<double>(s.experts);
   const at::Tensor expert = draw.clamp(0, static_cast<double>(s.experts - 1)).to(torch::kLong);
   const at::Tensor kept = random_tensor({s.tokens * s.k}, seed * 100 + 4) > -1.0;
@@ -59,8 +59,8 @@ inline at::Tensor as_double(const at::Tensor& x) { return x.defined() ? x.to(tor
 template <class Body>
 void at_each_level(const Body& body) {
   struct Restore {
-    std::string pre_activation = isa_name(active_isa());
-    ~Restore() { set_isa(pre_activation); }  // also where a property fails, which throws
+    std::string previous = isa_name(active_isa());
+    ~Restore() { set_isa(previous); }  // also if a property fails, which throws
   } restore;
   for (const std::string& name : isa_names()) {
     set_isa(name);

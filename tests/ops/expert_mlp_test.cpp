@@ -39,7 +39,7 @@ std::vector<at::Tensor> on_kernels(const Case& c, Activation activation, bool ke
   std::vector<at::Tensor> out{
       cpu::expert_mlp_forward(c.tokens, c.rows, c.weights, activation, keep ? &pre_activation : nullptr)};
   for (const at::Tensor& t :
-       listed(cpu::expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, activation, pre_activation, {})))
+       listed(cpu::expert_mlp_backward(c.upstream, c.tokens, c.rows, c.weights, activation, pre_activation, {})))
     out.push_back(t);
   return out;
 }
@@ -52,7 +52,7 @@ std::vector<at::Tensor> expected(const Case& c, Activation activation) {
                            as_double(c.weights.b2)};
   std::vector<at::Tensor> out{ref::expert_mlp_forward(as_double(c.tokens), rows, w, activation, nullptr)};
   for (const at::Tensor& t :
-       listed(ref::expert_mlp_backward(as_double(c.pull), as_double(c.tokens), rows, w, activation, {}, {})))
+       listed(ref::expert_mlp_backward(as_double(c.upstream), as_double(c.tokens), rows, w, activation, {}, {})))
     out.push_back(t);
   return out;
 }
@@ -92,7 +92,7 @@ TEST(ExpertMlp, WidthsMayBeZero) {
         at::Tensor pre_activation;
         std::vector<at::Tensor> got{expert_mlp_forward(c.tokens, c.rows, c.weights, Activation::gelu, &pre_activation)};
         const std::vector<at::Tensor> grads =
-            listed(expert_mlp_backward(c.pull, c.tokens, c.rows, c.weights, Activation::gelu, pre_activation, {}));
+            listed(expert_mlp_backward(c.upstream, c.tokens, c.rows, c.weights, Activation::gelu, pre_activation, {}));
         got.insert(got.end(), grads.begin(), grads.end());
         expect_close(got, expected(c, Activation::gelu), level);
         if (s.hidden > 0 || !bias) continue;
@@ -114,11 +114,11 @@ TEST(ExpertMlp, AllTokensMayGoToOneExpert) {
   });
 }
 
-// The gradients of an expert's weights come with those of its rows where one task has them all, or after them.
+// The gradients of an expert's weights are computed with those of its rows if one task has all of them, else later.
 TEST(ExpertMlp, ExpertsWithManyFewAndNoRowsMeetInOneCall) {
   at_each_level([](const std::string& level) {
     Case c = random_case({330, 4, 1, 400, 900}, 3);
-    c.pull = c.pull * 0.1;  // sums over hundreds of rows stay of order 1, which the bound is for
+    c.upstream = c.upstream * 0.1;  // sums over hundreds of rows stay of order 1, which the bound is for
     at::Tensor expert = torch::full({330, 1}, 2, torch::kLong);
     expert.narrow(0, 20, 10).fill_(0);
     expert.narrow(0, 320, 1).fill_(3);
@@ -141,7 +141,7 @@ TEST(ExpertMlp, FrozenWeightsChangeNoBitOfTheOtherGradients) {
         const at::Tensor tokens = leaf(c.tokens, true);
         ExpertRows rows = c.rows;
         rows.gate = leaf(c.rows.gate, true);
-        expert_mlp(tokens, rows, w, {.recompute = !keep}).backward(c.pull);
+        expert_mlp(tokens, rows, w, {.recompute = !keep}).backward(c.upstream);
         EXPECT_EQ(w.w1.grad().defined(), !frozen) << level;
         EXPECT_EQ(w.b2.grad().defined(), !frozen) << level;
         return std::pair{tokens.grad(), rows.gate.grad()};
@@ -159,8 +159,9 @@ TEST(ExpertMlp, OneWeightThatLearnsHasItsGradient) {
     ExpertMlpWeights w = c.weights;
     if (!bias) w.b1 = w.b2 = at::Tensor();
     w.w2 = w.w2.detach().clone().requires_grad_(true);
-    expert_mlp(c.tokens, c.rows, w, {}).backward(c.pull);
-    const at::Tensor want = cpu::expert_mlp_backward(c.pull, c.tokens, c.rows, w, Activation::gelu, {}, {}).weights.w2;
+    expert_mlp(c.tokens, c.rows, w, {}).backward(c.upstream);
+    const at::Tensor want =
+        cpu::expert_mlp_backward(c.upstream, c.tokens, c.rows, w, Activation::gelu, {}, {}).weights.w2;
     EXPECT_TRUE(torch::equal(w.w2.grad(), want)) << bias;
   }
 }
@@ -188,7 +189,9 @@ TEST(ExpertMlp, GradientsAgreeWithCentralDifferences) {
   for (const bool recompute : {false, true}) {
     const Case c = random_case({6, 3, 2, 3, 5}, 7, torch::kDouble);
     const ExpertMlpWeights& w = c.weights;
-    const auto loss = [&] { return (expert_mlp(c.tokens, c.rows, w, {Activation::gelu, recompute}) * c.pull).sum(); };
+    const auto loss = [&] {
+      return (expert_mlp(c.tokens, c.rows, w, {Activation::gelu, recompute}) * c.upstream).sum();
+    };
     EXPECT_LT(test::gradient_error(loss, {c.tokens, c.rows.gate, w.w1, w.b1, w.w2, w.b2}), 1e-7);
   }
 }
@@ -196,7 +199,7 @@ TEST(ExpertMlp, GradientsAgreeWithCentralDifferences) {
 TEST(ExpertMlp, BiasesAndGatesAreOptional) {
   const Case c = random_case({6, 3, 1, 3, 5}, 7, torch::kDouble, /*bias=*/false);
   const ExpertRows rows{c.rows.map, c.rows.offsets, {}};
-  const auto loss = [&] { return (expert_mlp(c.tokens, rows, c.weights, {}) * c.pull).sum(); };
+  const auto loss = [&] { return (expert_mlp(c.tokens, rows, c.weights, {}) * c.upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {c.tokens, c.weights.w1, c.weights.w2}), 1e-7);
 }
 
@@ -207,7 +210,8 @@ TEST(ExpertMlp, RecomputingGivesTheSameGradients) {
     std::vector<at::Tensor> leaves{c.tokens, c.rows.gate, c.weights.w1, c.weights.b1, c.weights.w2, c.weights.b2};
     for (at::Tensor& leaf : leaves) leaf = leaf.detach().requires_grad_(true);
     const ExpertRows rows{c.rows.map, c.rows.offsets, leaves[1]};
-    (expert_mlp(leaves[0], rows, {leaves[2], leaves[3], leaves[4], leaves[5]}, {Activation::gelu, recompute}) * c.pull)
+    (expert_mlp(leaves[0], rows, {leaves[2], leaves[3], leaves[4], leaves[5]}, {Activation::gelu, recompute}) *
+     c.upstream)
         .sum()
         .backward();
     for (const at::Tensor& leaf : leaves) grads[recompute].push_back(leaf.grad());
@@ -249,7 +253,7 @@ TEST(ExpertMlp, TokensInFewerBitsWithFp32GatesAgreeWithTheReference) {
     for (at::Tensor& leaf : leaves) leaf = leaf.detach().clone().requires_grad_(true);
     const at::Tensor y = expert_mlp(leaves[0], {c.rows.map, c.rows.offsets, leaves[1]},
                                     {leaves[2], leaves[3], leaves[4], leaves[5]}, {});
-    (y * c.pull).sum().backward();
+    (y * c.upstream).sum().backward();
     got.push_back(y.detach());
     for (const at::Tensor& leaf : leaves) {
       EXPECT_EQ(leaf.grad().scalar_type(), leaf.scalar_type());

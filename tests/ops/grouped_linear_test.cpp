@@ -18,13 +18,13 @@ at::Tensor ragged_offsets() { return torch::tensor({0, 3, 3, 4, 8}, torch::kLong
 
 // Rows of 4 experts of which the second has none.
 struct Example {
-  at::Tensor rows, offsets, weight, bias, pull;
+  at::Tensor rows, offsets, weight, bias, upstream;
   Example(int64_t count, int64_t inputs, int64_t outputs)
       : rows(test::random_tensor({count, inputs}, 1, torch::kFloat)),
         offsets(torch::tensor({int64_t{0}, count / 3, count / 3, count / 2, count}, torch::kLong)),
         weight(test::random_tensor({4, inputs, outputs}, 2, torch::kFloat)),
         bias(test::random_tensor({4, outputs}, 3, torch::kFloat)),
-        pull(test::random_tensor({count, outputs}, 4, torch::kFloat)) {}
+        upstream(test::random_tensor({count, outputs}, 4, torch::kFloat)) {}
 };
 
 std::vector<at::Tensor> listed(const at::Tensor& out, const GroupedLinearGradients& g) {
@@ -33,7 +33,7 @@ std::vector<at::Tensor> listed(const at::Tensor& out, const GroupedLinearGradien
 
 std::vector<at::Tensor> on_kernels(const Example& e) {
   return listed(cpu::grouped_linear_forward(e.rows, e.offsets, e.weight, e.bias),
-                cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {}));
+                cpu::grouped_linear_backward(e.upstream, e.rows, e.offsets, e.weight, {}));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ TEST(GroupedLinear, KernelsAgreeWithTheReferenceAtEveryLevel) {
       using test::as_double;
       const std::vector<at::Tensor> want = listed(
           ref::grouped_linear_forward(as_double(e.rows), e.offsets, as_double(e.weight), as_double(e.bias)),
-          ref::grouped_linear_backward(as_double(e.pull), as_double(e.rows), e.offsets, as_double(e.weight), {}));
+          ref::grouped_linear_backward(as_double(e.upstream), as_double(e.rows), e.offsets, as_double(e.weight), {}));
       const std::vector<int64_t> terms{inputs + 1, outputs, count, count};
       for (const bool transposed : {false, true}) {  // how the weight lies
         if (transposed) e.weight = e.weight.mT().contiguous().mT();
@@ -70,22 +70,22 @@ TEST(GroupedLinear, WidthsMayBeZero) {
       const at::Tensor expert = torch::repeat_interleave(torch::arange(4), e.offsets.diff());
       const at::Tensor out = grouped_linear_forward(e.rows, e.offsets, e.weight, e.bias);
       EXPECT_TRUE(test::near(out, e.bias.index_select(0, expert), 0)) << level;
-      const GroupedLinearGradients g = grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {});
+      const GroupedLinearGradients g = grouped_linear_backward(e.upstream, e.rows, e.offsets, e.weight, {});
       EXPECT_TRUE(test::near(g.rows, torch::zeros({20, inputs}), 0)) << level;
       EXPECT_EQ(g.weight.sizes(), e.weight.sizes());
-      EXPECT_TRUE(test::near(g.bias, torch::zeros({4, outputs}).index_add_(0, expert, e.pull), 1e-5)) << level;
+      EXPECT_TRUE(test::near(g.bias, torch::zeros({4, outputs}).index_add_(0, expert, e.upstream), 1e-5)) << level;
     }
   });
 }
 
 TEST(GroupedLinear, ComputesTheGradientsThatAreAskedFor) {
   const Example e(90, 40, 33);
-  const GroupedLinearGradients all = cpu::grouped_linear_backward(e.pull, e.rows, e.offsets, e.weight, {});
+  const GroupedLinearGradients all = cpu::grouped_linear_backward(e.upstream, e.rows, e.offsets, e.weight, {});
   for (const bool weight : {true, false})
     for (const bool bias : {true, false})
       for (const auto backward : {cpu::grouped_linear_backward, ref::grouped_linear_backward}) {
         const GroupedLinearGradients some =
-            backward(e.pull, e.rows, e.offsets, e.weight, {.weight = weight, .bias = bias});
+            backward(e.upstream, e.rows, e.offsets, e.weight, {.weight = weight, .bias = bias});
         EXPECT_TRUE(torch::allclose(some.rows, all.rows, 1e-5, 1e-4));
         EXPECT_EQ(some.weight.defined(), weight);
         EXPECT_EQ(some.bias.defined(), bias);
@@ -118,12 +118,12 @@ TEST(GroupedLinear, HasTheSameBitsForAnyNumberOfThreads) {
 
 TEST(GroupedLinear, GradientsAgreeWithCentralDifferences) {
   const at::Tensor rows = test::random_tensor({8, 3}, 1), weight = test::random_tensor({4, 3, 5}, 2);
-  const at::Tensor bias = test::random_tensor({4, 5}, 3), pull = test::random_tensor({8, 5}, 4);
-  const auto with_bias = [&] { return (grouped_linear(rows, ragged_offsets(), weight, bias) * pull).sum(); };
+  const at::Tensor bias = test::random_tensor({4, 5}, 3), upstream = test::random_tensor({8, 5}, 4);
+  const auto with_bias = [&] { return (grouped_linear(rows, ragged_offsets(), weight, bias) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(with_bias, {rows, weight, bias}), 1e-8);
   EXPECT_TRUE(torch::equal(weight.grad()[1], torch::zeros_like(weight.grad()[1])));  // the empty expert
   EXPECT_TRUE(torch::equal(bias.grad()[1], torch::zeros_like(bias.grad()[1])));
-  const auto without = [&] { return (grouped_linear(rows, ragged_offsets(), weight) * pull).sum(); };
+  const auto without = [&] { return (grouped_linear(rows, ragged_offsets(), weight) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(without, {rows, weight}), 1e-8);
 }
 

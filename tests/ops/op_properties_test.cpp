@@ -1,5 +1,5 @@
-// Every operation of ops/ against its reference, on random shapes: empty, without width, ragged, one-sided, with one
-// expert and with many. What the operations promise: ops/*.h.
+// Every operation of ops/ against its reference, on random shapes: empty, without width, ragged, all to one expert,
+// with one expert and with many. The contracts of the operations: ops/*.h.
 #include <ATen/Parallel.h>
 
 #include <limits>
@@ -39,7 +39,7 @@ enum class Spread { even, skewed, one };
 struct Shape {
   int64_t tokens = 0, experts = 1, k = 1, width = 1, hidden = 1;
   Spread spread = Spread::even;
-  double kept = 1;  // share of the assignments that capacity left
+  double kept = 1;  // fraction of the assignments kept after capacity
   bool bias = true;
   uint64_t seed = 1;
 
@@ -173,13 +173,13 @@ TEST(OpsProperties, GroupedLinearIsAProductRowByRow) {
     const ExpertRows r = rows_of(s, torch::kDouble);
     const int64_t rows = r.map.row_token.size(0);
     at::Tensor x = test::random_tensor({rows, s.width}, s.seed),
-               pull = test::random_tensor({rows, s.hidden}, s.seed + 9);
+               upstream = test::random_tensor({rows, s.hidden}, s.seed + 9);
     ExpertMlpWeights w = weights_of(s, torch::kDouble);
     for (at::Tensor* t : {&x, &w.w1, &w.b1})
       if (t->defined()) *t = t->detach().requires_grad_(true);
     const std::vector<at::Tensor> leaves =
         s.bias ? std::vector<at::Tensor>{x, w.w1, w.b1} : std::vector<at::Tensor>{x, w.w1};
-    const auto gradients = [&](const at::Tensor& y) { return torch::autograd::grad({(y * pull).sum()}, leaves); };
+    const auto gradients = [&](const at::Tensor& y) { return torch::autograd::grad({(y * upstream).sum()}, leaves); };
     const at::Tensor expert = torch::repeat_interleave(torch::arange(s.experts, torch::kLong), r.offsets.diff());
     at::Tensor by_rows = torch::bmm(x.unsqueeze(1), w.w1.index_select(0, expert)).squeeze(1);
     if (s.bias) by_rows = by_rows + w.b1.index_select(0, expert);
@@ -196,16 +196,16 @@ TEST(OpsProperties, GroupedLinearInFp32AgreesWithTheReferenceForwardAndBackwardA
     const ExpertRows r = rows_of(s, torch::kFloat);
     const int64_t rows = r.map.row_token.size(0);
     const at::Tensor x = test::random_tensor({rows, s.width}, s.seed, torch::kFloat);
-    const at::Tensor pull = test::random_tensor({rows, s.hidden}, s.seed + 9, torch::kFloat);
+    const at::Tensor upstream = test::random_tensor({rows, s.hidden}, s.seed + 9, torch::kFloat);
     const ExpertMlpWeights w = weights_of(s, torch::kFloat);
     const at::Tensor want = ref::grouped_linear_forward(as_double(x), r.offsets, as_double(w.w1), as_double(w.b1));
     const GroupedLinearGradients grads =
-        ref::grouped_linear_backward(as_double(pull), as_double(x), r.offsets, as_double(w.w1), {.bias = s.bias});
+        ref::grouped_linear_backward(as_double(upstream), as_double(x), r.offsets, as_double(w.w1), {.bias = s.bias});
     at_each_level([&](const std::string& level) {
       const auto leaf = [](const at::Tensor& t) { return t.defined() ? t.detach().clone().requires_grad_(true) : t; };
       const at::Tensor in = leaf(x), weight = leaf(w.w1), bias = leaf(w.b1);
       const at::Tensor y = grouped_linear(in, r.offsets, weight, bias);
-      (y * pull).sum().backward();
+      (y * upstream).sum().backward();
       must_agree(y, want, level);
       must_agree(in.grad(), grads.rows, level + " rows");
       must_agree(weight.grad(), grads.weight, level + " weight");
@@ -224,12 +224,12 @@ TEST(OpsProperties, ExpertMlpAgreesWithTheReferenceForwardAndBackwardAtEveryLeve
     if (!gated) rows.gate = at::Tensor();
     const ExpertMlpWeights w = weights_of(s, torch::kFloat);
     const at::Tensor tokens = test::random_tensor({s.tokens, s.width}, s.seed + 7, torch::kFloat);
-    const at::Tensor pull = test::random_tensor({s.tokens, s.width}, s.seed + 8, torch::kFloat);
+    const at::Tensor upstream = test::random_tensor({s.tokens, s.width}, s.seed + 8, torch::kFloat);
     ExpertRows wide = rows;
     wide.gate = as_double(rows.gate);
     const at::Tensor want = ref::expert_mlp_forward(as_double(tokens), wide, as_double(w), activation, nullptr);
-    const ExpertMlpGradients grads =
-        ref::expert_mlp_backward(as_double(pull), as_double(tokens), wide, as_double(w), activation, {}, {true, gated});
+    const ExpertMlpGradients grads = ref::expert_mlp_backward(as_double(upstream), as_double(tokens), wide,
+                                                              as_double(w), activation, {}, {true, gated});
     at_each_level([&](const std::string& level) {
       for (const bool recompute : {false, true}) {
         std::vector<at::Tensor> leaves;
@@ -243,7 +243,7 @@ TEST(OpsProperties, ExpertMlpAgreesWithTheReferenceForwardAndBackwardAtEveryLeve
         in.gate = leaf(rows.gate);
         const ExpertMlpWeights weights{leaf(w.w1), leaf(w.b1), leaf(w.w2), leaf(w.b2)};
         const at::Tensor y = expert_mlp(x, in, weights, {activation, recompute});
-        (y * pull).sum().backward();
+        (y * upstream).sum().backward();
         must_agree(y, want, level);
         must_agree(x.grad(), grads.tokens, level + " tokens");
         if (gated) must_agree(in.gate.grad(), grads.gate, level + " gate");
@@ -286,7 +286,7 @@ TEST(OpsProperties, ExpertMlpHasTheSameBitsForAnyNumberOfThreads) {
   at::set_num_threads(threads);
 }
 
-TEST(OpsProperties, HeldExpertsComputeWithTheWeightsTheyStandFor) {
+TEST(OpsProperties, PackedExpertsComputeWithTheirUnpackedWeights) {
   for_all([] {
     const Shape s = *shapes(40, 9, 130, 300);
     const auto type = *rc::gen::element(WeightType::fp32, WeightType::bf16, WeightType::int8);

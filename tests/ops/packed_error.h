@@ -1,4 +1,4 @@
-// How far experts packed in fewer bits may be from exact ones, from the arithmetic of ops/packed_experts.h.
+// Error bounds of experts packed in fewer bits, derived from the arithmetic of ops/packed_experts.h.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace sparsight::test {
 
-// `c` in fp64, with the weights that `packed` stands for.
+// `c` in fp64, with the unpacked weights of `packed`.
 struct Exact {
   ExpertRows rows;
   ExpertMlpWeights w;
@@ -37,16 +37,16 @@ inline bool rounds_rows(WeightType type) {
   return type == WeightType::int8 || (type == WeightType::bf16 && active_isa() == Isa::amx);
 }
 
-// How far products with rounded rows may be from exact ones: [N,D]. They round the rows x of tokens and the active
-// hidden layer h.
+// Error bound of products with rounded rows: [N,D]. They round the rows x of tokens and the active hidden layer
+// h.
 // - bf16 has 8 significant bits, so rounding to nearest errs by up to half a unit of the last one: 2^-8 |x|.
 // - With int8 weights, two int8 digits count in steps of max|row| / 32639 (127 * 256 + 127), and integers of 16 bits in
 //   smaller ones, and err by up to half of one; rows are cut into blocks whose largest values are at most the row's.
 // An error d of x moves the hidden layer before its activation by d |W1|, and after it by up to 1.13 times as much
 // (the steepest slope of gelu; silu's is 1.10). All the rest is fp32: sums of n terms, each rounded by 2^-24 and, where
 // products are too, by as much again. 2^-22 (n + 8) of the sum of magnitudes covers these and the activation.
-// p = 1 adds magnitudes: the worst that can be. p = 2 adds squares: the error that is to be expected, for roundings are
-// independent and spread evenly over a unit, of a standard deviation of 1/sqrt 3 of the half unit.
+// p = 1 adds magnitudes: the worst case. p = 2 adds squares: the expected error, as roundings are independent and
+// uniform over a unit, with a standard deviation of 1/sqrt 3 of the half unit.
 inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activation, double p) {
   const auto spread = [&](const at::Tensor& values) {  // of rounding, to the power of p
     const double even = p == 2 ? 1 / std::sqrt(3.0) : 1;
@@ -69,14 +69,14 @@ inline at::Tensor packed_error(const Exact& e, WeightType type, Activation activ
   return scatter_add_rows(error, power_of(e.rows.gate, p), e.rows.map).pow(1 / p) + 1e-30;
 }
 
-// Passes where `got`, computed at the level in use, is within the worst that can be.
+// Passes if `got`, computed at the level in use, is within the worst-case bound.
 inline ::testing::AssertionResult within_packed_error(const at::Tensor& got, const Exact& e, WeightType type,
                                                       Activation activation) {
   const at::Tensor want = exact_result(e, activation);
   if (got.sizes() != want.sizes())
     return ::testing::AssertionFailure() << "shape " << got.sizes() << ", expected " << want.sizes();
   const at::Tensor error = (as_double(got) - want).abs();
-  // Where rows are not rounded weights are widened exactly and all is fp32.
+  // If rows are not rounded, weights are widened exactly and everything is fp32.
   const at::Tensor allowed = rounds_rows(type) ? packed_error(e, type, activation, 1) : want.abs() * 2e-5 + 5e-5;
   if ((error <= allowed).all().item<bool>()) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "largest error " << error.max().item<double>() << ", "

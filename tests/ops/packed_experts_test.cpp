@@ -44,7 +44,7 @@ at::Tensor whole_numbers(at::IntArrayRef sizes, uint64_t seed, double most) {
 
 }  // namespace
 
-TEST(PackedExperts, ComputeWithTheWeightsTheyStandFor) {
+TEST(PackedExperts, ComputeWithTheirUnpackedWeights) {
   at_each_level([](const std::string& level) {
     uint64_t seed = 1;
     for (const Sizes& s : odd_sizes())
@@ -219,7 +219,7 @@ TEST(PackedExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
   });
 }
 
-TEST(PackedExperts, ReleaseTheSameWeightsAtEveryLevel) {
+TEST(PackedExperts, UnpackTheSameWeightsAtEveryLevel) {
   for (const Sizes& s : odd_sizes())
     for (const WeightType type : kTypes) {
       const Case c = random_case(s, 6);
@@ -233,7 +233,7 @@ TEST(PackedExperts, ReleaseTheSameWeightsAtEveryLevel) {
     }
 }
 
-TEST(PackedExperts, ComputeAtAnotherLevelThanTheyWereHeldAt) {
+TEST(PackedExperts, ComputeAtAnotherLevelThanTheyWerePackedAt) {
   const Case c = random_case({30, 4, 2, 50, 90}, 12);
   for (const WeightType type : kTypes)
     at_each_level([&](const std::string& packed_at) {
@@ -245,7 +245,7 @@ TEST(PackedExperts, ComputeAtAnotherLevelThanTheyWereHeldAt) {
     });
 }
 
-// Tiles take the place of the plain weights, 2 bytes or 1 for each of the 2 D F of an expert.
+// Tiles replace the plain weights, 2 bytes or 1 for each of the 2 D F of an expert.
 TEST(PackedExperts, LieOnceInMemory) {
   const Case c = random_case({1, 3, 1, 128, 192}, 5);
   at_each_level([&](const std::string& level) {

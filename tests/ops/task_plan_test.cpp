@@ -1,4 +1,4 @@
-// How the work of experts is cut: each piece of it once, few pieces where rows are few.
+// How the work of experts is divided: each part of it is done once, and a small batch gives few tasks.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -80,7 +80,7 @@ TEST(FactoredAdam, S38_StoresASumOfSidesForEachMatrix) {
 TEST(FactoredAdam, FactorsEachExpertByItself) {
   const at::Tensor stack = at::zeros({3, 2, 3}, at::kDouble);
   const at::Tensor gradient = matrix(kGradient, at::kDouble);
-  // Expert 1 had no tokens: its gradient is 0 and it stays where it is.
+  // Expert 1 had no tokens: its gradient is 0 and its weights are unchanged.
   const auto optimizer = make({{"experts.w1", stack, true}});
   const at::Tensor change =
       step(*optimizer, stack, at::stack({gradient, at::zeros_like(gradient), 100 * gradient}), 0.01);

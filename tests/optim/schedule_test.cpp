@@ -37,7 +37,7 @@ TEST(Schedule, StepMultipliesAtEachMilestone) {
   EXPECT_NEAR(schedule(30), 0.01, 1e-15);
 }
 
-// The factors that Shazeer et al. 2017 give for step t, counted from 1: plain numbers without a gradient.
+// The factors of Shazeer et al. 2017 for step t, counted from 1: plain numbers without a gradient.
 TEST(Schedule, S41_InverseSqrtReproducesTheLanguageModels) {
   const Schedule schedule = make("inverse_sqrt", {{"warmup_steps", 1000}}, {100, 27000});
   const auto factor = [&](int64_t t) { return schedule(t - 1); };

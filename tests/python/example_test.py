@@ -1,4 +1,4 @@
-"""examples/python/vit_block.py learns what it is shown."""
+"""examples/python/vit_block.py learns its task."""
 import os
 import pathlib
 import re

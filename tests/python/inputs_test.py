@@ -1,4 +1,4 @@
-"""What routers and layers take beside the tokens: masks, priorities, seeds, samples, routings to learn from; and devices."""
+"""Inputs of routers and layers other than tokens: masks, priorities, seeds, samples, routings to learn from; and devices."""
 import unittest
 
 import support  # noqa: F401

@@ -59,7 +59,7 @@ def cases(dtype):
 
 
 def operator_call(run, inputs):
-    """What the function hands to torch.ops.sparsight.routing_loss: arguments and keywords."""
+    """The arguments and keywords that the function passes to torch.ops.sparsight.routing_loss."""
     with mock.patch.object(losses, "ops") as ops:
         run(*inputs)
     arguments, keywords = ops.routing_loss.call_args

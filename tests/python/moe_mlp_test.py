@@ -37,8 +37,8 @@ class Layer(unittest.TestCase):
             tensors = [x, *layer.parameters()]
             y, plain = layer(x), plain_vmoe(layer, x)
             torch.testing.assert_close(y, plain, rtol=1e-4, atol=1e-5)
-            pull = torch.randn_like(y)
-            for a, b in zip(torch.autograd.grad(y, tensors, pull), torch.autograd.grad(plain, tensors, pull)):
+            upstream = torch.randn_like(y)
+            for a, b in zip(torch.autograd.grad(y, tensors, upstream), torch.autograd.grad(plain, tensors, upstream)):
                 torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
     def test_gradcheck(self):

@@ -1,4 +1,4 @@
-"""MoEMLP.pack() and its operators: what packed experts answer, when they refuse, what is not theirs."""
+"""MoEMLP.pack() and its operators: the outputs of packed experts, and when they raise errors."""
 import copy
 import pickle
 import unittest

@@ -1,4 +1,4 @@
-"""The operators that autograd calls, called with what does not fit: each says so and reads nothing that is not there."""
+"""The operators that autograd calls, called with invalid arguments: each raises an error and reads nothing out of bounds."""
 import unittest
 
 import support
@@ -9,7 +9,7 @@ from sparsight import ops
 
 N, D, F, E, B = 6, 8, 12, 4, 2
 ROUTE, MIX, LOSS = 0, 1, 2  # RoutingCallKind
-GRAD, PRE_ACTIVATION = 0, 11  # places in a call of moe_mlp_backward
+GRAD, PRE_ACTIVATION = 0, 11  # argument positions in a call of moe_mlp_backward
 
 
 def experts_call():

@@ -219,7 +219,7 @@ class Decisions(unittest.TestCase):
 
 
 class LeadingTokens(unittest.TestCase):
-    """prefix: the class token and its like."""
+    """prefix: the class token and other prefix tokens."""
 
     def test_one_expert_per_image_by_its_class_token(self):
         for options in ({}, {"input": "class_token"}, {"input": "mean_patches"}):

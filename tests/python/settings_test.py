@@ -1,4 +1,4 @@
-"""What settings modules and losses take, and what they say of those that they do not: one line, with what was got."""
+"""Settings of modules and losses, and the errors for invalid ones: one line, with the given value."""
 import math
 import unittest
 

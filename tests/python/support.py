@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: the built package on the path, and MoE layers in plain PyTorch."""
+"""Shared helpers of the tests of the Python package: the built package on the path, and MoE layers in plain PyTorch."""
 import os
 import pathlib
 import sys

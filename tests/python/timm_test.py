@@ -1,4 +1,4 @@
-"""Puts MoE layers into models that do not know about them: dense weights kept, balance losses collected."""
+"""Puts MoE layers into existing timm models: dense weights kept, balance losses collected."""
 import copy
 import pathlib
 import re

@@ -1,5 +1,5 @@
-// Every training algorithm, by name, on a bare CPU: trains, is stopped and resumed with the same bits, and leaves a
-// model that predicts.
+// Every training algorithm, by name: it trains, can be stopped and resumed with the same bits, and leaves a model that
+// predicts.
 #include <filesystem>
 
 #include <ATen/ops/equal.h>
@@ -24,12 +24,12 @@ Json config(const std::string& algorithm) {
   return resolve(config, config_sections());
 }
 
-// Trains up to `steps` in the run folder, from where it stands.
+// Trains up to `steps` in the run folder, from its current step.
 Checkpoint train_to(int64_t steps, const std::string& algorithm, const std::string& path) {
   const Json resolved = config(algorithm);
   const bool begun = std::filesystem::exists(path + "/config.toml");
   TrainingSetup setup = make_training_setup(resolved, !begun);
-  setup.length.total_steps = steps;  // the schedule's length stays
+  setup.length.total_steps = steps;  // the schedule's length is unchanged
   RunFolder folder = RunFolder::create(path, begun ? IfExists::kResume : IfExists::kRefuse);
   write_file_atomically(folder.config(), to_toml(resolved));
   Trainer trainer(std::move(setup), std::move(folder));

@@ -1,4 +1,4 @@
-// Everything registered says what it costs. The check is packed to components that do not.
+// Everything registered declares its cost. The check itself is tested with components that do not.
 #include <gtest/gtest.h>
 
 #include "sparsight/models/register_models.h"
@@ -29,7 +29,7 @@ std::string complaint(Router& router, const std::string& name) {
 
 const auto test_name = [](const auto& info) { return info.param; };
 
-// Chooses the two largest scores; says nothing of its cost, or too little.
+// Chooses the two largest scores; declares no cost, or too little.
 class SilentRouter : public Router {
  public:
   explicit SilentRouter(std::optional<RouterCost> declared = {})

@@ -1,5 +1,5 @@
-// What routers and losses declare about themselves, and what follows from it elsewhere (Python, guidance, reports):
-// each check holds for everything registered, and finds what is wrong with a component made to fail it.
+// What routers and losses declare about themselves, and its effect elsewhere (Python, guidance, reports): each check
+// passes for everything registered, and fails for a component made to fail it.
 #include <algorithm>
 #include <cmath>
 
@@ -89,7 +89,7 @@ Problems problems_of(Router& router) {
   return all;
 }
 
-// A soft router mixes tokens: nothing below concerns it.
+// A soft router mixes tokens: nothing below applies to it.
 std::vector<std::string> choosing_routers() {
   std::vector<std::string> names;
   for (const std::string& name : routers().names())
@@ -98,7 +98,7 @@ std::vector<std::string> choosing_routers() {
   return names;
 }
 
-// A router that sends every token to expert 0, with nothing declared; tests add what is wrong with it.
+// A router that sends every token to expert 0, with nothing declared; tests add mistakes.
 class FakeRouter : public Router {
  public:
   std::vector<LossWeight> paper;
@@ -180,7 +180,7 @@ TEST(Declarations, LossesThatNeedATargetAreThoseWithoutAValueWhereThereIsNone) {
   }
 }
 
-// One that is new is added and weighed by its name in tests/e2e/own_router_test.sh: here it would stay for other tests.
+// tests/e2e/own_router_test.sh adds a new loss and gives it a weight by name: here it would stay for other tests.
 TEST(Declarations, ALossHasANameOfItsOwn) {
   for (const std::string name : {"load", "switch_form"}) {
     const auto add = [&] {

@@ -1,5 +1,5 @@
-// "k at inference different from training", of every router that has a number of choices: eval_<name> takes the place
-// of <name> in evaluation, and there only.
+// "k at inference different from training", for every router that has a number of choices: eval_<name> replaces
+// <name> in evaluation only.
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kImages = 4, kPerImage = 10, kTokens = kImages * kPerImage, kWidth = 8, kExperts = 4;
 
-// All settings that say how many there are of what is chosen.
+// All settings that are a number of choices.
 const std::vector<std::string> kCounts{"k", "k_groups", "experts_per_token", "patches"};
 
 std::vector<EvalChoicesCase> all_cases() {
@@ -72,7 +72,7 @@ std::string case_name(const ::testing::TestParamInfo<EvalChoicesCase>& info) {
 
 class EvalChoices : public ::testing::TestWithParam<EvalChoicesCase> {};
 
-TEST_P(EvalChoices, TakeThePlaceOfThoseOfTrainingInEvaluationAlone) {
+TEST_P(EvalChoices, ReplaceThoseOfTrainingInEvaluationOnly) {
   auto router = make_router(GetParam().router, GetParam().settings),
        plain = make_router(GetParam().router, Json::object());
   const Routing training = route(*router, ForwardMode::training()), before = route(*plain, ForwardMode::training());

@@ -63,7 +63,7 @@ TEST_P(EvalNoise, IsOffUntilAskedForAndThenThatOfTraining) {
 INSTANTIATE_TEST_SUITE_P(Registry, EvalNoise, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.router; });
 
-TEST(EvalNoiseOfTheRegistry, IsNotDrawnWhereNoiseIsOff) {
+TEST(EvalNoiseOfTheRegistry, IsNotSampledWhereNoiseIsOff) {
   for (const char* name : {"noisy_topk", "hierarchical"}) {
     auto router = make_router(name, {{"noise", false}, {"eval_noise", true}});
     EXPECT_TRUE(same(route(*router, 2), route(*router, 3))) << name;
@@ -72,7 +72,7 @@ TEST(EvalNoiseOfTheRegistry, IsNotDrawnWhereNoiseIsOff) {
 }
 
 // random samples in evaluation as in training; soft routers have no noise.
-TEST(EvalNoiseOfTheRegistry, EveryRouterThatDrawsNoiseWhileTrainingHasIt) {
+TEST(EvalNoiseOfTheRegistry, EveryRouterWithNoiseInTrainingHasIt) {
   for (const std::string& name : routers().names()) {
     auto router = make_router(name, Json::object());
     if (name == "random" || router->mixes_tokens()) continue;

@@ -16,7 +16,7 @@
 
 namespace sparsight::limits_test {
 
-// A kind of expert, and settings that take it another way through the code.
+// A kind of expert, and settings that select other code paths.
 struct ExpertForm {
   std::string name, kind;
   Json settings = Json::object();
@@ -51,7 +51,7 @@ class ExpertsAtTheirLimits : public ::testing::TestWithParam<ExpertForm> {
     return made;
   }
   std::shared_ptr<MoeLayer> layer(at::ScalarType type) const { return layer({}, type); }
-  // Without relu, whose derivative jumps where rounding takes a sum to the other side of 0.
+  // Without relu, whose derivative jumps if rounding changes the sign of a sum.
   std::shared_ptr<MoeLayer> smooth_layer(at::ScalarType type) const {
     LayerForm form{.kind = GetParam().kind, .kind_settings = GetParam().settings};
     if (form.kind.ends_with("conv")) form.kind_settings["activation"] = "gelu";
@@ -89,10 +89,10 @@ TEST_P(ExpertsAtTheirLimits, OneExpertTakesEveryToken) {
 }
 
 // Rows, weights, offsets and the gradient of the output: groups of 17, 0, 1 and 22 rows.
-TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameAnswer) {
+TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameOutput) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     const at::Tensor offsets = torch::tensor(std::vector<int64_t>{0, 17, 17, 18, kTokens}, torch::kLong);
-    const at::Tensor pull = test::random_tensor({kTokens, kWidth}, 4, type);
+    const at::Tensor upstream = test::random_tensor({kTokens, kWidth}, 4, type);
     using Layout = at::Tensor (*)(const at::Tensor&);
     const Layout as_is = [](const at::Tensor& x) { return x; };
     const auto run = [&](Layout rows_in, Layout weights_in) {
@@ -100,7 +100,7 @@ TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameAnswer) {
       for (at::Tensor& p : l->experts().parameters()) p.set_data(weights_in(p.detach()));
       const at::Tensor rows = rows_in(tokens(type)).requires_grad_(true);
       const at::Tensor out = l->experts().forward(rows, rows_in(offsets));
-      out.backward(rows_in(pull));
+      out.backward(rows_in(upstream));
       std::vector<at::Tensor> all{out.detach(), rows.grad()};
       for (const auto& p : l->experts().named_parameters()) {
         EXPECT_EQ(p.value().grad()[1].abs().max().item<double>(), 0) << p.key();  // an expert without rows
@@ -120,8 +120,8 @@ TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedArgumentsGiveTheSameAnswer) {
   }
 }
 
-// The same in a layer, whose tokens come as they are.
-TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedTokensGiveTheSameAnswerInALayer) {
+// The same in a layer, which gets the tokens in their own layout.
+TEST_P(ExpertsAtTheirLimits, StridedAndMisalignedTokensGiveTheSameOutputInALayer) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     auto l = layer(type);
     const Pass plain = run_layer(*l, tokens(type), kImages);
@@ -147,7 +147,8 @@ TEST_P(ExpertsAtTheirLimits, TokensOfOtherTypesAreAnsweredInTheirType) {
   }
 }
 
-// A layer that is bf16 throughout chooses like the fp32 layer of the same numbers and answers nearly the same.
+// A layer that is bf16 throughout makes the choices of the fp32 layer of the same numbers and gives nearly the same
+// output.
 TEST_P(ExpertsAtTheirLimits, WeightsInBf16AnswerLikeTheSameNumbersInFp32) {
   auto low = smooth_layer(torch::kBFloat16), wide = smooth_layer(torch::kBFloat16);
   wide->to(torch::kFloat);

@@ -1,4 +1,4 @@
-// Every figure that can be reproduced: says what it is, and runs at its smallest scale without any data.
+// Every figure that can be reproduced: it describes itself, and runs at its smallest scale without any data.
 #include <gtest/gtest.h>
 
 #include <algorithm>

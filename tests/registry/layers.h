@@ -39,21 +39,21 @@ inline std::shared_ptr<MoeLayer> make_layer(const LayerForm& form, uint64_t seed
   return layer;
 }
 
-// What a forward and a backward pass give: the output, each loss and each gradient.
+// The results of a forward and a backward pass: the output, each loss and each gradient.
 struct Pass {
   MoeOutput out;
   at::Tensor tokens_grad;
   std::vector<std::pair<std::string, at::Tensor>> all;
 };
 
-// A batch norm by batch statistics looks at all rows of its expert; with running averages, where each row is by itself,
-// its experts are packed to what all others are.
+// A batch norm with batch statistics depends on all rows of its expert; with running averages, rows are independent,
+// and its experts must pass the same tests as all others.
 constexpr ForwardMode frozen_norms(ForwardMode mode) {
   mode.batch_statistics = false;
   return mode;
 }
 
-// context.target and the pull on the output are made here.
+// context.target and the upstream gradient of the output are made here.
 inline Pass run_layer(MoeLayer& layer, const at::Tensor& tokens, int64_t images, RoutingContext pool = {},
                       const ForwardMode& mode = ForwardMode::training()) {
   const int64_t per_image = images == 0 ? 10 : tokens.size(0) / images;

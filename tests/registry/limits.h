@@ -1,4 +1,4 @@
-// What the tests of routers, experts and losses at their limits share.
+// Shared helpers of the tests of routers, experts and losses at their limits.
 #pragma once
 
 #include <cmath>
@@ -52,7 +52,7 @@ void expect_same_bits_for_any_number_of_threads(const Run& run) {
   }
 }
 
-// What is at most allowed between two orders of the same sums.
+// Tolerance between two summation orders.
 inline double rounding(at::ScalarType type) { return type == torch::kDouble ? 1e-12 : 1e-5; }
 
 inline void expect_same(const Pass& got, const Pass& want, double tolerance) {

@@ -1,5 +1,5 @@
-// Every registered model, dense and with an MoE layer: forward, backward, save, load, copy, same answer; features and
-// inner results.
+// Every registered model, dense and with an MoE layer: forward, backward, save, load, copy, same output; features and
+// intermediate results.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -32,7 +32,7 @@ std::shared_ptr<ImageModel> make(const ModelCase& c, uint64_t seed, const Json& 
   config.set("model", "name", c.name, "test");
   config.set("moe", "blocks", c.with_moe ? Json{-1} : Json::array(), "test");
   Json all = wanted;
-  all["widen"] = 1;  // the wide residual network's least width
+  all["widen"] = 1;  // the wide residual network's minimum width
   models().get(c.name).describe([&](OptionSet& set) {
     for (const auto& [key, value] : all.items())
       if (set.find(key)) config.set("model", key, value, "test");
@@ -84,7 +84,7 @@ TEST_P(EveryModel, DescribesItsRoutings) {
   }
 }
 
-TEST_P(EveryModel, AnswersTheSameAfterItsParametersAreCopiedByName) {
+TEST_P(EveryModel, GivesTheSameOutputAfterItsParametersAreCopiedByName) {
   auto model = make(GetParam(), 1), other = make(GetParam(), 2);
   const at::Tensor x = images(4), expected = model->forward({x}).logits;
   EXPECT_FALSE(torch::equal(other->forward({x}).logits, expected));
@@ -111,11 +111,11 @@ TEST_P(EveryModel, TrainsWithTheSameBitsFromTheSameSeedAndStep) {
   EXPECT_TRUE(torch::equal(gradient(), gradient()));
 }
 
-// Images numbered through the whole batch draw the same noise, dropout and drop path in 1, 2 or 4 parts.
-TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
+// Images numbered through the whole batch get the same noise, dropout and drop path in 1, 2 or 4 parts.
+TEST_P(EveryModel, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   auto model = make(GetParam(), 1, {{"dropout", 0.2}, {"drop_path", 0.5}});
   ForwardMode mode = ForwardMode::training();
-  mode.batch_statistics = false;  // by which a batch norm looks at all images of a part
+  mode.batch_statistics = false;  // with them a batch norm depends on all images of a part
   const at::Tensor x = images(8);
   const ModelOutput whole = model->forward({x, mode, {1, 3}});
   const auto noise = [](const ModelOutput& out) { return out.routings[0].noisy_logits - out.routings[0].clean_logits; };
@@ -135,7 +135,7 @@ TEST_P(EveryModel, S33_AnImageDrawsTheSameHoweverItsBatchIsSplit) {
     EXPECT_TRUE(torch::allclose(at::cat(noises), noise(whole), 0, 1e-6)) << parts;
     EXPECT_TRUE(torch::equal(at::cat(experts), whole.routings[0].expert)) << parts;
   }
-  // Parts that are all called the first draw something else.
+  // Parts that are all numbered from 0 get other noise.
   const at::Tensor unnumbered = model->forward({x.slice(0, 4), mode, {1, 3}}).logits;
   const bool samples = GetParam().with_moe || GetParam().name == "vit";
   EXPECT_EQ(torch::allclose(unnumbered, whole.logits.slice(0, 4), 1e-4, 1e-5), !samples);

@@ -107,12 +107,12 @@ TEST_P(EveryRouter, TrainsThroughItsGates) {
   EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>());
 }
 
-// Forward and backward with the losses of the router's paper, tight buffers and a step after which routers may learn.
-TEST_P(EveryRouter, TrainsInALayerAndAnswersTheSameAfterASave) {
+// Forward and backward with the router's default losses, small buffers and a post-step update.
+TEST_P(EveryRouter, TrainsInALayerAndGivesTheSameOutputAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   const at::Tensor x = tokens().requires_grad_(true);
-  RoutingContext guided;  // what super-class guidance goes by
+  RoutingContext guided;  // input of super-class guidance
   guided.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
   const MoeOutput out = layer->forward({x, layout, ForwardMode::training(), {1, 2}, guided});
   EXPECT_EQ(out.routing.losses.size(), layer->router().default_losses().size() + layer->router().own_losses().size());
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryRouter, ::testing::ValuesIn(router_names
 
 class EverySoftRouter : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndAnswersTheSameAfterASave) {
+TEST_P(EverySoftRouter, TrainsInALayerLeavesPaddingOutAndGivesTheSameOutputAfterASave) {
   auto layer = make_layer(GetParam(), 1), other = make_layer(GetParam(), 2);
   const TokenLayout layout{kImages, kPerImage, 1, 3, 3};
   RoutingContext padded;
@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EverySoftRouter, ::testing::ValuesIn(router_n
 
 class EveryExpert : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EveryExpert, TrainsOnRaggedGroupsAndAnswersTheSameAfterACopy) {
+TEST_P(EveryExpert, TrainsOnRaggedGroupsAndGivesTheSameOutputAfterACopy) {
   auto experts = make_experts(GetParam(), 1), other = make_experts(GetParam(), 2);
   const at::Tensor rows = tokens().requires_grad_(true),
                    offsets = torch::tensor(std::vector<int64_t>{0, 7, 7, 8, kTokens}, torch::kLong);
@@ -228,7 +228,7 @@ TEST_P(EveryLoss, IsAFiniteDifferentiableScalarOrAbsentForEveryRouter) {
       auto router = make_router(name, 1);
       const at::Tensor x = tokens().requires_grad_(true);
       Routing routing = router->route(input_of(x));
-      // What only some routers or guided batches have.
+      // Fields of only some routers or guided batches.
       routing.target = torch::full({kImages, kExperts}, 1.0 / kExperts);
       if (!routing.threshold.defined() && routing.scores.defined()) routing.threshold = routing.scores.detach().mean(0);
       const at::Tensor value = loss.value(routing, LossVariants());

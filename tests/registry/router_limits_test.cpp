@@ -19,7 +19,7 @@
 namespace sparsight::limits_test {
 namespace {
 
-// Indices within bounds, no (token, expert) pair twice, groups that hold what was kept.
+// Indices within bounds, no (token, expert) pair twice, groups of the kept assignments.
 void expect_consistent(const Routing& r, int64_t experts) {
   const int64_t assignments = r.token.size(0);
   if (assignments > 0) {
@@ -155,7 +155,7 @@ TEST_P(RouterAtItsLimits, NanAndInfinityStayInTheirImageOrLeaveOthersFinite) {
     }
 }
 
-TEST_P(RouterAtItsLimits, StridedAndMisalignedTokensGiveTheSameAnswer) {
+TEST_P(RouterAtItsLimits, StridedAndMisalignedTokensGiveTheSameOutput) {
   auto l = layer();
   const at::Tensor x = tokens();
   ASSERT_FALSE(test::strided(x).is_contiguous());
@@ -227,7 +227,7 @@ TEST_P(RouterAtItsLimits, TokensOfOtherTypesAreAnsweredInTheirType) {
 }
 
 // Files have no gradient.
-TEST_P(RouterAtItsLimits, S46_AFileOfItsWeightsAnswersTheSame) {
+TEST_P(RouterAtItsLimits, S46_AFileOfItsWeightsGivesTheSameOutput) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     auto l = layer(), other = make_layer({.router = GetParam()}, 2);
     l->to(type);

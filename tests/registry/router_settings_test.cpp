@@ -1,5 +1,5 @@
-// Settings of routers that decide who is chosen and with which gate, through the router that reads them: each row is a
-// setting and what it makes of an example that is small enough for arithmetic on paper.
+// Settings that affect the chosen experts and their gates, through the router that reads them: each row is a setting
+// and its result for an example that is small enough to compute by hand.
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -63,7 +63,7 @@ Example example_of(const std::string& router) {
   // Unit vectors as tokens, so that rows of logits are columns of weights.
   if (router == "sinkhorn")
     return {torch::eye(4, torch::kDouble), 1, 2, {{"weight", table({{2000, 2000, 200, 2}, {2, 2, 2, 2}}).log()}}};
-  return {torch::zeros({5, 1}, torch::kDouble), 1, 5};  // hash: by the places 0 to 4
+  return {torch::zeros({5, 1}, torch::kDouble), 1, 5};  // hash: by the positions 0 to 4
 }
 
 std::shared_ptr<Router> make_router(const std::string& name, const Json& settings, at::ScalarType type,
@@ -236,7 +236,7 @@ TEST(RouterSettingsOfTheRegistry, TheBiasOfSigmoidBiasIsWhatChoicesAreMadeWith) 
   }
 }
 
-// noise / E, drawn for each token and expert by itself; each image is one token here. Five standard errors are allowed.
+// noise / E, sampled independently for each token and expert; each image is one token. The bound: five standard errors.
 TEST(RouterSettingsOfTheRegistry, NoiseHasTheStandardDeviationThatIsAskedFor) {
   constexpr int64_t kTokens = 5000, kWidth = 8, kExperts = 6;
   const Example example{test::random_tensor({kTokens, kWidth}, 3), kTokens, kExperts};

@@ -7,7 +7,7 @@ namespace sparsight::testing {
 
 struct BrowserPage {
   std::string dom;      // the document after its scripts ran
-  std::string console;  // what the page and the browser complained about
+  std::string console;  // errors and warnings of the page and the browser
   int charts = -1;      // charts drawn, -1 if the page did not finish
 };
 

@@ -1,4 +1,4 @@
-// Opens reports in a real browser: every chart is drawn, nothing is complained about, nothing is fetched.
+// Opens reports in a real browser: every chart is drawn, there are no console errors and no network requests.
 #include <gtest/gtest.h>
 
 #include "sparsight/io/atomic_file.h"

@@ -1,4 +1,4 @@
-// A run folder made by hand, with the files that train writes, for the tests of the report.
+// A hand-made run folder with the files that train writes, for the tests of the report.
 #pragma once
 
 #include <nlohmann/json.hpp>

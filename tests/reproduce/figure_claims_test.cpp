@@ -1,5 +1,5 @@
-// Each claim: the number that it measures, a table on which it holds, one on which it does not, and one that cannot
-// say.
+// Each claim: the number that it measures, a table for which it holds, one for which it does not, and one that leaves
+// it open.
 #include "sparsight/reproduce/figure_claims.h"
 
 #include <gtest/gtest.h>

@@ -18,6 +18,6 @@ TEST(LineFit, PointsOnALineAreExplained) {
   EXPECT_DOUBLE_EQ(fit_line({{1, 3}, {4, 3}}).slope, 0);
 }
 
-TEST(LineFit, OnePlaceGivesNoLine) { EXPECT_EQ(fit_line({{2, 3}, {2, 5}}).slope, 0); }
+TEST(LineFit, OneXValueGivesNoLine) { EXPECT_EQ(fit_line({{2, 3}, {2, 5}}).slope, 0); }
 
 }  // namespace sparsight::line_fit_test

@@ -15,7 +15,7 @@ TEST(LogLogSlope, IsTheExponent) {
   EXPECT_NEAR(log_log_slope({{1, 1}, {std::exp(1.), std::exp(1.)}, {std::exp(2.), 1}}), 0, 1e-12);
 }
 
-TEST(LogLogSlope, NeedsTwoPlacesAndPositiveNumbers) {
+TEST(LogLogSlope, NeedsTwoPointsAndPositiveNumbers) {
   EXPECT_THROW(log_log_slope({{2, 1}, {2, 3}}), Error);
   EXPECT_THROW(log_log_slope({{1, 1}, {2, 0}}), Error);
   EXPECT_THROW(log_log_slope({}), Error);

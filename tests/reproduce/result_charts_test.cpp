@@ -66,7 +66,7 @@ TEST(ResultCharts, OursWithBarsAndThePapersBeside) {
   EXPECT_EQ(charts[3].note, "the paper's numbers");
 }
 
-TEST(ResultCharts, NothingOfThePaperBesideAStandIn) {
+TEST(ResultCharts, SyntheticDataIsNotComparedWithThePaper) {
   const std::vector<Chart> charts = result_charts(Drawn("glyphs").outcome);
   ASSERT_EQ(charts.size(), 3u);
   EXPECT_TRUE(rows_of(charts[0], "paper").empty());
@@ -76,7 +76,7 @@ TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   Drawn drawn;
   drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
   drawn.figure.charts[0].logarithmic_x = drawn.figure.charts[0].logarithmic_y = true;
-  drawn.outcome.table.rows[0].deviation[0] = 100;  // of 10.5: no place for its lower end
+  drawn.outcome.table.rows[0].deviation[0] = 100;  // of 10.5: the lower end would be negative
   Chart chart = result_charts(drawn.outcome).at(0);
   EXPECT_EQ(rows_of(chart, "ours")[0].at("low"), 10.5);
   EXPECT_NE(chart.spec.dump().find("\"log\""), std::string::npos);
@@ -92,7 +92,7 @@ TEST(ResultCharts, NothingMeasuredIsNoChart) {
   EXPECT_TRUE(result_charts(drawn.outcome).empty());
 }
 
-TEST(ResultPage, SaysAtTheTopThatDataStandsIn) {
+TEST(ResultPage, SaysAtTheTopThatDataIsSynthetic) {
   const std::string page = result_page(Drawn("glyphs").outcome, {});
   const size_t notice = page.find("<div class=\"notice\" id=\"synthetic\">synthetic substitute data: glyphs;");
   ASSERT_NE(notice, std::string::npos);

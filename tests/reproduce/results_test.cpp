@@ -66,7 +66,7 @@ TEST(ResultTable, MeansAndDeviationsOverSeeds) {
   EXPECT_EQ(table.values_of("x"), (std::vector<Json>{1, 2, 4}));
 }
 
-TEST(ResultTable, NumbersOfAStandInAreNotSetBesideThePapers) {
+TEST(ResultTable, NumbersOfSyntheticDataAreNotComparedWithThePaper) {
   const Figure figure = toy_figure();
   const std::vector<Json> jobs = figure.jobs({});
   const ResultTable table = make_table(figure, jobs, std::vector<Json>(jobs.size()), true);

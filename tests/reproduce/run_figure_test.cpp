@@ -39,7 +39,7 @@ int64_t jobs_done(const std::string& run) {
   return count;
 }
 
-// Locks and files that somebody was writing.
+// Locks and temporary files.
 int64_t leftovers(const std::string& run) {
   int64_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(run))
@@ -134,7 +134,7 @@ TEST(RunFigure, StopsBetweenJobs) {
   };
   const std::string message = message_of([&] { run_figure(figure, request_in(folder)); });
   set_interrupted(false);
-  EXPECT_EQ(message, "interrupted after 3 of 12 jobs; the same command goes on from there");
+  EXPECT_EQ(message, "interrupted after 3 of 12 jobs; run the same command again to continue");
 }
 
 TEST(RunFigure, PassesAStopOnToItsProcesses) {
@@ -153,7 +153,7 @@ TEST(RunFigure, PassesAStopOnToItsProcesses) {
   const std::string message = message_of([&] { run_figure(figure, request); });
   user.join();
   set_interrupted(false);
-  EXPECT_EQ(message, "interrupted after 0 of 12 jobs; the same command goes on from there");
+  EXPECT_EQ(message, "interrupted after 0 of 12 jobs; run the same command again to continue");
   EXPECT_EQ(counted(stopped), 2) << "both were told";
 }
 
@@ -165,15 +165,15 @@ TEST(RunFigure, AProgramThatDoesNoJobsIsAnError) {
   request.worker_command = {"/bin/sh", "-c", "echo '{\"level\": \"error\", \"message\": \"no disk\"}'; exit 1"};
   EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "no disk");
   request.worker_command = {"/bin/sh", "-c", "exit 3"};
-  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "a process that was to do jobs ended with exit code 3");
+  EXPECT_EQ(message_of([&] { run_figure(figure, request); }), "a worker process ended with exit code 3");
   request.worker_command = {"/bin/true"};
   EXPECT_EQ(message_of([&] { run_figure(figure, request); }),
-            "processes end without having done a job; the last one ended with exit code 0");
+            "worker processes end without finishing a job; the last one ended with exit code 0");
   request.worker_command = {"/no/such/program"};
   EXPECT_NE(message_of([&] { run_figure(figure, request); }).find("cannot start /no/such/program"), std::string::npos);
 }
 
-// A shell in the place of a worker: it takes the job's lock, says who it is, and dies.
+// A shell script instead of a worker: it takes the job's lock, writes its process ID, and dies.
 TEST(RunFigure, AJobThatKillsItsProcessIsGivenUp) {
   const TemporaryFolder folder;
   Figure figure = toy_figure();

@@ -6,13 +6,13 @@ namespace sparsight::sample_search_test {
 namespace {
 
 TEST(SampleSearch, FindsTheFirstSizeThatMostlySucceeds) {
-  int64_t asked = 0;
+  int64_t trials_run = 0;
   const auto from = [&](int64_t first) {
-    return [&asked, first](int64_t size, int64_t) { return ++asked, size >= first; };
+    return [&trials_run, first](int64_t size, int64_t) { return ++trials_run, size >= first; };
   };
   const std::vector<int64_t> sizes = {4, 8, 16, 32, 64};
   EXPECT_EQ(smallest_size(sizes, 3, from(16)), 16);
-  EXPECT_LE(asked, 3 * 2);  // two of three trials decide
+  EXPECT_LE(trials_run, 3 * 2);  // two of three trials decide
   EXPECT_EQ(smallest_size(sizes, 3, from(1)), 4);
   EXPECT_EQ(smallest_size(sizes, 3, from(33)), 64);
   EXPECT_EQ(smallest_size(sizes, 3, from(100)), std::nullopt);

@@ -17,7 +17,7 @@ namespace sparsight::testing {
 struct ToyOptions {
   std::string count;
   int64_t seeds = 2;
-  int64_t milliseconds = 0;  // that a job takes
+  int64_t milliseconds = 0;  // duration of a job
 };
 
 inline void count_up(const std::string& file) {

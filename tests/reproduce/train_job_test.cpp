@@ -31,7 +31,7 @@ std::vector<double> accuracies(const JobTraining& training) {
   return all;
 }
 
-// Interrupted after its first epoch and begun again, it ends with the bits of a training in one go.
+// Interrupted after its first epoch and restarted, it ends with the same bits as an uninterrupted training.
 TEST(TrainJob, GoesOnInTheFolderOfItsJob) {
   const testing::TemporaryFolder folder;
   const Json sections = tiny_sections(8);

@@ -1,4 +1,4 @@
-// What a registered component must say of its cost. Each function returns a complaint, or "" for one that is covered.
+// Checks that registered components declare their cost. Each function returns a complaint, or "" if there is none.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ inline int64_t parameter_count(const torch::nn::Module& module) {
   return count;
 }
 
-// What holds for every component.
+// The check of every component.
 inline std::string cost_complaint(const Cost& cost, const torch::nn::Module& module, const std::string& name) {
   if (cost.assumed) return name + " declares no cost: override cost()";
   if (cost.parameters != parameter_count(module))

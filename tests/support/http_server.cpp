@@ -58,9 +58,9 @@ HttpServer::~HttpServer() {
   close(socket_);
 }
 
-void HttpServer::answer(const std::string& path, std::vector<HttpResponse> answers) {
+void HttpServer::answer(const std::string& path, std::vector<HttpResponse> responses) {
   const std::lock_guard lock(mutex_);
-  answers_[path] = std::move(answers);
+  responses_[path] = std::move(responses);
 }
 
 std::string HttpServer::address(const std::string& path) const {
@@ -91,7 +91,7 @@ void HttpServer::serve_one(int connection) {
   {
     const std::lock_guard lock(mutex_);
     requests_.push_back(path + (range.empty() ? "" : " " + range));
-    if (const auto found = answers_.find(path); found != answers_.end()) {
+    if (const auto found = responses_.find(path); found != responses_.end()) {
       answer = found->second.front();
       if (found->second.size() > 1) found->second.erase(found->second.begin());
     }

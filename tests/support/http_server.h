@@ -1,4 +1,4 @@
-// A small web server on localhost that misbehaves as tests ask for.
+// A small web server on localhost that tests can make misbehave.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace sparsight::testing {
 
-// How the server answers one request.
+// The response of the server to one request.
 struct HttpResponse {
   std::string body;
   int status = 200;
-  long cut_after = -1;        // closes the connection after so many bytes of what it promised; -1: never
+  long cut_after = -1;        // closes the connection after this many bytes of the body; -1: never
   bool ranges = true;         // honours Range (206, 416)
   std::string location = {};  // of a redirection
 };
@@ -26,11 +26,11 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // The answers to requests for `path`, one after the other; the last one is repeated. Other paths get 404.
-  void answer(const std::string& path, std::vector<HttpResponse> answers);
+  // The responses to requests for `path`, one after the other; the last one is repeated. Other paths get 404.
+  void answer(const std::string& path, std::vector<HttpResponse> responses);
   std::string address(const std::string& path) const;  // "http://127.0.0.1:PORT" + path
 
-  // What was asked for so far: "/file" or "/file 100-" with its range.
+  // The requests so far: "/file" or "/file 100-" with its range.
   std::vector<std::string> requests() const;
 
  private:
@@ -40,7 +40,7 @@ class HttpServer {
   int socket_ = -1, port_ = 0;
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
-  std::map<std::string, std::vector<HttpResponse>> answers_;
+  std::map<std::string, std::vector<HttpResponse>> responses_;
   std::vector<std::string> requests_;
   std::thread thread_;
 };

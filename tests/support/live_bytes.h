@@ -1,4 +1,4 @@
-// How much memory CPU tensors hold.
+// Memory used by CPU tensors.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -11,7 +11,7 @@
 
 namespace sparsight::test {
 
-// While it lives, counts the bytes of the tensors made since.
+// Counts the bytes of the tensors allocated during its lifetime.
 class LiveBytes : public c10::Allocator {
  public:
   LiveBytes() : usual_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this); }
@@ -31,10 +31,10 @@ class LiveBytes : public c10::Allocator {
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
  private:
-  // Lies before the data, where the deleter finds it.
+  // Stored before the data, where the deleter finds it.
   struct Block {
     int64_t bytes;
-    std::shared_ptr<std::atomic<int64_t>> total;  // blocks may outlive the count
+    std::shared_ptr<std::atomic<int64_t>> total;  // blocks may outlive the counter
   };
   static constexpr size_t kHeader = 64;
   static_assert(sizeof(Block) <= kHeader);

@@ -6,7 +6,7 @@
 
 namespace sparsight::test {
 
-// Passes where shapes agree and no element differs by more than `tolerance`.
+// Passes if shapes agree and no element differs by more than `tolerance`.
 inline ::testing::AssertionResult near(const at::Tensor& got, const at::Tensor& expected, double tolerance) {
   if (!got.defined()) return ::testing::AssertionFailure() << "undefined";
   if (got.sizes() != expected.sizes())

@@ -1,4 +1,4 @@
-// Where the program under test and the sources lie.
+// Paths of the program under test and of the sources.
 #pragma once
 
 #include <string>

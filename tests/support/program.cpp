@@ -27,14 +27,14 @@ void make_pipe(int ends[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
+std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
+  for (std::string& text : strings) list.push_back(text.data());
   list.push_back(nullptr);
   return list;
 }
 
-// Appends what is there to read; false at the end of the stream.
+// Appends the available output; false at the end of the stream.
 bool drain(int fd, std::string& text) {
   char buffer[65536];
   const ssize_t n = read(fd, buffer, sizeof(buffer));

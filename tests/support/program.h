@@ -23,7 +23,7 @@ struct ProgramResult {
   std::string out, err;
 };
 
-// A program that runs beside the test, for tests that interrupt or kill it.
+// A program in the background, for tests that interrupt or kill it.
 class Program {
  public:
   // `arguments`: after the program's name. `program`: empty: the built sparsight.

@@ -1,4 +1,4 @@
-// Properties that must hold for random arguments (RapidCheck): a failure is shrunk to a small one and printed.
+// Property tests with random arguments (RapidCheck): a failing case is shrunk to a small one and printed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@ inline uint64_t number_of_environment(const char* name, uint64_t usual) {
   return text && *text ? std::strtoull(text, nullptr, 10) : usual;
 }
 
-// Runs `property`, a callable that draws its arguments with *generator and states what holds with RC_ASSERT or
-// must_hold(), on `runs` draws of growing size. The same draws each time; SPARSIGHT_PROPERTY_SEED and
-// SPARSIGHT_PROPERTY_RUNS in the environment choose others.
+// Runs `property`, a callable that generates its arguments with *generator and checks them with RC_ASSERT or
+// must_hold(), on `runs` random cases of growing size. The cases are the same each time; the environment variables
+// SPARSIGHT_PROPERTY_SEED and SPARSIGHT_PROPERTY_RUNS change them.
 template <class Property>
 void for_all(const Property& property, int runs = 40) {
   rc::detail::TestMetadata metadata;
@@ -37,10 +37,10 @@ inline void must_hold(const ::testing::AssertionResult& result, const std::strin
   if (!result) RC_FAIL(what + ": " + result.message());
 }
 
-// Numbers of a range, both ends included; shrinks towards `low`.
+// Numbers in a range, both ends included; shrinks towards `low`.
 inline rc::Gen<int64_t> from_to(int64_t low, int64_t high) { return rc::gen::inRange<int64_t>(low, high + 1); }
 
-// A seed for random_tensor(); shrinking would mean nothing.
+// A seed for random_tensor(); not shrunk, as that would be meaningless.
 inline rc::Gen<uint64_t> any_seed() {
   return rc::gen::noShrink(rc::gen::resize(100, rc::gen::inRange<uint64_t>(1, 1 << 20)));
 }

@@ -28,7 +28,7 @@ class SmallDisk {
   bool mounted_;
 };
 
-// How many entries a folder has.
+// The number of entries of a folder.
 inline size_t count_entries(const TemporaryFolder& folder) {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
 }

@@ -9,7 +9,7 @@
 
 namespace sparsight::test {
 
-// A scalar of some leaves, in whatever type these are.
+// A scalar function of some leaves, in the leaves' type.
 using OfLeaves = std::function<at::Tensor(const std::vector<at::Tensor>& leaves)>;
 
 // The largest |analytic - numeric| over all elements of all leaves, on the scale of the leaf's largest numeric

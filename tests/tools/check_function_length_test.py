@@ -1,4 +1,4 @@
-"""The check of function lengths: what it takes for a function, and where it says that one ends."""
+"""The check of function lengths: what it recognises as a function, and where it finds the function's end."""
 import pathlib
 import subprocess
 import sys

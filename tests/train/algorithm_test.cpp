@@ -1,4 +1,4 @@
-// Algorithms of every kind go through the Trainer: their state, random numbers and metrics.
+// Algorithms of every kind in the Trainer: their state, random numbers and metrics.
 #include "sparsight/train/algorithm.h"
 
 #include <cmath>
@@ -87,7 +87,7 @@ TEST(Algorithm, WithStateOfItsOwnIsResumedWithTheSameBits) {
   for (const char* kind : {"train", "eval"}) EXPECT_EQ(lines(broken, kind), lines(whole, kind));
   EXPECT_EQ(tensors_under("teacher/", got.training).size(), got.weights.size());
 
-  // Were its numbers lost, the bits would be others: the test above can fail.
+  // Without its saved numbers the bits differ: the test above can fail.
   const std::string forgetful =
       run(folder, "forgetful", teacher({"algorithm.fail_at=7", "algorithm.forgetful=true"}), /*dies=*/true);
   EXPECT_FALSE(same_tensors(last(forgetful).weights, expected.weights));
@@ -109,7 +109,7 @@ TEST(Algorithm, ItsMetricsAreAveragedAndWrittenByName) {
 TEST(Algorithm, PredictsAndIsNotNeededForPrediction) {
   const testing::TemporaryFolder folder;
   const std::string path = run(folder, "run", teacher());
-  // Validation saw the teacher, whose weights are not those of the model.
+  // Validation used the teacher, whose weights are not those of the model.
   const std::vector<Json> evaluations = lines(path, "eval");
   ASSERT_FALSE(evaluations.empty());
   EvaluateRunOptions options;
@@ -126,7 +126,7 @@ TEST(Erm, TakesTheWeightsMeanFromAStepOn) {
   EXPECT_EQ(load_model(path, "best").weights, "swa");
   EXPECT_EQ(load_model(path, "last").weights, "swa");
   EXPECT_EQ(lines(path, "eval").front()["weights"], "swa");
-  // The same steps without the mean end with the same weights, and after step 6 alone the mean is those of one step.
+  // The same steps without averaging end with the same weights, and the mean over step 6 alone is that step's weights.
   const std::string plain = run(folder, "plain", {});
   EXPECT_TRUE(same_tensors(last(path).weights, last(plain).weights));
   const std::string late = run(folder, "late", {"train.swa_start=10"});

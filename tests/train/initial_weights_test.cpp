@@ -24,7 +24,7 @@ std::shared_ptr<ImageModel> small_model(const PixelStatistics& pixels, uint64_t 
 
 }  // namespace
 
-// Of a model that normalised otherwise, of one that normalised nothing, and into one that normalises nothing.
+// From a model with another normalisation, from one without, and into one without.
 TEST(InitialWeights, WhatTheModelNormalisesByStays) {
   const testing::TemporaryFolder folder;
   const PixelStatistics one{{0.5}, {0.25}}, other{{0.1}, {0.3}};
@@ -46,7 +46,7 @@ TEST(InitialWeights, StatisticsAloneAreNoWeights) {
   write_safetensors(folder.path("a.safetensors"), {tensors, {}});
   EXPECT_NE(testing::message_of([&] {
               load_initial_weights(*model, folder.path("a.safetensors"));
-            }).find("not one tensor of the file fits"),
+            }).find("no tensor of the file fits"),
             std::string::npos);
 }
 

@@ -1,5 +1,5 @@
-// An algorithm with all that the interface is to carry: two optimisers, a deep copy of the model that predicts, tensors
-// and numbers of its own that the loss depends on, random numbers, and metrics that nobody else knows.
+// An algorithm that uses the whole interface: two optimisers, a deep copy of the model that predicts, its own tensors
+// and numbers that the loss depends on, random numbers, and its own metrics.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct TeacherOptions {
   double decay = 0.8;      // of the teacher's weights
   double head_lr = 0.05;   // of the head, which has an optimiser of its own
   int64_t fail_at = -1;    // the step at which the program "dies"
-  bool forgetful = false;  // loses its numbers when it is resumed, as a wrong algorithm would
+  bool forgetful = false;  // loses its numbers when it is resumed, as a broken algorithm would
   void declare(OptionSet& set) {
     set.real("decay", &decay, {0, 1}, "of the teacher's weights");
     set.real("head_lr", &head_lr, {0, 1}, "of the head");
@@ -119,7 +119,7 @@ class Teacher : public Algorithm {
   double running_loss_ = 0;
 };
 
-// The one line with which a program makes its own algorithm known.
+// Registers the algorithm, as a program with its own algorithm does.
 inline void register_teacher() {
   if (const auto names = algorithms().names(); std::find(names.begin(), names.end(), "teacher") != names.end()) return;
   algorithms().add<TeacherOptions>("teacher", "for tests",

@@ -22,24 +22,24 @@ ConcatDataSet::ConcatDataSet(std::vector<DataSetPtr> parts) : parts_(std::move(p
   }
 }
 
-std::pair<const DataSet&, int64_t> ConcatDataSet::place(int64_t index) const {
+std::pair<const DataSet&, int64_t> ConcatDataSet::locate(int64_t index) const {
   SPARSIGHT_CHECK(index >= 0 && index < size());
   const size_t part = std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin();
   return {*parts_[part], part == 0 ? index : index - ends_[part - 1]};
 }
 
 Sample ConcatDataSet::get(int64_t index) const {
-  const auto [part, inner] = place(index);
+  const auto [part, inner] = locate(index);
   return part.get(inner);
 }
 
 int64_t ConcatDataSet::label(int64_t index) const {
-  const auto [part, inner] = place(index);
+  const auto [part, inner] = locate(index);
   return part.label(inner);
 }
 
 int64_t ConcatDataSet::domain(int64_t index) const {
-  const auto [part, inner] = place(index);
+  const auto [part, inner] = locate(index);
   return part.domain(inner);
 }
 

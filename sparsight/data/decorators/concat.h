@@ -1,4 +1,4 @@
-// Several datasets one after the other. They must have the same classes, domains and channels.
+// Concatenates several datasets. They must have the same classes, domains and channels.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@ namespace sparsight {
 
 class ConcatDataSet : public DataSet {
  public:
-  explicit ConcatDataSet(std::vector<DataSetPtr> parts);  // at least one; raises Error where they do not fit together
+  explicit ConcatDataSet(std::vector<DataSetPtr> parts);  // at least one; raises Error if they do not match
 
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return ends_.back(); }
@@ -19,11 +19,11 @@ class ConcatDataSet : public DataSet {
   int64_t domain(int64_t index) const override;
 
  private:
-  std::pair<const DataSet&, int64_t> place(int64_t index) const;
+  std::pair<const DataSet&, int64_t> locate(int64_t index) const;
 
   std::vector<DataSetPtr> parts_;
   std::vector<int64_t> ends_;  // ends_[i]: images of parts 0 to i
-  DataInfo info_;              // height and width are 0 where the parts differ
+  DataInfo info_;              // height and width are 0 if the parts differ
 };
 
 }  // namespace sparsight

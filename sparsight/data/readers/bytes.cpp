@@ -41,7 +41,7 @@ Bytes read_bytes(const std::string& path, int64_t max_bytes) {
     const ssize_t got = read(file.descriptor, bytes.data() + done, bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("cannot read ", printable(path), ": ", std::strerror(errno));
-    if (got == 0) fail(printable(path), " became shorter while it was read; try again when nothing writes to it");
+    if (got == 0) fail(printable(path), " became shorter while it was being read; try again when it is complete");
     done += static_cast<size_t>(got);
   }
   return bytes;
@@ -76,7 +76,7 @@ Bytes inflate(ByteView compressed, size_t limit, const std::string& name) {
     taken += chunk_in - stream.avail_in;
     filled += chunk_out - stream.avail_out;
     if (status == Z_STREAM_END) {
-      if (!is_gzip(compressed.subspan(taken))) break;  // anything else after a member is padding, as gzip(1) has it
+      if (!is_gzip(compressed.subspan(taken))) break;  // anything else after a member is padding, as for gzip(1)
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && taken == compressed.size() && filled < out.size())) {
       fail(name, ": the gzip stream ends early (", compressed.size(), " bytes, unpacked ", filled,

@@ -1,4 +1,4 @@
-// Whole files as bytes, gzip, and the names of files as text that is safe to print.
+// Reads whole files as bytes, and gzip streams.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,23 +16,23 @@ namespace sparsight {
 using Bytes = std::vector<uint8_t>;
 using ByteView = std::span<const uint8_t>;
 
-// Larger files are refused: they are no dataset that fits into memory.
+// Larger files are an error: such a dataset would not fit into memory.
 inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 
-// The whole of a regular file. Raises Error where it cannot be read or is larger than `max_bytes`.
+// The content of a regular file. Raises Error if it cannot be read or is larger than `max_bytes`.
 Bytes read_bytes(const std::string& path, int64_t max_bytes = kMaxFileBytes);
 
-// Whether something has this name; false where it cannot be told.
+// Whether the path exists; false if that cannot be determined.
 bool path_exists(const std::string& path);
 
-// Whether `bytes` holds `text` at `at`.
+// Whether `bytes` has `text` at offset `at`.
 bool starts_with(ByteView bytes, std::string_view text, size_t at = 0);
 
 bool is_gzip(ByteView bytes);
 
-// The first `limit` bytes (or all, where there are fewer) of a gzip stream, all members. Memory grows with what really
-// arrives, so a bomb costs no more than `limit`. `name` appears in errors. Raises Error for a damaged stream, and for
-// one that ends early before `limit` is reached.
+// The first `limit` bytes (or all, if there are fewer) of a gzip stream, all members. Memory grows with the actual
+// output, so a zip bomb takes at most `limit`. `name` appears in errors. Raises Error for a damaged stream, and for one
+// that ends early before `limit` is reached.
 Bytes inflate(ByteView compressed, size_t limit, const std::string& name);
 
 // Whether a tensor of `sizes` (none negative) has at most `limit` values. An axis of size 0 counts as 1: torch

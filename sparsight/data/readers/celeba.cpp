@@ -9,7 +9,7 @@
 namespace sparsight {
 namespace {
 
-// The words of a text, line by line; empty lines are passed over.
+// The words of a text, line by line; empty lines are skipped.
 class Lines {
  public:
   Lines(std::string_view text, std::string name) : text_(text), name_(std::move(name)) {}
@@ -34,7 +34,7 @@ class Lines {
     return false;
   }
 
-  std::string place() const { return cat(name_, ":", number_); }
+  std::string position() const { return cat(name_, ":", number_); }
 
  private:
   std::string_view text_;
@@ -42,10 +42,10 @@ class Lines {
   int64_t number_ = 0;
 };
 
-// The name of a file in the images' folder, and nowhere else.
+// Accepts the name of a file in the images' folder only, not a path to elsewhere.
 std::string checked_name(std::string_view word, const Lines& lines) {
   if (word.find('/') != std::string_view::npos || word == ".." || word == ".")
-    fail(lines.place(), ": \"", printable(word), "\" is no name of an image");
+    fail(lines.position(), ": \"", printable(word), "\" is not the name of an image");
   return std::string(word);
 }
 
@@ -70,12 +70,12 @@ CelebaTable parse_celeba(std::string_view attributes, const std::string& attribu
   table.attributes.assign(words.begin(), words.end());
   while (lines.next(words)) {
     if (words.size() != table.attributes.size() + 1)
-      fail(lines.place(), ": expected the name of an image and ", table.attributes.size(), " values, got ",
+      fail(lines.position(), ": expected the name of an image and ", table.attributes.size(), " values, got ",
            words.size() - 1, " values");
     table.images.push_back(checked_name(words[0], lines));
     for (size_t i = 1; i < words.size(); ++i) {
       if (words[i] != "1" && words[i] != "-1")
-        fail(lines.place(), ": values must be 1 or -1, got \"", printable(words[i]), "\"");
+        fail(lines.position(), ": values must be 1 or -1, got \"", printable(words[i]), "\"");
       table.has.push_back(words[i] == "1");
     }
   }
@@ -85,12 +85,12 @@ CelebaTable parse_celeba(std::string_view attributes, const std::string& attribu
   Lines parts(partition, partition_name);
   while (parts.next(words)) {
     if (words.size() != 2 || (words[1] != "0" && words[1] != "1" && words[1] != "2"))
-      fail(parts.place(), ": expected the name of an image and 0, 1 or 2");
+      fail(parts.position(), ": expected the name of an image and 0, 1 or 2");
     const size_t i = table.part.size();
     if (i >= table.images.size() || words[0] != table.images[i])
-      fail(parts.place(), ": \"", printable(words[0]), "\" where ", attributes_name, " has ",
+      fail(parts.position(), ": \"", printable(words[0]), "\" where ", attributes_name, " has ",
            i < table.images.size() ? cat("\"", printable(table.images[i]), "\"") : std::string("no more images"),
-           "; the files do not belong together");
+           "; the files do not match");
     table.part.push_back(static_cast<int8_t>(words[1][0] - '0'));
   }
   if (table.part.size() != table.images.size())

@@ -10,7 +10,7 @@ CifarRecords parse_cifar(ByteView bytes, size_t label_bytes, const std::string& 
   constexpr size_t kPixels = 3 * 32 * 32;
   const size_t record = label_bytes + kPixels;
   if (bytes.empty() || bytes.size() % record != 0)
-    fail(name, " has ", bytes.size(), " bytes, which is no whole number of ", record, "-byte records (", label_bytes,
+    fail(name, " has ", bytes.size(), " bytes, which is not a whole number of ", record, "-byte records (", label_bytes,
          label_bytes == 1 ? " label byte" : " label bytes",
          " and 3072 pixels); the file is cut off, padded or of another kind");
   const size_t count = bytes.size() / record;

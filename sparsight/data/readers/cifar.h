@@ -14,7 +14,7 @@ struct CifarRecords {
   std::vector<std::vector<uint8_t>> labels;  // [label_bytes][N]
 };
 
-// label_bytes: 1 or 2. Raises Error where the bytes are no whole number (at least one) of records.
+// label_bytes: 1 or 2. Raises Error if the bytes are not a whole number (at least one) of records.
 CifarRecords parse_cifar(ByteView bytes, size_t label_bytes, const std::string& name);
 CifarRecords read_cifar(const std::string& path, size_t label_bytes);
 

@@ -16,7 +16,7 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& name) {
       std::string field;
       if (at < text.size() && text[at] == '"') {
         for (++at;; ++at) {
-          if (at >= text.size()) fail(name, ":", row.line, ": a quote is opened and not closed");
+          if (at >= text.size()) fail(name, ":", row.line, ": a quote is opened but not closed");
           if (text[at] == '\n') ++line;
           if (text[at] != '"') {
             field += text[at];

@@ -1,4 +1,4 @@
-// Comma-separated values as RFC 4180 has them: fields may be quoted and then contain commas, doubled quotes and line
+// Comma-separated values as defined by RFC 4180: fields may be quoted, and then contain commas, doubled quotes and line
 // ends.
 #pragma once
 
@@ -14,7 +14,7 @@ struct CsvRow {
   std::vector<std::string> fields;
 };
 
-// Without empty lines and a byte order mark. Raises Error for a quote that is not closed or stands inside a plain
+// Skips empty lines and a byte order mark. Raises Error for a quote that is not closed or that is inside a plain
 // field.
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& name);
 

@@ -19,7 +19,7 @@ struct TiffBlock {
 
 }  // namespace
 
-// EXIF 2.3, section 4.5: byte order, 42, the place of the first directory; directories hold 12-byte entries of tag,
+// EXIF 2.3, section 4.5: byte order, 42, the offset of the first directory; directories have 12-byte entries of tag,
 // type, count and value.
 int exif_orientation(ByteView bytes) {
   constexpr uint32_t kOrientation = 0x0112, kShort = 3;
@@ -47,7 +47,7 @@ JpegMarkers scan_jpeg_markers(ByteView jpeg) {
   size_t at = 2;
   while (at + 4 <= jpeg.size() && jpeg[at] == 0xFF) {
     const uint8_t marker = jpeg[at + 1];
-    if (marker == 0xFF) {  // fill bytes may stand before a marker
+    if (marker == 0xFF) {  // fill bytes may precede a marker
       ++at;
       continue;
     }

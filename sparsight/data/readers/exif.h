@@ -1,4 +1,4 @@
-// How a picture is to be turned upright, and what else pixels need to know from a JPEG file's markers.
+// EXIF orientation, and the other information in a JPEG file's markers that is needed to decode pixels.
 #pragma once
 
 #include "sparsight/data/readers/bytes.h"
@@ -6,15 +6,15 @@
 namespace sparsight {
 
 struct JpegMarkers {
-  int orientation = 1;  // EXIF tag 0x0112, 1 to 8; 1 where it is absent or nonsense
+  int orientation = 1;  // EXIF tag 0x0112, 1 to 8; 1 if it is missing or invalid
   bool adobe = false;   // an Adobe marker: CMYK values are stored inverted
 };
 
-// Never fails: what is damaged is passed over.
+// Never fails: damaged markers are skipped.
 JpegMarkers scan_jpeg_markers(ByteView jpeg);
 
-// exif: a TIFF block, as JPEG files hold it behind "Exif\0\0" and PNG files in their eXIf chunk. Returns 1 to 8; 1
-// where the orientation is absent or nonsense.
+// exif: a TIFF block, as in JPEG files after "Exif\0\0" and in the eXIf chunk of PNG files. Returns 1 to 8; 1 if the
+// orientation is missing or invalid.
 int exif_orientation(ByteView exif);
 
 }  // namespace sparsight

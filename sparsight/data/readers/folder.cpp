@@ -19,8 +19,8 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-// Appends the images below `path`. Links to folders are followed only where they are a class or a domain, so that there
-// are no loops.
+// Appends the images below `path`. Links to folders are followed only for classes and domains, so that there are no
+// cycles.
 void scan_images(const std::string& path, const std::string& id, int depth, FolderImage image, FolderScan& scan) {
   for (const std::string& name : list_folder(path)) {
     image.path = path + "/" + name;
@@ -42,7 +42,7 @@ void scan_class(const std::string& path, const std::string& id, FolderImage imag
   scan_images(path, id, 0, std::move(image), scan);
   if (scan.images.size() == before)
     scan.problems.push_back(
-        cat("the class folder ", printable(path), " holds no images (.jpg, .jpeg, .png); fill or remove it"));
+        cat("the class folder ", printable(path), " has no images (.jpg, .jpeg, .png); fill or remove it"));
 }
 
 int64_t index_of(const std::vector<std::string>& sorted, const std::string& name) {

@@ -1,5 +1,5 @@
 // Folders of images: class/image and domain/class/image. Classes and domains are the folders' names in byte order.
-// Hidden files and files that are not .jpg, .jpeg or .png are passed over; below a class, folders may be nested.
+// Hidden files and files that are not .jpg, .jpeg or .png are skipped; below a class, folders may be nested.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct FolderScan {
   int64_t passed_over = 0;                    // visible files that are not images
 };
 
-// Names in `path`, in byte order, without hidden ones. Raises Error where it cannot be listed.
+// Names in `path`, in byte order, without hidden ones. Raises Error if it cannot be listed.
 std::vector<std::string> list_folder(const std::string& path);
 std::vector<std::string> list_sub_folders(const std::string& path);
 

@@ -13,13 +13,13 @@ constexpr size_t kMaxHeader = 4 + 4 * kMaxRank;
 struct IdxHeader {
   std::vector<int64_t> sizes;
   size_t values_at = 0;
-  size_t file_bytes = 0;  // what the whole file must have
+  size_t file_bytes = 0;  // required size of the whole file
 };
 
 IdxHeader parse_idx_header(ByteView bytes, const std::string& name) {
   if (bytes.size() < 4) fail(name, " has ", bytes.size(), " bytes; an idx file has at least 4");
   if (bytes[0] != 0 || bytes[1] != 0)
-    fail(name, " is no idx file: it must start with two zero bytes, got ", int{bytes[0]}, " and ", int{bytes[1]});
+    fail(name, " is not an idx file: it must start with two zero bytes, got ", int{bytes[0]}, " and ", int{bytes[1]});
   if (bytes[2] != 8) fail(name, ": idx values must be unsigned bytes (type 8), got type ", int{bytes[2]});
   const size_t rank = bytes[3];
   if (rank < 1 || rank > kMaxRank) fail(name, ": an idx file must have 1 to ", kMaxRank, " axes, got ", rank);
@@ -45,7 +45,7 @@ at::Tensor parse_idx(Bytes bytes, const std::string& name) {
   const bool packed = is_gzip(bytes);
   const IdxHeader header =
       parse_idx_header(packed ? ByteView(inflate(bytes, kMaxHeader, name)) : ByteView(bytes), name);
-  // One byte more than the header promises, to see whether the file holds more.
+  // One byte more than the header declares, to detect a longer file.
   if (packed) bytes = inflate(bytes, header.file_bytes + 1, name);
   if (bytes.size() < header.file_bytes)
     fail(name, " is cut off: its header promises ", header.file_bytes, " bytes", packed ? " (unpacked)" : "",

@@ -8,8 +8,8 @@
 
 namespace sparsight {
 
-// A uint8 tensor of 1 to 4 axes from the bytes of a plain or gzip file. `name` appears in errors. Raises Error where
-// the magic number is wrong or the file holds fewer or more values than its header says.
+// A uint8 tensor of 1 to 4 axes from the bytes of a plain or gzip file. `name` appears in errors. Raises Error if the
+// magic number is wrong or the number of values differs from the header.
 at::Tensor parse_idx(Bytes bytes, const std::string& name);
 at::Tensor read_idx(const std::string& path);
 

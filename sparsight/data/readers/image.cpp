@@ -9,7 +9,7 @@
 namespace sparsight {
 namespace {
 
-// What a file that is neither JPEG nor PNG seems to be.
+// The probable type of a file that is neither JPEG nor PNG.
 const char* other_kind(ByteView bytes) {
   if (starts_with(bytes, "GIF8")) return "a GIF file";
   if (starts_with(bytes, "RIFF") && starts_with(bytes, "WEBP", 8)) return "a WebP file";
@@ -32,8 +32,8 @@ void to_grey(Pixels& pixels) {
   pixels.channels = 1;
 }
 
-// Separates the channels and turns the picture upright: from `start`, a column of the upright picture goes `step_x` and
-// a row `step_y` pixels of the stored one (EXIF 2.3, tag 0x0112).
+// Separates the channels and turns the image upright: from `start`, one column of the upright image is `step_x` and one
+// row `step_y` pixels in the stored one (EXIF 2.3, tag 0x0112).
 at::Tensor upright_planes(const Pixels& pixels, int64_t channels) {
   const int turn = pixels.orientation;
   const bool swapped = turn >= 5;

@@ -1,9 +1,9 @@
-// JPEG and PNG files as pixels. The kind is told by the first bytes, not by the file's ending.
+// Decodes JPEG and PNG files. The type is recognised by the first bytes, not by the file's extension.
 //
 // The EXIF orientation is applied. JPEG: baseline and progressive; grey, YCbCr, RGB, CMYK and YCCK (converted as Pillow
 // does). PNG: 1 to 16 bits (16 are rounded to 8), grey, RGB, palette, interlaced or not; alpha is dropped, not
-// composited; colour profiles and gamma are ignored. A file that is cut off or damaged so that pixels are missing is an
-// Error.
+// composited; colour profiles and gamma are ignored. A file that is truncated or damaged so that pixels are missing is
+// an Error.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace sparsight {
 
-// Images of more pixels are refused before memory is taken for them (8192 x 8192; about 400 MB while it is read).
+// Larger images are an error before memory is allocated (8192 x 8192 pixels take about 400 MB while being read).
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 inline constexpr int64_t kMaxImageFileBytes = int64_t{1} << 30;
 
@@ -25,7 +25,7 @@ struct ImageDecoding {
 at::Tensor decode_image(ByteView bytes, const std::string& name, const ImageDecoding& decoding = {});
 at::Tensor read_image(const std::string& path, const ImageDecoding& decoding = {});
 
-// Whether the ending of `path` is .jpg, .jpeg or .png, in any case.
+// Whether the extension of `path` is .jpg, .jpeg or .png, in upper or lower case.
 bool has_image_ending(const std::string& path);
 
 }  // namespace sparsight

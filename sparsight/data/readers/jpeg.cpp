@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-// Stored inverted where Adobe's marker stands: then 255 is no ink. `values` holds CMYK, the result RGB.
+// Values are inverted (255 is no ink) in files with Adobe's marker. `values` is CMYK, the result RGB.
 Bytes rgb_from_cmyk(const Bytes& values, bool inverted) {
   Bytes rgb(values.size() / 4 * 3);
   for (size_t i = 0; i < values.size() / 4; ++i) {
@@ -22,8 +22,8 @@ Bytes rgb_from_cmyk(const Bytes& values, bool inverted) {
   return rgb;
 }
 
-// The library reports damage as a warning and goes on. Warnings that leave every pixel in place are common in old data
-// sets and let through; the others mean that a part of the picture is missing.
+// The library reports damage as a warning and continues. Warnings that affect no pixels are common in old datasets and
+// ignored; the others mean that a part of the image is missing.
 bool is_harmless(const std::string& warning) {
   for (const char* part : {"extraneous bytes", "Invalid SOS parameters", "Inconsistent progression", "Unknown Adobe",
                            "Unknown APP", "thumbnail", "revision number"})
@@ -39,7 +39,7 @@ Pixels decode_jpeg(ByteView bytes, const std::string& name, int64_t max_pixels) 
   int width = 0, height = 0, subsampling = 0, space = 0;
   const auto* data = bytes.data();
   const auto size = static_cast<unsigned long>(bytes.size());
-  // The result is no guide: it is a failure for unusual subsampling, which is read well, and a success for lone tables.
+  // The result is not reliable: failure for unusual subsampling, which can be decoded, and success for tables alone.
   tjDecompressHeader3(handle.get(), data, size, &width, &height, &subsampling, &space);
   if (width < 1 || height < 1) fail(name, " is a damaged JPEG file (", printable(tjGetErrorStr2(handle.get())), ")");
   check_image_size(height, width, max_pixels, name);

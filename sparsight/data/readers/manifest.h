@@ -1,4 +1,4 @@
-// A manifest: a CSV file whose header row names the columns `path` and `label`, and if wished `domain`, `split` (train,
+// A manifest: a CSV file whose header row names the columns `path` and `label`, optionally `domain`, `split` (train,
 // validation or test) and any others, which are attributes (numbers).
 #pragma once
 
@@ -16,14 +16,14 @@ struct ManifestRow {
 };
 
 struct Manifest {
-  std::vector<std::string> classes;  // names in byte order; "0", "1", ... where every label is a whole number
+  std::vector<std::string> classes;  // names in byte order; "0", "1", ... if every label is an integer
   std::vector<std::string> domains;  // in byte order; empty without that column
   std::vector<std::string> attributes;
   std::vector<ManifestRow> rows;
 };
 
 // Raises Error naming the line: no header, a row with more or fewer fields, an empty path, a label out of range, an
-// attribute that is no number.
+// attribute that is not a number.
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
 }  // namespace sparsight

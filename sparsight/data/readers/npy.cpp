@@ -116,7 +116,7 @@ NpyType npy_type(const std::string& descr, const std::string& name) {
 std::pair<size_t, size_t> npy_header_span(ByteView bytes, const std::string& name) {
   static constexpr uint8_t kMagic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
   if (bytes.size() < 10 || !std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()))
-    fail(name, " is no npy file: it must start with \\x93NUMPY and a header");
+    fail(name, " is not an npy file: it must start with \\x93NUMPY and a header");
   const int version = bytes[6];
   if (version < 1 || version > 3) fail(name, ": npy version ", version, " is not known; 1, 2 and 3 are");
   size_t start = 10, length = bytes[8] | bytes[9] << 8;
@@ -147,7 +147,7 @@ at::Tensor parse_npy(Bytes bytes, const std::string& name) {
          " bytes of values, it has ", held, "; store the array again");
   std::vector<int64_t> sizes = *header.shape;
   if (*header.fortran_order) std::reverse(sizes.begin(), sizes.end());
-  // The values are copied by view(), whose storage is aligned as its type needs, which a place in a file is not.
+  // view() copies the values to storage with the alignment of their type, which an offset in a file may not have.
   sizes.push_back(type.bytes);
   at::Tensor values = adopt(std::move(bytes), end, sizes).clone().view(type.type).squeeze(-1);
   if (!*header.fortran_order) return values;

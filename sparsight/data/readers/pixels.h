@@ -1,4 +1,4 @@
-// Decoded pixels on their way to a tensor: rows of interleaved channels, as the image libraries write them.
+// Decoded pixels before conversion to a tensor: rows of interleaved channels, as the image libraries write them.
 #pragma once
 
 #include "sparsight/data/readers/bytes.h"
@@ -7,11 +7,11 @@ namespace sparsight {
 
 struct Pixels {
   int64_t height = 0, width = 0, channels = 0;
-  int orientation = 1;  // EXIF: how to turn the stored picture upright, 1 to 8
+  int orientation = 1;  // EXIF: how to turn the stored image upright, 1 to 8
   Bytes values;         // [height, width, channels]
 };
 
-// Raises Error for sizes of nothing or of more than `max_pixels`.
+// Raises Error for empty images and those of more than `max_pixels`.
 void check_image_size(int64_t height, int64_t width, int64_t max_pixels, const std::string& name);
 
 Pixels decode_jpeg(ByteView bytes, const std::string& name, int64_t max_pixels);  // 1 or 3 channels

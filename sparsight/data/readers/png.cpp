@@ -1,5 +1,5 @@
-// libpng leaves a failing call by longjmp, which skips C++ destructors. So everything with a destructor lives in
-// decode_png(), and the functions that call setjmp hold plain values only.
+// libpng leaves a failing call by longjmp, which skips C++ destructors. So everything with a destructor is in
+// decode_png(), and the functions that call setjmp have plain values only.
 #include <png.h>
 
 #include <csetjmp>
@@ -45,7 +45,7 @@ void read_png_bytes(png_structp png, png_bytep out, size_t length) {
 bool read_png_header(PngState& state) {
   if (setjmp(png_jmpbuf(state.png))) return false;
   png_set_read_fn(state.png, &state, read_png_bytes);
-  png_set_user_limits(state.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // check_image_size() speaks more clearly
+  png_set_user_limits(state.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // check_image_size() has clearer errors
   png_set_chunk_malloc_max(state.png, 8 << 20);
   png_set_chunk_cache_max(state.png, 64);
   png_read_info(state.png, state.info);
@@ -54,7 +54,7 @@ bool read_png_header(PngState& state) {
   return true;
 }
 
-// Asks for 8-bit grey or RGB rows. Takes memory for a row.
+// Requests 8-bit grey or RGB rows. Allocates memory for a row.
 bool prepare_png(PngState& state) {
   if (setjmp(png_jmpbuf(state.png))) return false;
   png_set_expand(state.png);  // palette to RGB, less than 8 bits to 8, a transparent colour to alpha

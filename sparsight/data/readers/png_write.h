@@ -1,4 +1,4 @@
-// Pixels as PNG files.
+// Writes PNG files.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace sparsight {
 
-// A PNG file of `image`, uint8 [C,H,W] with C 1 (grey) or 3 (RGB). The same bytes for the same pixels and libraries.
+// A PNG file of `image`, uint8 [C,H,W] with C 1 (grey) or 3 (RGB). Deterministic for given library versions.
 std::string encode_png(const at::Tensor& image);
 
 }  // namespace sparsight

@@ -16,8 +16,7 @@ void check_labels(const std::vector<int64_t>& labels, int64_t classes, const std
 ArraySet::ArraySet(DataInfo info, LabelledArray array) : info_(std::move(info)), array_(std::move(array)) {
   SPARSIGHT_CHECK(array_.images.dim() == 4 && array_.images.scalar_type() == at::kByte);
   if (array_.images.size(0) != size())
-    fail(array_.file, " has ", size(), " labels for ", array_.images.size(0),
-         " images; the files do not belong together");
+    fail(array_.file, " has ", size(), " labels for ", array_.images.size(0), " images; the files do not match");
   check_labels(array_.labels, static_cast<int64_t>(info_.classes.size()), array_.file);
   info_.channels = array_.images.size(1);
   info_.height = array_.images.size(2);

@@ -1,4 +1,4 @@
-// A dataset that lies in memory as one array.
+// A dataset in memory, as one array.
 #pragma once
 
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace sparsight {
 
-// Raises Error where a label is not one of `classes`; `file` is named.
+// Raises Error naming `file` if a label is not below `classes`.
 void check_labels(const std::vector<int64_t>& labels, int64_t classes, const std::string& file);
 
 struct LabelledArray {
   at::Tensor images;            // [N,C,H,W] uint8
   std::vector<int64_t> labels;  // [N]
-  std::string part;             // "train": images are called train/0, train/1, ...
+  std::string part;             // "train": the ids are train/0, train/1, ...
   std::string file;             // where the labels come from, for errors
 };
 
 class ArraySet : public DataSet {
  public:
-  // `info`: its sizes are taken from the images. Raises Error for labels out of range and for other counts than of
-  // images.
+  // `info`: its sizes are taken from the images. Raises Error for labels out of range and if there are not as many
+  // labels as images.
   ArraySet(DataInfo info, LabelledArray array);
 
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(array_.labels.size()); }
-  Sample get(int64_t index) const override;  // the image is a view: not to be written to
+  Sample get(int64_t index) const override;  // the image is a view: do not write to it
   int64_t label(int64_t index) const override { return array_.labels.at(index); }
 
  private:
@@ -37,7 +37,7 @@ class ArraySet : public DataSet {
 // "0", "1", ... for classes without names.
 std::vector<std::string> number_names(int64_t count);
 
-// The lines of a text file, without empty ones; empty where there is no such file.
+// The lines of a text file, without empty ones; empty if there is no such file.
 std::vector<std::string> read_names(const std::string& path);
 
 }  // namespace sparsight

@@ -38,7 +38,7 @@ at::Tensor shrunk(const at::Tensor& image) {
       .to(at::kByte);
 }
 
-DrawBackground any_of(std::vector<at::Tensor> pictures) {
+BackgroundSampler any_of(std::vector<at::Tensor> pictures) {
   return [pictures = std::move(pictures)](RandomStream& random) {
     return pictures[static_cast<size_t>(random.below(std::ssize(pictures)))];
   };
@@ -61,8 +61,8 @@ Backgrounds folder_backgrounds(const std::string& folder, int64_t limit) {
   return {any_of(std::move(train)), any_of(std::move(test))};
 }
 
-Backgrounds drawn_backgrounds(int64_t seed) {
-  const auto drawn = [seed](const std::string& purpose) -> DrawBackground {
+Backgrounds generated_backgrounds(int64_t seed) {
+  const auto generated = [seed](const std::string& purpose) -> BackgroundSampler {
     return [seed, purpose](RandomStream& random) {
       static const GlyphShape nothing;
       GlyphPicture picture;
@@ -77,7 +77,7 @@ Backgrounds drawn_backgrounds(int64_t seed) {
       return image;
     };
   };
-  return {drawn("backgrounds.train"), drawn("backgrounds.test")};
+  return {generated("backgrounds.train"), generated("backgrounds.test")};
 }
 
 }  // namespace sparsight

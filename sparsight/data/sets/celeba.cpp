@@ -24,7 +24,7 @@ std::string read_text(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// What an image is in a task; label -1: it takes no part.
+// The class and domain of an image in a task; label -1: it is not used.
 struct Kind {
   int64_t label = -1, domain = 0;
 };
@@ -64,7 +64,7 @@ Task task_of(const CelebaTable& table, const std::string& name) {
   return task;
 }
 
-// The share of a part that each kind makes up: [class][domain].
+// The fraction of a split that each kind makes up: [class][domain].
 using Shares = std::vector<std::vector<double>>;
 
 Shares even_shares(const Task& task) {
@@ -80,10 +80,10 @@ using Counts = std::vector<std::vector<int64_t>>;  // [class][domain]
 
 constexpr const char* kParts[] = {"training", "validation", "test"};
 
-// What is taken of which part.
+// Which images of a split are used.
 struct Choice {
   int part = 0;
-  int64_t count = 0;  // 0: as many as the scarcest kind allows
+  int64_t count = 0;  // 0: as many as the rarest kind allows
   Shares shares;
   std::string cells = "exact";
   int64_t block = 0;
@@ -91,7 +91,7 @@ struct Choice {
 
 Counts zero_counts(const Task& task) { return Counts(task.classes.size(), std::vector<int64_t>(task.domains.size())); }
 
-// The images of each kind in a part: [class][domain][...].
+// The images of each kind in a split: [class][domain][...].
 std::vector<std::vector<std::vector<size_t>>> by_kind(const CelebaTable& table, const Task& task, int part) {
   std::vector<std::vector<std::vector<size_t>>> images(task.classes.size());
   for (auto& of_class : images) of_class.resize(task.domains.size());
@@ -101,7 +101,7 @@ std::vector<std::vector<std::vector<size_t>>> by_kind(const CelebaTable& table, 
   return images;
 }
 
-// The largest whole number of images whose shares are all there.
+// The largest number of images for which there are enough of each kind.
 int64_t max_images(const std::vector<std::vector<std::vector<size_t>>>& there, const Shares& shares) {
   double maximum = 1e9;
   for (size_t label = 0; label < there.size(); ++label)
@@ -111,7 +111,7 @@ int64_t max_images(const std::vector<std::vector<std::vector<size_t>>>& there, c
   return static_cast<int64_t>(maximum + 1e-9);
 }
 
-// How many of each kind `count` images are.
+// The number of each kind among `count` images.
 Counts wanted_counts(const Task& task, int64_t count, const Shares& shares) {
   Counts wanted = zero_counts(task);
   for (size_t label = 0; label < wanted.size(); ++label)
@@ -122,14 +122,14 @@ Counts wanted_counts(const Task& task, int64_t count, const Shares& shares) {
 
 // "2375 smiling with black hair, ...".
 std::string counts_text(const Task& task, const Counts& counts) {
-  std::vector<std::string> texts;
+  std::vector<std::string> parts;
   for (size_t label = counts.size(); label-- > 0;)
     for (size_t domain = 0; domain < counts[label].size(); ++domain)
-      texts.push_back(cat(counts[label][domain], " ", task.classes[label], " with ", task.domains[domain]));
-  return join(texts);
+      parts.push_back(cat(counts[label][domain], " ", task.classes[label], " with ", task.domains[domain]));
+  return join(parts);
 }
 
-// Slices of the row of blocks, which begin `block` images apart.
+// Slices of the row of blocks, which start every `block` images.
 std::vector<size_t> sliced(const std::vector<std::vector<std::vector<size_t>>>& there, const Counts& wanted,
                            int64_t block) {
   std::vector<const std::vector<size_t>*> blocks;
@@ -142,13 +142,13 @@ std::vector<size_t> sliced(const std::vector<std::vector<std::vector<size_t>>>& 
   std::vector<size_t> chosen;
   for (size_t b = 0; b < blocks.size(); ++b)
     for (int64_t i = 0; i < lengths[b]; ++i) {
-      const size_t of = b + static_cast<size_t>(i / block), place = static_cast<size_t>(i % block);
-      if (of < blocks.size() && place < blocks[of]->size()) chosen.push_back((*blocks[of])[place]);
+      const size_t of = b + static_cast<size_t>(i / block), offset = static_cast<size_t>(i % block);
+      if (of < blocks.size() && offset < blocks[of]->size()) chosen.push_back((*blocks[of])[offset]);
     }
   return chosen;
 }
 
-// The images of a part, in the order of the files.
+// The images of a split, in the order of the files.
 std::vector<size_t> choose(const CelebaTable& table, const Task& task, const Choice& choice) {
   const auto there = by_kind(table, task, choice.part);
   const int64_t maximum = max_images(there, choice.shares);
@@ -179,7 +179,7 @@ std::vector<size_t> choose(const CelebaTable& table, const Task& task, const Cho
   return chosen;
 }
 
-// Raises Error naming an image that is listed but not there.
+// Raises Error naming an image that is listed but missing.
 void check_images_exist(const CelebaTable& table, const std::string& folder) {
   std::unordered_set<std::string> there;
   std::error_code error;
@@ -187,7 +187,7 @@ void check_images_exist(const CelebaTable& table, const std::string& folder) {
   if (error) fail(printable(folder), " cannot be read: ", error.message());
   for (const std::string& name : table.images)
     if (!there.contains(name))
-      fail(printable(folder), " has no ", printable(name), ", which list_attr_celeba.txt lists (", there.size(), " of ",
+      fail(printable(folder), " has no ", printable(name), ", which is in list_attr_celeba.txt (", there.size(), " of ",
            table.images.size(), " images are there)");
 }
 

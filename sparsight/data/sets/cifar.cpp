@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-// `root`, or the folder in it that the archive makes.
+// `root`, or the folder in it that the archive creates.
 std::string files_folder(const std::string& root, const std::string& inner, const std::string& first) {
   for (const std::string& folder : {root, root + "/" + inner})
     if (path_exists(folder + "/" + first)) return folder;
@@ -18,7 +18,7 @@ std::string files_folder(const std::string& root, const std::string& inner, cons
        " (the binary version is read, not the Python or Matlab one); run `sparsight data fetch`");
 }
 
-// The names in `file`, or the built-in ones where there is no such file.
+// The names in `file`, or the built-in ones if there is no such file.
 std::vector<std::string> names(const std::string& file, const std::vector<std::string>& built_in) {
   const std::vector<std::string> read = read_names(file);
   if (!read.empty() && read.size() != built_in.size())
@@ -34,13 +34,13 @@ DataSetPtr array_set(const DataInfo& info, CifarRecords records, size_t label, c
   return std::make_shared<ArraySet>(info, std::move(array));
 }
 
-// Cheap, and it tells a damaged file or one of another kind from CIFAR-100.
+// A cheap check that detects damaged files and those that are not CIFAR-100.
 void check_coarse_labels(const CifarRecords& records, const std::string& path) {
   for (size_t i = 0; i < records.labels[0].size(); ++i) {
     const int coarse = records.labels[0][i], fine = records.labels[1][i];
     if (fine < 100 && cifar100_coarse_of()[fine] != coarse)
       fail(printable(path), ": image ", i, " has coarse label ", coarse, " and fine label ", fine,
-           ", which belongs to ", cifar100_coarse_of()[fine], "; the file is damaged or of another kind");
+           ", which belongs to ", cifar100_coarse_of()[fine], "; the file is damaged or not CIFAR-100");
   }
 }
 

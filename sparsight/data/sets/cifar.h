@@ -1,5 +1,5 @@
 // CIFAR-10 and CIFAR-100, binary version: data_batch_1.bin to 5, test_batch.bin; train.bin, test.bin. In `root`, or in
-// the folder of it that the official archive makes.
+// the subfolder that the official archive creates.
 #pragma once
 
 #include "sparsight/data/sets/splits.h"

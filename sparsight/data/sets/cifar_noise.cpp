@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kPasted = 16, kPlaces = kBackgroundSide - kPasted + 1;
 
-// What a part is made of.
+// The sources of a split.
 struct Ingredients {
   ClassPictures pictures;
-  DrawBackground background;
+  BackgroundSampler background;
   std::string part;
   int64_t seed = 0;
 };
@@ -52,7 +52,7 @@ class CifarNoiseSet final : public DataSet {
 Backgrounds backgrounds_of(const CifarNoiseOptions& options) {
   const bool none = options.backgrounds.empty();
   if (options.backgrounds == "synthetic" || (none && options.source == "glyphs"))
-    return drawn_backgrounds(options.seed);
+    return generated_backgrounds(options.seed);
   if (!none) return folder_backgrounds(data_root(options.backgrounds, ""), options.background_limit);
   fail_usage(
       "data.backgrounds is empty; set it to a folder of photographs (the paper uses ImageNet's plants), or to "
@@ -87,13 +87,13 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
   info.domains = {info.name};
   info.attributes = {"row", "column"};
   info.height = info.width = kBackgroundSide;
-  const auto part_of = [&](const ClassPictures& of, const DrawBackground& background, const std::string& part,
-                           int64_t asked) {
+  const auto part_of = [&](const ClassPictures& of, const BackgroundSampler& background, const std::string& part,
+                           int64_t requested) {
     const int64_t classes = std::ssize(info.classes);
     int64_t minimum = of.count(0);
     for (int64_t label = 1; label < classes; ++label) minimum = std::min(minimum, of.count(label));
     return std::make_shared<CifarNoiseSet>(info, Ingredients{of, background, part, options.seed},
-                                           checked_count(asked, minimum, classes, part));
+                                           checked_count(requested, minimum, classes, part));
   };
   DataSplits parts;
   parts.train = part_of(pictures.train, backgrounds.train, "train", options.train);

@@ -1,6 +1,6 @@
-// CIFAR-10 pictures shrunk to a quarter of their area and pasted anywhere onto photographs of something else: the data
+// CIFAR-10 images shrunk to a quarter of their area and pasted at random positions onto unrelated photographs: the data
 // of figure 15 of Chowdhury et al. 2023 ("Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for
-// Convolutional Neural Networks", appendix A), who take the photographs from ImageNet's plants.
+// Convolutional Neural Networks", appendix A), who use ImageNet's plants as photographs.
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ struct CifarNoiseOptions {
   void declare(OptionSet& set);
 };
 
-// Images of 32 x 32: a picture of 16 x 16 at one of 17 x 17 places, whose row and column are attributes. Labels cycle
-// through the classes and take each class's pictures in order, so that the first N are balanced and larger sets contain
-// smaller ones. Where picture i of a part stands, and on what, is a pure function of (seed, part, i). Parts share no
-// background. The test split doubles as validation split, as in the paper. Raises Error for missing files, saying
-// which.
+// Images of 32 x 32: a 16 x 16 image at one of 17 x 17 positions, whose row and column are attributes. Labels cycle
+// through the classes and use each class's images in order, so that the first N are balanced and larger sets contain
+// smaller ones. Position and background of image i of a split are a pure function of (seed, split, i). Splits share no
+// background. The test split is also the validation split, as in the paper. Raises Error naming missing
+// files.
 DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext& context);
 
 }  // namespace sparsight

@@ -29,23 +29,23 @@ class CifarVehiclesSet final : public DataSet {
 
   Sample get(int64_t index) const override {
     RandomStream random(static_cast<uint64_t>(seed_), "cifar_vehicles." + part_, static_cast<uint64_t>(index));
-    const int64_t place = random.below(4);
+    const int64_t quadrant = random.below(4);
     Sample sample;
     sample.label = label(index);
     sample.id = cat(part_, "/", index);
-    sample.attributes = {static_cast<float>(place)};
+    sample.attributes = {static_cast<float>(quadrant)};
     sample.image = at::empty({3, 2 * kCell, 2 * kCell}, at::kByte);
     for (int64_t cell = 0; cell < 4; ++cell) {
       const Sample picture =
-          cell == place ? pictures_.get(kVehicles[static_cast<size_t>(sample.label)], index / std::ssize(kVehicles))
-                        : animal(random.below(animals_));
+          cell == quadrant ? pictures_.get(kVehicles[static_cast<size_t>(sample.label)], index / std::ssize(kVehicles))
+                           : animal(random.below(animals_));
       sample.image.narrow(1, cell / 2 * kCell, kCell).narrow(2, cell % 2 * kCell, kCell).copy_(halved(picture.image));
     }
     return sample;
   }
 
  private:
-  // The animal of this number, class after class.
+  // The animal with this number, counted class by class.
   Sample animal(int64_t number) const {
     size_t i = 0;
     while (number >= pictures_.count(kAnimals[i])) number -= pictures_.count(kAnimals[i++]);
@@ -79,13 +79,13 @@ DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataCo
   info.domains = {info.name};
   info.attributes = {"cell"};
   info.height = info.width = 2 * kCell;
-  const auto part_of = [&](const ClassPictures& of, const std::string& part, int64_t asked) {
+  const auto part_of = [&](const ClassPictures& of, const std::string& part, int64_t requested) {
     int64_t minimum = of.count(kVehicles[0]), animals = 0;
     for (const int64_t label : kVehicles) minimum = std::min(minimum, of.count(label));
     for (const int64_t label : kAnimals) animals += of.count(label);
     if (animals == 0) fail("the ", part, " split has no animals to fill quadrants with");
     return std::make_shared<CifarVehiclesSet>(info, of, part, options.seed,
-                                              checked_count(asked, minimum, std::ssize(kVehicles), part));
+                                              checked_count(requested, minimum, std::ssize(kVehicles), part));
   };
   DataSplits parts;
   parts.train = part_of(pictures.train, "train", options.train);

@@ -45,12 +45,12 @@ at::Tensor halved(const at::Tensor& image) {
       .to(at::kByte);
 }
 
-int64_t checked_count(int64_t asked, int64_t minimum, int64_t classes, const std::string& part) {
-  if (asked > minimum * classes)
-    fail("data.", part, " = ", asked, ", but each of the ", classes, " classes has only ", minimum,
-         " pictures: at most ", minimum * classes);
-  const int64_t count = asked == 0 ? minimum * classes : asked;
-  if (count == 0) fail("the ", part, " split has a class without pictures");
+int64_t checked_count(int64_t requested, int64_t minimum, int64_t classes, const std::string& part) {
+  if (requested > minimum * classes)
+    fail("data.", part, " = ", requested, ", but each of the ", classes, " classes has only ", minimum,
+         " images: at most ", minimum * classes);
+  const int64_t count = requested == 0 ? minimum * classes : requested;
+  if (count == 0) fail("the ", part, " split has a class without images");
   return count;
 }
 

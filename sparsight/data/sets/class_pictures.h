@@ -9,7 +9,7 @@
 
 namespace sparsight {
 
-// One part of a set, its images listed by class in their own order.
+// One split of a dataset, with its images listed by class in their original order.
 class ClassPictures {
  public:
   ClassPictures() = default;
@@ -28,15 +28,15 @@ struct PictureParts {
   ClassPictures train, test;
 };
 
-// source: "cifar10", whose files lie in `root`, or "glyphs", ten drawn classes of 50,000 and 10,000 pictures of 32 x 32
-// pixels in colour, a pure function of the seed.
+// source: "cifar10", with its files in `root`, or "glyphs", ten generated classes of 50,000 and 10,000 colour images of
+// 32 x 32 pixels, a pure function of the seed.
 PictureParts picture_parts(const std::string& source, const std::string& root, int64_t seed);
 
 // [C,H,W] uint8, H and W even. Returns [C,H/2,W/2]: the mean of each 2 x 2 pixels, halves rounded up.
 at::Tensor halved(const at::Tensor& image);
 
-// `asked` for a part whose classes have at least `minimum` pictures each: 0 stands for all. Raises Error, naming the
-// part, where there are fewer.
-int64_t checked_count(int64_t asked, int64_t minimum, int64_t classes, const std::string& part);
+// The number of images of a split whose classes have at least `minimum` each: `requested`, or all for 0. Raises Error
+// naming the split if there are fewer.
+int64_t checked_count(int64_t requested, int64_t minimum, int64_t classes, const std::string& part);
 
 }  // namespace sparsight

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int64_t kDigits = 10;
 
-// Raises Error unless there are images of every digit.
-DrawCell cells_of(const LabelledArray& array) {
+// Raises Error if a digit has no images.
+CellSampler cells_of(const LabelledArray& array) {
   check_labels(array.labels, kDigits, array.file);
   if (array.images.size(0) != std::ssize(array.labels))
     fail(array.file, " has ", array.labels.size(), " labels for ", array.images.size(0),
-         " images; the files do not belong together");
+         " images; the files do not match");
   std::vector<std::vector<int64_t>> of_digit(kDigits);
   for (size_t i = 0; i < array.labels.size(); ++i) of_digit[array.labels[i]].push_back(static_cast<int64_t>(i));
   for (int64_t digit = 0; digit < kDigits; ++digit)
@@ -44,12 +44,12 @@ CompositeCells glyph_cells(int64_t seed) {
   options.domains = {"clean"};
   options.seed = seed;
   const DataSplits set = make_glyphs(options, {});
-  const auto draw = [](const DataSetPtr& glyphs) -> DrawCell {
+  const auto sampler = [](const DataSetPtr& glyphs) -> CellSampler {
     return [glyphs](int64_t digit, RandomStream& random) {  // labels cycle
       return glyphs->get(digit + kDigits * random.below(glyphs->size() / kDigits)).image;
     };
   };
-  return {draw(set.train), draw(set.test)};
+  return {sampler(set.train), sampler(set.test)};
 }
 
 void check_digits(const CompositeOptions& options) {
@@ -62,13 +62,17 @@ void check_digits(const CompositeOptions& options) {
 
 class CompositeSet final : public DataSet {
  public:
-  CompositeSet(DataInfo info, const CompositeOptions& options, std::string part, int64_t size, DrawCell draw)
-      : info_(std::move(info)), options_(options), part_(std::move(part)), size_(size), draw_(std::move(draw)) {
+  CompositeSet(DataInfo info, const CompositeOptions& options, std::string part, int64_t size, CellSampler sampler)
+      : info_(std::move(info)),
+        options_(options),
+        part_(std::move(part)),
+        size_(size),
+        sample_cell_(std::move(sampler)) {
     for (int64_t digit = 0; digit < kDigits; ++digit)
       if (std::find(options_.digits.begin(), options_.digits.end(), digit) == options_.digits.end())
         others_.push_back(digit);
     RandomStream random(0, "size");
-    const at::Tensor cell = draw_(0, random);
+    const at::Tensor cell = sample_cell_(0, random);
     info_.channels = cell.size(0);
     info_.height = options_.grid * cell.size(1);
     info_.width = options_.grid * cell.size(2);
@@ -83,15 +87,16 @@ class CompositeSet final : public DataSet {
     Sample sample;
     sample.label = label(index);
     sample.id = cat(part_, "/", index);
-    const int64_t grid = options_.grid, place = random.below(grid * grid);
-    sample.attributes = {static_cast<float>(place)};
+    const int64_t grid = options_.grid, position = random.below(grid * grid);
+    sample.attributes = {static_cast<float>(position)};
     sample.image = at::empty({info_.channels, info_.height, info_.width}, at::kByte);
     const int64_t height = info_.height / grid, width = info_.width / grid;
     for (int64_t cell = 0; cell < grid * grid; ++cell) {
-      const int64_t digit = cell == place ? options_.digits[sample.label] : others_[random.below(std::ssize(others_))];
+      const int64_t digit =
+          cell == position ? options_.digits[sample.label] : others_[random.below(std::ssize(others_))];
       sample.image.narrow(1, cell / grid * height, height)
           .narrow(2, cell % grid * width, width)
-          .copy_(draw_(digit, random));
+          .copy_(sample_cell_(digit, random));
     }
     return sample;
   }
@@ -101,7 +106,7 @@ class CompositeSet final : public DataSet {
   CompositeOptions options_;
   std::string part_;
   int64_t size_;
-  DrawCell draw_;
+  CellSampler sample_cell_;
   std::vector<int64_t> others_;
 };
 
@@ -138,12 +143,12 @@ DataSplits composite_of(const CompositeOptions& options, const CompositeCells& c
   info.attributes = {"cell"};
   info.cell_grid = {options.grid, options.grid};
   for (const int64_t digit : options.digits) {
-    info.super_class_of.push_back(std::ssize(info.classes));  // one for each class, so that routers can be guided
+    info.super_class_of.push_back(std::ssize(info.classes));  // one for each class, for super-class guidance
     info.classes.push_back(std::to_string(digit));
   }
   info.super_classes = info.classes;
-  const auto part_of = [&](const std::string& name, int64_t size, const DrawCell& draw) {
-    return std::make_shared<CompositeSet>(info, options, name, size, draw);
+  const auto part_of = [&](const std::string& name, int64_t size, const CellSampler& sampler) {
+    return std::make_shared<CompositeSet>(info, options, name, size, sampler);
   };
   return {part_of("train", options.train, cells.train), part_of("validation", options.validation, cells.train),
           part_of("test", options.test, cells.test)};

@@ -1,5 +1,5 @@
-// Pictures put together from a grid of small ones: one cell shows the digit that makes the label, all others digits
-// that tell nothing. The data of the patch routing experiments of Chowdhury et al. 2023 ("Patch-level Routing in
+// Images composed of a grid of small ones: one cell shows the digit that determines the label, all others are
+// distractors. The data of the patch routing experiments of Chowdhury et al. 2023 ("Patch-level Routing in
 // Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", section 5.1, figure 3): 4 x 4
 // MNIST digits, of which one is a 0 or a 1 and fifteen are 2 to 9.
 #pragma once
@@ -26,21 +26,21 @@ struct CompositeOptions {
   void declare(OptionSet& set);
 };
 
-// A picture of a digit, [C,H,W] uint8, drawn at random from those of a part.
-using DrawCell = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
+// An image of a digit, [C,H,W] uint8, sampled from those of a split.
+using CellSampler = std::function<at::Tensor(int64_t digit, RandomStream& random)>;
 
 struct CompositeCells {
-  DrawCell train, test;
+  CellSampler train, test;
 };
 
-// What options.cells names; worth keeping where several sets are put together from the same files.
+// The cells of options.cells; can be shared by several datasets composed from the same files.
 CompositeCells composite_cells(const CompositeOptions& options);
 
-// Labels cycle through `digits`, so that the first N pictures are balanced and larger sets contain smaller ones.
-// Picture i of a part is a pure function of (seed, part, i) and of the cells; its attribute "cell" is the place of the
-// digit that makes the label, row by row. Each class is a super-class of its own, for routers that are guided. Cells of
-// the test split are of the test split of their set. Raises Error for cells without one of the digits, or without any
-// other.
+// Labels cycle through `digits`, so that the first N images are balanced and larger sets contain smaller ones. Image i
+// of a split is a pure function of (seed, split, i) and of the cells; its attribute "cell" is the position of the digit
+// that determines the label, row by row. Each class is its own super-class, for guided routers. Cells of the test split
+// come from the test split of their dataset. Raises Error for cells without one of the digits, or without any
+// distractor.
 DataSplits make_composite(const CompositeOptions& options, const DataContext& context);
 DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells);
 

@@ -1,4 +1,4 @@
-// Where the files of a dataset are.
+// Finds the files of a dataset.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@ namespace sparsight {
 // The folder that holds datasets: the environment variable SPARSIGHT_DATA, else "data".
 std::string data_home();
 
-// The folder or file of a dataset. `root` is its `root` setting: a path, also below data_home(); where it is empty,
-// `name` below data_home() is taken. Raises Error, saying what to do, where there is nothing. `name` "": the set has no
-// home of its own and needs a root.
+// The folder or file of a dataset. `root` is its `root` setting: a path, which may be relative to data_home(); if it is
+// empty, `name` in data_home() is used. Raises Error if nothing is there. `name` "": the dataset has no default folder
+// and needs a root.
 std::string data_root(const std::string& root, const std::string& name);
 
 }  // namespace sparsight

@@ -33,7 +33,7 @@ DataSetPtr files_set(const DataInfo& info, FolderScan scan, const std::string& p
   return std::make_shared<ImageFilesSet>(info, std::move(files));
 }
 
-// A part beside train/: its classes must be among those of train.
+// A split other than train/: its classes must be among those of train.
 DataSetPtr part_set(const DataInfo& info, const std::vector<std::string>& classes, const std::string& root,
                     const std::string& part) {
   FolderScan scan = scan_class_folders(root + "/" + part);
@@ -43,7 +43,7 @@ DataSetPtr part_set(const DataInfo& info, const std::vector<std::string>& classe
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
     if (found == classes.end() || *found != name)
       fail(printable(root + "/" + part + "/" + name),
-           " is a class that train/ does not have; the classes of the parts must agree");
+           " is a class that train/ does not have; the splits must have the same classes");
     label_of.push_back(found - classes.begin());
   }
   for (FolderImage& image : scan.images) image.label = label_of[image.label];

@@ -1,12 +1,12 @@
-// Sets of image files in folders.
+// Datasets of image files in folders.
 #pragma once
 
 #include "sparsight/data/sets/splits.h"
 
 namespace sparsight {
 
-// class/image. Where `root` has a sub-folder train that itself holds class folders, its parts are train, val (or
-// validation, valid) and test.
+// class/image. If `root` has a subfolder train with class folders in it, its splits are train, val (or validation,
+// valid) and test.
 struct FolderOptions {
   std::string root;
   int64_t channels = 3;
@@ -26,7 +26,7 @@ struct DomainFolderOptions {
 DataSplits make_folder(const FolderOptions& options, const DataContext& context);
 DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context);
 
-// "1" for grey, "3" for RGB: how every image is read.
+// How every image is read: 1 for grey, 3 for RGB.
 void declare_channels(OptionSet& set, int64_t* channels);
 int64_t checked_channels(int64_t channels);
 

@@ -9,7 +9,7 @@ namespace {
 constexpr float kFar = 1e9f;
 constexpr int kCurveSegments = 6;
 
-int64_t clamp_pixel(float value, int64_t side) {  // value may be far outside
+int64_t clamp_pixel(float value, int64_t side) {  // value may be far out of range
   if (!(value > 0)) return 0;
   if (value >= static_cast<float>(side)) return side;
   return static_cast<int64_t>(value);

@@ -1,5 +1,5 @@
 // A small RGB canvas with anti-aliased strokes. Every operation is IEEE fp32 +, -, *, / or square root in a fixed order
-// and the file is built without fused multiply-add, so that pictures have the same bits on every machine.
+// and the file is compiled without fused multiply-add, so that images have the same bits on every machine.
 #pragma once
 
 #include <array>

@@ -8,46 +8,46 @@
 namespace sparsight {
 namespace {
 
-// Colours and pens of one picture.
+// Colours and pens of one image.
 struct Style {
   Colour paper{}, paper2{}, ink{}, frame_ink{};
   float glyph_radius = 1, frame_radius = 1;  // pixels
   int passes = 1;                            // times that each stroke is drawn
-  float wobble = 0.02f;                      // shift of each stroke point, in parts of the shape
+  float wobble = 0.02f;                      // shift of each stroke point, as a fraction of the shape
   float opacity = 1;
-  float grain = 6;  // largest noise, in levels
+  float grain = 6;  // maximum noise, in levels
 };
 
-float draw_between(RandomStream& random, double low, double high) {
+float uniform_between(RandomStream& random, double low, double high) {
   return static_cast<float>(random.uniform(low, high));
 }
 
 // A colour whose mean is about `level`, at most `tint` away from it in each channel.
-Colour draw_colour(RandomStream& random, double low, double high, double tint) {
+Colour random_colour(RandomStream& random, double low, double high, double tint) {
   const double level = random.uniform(low, high);
   Colour colour;
   for (float& channel : colour) channel = static_cast<float>(level + random.uniform(-tint, tint));
   return colour;
 }
 
-Style draw_style(const std::string& domain, float side, RandomStream& random) {
+Style random_style(const std::string& domain, float side, RandomStream& random) {
   Style style;
-  style.glyph_radius = draw_between(random, 0.024, 0.044) * side;
-  style.frame_radius = draw_between(random, 0.012, 0.022) * side;
+  style.glyph_radius = uniform_between(random, 0.024, 0.044) * side;
+  style.frame_radius = uniform_between(random, 0.012, 0.022) * side;
   if (domain == "clean") {
-    style.paper = draw_colour(random, 190, 245, 20);
-    style.ink = draw_colour(random, 30, 100, 70);
-    style.frame_ink = draw_colour(random, 40, 120, 70);
+    style.paper = random_colour(random, 190, 245, 20);
+    style.ink = random_colour(random, 30, 100, 70);
+    style.frame_ink = random_colour(random, 40, 120, 70);
   } else if (domain == "textured") {
-    style.paper = draw_colour(random, 125, 185, 40);
-    style.paper2 = draw_colour(random, 95, 155, 40);
+    style.paper = random_colour(random, 125, 185, 40);
+    style.paper2 = random_colour(random, 95, 155, 40);
     const bool dark = random.below(2) == 0;
-    style.ink = dark ? draw_colour(random, 0, 40, 30) : draw_colour(random, 225, 255, 20);
-    style.frame_ink = dark ? draw_colour(random, 0, 50, 30) : draw_colour(random, 220, 255, 20);
+    style.ink = dark ? random_colour(random, 0, 40, 30) : random_colour(random, 225, 255, 20);
+    style.frame_ink = dark ? random_colour(random, 0, 50, 30) : random_colour(random, 220, 255, 20);
     style.grain = 14;
   } else if (domain == "sketch") {
-    style.paper = draw_colour(random, 232, 255, 3);
-    style.ink = draw_colour(random, 40, 110, 4);
+    style.paper = random_colour(random, 232, 255, 3);
+    style.ink = random_colour(random, 40, 110, 4);
     style.frame_ink = style.ink;
     style.glyph_radius *= 0.4f;
     style.frame_radius *= 0.7f;
@@ -57,24 +57,24 @@ Style draw_style(const std::string& domain, float side, RandomStream& random) {
     style.grain = 12;
   } else {
     SPARSIGHT_CHECK(domain == "inverted");
-    style.paper = draw_colour(random, 10, 60, 15);
-    style.ink = draw_colour(random, 150, 235, 50);
-    style.frame_ink = draw_colour(random, 130, 225, 50);
+    style.paper = random_colour(random, 10, 60, 15);
+    style.ink = random_colour(random, 150, 235, 50);
+    style.frame_ink = random_colour(random, 130, 225, 50);
     style.grain = 10;
   }
   return style;
 }
 
-// Paper with a linear fall of light, or two papers mixed by stripes or blotches.
+// Paper with a linear brightness gradient, or two papers mixed by stripes or blotches.
 void fill_paper(const std::string& domain, const Style& style, RandomStream& random, GlyphCanvas& canvas) {
   const int64_t side = canvas.side();
   const float step = 1 / static_cast<float>(side);
-  const float light_x = draw_between(random, -0.12, 0.12), light_y = draw_between(random, -0.12, 0.12);
+  const float light_x = uniform_between(random, -0.12, 0.12), light_y = uniform_between(random, -0.12, 0.12);
   const bool textured = domain == "textured", stripes = random.below(2) == 0;
-  const float wave_x = draw_between(random, 2, 7), wave_y = draw_between(random, -7, 7);
+  const float wave_x = uniform_between(random, 2, 7), wave_y = uniform_between(random, -7, 7);
   constexpr int kCells = 6;
   std::array<float, (kCells + 1) * (kCells + 1)> lattice;
-  for (float& value : lattice) value = textured ? draw_between(random, 0, 1) : 0;
+  for (float& value : lattice) value = textured ? uniform_between(random, 0, 1) : 0;
   for (int64_t y = 0; y < side; ++y) {
     for (int64_t x = 0; x < side; ++x) {
       const float u = (static_cast<float>(x) + 0.5f) * step, v = (static_cast<float>(y) + 0.5f) * step;
@@ -101,45 +101,45 @@ void fill_paper(const std::string& domain, const Style& style, RandomStream& ran
   }
 }
 
-// A turn of at most about 2 atan(0.16) = 18 degrees by its half-angle tangent, with stretch and slant.
-GlyphPose draw_pose(float side, RandomStream& random) {
-  const float t = draw_between(random, -0.16, 0.16), norm = 1 + t * t;
+// A rotation of at most about 2 atan(0.16) = 18 degrees by its half-angle tangent, with stretch and shear.
+GlyphPose random_pose(float side, RandomStream& random) {
+  const float t = uniform_between(random, -0.16, 0.16), norm = 1 + t * t;
   const float cosine = (1 - t * t) / norm, sine = 2 * t / norm;
-  const float scale = draw_between(random, 0.85, 1.1) * side, stretch = draw_between(random, -0.1, 0.1);
-  const float slant = draw_between(random, -0.15, 0.15);
+  const float scale = uniform_between(random, 0.85, 1.1) * side, stretch = uniform_between(random, -0.1, 0.1);
+  const float slant = uniform_between(random, -0.15, 0.15);
   const float across = scale * (1 + stretch), down = scale * (1 - stretch);
   return {cosine * across,
           (cosine * slant - sine) * down,
           sine * across,
           (sine * slant + cosine) * down,
-          side * (0.5f + draw_between(random, -0.07, 0.07)),
-          side * (0.5f + draw_between(random, -0.07, 0.07))};
+          side * (0.5f + uniform_between(random, -0.07, 0.07)),
+          side * (0.5f + uniform_between(random, -0.07, 0.07))};
 }
 
-std::vector<GlyphStroke> place(const std::vector<GlyphStroke>& strokes, const GlyphPose& pose, float size, float wobble,
+std::vector<GlyphStroke> posed(const std::vector<GlyphStroke>& strokes, const GlyphPose& pose, float size, float wobble,
                                RandomStream& random) {
-  std::vector<GlyphStroke> placed = strokes;
-  for (GlyphStroke& stroke : placed) {
+  std::vector<GlyphStroke> result = strokes;
+  for (GlyphStroke& stroke : result) {
     for (GlyphNode& node : stroke) {
-      node.x = (node.x + draw_between(random, -wobble, wobble)) * size;
-      node.y = (node.y + draw_between(random, -wobble, wobble)) * size;
+      node.x = (node.x + uniform_between(random, -wobble, wobble)) * size;
+      node.y = (node.y + uniform_between(random, -wobble, wobble)) * size;
       node = pose(node);
     }
   }
-  return placed;
+  return result;
 }
 
-// One stroke of any drawn glyph, small and anywhere.
+// One stroke of a random hand-made glyph, small and at a random position.
 void draw_distractor(const Style& style, RandomStream& random, GlyphCanvas& canvas) {
   const float side = static_cast<float>(canvas.side());
-  const auto& shapes = drawn_glyphs();
+  const auto& shapes = hand_made_glyphs();
   const auto& strokes = shapes[random.below(std::ssize(shapes))].strokes;
   const std::vector<GlyphStroke> piece{strokes[random.below(std::ssize(strokes))]};
-  GlyphPose pose = draw_pose(side, random);
-  pose.tx = draw_between(random, 0, side);
-  pose.ty = draw_between(random, 0, side);
-  const auto placed = place(piece, pose, draw_between(random, 0.12, 0.24), style.wobble, random);
-  canvas.draw(placed, style.frame_radius, style.frame_ink, style.opacity * draw_between(random, 0.5, 1));
+  GlyphPose pose = random_pose(side, random);
+  pose.tx = uniform_between(random, 0, side);
+  pose.ty = uniform_between(random, 0, side);
+  const auto posed_piece = posed(piece, pose, uniform_between(random, 0.12, 0.24), style.wobble, random);
+  canvas.draw(posed_piece, style.frame_radius, style.frame_ink, style.opacity * uniform_between(random, 0.5, 1));
 }
 
 void add_grain(float grain, RandomStream& random, GlyphCanvas& canvas) {
@@ -165,17 +165,17 @@ const std::vector<std::string>& glyph_domains() {
 
 void paint_glyph(const GlyphPicture& picture, RandomStream random, GlyphCanvas& canvas) {
   const float side = static_cast<float>(canvas.side());
-  const Style style = draw_style(picture.domain, side, random);
+  const Style style = random_style(picture.domain, side, random);
   fill_paper(picture.domain, style, random, canvas);
   const int64_t distractors = random.below(picture.distractors + 1);
   for (int64_t i = 0; i < distractors; ++i) draw_distractor(style, random, canvas);
-  const GlyphPose pose = draw_pose(side, random);
+  const GlyphPose pose = random_pose(side, random);
   for (int pass = 0; pass < style.passes; ++pass) {
     if (picture.frame) {
-      const auto frame = place(picture.frame->strokes, pose, 0.84f, style.wobble / 2, random);
+      const auto frame = posed(picture.frame->strokes, pose, 0.84f, style.wobble / 2, random);
       canvas.draw(frame, style.frame_radius, style.frame_ink, style.opacity);
     }
-    const auto glyph = place(picture.glyph->strokes, pose, picture.frame ? 0.46f : 0.7f, style.wobble, random);
+    const auto glyph = posed(picture.glyph->strokes, pose, picture.frame ? 0.46f : 0.7f, style.wobble, random);
     canvas.draw(glyph, style.glyph_radius, style.ink, style.opacity);
   }
   add_grain(style.grain, random, canvas);

@@ -1,4 +1,4 @@
-// Paints one picture of the glyphs dataset: background, distractors, frame, glyph, grain.
+// Renders one image of the glyphs dataset: background, distractors, frame, glyph, grain.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct GlyphPicture {
   const GlyphShape* glyph = nullptr;
   const GlyphShape* frame = nullptr;  // or none; the glyph is then larger
   std::string domain = "clean";
-  int64_t distractors = 0;  // at most so many pieces of other glyphs
+  int64_t distractors = 0;  // maximum number of pieces of other glyphs
 };
 
-// Everything that varies (pose, wobble, pen, colours, texture, distractors, grain) is drawn from `random`.
+// Everything that varies (pose, wobble, pen, colours, texture, distractors, grain) is sampled from `random`.
 void paint_glyph(const GlyphPicture& picture, RandomStream random, GlyphCanvas& canvas);
 
 }  // namespace sparsight

@@ -103,7 +103,7 @@ std::vector<GlyphShape> parse_all(const Drawing (&drawings)[N]) {
   return shapes;
 }
 
-// A walk over 5 or 6 distinct nodes of a 3x3 lattice. `edges` receives its links, so that no two shapes share them.
+// A walk over 5 or 6 distinct nodes of a 3x3 lattice. `edges` receives its edges, so that no two shapes are equal.
 GlyphShape walk(int64_t index, uint64_t attempt, std::set<std::pair<int, int>>& edges) {
   RandomStream random(static_cast<uint64_t>(index), "glyphs.shape", attempt);
   std::array<int, 9> nodes{0, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -124,7 +124,7 @@ GlyphShape walk(int64_t index, uint64_t attempt, std::set<std::pair<int, int>>& 
 
 }  // namespace
 
-const std::vector<GlyphShape>& drawn_glyphs() {
+const std::vector<GlyphShape>& hand_made_glyphs() {
   static const std::vector<GlyphShape> shapes = parse_all(kSigns);
   return shapes;
 }
@@ -135,8 +135,9 @@ const std::vector<GlyphShape>& glyph_frames() {
 }
 
 std::vector<GlyphShape> glyph_shapes(int64_t count) {
-  const auto& drawn = drawn_glyphs();
-  std::vector<GlyphShape> shapes(drawn.begin(), drawn.begin() + std::min<int64_t>(count, std::ssize(drawn)));
+  const auto& hand_made = hand_made_glyphs();
+  std::vector<GlyphShape> shapes(hand_made.begin(),
+                                 hand_made.begin() + std::min<int64_t>(count, std::ssize(hand_made)));
   std::set<std::set<std::pair<int, int>>> known;
   while (std::ssize(shapes) < count) {
     for (uint64_t attempt = 0;; ++attempt) {

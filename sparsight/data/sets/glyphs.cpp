@@ -13,7 +13,7 @@
 namespace sparsight {
 namespace {
 
-// Labels and domains cycle, so that every prefix of a split is as balanced as it can be.
+// Labels and domains cycle, so that every prefix of a split is as balanced as possible.
 class GlyphsDataSet final : public DataSet {
  public:
   GlyphsDataSet(const GlyphsOptions& options, const std::string& split, int64_t size,

@@ -1,6 +1,6 @@
-// glyphs: the embedded dataset, drawn on demand. A class is a glyph, a super-class is the shape of the frame around
-// it, a domain is a style. Picture i of a split is a pure function of (seed, split, i) and has the same
-// bits on every machine.
+// glyphs: the built-in dataset, generated on demand. A class is a glyph, a super-class is the shape of the frame around
+// it, a domain is a style. Image i of a split is a pure function of (seed, split, i) and has the same bits on every
+// machine.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A dataset of image files, decoded when they are asked for.
+// A dataset of image files, decoded on demand.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace sparsight {
 
 struct ImageFile {
-  std::string path;  // the file's own bytes, whatever their encoding
-  std::string id;    // printable, relative to the set's root
+  std::string path;  // bytes as in the file system, in any encoding
+  std::string id;    // printable, relative to the dataset's root
   int64_t label = 0, domain = 0;
   std::vector<float> attributes;
 };

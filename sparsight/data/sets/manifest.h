@@ -1,4 +1,4 @@
-// A set of image files that a manifest (readers/manifest.h) lists.
+// A dataset of the image files listed in a manifest (readers/manifest.h).
 #pragma once
 
 #include "sparsight/data/sets/splits.h"

@@ -17,7 +17,7 @@ std::vector<std::string> class_names(const std::string& variant) {
   return variant == "mnist" ? number_names(10) : std::vector<std::string>{};
 }
 
-// The path of a file such as "train-images-idx3-ubyte", however it is spelt; "" where there is none.
+// The path of a file such as "train-images-idx3-ubyte" in any of its spellings; "" if there is none.
 std::string find_idx(const std::string& root, const std::string& part, const std::string& kind) {
   for (const char* folder : {"", "raw/"})
     for (const char* mark : {"-", "."})

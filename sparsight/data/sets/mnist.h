@@ -14,7 +14,7 @@ struct MnistOptions {
   void declare(OptionSet& set);
 };
 
-// The images [N,1,H,W] of the part "train" or "test" in `root`; find_: without images where there is no such part.
+// The images [N,1,H,W] of the split "train" or "test" in `root`; find_: without images if there is no such split.
 LabelledArray find_mnist_part(const std::string& root, const std::string& part);
 LabelledArray read_mnist_part(const std::string& root, const std::string& part);
 

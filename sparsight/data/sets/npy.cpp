@@ -36,8 +36,8 @@ at::Tensor as_bytes(const at::Tensor& images, const std::string& file) {
   const bool real = images.is_floating_point();
   // A comparison that NaN fails too.
   if (!(low.item<double>() >= 0 && high.item<double>() <= (real ? 1 : 255)))
-    fail(file, ": values must be ", real ? "0 to 1 (real numbers)" : "0 to 255 (whole numbers)", ", they are ",
-         low.item<double>(), " to ", high.item<double>());
+    fail(file, ": values must be ", real ? "0 to 1 (floats)" : "0 to 255 (integers)", ", they are ", low.item<double>(),
+         " to ", high.item<double>());
   return (real ? images.mul(255).round() : images).to(at::kByte);
 }
 
@@ -48,8 +48,8 @@ LabelledArray read_part(const std::string& root, const std::string& stem, const 
   array.images = as_bytes(in_order(read_npy(images), layout, printable(images)), printable(images));
   const at::Tensor values = read_npy(labels);
   if (values.dim() != 1 || values.is_floating_point())
-    fail(printable(labels), ": labels must be whole numbers on 1 axis, got ",
-         values.is_floating_point() ? "real numbers" : cat(values.dim(), " axes"));
+    fail(printable(labels), ": labels must be integers on 1 axis, got ",
+         values.is_floating_point() ? "floats" : cat(values.dim(), " axes"));
   const at::Tensor wide = values.to(at::kLong).contiguous();
   array.labels.assign(wide.const_data_ptr<int64_t>(), wide.const_data_ptr<int64_t>() + wide.numel());
   array.part = part;

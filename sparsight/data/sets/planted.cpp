@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kOthers = 16;  // glyphs that tell nothing
+constexpr int64_t kOthers = 16;  // distractor glyphs
 constexpr int64_t kMinCell = 8;
 constexpr const char* kPapers[] = {"inverted", "clean"};  // styles: dark, bright
 
@@ -29,7 +29,7 @@ class PlantedSet final : public DataSet {
   int64_t size() const override { return size_; }
   int64_t label(int64_t index) const override { return index % options_.classes; }
 
-  // Picture j of a class goes against the correlation where the count of those that do, rounded down, rises.
+  // Image j of a class goes against the correlation if it increases the rounded-down number of such images.
   int64_t domain(int64_t index) const override {
     const int64_t j = index / options_.classes;
     const auto against = [&](int64_t n) {
@@ -45,19 +45,19 @@ class PlantedSet final : public DataSet {
     sample.label = label(index);
     sample.domain = domain(index);
     sample.id = cat(part_, "/", index);
-    const int64_t grid = options_.grid, place = random.below(grid * grid), side = info_.height / grid;
-    sample.attributes = {static_cast<float>(place)};
+    const int64_t grid = options_.grid, position = random.below(grid * grid), side = info_.height / grid;
+    sample.attributes = {static_cast<float>(position)};
     sample.image = at::empty({3, info_.height, info_.width}, at::kByte);
     for (int64_t cell = 0; cell < grid * grid; ++cell) {
       GlyphPicture picture;
-      const int64_t shape = cell == place ? sample.label : options_.classes + random.below(kOthers);
+      const int64_t shape = cell == position ? sample.label : options_.classes + random.below(kOthers);
       picture.glyph = &shapes_[static_cast<size_t>(shape)];
       picture.domain = kPapers[sample.domain];
       GlyphCanvas canvas(side);
       paint_glyph(picture, RandomStream(random.seed(), "cell", static_cast<uint64_t>(cell)), canvas);
-      at::Tensor drawn = at::empty({3, side, side}, at::kByte);
-      canvas.write(drawn.data_ptr<uint8_t>(), 3);
-      sample.image.narrow(1, cell / grid * side, side).narrow(2, cell % grid * side, side).copy_(drawn);
+      at::Tensor glyph = at::empty({3, side, side}, at::kByte);
+      canvas.write(glyph.data_ptr<uint8_t>(), 3);
+      sample.image.narrow(1, cell / grid * side, side).narrow(2, cell % grid * side, side).copy_(glyph);
     }
     return sample;
   }

@@ -1,7 +1,7 @@
-// Grids of small drawn glyphs with one planted glyph that makes the label, on paper that may go along with the label in
-// training: the synthetic substitute for CelebA in the experiments of Chowdhury et al. 2023 ("Patch-level Routing in
-// Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", section 5.2), where a smile is
-// the patch that tells and the colour of the hair goes along with it. Needs no files.
+// Grids of small glyphs with one planted glyph that determines the label, on paper whose brightness may be correlated
+// with the label in training: the synthetic substitute for CelebA in the experiments of Chowdhury et al. 2023
+// ("Patch-level Routing in Mixture-of-Experts is Provably Sample-efficient for Convolutional Neural Networks", section
+// 5.2), where the smile is the relevant patch and hair colour is correlated with it. Needs no files.
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -21,10 +21,10 @@ struct PlantedOptions {
   void declare(OptionSet& set);
 };
 
-// Labels cycle, so that the first N pictures are balanced and larger sets contain smaller ones; picture i of a part is
-// a pure function of (seed, part, i). Its domain is its paper, dark or bright: in training the share `correlation` of
-// each even class is dark and of each odd class bright, exactly (to within one picture of a class, whatever N); in the
-// other parts half of each class. The attribute "cell" is the place of the planted glyph, row by row.
+// Labels cycle, so that the first N images are balanced and larger sets contain smaller ones; image i of a split is a
+// pure function of (seed, split, i). Its domain is its paper, dark or bright: in training a fraction `correlation` of
+// each even class is dark and of each odd class bright, exactly (to within one image of a class, for any N); in the
+// other splits half of each class. The attribute "cell" is the position of the planted glyph, row by row.
 DataSplits make_planted(const PlantedOptions& options, const DataContext& context);
 
 }  // namespace sparsight

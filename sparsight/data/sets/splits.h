@@ -1,4 +1,4 @@
-// The settings that every dataset of files shares, and what they do.
+// The settings that all datasets of files share, and their implementation.
 #pragma once
 
 #include "sparsight/core/options.h"
@@ -13,8 +13,8 @@ struct SplitOptions {
   void declare(OptionSet& set);
 };
 
-// Cuts a validation split from `parts.train` where there is none, keeping the balance of classes and domains, takes the
-// missing one of validation and test from the other, and applies the limits. Raises Error where a part would be empty.
+// Splits off validation images from `parts.train` if there are none, stratified by class and domain, replaces a missing
+// validation or test split by the other, and applies the limits. Raises Error if a split would be empty.
 DataSplits make_splits(DataSplits parts, const SplitOptions& options, const DataContext& context);
 
 }  // namespace sparsight

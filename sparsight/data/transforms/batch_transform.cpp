@@ -10,8 +10,8 @@ namespace sparsight {
 namespace {
 
 // Gamma(shape, 1) by Marsaglia and Tsang (2000); shapes below 1 by their boost U^(1/shape).
-double draw_gamma(double shape, RandomStream& random) {
-  if (shape < 1) return draw_gamma(shape + 1, random) * std::pow(1 - random.uniform(), 1 / shape);
+double sample_gamma(double shape, RandomStream& random) {
+  if (shape < 1) return sample_gamma(shape + 1, random) * std::pow(1 - random.uniform(), 1 / shape);
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   while (true) {
     const double x = random.normal(), root = 1 + c * x;
@@ -21,7 +21,7 @@ double draw_gamma(double shape, RandomStream& random) {
   }
 }
 
-// Pastes a box of the partner images; returns the part of the image that stays.
+// Pastes a box of the partner images; returns the fraction of the image that remains.
 double cut_and_paste(at::Tensor& images, double keep, RandomStream& random) {
   const int64_t h = images.size(2), w = images.size(3);
   const double side = std::sqrt(1 - keep);
@@ -37,8 +37,8 @@ double cut_and_paste(at::Tensor& images, double keep, RandomStream& random) {
 
 }  // namespace
 
-double draw_beta(double alpha, RandomStream& random) {
-  const double a = draw_gamma(alpha, random), b = draw_gamma(alpha, random);
+double sample_beta(double alpha, RandomStream& random) {
+  const double a = sample_gamma(alpha, random), b = sample_gamma(alpha, random);
   return a + b > 0 ? a / (a + b) : 0.5;
 }
 
@@ -53,7 +53,7 @@ void BatchTransform::operator()(Batch& batch, RandomStream& random) const {
                    1 - label_smoothing_ + label_smoothing_ / static_cast<double>(classes_));
   if (mixup_ > 0 || cutmix_ > 0) {
     const bool cut = cutmix_ > 0 && (mixup_ == 0 || random.uniform() < 0.5);
-    double keep = draw_beta(cut ? cutmix_ : mixup_, random);
+    double keep = sample_beta(cut ? cutmix_ : mixup_, random);
     if (cut) {
       keep = cut_and_paste(batch.images, keep, random);
     } else {

@@ -1,5 +1,5 @@
-// What is done to a whole training batch: mixup (Zhang et al. 2018), cutmix (Yun et al. 2019) and label smoothing
-// (Szegedy et al. 2016). With both mixup and cutmix on, each batch gets one of them at random.
+// Transforms of a whole training batch: mixup (Zhang et al. 2018), CutMix (Yun et al. 2019) and label smoothing
+// (Szegedy et al. 2016). With both mixup and CutMix on, each batch gets one of them at random.
 #pragma once
 
 #include "sparsight/core/random.h"
@@ -10,7 +10,7 @@ namespace sparsight {
 
 class BatchTransform {
  public:
-  BatchTransform() = default;  // leaves batches as they are
+  BatchTransform() = default;  // does nothing
   BatchTransform(const TransformOptions& options, int64_t classes);
 
   // Changes batch.images and sets batch.targets ([B,K] fp32, rows sum to 1). Image i is mixed with image B-1-i.
@@ -21,7 +21,7 @@ class BatchTransform {
   int64_t classes_ = 0;
 };
 
-// A draw from Beta(alpha, alpha), alpha > 0.
-double draw_beta(double alpha, RandomStream& random);
+// A sample of Beta(alpha, alpha), alpha > 0.
+double sample_beta(double alpha, RandomStream& random);
 
 }  // namespace sparsight

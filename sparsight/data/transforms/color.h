@@ -1,4 +1,4 @@
-// Random colour: jitter and grey.
+// Random colour changes: jitter and grayscale.
 #pragma once
 
 #include "sparsight/data/transforms/transform_op.h"
@@ -18,11 +18,11 @@ struct GrayscaleOptions {
   void declare(OptionSet& set);
 };
 
-// Brightness, contrast and saturation by factors drawn from [max(0, 1 - x), 1 + x], hue by a shift from [-x, x], in
-// random order.
+// Scales brightness, contrast and saturation by factors sampled from [max(0, 1 - x), 1 + x] and shifts the hue by a
+// sample of [-x, x], in random order.
 TransformOp make_color_jitter(const ColorJitterOptions& options);
 
-// Grey with the given probability; the number of channels stays.
+// Grayscale with the given probability; the number of channels is unchanged.
 TransformOp make_grayscale(const GrayscaleOptions& options);
 
 }  // namespace sparsight

@@ -25,12 +25,12 @@ struct RandomResizedCropOptions {
   void declare(OptionSet& set);
 };
 
-// The size x size square in the middle. Smaller images raise UsageError.
+// The size x size square at the centre. Smaller images raise UsageError.
 TransformOp make_center_crop(const CenterCropOptions& options);
 // A random size x size square after padding each side by `padding` pixels of value `fill`.
 TransformOp make_random_crop(const RandomCropOptions& options);
-// A random part of the image with area and aspect drawn from `scale` and `ratio`, resized to size x size
-// (Szegedy et al. 2015). Falls back to the largest centre crop of a legal aspect after ten tries.
+// A random crop of the image with area and aspect ratio sampled from `scale` and `ratio`, resized to size x size
+// (Szegedy et al. 2015). Falls back to the largest centre crop of a valid aspect ratio after ten tries.
 TransformOp make_random_resized_crop(const RandomResizedCropOptions& options);
 
 }  // namespace sparsight

@@ -14,7 +14,7 @@ namespace {
 
 int luma(int red, int green, int blue) { return (red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16; }
 
-// from + factor (to - from), cut off at 0 and 255, fractions dropped, as Pillow's blend.
+// from + factor (to - from), clamped to 0..255 and truncated to integers, as Pillow's blend.
 at::Tensor blend(const at::Tensor& from, const at::Tensor& to, double factor) {
   at::Tensor result = at::empty_like(to);
   const uint8_t *a = from.const_data_ptr<uint8_t>(), *b = to.const_data_ptr<uint8_t>();
@@ -35,7 +35,7 @@ void turn_hue(const uint8_t* __restrict in, uint8_t* __restrict out, int64_t pix
     const float r = in[i], g = in[i + pixels], b = in[i + 2 * pixels];
     const float high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b)), chroma = high - low;
     const float inverse = 1 / std::max(chroma, 1.f);
-    // Which channel is highest, as 0 and 1.
+    // The largest channel, as a 0/1 indicator.
     const float red = r == high ? 1.f : 0.f, green = (1 - red) * (g == high ? 1.f : 0.f), blue = 1 - red - green;
     float hue = turn + red * (g - b) * inverse + green * (2 + (b - r) * inverse) + blue * (4 + (r - g) * inverse);
     hue -= hue >= 6 ? 6.f : 0.f;  // now -1 .. 6
@@ -92,7 +92,7 @@ at::Tensor adjust_saturation(const at::Tensor& image, double factor) {
 
 at::Tensor adjust_sharpness(const at::Tensor& image, double factor) {
   const at::Tensor planes = byte_planes(image, "sharpness");
-  at::Tensor smooth = planes.clone();  // the outermost pixels stay
+  at::Tensor smooth = planes.clone();  // border pixels are unchanged
   const int64_t height = planes.size(1), width = planes.size(2);
   for (int64_t c = 0; c < planes.size(0); ++c) {
     const uint8_t* in = planes.const_data_ptr<uint8_t>() + c * height * width;

@@ -1,4 +1,4 @@
-// Mirror images.
+// Horizontal flip.
 #pragma once
 
 #include "sparsight/data/transforms/transform_op.h"
@@ -10,7 +10,7 @@ struct FlipOptions {
   void declare(OptionSet& set);
 };
 
-// Left becomes right with the given probability.
+// Flips left and right with the given probability.
 TransformOp make_flip(const FlipOptions& options);
 
 }  // namespace sparsight

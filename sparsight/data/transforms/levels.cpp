@@ -1,4 +1,4 @@
-// pixel_ops.h: the operations that replace each level by another one.
+// pixel_ops.h: the operations that map each level to another one.
 #include <algorithm>
 #include <array>
 
@@ -12,7 +12,7 @@ namespace {
 using Table = std::array<uint8_t, 256>;
 using Histogram = std::array<int64_t, 256>;
 
-// Replaces the levels of each channel by table_of(histogram of the channel).
+// Maps the levels of each channel by table_of(histogram of the channel).
 template <class TableOf>
 at::Tensor map_levels(const at::Tensor& image, const char* op, TableOf table_of) {
   const at::Tensor planes = byte_planes(image, op);

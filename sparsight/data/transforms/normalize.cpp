@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-// Means and deviations of the training sets, in 0..1.
+// Means and standard deviations of the training sets, in 0..1.
 const std::map<std::string, PixelStatistics>& presets() {
   static const std::map<std::string, PixelStatistics> table{
       {"imagenet", {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}},

@@ -5,7 +5,7 @@
 namespace sparsight {
 namespace {
 
-// Where nothing follows it. A byte that the model multiplies by 255 again is then that byte: its results are those of
+// `normalize` as the last step. A byte that the model multiplies by 255 again is then exact: the results are those of
 // normalising the bytes themselves.
 TransformOp pixels_for(const PixelStatistics& statistics) {
   return [statistics](const at::Tensor& image, RandomStream&) {
@@ -14,11 +14,11 @@ TransformOp pixels_for(const PixelStatistics& statistics) {
   };
 }
 
-NormalizeOptions normalize_options(const Json& settings, const std::string& place) {
+NormalizeOptions normalize_options(const Json& settings, const std::string& where) {
   NormalizeOptions options;
   OptionSet set;
   options.declare(set);
-  assign(set, settings, place);
+  assign(set, settings, where);
   return options;
 }
 
@@ -28,18 +28,18 @@ TransformPipeline::TransformPipeline(const Json& steps, const std::string& where
   bool normalized = false;
   for (size_t i = 0; i < steps.size(); ++i) {
     Json settings = steps[i];
-    const std::string place = cat(where, "[", i, "]");
+    const std::string step = cat(where, "[", i, "]");
     if (!settings.contains("op") || !settings["op"].is_string())
-      fail_usage(place, " must name its transform, as in {op = \"resize\", size = [32, 32]}; known: ",
+      fail_usage(step, " must name its transform, as in {op = \"resize\", size = [32, 32]}; known: ",
                  join(transform_ops().names()));
     const std::string name = settings["op"];
     settings.erase("op");
     if (name != "normalize") {
-      ops_.push_back(transform_ops().make(name, settings, place));
+      ops_.push_back(transform_ops().make(name, settings, step));
       continue;
     }
-    if (!statistics_.empty()) fail_usage(place, " is a second normalize; a list can have one");
-    const NormalizeOptions options = normalize_options(settings, place);
+    if (!statistics_.empty()) fail_usage(step, " is a second normalize; a list can have one");
+    const NormalizeOptions options = normalize_options(settings, step);
     statistics_ = pixel_statistics(options);
     ops_.push_back(i + 1 == steps.size() ? pixels_for(statistics_) : make_normalize(options));
     normalized = i + 1 < steps.size();

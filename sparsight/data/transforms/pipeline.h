@@ -1,7 +1,7 @@
 // A list of image transforms, as written in TOML: [{op = "resize", size = [32, 32]}, {op = "flip"}, ...].
 //
-// What comes out are pixels in 0..1, whatever the list normalises by: that is the model's to do, and statistics() is
-// what it does it by. Steps after `normalize` see normalised values, as they always did, and a step back follows them.
+// The result is pixels in 0..1, with or without a `normalize` step: the model normalises, by statistics(). Steps after
+// `normalize` get normalised values, and the normalisation is inverted at the end of the list.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ namespace sparsight {
 
 class TransformPipeline {
  public:
-  // No steps: uint8 0..255 becomes fp32 0..1.
+  // Without steps: uint8 0..255 becomes fp32 0..1.
   TransformPipeline() = default;
   // `steps`: a list of tables, each with `op` and the settings of that op. `where` names the list in errors
   // ("transforms.train"). Raises UsageError for unknown ops and settings, and for a second `normalize`.
   TransformPipeline(const Json& steps, const std::string& where);
 
-  // image: [C,H,W] uint8 of 0..255, or other numbers, which are taken as pixels in 0..1 and never clamped. Returns
+  // image: [C,H,W] uint8 of 0..255, or other numbers, which are pixels in 0..1 and never clamped. Returns
   // [C,H,W] fp32, contiguous. Safe to call from several threads.
   at::Tensor operator()(const at::Tensor& image, RandomStream& random) const;
 
-  // Of the list's `normalize` step; empty where it has none.
+  // Those of the list's `normalize` step; empty if it has none.
   const PixelStatistics& statistics() const { return statistics_; }
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 struct Augmentation {
   const char* name;
-  // signed_strength: -1..1; operations without direction look at its size alone.
+  // signed_strength: -1..1; operations without direction use its absolute value.
   at::Tensor (*apply)(const at::Tensor& image, double signed_strength, uint8_t fill);
 };
 

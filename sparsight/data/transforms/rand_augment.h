@@ -1,5 +1,5 @@
 // RandAugment (Cubuk et al. 2020, "RandAugment: Practical automated data augmentation with a reduced search space"):
-// a few operations drawn from a list of 14, all of one strength.
+// a few operations sampled from a list of 14, all with the same strength.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ TransformOp make_rand_augment(const RandAugmentOptions& options);
 // The 14 names: "identity", "shear_x", ...
 const std::vector<std::string>& augmentations();
 
-// One of them. strength: 0..1 of its range; `mirrored` turns its direction where it has one.
+// Applies one of them. strength: 0..1 of its range; `mirrored` reverses its direction if it has one.
 at::Tensor augment(const at::Tensor& image, const std::string& name, double strength, bool mirrored, uint8_t fill);
 
 }  // namespace sparsight

@@ -24,7 +24,7 @@ at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, 
   if (height > kMaxPixels / width)
     fail("resizing a ", image.size(2), "x", image.size(1), " image to ", width, "x", height,
          " would make more than 100 million pixels; crop it first or give resize [height, width]");
-  // Channels last is the layout that torch's byte kernels are made for.
+  // torch's byte kernels are written for the channels-last layout.
   const at::Tensor batch = image.unsqueeze(0).contiguous(at::MemoryFormat::ChannelsLast);
   const int64_t size[] = {height, width};
   const at::Tensor resized = filter == "bicubic" ? at::_upsample_bicubic2d_aa(batch, size, /*align_corners=*/false)

@@ -11,7 +11,7 @@ struct ResizeOptions {
   void declare(OptionSet& set);
 };
 
-// size: one number for the shorter side (the aspect is kept), or [height, width].
+// size: one number for the shorter side (the aspect ratio is kept), or [height, width].
 TransformOp make_resize(const ResizeOptions& options);
 
 // image: [C,H,W] of any type -> [C,height,width]. filter: "bilinear" or "bicubic".

@@ -6,8 +6,8 @@ namespace sparsight {
 
 namespace {
 
-// f(byte, channel) of every value. One pass by hand: as a chain of tensor operations it costs as much as decoding a
-// small image.
+// f(byte, channel) of every value, in one hand-written pass: a chain of tensor operations would cost as much as
+// decoding a small image.
 template <class F>
 at::Tensor map_bytes(const at::Tensor& image, const F& f) {
   const int64_t channels = image.size(0), height = image.size(1), width = image.size(2);

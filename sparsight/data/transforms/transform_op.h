@@ -11,7 +11,7 @@
 
 namespace sparsight {
 
-// image: [C,H,W], uint8 until an op (or the pipeline's end) turns it into fp32. Random samples come from `random`
+// image: [C,H,W], uint8 until an op (or the pipeline's end) converts it to fp32. Random samples come from `random`
 // alone, so the result is a function of the image and the stream. Must be callable from several threads at once.
 using TransformOp = std::function<at::Tensor(const at::Tensor& image, RandomStream& random)>;
 

@@ -1,4 +1,4 @@
-// The [transforms] section: pipelines for training and evaluation, and what is done to whole training batches.
+// The [transforms] section: pipelines for training and evaluation, and transforms of whole training batches.
 #pragma once
 
 #include "sparsight/core/registry.h"

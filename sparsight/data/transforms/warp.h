@@ -8,7 +8,7 @@
 
 namespace sparsight {
 
-// Where an output pixel comes from, as offsets from the image's centre: source = (a x + b y + c, d x + e y + f).
+// The source of an output pixel, as offsets from the image's centre: source = (a x + b y + c, d x + e y + f).
 using WarpMatrix = std::array<double, 6>;
 
 // image: [C,H,W] uint8 -> the same shape; each pixel is the nearest source pixel, or `fill` outside of the image.

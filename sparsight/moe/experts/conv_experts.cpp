@@ -68,13 +68,13 @@ void ConvExperts::initialize(const InitRandom& random) {
 }
 
 Cost ConvExperts::cost(const ExpertUse& use) const {
-  const int64_t filters = w1.size(2), outputs = w2.size(2), places = kernel_positions(patch_, kernel_);
+  const int64_t filters = w1.size(2), outputs = w2.size(2), positions = kernel_positions(patch_, kernel_);
   const Cost filter = conv_cost({patch_.channels, filters, kernel_.side, options_.bias});
   const int64_t pooled = (activation_operations(activation_) + 1) * filters;  // and summed
   Cost output = linear_cost(filters, outputs, false);
   if (options_.output != "trained")  // fixed weights: read, but neither parameters nor multiply-adds
     output = {.elementwise = 2 * filters * outputs, .weight_bytes = output.weight_bytes};
-  return experts_cost(on_units(filter + elementwise_cost(pooled), places) + output, use);
+  return experts_cost(on_units(filter + elementwise_cost(pooled), positions) + output, use);
 }
 
 }  // namespace sparsight

@@ -40,12 +40,13 @@ int64_t NormConvExpertsOptions::filters_for(const ExpertShape& shape) const {
   if (kernel % 2 == 0) fail_usage("[experts] kernel must be odd, got ", kernel, "; use ", kernel + 1);
   if (path == "dense" && gate == "output")
     fail_usage("[experts] gate = \"output\" needs path = \"gathered\", got path = \"dense\"; change either");
-  const int64_t places = patch.height * patch.width, outputs = shape.output_width();
-  if (outputs % (places * shape.experts) != 0)
+  const int64_t positions = patch.height * patch.width, outputs = shape.output_width();
+  if (outputs % (positions * shape.experts) != 0)
     fail_usage("[experts] norm_conv divides the output channels among the experts, but ", shape.experts,
-               " does not divide ", static_cast<double>(outputs) / static_cast<double>(places), " channels (", outputs,
-               " values in a patch of ", places, " positions); change the number of [moe] experts or shared experts");
-  return outputs / (places * shape.experts);
+               " does not divide ", static_cast<double>(outputs) / static_cast<double>(positions), " channels (",
+               outputs, " values in a patch of ", positions,
+               " positions); change the number of [moe] experts or shared experts");
+  return outputs / (positions * shape.experts);
 }
 
 NormConvExperts::NormConvExperts(const NormConvExpertsOptions& options, const ExpertShape& shape)
@@ -71,8 +72,8 @@ at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert, c
 
 at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode) {
   const at::ScalarType type = expert_type(rows);
-  const int64_t channels = patch_.channels, places = patch_.height * patch_.width;
-  const at::Tensor patches = rows.to(type).reshape({rows.size(0), channels, places});  // [R,C,L]
+  const int64_t channels = patch_.channels, positions = patch_.height * patch_.width;
+  const at::Tensor patches = rows.to(type).reshape({rows.size(0), channels, positions});  // [R,C,L]
   const at::Tensor ends = offsets.to(torch::kCPU, torch::kLong).contiguous();
   const int64_t* end = ends.data_ptr<int64_t>();
   std::vector<at::Tensor> parts;
@@ -80,8 +81,8 @@ at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& of
     const int64_t count = end[e + 1] - end[e];
     if (count == 0) continue;
     // As one image with all rows side by side: torch's sums over one image do not depend on the number of threads.
-    const at::Tensor image = patches.narrow(0, end[e], count).transpose(0, 1).reshape({1, channels, count * places});
-    parts.push_back(normalised(image, e, mode).view({channels, count, places}).transpose(0, 1));
+    const at::Tensor image = patches.narrow(0, end[e], count).transpose(0, 1).reshape({1, channels, count * positions});
+    parts.push_back(normalised(image, e, mode).view({channels, count, positions}).transpose(0, 1));
   }
   // Without rows the parameters stay in the graph, with gradients of 0.
   const at::Tensor ready =
@@ -92,7 +93,7 @@ at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& of
 }
 
 // slot: [R], token * E + expert of each row, all distinct.
-at::Tensor NormConvExperts::placed(const at::Tensor& outputs, const at::Tensor& slot, int64_t tokens) const {
+at::Tensor NormConvExperts::scattered(const at::Tensor& outputs, const at::Tensor& slot, int64_t tokens) const {
   return at::zeros({tokens * experts_, outputs.size(1)}, outputs.options())
       .index_copy(0, slot, outputs)
       .view({tokens, experts_ * outputs.size(1)});
@@ -100,7 +101,7 @@ at::Tensor NormConvExperts::placed(const at::Tensor& outputs, const at::Tensor& 
 
 at::Tensor NormConvExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
   const at::Tensor row = at::arange(rows.size(0), offsets.options());
-  return placed(outputs(rows, offsets, context.mode), row * experts_ + expert_of_rows(offsets), rows.size(0));
+  return scattered(outputs(rows, offsets, context.mode), row * experts_ + expert_of_rows(offsets), rows.size(0));
 }
 
 at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode) {
@@ -110,7 +111,7 @@ at::Tensor NormConvExperts::gathered(const at::Tensor& tokens, const Routing& ro
   at::Tensor out = outputs(rows, routing.offsets, mode);
   if (options_.gate == "output") out = out * gate.to(out.scalar_type());
   const at::Tensor slot = (routing.token * experts_ + routing.expert).index_select(0, routing.order);
-  return placed(out, slot, tokens.size(0)).to(tokens.scalar_type());
+  return scattered(out, slot, tokens.size(0)).to(tokens.scalar_type());
 }
 
 at::Tensor NormConvExperts::dense(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode) {
@@ -144,8 +145,8 @@ at::Tensor NormConvExperts::apply_routing(const at::Tensor& tokens, const Routin
 }
 
 void NormConvExperts::initialize(const InitRandom& random) {
-  const int64_t places = options_.kernel * options_.kernel;
-  init_glorot_uniform(w1, w1.size(1), filters_ * places, random.stream("w1"));
+  const int64_t positions = options_.kernel * options_.kernel;
+  init_glorot_uniform(w1, w1.size(1), filters_ * positions, random.stream("w1"));
   const torch::NoGradGuard no_grad;
   b1.zero_();
   norm_weight.fill_(1);
@@ -155,14 +156,14 @@ void NormConvExperts::initialize(const InitRandom& random) {
 }
 
 Cost NormConvExperts::cost(const ExpertUse& use) const {
-  const int64_t places = patch_.height * patch_.width;
+  const int64_t positions = patch_.height * patch_.width;
   const Cost norm = batch_norm_cost(patch_.channels) +
                     elementwise_cost(activation_operations(activation_) * patch_.channels),
              filter = conv_cost({patch_.channels, filters_, options_.kernel, /*bias=*/true});
   ExpertUse all = use;
   if (options_.path == "dense")  // every expert convolves the whole map
     all.rows = std::max(use.rows, static_cast<double>(use.experts * use.tokens));
-  return experts_cost(on_units(norm + filter, places), all);
+  return experts_cost(on_units(norm + filter, positions), all);
 }
 
 }  // namespace sparsight

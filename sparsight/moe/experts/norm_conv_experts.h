@@ -60,7 +60,7 @@ class NormConvExperts : public Experts, public Initialized {
  private:
   at::Tensor normalised(const at::Tensor& maps, int64_t expert, const ForwardMode& mode);  // [B,C,...], the same
   at::Tensor outputs(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode);  // [R,D] -> [R,F*L]
-  at::Tensor placed(const at::Tensor& outputs, const at::Tensor& slot, int64_t tokens) const;      // -> [N,E*F*L]
+  at::Tensor scattered(const at::Tensor& outputs, const at::Tensor& slot, int64_t tokens) const;   // -> [N,E*F*L]
   at::Tensor gathered(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode);
   at::Tensor dense(const at::Tensor& tokens, const Routing& routing, const ForwardMode& mode);
 

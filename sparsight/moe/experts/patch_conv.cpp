@@ -8,7 +8,7 @@
 namespace sparsight {
 namespace {
 
-int64_t places(int64_t side, const PatchKernel& kernel) {
+int64_t positions(int64_t side, const PatchKernel& kernel) {
   return (side + 2 * kernel.padding - kernel.side) / kernel.stride + 1;
 }
 
@@ -35,7 +35,7 @@ PatchShape square_patch(int64_t channels, int64_t width) {
 }
 
 int64_t kernel_positions(const PatchShape& patch, const PatchKernel& kernel) {
-  return places(patch.height, kernel) * places(patch.width, kernel);
+  return positions(patch.height, kernel) * positions(patch.width, kernel);
 }
 
 at::Tensor patch_conv(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,

@@ -65,20 +65,20 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
     variable_list leaves = context->get_saved_variables();
     variable_list out(leaves.size() + 2);  // and for the two arguments that are not tensors
     variable_list wanted;
-    std::vector<size_t> place;
+    std::vector<size_t> position;
     for (size_t i = 0; i < leaves.size(); ++i) {
       const bool needed = context->needs_input_grad(i);
       if (i < inputs) leaves[i] = leaves[i].detach().requires_grad_(needed);
       if (!needed) continue;
       wanted.push_back(leaves[i]);
-      place.push_back(i);
+      position.push_back(i);
     }
     const torch::AutoGradMode with_grad(true);
     const AutocastGuard autocast(replay->autocast);
     const at::Tensor again = replay->f({leaves.begin(), leaves.begin() + static_cast<int64_t>(inputs)});
     const variable_list found = torch::autograd::grad({again}, wanted, {grads[0]}, /*retain_graph=*/std::nullopt,
                                                       /*create_graph=*/false, /*allow_unused=*/true);
-    for (size_t i = 0; i < place.size(); ++i) out[place[i]] = found[i];
+    for (size_t i = 0; i < position.size(); ++i) out[position[i]] = found[i];
     return out;
   }
 };

@@ -31,8 +31,8 @@ at::Tensor ranked_tokens(const at::Tensor& scores, int64_t groups, const at::Ten
 
 void choose_per_expert(Routing& routing, const at::Tensor& ranked, const at::Tensor& count) {
   const int64_t per_group = ranked.size(2);
-  const at::Tensor places = at::arange(per_group, ranked.options());
-  const at::Tensor taken = at::nonzero((places < count.unsqueeze(-1)).expand_as(ranked));  // [A,3] by expert, rank last
+  const at::Tensor ranks = at::arange(per_group, ranked.options());
+  const at::Tensor taken = at::nonzero((ranks < count.unsqueeze(-1)).expand_as(ranked));  // [A,3] by expert, rank last
   const at::Tensor expert = taken.select(1, 0), group = taken.select(1, 1), rank = taken.select(1, 2);
   const at::Tensor flat = (expert * ranked.size(1) + group) * per_group + rank;
   routing.per_token = 0;

@@ -32,8 +32,8 @@ void GshardTop2Options::declare(OptionSet& set) {
   EvalNoiseOptions::declare(set, "use sample_second in evaluation too");
 }
 
-Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
-                          const at::Tensor& gumbel, int64_t k) {
+Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold,
+                          const at::Tensor& uniform, const at::Tensor& gumbel, int64_t k) {
   Routing routing;
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
@@ -48,7 +48,7 @@ Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, do
   const at::Tensor later_gate = gate.detach().narrow(1, 1, k - 1);
   if (second == "none") later.fill_(false);
   if (second == "threshold") later.copy_(later_gate > threshold);
-  if (second == "random") later.copy_(draw.reshape(later.sizes()) < later_gate / threshold);
+  if (second == "random") later.copy_(uniform.reshape(later.sizes()) < later_gate / threshold);
   select_assignments(routing, at::nonzero(used.view({-1})).squeeze(1));
   return routing;
 }
@@ -65,14 +65,14 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
   const at::Tensor clean = router_logits(input.tokens, weight);
   const std::string& second = input.mode.choices ? options_.second : options_.eval_second;
   const int64_t k = options_.of(input.mode.choices);
-  at::Tensor draw, gumbel;
-  if (second == "random" && k > 1) draw = router_uniform(input, clean, k - 1, "second");
+  at::Tensor uniform, gumbel;
+  if (second == "random" && k > 1) uniform = router_uniform(input, clean, k - 1, "second");
   if (options_.samples(input.mode.noise) && options_.sample_second) {
     // The samples have 32 bits: clamping them away from 0 and 1 keeps both logarithms finite.
     const at::Tensor uniform = router_uniform(input, clean, clean.size(1), "second_expert").clamp(1e-7, 1 - 1e-7);
     gumbel = -at::log(-at::log(uniform));
   }
-  return route_gshard_top2(clean, second, options_.threshold, draw, gumbel, k);
+  return route_gshard_top2(clean, second, options_.threshold, uniform, gumbel, k);
 }
 
 void GshardTop2Router::initialize(const InitRandom& random) { init_normal(weight, kVitStd, random.stream("weight")); }

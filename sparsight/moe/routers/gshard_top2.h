@@ -27,13 +27,13 @@ struct GshardTop2Options : FixedChoiceOptions, EvalNoiseOptions {
 // choices are used:
 //   "all", "none"
 //   "threshold"  those with a gate above `threshold`
-//   "random"     each with probability min(1, gate / threshold), by `draw`: N * (K-1) of U[0,1). GShard's 2 * gate: 0.5
+//   "random"     each with probability min(1, gate / threshold), by `uniform`: N * (K-1) of U[0,1). GShard: 0.5
 // A skipped choice is not an assignment.
 // Differs from the paper: it takes no slot in the expert's buffer, as in GShard's code; as printed it does.
 // gumbel: [N,E] samples of the Gumbel distribution that choose the second expert from the softmax without the first, or
 // undefined for the second largest.
-Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold, const at::Tensor& draw,
-                          const at::Tensor& gumbel, int64_t k = 2);
+Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, double threshold,
+                          const at::Tensor& uniform, const at::Tensor& gumbel, int64_t k = 2);
 
 class GshardTop2Router : public Router, public Initialized {
  public:

@@ -22,10 +22,11 @@ at::Tensor hash_experts(const at::Tensor& id, int64_t experts, int64_t k, uint64
   std::vector<int64_t> taken;  // sorted
   for (int64_t token = 0; token < tokens; ++token, out += k) {
     taken.clear();
-    const uint64_t key = mix(seed, static_cast<uint64_t>(in[token]));
+    const uint64_t key = hash_combine(seed, static_cast<uint64_t>(in[token]));
     for (int64_t q = 0; q < k; ++q) {
       // The r-th expert that is not taken.
-      auto expert = static_cast<int64_t>(mix(key, static_cast<uint64_t>(q)) % static_cast<uint64_t>(experts - q));
+      auto expert =
+          static_cast<int64_t>(hash_combine(key, static_cast<uint64_t>(q)) % static_cast<uint64_t>(experts - q));
       for (const int64_t t : taken) expert += expert >= t;
       taken.insert(std::upper_bound(taken.begin(), taken.end(), expert), expert);
       out[q] = expert;

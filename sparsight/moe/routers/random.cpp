@@ -11,8 +11,8 @@ RandomRouter::RandomRouter(const RandomOptions& options, RouterShape shape)
 }
 
 Routing RandomRouter::choose(const RouterInput& input) {
-  const at::Tensor draw = router_uniform(input, input.tokens, experts_, "draw");
-  return route_fixed(top_experts(draw, options_.of(input.mode.choices)), experts_, input.tokens);
+  const at::Tensor uniform = router_uniform(input, input.tokens, experts_, "draw");
+  return route_fixed(top_experts(uniform, options_.of(input.mode.choices)), experts_, input.tokens);
 }
 
 RouterCost RandomRouter::cost(const TokenLayout& layout) const { return token_choice_cost({}, options_.k, layout); }

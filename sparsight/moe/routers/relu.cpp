@@ -15,7 +15,7 @@ namespace {
 constexpr double kMaxCoefficient = 1e6;
 
 // Maximum number of assignments: tokens without padding, times experts.
-double places(const Routing& routing) {
+double max_assignments(const Routing& routing) {
   const int64_t tokens = routing.valid.defined() ? routing.valid.sum().item<int64_t>() : routing.scores.size(0);
   return static_cast<double>(tokens * routing.experts);
 }
@@ -52,7 +52,7 @@ Routing route_relu(const at::Tensor& clean) {
 at::Tensor relu_l1(const Routing& routing, double k, bool balance) {
   const at::Tensor gates = at::relu(routing.clean_logits);  // [N,E]
   if (!balance) return token_mean(routing, gates.sum(1));
-  const double tokens = std::max(1.0, places(routing) / static_cast<double>(routing.experts));
+  const double tokens = std::max(1.0, max_assignments(routing) / static_cast<double>(routing.experts));
   const at::Tensor share =
       routing.chosen_count.to(gates.scalar_type()) * (static_cast<double>(routing.experts) / (k * tokens));
   return token_mean(routing, (gates * share).sum(1));
@@ -79,7 +79,7 @@ std::vector<RouterLoss> ReluRouter::own_losses() const {
 }
 
 std::vector<RoutingMetric> ReluRouter::metrics(const Routing& routing) const {
-  return {{"sparsity", 1 - assignments(routing) / std::max(1.0, places(routing))},
+  return {{"sparsity", 1 - assignments(routing) / std::max(1.0, max_assignments(routing))},
           {"l1_coefficient", l1_coefficient.item<double>()}};
 }
 
@@ -93,7 +93,7 @@ Routing ReluRouter::choose(const RouterInput& input) { return route_relu(router_
 void ReluRouter::post_step_update(const std::vector<Routing>& routings) {
   double all = 0, used = 0;
   for (const Routing& routing : routings) {
-    all += places(routing);
+    all += max_assignments(routing);
     used += assignments(routing);
   }
   if (all == 0) return;

@@ -88,8 +88,9 @@ class Forward {
         const int64_t first = std::max(c, plan_.first_chunk(part)), last = std::min(end, plan_.first_chunk(part + 1));
         Gemm down = partial_result(task, part, first, last, {hidden.block(first - c), hidden.stride});
         if (last < end) {
-          down.next = w_.second(task.expert, last);
-          down.next_rows = shape_.chunk_columns(last, end - last), down.next_columns = down.next_ld = shape_.width;
+          down.prefetch = w_.second(task.expert, last);
+          down.prefetch_rows = shape_.chunk_columns(last, end - last),
+          down.prefetch_columns = down.prefetch_ld = shape_.width;
         } else if (last < task.chunk_end) {
           fetch_first(down, task, last);
         } else if (const Task* upcoming = next_task()) {
@@ -104,9 +105,9 @@ class Forward {
 
   // Prefetch target of `down`: W1 of a task, starting at a chunk.
   void fetch_first(Gemm& down, const Task& task, int64_t chunk) const {
-    down.next = w_.first(task.expert, chunk);
-    down.next_rows = shape_.width, down.next_ld = shape_.hidden;
-    down.next_columns = shape_.chunk_columns(chunk, std::min(at_once(task), task.chunk_end - chunk));
+    down.prefetch = w_.first(task.expert, chunk);
+    down.prefetch_rows = shape_.width, down.prefetch_ld = shape_.hidden;
+    down.prefetch_columns = shape_.chunk_columns(chunk, std::min(at_once(task), task.chunk_end - chunk));
   }
 
   // Chunks c .. end of the hidden layer.
@@ -121,8 +122,8 @@ class Forward {
     up.activates = true, up.activation = activation_;
     if (kept_)
       up.pre_activation = kept_ + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
-    up.next = w_.second(task.expert, c);
-    up.next_rows = up.n, up.next_columns = up.next_ld = shape_.width;
+    up.prefetch = w_.second(task.expert, c);
+    up.prefetch_rows = up.n, up.prefetch_columns = up.prefetch_ld = shape_.width;
     kernel_.product(up, panel());
   }
 

@@ -135,13 +135,13 @@ class Backward {
       const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.stride}; };
       rows.hidden_grad = alone ? blocks_in(scratch.hidden_grad, at_once, task.count) : from_here(shared_.hidden_grad);
       rows.active = alone ? blocks_in(scratch.active, at_once, task.count) : from_here(shared_.active);
-      const float* next = nullptr;  // prefetch target: W2 of the chunks after these
+      const float* prefetch = nullptr;  // W2 of the chunks after these
       if (c + chunks < task.chunk_end)
-        next = second(task.expert, c + chunks);
+        prefetch = second(task.expert, c + chunks);
       else if (const Task* upcoming = next_task())
-        next = second(upcoming->expert, upcoming->chunk);
+        prefetch = second(upcoming->expert, upcoming->chunk);
       hidden_layer(task, c, chunks, rows);
-      if (rows_grad_) rows_gradient(task, c, chunks, rows, next);
+      if (rows_grad_) rows_gradient(task, c, chunks, rows, prefetch);
       if (alone && needs_weights_) weights_gradients(task.expert, c, chunks, rows);
     }
   }
@@ -164,8 +164,8 @@ class Backward {
     back.a = rows.out_grad.data, back.a_block = rows.out_grad.stride;
     back.b = second(task.expert, c), back.b_ld = shape_.width, back.b_transposed = true;
     back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.stride;
-    back.next = first(task.expert, c);
-    back.next_rows = shape_.width, back.next_columns = columns, back.next_ld = shape_.hidden;
+    back.prefetch = first(task.expert, c);
+    back.prefetch_rows = shape_.width, back.prefetch_columns = columns, back.prefetch_ld = shape_.hidden;
     kernel_.product(back, panel());
     for (int64_t i = 0; i < chunks; ++i) {
       float *const grads = rows.hidden_grad.block(i), *const actives = rows.active.block(i);
@@ -177,16 +177,17 @@ class Backward {
     }
   }
 
-  // The gradient of the rows through chunks of the hidden layer. next: prefetch target, or null
-  void rows_gradient(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows, const float* next) const {
+  // The gradient of the rows through chunks of the hidden layer. prefetch: what is read next, or null
+  void rows_gradient(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows,
+                     const float* prefetch) const {
     Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
     down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.stride;
     down.b = first(task.expert, c), down.b_ld = shape_.hidden, down.b_transposed = true;
     down.c = rows_grad_ + (task.part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > task.chunk;
-    down.next_rows = down.k, down.next_columns = shape_.width, down.next_ld = shape_.width;
-    down.next = next;
+    down.prefetch_rows = down.k, down.prefetch_columns = shape_.width, down.prefetch_ld = shape_.width;
+    down.prefetch = prefetch;
     kernel_.product(down, panel());
   }
 

@@ -67,8 +67,8 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
     p.bias = bias ? bias + task.expert * columns : nullptr;
     if (const int64_t then = claim(); then < count) {
       const RowTask& upcoming = tasks[static_cast<size_t>(then)];
-      p.next = from + upcoming.first * depth;
-      p.next_rows = upcoming.count, p.next_columns = depth, p.next_ld = depth;
+      p.prefetch = from + upcoming.first * depth;
+      p.prefetch_rows = upcoming.count, p.prefetch_columns = depth, p.prefetch_ld = depth;
     }
     kernel.product(p, spaces().panel.floats(kernel.panel_floats));
   });

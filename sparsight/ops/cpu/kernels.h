@@ -8,7 +8,7 @@
 
 namespace sparsight::cpu {
 
-// Rows of activations are stored in blocks of kBlock columns (drawing: docs/kernels.md, "Rows of tokens: blocks"):
+// Rows of activations are stored in blocks of kBlock columns (diagram: docs/kernels.md, "Rows of tokens: blocks"):
 // element (row, column) of a buffer with `rows` rows is at
 // (column / kBlock) * rows * kBlockLd + row * kBlockLd + column % kBlock. The padding keeps the rows of one block out
 // of each other's cache sets, and makes their stride a constant of the kernels.
@@ -16,7 +16,7 @@ constexpr int64_t kBlock = 384;
 constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
-// Packed weights in panels (drawing: docs/kernels.md, "Packed weights") have this many columns per panel: panel after
+// Packed weights in panels (diagram: docs/kernels.md, "Packed weights") have this many columns per panel: panel after
 // panel, each row-major. B(l,j) is element (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; for int8,
 // with k rounded up to even, element
 // (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns * 2 + l % 2. Padding is zeros.
@@ -59,9 +59,9 @@ struct Gemm {
 
   // Prefetch target: the matrix that is read after this product (B of the next one, or its rows before they are
   // gathered into blocks); may be null. With B in panels it is in panels too, as deep as those of B.
-  const void* next = nullptr;
-  int64_t next_rows = 0, next_columns = 0, next_ld = 0;
-  // Number of places in B that are prefetched in turn: several are faster on processors with AMX, and slower on others.
+  const void* prefetch = nullptr;
+  int64_t prefetch_rows = 0, prefetch_columns = 0, prefetch_ld = 0;
+  // Number of positions in B that are prefetched in turn: several are faster on CPUs with AMX, and slower on others.
   int64_t streams = 1;
 };
 

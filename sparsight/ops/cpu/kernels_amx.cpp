@@ -82,7 +82,7 @@ inline void for_blocks(const TileGemm& p, const Finish& finish) {
     const char* const b = p.b + panel * steps * kStepBytes;
     for (int64_t block = 0; block < blocks; ++block) {
       const char* const a = p.a.block(block);
-      const char* const upcoming = block > 0 ? nullptr : panel + 1 < panels ? b + steps * kStepBytes : p.next;
+      const char* const upcoming = block > 0 ? nullptr : panel + 1 < panels ? b + steps * kStepBytes : p.prefetch;
       if (int8)
         multiply<true, true>(a, b, steps, upcoming, sums);
       else if (p.a.tiles_of(block) == 2)

@@ -1,5 +1,5 @@
 // GEMMs of rows with packed weights on the tile registers of AMX; chosen at the amx level for weights packed as tiles,
-// which are used as they are stored: nothing is widened. Layouts: packed_layout.h; drawing: docs/kernels.md, "Packed
+// which are used as they are stored: nothing is widened. Layouts: packed_layout.h; diagram: docs/kernels.md, "Packed
 // tiles for AMX". bf16: rows are rounded to bf16, sums are fp32. int8: a quantised row is s (256 h + l) with two int8
 // numbers h, l per element and one fp32 scale s (so within max|x| / 65278 of the row x), and both h and l are
 // multiplied with the stored weights in int32, exactly. Raw pointers, no torch: see kernels.h.
@@ -58,10 +58,10 @@ void put_tile_row(const TileRows& rows, int64_t number, const float* x, int64_t 
 struct TileGemm {
   TileRows a;
   const char* b = nullptr;
-  int64_t columns = 0;           // padded
-  const float* scale = nullptr;  // [columns], int8: of the columns of B
-  const float* bias = nullptr;   // [columns] or null
-  const char* next = nullptr;    // prefetch target: what is read after B; may be null
+  int64_t columns = 0;             // padded
+  const float* scale = nullptr;    // [columns], int8: of the columns of B
+  const float* bias = nullptr;     // [columns] or null
+  const char* prefetch = nullptr;  // what is read after B; may be null
 };
 
 // out: [count,out_ld], out_ld >= columns: C + bias, or out + C if `accumulate`.

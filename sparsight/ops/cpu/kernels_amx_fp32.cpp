@@ -1,4 +1,4 @@
-// The fp32 GEMMs of the amx level, on tile registers that multiply bf16 only: the bf16x3 split (drawing:
+// The fp32 GEMMs of the amx level, on tile registers that multiply bf16 only: the bf16x3 split (diagram:
 // docs/kernels.md). Each number is split into three bf16 parts (kernels_amx_parts_inl.h). Of the nine products of parts
 // the six that matter are summed in fp32, the smallest first; the others are below 2^-24 of the whole. The result is
 // closer to the exact one than a chain of fp32 multiply-adds, which rounds more often, and up to 1.8 times as fast. An
@@ -188,7 +188,7 @@ void store_transposed(const char* tiles, const Gemm& p, int64_t i, int64_t j, bo
 
 // Prefetch target: up to `rows` rows of the matrix that is read after this product.
 Source next_matrix(const Gemm& p, int64_t rows) {
-  return {static_cast<const float*>(p.next), p.next_ld, min(rows, p.next_rows), p.next_columns, true};
+  return {static_cast<const float*>(p.prefetch), p.prefetch_ld, min(rows, p.prefetch_rows), p.prefetch_columns, true};
 }
 
 // Element (i, j) of C, whose columns are in blocks of kBlock.

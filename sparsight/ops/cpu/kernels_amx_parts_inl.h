@@ -1,5 +1,5 @@
 // The bf16x3 split: fp32 matrices as three bf16 parts, high + middle + low, of eight significant bits each (exactly: 24
-// bits), stored as tiles (drawing: docs/kernels.md, "bf16x3 split"). Included by kernels_amx_fp32.cpp only. Tiles: see
+// bits), stored as tiles (diagram: docs/kernels.md, "bf16x3 split"). Included by kernels_amx_fp32.cpp only. Tiles: see
 // kernels_amx.h.
 #pragma once
 

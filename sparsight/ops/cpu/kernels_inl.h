@@ -15,7 +15,7 @@ namespace sparsight::cpu {
 namespace {
 
 // The tiled GEMM, for more rows than small-M takes: the arithmetic is the limit there, so tiles of C stay in registers
-// and panels of B in the cache while all rows use them (drawing: docs/kernels.md, "Tiled kernel"). It also takes the
+// and panels of B in the cache while all rows use them (diagram: docs/kernels.md, "Tiled kernel"). It also takes the
 // columns that small-M leaves.
 template <class V>
 void multiply(const Gemm& p, float* panel) {
@@ -57,8 +57,8 @@ void multiply(const Gemm& p, float* panel) {
                                : upcoming(b_at(j + kNr), depth, kNr, p.b_ld);
       else if (!last && !p.b_transposed)
         fetch = upcoming(b + kBlock * p.b_ld, min(kBlock, p.k - k0 - kBlock), kNr, p.b_ld);
-      else if (last && p.next)
-        fetch = upcoming(p.next, min(kBlock, p.next_rows), kNr, p.next_ld);
+      else if (last && p.prefetch)
+        fetch = upcoming(p.prefetch, min(kBlock, p.prefetch_rows), kNr, p.prefetch_ld);
       t.fetch = &fetch;
       t.every = fetch.every(groups.count * depth);
       for (int64_t g = 0; g < groups.count; ++g) {

@@ -1,4 +1,4 @@
-// GEMMs with packed weights in panels (packed_layout.h; drawing: docs/kernels.md, "Packed weights"): each panel is one
+// GEMMs with packed weights in panels (packed_layout.h; diagram: docs/kernels.md, "Packed weights"): each panel is one
 // contiguous stream and stays in L1 while it is multiplied with all rows. Chosen for all weights packed as panels: bf16
 // is widened to fp32 in registers, int8 is multiplied as integers. Over a vector type V. Included by kernels_inl.h.
 #pragma once
@@ -76,7 +76,7 @@ void gemm_panels(const Gemm& p, float* space) {
       t.columns = min(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      if (panel + here == panels) fetch = upcoming(last ? p.next : at(0, k0 + kBlock), across);
+      if (panel + here == panels) fetch = upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;

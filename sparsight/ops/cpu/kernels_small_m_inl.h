@@ -84,7 +84,7 @@ int64_t gemm_small_m(const Gemm& p) {
   for (int64_t l = 0; l < p.k; l += slice) {
     const int64_t depth = min(slice, p.k - l), left = p.k - l - depth;
     Fetch fetch = left > 0 ? upcoming(weights + (l + slice) * p.b_ld, left, p.n, p.b_ld)
-                           : upcoming(p.next, p.next_rows, p.next_columns, p.next_ld);
+                           : upcoming(p.prefetch, p.prefetch_rows, p.prefetch_columns, p.prefetch_ld);
     const int64_t steps = (depth + kSmallMStep - 1) / kSmallMStep * (whole / kWidth);
     const int64_t fetches = (fetch.left + steps - 1) / steps;  // per step
     const auto fetch_some = [&] {
@@ -191,7 +191,7 @@ void gemm_small_m_transposed(const Gemm& p) {
       return Fetch(from, min(kSlice, rows), columns * kSize, ld * kSize, piece, p.streams);
     };
     Fetch fetch = left > 0 ? upcoming(weights + (first + slice) * p.b_ld, left, p.k, p.b_ld)
-                           : upcoming(p.next, p.next_rows, p.next_columns, p.next_ld);
+                           : upcoming(p.prefetch, p.prefetch_rows, p.prefetch_columns, p.prefetch_ld);
     t.fetch = &fetch;
     t.every = fetch.every(groups.count * (slice / width) * vectors);
     for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {

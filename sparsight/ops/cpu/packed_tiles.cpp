@@ -69,26 +69,26 @@ at::Tensor packed_tiles_forward(const at::Tensor& tokens, const ExpertRows& rows
 
     for (int64_t c = task.chunk; c < task.chunk_end; ++c) {
       const int64_t columns = layout.chunk_columns(c), padded = layout.padded(columns);
-      const int64_t place = task.expert * hidden + c * kBlock;
+      const int64_t first = task.expert * hidden + c * kBlock;
       const TileRows active = space_for(layout.type, task.count, padded, scratch.active, scratch.active_scale);
       TileGemm up;
       up.a = in;
       up.b = weights_of(task) + layout.first_weights(c);
       up.columns = padded;
-      up.scale = padded_copy(scale1 ? scale1 + place : nullptr, columns, padded, first_constants);
-      up.bias = padded_copy(b1 ? b1 + place : nullptr, columns, padded, first_constants + kBlock);
-      up.next = weights_of(task) + layout.second_weights(c);
+      up.scale = padded_copy(scale1 ? scale1 + first : nullptr, columns, padded, first_constants);
+      up.bias = padded_copy(b1 ? b1 + first : nullptr, columns, padded, first_constants + kBlock);
+      up.prefetch = weights_of(task) + layout.second_weights(c);
       tile_gemm_activation(up, activation, kernel, active,
                            scratch.hidden.floats(layout.type == WeightType::int8 ? task.count * padded : 0));
 
       down.a = active;
-      down.b = up.next;
+      down.b = up.prefetch;
       down.bias = c == 0 ? bias2 : nullptr;
-      down.next = nullptr;
+      down.prefetch = nullptr;
       if (c + 1 < task.chunk_end) {
-        down.next = weights_of(task) + layout.first_weights(c + 1);
+        down.prefetch = weights_of(task) + layout.first_weights(c + 1);
       } else if (const Task* upcoming = plan.find(claim())) {
-        down.next = weights_of(*upcoming) + layout.first_weights(upcoming->chunk);
+        down.prefetch = weights_of(*upcoming) + layout.first_weights(upcoming->chunk);
       }
       tile_gemm(down, c > task.chunk, row_out + (task.part * count + task.first) * wide, wide);
     }

@@ -73,7 +73,7 @@ inline std::string png_file(uint32_t width, uint32_t height, uint8_t depth, uint
   return "\x89PNG\r\n\x1A\n" + chunk(head) + chunk("IDAT" + packed) + chunk("IEND");
 }
 
-// What `work` complains about; "" if it does not.
+// The error message of `work`; "" if there is none.
 template <class Work>
 std::string complaint(Work work) {
   try {

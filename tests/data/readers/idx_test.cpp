@@ -40,11 +40,11 @@ TEST(Idx, RefusesWhatIsLongerThanItsHeader) {
 }
 
 TEST(Idx, RefusesOtherFilesAndImpossibleSizes) {
-  EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of("\x89PNG...."), "x"); }), "is no idx file"));
+  EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of("\x89PNG...."), "x"); }), "is not an idx file"));
   const std::string floats("\0\0\x0D\x01\0\0\0\1abcd", 12);
   EXPECT_TRUE(says(complaint([&] { parse_idx(bytes_of(floats), "x"); }), "type 13"));
   EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of(std::string("\0\0\x08\x05", 4)), "x"); }), "axes, got 5"));
-  // Nothing of something huge: no values, but sizes whose product overflows.
+  // No values, but sizes whose product overflows.
   EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of(idx_file({0, ~0u, ~0u}, "")), "x"); }), "claims more than"));
   // 2^32 - 1 four times: a product that overflows 64 bits.
   const std::string huge = idx_file({~0u, ~0u, ~0u, ~0u}, "");

@@ -73,7 +73,7 @@ TEST(Image, RefusesWhatIsNoImage) {
   EXPECT_TRUE(says(message("hello"), "unknown kind"));
 }
 
-// Cut off anywhere, an image is refused or (where only the trailer is missing) whole; it never has missing pixels.
+// A truncated image is an error or, if only the trailer is missing, complete; it never has missing pixels.
 TEST(Image, RefusesEveryCutOffFile) {
   for (const char* name : {"rgb.jpg", "progressive.jpg", "grey.jpg", "rgb.png", "palette.png"}) {
     const std::string file = golden_image(name);

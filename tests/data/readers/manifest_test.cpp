@@ -27,7 +27,7 @@ TEST(Csv, FollowsRfc4180) {
 }
 
 TEST(Csv, RefusesLooseQuotes) {
-  EXPECT_TRUE(says(complaint([] { parse_csv("a\n\"b", "f"); }), "f:2: a quote is opened and not closed"));
+  EXPECT_TRUE(says(complaint([] { parse_csv("a\n\"b", "f"); }), "f:2: a quote is opened but not closed"));
   EXPECT_TRUE(says(complaint([] { parse_csv("a\"b", "f"); }), "f:1: a quote inside a plain field"));
   EXPECT_TRUE(says(complaint([] { parse_csv("\"a\"b", "f"); }), "f:1: a closing quote"));
 }

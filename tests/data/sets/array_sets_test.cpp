@@ -1,4 +1,4 @@
-// The sets that lie in memory: MNIST family, CIFAR, npy.
+// The in-memory datasets: MNIST family, CIFAR, npy.
 #include <gtest/gtest.h>
 
 #include <cstring>

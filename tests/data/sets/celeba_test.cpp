@@ -1,4 +1,4 @@
-// CelebA's loader on a folder in the official layout with drawings of our own.
+// CelebA's loader on a folder in the official layout with synthetic images.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -76,7 +76,7 @@ TEST_F(CelebaSet, SmilingIsBalancedAndKeepsToTheOfficialParts) {
   for (int64_t i = 0; i < 10; ++i) EXPECT_EQ(face(*few.train, i).i, i);  // the first, nested in the larger set
 }
 
-// Of 40 training images each combination of smiling and of exactly one hair colour has 5: with 0.75, six images are 2
+// Each combination of smiling and exactly one hair colour has 5 of the 40 training images: with 0.75, six images are 2
 // (6 * 0.375, rounded) of each frequent combination and 1 of each rare one.
 TEST_F(CelebaSet, HairGoesAlongWithSmilingInTrainingOnly) {
   const DataSplits parts = set({{"task", "spurious_hair"}, {"correlation", 0.75}, {"train", 6}});
@@ -107,7 +107,7 @@ TEST_F(CelebaSet, P39_ShortCombinationsCapTheNumberOfImages) {
 }
 
 // Blocks of 4 images: smiling black, smiling blond, not smiling black, not smiling blond. With 0.75, 16 images are 6,
-// 2, 2 and 6: the first slice is its block and 2 images of the next one, which that has too; the last one ends after 4.
+// 2, 2 and 6: the first slice is its block and 2 images of the next one, used twice; the last one ends after 4.
 TEST_F(CelebaSet, P39_SlicesRunIntoTheNextBlockAsInThePapersCode) {
   const DataSplits parts =
       set({{"task", "spurious_hair"}, {"train", 16}, {"correlation", 0.75}, {"cells", "sliced"}, {"block", 4}});
@@ -141,7 +141,7 @@ TEST_F(CelebaSet, ListsThatDoNotMatchAreErrors) {
   folder_.write("list_attr_celeba.txt", "1\nSmiling Bald\na.jpg 1\n");
   EXPECT_TRUE(says(message(), "list_attr_celeba.txt:3: expected the name of an image and 2 values, got 1"));
   folder_.write("list_attr_celeba.txt", "1\nSmiling\n../a.jpg 1\n");
-  EXPECT_TRUE(says(message(), "\"../a.jpg\" is no name of an image"));
+  EXPECT_TRUE(says(message(), "\"../a.jpg\" is not the name of an image"));
   folder_.write("list_attr_celeba.txt", "1\nSmilin\na.jpg 1\n");
   folder_.write("list_eval_partition.txt", "a.jpg 0\n");
   EXPECT_TRUE(says(message(), "img_align_celeba has no a.jpg"));

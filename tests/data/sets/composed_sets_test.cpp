@@ -1,4 +1,4 @@
-// The sets that put small pictures together: CIFAR-10 with noise, CIFAR-Vehicles, planted glyphs.
+// The datasets composed of small images: CIFAR-10 with noise, CIFAR-Vehicles, planted glyphs.
 #include <gtest/gtest.h>
 
 #include <ATen/ops/arange.h>
@@ -23,7 +23,7 @@ DataSplits make_set(const std::string& name, const Json& settings) {
   return data_sets().make(name, settings, "data", DataContext{});
 }
 
-// Three pictures of each class in training and two in the test split; picture j of class c is of the level 10 j + c, in
+// Three images of each class in training and two in the test split; all pixels of image j of class c are 10 j + c, in
 // the test split 100 more.
 void write_cifar(const TemporaryFolder& folder) {
   std::string train, test;
@@ -90,23 +90,23 @@ TEST(CifarVehiclesSet, P42_AVehicleAmongThreeAnimals) {
   EXPECT_EQ(set.test->size(), 8);
   EXPECT_EQ(set.train->info().classes, (std::vector<std::string>{"airplane", "automobile", "ship", "truck"}));
   const std::vector<int64_t> vehicles{0, 1, 8, 9};
-  std::set<int64_t> places;
+  std::set<int64_t> quadrants;
   for (int64_t i = 0; i < set.test->size(); ++i) {
     const Sample sample = set.test->get(i);
     EXPECT_EQ(sample.label, i % 4);
-    const auto place = static_cast<int64_t>(sample.attributes[0]);
-    places.insert(place);
+    const auto quadrant = static_cast<int64_t>(sample.attributes[0]);
+    quadrants.insert(quadrant);
     for (int64_t cell = 0; cell < 4; ++cell) {
       const at::Tensor shown = sample.image.narrow(1, cell / 2 * 16, 16).narrow(2, cell % 2 * 16, 16);
       const int64_t level = shown[0][0][0].item<int64_t>() - 100;  // of the test split
       EXPECT_TRUE(shown.eq(level + 100).all().item<bool>());
-      if (cell == place)
+      if (cell == quadrant)
         EXPECT_EQ(level, 10 * (i / 4) + vehicles[static_cast<size_t>(i % 4)]);
       else
         EXPECT_TRUE(level % 10 >= 2 && level % 10 <= 7) << level;
     }
   }
-  EXPECT_GE(places.size(), 3u);
+  EXPECT_GE(quadrants.size(), 3u);
 }
 
 TEST(PlantedSet, P43_PaperGoesAlongWithTheLabelInTrainingAsOftenAsAsked) {
@@ -124,7 +124,7 @@ TEST(PlantedSet, P43_PaperGoesAlongWithTheLabelInTrainingAsOftenAsAsked) {
   EXPECT_LT(dark.image.to(at::kFloat).mean().item<double>(), bright.image.to(at::kFloat).mean().item<double>());
 }
 
-TEST(ComposedSets, P43_StandInsNeedNoFilesSaySoAndAreTheSameEachTime) {
+TEST(ComposedSets, P43_SyntheticSubstitutesNeedNoFilesSaySoAndAreDeterministic) {
   for (const char* name : {"cifar_noise", "cifar_vehicles", "planted"}) {
     Json settings{{"train", 20}, {"test", 20}};
     if (std::string(name) != "planted") settings["source"] = "glyphs";
@@ -162,7 +162,7 @@ TEST(ComposedSets, P44_SayWhatIsMissing) {
   EXPECT_TRUE(says(message("planted", {{"side", 30}}), "choose a multiple"));
 }
 
-// P40: the first N / 10 of each class, whatever N.
+// P40: the first N / 10 of each class, for any N.
 TEST(Cifar10Limits, P40_SubsetsAreBalancedAndNested) {
   const TemporaryFolder folder;
   write_cifar(folder);

@@ -18,7 +18,7 @@ DataSplits composite(const Json& settings) { return data_sets().make("composite"
 
 }  // namespace
 
-// write_mnist: picture i shows i in its last pixel and has label i mod 10, so every cell tells what it is.
+// write_mnist: image i has the value i in its last pixel and the label i mod 10, so every cell can be identified.
 TEST(CompositeSet, OneCellMakesTheLabelAndTheOthersTellNothing) {
   const TemporaryFolder folder;
   write_mnist(folder, 100);
@@ -29,22 +29,22 @@ TEST(CompositeSet, OneCellMakesTheLabelAndTheOthersTellNothing) {
   EXPECT_EQ(set.train->info().cell_grid, (std::vector<int64_t>{4, 4}));
   EXPECT_EQ(set.train->info().height, 8);  // 4 cells of 2 x 3 pixels on a side
   EXPECT_EQ(set.train->info().width, 12);
-  std::vector<int> places(16), digits(10);
+  std::vector<int> positions(16), digits(10);
   for (int64_t i = 0; i < 200; ++i) {
     const Sample sample = set.train->get(i);
     EXPECT_EQ(sample.label, i % 2);
-    const auto place = static_cast<int64_t>(sample.attributes.at(0));
-    ++places.at(static_cast<size_t>(place));
+    const auto position = static_cast<int64_t>(sample.attributes.at(0));
+    ++positions.at(static_cast<size_t>(position));
     for (int64_t cell = 0; cell < 16; ++cell) {
       const int64_t digit = sample.image[0][cell / 4 * 2 + 1][cell % 4 * 3 + 2].item<int64_t>() % 10;
-      if (cell == place)
+      if (cell == position)
         EXPECT_EQ(digit, sample.label == 0 ? 3 : 7);
       else
         EXPECT_TRUE(digit != 3 && digit != 7);
-      if (cell != place) ++digits.at(static_cast<size_t>(digit));
+      if (cell != position) ++digits.at(static_cast<size_t>(digit));
     }
   }
-  for (const int count : places) EXPECT_GT(count, 2);  // 12.5 expected of each of 16 places
+  for (const int count : positions) EXPECT_GT(count, 2);  // 12.5 expected at each of 16 positions
   for (const int digit : {0, 1, 2, 4, 5, 6, 8, 9}) EXPECT_NEAR(digits[static_cast<size_t>(digit)], 375, 75);
 }
 

@@ -1,4 +1,4 @@
-// The sets of image files: folder, domain_folder, manifest.
+// The datasets of image files: folder, domain_folder, manifest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST(FolderSet, NamesEmptyClassFolders) {
   folder.write("empty/notes.txt", "x");
   std::filesystem::create_directory(folder.path("void"));
   const auto message = [&] { return complaint([&] { make_files("folder", {{"root", folder.path()}}); }); };
-  EXPECT_TRUE(says(message(), "/empty holds no images"));
+  EXPECT_TRUE(says(message(), "/empty has no images"));
   EXPECT_TRUE(says(message(), "(and 1 more"));
   const TemporaryFolder nothing;
   EXPECT_TRUE(says(complaint([&] { make_files("folder", {{"root", nothing.path()}}); }), "has no class folders"));

@@ -17,7 +17,7 @@ std::vector<float> numbers(const GlyphShape& shape) {
 }  // namespace
 
 TEST(GlyphShapes, ParsesAPath) {  // "L" is M10 L18 L78 on a grid of 0..8: (1/8 - 1/2, 0 - 1/2), ...
-  for (const GlyphShape& shape : drawn_glyphs()) {
+  for (const GlyphShape& shape : hand_made_glyphs()) {
     if (shape.name != "L") continue;
     EXPECT_EQ(numbers(shape), (std::vector<float>{-0.375f, -0.5f, 0, -0.375f, 0.5f, 0, 0.375f, 0.5f, 0}));
     return;

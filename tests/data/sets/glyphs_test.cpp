@@ -24,7 +24,7 @@ std::vector<uint8_t> bytes(const at::Tensor& image) {
 uint64_t fingerprint(const DataSet& set) {
   uint64_t hash = 0;
   for (int64_t i = 0; i < set.size(); ++i)
-    for (const uint8_t byte : bytes(set.get(i).image)) hash = mix(hash, byte);
+    for (const uint8_t byte : bytes(set.get(i).image)) hash = hash_combine(hash, byte);
   return hash;
 }
 
@@ -85,8 +85,8 @@ TEST(Glyphs, PictureIsAPureFunctionOfSeedSplitAndIndex) {
   for (const auto& result : seen) EXPECT_EQ(result, bytes(one.train->get(41).image));
 }
 
-// The same bits on every machine. The numbers were printed by this test on x86-64 with g++ 12; they change only with a
-// deliberate change of the drawing, which makes another dataset of it.
+// The same bits on every machine. The numbers were printed by this test on x86-64 with g++ 12; they change only if the
+// rendering is changed deliberately, which makes it another dataset.
 TEST(Glyphs, SameBitsOnEveryMachine) {
   EXPECT_EQ(fingerprint(*glyphs({{"test", 200}, {"classes", 50}}).test), 16949658546123019302u);
   EXPECT_EQ(fingerprint(*glyphs({{"test", 100}, {"side", 28}, {"channels", 1}, {"super_classes", 0}}).test),
@@ -106,7 +106,7 @@ TEST(Glyphs, DomainsLookDifferent) {
 // darker than the paper where the frame has a bar. The frame is 0.84 of a 48 pixel side: its bars lie near pixel 4.
 TEST(Glyphs, FrameIsVisibleWhereItsBarsAre) {
   const auto darkness = [](int frame, bool top) {  // mean over pictures of how much a band is below white
-    GlyphPicture picture{&drawn_glyphs()[0], &glyph_frames()[frame], "clean", 0};
+    GlyphPicture picture{&hand_made_glyphs()[0], &glyph_frames()[frame], "clean", 0};
     double sum = 0;
     for (uint64_t i = 0; i < 100; ++i) {
       GlyphCanvas canvas(48);

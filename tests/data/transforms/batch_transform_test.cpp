@@ -48,7 +48,7 @@ TEST(BatchTransform, MixesTargetsLikeImages) {
     Batch batch = black_and_white(4);
     RandomStream random(seed, "test");
     BatchTransform(options(0.8, 0, 0), 3)(batch, random);
-    // The black image took on as much white as its target has of class 2.
+    // The fraction of white in the black image equals class 2's part of its target.
     EXPECT_NEAR(batch.images[0][0][0][0].item<float>(), batch.targets[0][2].item<float>(), 1e-6);
     EXPECT_NEAR(batch.targets[0].sum().item<float>(), 1, 1e-6);
     EXPECT_NEAR(batch.targets[0][0].item<float>(), batch.targets[1][2].item<float>(), 1e-6);
@@ -68,13 +68,13 @@ TEST(BatchTransform, CutmixTargetsAreTheAreaOfTheBox) {
   EXPECT_GT(pasted, 1);
 }
 
-TEST(DrawBeta, HasTheMomentsOfTheDistribution) {
+TEST(SampleBeta, HasTheMomentsOfTheDistribution) {
   for (const double alpha : {0.2, 1.0, 3.0}) {
     RandomStream random(1, "test");
     const int n = 20000;
     double sum = 0, squares = 0;
     for (int i = 0; i < n; ++i) {
-      const double x = draw_beta(alpha, random);
+      const double x = sample_beta(alpha, random);
       sum += x;
       squares += (x - 0.5) * (x - 0.5);
     }

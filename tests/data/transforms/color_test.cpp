@@ -15,7 +15,7 @@ int level(const TransformOp& op, const at::Tensor& image, uint64_t seed) {
   return op(image, random)[0][0][0].item<int>();
 }
 
-TEST(ColorJitter, DrawsBrightnessFromItsRange) {
+TEST(ColorJitter, SamplesBrightnessFromItsRange) {
   ColorJitterOptions options;
   options.brightness = 0.4;  // factors 0.6 .. 1.4 of level 100
   const TransformOp op = make_color_jitter(options);

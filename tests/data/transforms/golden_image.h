@@ -1,4 +1,4 @@
-// Reads the pictures of tests/golden/transforms.
+// Reads the images of tests/golden/transforms.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Against pictures made by Pillow: tests/golden/transforms/make_images.py.
+// Comparison with images made by Pillow: tests/golden/transforms/make_images.py.
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"

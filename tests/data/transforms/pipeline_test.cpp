@@ -38,8 +38,8 @@ TEST(TransformPipeline, StopsBeforeNormalizeAndSaysWhatItIsBy) {
   const at::Tensor pixels = pipeline(bytes, random);
   EXPECT_FLOAT_EQ(pixels[0][3][3].item<float>(), 0.2f);  // 51 / 255
   EXPECT_TRUE(at::equal(pixels.mul(255), bytes.to(at::kFloat)));
-  // Without normalize, bytes are multiplied by fp32(1/255): 126 of them do not come back. What models without
-  // normalisation were trained on stays as it was.
+  // Without normalize, bytes are multiplied by fp32(1/255), which is inexact for 126 of them. The input of models
+  // trained without normalisation is unchanged.
   EXPECT_EQ(transformed("[]", bytes).mul(255).ne(bytes).sum().item<int64_t>(), 126);
   EXPECT_TRUE(TransformPipeline(Json::array(), "transforms.eval").statistics().empty());
 }
@@ -66,7 +66,7 @@ TEST(TransformPipeline, StepsAfterNormalizeSeeNormalisedValues) {
   EXPECT_LT(noise.min().item<float>(), 0);  // never clamped
 }
 
-// Of datasets of a user's own, whose images are no bytes.
+// For user-defined datasets whose images are not bytes.
 TEST(TransformPipeline, TakesOtherNumbersAsTheyAre) {
   const at::Tensor image = at::tensor({-1.5, 0.25, 3.0}, at::kDouble).view({1, 1, 3});
   for (const char* steps : {"[]", R"([{"op": "normalize", "mean": [0.5], "std": [0.25]}])"})

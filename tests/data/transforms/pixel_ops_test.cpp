@@ -62,11 +62,11 @@ TEST(Warp, ShiftsByWholePixels) {  // the source lies one to the right, so the p
   EXPECT_EQ(values(warp(counting(), {1, 0, 0, 0, 1, -1}, 7)), (Levels{7, 7, 7, 1, 2, 3, 4, 5, 6}));
 }
 
-TEST(Warp, TurnsAboutTheCentre) {  // (x, y) takes its pixel from (-y, x): a quarter turn
+TEST(Warp, RotatesAroundTheCentre) {  // (x, y) takes its pixel from (-y, x): a quarter turn
   EXPECT_EQ(values(warp(counting(), {0, -1, 0, 1, 0, 0}, 0)), (Levels{3, 6, 9, 2, 5, 8, 1, 4, 7}));
 }
 
-TEST(Warp, ShearsRowsAboutTheCentre) {  // rows at y = -1, 0, 1 take pixels from x + y
+TEST(Warp, ShearsRowsAroundTheCentre) {  // rows at y = -1, 0, 1 take pixels from x + y
   EXPECT_EQ(values(warp(counting(), {1, 1, 0, 0, 1, 0}, 0)), (Levels{0, 1, 2, 4, 5, 6, 8, 9, 0}));
 }
 

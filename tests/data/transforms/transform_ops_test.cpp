@@ -1,4 +1,4 @@
-// Whatever is registered as a transform is tested by name.
+// Tests every registered transform by name.
 #include "sparsight/data/transforms/transform_op.h"
 
 #include <ATen/ops/equal.h>

@@ -57,7 +57,7 @@ TEST(ExpertDropout, ZeroesAndScalesTheHiddenUnitsByTheNumberOfTheRow) {
   EXPECT_NEAR((y > 0).to(torch::kDouble).mean().item<double>(), 0.25, 4 * std::sqrt(0.25 * 0.75 / 1200));
   const at::Tensor all = keep_mask_like(rows, {10, 400}, 0.25, context.random.stream("moe.experts.dropout1"));
   EXPECT_TRUE(torch::equal(y, all.index_select(0, context.number)));
-  EXPECT_TRUE(torch::equal(experts.forward(rows, offsets), rows));  // nothing given to draw with
+  EXPECT_TRUE(torch::equal(experts.forward(rows, offsets), rows));  // no random stream given
 }
 
 TEST(ExpertDropout, IsOnInTrainingAloneForRoutedSharedAndSoftExperts) {

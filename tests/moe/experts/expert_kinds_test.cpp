@@ -72,7 +72,7 @@ at::Tensor affine(const at::Tensor& x, const Weights& w, int64_t number) {
   return bias == w.end() ? y : y + bias->second;
 }
 
-// One row through one expert, as the header of each kind says.
+// One row through one expert, by the definition in the header of each kind.
 at::Tensor by_definition(const Form& form, const at::Tensor& x, const Weights& w) {
   const Activation activation =
       parse_activation(form.settings.value("activation", form.kind == "conv" ? "relu" : "gelu"));
@@ -121,10 +121,10 @@ TEST_P(ExpertForm, EqualsItsDefinitionRowByRow) {
 TEST_P(ExpertForm, GradientsAgreeWithCentralDifferencesAndAreZeroWithoutRows) {
   const auto experts = make(GetParam());
   const at::Tensor rows = test::random_tensor({kRows, kWidth}, 2);
-  const at::Tensor pull = test::random_tensor(experts->forward(rows, ragged_offsets()).sizes(), 3) * 0.1;
+  const at::Tensor upstream = test::random_tensor(experts->forward(rows, ragged_offsets()).sizes(), 3) * 0.1;
   std::vector<at::Tensor> inputs = experts->parameters();
   inputs.push_back(rows);
-  const auto loss = [&] { return (experts->forward(rows, ragged_offsets()) * pull).sum(); };
+  const auto loss = [&] { return (experts->forward(rows, ragged_offsets()) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);
   for (const at::Tensor& p : experts->parameters()) EXPECT_EQ(p.grad()[1].abs().max().item<double>(), 0);
 }
@@ -144,7 +144,7 @@ TEST(ConvExperts, FixedOutputWeightsAreSavedButNotTrained) {
   const auto experts = make({"conv", {{"output", "normal"}}});
   EXPECT_EQ(experts->parameters().size(), 1u);
   const at::Tensor fixed = experts->named_buffers()["w2"];
-  EXPECT_NEAR(fixed.std().item<double>(), 1, 0.2);  // N(0,1), 160 draws
+  EXPECT_NEAR(fixed.std().item<double>(), 1, 0.2);  // 160 samples of N(0,1)
 }
 
 TEST(ConvExperts, AWidthThatIsNoPatchIsRefused) {

@@ -31,8 +31,8 @@ at::Tensor by_rows(const at::Tensor& rows, const at::Tensor& offsets, const MoeM
 TEST(MoeMlp, GradientsAgreeWithCentralDifferences) {
   for (const Activation activation : {Activation::gelu, Activation::relu, Activation::silu}) {
     const MoeMlpWeights w = random_weights(4, 3, 5);
-    const at::Tensor rows = test::random_tensor({8, 3}, 5), pull = test::random_tensor({8, 3}, 6);
-    const auto loss = [&] { return (moe_mlp(rows, ragged_offsets(), w, activation) * pull).sum(); };
+    const at::Tensor rows = test::random_tensor({8, 3}, 5), upstream = test::random_tensor({8, 3}, 6);
+    const auto loss = [&] { return (moe_mlp(rows, ragged_offsets(), w, activation) * upstream).sum(); };
     EXPECT_LT(test::gradient_error(loss, {rows, w.w1, w.b1, w.w2, w.b2}), 1e-7);
     // The empty expert's gradients are exactly 0.
     for (const at::Tensor& parameter : {w.w1, w.b1, w.w2, w.b2})

@@ -12,7 +12,7 @@
 
 namespace sparsight::norm_conv_test {
 
-// Maps of 3 channels and 4 x 4 places, patches of 2 x 2, 2 experts of 3 filters each.
+// Feature maps of 3 channels and 4 x 4 positions, patches of 2 x 2, 2 experts of 3 filters each.
 constexpr int64_t kB = 3, kC = 3, kSide = 2, kGrid = 2, kS = kGrid * kGrid, kD = kC * kSide * kSide, kE = 2, kF = 3;
 constexpr int64_t kTaken = 2, kOut = kE * kF * kSide * kSide;
 
@@ -43,7 +43,7 @@ Routing route(const at::Tensor& logits, const std::string& gate = "softmax_topl"
 
 at::Tensor logits() { return test::random_tensor({kB * kS, kE}, 3); }
 
-// As in the paper's words: one norm for each expert and channel, over all that `maps` has.
+// As described in the paper: one norm for each expert and channel, over all of `maps`.
 at::Tensor norm_relu(const NormConvExperts& experts, const at::Tensor& maps, int64_t e, bool training) {
   const auto channel = [](const at::Tensor& of_channel) { return of_channel.view({1, kC, 1, 1}); };
   const at::Tensor mean = training ? maps.mean({0, 2, 3}) : experts.running_mean[e],
@@ -56,9 +56,9 @@ at::Tensor convolved(const NormConvExperts& experts, const at::Tensor& maps, int
   return at::conv2d(maps, experts.w1[e].t().reshape({kF, kC, kernel, kernel}), experts.b1[e], 1, kernel / 2);
 }
 
-// Image, place in it and gate of what expert e took.
+// Image, position and gate of each patch that expert e took.
 struct Taken {
-  int64_t image, place;
+  int64_t image, position;
   double gate;
 };
 std::vector<Taken> taken_by(const Routing& routing, int64_t e) {
@@ -86,7 +86,8 @@ TEST(NormConvExperts, P30_DenseIsTheMaskedMapOfThePapersCode) {
       for (int64_t e = 0; e < kE; ++e) {
         at::Tensor mask = torch::zeros({kB, 1, 4, 4}, torch::kDouble);
         for (const Taken& t : taken_by(routing, e))
-          mask[t.image][0].narrow(0, t.place / kGrid * kSide, kSide).narrow(1, t.place % kGrid * kSide, kSide) = t.gate;
+          mask[t.image][0].narrow(0, t.position / kGrid * kSide, kSide).narrow(1, t.position % kGrid * kSide, kSide) =
+              t.gate;
         expected.push_back(convolved(*experts, norm_relu(*experts, maps * mask, e, training), e, kernel));
       }
       const at::Tensor out = experts->apply_routing(tokens(), routing, context_of(training));
@@ -105,26 +106,26 @@ TEST(NormConvExperts, P30_GatheredConvolvesThePatchesTakenEachByItself) {
       for (int64_t e = 0; e < kE; ++e) {
         const auto taken = taken_by(routing, e);
         std::vector<at::Tensor> rows;
-        for (const Taken& t : taken) rows.push_back(patches[t.image][t.place] * (before ? t.gate : 1));
+        for (const Taken& t : taken) rows.push_back(patches[t.image][t.position] * (before ? t.gate : 1));
         const at::Tensor ready = norm_relu(*experts, torch::stack(rows), e, training);
         for (size_t i = 0; i < taken.size(); ++i)
-          expected[taken[i].image][taken[i].place].narrow(0, e * kF, kF) =
+          expected[taken[i].image][taken[i].position].narrow(0, e * kF, kF) =
               convolved(*experts, ready.narrow(0, static_cast<int64_t>(i), 1), e, 3)[0] * (before ? 1 : taken[i].gate);
       }
       expect_close(experts->apply_routing(tokens(), routing, context_of(training)), expected.view({kB * kS, kOut}));
     }
 }
 
-// With a kernel of one place nothing crosses borders: the paths differ by what they make of patches not taken, and by
-// what their norms see while training.
-TEST(NormConvExperts, PathsAgreeOnPatchesTakenWhereKernelsAreOnePlace) {
+// With a 1x1 kernel nothing crosses borders: the paths differ only in their output for patches that were not taken, and
+// in the input of their norms in training.
+TEST(NormConvExperts, PathsAgreeOnPatchesTakenWithOneByOneKernels) {
   const auto dense = make({{"path", "dense"}, {"kernel", 1}}), gathered = make({{"kernel", 1}});
   const Routing routing = route(logits());
   const at::Tensor a = dense->apply_routing(tokens(), routing).view({kB, kS, kE, -1}),
                    b = gathered->apply_routing(tokens(), routing).view({kB, kS, kE, -1});
   at::Tensor taken = torch::zeros({kB, kS, kE, 1}, torch::kDouble);
   for (int64_t e = 0; e < kE; ++e)
-    for (const Taken& t : taken_by(routing, e)) taken[t.image][t.place][e] = 1;
+    for (const Taken& t : taken_by(routing, e)) taken[t.image][t.position][e] = 1;
   expect_close(a * taken, b);
   EXPECT_EQ((b * (1 - taken)).abs().max().item<double>(), 0);
 }
@@ -135,12 +136,12 @@ TEST(NormConvExperts, P14_P30_GradientsFollowDifferences) {
     for (const char* gate : {"topl_softmax", "softmax_topl"})
       for (const bool training : {true, false}) {
         const auto experts = make({{"path", path}, {"activation", "gelu"}});
-        const at::Tensor x = tokens(), scores = logits(), pull = test::random_tensor({kB * kS, kOut}, 7) * 0.1;
+        const at::Tensor x = tokens(), scores = logits(), upstream = test::random_tensor({kB * kS, kOut}, 7) * 0.1;
         std::vector<at::Tensor> inputs = experts->parameters();
         inputs.push_back(x);
         inputs.push_back(scores);
         const auto loss = [&] {
-          return (experts->apply_routing(x, route(scores, gate), context_of(training)) * pull).sum();
+          return (experts->apply_routing(x, route(scores, gate), context_of(training)) * upstream).sum();
         };
         EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6) << path << " " << gate << " " << training;
       }

@@ -48,8 +48,8 @@ TEST(PatchConv, GradientsAgreeWithCentralDifferences) {
   const PatchKernel kernel{2, 1, 2};
   const at::Tensor rows = test::random_tensor({6, 18}, 1), weight = test::random_tensor({4, 8, kFilters}, 2);
   const at::Tensor bias = test::random_tensor({4, kFilters}, 3);
-  const at::Tensor pull = test::random_tensor({6, kernel_positions(patch, kernel), kFilters}, 4);
-  const auto loss = [&] { return (patch_conv(rows, ragged_offsets(), weight, bias, patch, kernel) * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({6, kernel_positions(patch, kernel), kFilters}, 4);
+  const auto loss = [&] { return (patch_conv(rows, ragged_offsets(), weight, bias, patch, kernel) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {rows, weight, bias}), 1e-7);
 }
 

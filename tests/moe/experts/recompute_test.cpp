@@ -47,7 +47,7 @@ std::vector<at::Tensor> pass(MoeLayer& layer, at::ScalarType type, bool lowered 
   return all;
 }
 
-// What a forward pass holds until the backward pass.
+// The bytes that a forward pass keeps until the backward pass.
 int64_t live_bytes_of(MoeLayer& layer) {
   const at::Tensor x = test::random_tensor({kTokens, kWidth}, 3, torch::kFloat).requires_grad_(true);
   layer.forward({x, {1, kTokens, 0, 0, 0}, ForwardMode::training(), {1, 2}});  // buffers that stay
@@ -97,9 +97,9 @@ TEST(Recompute, GradientsAgreeWithCentralDifferences) {
   for (const Json& kind : kKinds) {
     auto layer = make_layer(kind, true, "softmax_topk");
     layer->to(torch::kDouble);
-    const at::Tensor x = test::random_tensor({3, kWidth}, 3), pull = test::random_tensor({3, kWidth}, 4);
+    const at::Tensor x = test::random_tensor({3, kWidth}, 3), upstream = test::random_tensor({3, kWidth}, 4);
     const auto loss = [&] {
-      return (layer->forward({x, {1, 3, 0, 0, 0}, ForwardMode::training(), {1, 2}}).tokens * pull).sum();
+      return (layer->forward({x, {1, 3, 0, 0, 0}, ForwardMode::training(), {1, 2}}).tokens * upstream).sum();
     };
     EXPECT_LT(test::gradient_error(loss, {x}, 1e-6), 1e-6) << kind;
   }

@@ -91,7 +91,7 @@ TEST_P(BalanceLosses, S21_RouterZReproducesT13) {
 }
 
 TEST_P(BalanceLosses, S22_SequenceBalanceReproducesT14) {
-  // The bias steers the choice; the loss counts by the scores alone.
+  // The bias affects the choice; the loss uses the scores alone.
   const at::Tensor bias = torch::tensor({0.05, -0.10, 0.00, 0.30}, GetParam());
   const Routing r = route_sigmoid_bias(logits(), bias, 2, 1, {});
   EXPECT_TRUE(near(sequence_balance_loss(r), 1.037330, tol()));
@@ -229,7 +229,7 @@ TEST_P(BalanceLosses, S21_RouterZStaysFiniteForHugeLogits) {
   loss.backward();
   const bool fp64 = GetParam() == torch::kDouble;
   EXPECT_NEAR(loss.item<double>() / 99993068.768, 1, fp64 ? 1e-10 : 1e-6);
-  // fp32 numbers near 10000 are 2^-10 apart: exponents of the softmax are off by up to half of that.
+  // The spacing of fp32 numbers near 10000 is 2^-10: exponents of the softmax are off by up to half of that.
   EXPECT_TRUE(
       near(clean.grad() / 1e4, table({{1, 0}, {-0.499965342641, -0.499965342641}}), fp64 ? 1e-10 : std::ldexp(1, -11)));
 }

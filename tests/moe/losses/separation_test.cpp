@@ -1,4 +1,4 @@
-// The loss of routers that are trained alone, against the paper's closed forms.
+// The loss of separately trained routers, against the paper's closed forms.
 #include "sparsight/moe/losses/separation.h"
 
 #include <gtest/gtest.h>

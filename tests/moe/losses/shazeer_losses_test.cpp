@@ -48,7 +48,7 @@ TEST_P(ShazeerLosses, S3_ImportanceReproducesT2) {
   EXPECT_TRUE(near(leaf.grad(), row({0.237662, -0.122041, -0.027291, -0.427181}), tol()));
 
   importance_loss(r).backward();
-  // Without noise in the clean logits' place: dh = dc.
+  // The clean logits enter only through the noisy ones: dc = dh.
   EXPECT_TRUE(near(e.clean.grad(),
                    table({{0.154044, 0, 0, -0.154044}, {0, -0.014310, 0.014310, 0}, {0.089742, -0.089742, 0, 0}}),
                    tol()));
@@ -213,7 +213,7 @@ TEST(ShazeerLoss, GradientsAgreeWithCentralDifferences) {
   }
 }
 
-// Shares of draws have no gradient; that of the probability is T3's (S4).
+// Fractions of samples have no gradient; that of the probability is T3's (S4).
 TEST_P(ShazeerLosses, S5_TheProbabilityIsThatOfRedrawingOneExpertsNoise) {
   const NoisyExample e(GetParam());
   const Routing r = e.route();
@@ -271,7 +271,7 @@ TEST_P(ShazeerLosses, S42_IsZeroForOneExpertForAnEmptyBatchAndForZeros) {
   EXPECT_EQ(none.grad().sizes(), (std::vector<int64_t>{0, 4}));
 }
 
-// One token for each rotation of logits and draws: every expert has the same importance and load. With all tokens
+// One token for each rotation of logits and noise: every expert has the same importance and load. With all tokens
 // surely on the same k experts the losses are E/k - 1 for the load and, with equal gates, for the importance.
 TEST_P(ShazeerLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
   const auto rotations = [&](const std::vector<double>& values) {

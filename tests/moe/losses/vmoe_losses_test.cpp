@@ -74,7 +74,7 @@ TEST_P(VmoeLosses, S19_WeightedSum) {
   EXPECT_NEAR(total.item<double>(), 0.000940835, 1e-8);  // 0.005 * (0.064853 + 0.123314)
 }
 
-// One token for each rotation of logits and draws: every expert has the same importance and load. With all tokens
+// One token for each rotation of logits and noise: every expert has the same importance and load. With all tokens
 // surely on one expert both are E - 1.
 TEST_P(VmoeLosses, AreZeroAtBalanceAndKnownWhereAllTokensAgree) {
   const auto rotations = [&](const std::vector<double>& values) {

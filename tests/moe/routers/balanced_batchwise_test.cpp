@@ -32,7 +32,7 @@ at::Tensor mask(const Routing& r) {
       .index_put({r.token, r.expert}, torch::ones(r.token.sizes(), torch::kDouble));
 }
 
-// Experts that hand their rows back.
+// Identity experts.
 class Identity : public Experts {
  public:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor&, const RowContext&) override { return rows; }
@@ -63,7 +63,7 @@ TEST_P(BalancedBatchwise, S16_ReproducesT11InTraining) {
 // The masks are constants of the backward pass. The specification prints no gradients: central differences give them.
 TEST_P(BalancedBatchwise, S16_GradientsOfT11AgreeWithCentralDifferences) {
   const auto typed_threshold = [](const at::Tensor& like) { return example_threshold().to(like.scalar_type()); };
-  const auto loss_of = [](const Routing& r) {  // of dense gates: equal scores may change places in the list of choices
+  const auto loss_of = [](const Routing& r) {  // of dense gates: equal scores may be swapped in the list of choices
     return importance_loss(r) + (dense_gates(r) * test::random_tensor({4, 4}, 3, r.gate.scalar_type())).sum();
   };
   const auto train = [&](const std::vector<at::Tensor>& leaf) {
@@ -226,8 +226,8 @@ INSTANTIATE_TEST_SUITE_P(Types, BalancedBatchwise, ::testing::Values(torch::kFlo
 
 TEST(BalancedBatchwiseRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 4}, 1);
-  const at::Tensor pull = test::random_tensor({12}, 4), theta = torch::zeros({4}, torch::kDouble);
-  const auto loss = [&] { return (route_balanced_batchwise(clean, theta, 2, {}).gate * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({12}, 4), theta = torch::zeros({4}, torch::kDouble);
+  const auto loss = [&] { return (route_balanced_batchwise(clean, theta, 2, {}).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 

@@ -147,7 +147,7 @@ TEST(BalancedHierarchicalRouter, EveryGroupAndEveryExpertGetsExactlyItsRows) {
       EXPECT_TRUE(torch::equal(r.groups->chosen_count, torch::full({4}, 6 * k_groups, torch::kLong)));
       EXPECT_TRUE(torch::equal(r.chosen_count, torch::full({12}, 2 * k_groups * k, torch::kLong)));
       EXPECT_EQ(std::get<0>(at::_unique(r.token * 12 + r.expert)).size(0), r.token.size(0));
-      // Nobody is with an expert of a group that did not take it.
+      // No token goes to an expert of a group that did not take it.
       const at::Tensor pairs = r.groups->token * 4 + r.groups->expert;
       EXPECT_TRUE(at::isin(r.token * 4 + r.expert.floor_divide(3), pairs).all().item<bool>());
     }
@@ -155,8 +155,8 @@ TEST(BalancedHierarchicalRouter, EveryGroupAndEveryExpertGetsExactlyItsRows) {
 
 TEST(BalancedHierarchicalRouter, GatesHaveTheRightGradients) {
   Random e;
-  const at::Tensor pull = test::random_tensor({48}, 4);
-  EXPECT_LT(test::gradient_error([&] { return (e.train().gate * pull).sum(); }, {e.primary, e.all}), 1e-8);
+  const at::Tensor upstream = test::random_tensor({48}, 4);
+  EXPECT_LT(test::gradient_error([&] { return (e.train().gate * upstream).sum(); }, {e.primary, e.all}), 1e-8);
   const auto loss = [&] { return threshold_loss(e.train(), /*score_gradient=*/true); };
   EXPECT_LT(test::gradient_error(loss, {e.primary, e.all}), 1e-8);
 }

@@ -38,7 +38,7 @@ TEST(BaseRouter, EveryExpertGetsTheSameNumberOfTokensWhileTraining) {
   EXPECT_TRUE(torch::equal(greedy.expert, greedy.clean_logits.argmax(1)));
 }
 
-TEST(BaseRouter, PaddingTakesNoPlace) {
+TEST(BaseRouter, PaddingTakesNoSlot) {
   const at::Tensor clean = test::random_tensor({12, 4}, 3);
   const at::Tensor valid = torch::arange(12, torch::kLong).remainder(3) < 2;  // 8 tokens
   const at::Tensor rows = torch::nonzero(valid).squeeze(1);
@@ -48,8 +48,8 @@ TEST(BaseRouter, PaddingTakesNoPlace) {
 
 TEST(BaseRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 3}, 1);
-  const at::Tensor pull = test::random_tensor({6}, 2);
-  const auto loss = [&] { return (route_base(clean, {}).gate * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({6}, 2);
+  const auto loss = [&] { return (route_base(clean, {}).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 

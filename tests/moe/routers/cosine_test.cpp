@@ -28,8 +28,8 @@ TEST(Cosine, LogitsHaveTheRightGradients) {
   at::Tensor x = test::random_tensor({6, 3}, 1), projector = test::random_tensor({4, 3}, 2),
              bias = test::random_tensor({4}, 3), codebook = test::random_tensor({4, 5}, 4),
              log_scale = torch::tensor(0.7, torch::kDouble);
-  const at::Tensor pull = test::random_tensor({6, 5}, 5);
-  const auto loss = [&] { return (cosine_logits(x, projector, bias, codebook, log_scale) * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({6, 5}, 5);
+  const auto loss = [&] { return (cosine_logits(x, projector, bias, codebook, log_scale) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {x, projector, bias, codebook, log_scale}), 1e-7);
 }
 

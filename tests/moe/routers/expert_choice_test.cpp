@@ -80,8 +80,8 @@ TEST(ExpertChoiceRouter, TiesGoToTheLowestTokenNanRanksLastPaddingNever) {
 
 TEST(ExpertChoiceRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 4}, 1);
-  const at::Tensor pull = test::random_tensor({12}, 4);
-  const auto loss = [&] { return (route_expert_choice(clean, {}, 1, 2).gate * pull).sum(); };
+  const at::Tensor upstream = test::random_tensor({12}, 4);
+  const auto loss = [&] { return (route_expert_choice(clean, {}, 1, 2).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 

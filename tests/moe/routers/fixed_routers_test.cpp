@@ -43,7 +43,7 @@ TEST(Hash, ExpertsAreDistinctEvenAndAFunctionOfTheId) {
   expect_even(torch::bincount(experts.select(1, 3), {}, 6), 20000);
 }
 
-TEST(Hash, GoesByIdOrByPlaceInTheImage) {
+TEST(Hash, HashesTheIdOrThePositionInTheImage) {
   HashRouter router(with_k<HashOptions>(2), {3, 5});
   const at::Tensor x = torch::zeros({8, 3});
   RouterInput input{x, {2, 4, 0, 2, 2}, "moe", ForwardMode::training(), {1, 2}};

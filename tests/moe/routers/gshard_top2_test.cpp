@@ -59,14 +59,14 @@ TEST(GshardTop2, MoreThanTwoInEvaluationUnderTheSamePolicies) {
   EXPECT_TRUE(near(one.gate, torch::ones({1}, torch::kDouble), 0));
 }
 
-TEST(GshardTop2, TheSecondExpertMayBeDrawnFromTheOthers) {
-  // The first is never drawn again, however large its perturbed logit.
+TEST(GshardTop2, TheSecondExpertMayBeSampledFromTheOthers) {
+  // The first choice is never sampled again, however large its perturbed logit.
   const at::Tensor gumbel = table({{99, 0, 5, 0}, {0, 0, 99, 5}, {5, 99, 0, 0}});
   const Routing r = route_gshard_top2(logits(), "all", 0.5, {}, gumbel);
   EXPECT_TRUE(torch::equal(r.expert, torch::tensor({0, 2, 2, 3, 1, 0}, torch::kLong)));
 }
 
-TEST(GshardTop2, TheRouterDrawsSecondExpertsByTheirProbabilities) {
+TEST(GshardTop2, TheRouterSamplesSecondExpertsByTheirProbabilities) {
   GshardTop2Options options;
   options.second = "all";
   options.sample_second = true;
@@ -98,10 +98,10 @@ TEST(GshardTop2, TheRouterUsesSecondChoicesAsOftenAsTheirGatesSay) {
 
 TEST(GshardTop2, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({5, 4}, 1);
-  const at::Tensor pull = test::random_tensor({10}, 2);
-  EXPECT_LT(
-      test::gradient_error([&] { return (route_gshard_top2(clean, "all", 0.5, {}, {}).gate * pull).sum(); }, {clean}),
-      1e-8);
+  const at::Tensor upstream = test::random_tensor({10}, 2);
+  EXPECT_LT(test::gradient_error([&] { return (route_gshard_top2(clean, "all", 0.5, {}, {}).gate * upstream).sum(); },
+                                 {clean}),
+            1e-8);
 }
 
 TEST(GshardTop2, OneExpertIsAnError) { EXPECT_THROW(GshardTop2Router({}, {4, 1}), UsageError); }

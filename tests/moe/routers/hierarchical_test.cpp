@@ -167,7 +167,7 @@ TEST_P(Hierarchical, S12_GradientsOfT9AgreeWithCentralDifferences) {
 }
 
 TEST_P(Hierarchical, S13_AnEmptyGroupHasNoLoadAndNoNan) {
-  // Tokens 0 and 2 choose group 0; without token 1 nobody is in group 1.
+  // Tokens 0 and 2 choose group 0; without token 1 group 1 is empty.
   const Example e(GetParam());
   const at::Tensor valid = torch::tensor({true, false, true});
   const Routing r = e.route(1, 1, valid);
@@ -206,10 +206,11 @@ TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
   router->to(GetParam());
   randomize(*router);
   const double tol = GetParam() == torch::kDouble ? 1e-12 : 1e-5;
-  const at::Tensor x = test::random_tensor({40, 5}, 1, GetParam()), pull = test::random_tensor({40, 5}, 2, GetParam());
+  const at::Tensor x = test::random_tensor({40, 5}, 1, GetParam()),
+                   upstream = test::random_tensor({40, 5}, 2, GetParam());
   const auto gradients = [&](const at::Tensor& y, const at::Tensor& leaf) {
     router->zero_grad();
-    (y * pull).sum().backward();
+    (y * upstream).sum().backward();
     return std::vector<at::Tensor>{leaf.grad(), router->group_weight.grad().clone(), router->weight.grad().clone()};
   };
   const at::Tensor routed_x = x.clone().requires_grad_(true), flat_x = x.clone().requires_grad_(true);
@@ -235,10 +236,10 @@ TEST_P(Hierarchical, S14_EqualsAFlatEvaluationWithProductsOfGates) {
 
 TEST(HierarchicalRouter, GatesAndLossesHaveTheRightGradients) {
   const Example e(torch::kDouble);
-  const at::Tensor pull = test::random_tensor({12}, 4);
+  const at::Tensor upstream = test::random_tensor({12}, 4);
   const auto loss = [&] {
     const Routing r = e.route(2, 2), one = e.route(1, 1);
-    return (r.gate * pull).sum() + importance_loss(r) + load_loss(one);
+    return (r.gate * upstream).sum() + importance_loss(r) + load_loss(one);
   };
   std::vector<at::Tensor> inputs{e.primary.clean, e.primary.scale};
   for (const NoisyLogits& group : e.groups) inputs.insert(inputs.end(), {group.clean, group.scale});

@@ -91,8 +91,8 @@ TEST_P(NoisyTopK, S2_RowsSumToOneWithExactlyKExperts) {
     // A sum that is always 1 has no gradient; a weighted one has it at the k chosen experts, or nowhere for k = 1.
     const at::Tensor none = torch::autograd::grad({r.gate.sum()}, {clean}, {}, /*retain_graph=*/true)[0];
     EXPECT_TRUE(near(none, torch::zeros({200, 6}), 1e-6)) << k;
-    const at::Tensor pull = test::random_tensor({200 * k}, 3).to(GetParam());
-    const at::Tensor some = torch::autograd::grad({(r.gate * pull).sum()}, {clean})[0];
+    const at::Tensor upstream = test::random_tensor({200 * k}, 3).to(GetParam());
+    const at::Tensor some = torch::autograd::grad({(r.gate * upstream).sum()}, {clean})[0];
     EXPECT_TRUE(torch::equal((some != 0).sum(1), torch::full({200}, k == 1 ? 0 : k, torch::kLong))) << k;
   }
 }
@@ -191,12 +191,12 @@ TEST_P(NoisyTopK, S9_ZeroInitialisationSpreadsTokensEvenly) {
 
 TEST(NoisyTopKRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({5, 4}, 1), raw = test::random_tensor({5, 4}, 2);
-  const at::Tensor epsilon = test::random_tensor({5, 4}, 3), pull = test::random_tensor({10}, 4);
-  const auto loss = [&] { return (route_noisy_topk(clean, noise_scale(raw, 0.01), epsilon, 2).gate * pull).sum(); };
+  const at::Tensor epsilon = test::random_tensor({5, 4}, 3), upstream = test::random_tensor({10}, 4);
+  const auto loss = [&] { return (route_noisy_topk(clean, noise_scale(raw, 0.01), epsilon, 2).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean, raw}), 1e-8);
 }
 
-// Noise is drawn, not computed: no gradient.
+// Noise is sampled: no gradient.
 TEST_P(NoisyTopK, S33_NoiseIsKeyedByImageNumberNotByBatchSplit) {
   auto router = router_of(5, 3);  // 3 experts: parts begin in the middle of a block of four samples
   initialize(*router, 1);
@@ -218,11 +218,11 @@ TEST_P(NoisyTopK, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecisionTokens
   init_normal(router->noise_weight, 0.3, RandomStream(2, "test"));
   router->to(GetParam());
   const at::Tensor x = test::random_tensor({500, 32}, 5, torch::kBFloat16);
-  const at::Tensor pull = test::random_tensor({1000}, 6, GetParam());
+  const at::Tensor upstream = test::random_tensor({1000}, 6, GetParam());
   const auto run = [&](const at::Tensor& tokens) {
     router->zero_grad();
     const Routing r = router->route(token_batch(tokens));
-    (r.gate * pull).sum().backward();
+    (r.gate * upstream).sum().backward();
     return std::vector<at::Tensor>{r.expert, r.gate, router->weight.grad().clone(),
                                    router->noise_weight.grad().clone()};
   };

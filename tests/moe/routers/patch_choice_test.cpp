@@ -86,9 +86,9 @@ TEST(PatchChoiceRouter, P4_GatesAreStableForLargeScores) {
 
 TEST(PatchChoiceRouter, P14_GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({10, 3}, 1);
-  const at::Tensor pull = test::random_tensor({12}, 4);
+  const at::Tensor upstream = test::random_tensor({12}, 4);
   for (const std::string gate : {"topl_softmax", "softmax_topl"}) {
-    const auto loss = [&] { return (route_patch_choice(clean, {}, 2, options_of(2, gate)).gate * pull).sum(); };
+    const auto loss = [&] { return (route_patch_choice(clean, {}, 2, options_of(2, gate)).gate * upstream).sum(); };
     EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
     const Routing r = route_patch_choice(clean, {}, 2, options_of(2, gate));
     const at::Tensor dropped = (dense_gates(r) == 0).to(torch::kDouble) * clean.grad();

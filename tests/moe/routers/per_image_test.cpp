@@ -115,8 +115,8 @@ TEST(PerImageRouter, M15_GatesHaveTheRightGradients) {
   options.k = 2;
   options.norm = "affine";
   auto router = router_of(options);
-  const at::Tensor x = tokens(), pull = test::random_tensor({kImages * kPerImage * 2}, 4);
-  const auto loss = [&] { return (router->route(images_of(x)).gate * pull).sum(); };
+  const at::Tensor x = tokens(), upstream = test::random_tensor({kImages * kPerImage * 2}, 4);
+  const auto loss = [&] { return (router->route(images_of(x)).gate * upstream).sum(); };
   std::vector<at::Tensor> inputs = router->parameters();
   inputs.push_back(x);
   EXPECT_LT(test::gradient_error(loss, inputs, 1e-6), 1e-6);

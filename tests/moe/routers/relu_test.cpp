@@ -69,8 +69,8 @@ TEST(Relu, PaddingCountsInNeitherLossNorSparsity) {
 }
 
 TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
-  const at::Tensor clean = test::random_tensor({5, 4}, 3), pull = test::random_tensor({5, 4}, 4);
-  const auto gates = [&] { return (test::dense_gates(route_relu(clean)) * pull).sum(); };
+  const at::Tensor clean = test::random_tensor({5, 4}, 3), upstream = test::random_tensor({5, 4}, 4);
+  const auto gates = [&] { return (test::dense_gates(route_relu(clean)) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(gates, {clean}, 1e-6), 1e-7);
   for (const bool balance : {true, false}) {
     const auto loss = [&] { return relu_l1(route_relu(clean), 2, balance); };
@@ -78,7 +78,7 @@ TEST(Relu, GatesAndLossHaveTheGradientOfTheLogits) {
   }
 }
 
-// 5 of 12 places are used: a sparsity of 7/12. Above 1 - 2/4 the coefficient falls, below 1 - 1/4 it rises.
+// 5 of 12 gates are positive: a sparsity of 7/12. Above 1 - 2/4 the coefficient falls, below 1 - 1/4 it rises.
 TEST(Relu, TheCoefficientFollowsTheSparsity) {
   auto many = identity({.mean_k = 2}), few = identity({.mean_k = 1});
   const Routing r = many->route(test::token_batch(example()));
@@ -88,7 +88,7 @@ TEST(Relu, TheCoefficientFollowsTheSparsity) {
   few->post_step_update({r, r});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);
   EXPECT_NEAR(few->l1_coefficient.item<double>(), 1.2e-8, 1e-15);
-  // Two batches of one step count together: 5 and 7 of 24 places, exactly 1 - 2/4.
+  // Two batches of one step count together: 5 and 7 of 24 gates, exactly 1 - 2/4.
   const Routing dense = many->route(test::token_batch(table({{1, 1, 1, 1}, {1, 1, 1, -1}, {-1, -1, -1, -1}})));
   many->post_step_update({r, dense});
   EXPECT_NEAR(many->l1_coefficient.item<double>(), 1e-8 / 1.2, 1e-15);

@@ -65,10 +65,10 @@ TEST(SigmoidBiasRouter, AnExpertWithTheMeanCountKeepsItsBias) {
 
 TEST(SigmoidBiasRouter, GatesSumToTheScaleAndHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({5, 6}, 1);
-  const at::Tensor bias = test::random_tensor({6}, 2), pull = test::random_tensor({10}, 3);
+  const at::Tensor bias = test::random_tensor({6}, 2), upstream = test::random_tensor({10}, 3);
   const Routing r = route_sigmoid_bias(clean, bias, 2, 2.5, {});
   EXPECT_TRUE(near(r.gate.view({5, 2}).sum(1), torch::full({5}, 2.5), 1e-12));
-  const auto loss = [&] { return (route_sigmoid_bias(clean, bias, 2, 2.5, {}).gate * pull).sum(); };
+  const auto loss = [&] { return (route_sigmoid_bias(clean, bias, 2, 2.5, {}).gate * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
 }
 

@@ -73,9 +73,11 @@ TEST(SinkhornRouter, NanAndPaddingDoNotReachOtherTokens) {
 
 TEST(SinkhornRouter, GatesHaveTheRightGradients) {
   at::Tensor clean = test::random_tensor({6, 4}, 1);
-  const at::Tensor pull = test::random_tensor({12}, 2);
+  const at::Tensor upstream = test::random_tensor({12}, 2);
   for (const std::string gate : {"softmax", "sigmoid"}) {
-    const auto loss = [&] { return (route_sinkhorn(clean, sinkhorn_offsets(clean, 5), 2, gate).gate * pull).sum(); };
+    const auto loss = [&] {
+      return (route_sinkhorn(clean, sinkhorn_offsets(clean, 5), 2, gate).gate * upstream).sum();
+    };
     EXPECT_LT(test::gradient_error(loss, {clean}), 1e-8);
   }
 }

@@ -109,8 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Types, SoftMoe, ::testing::Values(torch::kFloat, torch:
 TEST(SoftMoeRouter, TheLayerHasTheRightGradients) {
   auto router = router_of(torch::kDouble);
   Scaling experts;
-  const at::Tensor x = tokens(), pull = test::random_tensor({kImages * kPerImage, kWidth}, 4);
-  const auto loss = [&] { return (run_soft_experts(x, router->mix(images_of(x)), experts) * pull).sum(); };
+  const at::Tensor x = tokens(), upstream = test::random_tensor({kImages * kPerImage, kWidth}, 4);
+  const auto loss = [&] { return (run_soft_experts(x, router->mix(images_of(x)), experts) * upstream).sum(); };
   std::vector<at::Tensor> inputs = router->parameters();
   inputs.push_back(x);
   EXPECT_LT(test::gradient_error(loss, inputs), 1e-7);

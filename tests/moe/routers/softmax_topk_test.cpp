@@ -91,10 +91,10 @@ TEST_P(SoftmaxTopKExample, S35_ChoicesAreMadeInTheTypeOfTheWeightsForLowerPrecis
 INSTANTIATE_TEST_SUITE_P(Types, SoftmaxTopKExample, ::testing::Values(torch::kFloat, torch::kDouble));
 
 TEST(SoftmaxTopK, GatesHaveTheRightGradients) {
-  const at::Tensor epsilon = test::random_tensor({5, 4}, 2), pull = test::random_tensor({10}, 3);
+  const at::Tensor epsilon = test::random_tensor({5, 4}, 2), upstream = test::random_tensor({10}, 3);
   for (const bool renormalize : {false, true}) {
     at::Tensor logits = test::random_tensor({5, 4}, 1);
-    const auto loss = [&] { return (route_softmax_topk(logits, epsilon, 0.3, 2, renormalize).gate * pull).sum(); };
+    const auto loss = [&] { return (route_softmax_topk(logits, epsilon, 0.3, 2, renormalize).gate * upstream).sum(); };
     EXPECT_LT(test::gradient_error(loss, {logits}), 1e-8);
   }
 }

@@ -58,8 +58,8 @@ TEST(TopP, ItsDynamicLossIsTheMeanEntropy) {
 }
 
 TEST(TopP, GatesHaveTheGradientOfTheProbabilities) {
-  const at::Tensor clean = test::random_tensor({5, 4}, 3), pull = test::random_tensor({5, 4}, 4);
-  const auto loss = [&] { return (test::dense_gates(route_top_p(clean, .6, 3)) * pull).sum(); };
+  const at::Tensor clean = test::random_tensor({5, 4}, 3), upstream = test::random_tensor({5, 4}, 4);
+  const auto loss = [&] { return (test::dense_gates(route_top_p(clean, .6, 3)) * upstream).sum(); };
   EXPECT_LT(test::gradient_error(loss, {clean}, 1e-6), 1e-7);
 }
 

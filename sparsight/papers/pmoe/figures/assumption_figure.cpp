@@ -27,8 +27,8 @@ Json assumption_measure(const Json& settings, const FigureRun&) {
   const auto label = settings.at("class").get<size_t>();
   const auto epochs = settings.at("epoch").get<int64_t>();
   const PatternModel model(easy_patterns(seed));
-  const PatchSet train = draw_set(model, "train", settings.at("samples").get<int64_t>()),
-                 test = draw_set(model, "test", 500);
+  const PatchSet train = sample_set(model, "train", settings.at("samples").get<int64_t>()),
+                 test = sample_set(model, "test", 500);
   const TwoLayerSetting setting = pattern_setting(joint_run(8, kPatches), train);
   const std::shared_ptr<PatchCnn> net = make_two_layer(setting, train, {seed, seed});
   PatchSgd sgd(net, train, setting.sgd, seed);

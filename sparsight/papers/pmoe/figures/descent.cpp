@@ -12,12 +12,12 @@ namespace sparsight::pmoe {
 std::vector<DescentStep> descent(const PatternRun& run, const PatternModel& distribution, const PatchSet& test,
                                  int64_t steps, int64_t batch, double rate, uint64_t seed) {
   const at::NoGradGuard no_grad;
-  const PatchSet pool = draw_set(distribution, cat("descent.", seed), steps * batch);
+  const PatchSet pool = sample_set(distribution, cat("descent.", seed), steps * batch);
   const TwoLayerSetting setting = pattern_setting(run, pool);
   const std::shared_ptr<PatchCnn> model = make_two_layer(setting, pool, {seed, seed});
   if (run.form == "separate") PatchSgd(model, pool, setting.sgd, seed).train_routers();
   if (run.form == "joint") {  // lemma H.4 starts from weights for which assumption 4.4 holds
-    const PatchSet first = draw_set(distribution, cat("settle.", seed), 200);
+    const PatchSet first = sample_set(distribution, cat("settle.", seed), 200);
     PatchSgd sgd(model, first, setting.sgd, seed);
     for (int64_t epoch = 1; epoch <= 10; ++epoch) {
       sgd.train_epoch();

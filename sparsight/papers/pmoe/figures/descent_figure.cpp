@@ -31,7 +31,7 @@ std::vector<Json> descent_jobs(const FigureRun& run) {
 Json descent_measure(const Json& settings, const FigureRun& run) {
   const auto seed = settings.at("seed").get<uint64_t>();
   const PatternModel model(easy_patterns(seed));
-  const PatchSet test = draw_set(model, "test", by_scale<int64_t>(run, 400, 1000, 2000));
+  const PatchSet test = sample_set(model, "test", by_scale<int64_t>(run, 400, 1000, 2000));
   const std::vector<DescentStep> steps =
       descent(descent_run(settings.at("model").get<std::string>()), model, test, settings.at("steps").get<int64_t>(),
               settings.at("batch").get<int64_t>(), settings.at("rate").get<double>(), seed);

@@ -64,13 +64,13 @@ DigitScale digit_scale(const FigureRun& run, int64_t trials) {
   return {1, 100, 2};
 }
 
-Json digit_job(const Json& place, int64_t trial, const std::string& preset, const TwoLayerSetting& setting,
+Json digit_job(const Json& axes, int64_t trial, const std::string& preset, const TwoLayerSetting& setting,
                const FigureRun& run, const Json& more) {
   TwoLayerSetting copy = setting;
   copy.sgd.epochs = std::min(copy.sgd.epochs, digit_scale(run, 1).epochs);
   OptionSet constants;
   copy.declare(constants);
-  Json job = place;
+  Json job = axes;
   job["seed"] = trial;
   job.update(more);
   job["trials"] = preset == "code" ? kShare : "draw all anew";

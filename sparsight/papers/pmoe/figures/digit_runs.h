@@ -36,7 +36,7 @@ DigitScale digit_scale(const FigureRun& run, int64_t trials);
 // A job: its cell in the table (including "samples", unless that is in `more`), trial number and all constants of the
 // network. With preset "paper" each trial has its own data, routers and filters (the text says "five independent
 // experiments"); with "code" trials share data and routers, as in the authors' code.
-Json digit_job(const Json& place, int64_t trial, const std::string& preset, const TwoLayerSetting& setting,
+Json digit_job(const Json& axes, int64_t trial, const std::string& preset, const TwoLayerSetting& setting,
                const FigureRun& run, const Json& more = Json::object());
 
 // Seed of the data and routers, which the trials of a row may share.

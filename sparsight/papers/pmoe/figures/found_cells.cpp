@@ -10,9 +10,9 @@ PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data) {
   PatchRoutingReport report;
   for (int64_t first = 0; first < data.size(); first += kChunk) {
     const int64_t count = std::min(kChunk, data.size() - first);
-    const at::Tensor place = data.place.narrow(0, first, count).unsqueeze(1);
+    const at::Tensor position = data.position.narrow(0, first, count).unsqueeze(1);
     report.add(patch_routing_report(route_patches(model, data, first, count), data.labels.narrow(0, first, count),
-                                    at::arange(data.patches, at::kLong).unsqueeze(0) == place, data.classes));
+                                    at::arange(data.patches, at::kLong).unsqueeze(0) == position, data.classes));
   }
   return report;
 }

@@ -6,7 +6,7 @@
 
 namespace sparsight::pmoe {
 
-// data.place must be known. Raises Error for a model without a router.
+// data.position must be known. Raises Error for a model without a router.
 PatchRoutingReport found_cells(PatchCnn& model, const PatchSet& data);
 
 }  // namespace sparsight::pmoe

@@ -34,7 +34,7 @@ Figure large_gradients_figure() {
     sweep.sets = settings.at("sets").get<int64_t>();
     const PatternModel model(swept_patterns(sweep, seed));
     const LargeGradients found =
-        large_gradients(run, model, draw_set(model, "train", settings.at("samples").get<int64_t>()), seed);
+        large_gradients(run, model, sample_set(model, "train", settings.at("samples").get<int64_t>()), seed);
     return Json{{"share", 100 * found.share}, {"gamma", 100 * found.gamma}, {"threshold", found.threshold}};
   };
   figure.claims = [](const ResultTable& table, const FigureRun&) {

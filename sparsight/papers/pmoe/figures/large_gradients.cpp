@@ -15,7 +15,7 @@ std::vector<double> joint_values(PatchCnn& model, const PatchSet& data) {
   const at::Tensor y = 2 * data.labels.to(at::kDouble) - 1;
   const at::Tensor v = at::sigmoid(-y * outputs_of(model, data).to(at::kDouble));
   const at::Tensor image = routing.token.floor_divide(data.patches);
-  const at::Tensor is_pattern = routing.token.remainder(data.patches) == data.place.index_select(0, image);
+  const at::Tensor is_pattern = routing.token.remainder(data.patches) == data.position.index_select(0, image);
   const at::Tensor weight = is_pattern.to(at::kDouble) * routing.gate.to(at::kDouble) * v.index_select(0, image);
   std::vector<double> values;
   for (int64_t e = 0; e < routing.experts; ++e) {

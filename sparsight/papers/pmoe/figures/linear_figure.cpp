@@ -39,13 +39,13 @@ Figure linear_classifier_figure() {
     const PatternModel model(swept_patterns(sweep, seed));
     const auto samples = settings.at("samples").get<int64_t>();
     if (settings.at("model") == "linear") {
-      const LinearClassifier linear = train_linear(model.draw("train", samples), 30);
-      const PatternSamples test = model.draw("test", 1000);
+      const LinearClassifier linear = train_linear(model.sample("train", samples), 30);
+      const PatternSamples test = model.sample("test", 1000);
       const at::Tensor right = (linear_outputs(linear, test) > 0) == (test.labels == 1);
       return Json{{"training_error", 100 * linear.training_error},
                   {"accuracy", 100 * right.to(at::kDouble).mean().item<double>()}};
     }
-    const PatchSet train = draw_set(model, "train", samples), test = draw_set(model, "test", 1000);
+    const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", 1000);
     const TwoLayerResult result = train_two_layer(pattern_setting(separate_run(2), train), train, test, {seed, seed});
     const double training = patch_accuracy(patch_outputs(*result.model, train), train.labels);
     return Json{{"training_error", 100 * (1 - training)}, {"accuracy", 100 * result.accuracy}};

@@ -45,8 +45,8 @@ TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data) {
   return setting;
 }
 
-PatchSet draw_set(const PatternModel& model, const std::string& part, int64_t count) {
-  return patch_set(model.draw(part, count), model.patterns().size(0));
+PatchSet sample_set(const PatternModel& model, const std::string& part, int64_t count) {
+  return patch_set(model.sample(part, count), model.patterns().size(0));
 }
 
 void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, double lr) {

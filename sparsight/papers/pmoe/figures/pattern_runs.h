@@ -32,7 +32,7 @@ PatternRun joint_run(int64_t experts, int64_t patches);
 TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data);
 
 // `count` samples of a split (`part`), as patches.
-PatchSet draw_set(const PatternModel& model, const std::string& part, int64_t count);
+PatchSet sample_set(const PatternModel& model, const std::string& part, int64_t count);
 
 // One SGD step on the whole of `batch`; updates the model in place.
 void sgd_step(const std::shared_ptr<PatchCnn>& model, const PatchSet& batch, double lr);

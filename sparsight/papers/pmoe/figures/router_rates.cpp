@@ -29,8 +29,8 @@ Json router_rates_measure(const Json& settings, const FigureRun& run) {
   const PatternModelOptions options =
       settings.at("profile") == "HARD" ? hard_patterns(training.seed) : easy_patterns(training.seed);
   const PatternModel model(options);
-  const at::Tensor routers = train_routers(model.draw("train", settings.at("samples").get<int64_t>()), training);
-  const PatternSamples test = model.draw("test", by_scale<int64_t>(run, 500, 1000, 1000));
+  const at::Tensor routers = train_routers(model.sample("train", settings.at("samples").get<int64_t>()), training);
+  const PatternSamples test = model.sample("test", by_scale<int64_t>(run, 500, 1000, 1000));
   return Json{{"rate", 100 * routed_share(pattern_ranks(test, routers), settings.at("patches").get<int64_t>())},
               {"clear", 100 * clear_share(test, routers, model.patterns(), options.separation)}};
 }

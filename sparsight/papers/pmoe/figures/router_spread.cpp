@@ -25,7 +25,7 @@ Figure router_spread_figure() {
   figure.measure = [](const Json& settings, const FigureRun&) {
     const auto seed = settings.at("seed").get<uint64_t>();
     const PatternSamples samples =
-        PatternModel(easy_patterns(seed)).draw("train", settings.at("samples").get<int64_t>());
+        PatternModel(easy_patterns(seed)).sample("train", settings.at("samples").get<int64_t>());
     return Json{
         {"deviation", batch_gradient_deviation(router_gradients(samples), settings.at("batch").get<int64_t>(), seed)}};
   };

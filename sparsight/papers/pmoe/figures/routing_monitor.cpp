@@ -6,13 +6,13 @@ namespace sparsight::pmoe {
 
 RoutingMoment routing_moment(PatchCnn& model, const PatchSet& data, int64_t epoch) {
   const Routing routing = route_patches(model, data, 0, data.size());
-  const at::Tensor relevant = at::arange(data.patches, at::kLong).unsqueeze(0) == data.place.unsqueeze(1);
+  const at::Tensor relevant = at::arange(data.patches, at::kLong).unsqueeze(0) == data.position.unsqueeze(1);
   const PatchRoutingReport report = patch_routing_report(routing, data.labels, relevant, 2);
   RoutingMoment moment;
   moment.epoch = epoch;
   const at::Tensor image = routing.token.floor_divide(data.patches);
   const at::Tensor is_largest =
-      (routing.rank == 0).logical_and(routing.token.remainder(data.patches) == data.place.index_select(0, image));
+      (routing.rank == 0).logical_and(routing.token.remainder(data.patches) == data.position.index_select(0, image));
   for (int64_t k = 0; k < 2; ++k) {
     const int64_t best = report.best_expert(k);
     moment.expert[static_cast<size_t>(k)] = best;

@@ -64,7 +64,7 @@ bool reaches_target(const std::string& model, const std::string& axis, double va
   if (axis == "p") data.sets = static_cast<int64_t>(value);
   if (axis == "k") experts = static_cast<int64_t>(value);
   const PatternModel distribution(swept_patterns(data, seed));
-  const PatchSet train = draw_set(distribution, "train", samples), test = draw_set(distribution, "test", 500);
+  const PatchSet train = sample_set(distribution, "train", samples), test = sample_set(distribution, "test", 500);
   const PatternRun run = model == "CNN"     ? cnn_run()
                          : model == "joint" ? joint_run(experts, taken)
                                             : separate_run(taken);

@@ -9,10 +9,10 @@
 namespace sparsight::pmoe {
 namespace {
 
-// Fraction of the patches at `place` that some expert takes, averaged over both classes (%).
-double routed(PatchCnn& model, const PatchSet& data, const at::Tensor& place) {
+// Fraction of the patches at `position` that some expert takes, averaged over both classes (%).
+double routed(PatchCnn& model, const PatchSet& data, const at::Tensor& position) {
   const Routing routing = route_patches(model, data, 0, data.size());
-  const at::Tensor relevant = at::arange(data.patches, at::kLong).unsqueeze(0) == place.unsqueeze(1);
+  const at::Tensor relevant = at::arange(data.patches, at::kLong).unsqueeze(0) == position.unsqueeze(1);
   const PatchRoutingReport report = patch_routing_report(routing, data.labels, relevant, 2);
   return 50 * (report.kept_share(0).value_or(0) + report.kept_share(1).value_or(0));
 }
@@ -31,7 +31,7 @@ Json spurious_measure(const Json& settings, const FigureRun&) {
   const auto name = settings.at("model").get<std::string>();
   const PatternModel model(easy_patterns(seed));
   const auto planted = [&](const std::string& part, int64_t count, double with_label) {
-    return plant_spurious(model.draw(part, count), model.patterns(), with_label, part, seed);
+    return plant_spurious(model.sample(part, count), model.patterns(), with_label, part, seed);
   };
   const PlantedSamples broken = planted("test", 1000, 0.5);
   const PatchSet train = patch_set(planted("train", settings.at("samples").get<int64_t>(), share).samples, 2),
@@ -45,7 +45,7 @@ Json spurious_measure(const Json& settings, const FigureRun&) {
   Json found = {{"intact", 100 * result.accuracy},
                 {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)}};
   found["planted"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken.planted);
-  found["pattern"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken_set.place);
+  found["pattern"] = name == "CNN" ? 100.0 : routed(*result.model, broken_set, broken_set.position);
   return found;
 }
 

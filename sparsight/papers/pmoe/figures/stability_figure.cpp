@@ -32,7 +32,8 @@ Figure activation_stability_figure() {
                      : model == "joint, k = 8, l = 2" ? joint_run(8, 2)
                      : model == "separate, l = 8"     ? separate_run(8)
                                                       : separate_run(2);
-    const PatchSet train = draw_set(PatternModel(easy_patterns(seed)), "train", settings.at("samples").get<int64_t>());
+    const PatternModel data(easy_patterns(seed));
+    const PatchSet train = sample_set(data, "train", settings.at("samples").get<int64_t>());
     const ActivationStability found = activation_stability(run, train, settings.at("tau").get<double>(), 20, seed);
     return Json{{"covered", 100 * found.covered},
                 {"predicted", 100 * found.predicted},
@@ -56,9 +57,7 @@ Figure activation_stability_figure() {
         all_at_most(table, "no neuron moves by more than U eta t (up to rounding in fp32)", "move", 1.001)};
   };
   FigureChart chart;
-  chart.x = "tau";
-  chart.y = "covered";
-  chart.series = "model";
+  chart.x = "tau", chart.y = "covered", chart.series = "model";
   chart.logarithmic_x = true;
   figure.charts = {chart};
   figure.notes = {

@@ -42,8 +42,8 @@ Figure value_bounds_figure() {
   figure.measure = [](const Json& settings, const FigureRun&) {
     const auto seed = settings.at("seed").get<uint64_t>();
     const PatternModel model(easy_patterns(seed));
-    const PatchSet train = draw_set(model, "train", settings.at("samples").get<int64_t>()),
-                   test = draw_set(model, "test", 1000);
+    const PatchSet train = sample_set(model, "train", settings.at("samples").get<int64_t>()),
+                   test = sample_set(model, "test", 1000);
     const PatternRun run = run_named(settings.at("model").get<std::string>());
     const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
     const ValueFunction v = value_function(outputs_of(*result.model, test), test.labels);  // also asserts the bounds

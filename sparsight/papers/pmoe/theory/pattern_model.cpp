@@ -117,39 +117,39 @@ PatternModel::PatternModel(const PatternModelOptions& options) : options_(option
     centre_.push_back(random_unit(d - c, random));
   }
   if (options.rotate) {
-    at::Tensor draws = torch::empty({d, d}, torch::kDouble);
-    auto* at = draws.data_ptr<double>();
+    at::Tensor gaussian = torch::empty({d, d}, torch::kDouble);
+    auto* at = gaussian.data_ptr<double>();
     for (int64_t i = 0; i < d * d; ++i) at[i] = random.normal();
-    rotation_ = std::get<0>(torch::linalg_qr(draws, "reduced"));
+    rotation_ = std::get<0>(torch::linalg_qr(gaussian, "reduced"));
     patterns_ = patterns_.matmul(rotation_);
   }
 }
 
-PatternSamples PatternModel::draw(const std::string& part, int64_t count) const {
+PatternSamples PatternModel::sample(const std::string& part, int64_t count) const {
   const int64_t n = options_.patches, c = options_.classes, d = options_.width;
   PatternSamples out{torch::zeros({count, n, d}, torch::kDouble), torch::empty({count}, torch::kLong),
                      torch::empty({count}, torch::kLong), torch::full({count, n}, -1, torch::kLong)};
   const at::Tensor span = patterns_in_span(c, options_.separation);
   const auto* o = span.const_data_ptr<double>();
   auto* x = out.patches.data_ptr<double>();
-  auto *label = out.labels.data_ptr<int64_t>(), *place = out.place.data_ptr<int64_t>(),
+  auto *label = out.labels.data_ptr<int64_t>(), *position = out.position.data_ptr<int64_t>(),
        *set = out.set.data_ptr<int64_t>();
   const int64_t ordinary = std::ssize(options_.sets) - options_.confuser_sets;
   for (int64_t i = 0; i < count; ++i) {
     RandomStream random(options_.seed, "patterns." + part, static_cast<uint64_t>(i));
     label[i] = i % c;
-    place[i] = random.below(n);
+    position[i] = random.below(n);
     const int64_t confuser = options_.confusers > 0 ? random.below(options_.confuser_sets) : 0;
     // Positions of the irrelevant patches in random order: the first ones are confusers.
-    std::vector<int64_t> places;
+    std::vector<int64_t> positions;
     for (int64_t j = 0; j < n; ++j)
-      if (j != place[i]) places.push_back(j);
-    shuffle(places, random);
-    std::copy_n(o + label[i] * c, c, x + (i * n + place[i]) * d);
-    for (int64_t k = 0; k < std::ssize(places); ++k) {
+      if (j != position[i]) positions.push_back(j);
+    shuffle(positions, random);
+    std::copy_n(o + label[i] * c, c, x + (i * n + position[i]) * d);
+    for (int64_t k = 0; k < std::ssize(positions); ++k) {
       const int64_t which = k < options_.confusers ? confuser : options_.confuser_sets + random.below(ordinary);
-      set[i * n + places[k]] = which;
-      double* const q = x + (i * n + places[k]) * d;
+      set[i * n + positions[k]] = which;
+      double* const q = x + (i * n + positions[k]) * d;
       const Vector &inside = inside_[which], &centre = centre_[which];
       const double size = length(inside), across = std::sqrt(std::max(0.0, 1 - size * size));
       // No member is farther than half the diameter from the centre.
@@ -186,7 +186,7 @@ PatchSet patch_set(const PatternSamples& samples, int64_t classes) {
   PatchSet set;
   set.table = samples.patches.flatten(0, 1).to(torch::kFloat);
   set.labels = samples.labels;
-  set.place = samples.place;
+  set.position = samples.position;
   set.patches = samples.patches.size(1);
   set.classes = classes;
   return set;

@@ -38,10 +38,10 @@ PatternModelOptions easy_patterns(uint64_t seed);
 PatternModelOptions hard_patterns(uint64_t seed);
 
 struct PatternSamples {
-  at::Tensor patches;  // [N,n,d] fp64, unit vectors
-  at::Tensor labels;   // [N] int64: 0, 1, ..., c-1, 0, ...
-  at::Tensor place;    // [N] int64: index of the patch with the pattern
-  at::Tensor set;      // [N,n] int64: the set of each irrelevant patch, -1 at the pattern
+  at::Tensor patches;   // [N,n,d] fp64, unit vectors
+  at::Tensor labels;    // [N] int64: 0, 1, ..., c-1, 0, ...
+  at::Tensor position;  // [N] int64: index of the patch with the pattern
+  at::Tensor set;       // [N,n] int64: the set of each irrelevant patch, -1 at the pattern
 };
 
 // The samples in fp32, for training. classes: c.
@@ -53,7 +53,7 @@ class PatternModel {
   explicit PatternModel(const PatternModelOptions& options);
 
   // Sample i of a split (`part`) is a pure function of (seed, part, i).
-  PatternSamples draw(const std::string& part, int64_t count) const;
+  PatternSamples sample(const std::string& part, int64_t count) const;
 
   int64_t sets() const { return static_cast<int64_t>(options_.sets.size()); }  // p
   const at::Tensor& patterns() const { return patterns_; }                     // [c,d] fp64: o_1 .. o_c

@@ -23,7 +23,7 @@ void add(Vector& sum, double factor, const Vector& a, const Vector* b, int64_t& 
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += factor * (a[i] - (b ? (*b)[i] : 0));
 }
 
-std::vector<Vector> draw(int64_t count, int64_t width, RandomStream& random) {
+std::vector<Vector> random_vectors(int64_t count, int64_t width, RandomStream& random) {
   std::vector<Vector> rows(count, Vector(width));
   for (Vector& row : rows)
     for (double& value : row) value = random.normal() / std::sqrt(static_cast<double>(width));
@@ -32,18 +32,18 @@ std::vector<Vector> draw(int64_t count, int64_t width, RandomStream& random) {
 
 // Indices of the l largest scores; ties go to the lower index.
 std::vector<int64_t> largest(const Vector& scores, int64_t chosen) {
-  std::vector<int64_t> places(scores.size());
-  std::iota(places.begin(), places.end(), 0);
-  std::stable_sort(places.begin(), places.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
-  places.resize(chosen);
-  return places;
+  std::vector<int64_t> positions(scores.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  std::stable_sort(positions.begin(), positions.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
+  positions.resize(chosen);
+  return positions;
 }
 
 // Softmax over the chosen patches. Differs from the paper: equation 4 as printed has no exp in its denominator.
-Vector softmax(const Vector& scores, const std::vector<int64_t>& places) {
+Vector softmax(const Vector& scores, const std::vector<int64_t>& positions) {
   Vector gates;
   double sum = 0;
-  for (const int64_t j : places) gates.push_back(std::exp(scores[j] - scores[places[0]]));
+  for (const int64_t j : positions) gates.push_back(std::exp(scores[j] - scores[positions[0]]));
   for (const double gate : gates) sum += gate;
   for (double& gate : gates) gate /= sum;
   return gates;
@@ -64,26 +64,27 @@ PmoeOperations count_pmoe_operations(PmoeTraining training, const PmoeSizes& siz
   const int64_t experts = routed ? sizes.experts : 1, chosen = routed ? sizes.chosen : sizes.patches;
   check_sizes(sizes, experts, chosen);
   RandomStream random(seed, "pmoe.operations");
-  const std::vector<Vector> x = draw(sizes.patches, sizes.width, random), routers = draw(experts, sizes.width, random),
-                            neurons = draw(sizes.neurons, sizes.width, random);
+  const std::vector<Vector> x = random_vectors(sizes.patches, sizes.width, random),
+                            routers = random_vectors(experts, sizes.width, random),
+                            neurons = random_vectors(sizes.neurons, sizes.width, random);
   Vector output(sizes.neurons);  // a
   for (double& weight : output) weight = random.normal();
 
   PmoeOperations done;
   const int64_t each = sizes.neurons / experts;
-  std::vector<std::vector<int64_t>> places(experts);  // J_s
-  std::vector<Vector> gates(experts);                 // G
-  Vector hidden;                                      // [m][l]: <w_r, x_j>
+  std::vector<std::vector<int64_t>> positions(experts);  // J_s
+  std::vector<Vector> gates(experts);                    // G
+  Vector hidden;                                         // [m][l]: <w_r, x_j>
   double logit = 0;
   for (int64_t s = 0; s < experts; ++s) {
     Vector scores(sizes.patches, 0);
     if (routed)
       for (int64_t j = 0; j < sizes.patches; ++j) scores[j] = dot(routers[s], x[j], done.routers_forward);
-    places[s] = largest(scores, chosen);
-    gates[s] = joint ? softmax(scores, places[s]) : Vector(chosen, 1.0);
+    positions[s] = largest(scores, chosen);
+    gates[s] = joint ? softmax(scores, positions[s]) : Vector(chosen, 1.0);
     for (int64_t r = s * each; r < (s + 1) * each; ++r)
       for (int64_t at = 0; at < chosen; ++at) {
-        hidden.push_back(dot(neurons[r], x[places[s][at]], done.experts_forward));
+        hidden.push_back(dot(neurons[r], x[positions[s][at]], done.experts_forward));
         logit += output[r] / static_cast<double>(chosen) * std::max(hidden.back(), 0.0) * gates[s][at];
       }
   }
@@ -98,20 +99,21 @@ PmoeOperations count_pmoe_operations(PmoeTraining training, const PmoeSizes& siz
       for (int64_t at = 0; at < chosen; ++at) {
         const double h = hidden[r * chosen + at];
         use[at] += output[r] * std::max(h, 0.0);
-        add(gradient, slope * output[r] * gates[s][at] * (h >= 0), x[places[s][at]], nullptr, done.experts_backward);
+        add(gradient, slope * output[r] * gates[s][at] * (h >= 0), x[positions[s][at]], nullptr, done.experts_backward);
       }
     }
     if (!joint) continue;
     Vector& router = done.router_gradients[s];
     Vector mean(sizes.width, 0);
     if (form == RouterGradient::mean)
-      for (int64_t at = 0; at < chosen; ++at) add(mean, gates[s][at], x[places[s][at]], nullptr, done.routers_backward);
+      for (int64_t at = 0; at < chosen; ++at)
+        add(mean, gates[s][at], x[positions[s][at]], nullptr, done.routers_backward);
     for (int64_t at = 0; at < chosen; ++at) {
       const double factor = slope * use[at] * gates[s][at];
-      if (form == RouterGradient::mean) add(router, factor, x[places[s][at]], &mean, done.routers_backward);
+      if (form == RouterGradient::mean) add(router, factor, x[positions[s][at]], &mean, done.routers_backward);
       for (int64_t other = 0; form == RouterGradient::pairs && other < chosen; ++other)
         if (other != at)
-          add(router, factor * gates[s][other], x[places[s][at]], &x[places[s][other]], done.routers_backward);
+          add(router, factor * gates[s][other], x[positions[s][at]], &x[positions[s][other]], done.routers_backward);
     }
   }
   return done;

@@ -21,7 +21,7 @@ at::Tensor expected_router_gradient(const at::Tensor& patterns) {
 }
 
 double router_gradient_deviation(const PatternModel& model, const std::string& part, int64_t count) {
-  const at::Tensor mean = router_gradients(model.draw(part, count)).mean(0);
+  const at::Tensor mean = router_gradients(model.sample(part, count)).mean(0);
   return (mean - expected_router_gradient(model.patterns())).norm().item<double>();
 }
 

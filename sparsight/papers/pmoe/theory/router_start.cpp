@@ -7,11 +7,11 @@
 
 namespace sparsight::pmoe {
 
-RouterStart router_start(int64_t patches, int64_t width, int64_t draws, uint64_t seed) {
-  if (draws < 1) fail_usage("needs at least 1 random router, got ", draws);
+RouterStart router_start(int64_t patches, int64_t width, int64_t samples, uint64_t seed) {
+  if (samples < 1) fail_usage("needs at least 1 random router, got ", samples);
   const double std = router_start_std(patches, width);
   const at::Tensor kernels =
-      normal_like(torch::empty({0}, torch::kDouble), {draws, width}, RandomStream(seed, "theory.router_start")) * std;
+      normal_like(torch::empty({0}, torch::kDouble), {samples, width}, RandomStream(seed, "theory.router_start")) * std;
   const at::Tensor norms = kernels.norm(2, 1);
   RouterStart found;
   found.bound = 1 / static_cast<double>(patches * patches);

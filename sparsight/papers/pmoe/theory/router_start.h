@@ -14,6 +14,6 @@ struct RouterStart {
   double mean_norm = 0, largest_norm = 0;
   double bound = 0;  // 1/n²
 };
-RouterStart router_start(int64_t patches, int64_t width, int64_t draws, uint64_t seed);
+RouterStart router_start(int64_t patches, int64_t width, int64_t samples, uint64_t seed);
 
 }  // namespace sparsight::pmoe

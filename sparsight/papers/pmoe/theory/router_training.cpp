@@ -50,9 +50,9 @@ at::Tensor train_routers(const PatternSamples& samples, const RouterTrainingOpti
 }
 
 at::Tensor pattern_ranks(const PatternSamples& samples, const at::Tensor& routers) {
-  const at::Tensor scores = own_scores(samples, routers), place = samples.place.unsqueeze(1);
-  const at::Tensor pattern = scores.gather(1, place);
-  const at::Tensor earlier = torch::arange(scores.size(1), torch::kLong).unsqueeze(0) < place;
+  const at::Tensor scores = own_scores(samples, routers), position = samples.position.unsqueeze(1);
+  const at::Tensor pattern = scores.gather(1, position);
+  const at::Tensor earlier = torch::arange(scores.size(1), torch::kLong).unsqueeze(0) < position;
   return (scores > pattern).logical_or((scores == pattern).logical_and(earlier)).sum(1);
 }
 
@@ -63,7 +63,7 @@ double routed_share(const at::Tensor& ranks, int64_t patches) {
 double clear_share(const PatternSamples& samples, const at::Tensor& routers, const at::Tensor& patterns,
                    double separation) {
   const at::Tensor scores = own_scores(samples, routers);
-  const at::Tensor pattern = scores.gather(1, samples.place.unsqueeze(1));
+  const at::Tensor pattern = scores.gather(1, samples.position.unsqueeze(1));
   const at::Tensor gap = samples.patches.matmul(patterns[0] - patterns[1]).abs();
   const at::Tensor must_be_below = (gap <= (1 - separation) / 2 + 1e-9).logical_and(samples.set >= 0);
   return must_be_below.logical_and(scores >= pattern).any(1).logical_not().to(torch::kDouble).mean().item<double>();

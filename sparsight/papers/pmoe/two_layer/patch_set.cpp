@@ -19,7 +19,7 @@ at::Tensor PatchSet::rows(const at::Tensor& ids, at::ScalarType type) const {
 PatchSet PatchSet::slice(int64_t start, int64_t count) const {
   SPARSIGHT_CHECK(start >= 0 && start + count <= size());
   return {table.narrow(0, start * patches, count * patches), labels.narrow(0, start, count),
-          place.narrow(0, start, count), patches, classes};
+          position.narrow(0, start, count), patches, classes};
 }
 
 PatchSet cut_into_patches(const DataSet& data, int64_t side, int64_t count) {
@@ -35,9 +35,9 @@ PatchSet cut_into_patches(const DataSet& data, int64_t side, int64_t count) {
   set.classes = std::ssize(info.classes);
   set.table = at::empty({count * set.patches, width}, at::kByte);
   set.labels = at::empty({count}, at::kLong);
-  set.place = at::full({count}, -1, at::kLong);
+  set.position = at::full({count}, -1, at::kLong);
   auto* const labels = set.labels.mutable_data_ptr<int64_t>();
-  auto* const places = set.place.mutable_data_ptr<int64_t>();
+  auto* const positions = set.position.mutable_data_ptr<int64_t>();
   for (int64_t i = 0; i < count; ++i) {
     const Sample sample = data.get(i);
     set.table.narrow(0, i * set.patches, set.patches)
@@ -45,7 +45,7 @@ PatchSet cut_into_patches(const DataSet& data, int64_t side, int64_t count) {
         .copy_(sample.image.view({info.channels, down, side, across, side}).permute({1, 3, 0, 2, 4}));
     labels[i] = sample.label;
     if (cell != info.attributes.end())
-      places[i] = static_cast<int64_t>(sample.attributes[cell - info.attributes.begin()]);
+      positions[i] = static_cast<int64_t>(sample.attributes[cell - info.attributes.begin()]);
   }
   return set;
 }

@@ -13,7 +13,7 @@ namespace sparsight::pmoe {
 struct PatchSet {
   at::Tensor table;     // [N*n,d] patches, sample by sample: fp32, fp64, or uint8 pixels (scaled to 0..1 by rows())
   at::Tensor labels;    // [N] int64
-  at::Tensor place;     // [N] int64: index of the patch that determines the label; -1 if unknown
+  at::Tensor position;  // [N] int64: index of the patch that determines the label; -1 if unknown
   int64_t patches = 0;  // n
   int64_t classes = 0;
 
@@ -25,7 +25,7 @@ struct PatchSet {
   PatchSet slice(int64_t start, int64_t count) const;
 };
 
-// The first `count` images of `data`, cut into square patches (values in channel, row, column order). `place` is the
+// The first `count` images of `data`, cut into square patches (values in channel, row, column order). `position` is the
 // attribute "cell" if the data has one. Raises UsageError if the images vary in size, `side` does not divide them, or
 // there are fewer than `count`.
 PatchSet cut_into_patches(const DataSet& data, int64_t side, int64_t count);

@@ -1,4 +1,4 @@
-// The theory's experiments with training, at small size.
+// The training experiments of the theory, at small size.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -22,7 +22,7 @@ double mean_accuracy(const PatternRun& run, int64_t samples, int64_t trials) {
   for (int64_t trial = 0; trial < trials; ++trial) {
     const auto seed = static_cast<uint64_t>(trial);
     const PatternModel model(easy_patterns(seed));
-    const PatchSet train = draw_set(model, "train", samples), test = draw_set(model, "test", 500);
+    const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", 500);
     sum += train_two_layer(pattern_setting(run, train), train, test, {seed, seed}).accuracy;
   }
   return sum / static_cast<double>(trials);
@@ -45,7 +45,7 @@ TEST(PatternRuns, P75_AccuraciesAreThoseOfTheReference) {
 }
 
 TEST(ActivationStability, P70_TheBoundIsNeverViolated) {
-  const PatchSet train = draw_set(PatternModel(easy_patterns(1)), "train", 60);
+  const PatchSet train = sample_set(PatternModel(easy_patterns(1)), "train", 60);
   for (const PatternRun& run : {separate_run(2), joint_run(8, 2), cnn_run()}) {
     const ActivationStability found = activation_stability(run, train, 0.01, 10, 1);
     EXPECT_EQ(found.violations, 0) << run.form;
@@ -60,7 +60,7 @@ TEST(ActivationStability, P70_TheBoundIsNeverViolated) {
 
 TEST(LargeGradients, P71_MoreThanGammaOfTheNeurons) {
   const PatternModel model(easy_patterns(2));
-  const PatchSet train = draw_set(model, "train", 400);
+  const PatchSet train = sample_set(model, "train", 400);
   for (const PatternRun& run : {separate_run(2), joint_run(2, 4), cnn_run()}) {
     const LargeGradients found = large_gradients(run, model, train, 2);
     EXPECT_NEAR(found.gamma, 1 / (8 * std::sqrt(model.delta())), 1e-12);
@@ -70,7 +70,7 @@ TEST(LargeGradients, P71_MoreThanGammaOfTheNeurons) {
 
 TEST(Descent, P72_EachStepLowersTheLoss) {
   const PatternModel model(easy_patterns(3));
-  const PatchSet test = draw_set(model, "test", 500);
+  const PatchSet test = sample_set(model, "test", 500);
   for (const PatternRun& run : {separate_run(1), separate_run(4), cnn_run()})
     for (const DescentStep& step : descent(run, model, test, 6, 200, 1e5, 3)) {
       EXPECT_GT(step.drop, 0) << run.form;
@@ -80,7 +80,7 @@ TEST(Descent, P72_EachStepLowersTheLoss) {
 
 TEST(RoutingMonitor, P73_JointTrainingSettles) {
   const PatternModel model(easy_patterns(4));
-  const PatchSet train = draw_set(model, "train", 200), test = draw_set(model, "test", 300);
+  const PatchSet train = sample_set(model, "train", 200), test = sample_set(model, "test", 300);
   const TwoLayerSetting setting = pattern_setting(joint_run(8, 2), train);
   const std::shared_ptr<PatchCnn> net = make_two_layer(setting, train, {4, 4});
   PatchSgd sgd(net, train, setting.sgd, 4);
@@ -109,14 +109,14 @@ TEST(RoutingMonitor, SettledFromTheLastTimeOnThatItIsReached) {
 
 TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {
   const PatternModel model(easy_patterns(5));
-  const PatternSamples samples = model.draw("train", 400);
+  const PatternSamples samples = model.sample("train", 400);
   const PlantedSamples out = plant_spurious(samples, model.patterns(), 0.9, "train", 5);
   const at::Tensor where = out.planted.view({-1, 1, 1}).expand({-1, 1, 64});
   const at::Tensor patches = out.samples.patches.gather(1, where).squeeze(1);  // [N,d]
   EXPECT_LT(patches.matmul(model.patterns().t()).abs().max().item<double>(), 1e-12);
   EXPECT_LT((patches.norm(2, 1) - 1).abs().max().item<double>(), 1e-12);
-  EXPECT_TRUE((out.planted != samples.place).all().item<bool>());
-  // Two vectors, told apart by their product with the first sample's; that sample's label is 0.
+  EXPECT_TRUE((out.planted != samples.position).all().item<bool>());
+  // Two vectors, distinguished by their product with the first sample's; that sample's label is 0.
   const at::Tensor first = (patches.matmul(patches[0]) > 0.5) == (samples.labels == samples.labels[0]);
   const double agree = first.to(torch::kDouble).mean().item<double>();
   EXPECT_NEAR(std::max(agree, 1 - agree), 0.9, 0.06);
@@ -124,7 +124,7 @@ TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {
   EXPECT_EQ(((samples.patches != out.samples.patches).any(2).sum(1) == 1).sum().item<int64_t>(), 400);
 }
 
-// Each figure can name its jobs at every scale, and the first of them measures what the figure promises.
+// Each figure can list its jobs at every scale, and the first job measures the figure's declared values.
 TEST(TheoryFigures, TheFirstSmokeJobOfEachMeasuresAll) {
   std::set<std::string> names;
   for (const Figure& figure : figures()) {

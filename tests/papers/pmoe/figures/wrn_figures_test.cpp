@@ -1,4 +1,4 @@
-// Figures 10 to 16 and table 2: jobs, stored numbers, claims; and that the smallest training runs through.
+// Figures 10 to 16 and table 2: jobs, stored numbers, claims; and the smallest training run.
 #include "sparsight/papers/pmoe/figures/wrn_figures.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(WrnFigures, JobsDifferAndNameTheirAxesFirst) {
     }
 }
 
-TEST(WrnFigures, WithoutRealDataStandInsAreNamed) {
+TEST(WrnFigures, WithoutRealDataTheSyntheticSubstitutesAreNamed) {
   for (const Figure& figure : wrn_figures())
     EXPECT_NE(figure.synthetic({Scale::smoke, "", "/nowhere"}), "") << figure.name;
   EXPECT_EQ(fig10().synthetic({Scale::smoke, "/no/such/folder", "/nowhere"}), "planted glyphs for CelebA");
@@ -110,7 +110,7 @@ TEST(WrnFigures, ClaimsCanFailAndCanBeOpen) {
   EXPECT_FALSE(larger_gap_than(against, "a", "b", "c").holds.has_value());
 }
 
-// Every figure runs in the registry's test; here, what a job leaves behind.
+// Every figure runs in the registry's test; this one checks the files that a job leaves behind.
 TEST(WrnFigures, P54_TellsTheWorstCombinationAndLeavesNoFolder) {
   const testing::TemporaryFolder folder;
   const FigureRun run{Scale::smoke, "", folder.path(), folder.path("job")};
@@ -134,7 +134,7 @@ TEST(WrnFigures, ExpectedTimesGrowWithTheWork) {
   }
 }
 
-TEST(WrnFigures, P45_DrawsPicturesOfEachSet) {
+TEST(WrnFigures, P45_DrawsImagesOfEachDataset) {
   const testing::TemporaryFolder folder;
   const FigureRun run{Scale::smoke, "", folder.path()};
   const Figure figure = fig13();

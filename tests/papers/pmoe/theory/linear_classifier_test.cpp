@@ -9,7 +9,7 @@
 namespace sparsight::pmoe::linear_classifier_test {
 namespace {
 
-// Patches of so few numbers that no direction is orthogonal to all irrelevant sets.
+// Patches with so few values that no direction is orthogonal to all irrelevant sets.
 PatternModelOptions crowded(int64_t width, int64_t sets) {
   PatternModelOptions options = easy_patterns(1);
   options.width = width;
@@ -35,12 +35,12 @@ TEST(LinearClassifier, SeparatesWhatCanBeSeparated) {
 }
 
 // With more samples than n d weights and sets in all directions no linear classifier fits them, while routing alone
-// tells the classes apart.
+// separates the classes.
 TEST(LinearClassifier, P74_FailsWhereRoutingSucceeds) {
   const PatternModel model(crowded(8, 32));
-  const PatternSamples samples = model.draw("train", 1200);
+  const PatternSamples samples = model.sample("train", 1200);
   EXPECT_GT(train_linear(samples).training_error, 0.02);
-  EXPECT_GT(routed_share(pattern_ranks(model.draw("test", 500), train_routers(samples, {})), 4), 0.98);
+  EXPECT_GT(routed_share(pattern_ranks(model.sample("test", 500), train_routers(samples, {})), 4), 0.98);
 }
 
 }  // namespace sparsight::pmoe::linear_classifier_test

@@ -34,17 +34,17 @@ TEST(PatternModel, P33_SamplesMeetEveryConstraint) {
     gram.fill_diagonal_(1);
     expect_close(model.patterns().matmul(model.patterns().t()), gram);
 
-    const PatternSamples samples = model.draw("train", 300);
+    const PatternSamples samples = model.sample("train", 300);
     expect_close(samples.patches.norm(2, 2), torch::ones({300, n}, torch::kDouble));
     const at::Tensor products = samples.patches.matmul(model.patterns().t());  // [N,n,c]
     for (int64_t i = 0; i < 300; ++i) {
       EXPECT_EQ(samples.labels[i].item<int64_t>(), i % c);
       EXPECT_EQ((samples.set[i] < 0).sum().item<int64_t>(), 1);
-      const auto place = samples.place[i].item<int64_t>();
-      EXPECT_EQ(samples.set[i][place].item<int64_t>(), -1);
-      expect_close(samples.patches[i][place], model.patterns()[i % c]);
+      const auto position = samples.position[i].item<int64_t>();
+      EXPECT_EQ(samples.set[i][position].item<int64_t>(), -1);
+      expect_close(samples.patches[i][position], model.patterns()[i % c]);
       for (int64_t j = 0; j < n; ++j) {
-        if (j == place) continue;
+        if (j == position) continue;
         const auto& wanted = options.sets[static_cast<size_t>(samples.set[i][j].item<int64_t>())];
         expect_close(products[i][j], torch::tensor(wanted, torch::kDouble));
       }
@@ -59,10 +59,10 @@ TEST(PatternModel, P33_SamplesMeetEveryConstraint) {
   }
 }
 
-// The sets of irrelevant patches are as frequent in one class as in the other: 4500 draws each, standard deviation of a
-// share of 1/8 below 0.005.
+// The sets of irrelevant patches are equally frequent in both classes: 4500 samples each, standard deviation of a
+// fraction of 1/8 below 0.005.
 TEST(PatternModel, P33_IrrelevantPatchesTellNothingOfTheLabel) {
-  const PatternSamples samples = PatternModel(easy_patterns(5)).draw("train", 600);
+  const PatternSamples samples = PatternModel(easy_patterns(5)).sample("train", 600);
   for (int64_t set = 0; set < 8; ++set) {
     const at::Tensor share = (samples.set == set).to(torch::kDouble).mean(1) * 16 / 15;
     const at::Tensor first = samples.labels == 0;
@@ -74,18 +74,18 @@ TEST(PatternModel, P33_IrrelevantPatchesTellNothingOfTheLabel) {
 // 1 / (1 - 0.25²) and 1 / (1 - 0.5²).
 TEST(PatternModel, P34_ProfilesNeedOneAndSixPatches) {
   const PatternModel easy(easy_patterns(1)), hard(hard_patterns(1));
-  EXPECT_EQ(needed_patches(easy.draw("train", 200), easy.patterns(), 0), 1);
-  EXPECT_EQ(needed_patches(hard.draw("train", 200), hard.patterns(), 0.5), 6);
+  EXPECT_EQ(needed_patches(easy.sample("train", 200), easy.patterns(), 0), 1);
+  EXPECT_EQ(needed_patches(hard.sample("train", 200), hard.patterns(), 0.5), 6);
   EXPECT_NEAR(easy.delta(), 1.0667, 1e-4);
   EXPECT_NEAR(hard.delta(), 1.3333, 1e-4);
 }
 
 TEST(PatternModel, SamplesAreFunctionsOfSeedPartAndNumber) {
   const PatternModel model(easy_patterns(7)), other(easy_patterns(8));
-  const at::Tensor few = model.draw("train", 3).patches;
-  EXPECT_TRUE(few.equal(model.draw("train", 9).patches.narrow(0, 0, 3)));
-  EXPECT_FALSE(few.equal(model.draw("test", 3).patches));
-  EXPECT_FALSE(few.equal(other.draw("train", 3).patches));
+  const at::Tensor few = model.sample("train", 3).patches;
+  EXPECT_TRUE(few.equal(model.sample("train", 9).patches.narrow(0, 0, 3)));
+  EXPECT_FALSE(few.equal(model.sample("test", 3).patches));
+  EXPECT_FALSE(few.equal(other.sample("train", 3).patches));
 }
 
 // |A|² = (c1² - 2 delta_d c1 c2 + c2²) / (1 - delta_d²) = 4 * 0.81 / 1.9 > 1 for (0.9, -0.9) and delta_d = 0.9.

@@ -1,4 +1,4 @@
-// What the paper proves about the routers of separate training, on data drawn from its distribution.
+// The paper's results about the routers of separate training, on samples of its data distribution.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -36,7 +36,7 @@ TEST(RouterGradient, P65_MeanIsHalfTheDifferenceOfThePatterns) {
 }
 
 TEST(RouterGradient, P67_SpreadOfBatchesFallsWithTheRootOfTheirSize) {
-  const at::Tensor gradients = router_gradients(PatternModel(easy_patterns(2)).draw("train", 4096));
+  const at::Tensor gradients = router_gradients(PatternModel(easy_patterns(2)).sample("train", 4096));
   std::vector<std::pair<double, double>> points;
   for (const int64_t size : {4, 16, 64, 256})
     points.emplace_back(static_cast<double>(size), batch_gradient_deviation(gradients, size, 1));
@@ -59,7 +59,7 @@ TEST(RouterStart, P66_NormsAreBelowOneOverNSquared) {
 
 // Samples of whole epochs: the closed form w_1(0) - eta E (N/B) (mean gradient), w_2 the other way.
 TEST(RouterTraining, P16_WholeEpochsAreTheClosedForm) {
-  const PatternSamples samples = PatternModel(easy_patterns(3)).draw("train", 60);
+  const PatternSamples samples = PatternModel(easy_patterns(3)).sample("train", 60);
   RouterTrainingOptions options;
   options.batch = 20;
   options.steps = 0;
@@ -71,13 +71,13 @@ TEST(RouterTraining, P16_WholeEpochsAreTheClosedForm) {
   EXPECT_LT(distance(trained[1], start[1] + step), 1e-12);
 }
 
-// Scores of expert 0: 1, 3, 3 with the pattern second: one is not above, the tie stands later. Of expert 1: pattern
-// last, behind one that is larger and an equal one before it.
+// Scores of expert 0: 1, 3, 3 with the pattern second: none is larger, the tie comes later. Of expert 1: the pattern
+// is last, after a larger score and an equal one.
 TEST(RouterTraining, RanksByHand) {
   PatternSamples samples;
   samples.patches = torch::tensor({1., 3., 3., 5., 2., 2.}, torch::kDouble).view({2, 3, 1});
   samples.labels = torch::tensor({0, 1}, torch::kLong);
-  samples.place = torch::tensor({1, 2}, torch::kLong);
+  samples.position = torch::tensor({1, 2}, torch::kLong);
   const at::Tensor ranks = pattern_ranks(samples, torch::ones({2, 1}, torch::kDouble));
   EXPECT_TRUE(ranks.equal(torch::tensor({0, 2}, torch::kLong)));
   EXPECT_EQ(routed_share(ranks, 1), 0.5);
@@ -88,9 +88,9 @@ TEST(RouterTraining, RanksByHand) {
 // batches of min(N, 256): 0.51 for l <= 5 and 1.00 for l >= 6 from 200 samples on. EASY needs one patch.
 TEST(RouterTraining, P68_PatternsAreRoutedFromLStarOn) {
   const PatternModel hard(hard_patterns(1)), easy(easy_patterns(1));
-  const PatternSamples hard_test = hard.draw("test", 1000), easy_test = easy.draw("test", 1000);
-  const at::Tensor of_hard = train_routers(hard.draw("train", 200), {}),
-                   of_easy = train_routers(easy.draw("train", 800), {});
+  const PatternSamples hard_test = hard.sample("test", 1000), easy_test = easy.sample("test", 1000);
+  const at::Tensor of_hard = train_routers(hard.sample("train", 200), {}),
+                   of_easy = train_routers(easy.sample("train", 800), {});
   const at::Tensor ranks = pattern_ranks(hard_test, of_hard);
   for (int64_t l = 1; l <= 5; ++l) EXPECT_NEAR(routed_share(ranks, l), 0.5, 0.06) << l;
   EXPECT_GT(routed_share(ranks, 6), 0.995);

@@ -7,7 +7,7 @@
 
 namespace sparsight::pmoe::value_function_test {
 
-// y f = 2 and -1 (wrong) for class 0, which f < 0 stands for; 0 (wrong) and 3 for class 1.
+// y f = 2 and -1 (wrong) for class 0, which f < 0 predicts; 0 (wrong) and 3 for class 1.
 TEST(ValueFunction, ByHand) {
   const ValueFunction found =
       value_function(torch::tensor({-2., 1., 0., 3.}, torch::kDouble), torch::tensor({0, 0, 1, 1}, torch::kLong));
@@ -17,7 +17,7 @@ TEST(ValueFunction, ByHand) {
   EXPECT_EQ(found.error[1], 0.5);
 }
 
-// The checks inside hold for any answers; large ones and a class without samples, too.
+// The checks inside pass for any outputs, also large ones and a class without samples.
 TEST(ValueFunction, P69_HoldsOnAnySet) {
   torch::manual_seed(1);
   for (const double scale : {1e-3, 1., 30., 1e4})

@@ -1,4 +1,5 @@
-// The written-out steps against autograd through the whole model, and routers trained apart against their closed form.
+// The hand-written steps against autograd through the whole model; separately trained routers against their closed
+// form.
 #include "sparsight/papers/pmoe/two_layer/patch_sgd.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ PatchSet samples(int64_t count, int64_t classes) {
   PatchSet set;
   set.table = test::random_tensor({count * kPatches, kWidth}, 3, torch::kDouble);
   set.labels = torch::arange(count, torch::kLong) % classes;
-  set.place = torch::full({count}, -1, torch::kLong);
+  set.position = torch::full({count}, -1, torch::kLong);
   set.patches = kPatches;
   set.classes = classes;
   return set;
@@ -226,7 +227,7 @@ TEST(PatchSet, IsTheImagesCutUp) {
     const at::Tensor rows = set.rows(torch::arange(16) + 16 * i, torch::kFloat);
     EXPECT_LT((rows - patches).abs().max().item<double>(), 1e-6);
     EXPECT_EQ(set.labels[i].item<int64_t>(), sample.label);
-    EXPECT_EQ(set.place[i].item<int64_t>(), static_cast<int64_t>(sample.attributes[0]));
+    EXPECT_EQ(set.position[i].item<int64_t>(), static_cast<int64_t>(sample.attributes[0]));
   }
   EXPECT_EQ(set.slice(0, 2).table.size(0), 32);
   EXPECT_NE(testing::message_of([&] { cut_into_patches(*splits.train, 27, 6); }).find("patches of 27x27"),

@@ -1,4 +1,4 @@
-// The head against numbers worked by hand; against autograd it stands in patch_sgd_test.cpp.
+// The head against numbers computed by hand; the comparison with autograd is in patch_sgd_test.cpp.
 #include "sparsight/papers/pmoe/two_layer/two_layer_head.h"
 
 #include <gtest/gtest.h>

@@ -56,7 +56,7 @@ TEST(TwoLayer, P19_InitialValuesHaveTheirDeviation) {
       const TwoLayerSetting setting = two_layer_preset(preset, form, data);
       const auto model = make_two_layer(setting, data, {1, 2});
       const PatchCnnParts parts = model->parts();
-      // 4 * 784 draws at least: 2 % is 1.6 of their deviation's standard deviations there, 5 with 40 filters.
+      // At least 4 * 784 samples: 2 % is 1.6 of their deviation's standard deviations there, 5 with 40 filters.
       EXPECT_NEAR(parts.experts->w1.std().item<double>() / setting.init_std, 1, setting.filters == 4 ? 0.05 : 0.02);
       if (parts.router) {
         EXPECT_NEAR(parts.router->weight.std().item<double>() / setting.router_std, 1, 0.06);
@@ -79,7 +79,7 @@ struct Trial {
 // The EASY profile, learning rate 1, as in the specification's reference runs.
 Trial easy(const std::string& form, int64_t count, int64_t taken, uint64_t seed) {
   const PatternModel model(easy_patterns(seed));
-  const PatchSet train = patch_set(model.draw("train", count), 2), test = patch_set(model.draw("test", 1000), 2);
+  const PatchSet train = patch_set(model.sample("train", count), 2), test = patch_set(model.sample("test", 1000), 2);
   TwoLayerSetting setting = two_layer_preset("paper", form, train);
   if (form != "cnn") setting.patches = taken;
   setting.sgd.lr = setting.sgd.router_lr = 1;
@@ -104,7 +104,7 @@ TEST(TwoLayer, P21_StopsWithTheFirstEpochWithoutAnErrorOrAfterAll) {
   EXPECT_LT(trial.epochs.size(), 20U);
   EXPECT_EQ(trial.epochs.back().wrong, 0);
   const PatternModel model(easy_patterns(0));
-  const PatchSet train = patch_set(model.draw("train", 40), 2);
+  const PatchSet train = patch_set(model.sample("train", 40), 2);
   TwoLayerSetting setting = two_layer_preset("paper", "joint", train);
   setting.sgd.stop = "epochs";
   setting.sgd.epochs = 1;  // one pass, T = N / B steps
