@@ -8,6 +8,7 @@
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/report.h"
+#include "sparsight/report/run_comparison.h"
 #include "sparsight/report/table.h"
 
 namespace sparsight::cli {
@@ -15,19 +16,24 @@ namespace {
 
 struct ReportArguments {
   std::string run, out, format = "html";
+  std::vector<std::string> baselines;
 };
 
 void report(const ReportArguments& arguments) {
+  if (arguments.format == "csv" && !arguments.baselines.empty())
+    fail_usage("--baseline goes with --format html, table or markdown, got csv");
   if (arguments.format == "html") {
-    std::cout << write_report(arguments.run, arguments.out) << "\n";
+    std::cout << write_report(arguments.run, arguments.out, arguments.baselines) << "\n";
     return;
   }
   const auto [metrics, warning] =
       readable_metrics(read_file(RunFolder::open(arguments.run).metrics(), kMaxMetricsBytes));
   if (!warning.empty()) log_warning(warning);
-  const std::string text = arguments.format == "csv"        ? result_csv(metrics)
-                           : arguments.format == "markdown" ? result_markdown(metrics)
-                                                            : result_table(metrics);
+  std::string text = arguments.format == "csv"        ? result_csv(metrics)
+                     : arguments.format == "markdown" ? result_markdown(metrics)
+                                                      : result_table(metrics);
+  if (const Rows rows = compared_with(arguments.run, arguments.baselines); !rows.empty())
+    text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
   if (arguments.out.empty())
     std::cout << text;
   else
@@ -42,13 +48,18 @@ void add_report(CLI::App& app) {
       app, "report", "Write the report of a run (one HTML file with curves, experts and examples) or its result table",
       "sparsight report runs/demo\n"
       "sparsight report runs/demo --out demo.html\n"
-      "sparsight report runs/demo --format markdown");
+      "sparsight report runs/demo --format markdown\n"
+      "sparsight report runs/moe --baseline runs/dense");
   verb->add_option("run", arguments->run, "Run folder")->required()->type_name("RUN");
   verb->add_option("--out", arguments->out, "File to write (default: RUN/report.html for html, else standard output)")
       ->type_name("FILE");
   verb->add_option("--format", arguments->format, "Format: html, table, csv or markdown")
       ->check(CLI::IsMember({"html", "table", "csv", "markdown"}))
       ->capture_default_str();
+  verb->add_option("--baseline", arguments->baselines,
+                   "Run to compare with: adds a table of accuracy, size, cost and time (repeatable)")
+      ->type_name("RUN")
+      ->allow_extra_args(false);
   verb->callback([arguments] { report(*arguments); });
 }
 

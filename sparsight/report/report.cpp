@@ -3,13 +3,14 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/report_page.h"
+#include "sparsight/report/run_comparison.h"
 
 namespace sparsight {
 
-std::string write_report(const std::string& run, const std::string& out) {
+std::string write_report(const std::string& run, const std::string& out, const std::vector<std::string>& baselines) {
   const RunSummary summary = read_run_summary(run);
   std::string path = out.empty() ? RunFolder::open(run).report() : out;
-  write_file_atomically(path, report_page(summary));
+  write_file_atomically(path, report_page(summary, compared_with(run, baselines)));
   return path;
 }
 

@@ -96,6 +96,22 @@ void add_results(Page& page, const RunMetrics& log) {
   page.close_section();
 }
 
+void add_comparison(Page& page, const Rows& comparison) {
+  if (comparison.size() < 2) return;
+  page.open_section("comparison", "Comparison", "this run and its baselines", true);
+  std::string head, rows;
+  for (size_t i = 0; i < comparison[0].size(); ++i)
+    head += std::string(i < 2 ? "<th>" : "<th class=\"n\">") + escape_html(comparison[0][i]) + "</th>";
+  for (size_t row = 1; row < comparison.size(); ++row) {
+    rows += "<tr>";
+    for (size_t i = 0; i < comparison[row].size(); ++i)
+      rows += html_cell(escape_html(comparison[row][i]), i < 2 ? "" : "n");
+    rows += "</tr>\n";
+  }
+  page.body += html_table(head, rows);
+  page.close_section();
+}
+
 // "87.50 %" over a bar of that length.
 std::string accuracy_cell(const Json& cell) {
   const auto accuracy = number(cell, "accuracy");
@@ -308,9 +324,10 @@ void add_notes(Page& page, const RunMetrics& log) {
 
 }  // namespace
 
-std::string report_page(const RunSummary& run) {
+std::string report_page(const RunSummary& run, const Rows& comparison) {
   Page page;
   add_results(page, run.log);
+  add_comparison(page, comparison);
   if (const auto charts = training_charts(run.log); !charts.empty()) {
     page.open_section("training", "Training", "", true);
     page.charts(charts);

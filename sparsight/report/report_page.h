@@ -5,9 +5,11 @@
 #include <string>
 
 #include "sparsight/report/run_summary.h"
+#include "sparsight/report/text_table.h"
 
 namespace sparsight {
 
-std::string report_page(const RunSummary& run);
+// comparison: the run beside others (comparison_rows), or empty.
+std::string report_page(const RunSummary& run, const Rows& comparison = {});
 
 }  // namespace sparsight

@@ -12,8 +12,10 @@ light_sources(
   report/run_metrics.cpp
   report/report.cpp
   report/report_page.cpp
+  report/run_comparison.cpp
   report/run_summary.cpp
-  report/table.cpp)
+  report/table.cpp
+  report/text_table.cpp)
 torch_sources(
   report/explain_items.cpp
   report/layer_probe_table.cpp)

@@ -8,12 +8,11 @@
 #include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/run_metrics.h"
+#include "sparsight/report/text_table.h"
 
 namespace sparsight {
 
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;  // the first row is the header
 
 constexpr size_t kListedCells = 16;    // above this, only the worst lines are listed
 constexpr size_t kWorstCells = 5;      // this many
@@ -124,40 +123,6 @@ Rows cell_rows(const Json& eval) {
   if (!domains)
     for (auto& row : rows) row.erase(row.begin() + 1);
   return rows;
-}
-
-// Terminal columns, counted as code points, which is correct for everything in these tables.
-size_t columns(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
-std::string aligned(const Rows& rows) {
-  std::vector<size_t> width(rows[0].size());
-  for (const auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], columns(row[i]));
-  std::string lines;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += "  " + row[i] + std::string(width[i] - columns(row[i]), ' ');
-    lines += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return lines;
-}
-
-std::string markdown(const Rows& rows) {
-  std::string lines;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    for (std::string cell : rows[i]) {
-      for (size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
-      lines += "| " + cell + " ";
-    }
-    lines += "|\n";
-    if (i == 0) {
-      for (size_t c = 0; c < rows[0].size(); ++c) lines += "|---";
-      lines += "|\n";
-    }
-  }
-  return lines;
 }
 
 std::string csv_cell(const Json& value) {

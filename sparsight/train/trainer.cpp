@@ -243,11 +243,15 @@ void Trainer::final_evaluation() {
     log_warning(text);
     metrics_->write({{"kind", "note"}, {"split", "test"}, {"step", progress_.step}, {"text", text}});
   }
+  const Cost cost = total(setup_.model->cost({}));
   metrics_->write({{"kind", "done"},
                    {"step", progress_.step},
                    {"best_step", progress_.best_step},
                    {"seconds", seconds()},
-                   {"peak_memory_mb", peak_memory_mb()}});
+                   {"peak_memory_mb", peak_memory_mb()},
+                   {"parameters", cost.parameters},
+                   {"active_parameters", cost.active_parameters},
+                   {"multiply_adds", cost.multiply_adds}});
   folder_.mark_done();
 }
 

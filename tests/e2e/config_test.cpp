@@ -50,10 +50,10 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
   expect_sums(cost("pmoe/wrn.toml", {}), "7,432,961", "3,986,358,912");
   expect_sums(cost("pmoe/wrn_pmoe_cifar.toml", {"--image", "3,32,32", "--classes", "10"}), "3,962,890", "773,937,408");
   expect_sums(cost("pmoe/wrn_pmoe_celeba.toml", {"--set", "experts.path=gathered"}), "7,318,401", "3,109,487,232");
-  expect_sums(cost("demo.toml", {"--image", "1,32,32", "--classes", "12"}), "373,196", "12,945,664");
+  expect_sums(cost("demo.toml", {"--image", "1,32,32", "--classes", "12"}), "311,436", "17,123,584");
   // Mobile V-MoE's dense 12x192, as its table has it.
   EXPECT_SAYS(cost("demo.toml", {"--image", "3,224,224", "--classes", "1000", "--set", "model.size=12x192", "--set",
-                                 "model.patch=32", "--set", "model.mlp_ratio=4", "--set", "moe.blocks=[]", "--flops",
+                                 "model.patch=32", "--set", "model.stem=[]", "--set", "model.mlp_ratio=4", "--set", "moe.blocks=[]", "--flops",
                                  "flops_elementwise"}),
               "FLOPs per image: 617,814,760");
 }

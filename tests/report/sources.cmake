@@ -5,6 +5,7 @@ light_tests(
   report/html_test.cpp
   report/report_browser_test.cpp
   report/report_test.cpp
+  report/run_comparison_test.cpp
   report/run_metrics_test.cpp
   report/table_test.cpp)
 torch_tests(

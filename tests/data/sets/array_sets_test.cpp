@@ -122,7 +122,7 @@ TEST(Cifar100Set, RefusesLabelsThatDisagreeAndOtherFiles) {
   folder.write("train.bin", cifar_record("\x64\x64", 1));
   EXPECT_TRUE(says(message(), "image 0 has label 100"));
   folder.write("train.bin", std::string(3073, '\0'));
-  EXPECT_TRUE(says(message(), "no whole number of 3074-byte records"));
+  EXPECT_TRUE(says(message(), "not a whole number of 3074-byte records"));
 }
 
 std::string u1_npy(const std::string& shape, const std::string& values) {
