@@ -128,8 +128,8 @@ TEST(DataVerbBadInput, Idx) {
 TEST(DataVerbBadInput, Cifar) {
   const TemporaryFolder folder;
   expect_good(folder.write("test_batch.bin", cifar_record("\1", 3)), "1 CIFAR records with 1 label");
-  expect_bad(folder.write("short.bin", cifar_record("\1", 3).substr(0, 3000)), "no whole number of");
-  expect_bad(folder.write("long.bin", cifar_record("\1", 3) + "xxx"), "no whole number of");
+  expect_bad(folder.write("short.bin", cifar_record("\1", 3).substr(0, 3000)), "not a whole number of");
+  expect_bad(folder.write("long.bin", cifar_record("\1", 3) + "xxx"), "not a whole number of");
   expect_bad(folder.write("empty.bin", ""), "has 0 bytes");
   folder.write("c10/data_batch_1.bin", cifar_record("\x0A", 3));
   expect_bad(folder.path("c10"), "data_batch_1.bin: image 0 has label 10; the 10 classes are 0 to 9");

@@ -188,7 +188,7 @@ TEST(Records, DamagedIndexesAreRefused) {
   expect(changed("format", "1"), "format must be a whole number");
   for (const Json& images : {Json(0), Json(-1), Json(2.5), Json(UINT64_MAX), Json(int64_t{1} << 40), Json()})
     expect(changed("images", images), "images must be a whole number of 1 to");
-  expect(changed("images", 4), "the column label must be Long [4], got Long [3]; file and index do not belong");
+  expect(changed("images", 4), "the column label must be Long [4], got Long [3]; the file does not match its index");
   expect(changed("classes", Json::array()), "classes must be a list of names");
   expect(changed("classes", {"a", 3, "c"}), "classes must be a list of names");
   expect(changed("classes", {"a", "b"}), "the column logits must be Float [3, 2], got Float [3, 3]");

@@ -96,7 +96,7 @@ TEST(Slurm, OtherFilesAreNotOverwritten) {
   EXPECT_NE(message_of([&] { write_slurm_script(thesis, array_in(folder, {0})); }).find("not a script that sparsight"),
             std::string::npos);
   EXPECT_EQ(read_file(thesis, 10), "x");
-  EXPECT_NE(message_of([&] { write_slurm_script(folder.path(), array_in(folder, {0})); }).find("is no script"),
+  EXPECT_NE(message_of([&] { write_slurm_script(folder.path(), array_in(folder, {0})); }).find("is not a script"),
             std::string::npos);
   write_slurm_script(folder.path("array.sh"), array_in(folder, {0}));
   write_slurm_script(folder.path("array.sh"), array_in(folder, {1}));

@@ -157,7 +157,7 @@ TEST(Report, WrongRunsAreOneClearLine) {
   folder.write("empty/config.toml", "");
   folder.write("empty/metrics.jsonl", "");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"absent", "no run folder"}, {"none", "no metrics.jsonl yet"}, {"empty", "no training or evaluation records"}};
+      {"absent", "not a run folder"}, {"none", "no metrics.jsonl yet"}, {"empty", "no training or evaluation records"}};
   for (const auto& [name, message] : cases) {
     const auto result = run_program({"report", folder.path(name)});
     EXPECT_EQ(result.exit_code, 1);
