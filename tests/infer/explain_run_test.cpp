@@ -108,7 +108,7 @@ TEST_F(ExplainRun, WrongInputIsOneLineAndLeavesNothing) {
   expect_one_line(run_program({"explain", run_, folder_->path("absent.png"), "--quiet"}), "absent.png");
   expect_one_line(run_program({"explain", run_, folder_->path("small.png"), "--quiet"}),
                   "small.png: the image of 1x3 pixels and 3 channels is not transformed to the 16x16 pixels");
-  expect_one_line(run_program({"explain", folder_->path("nowhere")}), "no run folder");
+  expect_one_line(run_program({"explain", folder_->path("nowhere")}), "not a run folder");
   folder_->write("bare/config.toml", "");
   expect_one_line(run_program({"explain", folder_->path("bare")}), "checkpoint");
   EXPECT_FALSE(fs::exists(run_ + "/explain"));

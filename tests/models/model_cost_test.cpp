@@ -112,12 +112,14 @@ TEST(ModelCost, NetworksOnPatchesAgreeWithTheModelBuilt) {
 
 // 65 tokens of width 64, MLPs of 128. Each of 4 blocks: 65 * 4 * 64² + 2 * 65² * 64 products of attention, 16,640
 // parameters of it and 256 of norms. 2 MLPs of 16,384 products a token and 16,576 parameters, 2 MoE layers of 64 * 8
-// and two such MLPs a token, eight in all.
+// and two experts a token, of eight with 8,192 products and 8,320 parameters each. The stem's first block is on 16 x 16
+// positions: 9 * 32 + 9 * 32² + 32 products each; the second on 8 x 8: 9 * 32 * 64 + 9 * 64² + 32 * 64.
 TEST(ModelCost, TheDemoByHand) {
   const Cost cost = total(model_cost(resolved("demo.toml"), {1, 32, 32, 12}));
-  EXPECT_EQ(cost.multiply_adds, 64 * 16 * 64 + 4 * 1605760 + 2 * 65 * 16384 + 2 * 65 * (512 + 2 * 16384) + 64 * 12);
-  EXPECT_EQ(cost.parameters,
-            64 + 65 * 64 + 17 * 64 + 4 * (16640 + 256) + 2 * 16576 + 2 * (512 + 8 * 16576) + 128 + 65 * 12);
+  EXPECT_EQ(cost.multiply_adds, 256 * (288 + 9216 + 32) + 64 * (18432 + 36864 + 2048) + 64 * 64 * 64 + 4 * 1605760 +
+                                    2 * 65 * 16384 + 2 * 65 * (512 + 2 * 8192) + 64 * 12);
+  EXPECT_EQ(cost.parameters, 288 + 9216 + 32 + 2 * 64 + 18432 + 36864 + 2048 + 2 * 128 + 65 * 64 + 64 + 65 * 64 +
+                                 4 * (16640 + 256) + 2 * 16576 + 2 * (512 + 8 * 8320) + 128 + 65 * 12);
 }
 
 TEST(ModelCost, VitsOfOtherShapesAgreeWithTheModelBuilt) {
@@ -125,6 +127,8 @@ TEST(ModelCost, VitsOfOtherShapesAgreeWithTheModelBuilt) {
   for (const std::vector<std::string>& settings : {std::vector<std::string>{"moe.blocks=[]"},
                                                    {"model.pool=mean", "model.qkv_bias=false", "model.mlp_ratio=0.7"},
                                                    {"model.size=tiny", "model.patch=8", "moe.experts=2"},
+                                                   {"model.stem=[]"},
+                                                   {"model.patch=8", "model.stem=[6, 8, 10]"},
                                                    {"moe.hidden=7", "experts.depth=3", "experts.bias=false"},
                                                    {"moe.shared=2", "moe.shared_hidden=5"},
                                                    {"moe.shared=1", "experts.name=swiglu"},
@@ -272,7 +276,8 @@ TEST(ModelCost, ModelsOfAnySizeAreCountedWithoutMemory) {
   const Cost cost = total(model_cost(config, {3, 224, 224, 1000}));
   EXPECT_GT(cost.parameters, int64_t{1} << 39);
   EXPECT_LT(cost.active_parameters, int64_t{1} << 30);
-  const Json largest = resolved("demo.toml", {"model.width=16384", "model.patch=1", "model.depth=1000"});
+  const Json largest =
+      resolved("demo.toml", {"model.width=16384", "model.patch=1", "model.stem=[]", "model.depth=1000"});
   EXPECT_NE(testing::message_of<Error>([&] {
               model_cost(largest, {3, 4096, 4096, 10});
             }).find("does not fit 64 bits"),
