@@ -13,4 +13,5 @@ torch_sources(
   nn/linear.cpp
   nn/mlp.cpp
   nn/norm.cpp
-  nn/patch_embedding.cpp)
+  nn/patch_embedding.cpp
+  nn/weight_init.cpp)
