@@ -13,9 +13,10 @@
 //   dropped     fraction of the chosen assignments that capacity dropped
 //   mean_top_gate  mean gate of the first choices (rank 0)
 //   experts_per_token  mean number of experts that a token chose, before capacity
-//   tokens_with    tokens with 0, 1, ... experts (in layers() only)
-//   router      {name: value}, what the router reports itself (Router::metrics), the mean over tokens; only where it
-//   does
+//   kept_per_token  mean number of experts left to a token after capacity
+//   tokens_with, tokens_with_kept  tokens with 0, 1, ... experts, chosen and left; the second only where some were
+//   dropped router      {name: value}, what the router reports itself (Router::metrics), the mean over tokens; only
+//   where it does
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +31,7 @@
 
 namespace sparsight {
 
-// The figures of single routings without the counts: [{"layer", "cv_load", ..., "mean_top_gate"}].
+// The figures of single routings without counts of each expert: [{"layer", "cv_load", ..., "tokens_with"}].
 Json routing_balance(const std::vector<Routing>& routings);
 
 class RoutingAccumulator {
