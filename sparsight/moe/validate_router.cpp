@@ -12,8 +12,8 @@
 namespace sparsight {
 namespace {
 
-// What is wrong with the answer of a function other than choose().
-class InvalidAnswer : public Error {
+// What is wrong with the output of a function other than choose().
+class InvalidOutput : public Error {
  public:
   using Error::Error;
 };
@@ -26,28 +26,28 @@ RoutingRequest request_for(const Router& router, const RouterInput& input) {
 
 // A name that is in the log once.
 void check_name(const char* what, const std::string& name, std::set<std::string>& names) {
-  if (name.empty()) throw InvalidAnswer(cat("a ", what, " has no name"));
-  if (!names.insert(name).second) throw InvalidAnswer(cat("the name of the ", what, " ", name, " is taken"));
+  if (name.empty()) throw InvalidOutput(cat("a ", what, " has no name"));
+  if (!names.insert(name).second) throw InvalidOutput(cat("the name of the ", what, " ", name, " is taken"));
 }
 
 void check_weight(const std::string& loss, double weight) {
   if (!std::isfinite(weight) || weight < 0)
-    throw InvalidAnswer(cat("the weight of the loss ", loss, " is ", weight, ", must be 0 or above"));
+    throw InvalidOutput(cat("the weight of the loss ", loss, " is ", weight, ", must be 0 or above"));
 }
 
 void check_loss(const NamedLoss& loss, const Routing& routing, const RoutingRequest& request) {
   const at::Tensor& value = loss.value;
   if (value.dim() != 0 || !at::isFloatingType(value.scalar_type()))
-    throw InvalidAnswer(cat("the loss ", loss.name, " is ", value.scalar_type(), " ", value.sizes(),
+    throw InvalidOutput(cat("the loss ", loss.name, " is ", value.scalar_type(), " ", value.sizes(),
                             ", must be a floating-point scalar []; does it lack a mean() or sum()?"));
   if (value.is_cpu() && !std::isfinite(value.item<double>()) && has_finite_inputs(routing, request))
-    throw InvalidAnswer(
+    throw InvalidOutput(
         cat("the loss ", loss.name, " is ", value.item<double>(), ", although tokens, weights and logits are finite"));
 }
 
 void check_number(const char* name, double value, double maximum = std::numeric_limits<double>::max()) {
   if (!(value >= 0 && value <= maximum))  // NaN is neither
-    throw InvalidAnswer(
+    throw InvalidOutput(
         cat("cost() has ", name, " = ", value, ", must be ",
             maximum < std::numeric_limits<double>::max() ? cat("from 0 to ", maximum) : "finite and 0 or above"));
 }
@@ -68,7 +68,7 @@ void call_router(const Router& router, const std::string& layer, const char* fun
     call();
   } catch (const InvalidRouting& error) {
     fail(router_title(router, layer), " returned an invalid routing: ", error.what());
-  } catch (const InvalidAnswer& error) {
+  } catch (const InvalidOutput& error) {
     fail(router_title(router, layer), ": ", error.what());
   } catch (const Error&) {  // a message for the user
     throw;
@@ -108,7 +108,7 @@ LossOptions with_router_weights(const LossOptions& options, const Router& router
       for (const RoutingLoss& some : routing_losses()) known += (known.empty() ? "" : ", ") + some.name;
       const auto is_it = [&](const RoutingLoss& some) { return some.name == loss.name; };
       if (std::none_of(routing_losses().begin(), routing_losses().end(), is_it))
-        throw InvalidAnswer(cat("default_losses() names the loss \"", loss.name, "\" (known: ", known, ")"));
+        throw InvalidOutput(cat("default_losses() names the loss \"", loss.name, "\" (known: ", known, ")"));
       check_weight(loss.name, loss.weight);
     }
   });
@@ -125,7 +125,7 @@ std::vector<NamedLoss> checked_losses(const Router& router, const RouterInput& i
     for (const RouterLoss& loss : own) {
       check_name("loss", loss.name, names);
       check_weight(loss.name, loss.weight);
-      if (!loss.value) throw InvalidAnswer(cat("the loss ", loss.name, " has no function"));
+      if (!loss.value) throw InvalidOutput(cat("the loss ", loss.name, " has no function"));
     }
     losses = compute_losses(routing, options, own);
     for (const NamedLoss& loss : losses) check_loss(loss, routing, request_for(router, input));
@@ -141,7 +141,7 @@ std::vector<RoutingMetric> checked_metrics(const Router& router, const RouterInp
     for (const RoutingMetric& metric : metrics) {
       check_name("metric", metric.name, names);
       if (!std::isfinite(metric.value) && has_finite_inputs(routing, request_for(router, input)))
-        throw InvalidAnswer(cat("the metric ", metric.name, " is ", metric.value,
+        throw InvalidOutput(cat("the metric ", metric.name, " is ", metric.value,
                                 ", although tokens, weights and logits are finite",
                                 routing.tokens == 0 ? "; without tokens return 0" : ""));
     }
