@@ -191,6 +191,9 @@ bool has_finite_inputs(const Routing& routing, const RoutingRequest& request) {
 }
 
 void check_assignments(const Routing& routing) {
+  constexpr int64_t kMaxExperts = 1 << 24;  // finish_routing() counts the rows of each
+  if (routing.experts < 1 || routing.experts > kMaxExperts)
+    invalid("experts is ", routing.experts, ", must be from 1 to ", kMaxExperts);
   for (const auto& [name, tensor] : {std::pair<const char*, const at::Tensor&>{"token", routing.token},
                                      {"expert", routing.expert},
                                      {"rank", routing.rank}}) {
