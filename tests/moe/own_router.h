@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/routing_stats.h"
