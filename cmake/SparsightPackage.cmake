@@ -31,7 +31,7 @@ if(TARGET sparsight_verbs)
   install(DIRECTORY cli/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
 configure_package_config_file(cmake/SparsightConfig.cmake.in ${PROJECT_BINARY_DIR}/SparsightConfig.cmake
-  INSTALL_DESTINATION ${_package_folder})
+  INSTALL_DESTINATION ${_package_folder} PATH_VARS SPARSIGHT_TORCH_FOLDER)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/SparsightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/SparsightConfig.cmake ${PROJECT_BINARY_DIR}/SparsightConfigVersion.cmake
   cmake/SparsightTorch.cmake DESTINATION ${_package_folder})

@@ -25,8 +25,11 @@ if(NOT _root)
 endif()
 set(_version_header "${_root}/include/torch/headeronly/version.h")
 if(NOT _root OR NOT EXISTS "${_root}/lib/libtorch_cpu.so" OR NOT EXISTS "${_version_header}")
-  message(FATAL_ERROR "libtorch was not found (looked in \"${_root}\"). Run ./dev build, which installs it, or pass "
-    "-DSPARSIGHT_PYTHON=<python that has torch> or -DSPARSIGHT_TORCH_ROOT=<folder of libtorch>.")
+  if(NOT _find_torch)  # set by an installed package
+    set(_find_torch "Run ./dev build, which installs it, or pass -DSPARSIGHT_PYTHON=<python that has torch> or \
+-DSPARSIGHT_TORCH_ROOT=<folder of libtorch>.")
+  endif()
+  message(FATAL_ERROR "libtorch was not found (looked in \"${_root}\"). ${_find_torch}")
 endif()
 
 file(STRINGS "${_version_header}" _version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH)")

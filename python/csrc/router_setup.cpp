@@ -6,6 +6,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/moe/register_moe.h"
+#include "sparsight/moe/validate_router.h"
 #include "sparsight/nn/init.h"
 
 namespace sparsight::python {
@@ -53,7 +54,7 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   samples = router->random_purposes();
   if (settings.contains("capacity")) capacity = read_section<CapacityOptions>(settings, "capacity");
   if (mode.losses) losses = read_section<LossOptions>(settings, "losses");
-  losses = with_default_weights(losses, router->default_losses());
+  losses = with_router_weights(losses, *router, "");
   for (size_t i = 0; i < losses.weights.size(); ++i)
     if (losses.weights[i] > 0) weighed.push_back({routing_losses()[i].name, losses.weights[i]});
   for (const RouterLoss& own : router->own_losses()) weighed.push_back({own.name, own.weight});

@@ -58,20 +58,22 @@ class MoEMLP(nn.Module):
         router: a name of `sparsight.routers()`, or a `sparsight.Router`.
         activation: "gelu" (by erf), "relu", "silu" or "gelu_tanh".
         bias: biases in the experts.
+        init: initial weights of the experts: "normal" (N(0, 0.02²), as in vision transformers), "trunc_normal" (the same
+            truncated at ± 0.04), "fan_in" (N(0, 1 / fan_in)), "xavier_uniform" (U(± sqrt(6 / (fan_in + fan_out)))) or
+            "torch_linear" (U(± 1 / sqrt(fan_in)), also for biases, as nn.Linear). Other biases are 0.
         seed, prefix, capacity, losses, options: router settings, as in `sparsight.Router`.
 
     Raises:
-        ValueError: unknown router, option or activation (the message suggests the nearest name); k above the number of
+        ValueError: unknown router, option, activation or init (the message suggests the nearest name); k above the number of
             experts, or not a number.
-        TypeError: a wrong type of dim, hidden, experts or activation, or of an argument of `sparsight.Router`.
+        TypeError: a wrong type of dim, hidden, experts, activation or init, or of an argument of `sparsight.Router`.
 
     Parameters: `experts.w1` [E,D,F], `experts.b1` [E,F], `experts.w2` [E,F,D], `experts.b2` [E,D], and the router's
-    under `router.`. Names and shapes are those of Sparsight's checkpoints. Expert weights are initialised
-    from N(0, 0.02²), biases as 0.
+    under `router.`. Names and shapes are those of Sparsight's checkpoints.
     """
 
     def __init__(self, dim, hidden, experts, k=None, *, router="softmax_topk", activation="gelu", bias=True, prefix=0,
-                 capacity=None, losses=None, seed=None, **options):
+                 capacity=None, losses=None, seed=None, init="normal", **options):
         super().__init__()
         hidden = _checks.integer("hidden", hidden, 1)
         if isinstance(router, Router):
@@ -88,7 +90,7 @@ class MoEMLP(nn.Module):
             router = Router(router, dim, experts, prefix=prefix, capacity=capacity, losses=losses, seed=seed, **options)
         self.dim, self.hidden, self.activation = router.dim, hidden, activation
         self.router = router
-        self.experts = _Experts(router.dim, hidden, router.experts, bias)
+        self.experts = _Experts(router.dim, hidden, router.experts, bias, init)
         self._collected = None  # the list of collect_routings() while it collects
         with torch.device("cpu"):
             moe_mlp(torch.zeros(0, 1), torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, 1), torch.zeros(1, 1, 1),
@@ -226,6 +228,20 @@ def _without_autocast(device_type):
     return contextlib.nullcontext() if device_type == "meta" else torch.autocast(device_type, enabled=False)
 
 
+# In place, of a stack of weights [E,fan_in,fan_out].
+_INITS = {
+    "normal": lambda w, fan_in, fan_out: nn.init.normal_(w, std=0.02),
+    "trunc_normal": lambda w, fan_in, fan_out: nn.init.trunc_normal_(w, std=0.02, a=-0.04, b=0.04),
+    "fan_in": lambda w, fan_in, fan_out: nn.init.normal_(w, std=fan_in**-0.5),
+    "xavier_uniform": lambda w, fan_in, fan_out: _uniform(w, (6 / (fan_in + fan_out))**0.5),
+    "torch_linear": lambda w, fan_in, fan_out: _uniform(w, fan_in**-0.5),
+}
+
+
+def _uniform(parameter, bound):
+    return nn.init.uniform_(parameter, -bound, bound)
+
+
 def _version(tensor):
     return None if tensor.is_inference() else tensor._version
 
@@ -233,8 +249,12 @@ def _version(tensor):
 class _Experts(nn.Module):
     """The stacked weights of E MLPs and, after pack(), their packed copy."""
 
-    def __init__(self, dim, hidden, experts, bias):
+    def __init__(self, dim, hidden, experts, bias, init):
         super().__init__()
+        _checks.text("init", init, " or ".join(f'"{name}"' for name in _INITS))
+        if init not in _INITS:
+            raise ValueError(f"init must be one of {', '.join(_INITS)}, got {init!r}")
+        self.init = init
         self.w1 = nn.Parameter(torch.empty(experts, dim, hidden))
         self.w2 = nn.Parameter(torch.empty(experts, hidden, dim))
         self.b1 = nn.Parameter(torch.empty(experts, hidden)) if bias else None
@@ -243,9 +263,14 @@ class _Experts(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """N(0, 0.02²), the usual initialisation of vision transformers; biases 0."""
-        for name, parameter in self.named_parameters():
-            nn.init.normal_(parameter, std=0.02) if name.startswith("w") else nn.init.zeros_(parameter)
+        """As `init` of `MoEMLP` says."""
+        for weight, bias in ((self.w1, self.b1), (self.w2, self.b2)):
+            fan_in, fan_out = weight.shape[1:]
+            _INITS[self.init](weight, fan_in, fan_out)
+            if bias is not None and self.init == "torch_linear":
+                _uniform(bias, fan_in**-0.5)
+            elif bias is not None:
+                nn.init.zeros_(bias)
 
     def forward(self, tokens, expert, gate, activation, token=None, kept=None):
         if self._packed is None:

@@ -27,6 +27,43 @@ class Routing(NamedTuple):
     group_chosen: Optional[torch.Tensor] = None  #: [N,G] bool: groups chosen for the token; None for other routers
     metrics: Dict[str, torch.Tensor] = {}  #: the router's own metrics, []: {"sparsity": ...} for relu; usually empty
 
+    @property
+    def experts_per_token(self):
+        """[] fp32: mean number of experts that a token chose, before capacity; padding does not count."""
+        return _mean_experts(self.tokens_with)
+
+    @property
+    def kept_per_token(self):
+        """[] fp32: mean number of experts that capacity left to a token."""
+        return _mean_experts(self.tokens_with_kept)
+
+    @property
+    def tokens_with(self):
+        """[E+1] int64: number of tokens with 0, 1, ..., E chosen experts, before capacity; padding does not count."""
+        return self._histogram(self.expert >= 0)
+
+    @property
+    def tokens_with_kept(self):
+        """[E+1] int64: number of tokens with 0, 1, ..., E experts left by capacity."""
+        return self._histogram(self.kept)
+
+    def _histogram(self, counted):
+        per_token = self.token.new_zeros(self._token_count()).index_add(0, self.token, counted.to(torch.int64))
+        if self.valid is not None:
+            per_token = per_token[self.valid.reshape(-1)]
+        return torch.bincount(per_token, minlength=self.chosen_count.shape[0] + 1)
+
+    def _token_count(self):
+        for rows in (self.logits, self.scores, self.group_scores):
+            if rows is not None and rows.shape[0] > 0:
+                return rows.shape[0]
+        return int(self.token.max()) + 1 if self.token.numel() else 0  # every token of such routers has an assignment
+
+
+def _mean_experts(tokens_with):
+    number = torch.arange(tokens_with.shape[0], device=tokens_with.device)
+    return (tokens_with * number).sum() / tokens_with.sum().clamp(min=1)
+
 
 class SoftRouting(NamedTuple):
     """The output of a router that mixes tokens. Letters: B images, S tokens per image, P = experts * slots.

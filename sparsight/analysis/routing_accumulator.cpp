@@ -12,6 +12,8 @@ at::Tensor on_cpu(const at::Tensor& tensor, at::ScalarType dtype) {
   return tensor.detach().to(at::kCPU, dtype).contiguous();
 }
 
+std::vector<int64_t> as_integers(const std::vector<double>& sums) { return {sums.begin(), sums.end()}; }
+
 void add_balance(Json& entry, const RoutingStats& stats) {
   entry["cv_load"] = stats.cv_load;
   entry["cv_importance"] = stats.cv_importance;
@@ -20,6 +22,9 @@ void add_balance(Json& entry, const RoutingStats& stats) {
   entry["dropped"] = stats.dropped;
   entry["mean_top_gate"] = stats.mean_top_gate;
   entry["experts_per_token"] = stats.experts_per_token;
+  entry["kept_per_token"] = stats.kept_per_token;
+  entry["tokens_with"] = as_integers(stats.tokens_with);
+  if (stats.tokens_with_kept != stats.tokens_with) entry["tokens_with_kept"] = as_integers(stats.tokens_with_kept);
   for (const RoutingMetric& metric : stats.metrics) entry["router"][metric.name] = metric.value;
 }
 
@@ -75,11 +80,9 @@ Json RoutingAccumulator::layers() const {
   Json list = Json::array();
   for (const Layer& layer : layers_) {
     const RoutingStats stats = routing_stats(layer.totals);
-    const auto counts = [](const std::vector<double>& v) { return std::vector<int64_t>(v.begin(), v.end()); };
     Json entry = {{"layer", layer.name}, {"experts", layer.experts}, {"load", counts(stats.count)}};
-    if (stats.kept != stats.count) entry["kept"] = counts(stats.kept);
+    if (stats.kept != stats.count) entry["kept"] = as_integers(stats.kept);
     entry["importance"] = stats.importance;
-    entry["tokens_with"] = counts(stats.tokens_with);
     add_balance(entry, stats);
     list.push_back(std::move(entry));
   }

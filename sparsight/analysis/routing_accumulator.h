@@ -12,7 +12,8 @@
 //   dropped     fraction of the chosen assignments that capacity dropped
 //   mean_top_gate  mean gate of the first choices (rank 0)
 //   experts_per_token  mean number of experts that a token chose, before capacity
-//   tokens_with    tokens with 0, 1, ... experts (in layers() only)
+//   kept_per_token  mean number of experts left to a token after capacity
+//   tokens_with, tokens_with_kept  tokens with 0, 1, ... experts, chosen and left; the second only if some were dropped
 //   router      {name: value}, the router's own metrics (Router::metrics), averaged over tokens; only if it has any
 #pragma once
 
@@ -28,7 +29,7 @@
 
 namespace sparsight {
 
-// The statistics of single routings without the counts: [{"layer", "cv_load", ..., "mean_top_gate"}].
+// The statistics of single routings without counts of each expert: [{"layer", "cv_load", ..., "tokens_with"}].
 Json routing_balance(const std::vector<Routing>& routings);
 
 class RoutingAccumulator {

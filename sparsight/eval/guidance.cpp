@@ -9,6 +9,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/moe/moe_spec.h"
 #include "sparsight/moe/register_moe.h"
+#include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
 namespace {
@@ -26,8 +27,7 @@ bool has_guided_loss(const LossOptions& options) {
 GuidanceMode guidance_mode(const MoeSpec& spec) {
   const auto router = spec.make_router({1, spec.options.experts});
   if (router->needs_target() || has_guided_loss(spec.losses)) return GuidanceMode::of_user;
-  return has_guided_loss(with_default_weights(spec.losses, router->default_losses())) ? GuidanceMode::of_paper
-                                                                                      : GuidanceMode::none;
+  return has_guided_loss(with_router_weights(spec.losses, *router, "")) ? GuidanceMode::of_paper : GuidanceMode::none;
 }
 
 // For the blocks of [moe] and for those of [[moe.layer]].

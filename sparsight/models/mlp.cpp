@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "sparsight/moe/validate_router.h"
+
 namespace sparsight {
 
 void MlpModelOptions::declare(OptionSet& set) {
@@ -79,7 +81,7 @@ std::vector<PartCost> MlpBlock::cost(const std::string& path, const CostOptions&
 std::vector<PartCost> MlpModel::cost(const CostOptions& options) const {
   std::vector<PartCost> parts{{"embed", embed_->cost()}};
   const Router* deciding = shared_router_->router();
-  if (deciding) parts.push_back({shared_router_->name(), deciding->cost(kWhole).cost});
+  if (deciding) parts.push_back({shared_router_->name(), checked_cost(*deciding, shared_router_->name(), kWhole).cost});
   for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(cat("blocks.", i), options, deciding));
   parts.push_back({"norm", norm_->cost()});
   parts.push_back({"head", head_->cost()});

@@ -1,5 +1,7 @@
 #include "sparsight/models/shared_router.h"
 
+#include "sparsight/moe/validate_router.h"
+
 namespace sparsight {
 
 const std::string SharedRouter::kName = "router";
@@ -9,7 +11,7 @@ SharedRouter::SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_
     : policy_{spec.capacity, spec.losses}, layers_(std::move(layers)) {
   if (!spec.shares_router() || layers_.empty()) return;
   router_ = owner.register_module(kName, spec.make_router({width, spec.options.experts}));
-  policy_.losses = with_default_weights(spec.losses, router_->default_losses());
+  policy_.losses = with_router_weights(spec.losses, *router_, kName);
 }
 
 ModelInput SharedRouter::decide(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out) {

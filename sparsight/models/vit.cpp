@@ -5,6 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/moe/validate_router.h"
 #include "sparsight/nn/dropout.h"
 
 namespace sparsight {
@@ -182,7 +183,8 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
   append(parts, patch_embed_->cost({image_.height, image_.width}));
   const Router* deciding = shared_router_->router();
   for (int64_t i = 0; i < options_.depth; ++i) {
-    if (i == first_moe_block_ && deciding) parts.push_back({shared_router_->name(), deciding->cost(layout).cost});
+    if (i == first_moe_block_ && deciding)
+      parts.push_back({shared_router_->name(), checked_cost(*deciding, shared_router_->name(), layout).cost});
     append(parts, blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding));
   }
   Cost norm = on_units(norm_->cost(), options.convention.norm_all_tokens ? tokens : 1);

@@ -2,6 +2,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/shared_experts.h"
+#include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
 
@@ -20,7 +21,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
       output_sigmoid_(spec.options.output_sigmoid),
       policy_{spec.capacity, spec.losses} {
   if (shared_) register_module("shared", shared_);
-  if (router_) policy_.losses = with_default_weights(spec.losses, router_->default_losses());
+  if (router_) policy_.losses = with_router_weights(spec.losses, *router_, path_);
   if (!router_ && !context.can_share_router)
     fail_usage("[router] scope = \"model\" is for models with blocks (vit, mlp); remove router.scope");
 }
@@ -142,7 +143,7 @@ void post_step_update(torch::nn::Module& model, const std::vector<Routing>& rout
     std::vector<Routing> own;
     for (const Routing& routing : routings)
       if (routing.layer == name) own.push_back(routing);
-    router.post_step_update(own);
+    call_router(router, name, "post_step_update", [&] { router.post_step_update(own); });
   });
 }
 

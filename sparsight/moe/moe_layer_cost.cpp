@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
 namespace {
@@ -25,7 +26,7 @@ std::vector<PartCost> MoeLayer::cost(const TokenLayout& layout, const CostOption
                                      const Router* deciding) const {
   SPARSIGHT_CHECK(router_ || deciding);
   const int64_t tokens = layout.per_image, numbers = checked_product(tokens, outputs_);
-  const RouterCost router = (router_ ? *router_ : *deciding).cost(layout);
+  const RouterCost router = checked_cost(router_ ? *router_ : *deciding, path_, layout);
   ExpertUse use{expert_count_, tokens, router.rows, router.active};
   use.touched = router.touched.value_or(std::llround(std::ceil(router.rows)));
   if (options.convention.padded_experts)

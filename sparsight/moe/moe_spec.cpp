@@ -148,7 +148,9 @@ MoeSpec read_moe_spec(const Json& resolved) {
   };
   const Json experts = resolved.value("experts", Json{{"name", "mlp"}});  // older checkpoints have no other kind
   spec.make_kind = [experts](ExpertShape shape) {
-    return make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);
+    auto kind = make_component(expert_kinds(), Json{{"experts", experts}}, "experts", shape);
+    if (!kind) fail("the function that makes the experts ", shown(experts.at("name")), " returned null");
+    return kind;
   };
   for (const Json& entry : spec.options.layer) spec.overrides.push_back(read_override(entry, resolved));
   return spec;

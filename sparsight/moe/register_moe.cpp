@@ -1,6 +1,7 @@
 #include "sparsight/moe/register_moe.h"
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/error.h"
 #include "sparsight/moe/experts/conv_experts.h"
 #include "sparsight/moe/experts/linear_experts.h"
 #include "sparsight/moe/experts/mlp_experts.h"
@@ -243,7 +244,9 @@ void add_routing_loss(RoutingLoss loss) {
 
 std::shared_ptr<Router> make_router(const Json& resolved, const RouterShape& shape) {
   auto router = make_component(routers(), resolved, "router", shape);
-  router->set_registered(resolved.at("router").at("name").get<std::string>(), shape);
+  const auto name = resolved.at("router").at("name").get<std::string>();
+  if (!router) fail("the function that makes the router ", name, " returned null");
+  router->set_registered(name, shape);
   return router;
 }
 

@@ -1,5 +1,7 @@
 #include "sparsight/moe/route_tokens.h"
 
+#include "sparsight/moe/validate_router.h"
+
 namespace sparsight {
 
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy) {
@@ -8,7 +10,7 @@ Routing route_tokens(Router& router, const RouterInput& input, const RoutingPoli
   Routing routing = router.route(routed_input);
   if (routing.soft) return routing;
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);
-  if (input.mode.losses) routing.losses = compute_losses(routing, policy.losses, router.own_losses());
+  if (input.mode.losses) routing.losses = checked_losses(router, input, routing, policy.losses);
   apply_capacity(routing, policy.capacity, capacity_factor(policy.capacity, input.mode.capacity));
   return routing;
 }

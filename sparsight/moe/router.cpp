@@ -2,20 +2,44 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/validate_router.h"
 #include "sparsight/moe/validate_routing.h"
 #include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
 
 Routing Router::validated(const RouterInput& input) {
-  try {
-    Routing routing = choose(input);
+  Routing routing;
+  call_router(*this, input.layer, "choose", [&] {
+    const auto version = [&] { return input.tokens.is_inference() ? 0 : input.tokens._version(); };
+    const auto before = version();
+    routing = choose(input);
+    if (version() != before) throw InvalidRouting("it changed its input tokens in place; work on a copy");
+    if (routing.soft && !mixes_tokens())
+      throw InvalidRouting("it has a soft routing; routers that mix tokens derive from SoftRouter");
     validate_routing(routing, {input.tokens, registered_shape_.experts, [this] { return parameters(); }});
-    return routing;
-  } catch (const InvalidRouting& error) {
-    fail("the router ", registered_name_.empty() ? name() : registered_name_, " of the layer ", input.layer,
-         " returned an invalid routing: ", error.what());
-  }
+  });
+  // Only later steps decide these.
+  routing.losses.clear();
+  routing.group = routing.capacity = routing.position = routing.valid = at::Tensor();
+  routing.group_count = 1;
+  return routing;
+}
+
+void Router::report_metrics(const RouterInput& input, Routing& routing) {
+  const torch::NoGradGuard no_grad;
+  routing.metrics = checked_metrics(*this, input, routing);
+  std::vector<std::string> names;
+  for (const RoutingMetric& metric : routing.metrics) names.push_back(metric.name);
+  if (!metric_names_) metric_names_ = names;
+  if (*metric_names_ == names) return;
+  const auto list = [](const std::vector<std::string>& of) {
+    std::string text;
+    for (const std::string& name : of) text += (text.empty() ? "" : ", ") + name;
+    return "[" + text + "]";
+  };
+  fail(router_title(*this, input.layer), ": metrics() has the names ", list(names), ", at first they were ",
+       list(*metric_names_), "; return the same ones for every routing");
 }
 
 Routing Router::route(const RouterInput& input) {
@@ -28,6 +52,7 @@ Routing Router::route(const RouterInput& input) {
     RouterInput cleared = input;
     cleared.tokens = input.tokens.masked_fill(valid.logical_not().unsqueeze(1), 0);
     routing = validated(cleared);
+    routing.valid = valid;
     if (!routing.soft) drop_padding(routing, valid);
   } else {
     routing = validated(input);
@@ -37,8 +62,7 @@ Routing Router::route(const RouterInput& input) {
   routing.tokens = input.tokens.size(0);
   routing.target = input.context.target;
   routing.priority = input.context.priority;
-  const torch::NoGradGuard no_grad;
-  routing.metrics = metrics(routing);
+  report_metrics(input, routing);
   return routing;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -102,7 +103,9 @@ class Router : public torch::nn::Module {
 
  private:
   Routing validated(const RouterInput& input);  // choose(), and validate_routing.h
+  void report_metrics(const RouterInput& input, Routing& routing);
 
+  std::optional<std::vector<std::string>> metric_names_;  // of the first routing
   int64_t assumed_choices_ = 1;
   std::string registered_name_;
   RouterShape registered_shape_;

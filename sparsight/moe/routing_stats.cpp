@@ -22,6 +22,18 @@ void add_to(std::vector<double>& sums, const at::Tensor& x) {
   for (size_t e = 0; e < sums.size(); ++e) sums[e] += values.const_data_ptr<double>()[e];
 }
 
+// Counts the tokens with 0, 1, ... of the assignments with these tokens, without padding.
+void add_tokens_with(std::vector<double>& sums, const at::Tensor& token, const Routing& routing) {
+  at::Tensor count = at::bincount(token, {}, routing.tokens);
+  if (routing.valid.defined()) count = count.masked_select(routing.valid);
+  add_to(sums, at::bincount(count, {}, static_cast<int64_t>(sums.size())));
+}
+
+std::vector<double> up_to_maximum(std::vector<double> counts) {
+  while (!counts.empty() && counts.back() == 0) counts.pop_back();
+  return counts;
+}
+
 double sum_of(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 
 double cv(const std::vector<double>& v) {
@@ -44,7 +56,8 @@ RoutingTotals::RoutingTotals(int64_t experts)
       kept(chosen),
       importance(chosen),
       smooth_load(chosen),
-      tokens_with(static_cast<size_t>(experts + 1)) {}
+      tokens_with(static_cast<size_t>(experts + 1)),
+      tokens_with_kept(tokens_with) {}
 
 void RoutingTotals::add(const Routing& routing) {
   const at::NoGradGuard no_grad;
@@ -55,12 +68,12 @@ void RoutingTotals::add(const Routing& routing) {
   add_to(smooth_load, sparsight::smooth_load(routing));
   const at::Tensor top = routing.gate.masked_select(routing.rank == 0);
   first_choices += static_cast<double>(top.numel());
-  at::Tensor count = at::bincount(routing.token, {}, routing.tokens);
-  if (routing.valid.defined()) count = count.masked_select(routing.valid);
-  add_to(tokens_with, at::bincount(count, {}, static_cast<int64_t>(tokens_with.size())));
+  const double tokens_before = sum_of(tokens_with);
+  add_tokens_with(tokens_with, routing.token, routing);
+  add_tokens_with(tokens_with_kept, routing.token.masked_select(routing.kept), routing);
   if (top.numel() > 0) top_gate += top.sum(at::kDouble).item<double>();
   if (routing.metrics.empty()) return;
-  const double tokens = static_cast<double>(count.numel());  // without padding
+  const double tokens = sum_of(tokens_with) - tokens_before;  // without padding
   metric_tokens += tokens;
   if (metrics.empty())
     for (const RoutingMetric& metric : routing.metrics) metrics.push_back({metric.name, 0});
@@ -81,10 +94,10 @@ RoutingStats routing_stats(const RoutingTotals& totals) {
   const double chosen = sum_of(totals.chosen);
   if (chosen > 0) stats.dropped = (chosen - sum_of(totals.kept)) / chosen;
   if (totals.first_choices > 0) stats.mean_top_gate = totals.top_gate / totals.first_choices;
-  stats.tokens_with = totals.tokens_with;
-  while (!stats.tokens_with.empty() && stats.tokens_with.back() == 0) stats.tokens_with.pop_back();
+  stats.tokens_with = up_to_maximum(totals.tokens_with);
+  stats.tokens_with_kept = up_to_maximum(totals.tokens_with_kept);
   const double tokens = sum_of(totals.tokens_with);
-  if (tokens > 0) stats.experts_per_token = chosen / tokens;
+  if (tokens > 0) stats.experts_per_token = chosen / tokens, stats.kept_per_token = sum_of(totals.kept) / tokens;
   stats.metrics = totals.metrics;
   for (RoutingMetric& metric : stats.metrics) metric.value /= std::max(1.0, totals.metric_tokens);
   return stats;

@@ -18,24 +18,27 @@ struct RoutingTotals {
   std::vector<double> smooth_load;  // [E] expected assignments (losses/load.h); the counts where there is no noise
   double top_gate = 0;              // sum of the gates of first choices
   double first_choices = 0;
-  std::vector<double> tokens_with;  // [0..E]: number of tokens with that many experts, before capacity, without padding
+  // [0..E]: number of tokens with that many experts, without padding: chosen, and left after capacity.
+  std::vector<double> tokens_with, tokens_with_kept;
   std::vector<RoutingMetric> metrics;  // of the router, each weighted by the routing's tokens
   double metric_tokens = 0;            // the sum of those weights
 };
 
 struct RoutingStats {
-  std::vector<double> count;           // [E] chosen assignments, before capacity
-  std::vector<double> kept;            // [E] assignments left after capacity
-  std::vector<double> importance;      // [E]
-  std::vector<double> smooth_load;     // [E]
-  double cv_importance = 0;            // standard deviation / mean over experts; 0 where the mean is 0
-  double cv_load = 0;                  // of smooth_load
-  double max_over_mean_load = 0;       // of smooth_load: 1 balanced, E all on one expert; 0 without tokens
-  double max_over_mean_count = 0;      // of count
-  double dropped = 0;                  // fraction of the chosen assignments that capacity dropped
-  double mean_top_gate = 0;            // mean gate of the first choices
-  double experts_per_token = 0;        // mean
-  std::vector<double> tokens_with;     // tokens with 0, 1, ... experts, up to the maximum
+  std::vector<double> count;        // [E] chosen assignments, before capacity
+  std::vector<double> kept;         // [E] assignments left after capacity
+  std::vector<double> importance;   // [E]
+  std::vector<double> smooth_load;  // [E]
+  double cv_importance = 0;         // standard deviation / mean over experts; 0 where the mean is 0
+  double cv_load = 0;               // of smooth_load
+  double max_over_mean_load = 0;    // of smooth_load: 1 balanced, E all on one expert; 0 without tokens
+  double max_over_mean_count = 0;   // of count
+  double dropped = 0;               // fraction of the chosen assignments that capacity dropped
+  double mean_top_gate = 0;         // mean gate of the first choices
+  double experts_per_token = 0;     // mean number of chosen experts, before capacity
+  double kept_per_token = 0;        // mean number of experts left after capacity
+  // Tokens with 0, 1, ... experts, up to the maximum: chosen, and left after capacity.
+  std::vector<double> tokens_with, tokens_with_kept;
   std::vector<RoutingMetric> metrics;  // of the router (Router::metrics): mean over routings, weighted by tokens
 };
 

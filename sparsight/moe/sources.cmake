@@ -70,4 +70,5 @@ torch_sources(
   moe/routers/switch_top1.cpp
   moe/routers/top_p.cpp
   moe/setting_schedule.cpp
-  moe/shared_experts.cpp)
+  moe/shared_experts.cpp
+  moe/validate_router.cpp)

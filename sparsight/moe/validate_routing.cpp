@@ -21,6 +21,12 @@ void check_type(const char* name, const at::Tensor& tensor, at::ScalarType expec
   if (tensor.scalar_type() != expected) invalid(name, " is ", tensor.scalar_type(), ", expected ", expected);
 }
 
+// A dense tensor on the device of the assignments: elements are read through pointers.
+void check_memory(const char* name, const at::Tensor& tensor, const at::Device& device) {
+  if (tensor.layout() != at::kStrided) invalid(name, " is ", tensor.layout(), ", expected a dense tensor");
+  if (tensor.device() != device) invalid(name, " is on ", tensor.device(), ", expected ", device);
+}
+
 void check_real(const char* name, const at::Tensor& tensor) {
   if (tensor.scalar_type() != at::kFloat && tensor.scalar_type() != at::kDouble)
     invalid(name, " is ", tensor.scalar_type(), ", expected Float (Double for fp64 weights)");
@@ -29,12 +35,17 @@ void check_real(const char* name, const at::Tensor& tensor) {
 // [N,E], or undefined.
 void check_rows(const char* name, const at::Tensor& tensor, const Routing& routing) {
   if (!tensor.defined()) return;
+  check_memory(name, tensor, routing.expert.device());
   check_real(name, tensor);
   check_shape(name, tensor, {routing.tokens, routing.experts});
 }
 
-void check_of_experts(const char* name, const at::Tensor& tensor, int64_t experts) {
-  if (tensor.defined()) check_shape(name, tensor, {experts});
+// [E], or undefined.
+void check_of_experts(const char* name, const at::Tensor& tensor, const Routing& routing) {
+  if (!tensor.defined()) return;
+  check_memory(name, tensor, routing.expert.device());
+  check_real(name, tensor);
+  check_shape(name, tensor, {routing.experts});
 }
 
 // Reads the elements of an int64 CPU tensor.
@@ -51,10 +62,12 @@ class Indices {
 
 bool is_below(int64_t index, int64_t end) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(end); }
 
-// Token-choice assignments are sorted by token and rank. Expert-choice assignments can be in any order.
+// Token-choice assignments are sorted by token and rank, and a token's experts are distinct, also those that are not
+// kept, as capacity decides again. Expert-choice assignments can be in any order.
 void check_order(const Routing& routing) {
   const Indices token(routing.token), expert(routing.expert), rank(routing.rank);
   const bool ranked = routing.per_token > 0;
+  std::vector<int64_t> last_token(static_cast<size_t>(ranked ? routing.experts : 0), -1);  // of each expert
   for (int64_t a = 0; a < token.size(); ++a) {
     if (!is_below(token[a], routing.tokens))
       invalid("token of assignment ", a, " is ", token[a], ", must be from 0 to ", routing.tokens - 1);
@@ -65,6 +78,10 @@ void check_order(const Routing& routing) {
       invalid("assignment ", a, " (token ", token[a], ", expert ", expert[a], ", rank ", rank[a],
               ") comes after (token ", token[a - 1], ", expert ", expert[a - 1], ", rank ", rank[a - 1],
               "); sort them by token and rank");
+    if (!ranked) continue;
+    int64_t& last = last_token[static_cast<size_t>(expert[a])];
+    if (last == token[a]) invalid("token ", token[a], " has expert ", expert[a], " twice");
+    last = token[a];
   }
 }
 
@@ -110,9 +127,16 @@ int64_t first_not_finite(const at::Tensor& gate) {
 
 bool all_finite(const at::Tensor& x) { return !x.defined() || x.isfinite().all().item<bool>(); }
 
+// Logits, or the scores of a router without logits.
 bool has_finite_rows(const Routing& routing) {
-  return all_finite(routing.clean_logits) && all_finite(routing.noisy_logits) && all_finite(routing.scores) &&
+  if (routing.soft) return all_finite(routing.soft->logits);
+  return all_finite(routing.clean_logits) && all_finite(routing.noisy_logits) &&
+         (routing.clean_logits.defined() || all_finite(routing.scores)) &&
          (!routing.groups || has_finite_rows(*routing.groups));
+}
+
+bool has_finite_weights(const RoutingRequest& request) {
+  return !request.weights || std::ranges::all_of(request.weights(), all_finite);
 }
 
 // NaN or infinity in a token, weight or logit may reach a gate: training stops or skips the step, evaluation continues.
@@ -120,31 +144,73 @@ bool has_finite_rows(const Routing& routing) {
 void check_gates(const Routing& routing, const RoutingRequest& request) {
   const at::Tensor gate = routing.gate.detach().contiguous();
   const int64_t a = gate.scalar_type() == at::kDouble ? first_not_finite<double>(gate) : first_not_finite<float>(gate);
-  if (a < 0 || !all_finite(request.tokens) || !has_finite_rows(routing)) return;
-  if (request.weights)
-    for (const at::Tensor& weight : request.weights())
-      if (!all_finite(weight)) return;
+  if (a < 0 || !has_finite_inputs(routing, request)) return;
   invalid("gate of assignment ", a, " is ", gate[a].item<double>(),
           ", although tokens, weights and logits are finite; does it divide by a sum that may be 0?");
 }
 
+// What finish_routing() derives.
+void check_derived(const Routing& routing) {
+  if (!routing.kept.defined() || !routing.chosen_count.defined() || !routing.order.defined() ||
+      !routing.offsets.defined())
+    invalid("kept, chosen_count, order or offsets is undefined; call finish_routing(routing) last");
+  for (const auto& [name, tensor] : {std::pair<const char*, const at::Tensor&>{"chosen_count", routing.chosen_count},
+                                     {"order", routing.order},
+                                     {"offsets", routing.offsets}}) {
+    check_memory(name, tensor, routing.expert.device());
+    check_type(name, tensor, at::kLong);
+  }
+  check_shape("chosen_count", routing.chosen_count, {routing.experts});
+  check_shape("offsets", routing.offsets, {routing.experts + 1});
+  check_shape("order", routing.order, {routing.order.numel()});
+}
+
+// Logits, scores and what belongs to them.
+void check_dense(const Routing& routing) {
+  check_rows("clean_logits", routing.clean_logits, routing);
+  check_rows("noisy_logits", routing.noisy_logits, routing);
+  if (routing.clean_logits.defined() != routing.noisy_logits.defined())
+    invalid(routing.clean_logits.defined() ? "noisy_logits" : "clean_logits", " is undefined but ",
+            routing.clean_logits.defined() ? "clean_logits" : "noisy_logits",
+            " is not; without noise they are the same tensor");
+  check_rows("scores", routing.scores, routing);
+  if (routing.noise_scale.defined() && routing.noise_scale.dim() == 0) {
+    check_memory("noise_scale", routing.noise_scale, routing.noise_scale.device());
+    check_real("noise_scale", routing.noise_scale);
+  } else {
+    check_rows("noise_scale", routing.noise_scale, routing);
+  }
+  check_of_experts("threshold", routing.threshold, routing);
+  check_of_experts("smooth_load", routing.smooth_load, routing);
+}
+
 }  // namespace
 
+bool has_finite_inputs(const Routing& routing, const RoutingRequest& request) {
+  return all_finite(request.tokens) && has_finite_rows(routing) && has_finite_weights(request);
+}
+
 void check_assignments(const Routing& routing) {
+  constexpr int64_t kMaxExperts = 1 << 24;  // finish_routing() counts the rows of each
+  if (routing.experts < 1 || routing.experts > kMaxExperts)
+    invalid("experts is ", routing.experts, ", must be from 1 to ", kMaxExperts);
   for (const auto& [name, tensor] : {std::pair<const char*, const at::Tensor&>{"token", routing.token},
                                      {"expert", routing.expert},
                                      {"rank", routing.rank}}) {
     if (!tensor.defined() || tensor.dim() != 1)
       invalid(name, " must be int64 [A], one entry per assignment; choose_per_token() sets it");
+    check_memory(name, tensor, routing.expert.defined() ? routing.expert.device() : tensor.device());
     check_type(name, tensor, at::kLong);
   }
   const int64_t assignments = routing.expert.size(0);
   check_shape("token", routing.token, {assignments});
   check_shape("rank", routing.rank, {assignments});
   if (!routing.gate.defined()) invalid("gate is undefined; set it to the weight of each assignment, [A]");
+  check_memory("gate", routing.gate, routing.expert.device());
   check_real("gate", routing.gate);
   check_shape("gate", routing.gate, {assignments});
   if (routing.kept.defined()) {
+    check_memory("kept", routing.kept, routing.expert.device());
     check_type("kept", routing.kept, at::kBool);
     check_shape("kept", routing.kept, {assignments});
   }
@@ -163,30 +229,24 @@ void validate_routing(const Routing& routing, const RoutingRequest& request) {
     invalid("experts is ", routing.experts, ", expected ",
             request.experts > 0 ? std::to_string(request.experts) : "at least 1");
   check_assignments(routing);
-  if (!routing.kept.defined() || !routing.chosen_count.defined() || !routing.order.defined() ||
-      !routing.offsets.defined())
-    invalid("kept, chosen_count, order or offsets is undefined; call finish_routing(routing) last");
-  check_rows("clean_logits", routing.clean_logits, routing);
-  check_rows("noisy_logits", routing.noisy_logits, routing);
-  check_rows("scores", routing.scores, routing);
-  if (routing.noise_scale.defined() && routing.noise_scale.dim() != 0)
-    check_rows("noise_scale", routing.noise_scale, routing);
-  check_of_experts("threshold", routing.threshold, routing.experts);
-  check_of_experts("smooth_load", routing.smooth_load, routing.experts);
+  check_dense(routing);
   if (routing.per_token < 0 || routing.per_token > routing.experts)
     invalid("per_token is ", routing.per_token, ", must be from 0 to ", routing.experts,
             ": choices per token, 0 if experts choose");
-  for (const auto& [name, tensor] : {std::pair<const char*, const at::Tensor&>{"chosen_count", routing.chosen_count},
-                                     {"order", routing.order},
-                                     {"offsets", routing.offsets}})
-    check_type(name, tensor, at::kLong);
-  check_shape("chosen_count", routing.chosen_count, {routing.experts});
-  check_shape("offsets", routing.offsets, {routing.experts + 1});
-  check_shape("order", routing.order, {routing.order.numel()});
-  if (!routing.expert.is_cpu()) return;
-  check_order(routing);
-  check_groups(routing);
-  check_gates(routing, request);
+  check_derived(routing);
+  if (routing.expert.device() != request.tokens.device())
+    invalid("expert is on ", routing.expert.device(), ", expected ", request.tokens.device());
+  if (routing.expert.is_cpu()) {
+    check_order(routing);
+    check_groups(routing);
+    check_gates(routing, request);
+  }
+  if (!routing.groups) return;
+  try {
+    validate_routing(*routing.groups, {request.tokens, 0, request.weights});
+  } catch (const InvalidRouting& error) {
+    invalid("in groups: ", error.what());
+  }
 }
 
 void validate_routing(const SoftRouting& routing, const RoutingRequest& request) {
@@ -199,9 +259,17 @@ void validate_routing(const SoftRouting& routing, const RoutingRequest& request)
   for (const auto& [name, tensor] :
        {std::pair<const char*, const at::Tensor&>{"dispatch", routing.dispatch}, {"combine", routing.combine}}) {
     if (!tensor.defined()) invalid(name, " is undefined");
+    check_memory(name, tensor, request.tokens.device());
     check_real(name, tensor);
     check_shape(name, tensor, {layout.images, layout.per_image, routing.experts * routing.slots});
+    if (tensor.is_cpu() && !all_finite(tensor) && all_finite(request.tokens) && all_finite(routing.logits) &&
+        has_finite_weights(request))
+      invalid(name, " has NaN or infinity, although tokens, weights and logits are finite");
   }
+  if (!routing.logits.defined()) return;
+  check_memory("logits", routing.logits, request.tokens.device());
+  check_real("logits", routing.logits);
+  check_shape("logits", routing.logits, routing.dispatch.sizes());
 }
 
 }  // namespace sparsight

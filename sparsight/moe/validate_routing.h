@@ -27,16 +27,21 @@ struct RoutingRequest {
   std::function<std::vector<at::Tensor>()> weights;  // of the router
 };
 
+// Whether tokens, the router's weights and the routing's logits are finite: if so, NaN or infinity in what follows from
+// them is a bug in the router. On a device it needs a synchronisation.
+bool has_finite_inputs(const Routing& routing, const RoutingRequest& request);
+
 // Checks that token, expert, rank, gate and kept have one entry of the right dtype per assignment and that all experts
 // exist, which finish_routing() relies on. Raises InvalidRouting.
 void check_assignments(const Routing& routing);
 
-// Also checks all other fields: shapes and dtypes, finish_routing() called, tokens within bounds, assignments sorted
-// and distinct, order and offsets those of the kept assignments, gates finite if tokens, weights and logits are. Raises
-// InvalidRouting.
+// Also checks all other fields, and the first level of a two-level routing: shapes, dtypes and devices,
+// finish_routing() called, tokens within bounds, assignments sorted and distinct, order and offsets those of the kept
+// assignments, gates finite if tokens, weights and logits are. Raises InvalidRouting.
 void validate_routing(const Routing& routing, const RoutingRequest& request);
 
-// Checks the shapes and dtypes of a soft routing. Raises InvalidRouting.
+// Checks shapes and dtypes of a soft routing, and that weights are finite if tokens, logits and the router's weights
+// are. Raises InvalidRouting.
 void validate_routing(const SoftRouting& routing, const RoutingRequest& request);
 
 }  // namespace sparsight

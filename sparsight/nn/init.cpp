@@ -1,5 +1,7 @@
 #include "sparsight/nn/init.h"
 
+#include <cmath>
+
 #include "sparsight/ops/random_fill.h"
 
 namespace sparsight {
@@ -30,6 +32,15 @@ void initialize(torch::nn::Module& model, uint64_t seed) {
 
 void init_normal(at::Tensor& parameter, double std, const RandomStream& stream) {
   init_copy(parameter, [&](at::Tensor& values) { fill_normal(values, stream, 0, std); });
+}
+
+// By the inverse of the distribution function, as timm's trunc_normal_tf_ does.
+void init_trunc_normal(at::Tensor& parameter, double std, const RandomStream& stream) {
+  static const double bound = std::erf(std::sqrt(2.0));  // the probability of ± 2 std
+  init_copy(parameter, [&](at::Tensor& values) {
+    fill_uniform(values, stream, -bound, bound);
+    values.erfinv_().mul_(std * std::sqrt(2.0)).clamp_(-2 * std, 2 * std);
+  });
 }
 
 void init_uniform(at::Tensor& parameter, double bound, const RandomStream& stream) {

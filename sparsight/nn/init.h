@@ -32,6 +32,8 @@ void initialize(torch::nn::Module& model, uint64_t seed);
 // deviations, so it has no effect).
 inline constexpr double kVitStd = 0.02;
 void init_normal(at::Tensor& parameter, double std, const RandomStream& stream);
+// The same truncated at ± 2 std: its standard deviation is 0.88 std.
+void init_trunc_normal(at::Tensor& parameter, double std, const RandomStream& stream);
 // U(-bound, bound) in place.
 void init_uniform(at::Tensor& parameter, double bound, const RandomStream& stream);
 

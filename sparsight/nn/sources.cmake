@@ -14,4 +14,5 @@ torch_sources(
   nn/mlp.cpp
   nn/norm.cpp
   nn/patch_embedding.cpp
-  nn/residual_block.cpp)
+  nn/residual_block.cpp
+  nn/weight_init.cpp)

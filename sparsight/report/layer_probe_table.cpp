@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/routing_stats.h"
+#include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
 
 namespace sparsight {
@@ -31,7 +32,11 @@ std::string expert_lines(const Routing& routing, const RoutingStats& stats) {
 std::string metric_lines(const RoutingStats& stats) {
   return line("CV(importance) %.4f   CV(load) %.4f   max/mean load %.3f   max/mean count %.3f\n", stats.cv_importance,
               stats.cv_load, stats.max_over_mean_load, stats.max_over_mean_count) +
-         line("dropped %s   mean top gate %.4f\n", percent(stats.dropped).c_str(), stats.mean_top_gate);
+         line("dropped %s   mean top gate %.4f\n", percent(stats.dropped).c_str(), stats.mean_top_gate) +
+         cat("experts per token ",
+             experts_per_token_text({stats.experts_per_token, stats.kept_per_token, stats.tokens_with,
+                                     stats.dropped > 0 ? stats.tokens_with_kept : std::vector<double>()}),
+             "\n");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/charts.h"
+#include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
 #include "sparsight/report/page.h"
@@ -181,7 +182,8 @@ std::string layer_rows(const Json& eval) {
             html_cell(decimal(number(layer, "cv_importance"), 2), "n") +
             html_cell(decimal(number(layer, "max_over_mean"), 2), "n") +
             html_cell(percent(number(layer, "dropped"), 1), "n") +
-            html_cell(decimal(number(layer, "mean_top_gate"), 2), "n") + "</tr>\n";
+            html_cell(decimal(number(layer, "mean_top_gate"), 2), "n") +
+            html_cell(html_text(layer_experts_per_token(layer))) + "</tr>\n";
   }
   return rows;
 }
@@ -194,7 +196,7 @@ void add_experts(Page& page, const RunSummary& run) {
       "<th>MoE layer</th><th class=\"n\">Experts</th><th>Chosen, expert 0 first</th><th>Kept</th>"
       "<th class=\"n\">CV of load</th>"
       "<th class=\"n\">CV of importance</th><th class=\"n\">Busiest / mean</th><th class=\"n\">Dropped</th>"
-      "<th class=\"n\">Mean top gate</th>",
+      "<th class=\"n\">Mean top gate</th><th>Experts per token</th>",
       layer_rows(eval));
   page.charts(expert_charts(run.log));
   page.close_section();

@@ -4,6 +4,7 @@ light_sources(
   report/charts.cpp
   report/comparison_text.cpp
   report/cost_table.cpp
+  report/experts_per_token.cpp
   report/explain_folder.cpp
   report/format.cpp
   report/html.cpp

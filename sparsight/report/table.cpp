@@ -6,6 +6,7 @@
 
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/accuracy_cells.h"
+#include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/run_metrics.h"
 #include "sparsight/report/text_table.h"
@@ -61,13 +62,14 @@ std::string against_chosen(const std::vector<double>& counts, const std::vector<
 Rows expert_rows(const Json& layers) {
   const bool any_dropped =
       std::any_of(layers.begin(), layers.end(), [](const Json& layer) { return !member(layer, "kept").is_null(); });
-  Rows rows = {{"MoE layer", "experts", "load of each expert, %", "CV", "busiest / mean", "dropped"}};
+  Rows rows = {
+      {"MoE layer", "experts", "load of each expert, %", "CV", "busiest / mean", "dropped", "experts per token"}};
   if (any_dropped) rows[0].insert(rows[0].begin() + 3, "kept, % of all chosen");
   for (const Json& layer : layers) {
     const std::vector<double> load = numbers(member(layer, "load")), kept = numbers(member(layer, "kept"));
     rows.push_back({or_dash(text(layer, "layer")), std::to_string(load.size()), against_chosen(load, load),
                     decimal(layer, "cv_load", 2), decimal(layer, "max_over_mean", 2),
-                    percent(number(layer, "dropped"), 1)});
+                    percent(number(layer, "dropped"), 1), layer_experts_per_token(layer)});
     if (any_dropped) rows.back().insert(rows.back().begin() + 3, against_chosen(kept.empty() ? load : kept, load));
   }
   return rows;

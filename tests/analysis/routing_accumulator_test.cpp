@@ -33,6 +33,15 @@ TEST(RoutingAccumulator, CountsByHand) {
   EXPECT_NEAR(layer["max_over_mean_load"].get<double>(), 4 / (8.0 / 3), 1e-12);
   EXPECT_NEAR(layer["dropped"].get<double>(), 1.0 / 8, 1e-12);
   EXPECT_NEAR(layer["mean_top_gate"].get<double>(), (7 * 0.5 + 0.9) / 8, 1e-6);
+  // Each of 8 tokens chose one expert; one token lost it.
+  EXPECT_EQ(layer["experts_per_token"], 1.0);
+  EXPECT_EQ(layer["tokens_with"], Json({0, 8}));
+  EXPECT_EQ(layer["kept_per_token"], 7.0 / 8);
+  EXPECT_EQ(layer["tokens_with_kept"], Json({1, 7}));
+  // Single routings have them too: the log of training.
+  const Json logged = routing_balance({hand_made_routing()})[0];
+  EXPECT_EQ(logged["tokens_with"], Json({0, 8}));
+  EXPECT_EQ(logged["tokens_with_kept"], Json({1, 7}));
   // Image 0 has class 1 and used experts 0 0 0 1; image 1 has class 0 and used 2 2 0 2.
   EXPECT_EQ(sums.class_expert()["blocks.1.mlp"], Json::parse("[[1, 0, 3], [3, 1, 0]]"));
 }
@@ -55,6 +64,8 @@ TEST(RoutingAccumulator, NoKeptListWithoutDrops) {
   RoutingAccumulator sums;
   sums.add({routing}, tensor_of<int64_t>({0, 0}, at::kLong), 1);
   EXPECT_FALSE(sums.layers()[0].contains("kept"));
+  EXPECT_FALSE(sums.layers()[0].contains("tokens_with_kept"));
+  EXPECT_EQ(sums.layers()[0]["kept_per_token"], 1.0);
   EXPECT_EQ(sums.layers()[0]["dropped"], 0.0);
 }
 

@@ -119,6 +119,7 @@ TEST(MoeVerb, GivesTheLossesOfTheExample) {
     expect_near(probe, "load", at::tensor({1.042876, 1.735082, 1.459989, 1.138084}, at::kDouble), tolerance);
     EXPECT_NE(probe.result.out.find("CV(importance) 0.3565"), std::string::npos) << probe.result.out;
     EXPECT_NE(probe.result.out.find("max/mean load 1.291"), std::string::npos) << probe.result.out;
+    EXPECT_NE(probe.result.out.find("experts per token 2.00\n"), std::string::npos) << probe.result.out;
   }
 }
 

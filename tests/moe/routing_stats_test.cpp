@@ -4,8 +4,12 @@
 #include <torch/types.h>
 
 #include "sparsight/moe/capacity.h"
+#include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/routers/softmax_topk.h"
+#include "sparsight/moe/routers/top_p.h"
+#include "tests/moe/routers/token_batch.h"
 #include "tests/moe/shazeer_example.h"
+#include "tests/support/near.h"
 
 namespace sparsight::routing_stats_test {
 
@@ -26,6 +30,40 @@ TEST(RoutingStats, OfTheWorkedExample) {
 TEST(RoutingStats, WithoutNoiseTheLoadIsTheCount) {
   const RoutingStats s = routing_stats(route_softmax_topk(test::example_logits(), {}, 0, 2, false));
   EXPECT_EQ(s.smooth_load, s.count);
+}
+
+// Probabilities .15 .5 .05 .3 and four of .25: experts 1 3 0 sum to .95, and all four are needed for .9. So 7 choices;
+// at a factor of .5 each expert has room for .5 * 7 / 4 = .875, rounded up to 1. By rank: 1 for token 0, 0 for token 1;
+// 3 for token 0, 1 is full; 0 is full, 2 for token 1; 3 is full.
+TEST(RoutingStats, ExpertsPerTokenChosenAndKeptByTopP) {
+  Routing routing = route_top_p(test::table({{.15, .5, .05, .3}, {.25, .25, .25, .25}}).log(), .9, 4);
+  apply_capacity(routing, CapacityOptions(), 0.5);
+  const RoutingStats s = routing_stats(routing);
+  EXPECT_DOUBLE_EQ(s.experts_per_token, 3.5);
+  EXPECT_EQ(s.tokens_with, (std::vector<double>{0, 0, 0, 1, 1}));
+  EXPECT_DOUBLE_EQ(s.kept_per_token, 2);
+  EXPECT_EQ(s.tokens_with_kept, (std::vector<double>{0, 0, 2}));
+  EXPECT_DOUBLE_EQ(s.dropped, 3.0 / 7);
+}
+
+// The logits are the tokens: 2, 0, 3 and 1 of them are positive; the last token is padding. At a factor of .5 each
+// expert has room for .5 * 5 / 3 = .83, so 1: expert 2 for token 0 (its first choice), expert 0 for token 2, whose
+// second choice 1 is free; then experts 0 and 2 are full.
+TEST(RoutingStats, ExpertsPerTokenOfReluWithoutPadding) {
+  const auto router = make_router({{"router", {{"name", "relu"}}}}, {3, 3});
+  {
+    const torch::NoGradGuard no_grad;
+    router->named_parameters()["weight"].copy_(torch::eye(3));
+  }
+  RouterInput input = test::token_batch(torch::tensor({{1., -1., 2.}, {-1., -1., -1.}, {1., 1., 1.}, {0., 0., 3.}}));
+  input.context.valid = torch::tensor({true, true, true, false});
+  Routing routing = router->route(input);
+  apply_capacity(routing, CapacityOptions(), 0.5);
+  const RoutingStats s = routing_stats(routing);
+  EXPECT_DOUBLE_EQ(s.experts_per_token, 5.0 / 3);
+  EXPECT_EQ(s.tokens_with, (std::vector<double>{1, 0, 1, 1}));
+  EXPECT_EQ(s.tokens_with_kept, (std::vector<double>{1, 1, 1}));
+  EXPECT_DOUBLE_EQ(s.kept_per_token, 1);
 }
 
 // Figures for people: plain numbers without a gradient.

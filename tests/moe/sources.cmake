@@ -45,6 +45,8 @@ torch_tests(
   moe/task_gradient_test.cpp
   moe/toy_regression_test.cpp
   moe/unchosen_experts_test.cpp
+  moe/router_functions_test.cpp
+  moe/router_mistakes_test.cpp
   moe/validate_routing_test.cpp
   moe/worked_layer_test.cpp)
 property_tests(

@@ -26,16 +26,11 @@ TEST_P(ToyRegression, S44_TheLossesBalanceIt) {
   const at::Tensor maps = test::random_tensor({kClusters, kSide, kSide}, 2, torch::kFloat) / std::sqrt(8.f);
   const auto cv_load = [&](double weight) {
     MoeSpec spec = read_moe_spec({{"moe", {{"experts", 8}, {"hidden", 16}}},
-                                  {"experts", {{"name", "mlp"}, {"activation", "relu"}}},
+                                  {"experts", {{"name", "mlp"}, {"activation", "relu"}, {"init", "fan_in"}}},
                                   {"losses", {{"importance", weight}, {"load", weight}}},
                                   {"router", {{"name", "noisy_topk"}, {"k", 2}}}});
     MoeLayer layer(spec, {"moe", kSide, 16});
     initialize(layer, 1);
-    {
-      const torch::NoGradGuard no_grad;  // the scale of a fan-in of 8, not of a transformer
-      for (const auto& p : layer.experts().named_parameters())
-        if (p.value().dim() == 3) p.value().mul_(15);
-    }
     layer.to(type);
     torch::optim::Adam adam(layer.parameters(), torch::optim::AdamOptions(0.005));
     double sum = 0;

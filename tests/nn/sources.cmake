@@ -8,4 +8,5 @@ torch_tests(
   nn/init_test.cpp
   nn/norm_test.cpp
   nn/patch_embedding_test.cpp
-  nn/position_embedding_test.cpp)
+  nn/position_embedding_test.cpp
+  nn/weight_init_test.cpp)

@@ -147,6 +147,35 @@ class Layer(unittest.TestCase):
                     y = self.layer(router=router).eval()(x, valid=valid)
                     self.assertTrue((y[1, 3:] == 0).all())
 
+    def test_initial_weights(self):
+        """20 * 50 * 200 samples: their std is within 1 % of that of the distribution. U(-b, b) has the std b / sqrt(3),
+        N(0, 1) truncated at ± 2 has .8796."""
+        def made(init, dim=50, hidden=200):
+            return sparsight.MoEMLP(dim, hidden, 20, init=init).experts
+
+        stds = {"normal": (0.02, 0.02), "trunc_normal": (0.02 * 0.8796, 0.02 * 0.8796), "fan_in": (50**-0.5, 200**-0.5),
+                "xavier_uniform": ((6 / 250 / 3)**0.5, (6 / 250 / 3)**0.5),
+                "torch_linear": ((50 * 3)**-0.5, (200 * 3)**-0.5)}
+        for init, expected in stds.items():
+            with self.subTest(init):
+                experts = made(init)
+                for weight, bias, std in zip((experts.w1, experts.w2), (experts.b1, experts.b2), expected):
+                    self.assertAlmostEqual(weight.std().item() / std, 1, delta=0.01)
+                    if init == "torch_linear":
+                        self.assertAlmostEqual(bias.std().item() / std, 1, delta=0.1)
+                    else:
+                        self.assertEqual(bias.abs().max(), 0)
+        # By default the samples of torch.nn.init.normal_, w1 before w2.
+        torch.manual_seed(3)
+        layer = sparsight.MoEMLP(D, F, E, seed=1)
+        torch.manual_seed(3)
+        self.assertTrue(torch.equal(layer.experts.w1, torch.nn.init.normal_(torch.empty(E, D, F), std=0.02)))
+        self.assertTrue(torch.equal(layer.experts.w2, torch.nn.init.normal_(torch.empty(E, F, D), std=0.02)))
+        with self.assertRaisesRegex(ValueError, "init must be one of normal, trunc_normal, fan_in, .*, got 'fanin'"):
+            sparsight.MoEMLP(D, F, E, init="fanin")
+        with self.assertRaisesRegex(TypeError, "init must be"):
+            sparsight.MoEMLP(D, F, E, init=0.02)
+
     def test_mistakes(self):
         with self.assertRaisesRegex(ValueError, "chooses 5 experts per token"):
             sparsight.MoEMLP(D, F, E, 5)

@@ -206,6 +206,26 @@ class Decisions(unittest.TestCase):
             seats[e] -= 1
         self.assertEqual(routing.kept.tolist(), kept)
 
+    def test_experts_per_token(self):
+        """The logits are the tokens: 2, 0 and 3 positive ones, then padding. At a factor of .5 each expert has room for
+        .5 * 5 / 4 = .63 tokens, rounded up to 1: expert 2 is that of token 0, expert 0 of token 2, then 0 is full, and 1
+        and 2 are asked for by token 2, of which 1 is free."""
+        router = self.router("relu", capacity={"factor": 0.5})
+        with torch.no_grad():
+            router.weight.copy_(torch.eye(E, D))
+        x = torch.zeros(1, 4, D)
+        x[0, :, :E] = torch.tensor([[1., -1, 2, -1], [-1, -1, -1, -1], [1, 1, 1, -1], [0, 0, 3, 1]])
+        routing = router(x, valid=torch.tensor([[True, True, True, False]]))
+        self.assertEqual(routing.tokens_with.tolist(), [1, 0, 1, 1, 0])
+        self.assertAlmostEqual(routing.experts_per_token.item(), 5 / 3, places=6)
+        self.assertEqual(routing.tokens_with_kept.tolist(), [1, 1, 1, 0, 0])
+        self.assertEqual(routing.kept_per_token.item(), 1)
+        # With a fixed k, without logits, without tokens.
+        self.assertEqual(self.router("softmax_topk", k=3)(self.x).tokens_with.tolist(), [0, 0, 0, B * S, 0])
+        self.assertEqual(self.router("random", k=1)(self.x).tokens_with.tolist(), [0, B * S, 0, 0, 0])
+        nothing = self.router("softmax_topk")(torch.randn(0, S, D))
+        self.assertEqual((nothing.experts_per_token.item(), nothing.tokens_with.sum().item()), (0, 0))
+
     def test_seed_repeats_and_generator_too(self):
         router = self.router("softmax_topk", noise=100.0)
         self.assertTrue(torch.equal(router(self.x, seed=1).expert, router(self.x, seed=1).expert))

@@ -55,6 +55,7 @@ TEST(Report, ClassesHaveAColumnForEachDomain) {
         "<th class=\"n\">clean</th><th class=\"n\">sketch</th>",
         "<td>house</td><td class=\"n\">80</td><td class=\"share\">12.50 %<div class=\"bar\"><i "
         "style=\"width:12.5%\"></i></div></td><td class=\"share\">50.00 %",
+        "<th>Experts per token</th>", "<td>1.50 (1: 50 %, 2: 50 %)</td>",
         "<td>a&lt;b</td><td class=\"n\">20</td><td class=\"n\">-</td><td class=\"share\">100.00 %"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
 

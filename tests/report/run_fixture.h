@@ -31,7 +31,10 @@ inline Json eval_record(const std::string& split, int step, double accuracy,
                                    {"cv_importance", 0.9},
                                    {"max_over_mean", 2.25},
                                    {"dropped", 0.0},
-                                   {"mean_top_gate", 0.6}}});
+                                   {"mean_top_gate", 0.6},
+                                   {"experts_per_token", 1.5},
+                                   {"kept_per_token", 1.5},
+                                   {"tokens_with", {0, 20, 20}}}});
   record["class_expert"] = {{"blocks.1.mlp", {load, load}}};
   return record;
 }

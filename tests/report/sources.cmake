@@ -1,6 +1,7 @@
 light_tests(
   report/browser.cpp
   report/cost_table_test.cpp
+  report/experts_per_token_test.cpp
   report/explain_folder_test.cpp
   report/html_test.cpp
   report/report_browser_test.cpp

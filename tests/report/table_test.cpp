@@ -12,14 +12,21 @@ using testing::eval_record;
 
 TEST(Table, Terminal) {
   // Load 30, 10, 0: shares 75 25 0 %; heights of 8 eighths: 8, 8 / 3 = 2.7 (the third block), none.
-  EXPECT_EQ(result_table(testing::usual_records()),
-            "  split       weights  step  images  accuracy  loss\n"
-            "  validation  model    100   1,000   90.00 %   0.1000\n"
-            "  test        model    100   1,000   87.50 %   0.1250\n"
-            "\n"
-            "  MoE layer     experts  load of each expert, %  CV    busiest / mean  dropped\n"
-            "  blocks.1.mlp  3        █▃·  75 25 0            0.94  2.25            0.0 %\n");
+  EXPECT_EQ(
+      result_table(testing::usual_records()),
+      "  split       weights  step  images  accuracy  loss\n"
+      "  validation  model    100   1,000   90.00 %   0.1000\n"
+      "  test        model    100   1,000   87.50 %   0.1250\n"
+      "\n"
+      "  MoE layer     experts  load of each expert, %  CV    busiest / mean  dropped  experts per token\n"
+      "  blocks.1.mlp  3        █▃·  75 25 0            0.94  2.25            0.0 %    1.50 (1: 50 %, 2: 50 %)\n");
   EXPECT_EQ(result_table({}), "");
+}
+
+TEST(Table, LogsWithoutExpertsPerTokenHaveADash) {
+  Json record = eval_record("test", 1, 0.5);
+  record["layers"][0].erase("experts_per_token");
+  EXPECT_NE(result_table({record}).find("0.0 %    -\n"), std::string::npos) << result_table({record});
 }
 
 TEST(Table, ManyExpertsShowTheRange) {

@@ -13,7 +13,6 @@ void ConvExpertsOptions::declare(OptionSet& set) {
   set.choice("activation", &activation, activation_names(), "activation after the convolution");
   set.choice("pool", &pool, {"sum", "mean"}, "pooling over positions");
   set.flag("bias", &bias, "add a bias to each filter");
-  set.real("init_std", &init_std, {0, 1000}, "standard deviation of the trained weights at initialisation");
   set.choice(
       "output", &output, {"trained", "normal", "signs"},
       "the linear layer from filters to the output: trained, or fixed to samples of N(0,1) or to +1 and -1 by expert");
@@ -58,13 +57,16 @@ void ConvExperts::set_signs() {
 }
 
 void ConvExperts::initialize(const InitRandom& random) {
-  init_normal(w1, options_.init_std, random.stream("w1"));
+  init_weights(w1, b1, {w1.size(1), w1.size(2) * kernel_.side * kernel_.side}, options_.weights, random.stream("w1"),
+               random.stream("b1"));
+  at::Tensor no_bias;
   const torch::NoGradGuard no_grad;
   if (options_.output == "signs")
     set_signs();
+  else if (options_.output == "normal")
+    init_normal(w2, 1.0, random.stream("w2"));
   else
-    init_normal(w2, options_.output == "trained" ? options_.init_std : 1.0, random.stream("w2"));
-  if (b1.defined()) b1.zero_();
+    init_weights(w2, no_bias, {w2.size(1), w2.size(2)}, options_.weights, random.stream("w2"), random.stream("b2"));
 }
 
 Cost ConvExperts::cost(const ExpertUse& use) const {

@@ -20,7 +20,6 @@ struct ConvExpertsOptions : KindOptions {
   std::string pool = "sum";
   bool bias = false;
   std::string output = "trained";
-  double init_std = kVitStd;
   void declare(OptionSet& set);
   // Raises UsageError where the kernel is larger than the padded patch.
   PatchKernel kernel_for(const PatchShape& patch) const;
@@ -32,7 +31,7 @@ class ConvExperts : public Experts, public Initialized {
   // Raises UsageError where the width is not that of a square patch with `channels` channels, or the kernel is too
   // large.
   ConvExperts(const ConvExpertsOptions& options, const ExpertShape& shape);
-  // Weights N(0, init_std²), biases 0. Fixed output weights: N(0, 1), as in pMoE, or signs.
+  // Trained weights as the settings say, fixed output weights N(0, 1), as in pMoE, or signs.
   void initialize(const InitRandom& random) override;
   Cost cost(const ExpertUse& use) const override;
 

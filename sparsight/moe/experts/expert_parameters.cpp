@@ -8,6 +8,7 @@
 namespace sparsight {
 
 void KindOptions::declare(OptionSet& set) {
+  weights.declare(set);
   set.flag("recompute", &recompute,
            "recompute the experts in the backward pass instead of keeping their activations (less memory, slower)");
 }
@@ -31,10 +32,9 @@ at::Tensor ExpertLinear::operator()(const at::Tensor& rows, const at::Tensor& of
   return grouped_linear(rows, offsets, weight.to(type), bias.defined() ? bias.to(type) : at::Tensor());
 }
 
-void ExpertLinear::initialize(const InitRandom& random) {
-  init_normal(weight, kVitStd, random.stream(cat("w", options_.number)));
-  const torch::NoGradGuard no_grad;
-  if (bias.defined()) bias.zero_();
+void ExpertLinear::initialize(const InitRandom& random, const WeightInit& weights) {
+  init_weights(weight, bias, {options_.in, options_.out}, weights, random.stream(cat("w", options_.number)),
+               random.stream(cat("b", options_.number)));
 }
 
 Cost ExpertLinear::cost() const { return linear_cost(options_.in, options_.out, options_.bias); }

@@ -8,13 +8,14 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/cost/layer_cost.h"
-#include "sparsight/nn/init.h"
+#include "sparsight/nn/weight_init.h"
 
 namespace sparsight {
 
 // Settings of all kinds, declared after a kind's own.
 struct KindOptions {
   bool recompute = false;
+  WeightInit weights;
   void declare(OptionSet& set);
 };
 
@@ -36,8 +37,8 @@ class ExpertLinear {
 
   // rows: [R,in] of the type to compute in; offsets: [E+1]. Returns [R,out]. Differentiable.
   at::Tensor operator()(const at::Tensor& rows, const at::Tensor& offsets) const;
-  void initialize(const InitRandom& random);  // weight N(0, 0.02²), bias 0
-  Cost cost() const;                          // of one expert, per row
+  void initialize(const InitRandom& random, const WeightInit& weights);
+  Cost cost() const;  // of one expert, per row
   int64_t inputs() const { return options_.in; }
 
   at::Tensor weight;  // [E,in,out]

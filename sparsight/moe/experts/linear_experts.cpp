@@ -8,13 +8,15 @@ void LinearExpertsOptions::declare(OptionSet& set) {
 }
 
 LinearExperts::LinearExperts(const LinearExpertsOptions& options, const ExpertShape& shape)
-    : Experts(options.recompute), layer_(*this, {1, shape.experts, shape.width, shape.output_width(), options.bias}) {}
+    : Experts(options.recompute),
+      init_(options.weights),
+      layer_(*this, {1, shape.experts, shape.width, shape.output_width(), options.bias}) {}
 
 at::Tensor LinearExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext&) {
   return layer_(rows.to(expert_type(rows)), offsets);
 }
 
-void LinearExperts::initialize(const InitRandom& random) { layer_.initialize(random); }
+void LinearExperts::initialize(const InitRandom& random) { layer_.initialize(random, init_); }
 
 Cost LinearExperts::cost(const ExpertUse& use) const { return experts_cost(layer_.cost(), use); }
 

@@ -23,6 +23,7 @@ class LinearExperts : public Experts, public Initialized {
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
 
  private:
+  WeightInit init_;
   ExpertLinear layer_;  // w1 [E,D,D], b1 [E,D]
 };
 

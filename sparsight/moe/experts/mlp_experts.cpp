@@ -16,7 +16,10 @@ void MlpExpertsOptions::declare(OptionSet& set) {
 }
 
 MlpExperts::MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape)
-    : Experts(options.recompute), activation_(parse_activation(options.activation)), dropout_(options.dropout) {
+    : Experts(options.recompute),
+      init_(options.weights),
+      activation_(parse_activation(options.activation)),
+      dropout_(options.dropout) {
   for (int64_t i = 0; i <= options.depth; ++i)
     layers_.emplace_back(*this, ExpertLinearOptions{.number = i + 1,
                                                     .experts = shape.experts,
@@ -62,7 +65,7 @@ at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& ro
 }
 
 void MlpExperts::initialize(const InitRandom& random) {
-  for (ExpertLinear& layer : layers_) layer.initialize(random);
+  for (ExpertLinear& layer : layers_) layer.initialize(random, init_);
 }
 
 Cost MlpExperts::cost(const ExpertUse& use) const {

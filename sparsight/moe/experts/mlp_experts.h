@@ -29,7 +29,7 @@ class MlpExperts : public Experts, public Initialized {
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const ExpertContext& context = {}) override;
   std::shared_ptr<Experts> packed(WeightType type) const override;  // one hidden layer between equal widths
-  void initialize(const InitRandom& random) override;               // weights N(0, 0.02²), biases 0
+  void initialize(const InitRandom& random) override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:
@@ -39,6 +39,7 @@ class MlpExperts : public Experts, public Initialized {
   bool is_fused() const;
   MoeMlpWeights fused_weights(at::ScalarType type) const;  // of one hidden layer
 
+  WeightInit init_;
   std::vector<ExpertLinear> layers_;
   Activation activation_;
   double dropout_;

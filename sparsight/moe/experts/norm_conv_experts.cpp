@@ -6,7 +6,6 @@
 #include "sparsight/core/error.h"
 #include "sparsight/moe/dispatch/rows.h"
 #include "sparsight/moe/experts/expert_parameters.h"
-#include "sparsight/nn/glorot.h"
 #include "sparsight/nn/patches.h"
 
 namespace sparsight {
@@ -33,6 +32,7 @@ void NormConvExpertsOptions::declare(OptionSet& set) {
   set.real("epsilon", &epsilon, {0, 1}, "epsilon of batch norm");
   set.real("momentum", &momentum, {0, 1},
            "momentum of batch norm, as in Keras: fraction of the running average kept at each batch");
+  weights.declare(set);
 }
 
 int64_t NormConvExpertsOptions::filters_for(const ExpertShape& shape) const {
@@ -146,9 +146,8 @@ at::Tensor NormConvExperts::apply_routing(const at::Tensor& tokens, const Routin
 
 void NormConvExperts::initialize(const InitRandom& random) {
   const int64_t positions = options_.kernel * options_.kernel;
-  init_glorot_uniform(w1, w1.size(1), filters_ * positions, random.stream("w1"));
+  init_weights(w1, b1, {w1.size(1), filters_ * positions}, options_.weights, random.stream("w1"), random.stream("b1"));
   const torch::NoGradGuard no_grad;
-  b1.zero_();
   norm_weight.fill_(1);
   norm_bias.zero_();
   running_mean.zero_();

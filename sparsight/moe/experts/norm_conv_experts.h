@@ -19,6 +19,7 @@
 #include "sparsight/moe/experts.h"
 #include "sparsight/moe/experts/patch_conv.h"
 #include "sparsight/nn/batch_norm.h"
+#include "sparsight/nn/weight_init.h"
 #include "sparsight/ops/activation.h"
 
 namespace sparsight {
@@ -31,6 +32,7 @@ struct NormConvExpertsOptions {
   std::string activation = "relu";
   double epsilon = 1e-3;
   double momentum = 0.99;
+  WeightInit weights{.init = "xavier_uniform"};  // as in the paper's code
   void declare(OptionSet& set);
   // F. Raises UsageError where the widths are not those of square patches, E does not divide the output channels, or
   // the settings contradict each other.
@@ -45,7 +47,7 @@ class NormConvExperts : public Experts, public Initialized {
   // Raises Error for path "dense" where tokens are not all the patches of a grid.
   at::Tensor apply_routing(const at::Tensor& tokens, const Routing& routing,
                            const ExpertContext& context = {}) override;
-  // Weights Glorot uniform, biases 0; batch norm 1 and 0.
+  // Weights as the settings say; batch norm 1 and 0.
   void initialize(const InitRandom& random) override;
   Cost cost(const ExpertUse& use) const override;
 

@@ -11,6 +11,7 @@ void SwigluExpertsOptions::declare(OptionSet& set) {
 
 SwigluExperts::SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape)
     : Experts(options.recompute),
+      init_(options.weights),
       in_(*this, {1, shape.experts, shape.width, 2 * shape.hidden, options.bias}),
       out_(*this, {2, shape.experts, shape.hidden, shape.output_width(), options.bias}) {}
 
@@ -20,8 +21,8 @@ at::Tensor SwigluExperts::compute(const at::Tensor& rows, const at::Tensor& offs
 }
 
 void SwigluExperts::initialize(const InitRandom& random) {
-  in_.initialize(random);
-  out_.initialize(random);
+  in_.initialize(random, init_);
+  out_.initialize(random, init_);
 }
 
 Cost SwigluExperts::cost(const ExpertUse& use) const {

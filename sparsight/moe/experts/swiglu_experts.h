@@ -18,13 +18,14 @@ struct SwigluExpertsOptions : KindOptions {
 class SwigluExperts : public Experts, public Initialized {
  public:
   SwigluExperts(const SwigluExpertsOptions& options, const ExpertShape& shape);
-  void initialize(const InitRandom& random) override;  // weights N(0, 0.02²), biases 0
+  void initialize(const InitRandom& random) override;
   Cost cost(const ExpertUse& use) const override;
 
  protected:
   at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) override;
 
  private:
+  WeightInit init_;
   ExpertLinear in_, out_;  // w1 [E,D,2F], b1 [E,2F]; w2 [E,F,D], b2 [E,D]
 };
 

@@ -1,6 +1,7 @@
 // Every kind of expert, in every form that its settings allow: against its definition by single rows, gradients by
 // central differences, experts without rows, no rows at all, outputs of another width.
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -139,6 +140,46 @@ TEST_P(ExpertForm, NoRowsAtAllGiveAnEmptyResultAndZeroGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertForm, ::testing::ValuesIn(kForms));
+
+// [experts] init of every kind: w1 of 50 inputs, and what a kind's paper says by default.
+TEST(ExpertInit, EveryKindTakesItAndKeepsItsPapersDefault) {
+  const auto w1 = [](const std::string& kind, const Json& settings) {
+    const auto experts = expert_kinds().make(kind, settings, "experts", ExpertShape{4, 50, 40, 200});
+    initialize(*experts, 1);
+    return experts->named_parameters()["w1"].detach().clone();
+  };
+  for (const std::string& kind : expert_kinds().names()) {
+    const at::Tensor by_default = w1(kind, Json::object());
+    at::Tensor expected = torch::zeros_like(by_default);
+    const RandomStream stream(1, "init/w1");
+    if (kind == "norm_conv")  // Glorot: the paper's code; a fan is 9 positions times 50 channels or 200 / 4 filters
+      init_uniform(expected, std::sqrt(6.0 / (9 * 50 + 9 * 50)), stream);
+    else
+      init_normal(expected, 0.02, stream);
+    EXPECT_TRUE(torch::equal(by_default, expected)) << kind;
+    const double fan_in = kind == "norm_conv" ? 9 * 50 : 50;
+    const at::Tensor scaled = w1(kind, {{"init", "fan_in"}});
+    EXPECT_NEAR(scaled.std().item<double>() * std::sqrt(fan_in), 1, 4 / std::sqrt(2.0 * scaled.numel())) << kind;
+    EXPECT_LE(w1(kind, {{"init", "trunc_normal"}, {"init_std", 0.5}}).abs().max().item<double>(), 1.0001) << kind;
+  }
+}
+
+// All linear layers and their biases, of routed and shared experts.
+TEST(ExpertInit, ReachesEveryLayer) {
+  const auto experts =
+      expert_kinds().make("mlp", {{"init", "torch_linear"}, {"depth", 2}}, "experts", ExpertShape{2, 25, 100, 0});
+  initialize(*experts, 1);
+  for (const auto& p : experts->named_parameters()) {
+    const double bound = p.key().ends_with('1') ? 1 / std::sqrt(25) : 1 / std::sqrt(100),
+                 max = p.value().abs().max().item<double>();
+    EXPECT_LE(max, bound) << p.key();
+    EXPECT_GT(max, 0.9 * bound) << p.key();
+  }
+  EXPECT_NE(testing::message_of<UsageError>([] {
+              expert_kinds().make("mlp", {{"init", "fanin"}}, "experts", ExpertShape{2, 8, 8, 0});
+            }).find("fan_in"),
+            std::string::npos);
+}
 
 TEST(ConvExperts, FixedOutputWeightsAreSavedButNotTrained) {
   const auto experts = make({"conv", {{"output", "normal"}}});
