@@ -16,8 +16,9 @@ enum class IfExists { kRefuse, kResume, kOverwrite };
 
 class RunFolder {
  public:
-  // Opens a run for writing; its parents are made. kRefuse takes a path that does not exist or is an empty folder,
-  // kResume one that holds a run, kOverwrite removes the files of an earlier run, and no other file, nor any behind a
+  // Opens a run for writing; its parents are made. kRefuse takes a path that does not exist, is an empty folder or
+  // holds a run without any checkpoint and logged step, which it overwrites. kResume takes one that holds a run.
+  // kOverwrite removes the files of an earlier run, and no other file, nor any behind a
   // link. Only one process can have a run open for writing. Remains of its half-written files are removed.
   static RunFolder create(const std::string& path, IfExists if_exists = IfExists::kRefuse);
   // Opens a run for reading. Raises Error where `path` holds none.
