@@ -32,9 +32,12 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv, const std::function<void()>& register_components) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
-  return cli::exit_code_of([&] { return run(argc, argv); });
+  return cli::exit_code_of([&] {
+    if (register_components) register_components();
+    return run(argc, argv);
+  });
 }
 
 }  // namespace sparsight

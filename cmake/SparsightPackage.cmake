@@ -25,6 +25,7 @@ foreach(_header IN LISTS _public)
   cmake_path(GET _header PARENT_PATH _folder)
   install(FILES ${_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${_folder})
 endforeach()
+install(FILES sparsight/moe/axes.md DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sparsight/moe)  # the headers refer to it
 
 if(TARGET sparsight_verbs)
   install(TARGETS sparsight_verbs EXPORT SparsightTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

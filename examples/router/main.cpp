@@ -8,9 +8,10 @@
 
 #include "nearest_centre.h"
 
-int main(int argc, char** argv) {
-  using namespace sparsight;
-  // Registers the name for configurations, --help strings and error messages. It must come before sparsight::main().
+using namespace sparsight;
+
+// Registers the names for configurations, --help strings and error messages.
+static void register_mine() {
   routers().add<NearestCentreOptions>("nearest_centre", "the experts whose centres are nearest to the token",
                                       [](const NearestCentreOptions& options, RouterShape shape) {
                                         return std::make_shared<NearestCentreRouter>(options, shape);
@@ -20,5 +21,6 @@ int main(int argc, char** argv) {
       {"confidence", "1 minus the mean gate of first choices", [](const Routing& routing, const LossVariants&) {
          return 1 - routing.gate.masked_select(routing.rank == 0).mean();
        }});
-  return sparsight::main(argc, argv);
 }
+
+int main(int argc, char** argv) { return sparsight::main(argc, argv, register_mine); }

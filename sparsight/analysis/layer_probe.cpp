@@ -123,7 +123,8 @@ void check_samples(const RoutingContext& context, const std::set<std::string>& r
   for (const auto& [purpose, samples] : context.samples) {
     if (requested.contains(purpose)) continue;
     if (!training && requested.empty())
-      log_warning("tensor \"noise.", printable(purpose), "\" is not used in --mode eval");
+      log_warning("tensor \"", purpose == "noise" ? "noise" : "noise." + printable(purpose),
+                  "\" is not used in --mode eval");
     else
       fail("the router makes no samples \"", printable(purpose),
            "\" (it makes: ", requested.empty() ? "none" : join({requested.begin(), requested.end()}),

@@ -1,5 +1,7 @@
 #include "sparsight/catalogue/model_sections.h"
 
+#include <algorithm>
+
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/data/loader.h"
@@ -38,6 +40,20 @@ std::vector<Section> model_sections() {
       plain_section<LossOptions>("losses", "weights of the auxiliary losses"),
       plain_section<TrainOptions>("train", "training length, evaluation, checkpoints"),
   };
+}
+
+void check_trained_names(const Json& config, const std::vector<Section>& sections) {
+  for (const Section& section : sections) {
+    if (section.default_variant.empty()) continue;
+    const Json name = config.value(section.name, Json::object()).value("name", Json());
+    if (!name.is_string()) continue;
+    std::vector<std::string> known;
+    for (const SectionVariant& variant : section.variants) known.push_back(variant.name);
+    const auto text = name.get<std::string>();
+    if (std::ranges::find(known, text) == known.end())
+      fail_usage("unknown ", section.name, ".name ", shown(name), suggestion(text, known),
+                 "; this run was trained by a program that registers it: use that program");
+  }
 }
 
 }  // namespace sparsight

@@ -9,4 +9,8 @@ namespace sparsight {
 // With all components registered so far.
 std::vector<Section> model_sections();
 
+// Checks that `sections` have the components that the configuration of a run or checkpoint names. Raises UsageError:
+// those that are missing are registered by the program that trained it.
+void check_trained_names(const Json& config, const std::vector<Section>& sections);
+
 }  // namespace sparsight

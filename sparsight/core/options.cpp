@@ -35,8 +35,14 @@ std::string range_text(const Bounds<T>& bounds) {
 }
 
 template <class T>
+[[noreturn]] void fail_range(const Bounds<T>& bounds, T value) {
+  const bool both = bounds.low != Bounds<T>{}.low && bounds.high != Bounds<T>{}.high;
+  fail_usage("must be ", both ? "from " : "", range_text(bounds), ", got ", value);
+}
+
+template <class T>
 T in_bounds(T value, const Bounds<T>& bounds) {
-  if (!(value >= bounds.low && value <= bounds.high)) fail_usage("must be ", range_text(bounds), ", got ", value);
+  if (!(value >= bounds.low && value <= bounds.high)) fail_range(bounds, value);
   return value;
 }
 
@@ -68,7 +74,7 @@ auto to_list(const Json& value, Convert convert) {
 }  // namespace
 
 Option& OptionSet::add(Option option) {
-  SPARSIGHT_CHECK(find(option.name) == nullptr);
+  if (find(option.name)) fail_usage("the setting \"", option.name, "\" is declared twice; give each its own name");
   options_.push_back(std::move(option));
   return options_.back();
 }

@@ -47,6 +47,7 @@ Json resolved_config(const Checkpoint& checkpoint) {
   Json used = Json::object();
   for (const Section& section : model_sections())
     if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
+  check_trained_names(used, model_sections());
   return resolve(Config::from_text(to_toml(used), "its configuration"), model_sections());
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 
 namespace sparsight {
 namespace {
@@ -29,6 +30,14 @@ bool holds_a_run(const RunFolder& run) {
   if (!fs::is_regular_file(fs::symlink_status(run.env(), error))) return false;
   const Json environment = Json::parse(read_file(run.env(), kMaxEnvironment), nullptr, false);
   return environment.is_object() && environment.contains("sparsight") && environment.contains("command");
+}
+
+// A run that ended before its first checkpoint and first logged step: nothing in it is worth keeping.
+bool holds_nothing_trained(const RunFolder& run) {
+  std::error_code error;
+  const auto logged = fs::file_size(run.metrics(), error);
+  return holds_a_run(run) && !run.has_checkpoint("last") && !run.has_checkpoint("best") && !run.is_done() &&
+         (error || logged == 0);
 }
 
 void remove_file(const fs::path& path) {
@@ -64,6 +73,8 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
   const bool fresh = !exists || is_empty_folder(path);
   if (if_exists == IfExists::kResume && (fresh || !fs::exists(run.config())))
     fail("cannot resume: ", path, " holds no run; start one without --resume");
+  const bool reused = if_exists == IfExists::kRefuse && !fresh && holds_nothing_trained(run);
+  if (reused) if_exists = IfExists::kOverwrite;
   if (if_exists == IfExists::kRefuse && !fresh)
     fail("the run folder ", path,
          " exists already; go on with --resume, replace it with --overwrite or choose another");
@@ -75,6 +86,7 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
   if (fs::is_symlink(fs::symlink_status(checkpoints, error)) && if_exists == IfExists::kOverwrite)
     fail(checkpoints, " is a link, and what it leads to is not deleted; remove the link or choose another folder");
   const std::vector<std::string> files = run.files();
+  if (reused) log_info("the run in ", path, " ended before its first step was saved; starting anew in its folder");
   if (if_exists == IfExists::kOverwrite)
     for (const std::string& file : files) remove_file(file);
   create_folder(checkpoints);

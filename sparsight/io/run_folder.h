@@ -16,9 +16,10 @@ enum class IfExists { kRefuse, kResume, kOverwrite };
 
 class RunFolder {
  public:
-  // Opens a run for writing and creates parent folders. kRefuse requires a path that does not exist or is an empty
-  // folder, kResume one that holds a run; kOverwrite removes the files of an earlier run, but no other file and none
-  // behind a link. Only one process can have a run open for writing. Its leftover temporary files are removed.
+  // Opens a run for writing and creates parent folders. kRefuse requires a path that does not exist, is an empty folder
+  // or holds a run without any checkpoint and logged step, which it overwrites. kResume requires one that holds a run.
+  // kOverwrite removes the files of an earlier run, but no other file and none behind a link. Only one process can have
+  // a run open for writing. Its leftover temporary files are removed.
   static RunFolder create(const std::string& path, IfExists if_exists = IfExists::kRefuse);
   // Opens a run for reading. Raises Error if `path` holds none.
   static RunFolder open(const std::string& path);

@@ -1,13 +1,34 @@
 #include "sparsight/moe/route_tokens.h"
 
+#include <algorithm>
+
+#include "sparsight/core/error.h"
 #include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
+namespace {
+
+// The random numbers that a router uses are those it declares: Python and `sparsight moe` give them by these names.
+void check_purposes(const Router& router, const std::string& layer, const std::set<std::string>& requested) {
+  if (requested.empty()) return;
+  const std::vector<std::string> declared = router.random_purposes();
+  for (const std::string& purpose : requested)
+    if (std::find(declared.begin(), declared.end(), purpose) == declared.end())
+      fail("the router ", router.registered_name().empty() ? router.name() : router.registered_name(), " of the layer ",
+           layer, " samples the random numbers \"", purpose, "\", which its random_purposes() does not list; add \"",
+           purpose, "\" there");
+}
+
+}  // namespace
 
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy) {
   RouterInput routed_input = input;
   routed_input.threshold_gradient = policy.losses.variants.threshold_gradient;
+  std::set<std::string> requested;
+  routed_input.context.requested = &requested;
   Routing routing = router.route(routed_input);
+  check_purposes(router, input.layer, requested);
+  if (input.context.requested) input.context.requested->merge(requested);
   if (routing.soft) return routing;
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);
   if (input.mode.losses) routing.losses = checked_losses(router, input, routing, policy.losses);

@@ -188,6 +188,15 @@ std::string layer_rows(const Json& eval) {
   return rows;
 }
 
+// What the routers report themselves; "" if none does.
+std::string router_table(const Json& eval) {
+  std::string rows;
+  for (const Json& layer : eval["layers"])
+    if (const std::string metrics = router_metrics(layer); !metrics.empty())
+      rows += "<tr>" + html_cell(html_text(text(layer, "layer"))) + html_cell(html_text(metrics)) + "</tr>\n";
+  return rows.empty() ? "" : html_table("<th>MoE layer</th><th>Reported by its router</th>", rows);
+}
+
 void add_experts(Page& page, const RunSummary& run) {
   const Json eval = final_eval(run.log, true);
   if (!eval.is_object()) return;
@@ -198,6 +207,7 @@ void add_experts(Page& page, const RunSummary& run) {
       "<th class=\"n\">CV of importance</th><th class=\"n\">Busiest / mean</th><th class=\"n\">Dropped</th>"
       "<th class=\"n\">Mean top gate</th><th>Experts per token</th>",
       layer_rows(eval));
+  page.body += router_table(eval);
   page.charts(expert_charts(run.log));
   page.close_section();
 

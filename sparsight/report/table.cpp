@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/accuracy_cells.h"
@@ -72,6 +73,15 @@ Rows expert_rows(const Json& layers) {
                     percent(number(layer, "dropped"), 1), layer_experts_per_token(layer)});
     if (any_dropped) rows.back().insert(rows.back().begin() + 3, against_chosen(kept.empty() ? load : kept, load));
   }
+  return rows;
+}
+
+// What the routers report themselves, of those layers whose routers do.
+Rows router_rows(const Json& layers) {
+  Rows rows = {{"MoE layer", "reported by its router"}};
+  for (const Json& layer : layers)
+    if (const std::string metrics = router_metrics(layer); !metrics.empty())
+      rows.push_back({or_dash(text(layer, "layer")), metrics});
   return rows;
 }
 
@@ -153,14 +163,25 @@ std::string result_table(const std::vector<Json>& metrics) {
   if (log.evals.empty()) return "";
   std::string table = aligned(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) table += "\n" + aligned(cells);
-  const Rows experts = expert_rows(member(final_eval(log, true), "layers"));
-  if (experts.size() > 1) table += "\n" + aligned(experts);
+  if (const std::string layers = layer_table(member(final_eval(log, true), "layers")); !layers.empty())
+    table += "\n" + layers;
   return table;
 }
 
 std::string layer_table(const Json& layers) {
-  const Rows rows = expert_rows(layers);
-  return rows.size() > 1 ? aligned(rows) : "";
+  const Rows rows = expert_rows(layers), routers = router_rows(layers);
+  return (rows.size() > 1 ? aligned(rows) : "") + (routers.size() > 1 ? "\n" + aligned(routers) : "");
+}
+
+std::string router_metrics(const Json& layer) {
+  std::string line;
+  if (const Json& metrics = member(layer, "router"); metrics.is_object())
+    for (const auto& [name, value] : metrics.items()) {
+      std::ostringstream shown;
+      if (value.is_number()) shown << value.get<double>();
+      line += (line.empty() ? "" : ", ") + name + " " + (value.is_number() ? shown.str() : "-");
+    }
+  return line;
 }
 
 std::string patch_routing_table(const Json& reports, const std::vector<std::string>& classes) {
@@ -185,8 +206,9 @@ std::string result_markdown(const std::vector<Json>& metrics) {
   const RunMetrics log = sort_metrics(metrics);
   std::string text = markdown(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) text += "\n" + markdown(cells);
-  const Rows experts = expert_rows(member(final_eval(log, true), "layers"));
-  if (experts.size() > 1) text += "\n" + markdown(experts);
+  const Json eval = final_eval(log, true);
+  for (const Rows& rows : {expert_rows(member(eval, "layers")), router_rows(member(eval, "layers"))})
+    if (rows.size() > 1) text += "\n" + markdown(rows);
   return text;
 }
 

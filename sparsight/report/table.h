@@ -15,8 +15,12 @@ namespace sparsight {
 // a newline; "" without evaluations.
 std::string result_table(const std::vector<Json>& metrics);
 
-// The MoE layer lines of result_table, from the "layers" of a record. "" without layers.
+// The MoE layer lines of result_table, from the "layers" of a record, and what their routers report themselves. ""
+// without layers.
 std::string layer_table(const Json& layers);
+
+// "sparsity 0.52, l1_coefficient 0.001": what the router of an entry of "layers" reports; "" if nothing.
+std::string router_metrics(const Json& layer);
 
 // Which experts took the relevant patches, from the "patch_routing" of explain.json: for each layer, each attribute
 // that names patches and each class, the shares of its images whose patch each expert took, and gave its largest gate;

@@ -27,7 +27,9 @@ struct UpdateContext {
 struct UpdateResult {
   NamedMeans means;               // averaged over the steps between two lines of metrics.jsonl
   Json details = Json::object();  // further keys of such a line, from the last update before it
-  std::string not_finite;         // "loss" or "gradient" if that was not finite; weights and state are then unchanged
+  std::string not_finite;  // "loss", "auxiliary loss x" or "gradient" if that was not finite; weights and state are
+                           // then unchanged
+  std::string remedy;      // what the user can do about it; empty: the usual advice
 };
 
 // Everything an algorithm needs to resume bit for bit, in addition to the model's weights.

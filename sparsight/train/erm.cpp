@@ -2,20 +2,38 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "sparsight/analysis/routing_accumulator.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/eval/guidance.h"
 #include "sparsight/eval/task_loss.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/optim/precision.h"
 
 namespace sparsight {
+namespace {
+
+// Names what was not finite. A step with a finite task loss fails by its auxiliary losses, which a lower learning rate
+// does not repair.
+void blame_loss(UpdateResult& result, double task, const std::set<std::string>& auxiliary) {
+  result.not_finite = "loss";
+  if (!std::isfinite(task) || auxiliary.empty()) return;
+  const std::vector<std::string> names(auxiliary.begin(), auxiliary.end());
+  result.not_finite = cat(names.size() == 1 ? "auxiliary loss " : "auxiliary losses ", join(names));
+  result.remedy = "The task loss is finite: check the auxiliary loss, or train without it (weight 0)";
+}
+
+}  // namespace
 
 // Accumulates the minibatches of a step. Images are numbered across all minibatches, so random numbers do not depend on
 // how the batch is divided.
 struct Erm::Step {
   int64_t minibatches = 0, images = 0;
-  double loss = 0;  // task loss plus weighted auxiliary losses, summed over minibatches
+  double loss = 0;                   // task loss plus weighted auxiliary losses, summed over minibatches
+  double task = 0;                   // task loss alone
+  std::set<std::string> not_finite;  // auxiliary losses
   UpdateResult result;
   std::vector<Routing> routings;  // for routers with a post-step update
 };
@@ -38,7 +56,9 @@ void Erm::forward_backward(const Batch& batch, const UpdateContext& context, Ste
   std::map<std::string, double> auxiliary;  // unweighted, summed over layers
   for (const NamedLoss& loss : output.losses) {
     total = total + loss.weight * loss.value;
-    auxiliary[loss.name] += loss.value.item<double>();
+    const double value = loss.value.item<double>();
+    auxiliary[loss.name] += value;
+    if (!std::isfinite(value)) step.not_finite.insert(loss.name);
   }
   if (context.logged) step.result.details["layers"] = routing_balance(output.routings);
   if (weights_.needs_routings())
@@ -54,6 +74,7 @@ void Erm::forward_backward(const Batch& batch, const UpdateContext& context, Ste
   if (auxiliary.empty()) step.result.details["losses"] = Json::object();
   step.images += images;
   step.loss += loss;
+  step.task += task.item<double>();
   if (std::isfinite(loss)) (total / step.minibatches).backward();
 }
 
@@ -64,7 +85,7 @@ UpdateResult Erm::update(Minibatches& minibatches, const UpdateContext& context)
   weights_.zero_grad();
   while (minibatches.left() > 0) forward_backward(minibatches.next(), context, step);
   if (!std::isfinite(step.loss)) {
-    step.result.not_finite = "loss";
+    blame_loss(step.result, step.task, step.not_finite);
   } else if (!weights_.step(context, step.routings)) {
     step.result.not_finite = "gradient";
   }

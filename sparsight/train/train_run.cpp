@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/toml.h"
@@ -80,6 +81,7 @@ void resume_training(const std::string& path, const ResumeOptions& options, std:
          " is missing, so this run cannot be resumed. Start a new run from its best weights "
          "with --init-from ",
          folder.checkpoint("best"), ", or train it again from the start with --overwrite");
+  check_trained_names(config.tree(), config_sections());
   const Json resolved = resolve(config, config_sections());
   if (!fresh && !options.allow_changed_config) check_unchanged(resolved, folder);
   if (!options.on_nan.empty()) config.set("train.on_nan=" + options.on_nan);

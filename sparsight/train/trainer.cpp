@@ -98,18 +98,19 @@ void Trainer::train_step() {
     progress_.window.images += images;
     progress_.window.means.add(result.means);
   } else {
-    not_finite(result.not_finite);
+    not_finite(result);
   }
   headline_ = result.means.headline();
   ++progress_.step;
   if (progress_.step % setup_.train.log_every == 0) log_step(result.details);
 }
 
-void Trainer::not_finite(const std::string& part) {
-  const std::string what = cat(part, " is not finite at step ", progress_.step + 1);
+void Trainer::not_finite(const UpdateResult& result) {
+  const std::string what = cat(result.not_finite, " is not finite at step ", progress_.step + 1);
   if (setup_.train.on_nan == "stop")
-    fail("the ", what, "; the last good checkpoint is kept in ", folder_.path(),
-         ". Lower optimizer.lr, set train.clip_norm = 1, or continue with --on-nan skip");
+    fail("the ", what, folder_.has_checkpoint("last") ? "; the last good checkpoint is kept in " + folder_.path() : "",
+         ". ", result.remedy.empty() ? "Lower optimizer.lr, set train.clip_norm = 1" : result.remedy,
+         ", or continue with --on-nan skip");
   log_warning("the ", what, "; the step is skipped");
   metrics_->write({{"kind", "note"}, {"step", progress_.step + 1}, {"text", what + "; skipped"}});
 }

@@ -37,7 +37,7 @@ class Trainer {
  private:
   void train_step();
   UpdateResult update(int64_t& images);
-  void not_finite(const std::string& what);
+  void not_finite(const UpdateResult& result);
   void log_step(const Json& details);
   bool evaluation_due() const;
   bool checkpoint_due() const;

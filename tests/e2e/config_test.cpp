@@ -86,7 +86,7 @@ TEST(ConfigVerb, SyntaxErrorsNameTheLine) {
 TEST(ConfigVerb, WrongTypesAndNumbersOutOfRange) {
   EXPECT_SAYS(complaint("[train]\nepochs = \"many\"\n"), "train.epochs must be an integer, got a string: \"many\"");
   EXPECT_SAYS(complaint("[run]\nseed = 1.5\n"), "run.seed must be an integer");
-  EXPECT_SAYS(complaint("[train]\nepochs = -1\n"), "train.epochs must be 1 to ");
+  EXPECT_SAYS(complaint("[train]\nepochs = -1\n"), "train.epochs must be from 1 to ");
   EXPECT_SAYS(complaint("", {"train.epochs=99999999999999999999"}), "train.epochs");
   EXPECT_SAYS(complaint("[schedule]\nname = \"cosine\"\n", {"schedule.warmup_epochs=-5"}),
               "schedule.warmup_epochs must be");

@@ -336,6 +336,7 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
     says(complaint(with(name, huge), 1, {"--mode", "train"}), "beyond the range of fp32");
   }
   says(complaint(with("noise.noise", noise()), 1), "\"noise\" and \"noise.noise\" mean the same samples");
+  says(run_layer(example(), {"--mode", "eval"}).result.err, "tensor \"noise\" is not used in --mode eval");
   for (const std::string seed : {"9223372036854775808", "99999999999999999999", "-1", "1.5", ""})
     says(complaint(example(), 2, {"--seed", seed}), "run.seed must be");
   EXPECT_EQ(run_layer(example(), {"--seed", "9223372036854775807"}).result.exit_code, 0);

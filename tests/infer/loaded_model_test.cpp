@@ -328,4 +328,16 @@ TEST(ShapeAfter, IsWhatTheTransformsMakeOfAnImage) {
   EXPECT_EQ(plain.classes, 3);
 }
 
+TEST(LoadModel, AComponentOfAnotherProgramSaysSo) {
+  const testing::TemporaryFolder folder;
+  for (const std::string section : {"router", "model"}) {
+    Checkpoint checkpoint = untrained_checkpoint();
+    checkpoint.config[section]["name"] = "of_mine";
+    const std::string message = error_of_checkpoint(folder, checkpoint);
+    EXPECT_NE(message.find("unknown " + section + ".name \"of_mine\" (known: "), std::string::npos) << message;
+    EXPECT_TRUE(message.ends_with("; this run was trained by a program that registers it: use that program"))
+        << message;
+  }
+}
+
 }  // namespace sparsight::loaded_model_test

@@ -18,6 +18,11 @@ void begin_run(const std::string& path) {
   write_file_atomically(run.config(), "[train]\n");
 }
 
+void begin_and_train(const std::string& path) {
+  begin_run(path);
+  write_file_atomically(RunFolder::open(path).metrics(), "{}\n");
+}
+
 void expect_error(const std::string& path, IfExists if_exists, const std::string& part) {
   const std::string message = testing::message_of([&] { RunFolder::create(path, if_exists); });
   EXPECT_NE(message.find(part), std::string::npos) << message;
@@ -35,7 +40,7 @@ TEST(RunFolder, IsMadeWithItsParentsAndInAnEmptyFolder) {
 TEST(RunFolder, AnExistingRunIsKeptUnlessToldOtherwise) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path("run");
-  begin_run(path);
+  begin_and_train(path);
   expect_error(path, IfExists::kRefuse, "exists already; go on with --resume, replace it with --overwrite");
   {
     const RunFolder run = RunFolder::create(path, IfExists::kResume);
@@ -51,6 +56,30 @@ TEST(RunFolder, AnExistingRunIsKeptUnlessToldOtherwise) {
   EXPECT_FALSE(run.has_checkpoint("last"));
   EXPECT_FALSE(std::filesystem::exists(run.config()));
   EXPECT_TRUE(std::filesystem::exists(path + "/notes.txt"));
+}
+
+TEST(RunFolder, ARunThatEndedBeforeItsFirstStepMayBeReplaced) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("run");
+  begin_run(path);
+  folder.write("run/metrics.jsonl", "");
+  folder.write("run/notes.txt", "mine");
+  {
+    const RunFolder run = RunFolder::create(path);
+    EXPECT_FALSE(std::filesystem::exists(run.config()));
+    EXPECT_FALSE(std::filesystem::exists(run.metrics()));
+    EXPECT_EQ(read_file(path + "/notes.txt", 10), "mine");
+    begin_run(folder.path("other"));
+    expect_error(path, IfExists::kRefuse, "exists already");  // no env.json: it is no run
+    write_file_atomically(run.env(), describe_environment().dump());
+    expect_error(path, IfExists::kRefuse, "another process is writing");
+  }
+  // Anything that was trained is kept.
+  for (const std::string name : {"checkpoints/last.safetensors", "checkpoints/best.safetensors", "metrics.jsonl"}) {
+    begin_run(folder.path(name));
+    folder.write(name + "/" + name, "x");
+    expect_error(folder.path(name), IfExists::kRefuse, "exists already");
+  }
 }
 
 TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {

@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/moe/route_tokens.h"
 #include "sparsight/nn/init.h"
 #include "tests/support/errors.h"
 #include "tests/support/random_tensor.h"
@@ -152,6 +154,39 @@ TEST(ImageNumbers, S33_DroppingRandomImagesChangesNoBitOfTheOthers) {
     }
     EXPECT_FALSE(torch::allclose(run(torch::tensor({0}, torch::kLong)), all.narrow(0, 1, 1), 0, 1e-6));
   }
+}
+
+// Samples "noise" without listing it among its purposes.
+class SilentSampler : public Router {
+ public:
+  std::vector<std::string> purposes;
+  std::vector<std::string> random_purposes() const override { return purposes; }
+
+ protected:
+  Routing choose(const RouterInput& input) override {
+    Routing routing;
+    routing.tokens = input.tokens.size(0);
+    routing.experts = kExperts;
+    const at::Tensor noise = router_normal(input, torch::zeros({routing.tokens, kExperts}), "noise");
+    choose_per_token(routing, noise.argmax(1, true), torch::ones({routing.tokens, 1}));
+    finish_routing(routing);
+    return routing;
+  }
+};
+
+TEST(RouteTokens, RandomNumbersMustBeDeclared) {
+  SilentSampler router;
+  router.set_registered("silent", {kWidth, kExperts});
+  RouterInput input{tokens(), kLayout, "moe", ForwardMode::training(), {1, 2}};
+  const RoutingPolicy policy{{}, with_default_weights({}, {})};
+  EXPECT_EQ(testing::message_of([&] { route_tokens(router, input, policy); }),
+            "the router silent of the layer moe samples the random numbers \"noise\", which its random_purposes() does "
+            "not list; add \"noise\" there");
+  router.purposes = {"jitter", "noise"};
+  std::set<std::string> requested;
+  input.context.requested = &requested;
+  route_tokens(router, input, policy);
+  EXPECT_EQ(requested, std::set<std::string>{"noise"});
 }
 
 }  // namespace sparsight::route_apply_test

@@ -371,7 +371,7 @@ class Mistakes(unittest.TestCase):
     def test_values(self):
         with self.assertRaisesRegex(ValueError, "chooses 5 experts per token but .*experts is 4"):
             sparsight.Router("softmax_topk", D, E, k=5)
-        with self.assertRaisesRegex(ValueError, "must be 0 to 1000, got -1"):
+        with self.assertRaisesRegex(ValueError, "must be from 0 to 1000, got -1"):
             sparsight.Router("softmax_topk", D, E, noise=-1.0)
         with self.assertRaisesRegex(ValueError, "experts must be at least 1"):
             sparsight.Router("softmax_topk", D, 0)

@@ -66,6 +66,16 @@ TEST(Report, ClassesHaveAColumnForEachDomain) {
   EXPECT_EQ(report_page(run).find("id=\"accuracy\""), std::string::npos);
 }
 
+TEST(Report, ShowsWhatRoutersReportThemselves) {
+  Json record = testing::eval_record("test", 7, 0.5);
+  RunSummary run;
+  run.log = sort_metrics({record});
+  EXPECT_EQ(report_page(run).find("Reported by its router"), std::string::npos);
+  record["layers"][0]["router"] = {{"a<b", 0.5}, {"sparsity", 0.25}};
+  run.log = sort_metrics({record});
+  EXPECT_NE(report_page(run).find("<td>blocks.1.mlp</td><td>a&lt;b 0.5, sparsity 0.25</td>"), std::string::npos);
+}
+
 TEST(Report, OfManyCellsTheWorstAreListed) {
   Json record = testing::eval_record("test", 7, 0.5);
   record["cells"] = Json::array();

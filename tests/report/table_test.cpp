@@ -44,6 +44,19 @@ TEST(Table, ShowsWhatWasKeptBesideWhatWasChosen) {
   EXPECT_EQ(result_table({eval_record("test", 1, 0.5)}).find("kept"), std::string::npos);
 }
 
+TEST(Table, ShowsWhatRoutersReportThemselves) {
+  Json record = eval_record("test", 1, 0.5);
+  EXPECT_EQ(result_table({record}).find("reported"), std::string::npos);
+  record["layers"][0]["router"] = {{"sparsity", 0.52}, {"mean_experts", 1234567.0}, {"broken", nullptr}};
+  const std::string end =
+      "\n"
+      "  MoE layer     reported by its router\n"
+      "  blocks.1.mlp  sparsity 0.52, mean_experts 1.23457e+06, broken -\n";
+  EXPECT_TRUE(result_table({record}).ends_with(end)) << result_table({record});
+  EXPECT_TRUE(layer_table(record["layers"]).ends_with(end));
+  EXPECT_NE(result_markdown({record}).find("| blocks.1.mlp | sparsity 0.52, "), std::string::npos);
+}
+
 TEST(Table, MissingNumbersAreDashes) {
   const std::string table = result_table({Json{{"kind", "eval"}, {"step", 3}, {"loss", nullptr}}});
   EXPECT_NE(table.find("  -      -        3     -       -         -\n"), std::string::npos) << table;

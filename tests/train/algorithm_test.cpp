@@ -163,4 +163,20 @@ TEST(Algorithms, AnUnknownNameIsAnswered) {
 }
 
 }  // namespace
+// Router logits of about 1e23, whose square is not finite in fp32: the z-loss alone is infinite.
+TEST(Erm, NamesTheAuxiliaryLossThatIsNotFinite) {
+  const testing::TemporaryFolder folder;
+  Checkpoint checkpoint = last(run(folder, "first", {"train.max_steps=1"}));
+  for (auto& [name, tensor] : checkpoint.weights)
+    if (name.ends_with("router.weight")) tensor.mul_(1e25);
+  write_checkpoint(folder.path("large.safetensors"), checkpoint);
+  EXPECT_EQ(
+      testing::message_of([&] {
+        run(folder, "second",
+            {"losses.router_z=0.001", "train.init_from=\"" + folder.path("large.safetensors") + "\""});
+      }),
+      "the auxiliary loss router_z is not finite at step 1. The task loss is finite: check the auxiliary loss, or "
+      "train without it (weight 0), or continue with --on-nan skip");
+}
+
 }  // namespace sparsight::algorithm_test

@@ -22,6 +22,7 @@ at::Tensor kth_excluding(const at::Tensor& noisy, int64_t k) {
 
 at::Tensor load_probability(const Routing& routing, bool threshold_gradient) {
   if (!routing.noise_scale.defined() || !routing.clean_logits.defined() || routing.per_token == 0) return {};
+  if (routing.varying) return {};  // no threshold: a token's experts are not its K best
   if (routing.per_token == routing.experts) return at::ones_like(routing.clean_logits);
   at::Tensor threshold = kth_excluding(routing.noisy_logits, routing.per_token);
   if (!threshold_gradient) threshold = threshold.detach();
@@ -36,7 +37,7 @@ at::Tensor smooth_load(const Routing& routing, bool threshold_gradient) {
 }
 
 at::Tensor load_loss(const Routing& routing, bool threshold_gradient, bool unbiased) {
-  if (!routing.noise_scale.defined() && !routing.smooth_load.defined()) return {};
+  if (!routing.smooth_load.defined() && (!routing.noise_scale.defined() || routing.varying)) return {};
   if (routing.per_token == 0) return {};
   return cv_squared(smooth_load(routing, threshold_gradient), unbiased);
 }

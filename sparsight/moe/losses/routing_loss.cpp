@@ -57,9 +57,11 @@ std::vector<NamedLoss> compute_losses(const Routing& routing, const LossOptions&
     if (const at::Tensor value = loss.value(routing, options.variants); value.defined())
       losses.push_back({loss.name, value, options.weights[i]});
   }
-  for (const RouterLoss& loss : own)
+  for (const RouterLoss& loss : own) {
+    if (loss.weight <= 0) continue;
     if (const at::Tensor value = loss.value(routing); value.defined())
       losses.push_back({loss.name, value, loss.weight});
+  }
   return losses;
 }
 

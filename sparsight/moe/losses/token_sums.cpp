@@ -8,6 +8,10 @@
 
 namespace sparsight {
 
+int64_t valid_token_count(const Routing& routing) {
+  return routing.valid.defined() ? routing.valid.sum().item<int64_t>() : routing.tokens;
+}
+
 at::Tensor without_padding(const Routing& routing, const at::Tensor& rows) {
   if (!routing.valid.defined()) return rows;
   const at::Tensor counts = rows.dim() == 1 ? routing.valid : routing.valid.unsqueeze(1);

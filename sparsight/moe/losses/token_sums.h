@@ -1,9 +1,12 @@
-// Sums over tokens, without padding. Letters: moe/axes.md; G groups.
+// Sums over tokens, without padding, for losses and metrics. Letters: moe/axes.md; G groups.
 #pragma once
 
 #include "sparsight/moe/routing.h"
 
 namespace sparsight {
+
+// The number of tokens that are not padding.
+int64_t valid_token_count(const Routing& routing);
 
 // rows: [N,...]. The same with the rows of padding set to 0, without gradients.
 at::Tensor without_padding(const Routing& routing, const at::Tensor& rows);

@@ -12,6 +12,7 @@ namespace sparsight {
 
 at::Tensor vmoe_load_probability(const Routing& routing, bool of_scores) {
   if (!routing.noise_scale.defined() || !routing.clean_logits.defined() || routing.per_token == 0) return {};
+  if (routing.varying) return {};  // no threshold: a token's experts are not its K best
   const at::Tensor best = top_experts(routing.noisy_logits, routing.per_token);
   const at::Tensor threshold = routing.noisy_logits.gather(1, best.narrow(1, routing.per_token - 1, 1));  // [N,1]
   const at::Tensor clean = of_scores ? at::softmax(routing.clean_logits, 1) : routing.clean_logits;

@@ -4,6 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/config.h"
+#include "sparsight/moe/finish_routing.h"
+#include "sparsight/moe/losses/load.h"
+#include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/moe/routers/softmax_topk.h"
 #include "tests/moe/shazeer_example.h"
@@ -188,5 +191,39 @@ TEST_P(LossSettings, TheLayerHandsTheThresholdGradientToTheHierarchicalRouter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, LossSettings, ::testing::Values(torch::kFloat, torch::kDouble));
+
+// Three tokens with the best or the two best of three experts, 4 assignments: 3 to expert 0, 1 to expert 1. The
+// thresholds of K = 2 would give a load of about 6.
+TEST(VaryingLoad, IsCountedWhereTheRouterGivesNone) {
+  Routing routing = route_softmax_topk(table({{3, 1, 0}, {4, 1, 0}, {5, 2, 0}}),
+                                       table({{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}), 0.1, 2, false);
+  EXPECT_NEAR(smooth_load(routing).sum().item<double>(), 6, 1e-3);
+  EXPECT_TRUE(loss_of(routing, "load", Json::object()).defined());
+  select_assignments(routing, torch::tensor({0, 2, 3, 4}, torch::kLong));
+  routing.varying = true;
+  EXPECT_TRUE(torch::equal(smooth_load(routing).to(torch::kLong), torch::tensor({3, 1, 0}, torch::kLong)));
+  for (const char* loss : {"load", "vmoe_load"}) EXPECT_FALSE(loss_of(routing, loss, Json::object()).defined()) << loss;
+  routing.smooth_load = torch::tensor({2.f, 1.f, 1.f});
+  EXPECT_TRUE(torch::equal(smooth_load(routing), routing.smooth_load));
+  // Mean 4/3, squared differences 4/9, 1/9, 1/9 with the mean 2/9: 2/9 over 16/9.
+  EXPECT_NEAR(loss_of(routing, "load", Json::object()).item<double>(), 0.125, 1e-6);
+}
+
+TEST(OwnLosses, AWeightOf0SkipsTheComputation) {
+  const Routing routing = route_softmax_topk(table({{1, 0, -1}}), {}, 0, 1, false);
+  int calls = 0;
+  const auto value = [&](const Routing&) { return ++calls, torch::ones({}); };
+  const LossOptions none = with_default_weights({}, {});
+  EXPECT_TRUE(compute_losses(routing, none, {{"mine", 0, value}}).empty());
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(compute_losses(routing, none, {{"mine", 0.5, value}}).at(0).weight, 0.5);
+}
+
+TEST(TokenSums, CountTokensWithoutPadding) {
+  Routing routing = route_softmax_topk(table({{1, 0, -1}, {0, 2, 1}, {0, 0, 1}}), {}, 0, 1, false);
+  EXPECT_EQ(valid_token_count(routing), 3);
+  drop_padding(routing, torch::tensor({true, false, true}));
+  EXPECT_EQ(valid_token_count(routing), 2);
+}
 
 }  // namespace sparsight::loss_variants_test
