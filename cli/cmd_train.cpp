@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "cli/config_arguments.h"
-#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/train/train_run.h"
@@ -33,7 +32,6 @@ void add_train(CLI::App& app) {
                    "What to do if the loss is NaN or infinite: stop (default) or skip (the step)");
   verb->add_flag("--allow-changed-config", arguments->allow_changed_config,
                  "Resume even if config.toml was changed after the last checkpoint");
-  spin_briefly(verb);
   interruptible(verb, [arguments] {
     ConfigArguments config = arguments->config;
     if (!arguments->resume.empty()) {

@@ -5,8 +5,6 @@
 namespace sparsight {
 
 // Runs the command line and returns the exit code: 0 success, 1 failure, 2 usage error. Throws nothing. Call it once.
-// `train`, `eval`, `explain` and `reproduce` restart the program with the same arguments and a shorter spin of OpenMP's
-// threads, so any code before this call may run twice.
 int main(int argc, char** argv);
 
 }  // namespace sparsight
