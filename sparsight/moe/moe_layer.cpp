@@ -17,7 +17,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& place)
       dispatcher_(spec.dispatcher),
       shared_count_(spec.options.shared),
       output_sigmoid_(spec.options.output_sigmoid),
-      policy_{spec.capacity, spec.losses} {
+      policy_{spec.capacity, spec.losses, spec.options.normalizes_gates()} {
   if (shared_) register_module("shared", shared_);
   if (router_) policy_.losses = with_default_weights(spec.losses, router_->default_losses());
   if (!router_ && !place.can_share_router)

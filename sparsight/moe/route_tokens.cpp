@@ -1,5 +1,7 @@
 #include "sparsight/moe/route_tokens.h"
 
+#include "sparsight/moe/gate_sums.h"
+
 namespace sparsight {
 
 Routing route_tokens(Router& router, const RouterInput& input, const RoutingPolicy& policy) {
@@ -10,6 +12,7 @@ Routing route_tokens(Router& router, const RouterInput& input, const RoutingPoli
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);
   if (input.mode.losses) routing.losses = compute_losses(routing, policy.losses, router.own_losses());
   apply_capacity(routing, policy.capacity, capacity_factor(policy.capacity, input.mode.capacity));
+  if (policy.normalize_gates) normalize_gate_sums(routing);
   return routing;
 }
 
