@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "cli/model_arguments.h"
-#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/infer/evaluate_run.h"
 #include "sparsight/report/table.h"
@@ -35,7 +34,6 @@ void add_eval(CLI::App& app) {
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
-  spin_briefly(verb);
   interruptible(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "cli/model_arguments.h"
-#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
 #include "sparsight/infer/explain_run.h"
@@ -65,7 +64,6 @@ void add_explain(CLI::App& app) {
   add_routing_options(*verb, request.routing, request.save_routing);
   add_overrides_option(*verb, request.overrides);
   verb->add_flag("--json", arguments->json, "Print explain.json instead of the summary");
-  spin_briefly(verb);
   interruptible(verb, [arguments] { explain(*arguments); });
 }
 

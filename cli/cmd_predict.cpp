@@ -1,15 +1,14 @@
+#include <unistd.h>
+
 #include <iostream>
 #include <memory>
 
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
-#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
-#include "sparsight/data/readers/bytes.h"
-#include "sparsight/data/readers/image.h"
 #include "sparsight/infer/image_list.h"
-#include "sparsight/infer/predict.h"
+#include "sparsight/infer/predict_files.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
 
@@ -23,38 +22,31 @@ struct PredictArguments {
   bool json = false;
 };
 
+// The routings in a file belong to the images by position, so all of these must be known first.
+std::vector<std::string> all_images(const PredictArguments& arguments) {
+  return arguments.routing.empty() ? arguments.images : image_list(arguments.images, std::cin);
+}
+
 // Every image gets a prediction or an error line; an unreadable image does not stop the others.
 void predict_images(const PredictArguments& arguments) {
-  const std::vector<std::string> files = image_list(arguments.images, std::cin);
+  ImageNames names(all_images(arguments), STDIN_FILENO);
   LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
   if (!arguments.weights.empty()) pack_experts(model, arguments.weights);
-  const ImageDecoding decoding{.channels = model.data.channels == 1 ? 1 : 3};
-  const RoutingReplay replay =
-      read_replay(arguments.routing, static_cast<int64_t>(files.size()), cat(files.size(), " were given"));
+  const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
   if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
   RoutingCollector decisions;
-  size_t seen = 0, failed = 0;
-  for (const std::string& file : files) {
-    if (interrupted()) fail("interrupted after ", seen, " of ", files.size(), " images");
-    ++seen;
-    try {
-      const at::Tensor number = torch::tensor({static_cast<int64_t>(seen - 1)}, torch::kLong);
-      const Prediction prediction =
-          predict(model, read_image(file, decoding), printable(file), arguments.top, replay.of(number));
-      if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
-      std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
-    } catch (const Error& error) {
-      log_line("error", error.what());
-      ++failed;
-    }
-  }
-  if (failed == 0 && !arguments.save_routing.empty()) {
+  const PredictFilesResult result =
+      predict_files(model, names, replay, {.top = arguments.top}, [&](const Prediction& prediction) {
+        if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
+        std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
+      });
+  if (result.failed == 0 && !arguments.save_routing.empty()) {
     write_routings(arguments.save_routing, decisions.all());
     log_info("routing: ", arguments.save_routing);
   }
-  if (failed > 0 && !arguments.save_routing.empty())
+  if (result.failed > 0 && !arguments.save_routing.empty())
     log_warning(arguments.save_routing, " is not written: the images that failed would be missing from it");
-  if (failed > 0) fail(failed, " of ", files.size(), " images could not be processed");
+  if (result.failed > 0) fail(result.failed, " of ", result.images, " images could not be processed");
 }
 
 }  // namespace
@@ -70,7 +62,8 @@ void add_predict(CLI::App& app) {
                             "sparsight predict runs/demo --json --top 1 photos/ > predictions.jsonl\n"
                             "find photos -name '*.jpg' | sparsight predict runs/demo -");
   verb->add_option("run", arguments->run, "Run folder or checkpoint file")->required()->type_name("RUN");
-  verb->add_option("images", arguments->images, "Image files or folders, or - to read a list from standard input")
+  verb->add_option("images", arguments->images,
+                   "Image files or folders, or - for the lines of standard input, each answered as it comes")
       ->required()
       ->type_name("IMAGES");
   verb->add_option("--top", arguments->top, "Number of classes to print per image")

@@ -13,7 +13,6 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -207,7 +206,6 @@ void add_reproduce(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   add_output_options(*verb, *arguments);
-  spin_briefly(verb);
   interruptible(verb, [arguments, scale, jobs, threads, plan, slurm] {
     if (arguments->what == "list") return print_list(arguments->json);
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);

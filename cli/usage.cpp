@@ -15,6 +15,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/ops/cpu/thread_waiting.h"
 #include "sparsight/ops/packed_experts.h"
 #include "sparsight/train/run_config.h"
 
@@ -104,6 +105,7 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
 void interruptible(CLI::App* verb, const std::function<void()>& work) {
   verb->callback([work] {
     install_interrupt_handler();
+    cpu::adapt_thread_waiting();
     work();
   });
 }

@@ -27,6 +27,8 @@ void TrainOptions::declare(OptionSet& set) {
   set.text("init_from", &init_from, "weights to start from: .safetensors, .pt or .pth");
   set.real("upcycle_noise", &upcycle_noise, {0, 1e3},
            "noise on experts that init_from copies from a dense MLP, as a multiple of its weights' standard deviation");
+  set.flag("allow_missing", &allow_missing,
+           "warn about weights of init_from that do not fit, and of the model that it lacks, instead of stopping");
   set.strings("freeze", &freeze, "frozen parameters, by name prefix, such as \"blocks.0\"");
   set.strings("no_decay", &no_decay, "parameters without weight decay, by part of the name");
   set.tables("param_groups", &param_groups,

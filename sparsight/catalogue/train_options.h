@@ -29,6 +29,7 @@ struct TrainOptions {
   std::string on_nan = "stop";
   std::string init_from;
   double upcycle_noise = 0;
+  bool allow_missing = false;
   std::vector<std::string> freeze;
   std::vector<std::string> no_decay = {"bias", "norm", "pos_embed", "cls_token"};
   Json param_groups = Json::array();  // optim/parameter_groups.h

@@ -9,40 +9,15 @@
 #include <system_error>
 #include <thread>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
+#include "sparsight/data/one_compute_thread.h"
 #include "sparsight/data/sampler.h"
 
 namespace sparsight {
-namespace {
-
-// One compute thread for the work on single images, which is too small to parallelise. at::set_num_threads would also
-// change the default of future threads; querying torch first makes it set up this thread before it is overridden.
-class OneComputeThread {
- public:
-  OneComputeThread() : before_(at::get_num_threads()) { set(1); }
-  ~OneComputeThread() { set(before_); }
-  OneComputeThread(const OneComputeThread&) = delete;
-  OneComputeThread& operator=(const OneComputeThread&) = delete;
-
- private:
-  static void set([[maybe_unused]] int threads) {
-#ifdef _OPENMP
-    omp_set_num_threads(threads);
-#endif
-  }
-  int before_;
-};
-
-}  // namespace
 
 // Threads that prepare the batches first .. count-1 and deliver them in order, at most `prefetch` ahead.
 class Loader::Workers {

@@ -1,6 +1,7 @@
 light_sources(
   data/data_info_json.cpp
   data/loader.cpp
+  data/one_compute_thread.cpp
   data/register_data.cpp
   data/sampler.cpp
   data/training_loaders.cpp

@@ -1,10 +1,15 @@
 #include "sparsight/infer/image_list.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <istream>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
 #include "sparsight/io/atomic_file.h"
@@ -27,25 +32,94 @@ void add_folder(const std::string& folder, std::vector<std::string>& files) {
   files.insert(files.end(), found.begin(), found.end());
 }
 
+// An argument that is not "-".
+void add_argument(const std::string& argument, std::vector<std::string>& files) {
+  std::error_code ignored;
+  if (fs::is_directory(argument, ignored))
+    add_folder(argument, files);
+  else
+    files.push_back(argument);
+}
+
+[[noreturn]] void fail_empty() {
+  fail("no images were given; name files or folders, or pass their names on standard input with -");
+}
+
+// Whether there is something to read, or the end of the input.
+bool readable(int file, int milliseconds) {
+  pollfd waiting{file, POLLIN, 0};
+  return poll(&waiting, 1, milliseconds) > 0;
+}
+
 }  // namespace
 
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input) {
   std::vector<std::string> files;
   for (const std::string& argument : arguments) {
-    std::error_code ignored;
-    if (argument == "-") {
-      for (std::string line; std::getline(input, line);) {
-        if (line.ends_with('\r')) line.pop_back();
-        if (!line.empty()) files.push_back(line);
-      }
-    } else if (fs::is_directory(argument, ignored)) {
-      add_folder(argument, files);
-    } else {
-      files.push_back(argument);
+    if (argument != "-") {
+      add_argument(argument, files);
+      continue;
+    }
+    for (std::string line; std::getline(input, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.empty()) files.push_back(line);
     }
   }
-  if (files.empty()) fail("no images were given; name files or folders, or pass their names on standard input with -");
+  if (files.empty()) fail_empty();
   return files;
+}
+
+ImageNames::ImageNames(const std::vector<std::string>& arguments, int input) : input_(input) {
+  for (const std::string& argument : arguments) {
+    std::vector<std::string> files;
+    if (argument == "-")
+      names_.push_back(std::nullopt);
+    else
+      add_argument(argument, files);
+    names_.insert(names_.end(), files.begin(), files.end());
+  }
+  if (names_.empty()) fail_empty();
+}
+
+int64_t ImageNames::total() const {
+  const bool known = std::ranges::all_of(names_, [](const auto& name) { return name.has_value(); });
+  return known ? static_cast<int64_t>(names_.size()) : 0;
+}
+
+std::optional<std::string> ImageNames::next(bool wait) {
+  while (position_ < names_.size()) {
+    std::optional<std::string> name = names_[position_] ? names_[position_] : next_line(wait);
+    if (!name && !ended_) return std::nullopt;  // not yet, or interrupted
+    if (!name || names_[position_]) ++position_;
+    if (!name) continue;  // the input has ended
+    ++returned_;
+    return name;
+  }
+  if (returned_ == 0) fail_empty();
+  return std::nullopt;
+}
+
+std::optional<std::string> ImageNames::next_line(bool wait) {
+  constexpr int kMilliseconds = 100;  // between looks at Ctrl-C
+  while (true) {
+    if (const size_t end = read_.find('\n'); end != std::string::npos || (ended_ && !read_.empty())) {
+      std::string line = read_.substr(0, end);
+      read_.erase(0, end == std::string::npos ? end : end + 1);
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.empty()) return line;
+      continue;
+    }
+    if (ended_ || interrupted()) return std::nullopt;
+    if (!readable(input_, wait ? kMilliseconds : 0)) {
+      if (wait) continue;
+      return std::nullopt;
+    }
+    char buffer[4096];
+    const ssize_t count = read(input_, buffer, sizeof(buffer));
+    if (count < 0 && errno != EINTR) fail_system("read", "standard input", errno);
+    if (count > 0) read_.append(buffer, static_cast<size_t>(count));
+    if (count == 0) ended_ = true;
+  }
 }
 
 }  // namespace sparsight

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/data/data_info_json.h"
+#include "sparsight/data/transforms/resize.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/run_folder.h"
@@ -141,6 +144,35 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   return loaded;
 }
 
+at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image) {
+  RandomStream unused(0, "predict");  // evaluation transforms draw nothing
+  return loaded.eval_transforms(image, unused);
+}
+
+// The shorter side as long as the model needs, antialiased, and the centre of the other.
+at::Tensor resized_and_cropped(const at::Tensor& image, const ImageShape& shape) {
+  const double scale = std::max(static_cast<double>(shape.height) / static_cast<double>(image.size(1)),
+                                static_cast<double>(shape.width) / static_cast<double>(image.size(2)));
+  const auto scaled = [&](int64_t size, int64_t minimum) {
+    return std::max<int64_t>(minimum, std::llround(static_cast<double>(size) * scale));
+  };
+  const int64_t height = scaled(image.size(1), shape.height), width = scaled(image.size(2), shape.width);
+  return resize_image(image, height, width, "bilinear")
+      .slice(1, (height - shape.height) / 2, (height - shape.height) / 2 + shape.height)
+      .slice(2, (width - shape.width) / 2, (width - shape.width) / 2 + shape.width)
+      .contiguous();
+}
+
+// `input`, made of `image`, has the model's shape.
+at::Tensor checked(const LoadedModel& loaded, const at::Tensor& image, const at::Tensor& input) {
+  const ImageShape& shape = loaded.shape;
+  if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
+    fail("the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),
+         " channels is not transformed to the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
+         " channels that the model takes; resize it, or train with a resize in [transforms] eval");
+  return input;
+}
+
 }  // namespace
 
 ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data) {
@@ -152,14 +184,23 @@ ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data
 }
 
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
-  RandomStream unused(0, "predict");  // evaluation transforms use no random numbers
-  at::Tensor input = loaded.eval_transforms(image, unused);
   const ImageShape& shape = loaded.shape;
-  if (input.sizes() != at::IntArrayRef({shape.channels, shape.height, shape.width}))
-    fail("the image of ", image.size(2), "x", image.size(1), " pixels and ", image.size(0),
-         " channels is not transformed to the ", shape.width, "x", shape.height, " pixels and ", shape.channels,
-         " channels that the model takes; resize it, or train with a resize in [transforms] eval");
-  return input;
+  const auto fits = [&](const at::Tensor& input) {
+    return input.sizes() == at::IntArrayRef({shape.channels, shape.height, shape.width});
+  };
+  const bool own_size = image.size(1) == shape.height && image.size(2) == shape.width;
+  at::Tensor input;
+  try {
+    input = transformed(loaded, image);
+    if (own_size || fits(input)) return checked(loaded, image, input);
+  } catch (const Error&) {  // a crop of more pixels than there are
+    if (own_size) throw;
+  }
+  input = transformed(loaded, resized_and_cropped(image, shape));
+  if (fits(input) && !loaded.told_resize->exchange(true))
+    log_info("images of another size are resized by the shorter side and cropped to the model's ", shape.width, "x",
+             shape.height, " pixels");
+  return checked(loaded, image, input);
 }
 
 void pack_experts(LoadedModel& loaded, const std::string& type) {

@@ -1,6 +1,7 @@
 // A trained model with everything needed to use it, from a run folder or a single checkpoint file.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,6 +22,7 @@ struct LoadedModel {
   TransformPipeline eval_transforms;  // from a uint8 image to the pixels in 0..1 that the model takes
   std::shared_ptr<ImageModel> model;  // with averaged weights where the checkpoint has them
   std::string weights = "model";      // "ema" or "swa" for averaged weights
+  std::shared_ptr<std::atomic<bool>> told_resize = std::make_shared<std::atomic<bool>>(false);  // see model_image()
 };
 
 // `path`: a run folder, or a checkpoint file. `which`: the checkpoint of a run folder, "best" or "last"; "": best, if
@@ -30,8 +32,10 @@ struct LoadedModel {
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
 
-// image: [C,H,W] uint8. Returns the input of the model, [C,H,W] fp32 of loaded.shape. Raises Error (without naming the
-// image) if the evaluation transforms do not produce that shape.
+// image: [C,H,W] uint8. Returns the input of the model, [C,H,W] fp32 of loaded.shape. If the evaluation transforms do
+// not produce that height and width (they have no resize), the image is first resized by its shorter side, antialiased,
+// and cropped to the centre; a log line says so once for each model. Raises Error (without naming the image) if they
+// still do not, or for another number of channels.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
 // Replaces the model's experts with packed ones of `type`, one of weight_type_names(), and frees their memory

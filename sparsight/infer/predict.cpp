@@ -30,24 +30,50 @@ at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const
   }
 }
 
-}  // namespace
-
-Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
-                   const Routings& replay) {
-  const torch::NoGradGuard no_grad;
-  const ModelOutput output =
-      loaded.model->forward({.images = transformed(loaded, image, name).unsqueeze(0), .routings = replay});
-  const at::Tensor probabilities = output.logits[0].to(at::kDouble).softmax(0);
+// logits: [K].
+std::vector<ClassProbability> likely_classes(const LoadedModel& loaded, const at::Tensor& logits,
+                                             const std::string& name, int64_t top) {
+  const at::Tensor probabilities = logits.to(at::kDouble).softmax(0);
   if (!probabilities.isfinite().all().item<bool>())
     fail(name, ": the model's output is not finite; its training failed or the image's values are out of range");
   const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(0)));
-  Prediction prediction{name, {}, {}, routings_of(output)};
+  std::vector<ClassProbability> classes;
   for (int64_t i = 0; i < values.size(0); ++i) {
     const int64_t label = labels[i].item<int64_t>();
-    prediction.classes.push_back({label, loaded.data.classes.at(static_cast<size_t>(label)), values[i].item<double>()});
+    classes.push_back({label, loaded.data.classes.at(static_cast<size_t>(label)), values[i].item<double>()});
   }
-  for (const Routing& routing : output.routings) prediction.layers.push_back(experts_of(routing));
-  return prediction;
+  return classes;
+}
+
+}  // namespace
+
+std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tensor& inputs,
+                                      const std::vector<std::string>& names, int64_t top, const Routings& replay) {
+  const torch::NoGradGuard no_grad;
+  const int64_t images = inputs.size(0);
+  ModelInput input{.images = inputs, .routings = replay};
+  if (images > 1)  // random numbers, if the router draws any, are those of an image alone
+    input.info = {.image = at::zeros({images}, at::kLong), .group = at::arange(images, at::kLong)};
+  const ModelOutput output = loaded.model->forward(input);
+  const Routings routings = routings_of(output);
+  const RoutingReplay parts = images > 1 ? RoutingReplay(routings) : RoutingReplay();
+  std::vector<Prediction> predictions;
+  for (int64_t i = 0; i < images; ++i) {
+    const std::string& name = names.at(static_cast<size_t>(i));
+    predictions.push_back({name,
+                           likely_classes(loaded, output.logits[i], name, top),
+                           {},
+                           images > 1 ? parts.of(at::full({1}, i, at::kLong)) : routings});
+    Prediction& prediction = predictions.back();
+    for (const Routing& routing : output.routings)
+      prediction.layers.push_back(experts_of(prediction.routings.at(routing.layer)));
+  }
+  return predictions;
+}
+
+Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
+                   const Routings& replay) {
+  return predict_batch(loaded, transformed(loaded, image, name).unsqueeze(0), {name}, top, replay).front();
 }
 
 std::string to_text(const Prediction& prediction) {

@@ -39,6 +39,13 @@ struct Prediction {
 Prediction predict(const LoadedModel& loaded, const at::Tensor& image, const std::string& name, int64_t top,
                    const Routings& replay = {});
 
+// Predictions for several images at once, equal to those one by one: every image is a capacity group of its own. They
+// may differ in the last bits, since matrix products of other sizes round differently.
+// inputs: [B,C,H,W], each from model_image(). names: [B]. replay: routings of B images. Raises Error naming the image
+// if an output is not finite.
+std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tensor& inputs,
+                                      const std::vector<std::string>& names, int64_t top, const Routings& replay = {});
+
 // The text of stdout, and a JSON object: {"image", "class", "label", "probability", "classes": [...], "experts":
 // {...}}.
 std::string to_text(const Prediction& prediction);

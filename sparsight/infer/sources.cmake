@@ -3,4 +3,5 @@ torch_sources(
   infer/evaluate_run.cpp
   infer/explain_run.cpp
   infer/loaded_model.cpp
-  infer/predict.cpp)
+  infer/predict.cpp
+  infer/predict_files.cpp)

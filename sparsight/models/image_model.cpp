@@ -6,6 +6,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/ops/cpu/thread_waiting.h"
 
 namespace sparsight {
 
@@ -34,6 +35,7 @@ void check_routings(const torch::nn::Module& model, const std::map<std::string, 
 }  // namespace
 
 ImageModel::ImageModel(const ImageShape& image, const PixelStatistics& pixels) : image_(image) {
+  cpu::adapt_thread_waiting();
   if (!pixels.empty()) normalize_ = register_module("normalize", std::make_shared<Normalize>(pixels, image.channels));
 }
 

@@ -24,8 +24,10 @@ struct MoeOptions {
   int64_t shared = 0;
   int64_t shared_hidden = 0;
   bool output_sigmoid = false;
+  std::string gates = "auto";
   Json layer, schedule;  // lists of tables
   void declare(OptionSet& set);
+  bool normalizes_gates() const { return gates == "sum_to_one"; }
   // Hidden widths of the routed and of the shared experts in place of an MLP of `mlp_hidden`.
   int64_t hidden_for(int64_t mlp_hidden) const { return hidden > 0 ? hidden : mlp_hidden; }
   int64_t shared_hidden_for(int64_t mlp_hidden) const {

@@ -8,10 +8,11 @@
 
 namespace sparsight {
 
-// The sections [capacity] and [losses], with every -1 replaced by the router's default.
+// The sections [capacity] and [losses], with every -1 replaced by the router's default, and [moe] gates.
 struct RoutingPolicy {
   CapacityOptions capacity;
   LossOptions losses;
+  bool normalize_gates = false;  // gate_sums.h
 };
 
 // The complete decision. Losses are computed if input.mode.losses, from the gates before drops.

@@ -64,6 +64,9 @@ class Router : public torch::nn::Module {
   // Whether its routings are soft: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }
 
+  // Whether in evaluation the experts of an image depend on the other images of the batch.
+  virtual bool mixes_images() const { return false; }
+
   // Losses that only this router has, in addition to default_losses(); they may depend on its buffers.
   virtual std::vector<RouterLoss> own_losses() const { return {}; }
   // Numbers about a routing, computed without gradients and before capacity, shown by metrics.jsonl, eval,

@@ -1,6 +1,7 @@
 light_sources(
   moe/capacity.cpp
   moe/finish_routing.cpp
+  moe/gate_sums.cpp
   moe/losses/cv_squared.cpp
   moe/losses/entropy.cpp
   moe/losses/importance.cpp

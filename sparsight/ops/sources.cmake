@@ -1,6 +1,7 @@
 light_sources(
   ops/activation.cpp
   ops/cpu/combine_parts.cpp
+  ops/cpu/contention.cpp
   ops/cpu/expert_mlp.cpp
   ops/cpu/expert_mlp_backward.cpp
   ops/cpu/grouped_linear.cpp
@@ -9,6 +10,7 @@ light_sources(
   ops/cpu/pack_weights.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
+  ops/cpu/thread_waiting.cpp
   ops/random_fill.cpp
   ops/rows.cpp
   ops/sort_by_expert.cpp

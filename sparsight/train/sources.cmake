@@ -5,6 +5,7 @@ light_sources(
 torch_sources(
   train/algorithm.cpp
   train/algorithm_context.cpp
+  train/dense_agreement.cpp
   train/erm.cpp
   train/initial_weights.cpp
   train/register_algorithms.cpp

@@ -60,7 +60,7 @@ void start_training(const Json& config, const std::string& path, bool overwrite,
   RunFolder folder = RunFolder::create(path, overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
   if (overwrite) remove_explanation(folder.path());
   write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
-  write_file_atomically(folder.config(), to_toml(config));
+  write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));
   run_to_the_end(trainer, out);
 }

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/log.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/eval/guidance.h"
+#include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/nn/parameter_memory.h"
+#include "sparsight/train/dense_agreement.h"
 #include "sparsight/train/initial_weights.h"
 
 namespace sparsight {
@@ -41,6 +44,33 @@ std::shared_ptr<ImageModel> new_model(const Json& resolved, const ImageShape& sh
   return make_model(resolved, shape);
 }
 
+// The first images of the training set, as evaluation sees them: [B,C,H,W].
+at::Tensor some_images(const DataSet& data, const TransformPipeline& transforms) {
+  constexpr int64_t kImages = 64;
+  RandomStream unused(0, "agreement");
+  std::vector<at::Tensor> images;
+  for (int64_t i = 0; i < std::min(kImages, data.size()); ++i) images.push_back(transforms(data.get(i).image, unused));
+  return at::stack(images);
+}
+
+// Reads train.init_from into the new model. If that upcycles a dense model, [moe] gates = "auto" becomes "sum_to_one",
+// with which the model computes what the dense one does, also in the configuration that the run keeps.
+void read_initial_weights(TrainingSetup& setup, const DataSet& data, const TransformPipeline& transforms) {
+  const TrainOptions& train = setup.train;
+  const UpcycleOptions upcycle{train.upcycle_noise, static_cast<uint64_t>(setup.run.seed)};
+  if (!load_initial_weights(*setup.model, train.init_from, upcycle, train.allow_missing)) return;
+  if (Json& gates = setup.config["moe"]["gates"]; gates == "auto") {
+    gates = "sum_to_one";
+    const auto model = new_model(setup.config, setup.shape);
+    LoadOptions options;
+    options.strict = true;
+    load_weights(*model, named_weights(*setup.model), options);
+    setup.model = model;
+  }
+  log_info("upcycled and dense model: ", to_text(dense_agreement(*setup.model, setup.config, setup.shape,
+                                                                 train.init_from, some_images(data, transforms))));
+}
+
 }  // namespace
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
@@ -67,12 +97,11 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.model = new_model(resolved, setup.shape);
   if (fresh) {
     initialize(*setup.model, seed);
-    if (!setup.train.init_from.empty())
-      load_initial_weights(*setup.model, setup.train.init_from, {setup.train.upcycle_noise, seed});
+    if (!setup.train.init_from.empty()) read_initial_weights(setup, *splits.train, eval_transforms);
   }
   setup.algorithm =
       make_component(algorithms(), resolved, "algorithm",
-                     AlgorithmContext{resolved, setup.run, setup.train, setup.data, super_classes, setup.model});
+                     AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model});
   setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders));
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);
   setup.setting_schedules = read_setting_schedules(resolved);

@@ -265,9 +265,35 @@ TEST(ModelImage, IsWhatTheModelTakes) {
   write_checkpoint(folder.path("a"), checkpoint);
   const LoadedModel plain = load_model(folder.path("a"));
   EXPECT_NE(testing::message_of([&] {
-              model_image(plain, at::zeros({1, 20, 30}, at::kByte));
-            }).find("the image of 30x20 pixels and 1 channels is not transformed to the 8x8 pixels"),
+              model_image(plain, at::zeros({3, 20, 30}, at::kByte));
+            }).find("the image of 30x20 pixels and 3 channels is not transformed to the 8x8 pixels and 1 channels"),
             std::string::npos);
+}
+
+// Without a resize in the transforms: the shorter side becomes 8, the centre of the other is kept. Columns 0..9 of 30
+// are black, the rest white: after resizing to 8 x 12, columns 2..9 are kept, and the edge at 30/3 * 12/30 = 4 is their
+// column 2.
+TEST(ModelImage, ResizesAndCropsToWhatTheModelTakes) {
+  const testing::TemporaryFolder folder;
+  for (const char* eval : {"", R"({op="center_crop",size=8})"}) {
+    Checkpoint checkpoint = untrained_checkpoint(1, eval);
+    checkpoint.state["data"]["height"] = checkpoint.state["data"]["width"] = 8;
+    write_checkpoint(folder.path("a"), checkpoint);
+    const LoadedModel loaded = load_model(folder.path("a"));
+    at::Tensor image = at::full({1, 20, 30}, 255, at::kByte);
+    image.slice(2, 0, 10).zero_();
+    if (std::string(eval).empty()) {
+      const at::Tensor input = model_image(loaded, image);
+      ASSERT_EQ(input.sizes(), at::IntArrayRef({1, 8, 8}));
+      EXPECT_LT(input.slice(2, 0, 1).max().item<float>(), 0.05);
+      EXPECT_GT(input.slice(2, 4, 8).min().item<float>(), 0.95);
+      EXPECT_TRUE(loaded.told_resize->load());
+    } else {  // the crop alone fits, unless the image is too small for it
+      EXPECT_EQ(model_image(loaded, image).min().item<float>(), 1);
+      EXPECT_FALSE(loaded.told_resize->load());
+      EXPECT_EQ(model_image(loaded, image.slice(1, 0, 5)).sizes(), at::IntArrayRef({1, 8, 8}));
+    }
+  }
 }
 
 TEST(LoadModel, PacksExpertsForInference) {

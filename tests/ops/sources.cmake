@@ -1,4 +1,5 @@
 light_tests(
+  ops/contention_test.cpp
   ops/cpu_kernels_test.cpp
   ops/cpu_gemm_test.cpp
   ops/task_plan_test.cpp)

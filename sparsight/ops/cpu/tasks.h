@@ -5,12 +5,15 @@
 
 #include <ATen/Parallel.h>
 
+#include "sparsight/ops/cpu/thread_waiting.h"
+
 namespace sparsight::cpu {
 
 // Calls body(task, claim) for each task 0 .. count-1. claim() takes this thread's next task early, so that its data can
 // be prefetched, and returns its number (count or more: none).
 template <class Body>
 void run_tasks(int64_t count, const Body& body) {
+  adapt_thread_waiting();
   std::atomic<int64_t> next{0};
   const int64_t threads = std::min<int64_t>(at::get_num_threads(), count);
   at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {

@@ -8,8 +8,7 @@ namespace sparsight {
 
 // Registers components, runs the command line and returns the exit code: 0 success, 1 failure, 2 usage error. Throws
 // nothing. Call it once. An error in `register_components`, such as a name that is taken, is reported in one line like
-// any other. `train`, `eval`, `explain` and `reproduce` restart the program with the same arguments and a shorter spin
-// of OpenMP's threads, so `register_components` and any code before this call may run twice.
+// any other.
 int main(int argc, char** argv, const std::function<void()>& register_components = {});
 
 }  // namespace sparsight

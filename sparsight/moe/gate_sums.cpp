@@ -1,0 +1,17 @@
+#include "sparsight/moe/gate_sums.h"
+
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+namespace sparsight {
+
+void normalize_gate_sums(Routing& routing) {
+  const at::Tensor& gate = routing.gate;
+  at::Tensor sums = at::zeros({routing.tokens}, gate.options()).index_add(0, routing.token, gate);
+  if (routing.per_token == 1) sums = sums.detach();
+  const at::Tensor own = sums.index_select(0, routing.token);
+  routing.gate = gate / at::where(own == 0, at::ones_like(own), own);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,21 @@
+// How torch's OpenMP threads wait for each other: busily on an idle machine, asleep on a busy one.
+//
+// A libgomp thread that waits spins for some 10 ms before it sleeps. On an idle machine this is fastest: to sleep and
+// be woken takes longer than most waits. But if other programs run, spinning threads occupy the cores that the threads
+// they wait for need, and everything becomes 5 to 100 times slower. libgomp reads OMP_WAIT_POLICY when it is loaded,
+// before any code of ours runs, and has no function that changes it later. But it spins for a few microseconds only
+// while it has more threads than the process has cores. So while the machine is busy (contention.h), a second, idle
+// team of threads exists, which never runs and makes libgomp's threads too many.
+#pragma once
+
+namespace sparsight::cpu {
+
+// Starts the thread that watches the machine, on the first call; the next ones cost nothing. Whatever makes models or
+// runs kernels calls it. Does nothing if OMP_WAIT_POLICY or GOMP_SPINCOUNT is set, with another OpenMP than libgomp, or
+// where the system does not count how long threads wait for cores.
+void adapt_thread_waiting();
+
+// Whether waiting threads sleep because the machine is busy.
+bool threads_wait_asleep();
+
+}  // namespace sparsight::cpu

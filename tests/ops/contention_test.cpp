@@ -1,0 +1,67 @@
+// When the machine counts as busy, from made-up times of threads.
+#include <gtest/gtest.h>
+
+#include "sparsight/ops/cpu/contention.h"
+
+namespace sparsight::contention_test {
+namespace {
+
+using cpu::AllThreadTimes;
+using cpu::ContentionJudge;
+
+constexpr int64_t kMs = 1'000'000;
+
+// A process of two threads that goes on for 50 ms at a time.
+struct Process {
+  ContentionJudge judge;
+  AllThreadTimes times{{1, {}}, {2, {}}};
+  bool go_on(int64_t delayed_of_50) {
+    times[2].running += (50 - delayed_of_50) * kMs;
+    times[2].delayed += delayed_of_50 * kMs;
+    return judge.update(times);
+  }
+};
+
+}  // namespace
+
+TEST(Contention, OneDelayedThreadIsEnough) {
+  Process process;
+  EXPECT_FALSE(process.go_on(0));
+  EXPECT_TRUE(process.go_on(20));  // 40 %
+}
+
+TEST(Contention, OnePreemptionIsNot) {
+  Process process;
+  EXPECT_FALSE(process.go_on(4));  // 8 %
+  EXPECT_FALSE(process.go_on(0));
+}
+
+TEST(Contention, EndsAfterFiveJudgementsWithoutDelay) {
+  Process process;
+  ASSERT_TRUE(process.go_on(25));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(process.go_on(0));
+  EXPECT_TRUE(process.go_on(5));  // 10 %: the count begins again
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(process.go_on(1));
+  EXPECT_FALSE(process.go_on(1));
+}
+
+// Requests of 1 ms each, far apart: judged once they come to 30 ms.
+TEST(Contention, ShortWorkIsJudgedTogether) {
+  ContentionJudge judge;
+  AllThreadTimes times{{1, {}}};
+  for (int i = 0; i < 15; ++i) {
+    EXPECT_FALSE(judge.update(times)) << i;
+    times[1].running += kMs;
+    times[1].delayed += kMs;
+  }
+  EXPECT_TRUE(judge.update(times));
+}
+
+TEST(Contention, WithoutTimesNothingChanges) {
+  Process process;
+  ASSERT_TRUE(process.go_on(25));
+  EXPECT_TRUE(process.judge.update({}));
+  EXPECT_FALSE(ContentionJudge().update({}));
+}
+
+}  // namespace sparsight::contention_test
