@@ -16,9 +16,10 @@ enum class IfExists { kRefuse, kResume, kOverwrite };
 
 class RunFolder {
  public:
-  // Opens a run for writing; its parents are made. kRefuse takes a path that does not exist or is an empty folder,
-  // kResume one that holds a run, kOverwrite removes the files of an earlier run, and no other file, nor any behind a
-  // link. Only one process can have a run open for writing. Remains of its half-written files are removed.
+  // Opens a run for writing; its parents are made. kRefuse takes a path that does not exist, an empty folder, or what a
+  // process left that was killed before it wrote the configuration, kResume one that holds a run. kOverwrite removes
+  // the files of an earlier run, and no other file, nor any behind a link. Only one process can have a run open for
+  // writing. Remains of its half-written files are removed.
   static RunFolder create(const std::string& path, IfExists if_exists = IfExists::kRefuse);
   // Opens a run for reading. Raises Error where `path` holds none.
   static RunFolder open(const std::string& path);
