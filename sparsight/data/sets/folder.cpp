@@ -14,12 +14,6 @@
 namespace sparsight {
 namespace {
 
-std::vector<std::string> printable_names(const std::vector<std::string>& names) {
-  std::vector<std::string> text;
-  for (const std::string& name : names) text.push_back(printable(name));
-  return text;
-}
-
 std::string folder_name(const std::string& root) {
   const auto path = std::filesystem::path(root).lexically_normal();
   const std::string name = (path.has_filename() ? path.filename() : path.parent_path().filename()).native();
