@@ -1,12 +1,11 @@
 #include "sparsight/infer/image_list.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <istream>
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/readers/bytes.h"
-#include "sparsight/data/readers/image.h"
+#include "sparsight/data/readers/folder.h"
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
@@ -14,23 +13,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_folder(const std::string& folder, std::vector<std::string>& files) {
-  std::vector<std::string> found;
+void add_folder(const std::string& folder, std::vector<std::string>& files, IgnoredFiles& ignored) {
   std::error_code error;
-  // Links to folders are not followed, so a circle of them does no harm.
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (entry->is_regular_file(error) && has_image_ending(entry->path().string()))
-      found.push_back(entry->path().string());
-  if (error) fail_system("list the folder", printable(folder), error.value());
-  if (found.empty()) fail("the folder ", printable(folder), " holds no .jpg, .jpeg or .png file");
-  std::sort(found.begin(), found.end());
+  IgnoredFiles others;
+  const std::vector<std::string> found = images_below(folder, others, error);
+  if (error) fail_system("list the folder", folder, error.value());
+  if (found.empty())
+    fail("the folder ", printable(folder), " holds no .jpg, .jpeg or .png file",
+         others.count == 0 ? "" : cat(", but ", others.count, " other: ", others.names(), "; convert them"));
   files.insert(files.end(), found.begin(), found.end());
+  ignored.add(others);
 }
 
 }  // namespace
 
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input) {
   std::vector<std::string> files;
+  IgnoredFiles others;
   for (const std::string& argument : arguments) {
     std::error_code ignored;
     if (argument == "-") {
@@ -39,12 +38,13 @@ std::vector<std::string> image_list(const std::vector<std::string>& arguments, s
         if (!line.empty()) files.push_back(line);
       }
     } else if (fs::is_directory(argument, ignored)) {
-      add_folder(argument, files);
+      add_folder(argument, files, others);
     } else {
       files.push_back(argument);
     }
   }
   if (files.empty()) fail("no image is named; give files, folders, or their names on standard input with -");
+  warn_of_ignored(others);
   return files;
 }
 

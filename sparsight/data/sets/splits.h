@@ -14,7 +14,8 @@ struct SplitOptions {
 };
 
 // Cuts a validation split from `parts.train` where there is none, keeping the balance of classes and domains, takes the
-// missing one of validation and test from the other, and applies the limits. Raises Error where a part would be empty.
+// missing one of validation and test from the other, and applies the limits. Warns of a class without images in a part.
+// Raises Error where a part would be empty.
 DataSplits make_splits(DataSplits parts, const SplitOptions& options, const DataContext& context);
 
 }  // namespace sparsight
