@@ -5,6 +5,7 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
@@ -42,9 +43,9 @@ void predict_images(const PredictArguments& arguments) {
       const Prediction prediction =
           predict(model, read_image(file, decoding), printable(file), arguments.top, replay.of(number));
       if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
-      std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
+      std::cout << (arguments.json ? json_text(to_json(prediction)) : to_text(prediction)) << std::endl;
     } catch (const Error& error) {
-      log_line("error", error.what());
+      log_line("error", printable(error.what()));
       ++failed;
     }
   }

@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
@@ -19,7 +20,7 @@ struct ReportArguments {
 
 void report(const ReportArguments& arguments) {
   if (arguments.format == "html") {
-    std::cout << write_report(arguments.run, arguments.out) << "\n";
+    std::cout << printable(write_report(arguments.run, arguments.out)) << "\n";
     return;
   }
   const auto [metrics, warning] =

@@ -1,4 +1,4 @@
-// Reads JSON that may hold anything, such as a file that somebody else wrote.
+// Reads JSON that may hold anything, such as a file that somebody else wrote, and writes it.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,9 @@ std::optional<double> number(const Json& record, const std::string& key);
 std::string text(const Json& record, const std::string& key);
 std::vector<double> numbers(const Json& list);                   // entries that are no finite number become 0
 const Json& member(const Json& record, const std::string& key);  // null where absent
+
+// The text of a JSON value, always valid UTF-8: bytes of strings that are not become U+FFFD. indent: spaces, or -1 for
+// one line.
+std::string json_text(const Json& value, int indent = -1);
 
 }  // namespace sparsight
