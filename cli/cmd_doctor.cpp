@@ -10,6 +10,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight::cli {
@@ -64,9 +65,9 @@ void look_at_data(Findings& findings) {
   if (!root || !*root)
     findings.note("SPARSIGHT_DATA is not set: only generated datasets and paths given as data.root can be used");
   else if (!std::filesystem::is_directory(root))
-    findings.problem(cat("SPARSIGHT_DATA=", root, " is not a folder; set it to the folder of the datasets"));
+    findings.problem(cat("SPARSIGHT_DATA=", printable(root), " is not a folder; set it to the folder of the datasets"));
   else
-    findings.fact(cat("data: ", root));
+    findings.fact(cat("data: ", printable(root)));
 }
 
 }  // namespace

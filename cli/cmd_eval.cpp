@@ -3,6 +3,7 @@
 
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/infer/evaluate_run.h"
 #include "sparsight/report/table.h"
 
@@ -37,7 +38,7 @@ void add_eval(CLI::App& app) {
   interruptible(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {
-      std::cout << result.dump() << "\n";
+      std::cout << json_text(result) << "\n";
     } else {
       std::cout << result_table({result});
     }

@@ -3,7 +3,9 @@
 
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/infer/explain_run.h"
 #include "sparsight/report/explain_folder.h"
 #include "sparsight/report/format.h"
@@ -24,7 +26,7 @@ void explain(const ExplainArguments& arguments) {
   const Json json = write_explanation(run, explanation);
   const std::string report = write_report(run);
   if (arguments.json) {
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    std::cout << json_text(json, 2) << "\n";
     return;
   }
   std::cout << explanation.source << "\n";
@@ -33,7 +35,7 @@ void explain(const ExplainArguments& arguments) {
   if (const std::string table = layer_table(explanation.layers); !table.empty()) std::cout << "\n" << table << "\n";
   if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
     std::cout << table << "\n";
-  std::cout << "pictures: " << run << "/explain\nreport:   " << report << "\n";
+  std::cout << "pictures: " << printable(run) << "/explain\nreport:   " << printable(report) << "\n";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/report/layer_probe_table.h"
@@ -66,7 +67,7 @@ void run_layer(const MoeArguments& arguments) {
   std::cout << layer_probe_table(probe);
   if (!arguments.save_routing.empty()) {
     write_routings(arguments.save_routing, {{probe.output.routing.layer, detached(probe.output.routing)}});
-    std::cout << "routing: " << arguments.save_routing << "\n";
+    std::cout << "routing: " << printable(arguments.save_routing) << "\n";
   }
   if (arguments.out.empty()) return;
   const Json settings{{"moe", options.config.at("moe")},
@@ -78,7 +79,7 @@ void run_layer(const MoeArguments& arguments) {
                       {"mode", arguments.mode},
                       {"float64", arguments.float64}};
   write_safetensors(arguments.out, {probe.tensors, {{"settings", settings.dump()}}});
-  std::cout << "tensors: " << arguments.out << "\n";
+  std::cout << "tensors: " << printable(arguments.out) << "\n";
 }
 
 }  // namespace

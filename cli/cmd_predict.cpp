@@ -6,6 +6,7 @@
 #include "cli/model_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/predict_files.h"
@@ -38,7 +39,7 @@ void predict_images(const PredictArguments& arguments) {
   const PredictFilesResult result =
       predict_files(model, names, replay, {.top = arguments.top}, [&](const Prediction& prediction) {
         if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
-        std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
+        std::cout << (arguments.json ? json_text(to_json(prediction)) : to_text(prediction)) << std::endl;
       });
   if (result.failed == 0 && !arguments.save_routing.empty()) {
     write_routings(arguments.save_routing, decisions.all());

@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
@@ -23,7 +24,7 @@ void report(const ReportArguments& arguments) {
   if (arguments.format == "csv" && !arguments.baselines.empty())
     fail_usage("--baseline goes with --format html, table or markdown, got csv");
   if (arguments.format == "html") {
-    std::cout << write_report(arguments.run, arguments.out, arguments.baselines) << "\n";
+    std::cout << printable(write_report(arguments.run, arguments.out, arguments.baselines)) << "\n";
     return;
   }
   const auto [metrics, warning] =

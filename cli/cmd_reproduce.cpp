@@ -16,7 +16,9 @@
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/papers/register_figures.h"
 #include "sparsight/reproduce/config_claim.h"
@@ -44,7 +46,7 @@ void print_list(bool json) {
     list.push_back(
         {{"name", figure.name}, {"title", figure.title}, {"needs", figure.needs}, {"duration", figure.duration}});
   }
-  std::cout << (json ? list.dump(2) + "\n" : markdown_table(table));
+  std::cout << (json ? json_text(list, 2) + "\n" : markdown_table(table));
 }
 
 FigureRun run_of(const ReproduceArguments& arguments) {
@@ -97,13 +99,13 @@ void write_slurm(const ReproduceArguments& arguments) {
                           with(command_of(arguments), {"--task="})};
   write_figure_array(figure, run_of(arguments), array);
   std::cout
-      << plan_text(plan_figure(figure, run_of(arguments)), arguments.tasks) << "\nwrote " << arguments.slurm
+      << plan_text(plan_figure(figure, run_of(arguments)), arguments.tasks) << "\nwrote " << printable(arguments.slurm)
       << ": submit it with sbatch; when its tasks have finished, the same command without --slurm writes the result\n";
 }
 
 void print_plan(const ReproduceArguments& arguments, int64_t processes) {
   const JobPlan plan = plan_figure(find_figure(arguments.what), run_of(arguments));
-  std::cout << (arguments.json ? plan_json(plan).dump(2) : plan_text(plan, processes)) << "\n";
+  std::cout << (arguments.json ? json_text(plan_json(plan), 2) : plan_text(plan, processes)) << "\n";
 }
 
 void reproduce_figure(const ReproduceArguments& arguments) {
@@ -122,10 +124,10 @@ void reproduce_figure(const ReproduceArguments& arguments) {
   const FigureOutcome outcome = run_figure(figure, request);
   write_outcome(outcome, arguments.python);
   if (arguments.json) {
-    std::cout << result_json(outcome).dump(2) << "\n";
+    std::cout << json_text(result_json(outcome), 2) << "\n";
   } else {
-    std::cout << result_markdown(outcome) << "\nrun folder: " << request.run.folder
-              << "\nreport: " << request.run.folder << "/report.html\n";
+    std::cout << result_markdown(outcome) << "\nrun folder: " << printable(request.run.folder)
+              << "\nreport: " << printable(request.run.folder) << "/report.html\n";
   }
   if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), "; first failure: " + failure_text(outcome.failed[0]));
 }

@@ -1,4 +1,7 @@
 // The sparsight program: `sparsight <verb> ...`.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include "cli/usage.h"
@@ -7,6 +10,12 @@
 
 namespace sparsight {
 namespace {
+
+// A file that is opened while one of the standard descriptors is closed would take its number, and get the log.
+void open_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) == -1) open("/dev/null", O_RDWR);  // takes the lowest free number: this one
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Train, evaluate, explain and deploy mixture-of-experts image models.", "sparsight");
@@ -33,6 +42,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv, const std::function<void()>& register_components) {
+  open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
   return cli::exit_code_of([&] {
     if (register_components) register_components();

@@ -143,10 +143,10 @@ int exit_code_of(const std::function<int()>& run) {
       fail("cannot write to standard output; is it closed, or is the disk full?");
     return code;
   } catch (const Error& error) {
-    log_line("error", error.what());
+    log_line("error", printable(error.what()));
     return error.exit_code();
   } catch (const std::exception& error) {
-    const std::string what = first_line(error.what());
+    const std::string what = printable(first_line(error.what()));
     if (lacks_memory(error))
       log_line("error", "not enough memory (" + what + "); use a smaller model or smaller inputs");
     else

@@ -146,6 +146,10 @@ void Config::set(const std::string& assignment) {
   const size_t dot = assignment.find('.');
   if (equals == std::string::npos || dot == std::string::npos || dot > equals || dot == 0 || dot + 1 == equals)
     fail_usage("--set takes section.key=value (for example train.epochs=3), got \"", printable(assignment), "\"");
+  // The run keeps its settings as TOML, which is UTF-8.
+  if (!is_utf8(assignment))
+    fail_usage(printable(assignment.substr(0, equals)), " must be UTF-8, got \"",
+               printable(assignment.substr(equals + 1)), "\"; rename what has this name, or make a link to it");
   set(assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1),
       parse_toml_value(assignment.substr(equals + 1)), "--set");
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 
 namespace sparsight {
@@ -82,7 +83,7 @@ std::string toml_with_origins(const Json& resolved, const Config& config) {
     }
     for (auto& [line, origin] : lines) {
       line.resize(std::max(width, line.size()), ' ');
-      text += line + "  # " + origin + "\n";
+      text += line + "  # " + printable(origin) + "\n";
     }
   }
   return text;

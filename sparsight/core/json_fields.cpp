@@ -24,6 +24,10 @@ std::string text(const Json& record, const std::string& key) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 std::vector<double> numbers(const Json& list) {
   std::vector<double> values;
   if (!list.is_array()) return values;

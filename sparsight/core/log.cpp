@@ -11,6 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/printable.h"
+
 namespace sparsight {
 namespace {
 
@@ -65,7 +67,8 @@ LogSettings log_settings() {
   return state.settings;
 }
 
-void log_line(const std::string& level, const std::string& message, const Json& fields) {
+void log_line(const std::string& level, const std::string& text, const Json& fields) {
+  const std::string message = printable_lines(text);
   LogState& state = log_state();
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.settings.quiet && level == "info") return;

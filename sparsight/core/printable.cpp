@@ -1,5 +1,7 @@
 #include "sparsight/core/printable.h"
 
+#include <map>
+
 namespace sparsight {
 namespace {
 
@@ -21,14 +23,14 @@ size_t utf8_length(std::string_view text) {
   return length;
 }
 
-}  // namespace
-
-std::string printable(std::string_view name) {
+// `name` with \xNN for bytes that are not UTF-8 and for control characters, but those of `kept`, and for `escaped`.
+std::string escape(std::string_view name, std::string_view kept, std::string_view escaped) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   while (!name.empty()) {
     const auto first = static_cast<unsigned char>(name[0]);
-    size_t length = first < 0x20 || first == 0x7f ? 0 : utf8_length(name);
+    const bool control = (first < 0x20 || first == 0x7f) && kept.find(name[0]) == std::string_view::npos;
+    size_t length = control || escaped.find(name[0]) != std::string_view::npos ? 0 : utf8_length(name);
     if (length == 0) {
       text += {'\\', 'x', kDigits[first >> 4], kDigits[first & 15]};
       length = 1;
@@ -37,6 +39,33 @@ std::string printable(std::string_view name) {
     }
     name.remove_prefix(length);
   }
+  return text;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string printable(std::string_view name) { return escape(name, "", ""); }
+
+std::string printable_lines(std::string_view text) { return escape(text, "\n\t", ""); }
+
+std::vector<std::string> printable_names(const std::vector<std::string>& names) {
+  std::vector<std::string> text;
+  for (const std::string& name : names) text.push_back(printable(name));
+  std::map<std::string, const std::string*> name_of;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (const auto [other, fresh] = name_of.emplace(text[i], &names[i]); !fresh && *other->second != names[i]) {
+      for (size_t j = 0; j < names.size(); ++j) text[j] = escape(names[j], "", "\\");
+      break;
+    }
   return text;
 }
 

@@ -179,6 +179,7 @@ void download(const std::vector<std::string>& urls, const FileCheck& check, cons
       if (!again) problems.push_back(cat(url, ": ", printable(problem)));
     }
   }
+  if (size_of(part) == 0) remove_file(part);
   fail("cannot download ", fs::path(path).filename().native(), " (", join(problems, "; "),
        "); try again later, or give another address with --mirror or a folder with --from");
 }

@@ -118,10 +118,29 @@ std::vector<std::string> take_from_web(const RemoteFile& file, const RemoteSet& 
   return names;
 }
 
+// Makes a folder, and removes it in the end if nothing came into it.
+class NewFolder {
+ public:
+  explicit NewFolder(const std::string& path) : path_(path) {
+    std::error_code ignored;
+    was_there_ = fs::exists(path, ignored);
+    create_folder(path);
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!was_there_) fs::remove(path_, ignored);  // only where it is empty
+  }
+  NewFolder(const NewFolder&) = delete;
+
+ private:
+  std::string path_;
+  bool was_there_;
+};
+
 }  // namespace
 
 void fetch_set(const RemoteSet& set, const FetchOptions& options) {
-  create_folder(options.to);
+  const NewFolder folder(options.to);
   std::string sums;
   for (const RemoteFile& file : set.files) {
     const std::vector<std::string> names =

@@ -31,6 +31,7 @@ set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.c
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
 light_sources(
+  data/class_folders.cpp
   data/download.cpp
   data/export_images.cpp
   data/fetch.cpp

@@ -91,20 +91,25 @@ void verify_checksums(const std::string& folder, Verification& result) {
   }
 }
 
-void verify_folders(const std::string& name, const std::string& root, const VerifyProgress& progress,
-                    Verification& result) {
-  const auto scan_and_look = [&](const FolderScan& scan) {
+// Returns the files that are no images.
+IgnoredFiles verify_folders(const std::string& name, const std::string& root, const VerifyProgress& progress,
+                            Verification& result) {
+  IgnoredFiles ignored;
+  const auto scan_and_look = [&](const FolderScan& scan, const std::string& part = "") {
+    ignored.add(scan.ignored, part);
     result.problems.insert(result.problems.end(), scan.problems.begin(), scan.problems.end());
     look_at_all(
         static_cast<int64_t>(scan.images.size()), [&](int64_t i) { read_image(scan.images[i].path); }, progress,
         result);
   };
-  if (name == "domain_folder") return scan_and_look(scan_domain_folders(root));
-  const std::vector<std::string> names = list_sub_folders(root);
+  const bool by_domain = name == "domain_folder";
+  const std::vector<std::string> names = by_domain ? std::vector<std::string>() : list_sub_folders(root);
   const bool parted =
       std::find(names.begin(), names.end(), "train") != names.end() && !list_sub_folders(root + "/train").empty();
-  if (!parted) return scan_and_look(scan_class_folders(root));
-  for (const std::string& part : names) scan_and_look(scan_class_folders(root + "/" + part));
+  if (!parted) scan_and_look(by_domain ? scan_domain_folders(root) : scan_class_folders(root));
+  for (const std::string& part : parted ? names : std::vector<std::string>())
+    scan_and_look(scan_class_folders(root + "/" + part), part + "/");
+  return ignored;
 }
 
 }  // namespace
@@ -116,9 +121,13 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
     if (set.name == "folder" || set.name == "domain_folder") {
       const std::string folder = data_root(root, "");
       verify_checksums(folder, result);
-      verify_folders(set.name, folder, progress, result);
-      // Even if every file is valid, the dataset may be wrong: classes of its splits may differ, for example.
-      if (result.problems.empty()) data_sets().make(set.name, set.settings, "data", DataContext{});
+      const IgnoredFiles ignored = verify_folders(set.name, folder, progress, result);
+      // Even if every file is valid, the dataset may be wrong: classes of its splits may differ, for example. That warns
+      // of ignored files too.
+      if (result.problems.empty())
+        data_sets().make(set.name, set.settings, "data", DataContext{});
+      else
+        warn_of_ignored(ignored);
       return result;
     }
     std::error_code ignored;

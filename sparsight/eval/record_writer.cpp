@@ -55,12 +55,6 @@ Json column(const std::string& name, const char* type, const char* shape, const 
   return {{"name", name}, {"type", type}, {"shape", shape}, {"holds", holds}};
 }
 
-Json printable_names(const std::vector<std::string>& names) {
-  Json list = Json::array();
-  for (const std::string& name : names) list.push_back(printable(name));
-  return list;
-}
-
 }  // namespace
 
 RecordWriter::RecordWriter(const std::string& folder)

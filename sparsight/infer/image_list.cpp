@@ -11,7 +11,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/data/readers/bytes.h"
-#include "sparsight/data/readers/image.h"
+#include "sparsight/data/readers/folder.h"
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
@@ -19,24 +19,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_folder(const std::string& folder, std::vector<std::string>& files) {
-  std::vector<std::string> found;
+void add_folder(const std::string& folder, std::vector<std::string>& files, IgnoredFiles& ignored) {
   std::error_code error;
-  // Links to folders are not followed, so cycles do no harm.
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    if (entry->is_regular_file(error) && has_image_ending(entry->path().string()))
-      found.push_back(entry->path().string());
-  if (error) fail_system("list the folder", printable(folder), error.value());
-  if (found.empty()) fail("the folder ", printable(folder), " contains no .jpg, .jpeg or .png files");
-  std::sort(found.begin(), found.end());
+  IgnoredFiles others;
+  const std::vector<std::string> found = images_below(folder, others, error);
+  if (error) fail_system("list the folder", folder, error.value());
+  if (found.empty())
+    fail("the folder ", printable(folder), " contains no .jpg, .jpeg or .png files",
+         others.count == 0 ? "" : cat(", but ", others.count, " other: ", others.names(), "; convert them"));
   files.insert(files.end(), found.begin(), found.end());
+  ignored.add(others);
 }
 
 // An argument that is not "-".
-void add_argument(const std::string& argument, std::vector<std::string>& files) {
+void add_argument(const std::string& argument, std::vector<std::string>& files, IgnoredFiles& others) {
   std::error_code ignored;
   if (fs::is_directory(argument, ignored))
-    add_folder(argument, files);
+    add_folder(argument, files, others);
   else
     files.push_back(argument);
 }
@@ -55,9 +54,10 @@ bool readable(int file, int milliseconds) {
 
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input) {
   std::vector<std::string> files;
+  IgnoredFiles others;
   for (const std::string& argument : arguments) {
     if (argument != "-") {
-      add_argument(argument, files);
+      add_argument(argument, files, others);
       continue;
     }
     for (std::string line; std::getline(input, line);) {
@@ -66,19 +66,22 @@ std::vector<std::string> image_list(const std::vector<std::string>& arguments, s
     }
   }
   if (files.empty()) fail_empty();
+  warn_of_ignored(others);
   return files;
 }
 
 ImageNames::ImageNames(const std::vector<std::string>& arguments, int input) : input_(input) {
+  IgnoredFiles others;
   for (const std::string& argument : arguments) {
     std::vector<std::string> files;
     if (argument == "-")
       names_.push_back(std::nullopt);
     else
-      add_argument(argument, files);
+      add_argument(argument, files, others);
     names_.insert(names_.end(), files.begin(), files.end());
   }
   if (names_.empty()) fail_empty();
+  warn_of_ignored(others);
 }
 
 int64_t ImageNames::total() const {

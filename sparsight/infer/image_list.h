@@ -10,8 +10,9 @@
 namespace sparsight {
 
 // Each argument is an image file (with any extension; errors appear when it is read), a folder, which means the .jpg,
-// .jpeg and .png files in it and its subfolders in order of name, or "-", which means the lines of `input`. Raises
-// Error for a folder without images or that cannot be listed, and if there are no files at all.
+// .jpeg and .png files in it and its subfolders in order of name, or "-", which means the lines of `input`. One warning
+// counts other visible files in the folders. Raises Error for a folder without images or that cannot be listed, and if
+// there are no files at all.
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input);
 
 // The same images one by one. The lines of "-" are read as they come, not before they are asked for.

@@ -5,22 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/io/file_lock.h"
 
 namespace sparsight {
 namespace {
-
-// Two threads or processes that write the same path must use different temporary files.
-std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> count{0};
-  return cat(path, ".", getpid(), "-", count++, kTemporaryEnding);
-}
 
 // The rename must survive a power failure. Some file systems cannot sync a folder; the rename is still atomic there.
 void sync_folder_of(const std::string& path) {
@@ -30,14 +25,6 @@ void sync_folder_of(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_temporary_of(std::string_view of, std::string_view name) {
-  if (!name.starts_with(of) || !name.ends_with(kTemporaryEnding) || name.size() <= of.size() + kTemporaryEnding.size())
-    return false;
-  std::string_view number = name.substr(of.size(), name.size() - of.size() - kTemporaryEnding.size());
-  if (number.front() != '.' || std::ranges::count(number, '-') != 1) return false;
-  return number.substr(1).find_first_not_of("0123456789-") == std::string_view::npos;
-}
 
 void fail_system(const std::string& action, const std::string& path, int error_number) {
   std::string advice;
@@ -60,7 +47,7 @@ void fail_system(const std::string& action, const std::string& path, int error_n
     default:
       break;
   }
-  fail("cannot ", action, " ", path, ": ", std::strerror(error_number), advice);
+  fail("cannot ", action, " ", printable(path), ": ", std::strerror(error_number), advice);
 }
 
 Descriptor::~Descriptor() {
@@ -90,7 +77,8 @@ void read_all_at(int descriptor, void* data, size_t bytes, size_t offset, const 
     const ssize_t got = pread(descriptor, next, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_system("read", path, errno);
-    if (got == 0) fail("cannot read ", path, ": it ends ", bytes, " bytes early; it was cut while being read");
+    if (got == 0)
+      fail("cannot read ", printable(path), ": it ends ", bytes, " bytes early; it was cut while being read");
     next += got;
     offset += static_cast<size_t>(got);
     bytes -= static_cast<size_t>(got);
@@ -102,22 +90,28 @@ Descriptor open_for_reading(const std::string& path) {
   if (file.get() < 0) fail_system("read", path, errno);
   struct stat status;
   if (fstat(file.get(), &status) != 0) fail_system("read", path, errno);
-  if (S_ISDIR(status.st_mode)) fail("cannot read ", path, ": it is a folder; name a file in it");
+  if (S_ISDIR(status.st_mode)) fail("cannot read ", printable(path), ": it is a folder; name a file in it");
   return file;
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
   std::error_code none;
-  if (std::filesystem::is_symlink(path_, none)) path_ = std::filesystem::weakly_canonical(path_, none).string();
   const auto there = std::filesystem::status(path_, none);
-  if (std::filesystem::is_directory(there)) fail("cannot write ", path, ": it is a folder; name a file in it");
+  if (std::filesystem::is_directory(there))
+    fail("cannot write ", printable(path), ": it is a folder; name a file in it");
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-    fail("cannot write ", path, ": it is a device, a pipe or a socket; name a file");
-  do {  // a process on another machine with the same disk may have this process ID, or a killed process had it
-    temporary_ = temporary_name(path);
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail_system("write", path_, errno);
+    fail("cannot write ", printable(path), ": it is a device, a pipe or a socket; name a file");
+  remove_stale_temporaries(path_);
+  while (true) {  // another machine that shares the disk may have a process of this number
+    const std::string name = temporary_name(path_);
+    descriptor_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) fail_system("write", path == path_ ? path : cat(path, " (a link to ", path_, ")"), errno);
+    temporary_ = name;
+    // Another process may have taken the new file for a stale one.
+    if (lock_temporary(descriptor_) && is_file_of(descriptor_, name)) return;
+    close(descriptor_);
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -129,6 +123,7 @@ void AtomicFile::write(const void* data, size_t bytes) { write_all(descriptor_, 
 
 void AtomicFile::commit() {
   if (fsync(descriptor_) != 0 && errno != EINVAL) fail_system("write", path_, errno);
+  const Descriptor lock(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));  // held until the file has its name
   const int closed = close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail_system("write", path_, errno);  // network disks report a full disk here
@@ -153,7 +148,8 @@ std::string read_file(const std::string& path, size_t max_bytes) {
     if (got < 0) fail_system("read", path, errno);
     if (got == 0) return bytes;
     bytes.append(chunk, static_cast<size_t>(got));
-    if (bytes.size() > max_bytes) fail("cannot read ", path, ": it is larger than the ", max_bytes, " bytes allowed");
+    if (bytes.size() > max_bytes)
+      fail("cannot read ", printable(path), ": it is larger than the ", max_bytes, " bytes allowed");
   }
 }
 

@@ -4,17 +4,15 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "sparsight/io/temporary.h"
 
 namespace sparsight {
 
-// Suffix of files that are being written. One left behind by a killed process may be removed.
-inline constexpr std::string_view kTemporaryEnding = ".tmp";
-
-// Whether `name` is a temporary name that AtomicFile uses while it writes the file `of` (both without their folder).
-bool is_temporary_of(std::string_view of, std::string_view name);
-
 // A file being written. Nothing appears at `path` before commit(); without it the destructor removes the temporary one.
-// A failure (no space, no permission, read-only disk) raises Error and leaves an existing file at `path` unchanged.
+// A failure (no space, no permission, read-only disk) raises Error and leaves an existing file at `path` unchanged. A
+// link at `path` stays: the file is made or replaced where it leads. Temporary files of killed processes are removed.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -48,7 +46,10 @@ class Descriptor {
   explicit Descriptor(int value = -1) : value_(value) {}
   ~Descriptor();
   Descriptor(Descriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
   int get() const { return value_; }
 
  private:

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/machine.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/io/run_folder.h"
 
 namespace sparsight {
@@ -31,7 +32,7 @@ std::string utc_now() {
 std::vector<std::string> command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(printable(word));
   return words;
 }
 

@@ -8,15 +8,12 @@
 #include <cerrno>
 
 namespace sparsight {
-namespace {
 
 bool is_file_of(int descriptor, const std::string& path) {
   struct stat held, named;
   return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
          held.st_dev == named.st_dev;
 }
-
-}  // namespace
 
 std::optional<FileLock> FileLock::try_take(const std::string& path) {
   while (true) {

@@ -35,6 +35,9 @@ class FileLock {
   bool left_behind_;
 };
 
+// Whether the open file is the one that `path` names now.
+bool is_file_of(int descriptor, const std::string& path);
+
 // Waits for the lock of a folder, held until the value is destroyed. On a file system without locks it does not wait.
 Descriptor wait_for_folder(const std::string& path);
 

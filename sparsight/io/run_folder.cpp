@@ -15,13 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_empty_folder(const std::string& path) {
-  std::error_code error;
-  const bool empty = fs::is_directory(path, error) && fs::is_empty(path, error);
-  if (error) fail_system("read the folder", path, error.value());
-  return empty;
-}
-
 constexpr size_t kMaxEnvironment = size_t{1} << 20;  // bytes
 
 // env.json is the first file of a run, and says that Sparsight wrote it.
@@ -38,6 +31,22 @@ bool holds_nothing_trained(const RunFolder& run) {
   const auto logged = fs::file_size(run.metrics(), error);
   return holds_a_run(run) && !run.has_checkpoint("last") && !run.has_checkpoint("best") && !run.is_done() &&
          (error || logged == 0);
+}
+
+// Whether the folder has no more in it than a process leaves that was killed before it began its run: env.json, the
+// folder of the checkpoints and half-written files.
+bool was_hardly_begun(const RunFolder& run) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run.path(), error)) {
+    const std::string name = entry.path().filename().native();
+    const bool checkpoints =
+        name == "checkpoints" && fs::is_directory(entry.symlink_status(error)) && fs::is_empty(entry.path(), error);
+    const bool begun = is_temporary_of("env.json", name) || is_temporary_of("config.toml", name) ||
+                       (name == "env.json" && holds_a_run(run));
+    if (!checkpoints && !begun) return false;
+  }
+  if (error) fail_system("read the folder", run.path(), error.value());
+  return true;
 }
 
 void remove_file(const fs::path& path) {
@@ -70,7 +79,7 @@ RunFolder RunFolder::create(const std::string& path, IfExists if_exists) {
   std::error_code error;
   const bool exists = fs::exists(fs::symlink_status(path, error));
   if (exists && !fs::is_directory(path, error)) fail("the run folder ", path, " is a file; choose another name");
-  const bool fresh = !exists || is_empty_folder(path);
+  const bool fresh = !exists || was_hardly_begun(run);
   if (if_exists == IfExists::kResume && (fresh || !fs::exists(run.config())))
     fail("cannot resume: ", path, " holds no run; start one without --resume");
   const bool reused = if_exists == IfExists::kRefuse && !fresh && holds_nothing_trained(run);

@@ -1,5 +1,6 @@
 light_sources(
   io/atomic_file.cpp
+  io/atomic_folder.cpp
   io/checksum.cpp
   io/checkpoint.cpp
   io/environment.cpp
@@ -10,6 +11,7 @@ light_sources(
   io/safetensors.cpp
   io/safetensors_header.cpp
   io/safetensors_rows.cpp
+  io/temporary.cpp
   io/torch_pickle.cpp
   io/weight_names.cpp
   io/zip_archive.cpp)

@@ -75,7 +75,7 @@ void remove_job_remains(const std::string& folder) {
   remove_remains(folder, {"settings.json", "result.json", "failed.json"});
 }
 
-std::string json_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string file_text(const Json& json) { return json_text(json, 2) + "\n"; }
 
 }  // namespace
 
@@ -96,8 +96,8 @@ JobStore::JobStore(const std::string& folder, const std::string& of) : folder_(f
   if (!is_there(folder + "/jobs.json")) {
     if (holds_something(folder)) fail_foreign_files(folder);
     remove_remains(folder, {"env.json", "jobs.json"});
-    write_file_atomically(folder + "/env.json", json_text(describe_environment()));
-    write_file_atomically(folder + "/jobs.json", json_text({{"format", kFormat}, {"of", of}}));
+    write_file_atomically(folder + "/env.json", file_text(describe_environment()));
+    write_file_atomically(folder + "/jobs.json", file_text({{"format", kFormat}, {"of", of}}));
   }
   check_identity(folder, of);
   create_folder(folder + "/jobs");
@@ -140,7 +140,7 @@ std::optional<FileLock> JobStore::claim(const Json& settings) const {
   if (lock->was_left_behind()) remove_job_remains(job_folder(settings));
   lock->write(std::to_string(getpid()));
   if (const std::string file = path(settings, "settings.json"); !is_there(file))
-    write_file_atomically(file, json_text(settings));
+    write_file_atomically(file, file_text(settings));
   return lock;
 }
 
@@ -162,12 +162,12 @@ bool JobStore::was_claimed_by(const Json& settings, int pid) const {
 void JobStore::finish(const Json& settings, const DoneJob& job) const {
   create_folder(job_folder(settings));
   write_file_atomically(path(settings, "result.json"),
-                        json_text({{"settings", settings}, {"result", job.result}, {"seconds", job.seconds}}));
+                        file_text({{"settings", settings}, {"result", job.result}, {"seconds", job.seconds}}));
 }
 
 void JobStore::record_failure(const Json& settings, const std::string& error) const {
   create_folder(job_folder(settings));
-  write_file_atomically(path(settings, "failed.json"), json_text({{"settings", settings}, {"error", error}}));
+  write_file_atomically(path(settings, "failed.json"), file_text({{"settings", settings}, {"error", error}}));
 }
 
 bool JobStore::has_failed(const Json& settings) const { return is_there(path(settings, "failed.json")); }

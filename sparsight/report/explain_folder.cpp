@@ -32,9 +32,11 @@ std::string numbered(size_t index, const char* kind) {
 
 void remove_explanation(const std::string& run) {
   const std::string folder = run + "/explain";
-  const std::regex ours("[0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json");
+  const std::regex ours(
+      "([0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json)(\\.[0-9]+-[0-9]+\\.tmp)?");
   std::error_code ignored;
   if (fs::is_symlink(fs::symlink_status(folder, ignored))) return;
+  fs::remove(folder + "/explain.json", ignored);  // first: without it nobody takes the rest for an explanation
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     if (std::regex_match(entry.path().filename().string(), ours)) found.push_back(entry.path());

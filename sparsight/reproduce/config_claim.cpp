@@ -9,6 +9,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/statistics.h"
 #include "sparsight/io/atomic_file.h"
@@ -115,7 +116,7 @@ std::vector<Claim> reproduce_config(const std::string& config, const std::string
   for (const Claim& claim : checked)
     json.push_back(
         {{"claim", claim.text}, {"measured", claim.measured}, {"holds", claim.holds ? Json(*claim.holds) : Json()}});
-  write_file_atomically(folder + "/claims.json", json.dump(2) + "\n");
+  write_file_atomically(folder + "/claims.json", json_text(json, 2) + "\n");
   return checked;
 }
 

@@ -5,6 +5,7 @@
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/metrics_log.h"
@@ -23,8 +24,8 @@ constexpr size_t kMaxConfigBytes = 16 << 20;
 constexpr size_t kShownChanges = 5;
 
 void print_result(const RunFolder& folder, std::ostream& out) {
-  out << result_table(read_metrics(folder.metrics())) << "run folder: " << folder.path()
-      << "\nreport: " << folder.report() << "\n";
+  out << result_table(read_metrics(folder.metrics())) << "run folder: " << printable(folder.path())
+      << "\nreport: " << printable(folder.report()) << "\n";
 }
 
 void run_to_the_end(Trainer& trainer, std::ostream& out) {

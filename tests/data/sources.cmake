@@ -16,6 +16,7 @@ light_tests(
   data/transforms/transform_ops_test.cpp)
 
 light_tests(
+  data/class_folders_test.cpp
   data/decorators/stratified_test.cpp
   data/download_test.cpp
   data/fetch_test.cpp

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "tests/data/sets/set_files.h"
 #include "tests/support/http_server.h"
@@ -90,13 +93,77 @@ TEST(DataVerb, MakesGlyphsThatCanBeReadBack) {
   make[1] = folder.path("ends_in_a_slash/");
   EXPECT_EQ(data(make).exit_code, 0);
   expect_good(folder.path("ends_in_a_slash"), "4 domains");
-  folder.write("mine.tmp/notes.txt", "not to be removed");
-  make[1] = folder.path("mine");
-  expect_error(data(make), 1, "mine.tmp exists already");
+}
+
+TEST(DataVerb, AKilledMakeDoesNotBlockTheNext) {
+  const TemporaryFolder folder;
+  const auto entries = [&] { return std::distance(std::filesystem::directory_iterator(folder.path()), {}); };
+  Program killed({"data", "make", folder.path("made"), "--set", "train=1000000", "--set", "side=16"});
+  for (int i = 0; i < 600 && entries() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  killed.send(SIGKILL);
+  EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
+  EXPECT_EQ(entries(), 1);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("made")));
+  const ProgramResult next = data({"make", folder.path("made"), "--set", "train=24", "--set", "validation=12", "--set",
+                                   "test=12", "--set", "side=16", "--quiet"});
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_EQ(entries(), 1);
+  expect_good(folder.path("made"), "train       24 images");
+}
+
+TEST(DataVerb, AnErrorLeavesNoFolder) {
+  const TemporaryFolder folder;
+  for (const char* image : {"set/a/1.png", "set/a/2.png", "set/a/3.png"}) folder.write(image, grey_png(1));
+  folder.write("set/a/4.png", "GIF89a");
+  expect_error(data({"make", folder.path("made"), "--from", folder.path("set"), "--set", "validation=0.25", "--quiet"}),
+               1, "4.png is a GIF file");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(DataVerb, MakeMergesNoClasses) {
+  const TemporaryFolder folder;
+  std::string list = "path,label,split\n";
+  for (const char* label : {"a/b", "a_b", "..", ".", "_.", "a%2Fb", "Cat", "cat"}) {
+    list += cat("i.png,", label, ",train\ni.png,", label, ",test\n");
+  }
+  folder.write("i.png", grey_png(1));
+  folder.write("manifest.csv", list);
+  const std::vector<std::string> layouts{"class", "domain"};
+  for (const std::string& layout : layouts) {
+    const std::string made = folder.path(layout);
+    const ProgramResult result =
+        data({"make", made, "--from", folder.path("manifest.csv"), "--set", "validation=0", "--layout", layout});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(says(data({"inspect", made, "--set", "validation=0.5"}).out, ": 8 classes"));
+  }
+  const std::string label(300, 'x');
+  folder.write("manifest.csv", "path,label,split\ni.png," + label + ",train\ni.png," + label + ",test\n");
+  expect_error(
+      data({"make", folder.path("long"), "--from", folder.path("manifest.csv"), "--set", "validation=0", "--quiet"}), 1,
+      "takes 300 bytes; the name of a folder has at most 255");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("long")));
+}
+
+TEST(DataVerb, SaysWhichFilesAreNoImages) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b"})
+    for (int i = 0; i < 10; ++i) folder.write(cat("set/", name, "/", i, ".png"), grey_png(i));
+  folder.write("set/a/x.webp", "RIFF");
+  folder.write("set/b/y.bmp", "BM");
+  for (const char* verb : {"inspect", "verify"}) {
+    const ProgramResult result = data({verb, folder.path("set")});
+    EXPECT_EQ(result.exit_code, 0) << verb;
+    EXPECT_EQ(result.err, "warning: 2 files are not JPEG or PNG and were ignored: a/x.webp, b/y.bmp; convert them\n")
+        << verb;
+  }
+  folder.write("set/b/z.png", "");
+  const ProgramResult result = data({"verify", folder.path("set")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(says(result.err, "warning: 2 files are not JPEG or PNG"));
 }
 
 TEST(DataVerb, CannotWriteWhereItMayNot) {
-  expect_error(data({"make", "/proc/glyphs", "--set", "train=4"}), 1, "cannot make the folder /proc/glyphs.tmp");
+  expect_error(data({"make", "/proc/glyphs", "--set", "train=4"}), 1, "cannot make the folder /proc/glyphs: ");
 }
 
 TEST(DataVerb, InspectsEverySetOfFiles) {
@@ -205,7 +272,7 @@ TEST(DataFetchVerb, KeepsNothingThatIsNotThePublishedFile) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_TRUE(says(result.err, "licence: CC BY-SA 3.0"));
   EXPECT_TRUE(says(result.err, "its file has sha256"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path("m")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("m")));
   expect_error(data({"fetch", "mnist", "--to", folder.path("m"), "--mirror", server.address("/none"), "--quiet"}), 1,
                "HTTP status 404");
 }

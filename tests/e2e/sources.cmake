@@ -9,6 +9,7 @@ light_tests(
   e2e/moe_npy_test.cpp
   e2e/moe_tensors_test.cpp
   e2e/moe_test.cpp
+  e2e/name_bytes_test.cpp
   e2e/normalisation_test.cpp
   e2e/predict_test.cpp
   e2e/records_test.cpp

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "sparsight/core/log.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
@@ -20,6 +21,20 @@ TEST(ImageList, TakesFilesFoldersAndLinesOfInput) {
   EXPECT_EQ(image_list({"a.bmp", folder.path("b"), "-"}, input),
             (std::vector<std::string>{"a.bmp", folder.path("b/1.jpeg"), folder.path("b/2.PNG"),
                                       folder.path("b/deep/0.jpg"), "x.png", "y z.png"}));
+}
+
+TEST(ImageList, WarnsOfOtherFilesInFolders) {
+  const testing::TemporaryFolder folder;
+  for (const char* name : {"a/1.png", "a/2.webp", "a/.hidden", "b/1.png", "b/deep/3.bmp"}) folder.write(name, "");
+  std::istringstream input;
+  std::ostringstream log;
+  LogSettings settings;
+  settings.stream = &log;
+  set_log(settings);
+  image_list({folder.path("a"), folder.path("b"), "c.webp"}, input);
+  set_log(default_log_settings());
+  EXPECT_EQ(log.str(), "warning: 2 files are not JPEG or PNG and were ignored: " + folder.path("a/2.webp") + ", " +
+                           folder.path("b/deep/3.bmp") + "; convert them\n");
 }
 
 TEST(ImageList, SaysWhereThereIsNothing) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "sparsight/core/error.h"
 #include "tests/support/errors.h"
@@ -45,6 +46,58 @@ TEST(AtomicFile, WritesWhereALinkPointsAndOverNoDevice) {
   ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
   EXPECT_NE(testing::message_of([&] { write_file_atomically(folder.path("pipe"), "x"); }).find("a device, a pipe"),
             std::string::npos);
+}
+
+TEST(AtomicFile, FollowsALinkToAnotherDisk) {
+  const testing::SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  const testing::TemporaryFolder folder;
+  const std::string link = folder.path("link"), target = disk.folder().path("target");
+  ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
+  for (const char* text : {"made", "replaced"}) {
+    write_file_atomically(link, text);
+    EXPECT_EQ(read_file(target, kLimit), text);
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(testing::count_entries(folder), 1u);
+  EXPECT_EQ(testing::count_entries(disk.folder()), 1u);
+}
+
+TEST(AtomicFile, MakesWhatALinkLeadsTo) {
+  const testing::TemporaryFolder folder;
+  folder.write("below/there", "x");
+  ASSERT_EQ(symlink("below/second", folder.path("first").c_str()), 0);
+  ASSERT_EQ(symlink("third", folder.path("below/second").c_str()), 0);
+  write_file_atomically(folder.path("first"), "new");
+  EXPECT_EQ(read_file(folder.path("below/third"), kLimit), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("below/second")));
+
+  ASSERT_EQ(symlink("missing/file", folder.path("nowhere").c_str()), 0);
+  EXPECT_EQ(testing::message_of([&] { write_file_atomically(folder.path("nowhere"), "x"); }),
+            "cannot write " + folder.path("nowhere") + " (a link to " + folder.path("missing/file") +
+                "): No such file or directory; check the path");
+}
+
+TEST(AtomicFile, LinksInACircleAreAnError) {
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(symlink("b", folder.path("a").c_str()), 0);
+  ASSERT_EQ(symlink("a", folder.path("b").c_str()), 0);
+  EXPECT_EQ(
+      testing::message_of([&] { write_file_atomically(folder.path("a"), "x"); }),
+      "cannot write " + folder.path("a") + ": its links lead in a circle; remove the link or choose another path");
+  EXPECT_EQ(testing::count_entries(folder), 2u);
+}
+
+TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
+  const testing::TemporaryFolder folder;
+  for (const char* mine : {"a.txt.1-2.tmp.txt", "a.txt.tmp", "b.txt.1-2.tmp"}) folder.write(mine, "mine");
+  const std::string stale = folder.write("a.txt.1-2.tmp", "half");
+  AtomicFile other(folder.path("a.txt"));
+  EXPECT_FALSE(std::filesystem::exists(stale));
+  write_file_atomically(folder.path("a.txt"), "new");
+  EXPECT_EQ(testing::count_entries(folder), 5u) << "the other file is still being written";
+  other.commit();
+  EXPECT_EQ(read_file(folder.path("a.txt"), kLimit), "");
 }
 
 TEST(AtomicFile, SaysWhatIsWrongWithTheFolder) {

@@ -82,6 +82,23 @@ TEST(RunFolder, ARunThatEndedBeforeItsFirstStepMayBeReplaced) {
   }
 }
 
+TEST(RunFolder, WhatAProcessLeftThatWasKilledAtItsBeginningIsTaken) {
+  for (const IfExists if_exists : {IfExists::kRefuse, IfExists::kOverwrite}) {
+    const testing::TemporaryFolder folder;
+    const std::string path = folder.path("run");
+    std::filesystem::create_directories(path + "/checkpoints");
+    folder.write("run/env.json.12-0.tmp", "{");
+    RunFolder::create(path, if_exists);
+    folder.write("run/env.json", describe_environment().dump());
+    folder.write("run/config.toml.12-1.tmp", "[tr");
+    RunFolder::create(path, if_exists);
+    EXPECT_FALSE(std::filesystem::exists(path + "/config.toml.12-1.tmp"));
+    expect_error(path, IfExists::kResume, "holds no run");
+    folder.write("run/env.json", "{}");  // of another program
+    expect_error(path, if_exists, if_exists == IfExists::kRefuse ? "exists already" : "do not belong to a run");
+  }
+}
+
 TEST(RunFolder, OtherFoldersAndFilesAreNotTaken) {
   const testing::TemporaryFolder folder;
   expect_error(folder.path("missing"), IfExists::kResume, "holds no run");

@@ -34,6 +34,16 @@ Explanation two_examples() {
   return explanation;
 }
 
+TEST(ExplainFolder, RemovesWhatAKilledProcessLeft) {
+  const testing::TemporaryFolder folder;
+  for (const char* name : {"007_image.png.12-0.tmp", "explain.json.12-1.tmp", "mine.tmp"})
+    folder.write(std::string("explain/") + name, "x");
+  write_explanation(folder.path(), two_examples());
+  EXPECT_FALSE(fs::exists(folder.path("explain/007_image.png.12-0.tmp")));
+  EXPECT_FALSE(fs::exists(folder.path("explain/explain.json.12-1.tmp")));
+  EXPECT_TRUE(fs::exists(folder.path("explain/mine.tmp")));
+}
+
 TEST(ExplainFolder, TheReportTakesItUp) {
   const testing::TemporaryFolder folder;
   const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
 
@@ -32,17 +35,24 @@ void scan_images(const std::string& path, const std::string& id, int depth, Fold
     } else if (has_image_ending(name)) {
       scan.images.push_back(image);
     } else {
-      ++scan.passed_over;
+      scan.ignored.add(image.id);
     }
   }
 }
 
 void scan_class(const std::string& path, const std::string& id, FolderImage image, FolderScan& scan) {
-  const size_t before = scan.images.size();
-  scan_images(path, id, 0, std::move(image), scan);
-  if (scan.images.size() == before)
-    scan.problems.push_back(
-        cat("the class folder ", printable(path), " has no images (.jpg, .jpeg, .png); fill or remove it"));
+  FolderScan inside;
+  scan_images(path, id, 0, std::move(image), inside);
+  const IgnoredFiles& others = inside.ignored;
+  if (inside.images.empty())
+    scan.problems.push_back(cat("the class folder ", printable(path), " holds no images (.jpg, .jpeg, .png)",
+                                others.count == 0
+                                    ? "; fill or remove it"
+                                    : cat(", but ", others.count, " other ", others.count == 1 ? "file" : "files", ": ",
+                                          others.names(), "; convert them or remove the folder")));
+  scan.images.insert(scan.images.end(), std::make_move_iterator(inside.images.begin()),
+                     std::make_move_iterator(inside.images.end()));
+  scan.ignored.add(others);
 }
 
 int64_t index_of(const std::vector<std::string>& sorted, const std::string& name) {
@@ -50,6 +60,28 @@ int64_t index_of(const std::vector<std::string>& sorted, const std::string& name
 }
 
 }  // namespace
+
+void IgnoredFiles::add(const std::string& name) {
+  if (++count <= static_cast<int64_t>(kNamed)) first.push_back(printable(name));
+}
+
+void IgnoredFiles::add(const IgnoredFiles& more, const std::string& prefix) {
+  count += more.count;
+  for (const std::string& name : more.first)
+    if (first.size() < kNamed) first.push_back(prefix + name);
+}
+
+std::string IgnoredFiles::names() const {
+  return join(first) + (count > static_cast<int64_t>(first.size()) ? ", ..." : "");
+}
+
+void warn_of_ignored(const IgnoredFiles& files) {
+  if (files.count == 0) return;
+  const bool one = files.count == 1;
+  log_warning(files.count,
+              one ? " file is not JPEG or PNG and was ignored: " : " files are not JPEG or PNG and were ignored: ",
+              files.names(), one ? "; convert it" : "; convert them");
+}
 
 std::vector<std::string> list_folder(const std::string& path) {
   std::error_code error;
@@ -66,6 +98,24 @@ std::vector<std::string> list_sub_folders(const std::string& path) {
   for (std::string& name : list_folder(path))
     if (is_folder(path + "/" + name)) names.push_back(std::move(name));
   return names;
+}
+
+std::vector<std::string> images_below(const std::string& folder, IgnoredFiles& ignored, std::error_code& error) {
+  std::vector<std::string> found, others;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().native(), name = entry->path().filename().native();
+    std::error_code unknown;
+    if (!entry->is_regular_file(unknown)) continue;
+    if (has_image_ending(name))
+      found.push_back(path);
+    else if (name[0] != '.')
+      others.push_back(path);
+  }
+  std::sort(found.begin(), found.end());
+  std::sort(others.begin(), others.end());
+  for (const std::string& path : others) ignored.add(path);
+  return found;
 }
 
 FolderScan scan_class_folders(const std::string& root) {

@@ -41,8 +41,7 @@ std::vector<std::string> index_names(const std::vector<CsvRow>& rows, size_t col
   names = distinct(std::move(names));
   for (size_t i = 1; i < rows.size(); ++i)
     out[i - 1].*index = std::lower_bound(names.begin(), names.end(), rows[i].fields[column]) - names.begin();
-  for (std::string& name : names) name = printable(name);
-  return names;
+  return printable_names(names);
 }
 
 // Labels that are all whole numbers are the indices themselves.

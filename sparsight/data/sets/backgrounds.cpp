@@ -1,7 +1,7 @@
 #include "sparsight/data/sets/backgrounds.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
@@ -9,6 +9,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/data/readers/folder.h"
 #include "sparsight/data/readers/image.h"
 #include "sparsight/data/sets/glyph_painter.h"
 
@@ -18,13 +19,11 @@ namespace {
 constexpr size_t kTestEvery = 5;
 
 std::vector<std::string> image_files(const std::string& folder) {
-  std::vector<std::string> files;
   std::error_code error;
-  auto entry = std::filesystem::recursive_directory_iterator(folder, error);
-  for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error))
-    if (has_image_ending(entry->path().string())) files.push_back(entry->path().string());
+  IgnoredFiles ignored;
+  std::vector<std::string> files = images_below(folder, ignored, error);
   if (error) fail("data.backgrounds: ", printable(folder), " cannot be read: ", error.message());
-  std::sort(files.begin(), files.end());
+  warn_of_ignored(ignored);
   return files;
 }
 

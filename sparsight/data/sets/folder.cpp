@@ -14,12 +14,6 @@
 namespace sparsight {
 namespace {
 
-std::vector<std::string> printable_names(const std::vector<std::string>& names) {
-  std::vector<std::string> text;
-  for (const std::string& name : names) text.push_back(printable(name));
-  return text;
-}
-
 std::string folder_name(const std::string& root) {
   const auto path = std::filesystem::path(root).lexically_normal();
   const std::string name = (path.has_filename() ? path.filename() : path.parent_path().filename()).native();
@@ -35,9 +29,10 @@ DataSetPtr files_set(const DataInfo& info, FolderScan scan, const std::string& p
 
 // A split other than train/: its classes must be among those of train.
 DataSetPtr part_set(const DataInfo& info, const std::vector<std::string>& classes, const std::string& root,
-                    const std::string& part) {
+                    const std::string& part, IgnoredFiles& ignored) {
   FolderScan scan = scan_class_folders(root + "/" + part);
   check_scan(scan);
+  ignored.add(scan.ignored, part + "/");
   std::vector<int64_t> label_of;
   for (const std::string& name : scan.classes) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
@@ -90,15 +85,18 @@ DataSplits make_folder(const FolderOptions& options, const DataContext& context)
   info.domains = {info.name};
   info.channels = checked_channels(options.channels);
   const std::vector<std::string> classes = scan.classes;
+  IgnoredFiles ignored;
+  ignored.add(scan.ignored, parted ? "train/" : "");
   DataSplits parts;
   parts.train = files_set(info, std::move(scan), parted ? "train/" : "");
   if (parted) {
     for (const std::string& name : list_sub_folders(root)) {
       if (name == "val" || name == "valid" || name == "validation")
-        parts.validation = part_set(info, classes, root, name);
-      if (name == "test") parts.test = part_set(info, classes, root, name);
+        parts.validation = part_set(info, classes, root, name, ignored);
+      if (name == "test") parts.test = part_set(info, classes, root, name, ignored);
     }
   }
+  warn_of_ignored(ignored);
   return make_splits(std::move(parts), options.splits, context);
 }
 
@@ -121,6 +119,7 @@ DataSplits make_domain_folder(const DomainFolderOptions& options, const DataCont
   }
   if (std::find(held_out.begin(), held_out.end(), false) == held_out.end())
     fail_usage("data.test_domains names every domain of ", info.name, "; leave at least one to train on");
+  warn_of_ignored(scan.ignored);
   const DataSetPtr all = files_set(info, std::move(scan));
   std::vector<int64_t> train, test;
   for (int64_t i = 0; i < all->size(); ++i) (held_out[all->domain(i)] ? test : train).push_back(i);

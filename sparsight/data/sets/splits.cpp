@@ -1,15 +1,35 @@
 #include "sparsight/data/sets/splits.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/data/decorators/stratified.h"
 #include "sparsight/data/decorators/subset.h"
 
 namespace sparsight {
 namespace {
 
+constexpr size_t kNamedClasses = 5;
+
 DataSetPtr limited(const DataSetPtr& set, int64_t limit, uint64_t seed) {
   if (limit == 0 || limit >= set->size()) return set;
   return std::make_shared<SubsetDataSet>(set, balanced_subset(*set, limit, seed));
+}
+
+// Warns of classes without images in one split.
+void warn_of_missing_classes(const DataSet& set, const std::string& split) {
+  const std::vector<std::string>& classes = set.info().classes;
+  std::vector<bool> seen(classes.size());
+  for (int64_t i = 0; i < set.size(); ++i) seen.at(static_cast<size_t>(set.label(i))) = true;
+  std::vector<std::string> missing;
+  for (size_t k = 0; k < classes.size(); ++k)
+    if (!seen[k]) missing.push_back(cat("\"", classes[k], "\""));
+  if (missing.empty()) return;
+  const size_t count = missing.size();
+  if (count > kNamedClasses) missing.resize(kNamedClasses);
+  const char* advice = split == "training" ? "; the model cannot learn them" : "; nothing is measured on them there";
+  log_warning(set.info().name, " has no ", split, " images of ", count, " of its ", classes.size(),
+              " classes: ", join(missing), count > kNamedClasses ? ", ..." : "", advice);
 }
 
 }  // namespace
@@ -40,6 +60,9 @@ DataSplits make_splits(DataSplits parts, const SplitOptions& options, const Data
   if (!parts.test) parts.test = parts.validation;
   if (parts.validation->size() == 0 || parts.test->size() == 0) fail(name, " has no images to test with");
   const bool same = parts.test == parts.validation;
+  warn_of_missing_classes(*parts.train, "training");
+  warn_of_missing_classes(*parts.validation, same ? "validation and test" : "validation");
+  if (!same) warn_of_missing_classes(*parts.test, "test");
   parts.train = limited(parts.train, options.train_limit, context.seed);
   parts.validation = limited(parts.validation, options.test_limit, context.seed);
   parts.test = same ? parts.validation : limited(parts.test, options.test_limit, context.seed);

@@ -14,7 +14,8 @@ struct SplitOptions {
 };
 
 // Splits off validation images from `parts.train` if there are none, stratified by class and domain, replaces a missing
-// validation or test split by the other, and applies the limits. Raises Error if a split would be empty.
+// validation or test split by the other, and applies the limits. Warns of a class without images in a split. Raises
+// Error if a split would be empty.
 DataSplits make_splits(DataSplits parts, const SplitOptions& options, const DataContext& context);
 
 }  // namespace sparsight

@@ -53,4 +53,17 @@ TEST(Printable, EscapesWhatIsNotOneLineOfUtf8) {
   EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");            // cut off
 }
 
+TEST(Printable, KeepsTheLinesOfText) { EXPECT_EQ(printable_lines("a\n\tb\xFF\x1b"), "a\n\tb\\xff\\x1b"); }
+
+TEST(Printable, NamesThatDifferStayDifferent) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(printable_names({"a\\b", "\xFF", "\xFF"}), (Names{"a\\b", "\\xff", "\\xff"}));
+  EXPECT_EQ(printable_names({"a\xFF", "a\\xff", "a\\x5cxff"}), (Names{"a\\xff", "a\\x5cxff", "a\\x5cx5cxff"}));
+}
+
+TEST(Printable, KnowsUtf8) {
+  EXPECT_TRUE(is_utf8("caf\xC3\xA9\n"));
+  EXPECT_FALSE(is_utf8("caf\xE9"));
+}
+
 }  // namespace sparsight::bytes_test

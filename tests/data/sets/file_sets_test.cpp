@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 
+#include "sparsight/core/log.h"
 #include "sparsight/data/register_data.h"
 #include "tests/data/sets/set_files.h"
 
@@ -14,6 +16,18 @@ using testing::complaint;
 using testing::grey_png;
 using testing::says;
 using testing::TemporaryFolder;
+
+// What is logged meanwhile.
+template <class Work>
+std::string warnings_of(Work work) {
+  std::ostringstream text;
+  LogSettings settings;
+  settings.stream = &text;
+  set_log(settings);
+  work();
+  set_log(default_log_settings());
+  return text.str();
+}
 
 DataSplits make_files(const std::string& name, Json settings) {
   return data_sets().make(name, settings, "data", DataContext{1});
@@ -72,6 +86,61 @@ TEST(FolderSet, NamesEmptyClassFolders) {
   EXPECT_TRUE(says(message(), "(and 1 more"));
   const TemporaryFolder nothing;
   EXPECT_TRUE(says(complaint([&] { make_files("folder", {{"root", nothing.path()}}); }), "has no class folders"));
+}
+
+TEST(FolderSet, WarnsOfFilesThatAreNoImages) {
+  const TemporaryFolder folder;
+  for (const char* image :
+       {"train/a/1.png", "train/b/1.png", "val/a/1.png", "val/b/1.png", "test/a/1.png", "test/b/1.png"})
+    folder.write(image, grey_png(1));
+  EXPECT_EQ(warnings_of([&] { make_files("folder", {{"root", folder.path()}}); }), "");
+  folder.write("val/b/x.txt", "x");
+  folder.write("val/b/.hidden", "x");
+  EXPECT_EQ(warnings_of([&] {
+              make_files("folder", {{"root", folder.path()}});
+            }),
+            "warning: 1 file is not JPEG or PNG and was ignored: val/b/x.txt; convert it\n");
+  for (const char* other : {"train/a/a.webp", "train/a/deep/b.bmp", "train/b/\xFF.tif"}) folder.write(other, "x");
+  EXPECT_EQ(warnings_of([&] {
+              make_files("folder", {{"root", folder.path()}});
+            }),
+            "warning: 4 files are not JPEG or PNG and were ignored: train/a/a.webp, train/a/deep/b.bmp, "
+            "train/b/\\xff.tif, ...; convert them\n");
+  EXPECT_TRUE(
+      says(warnings_of([&] {
+             make_files("domain_folder", {{"root", folder.path()}, {"validation", 0}, {"test_domains", {"test"}}});
+           }),
+           "4 files are not JPEG or PNG"));
+  folder.write("train/c/a.webp", "x");
+  EXPECT_TRUE(says(complaint([&] {
+                     make_files("folder", {{"root", folder.path()}});
+                   }),
+                   "train/c holds no images (.jpg, .jpeg, .png), but 1 other file: c/a.webp; convert"));
+}
+
+TEST(FolderSet, WarnsOfClassesThatAPartLacks) {
+  const TemporaryFolder folder;
+  for (const char* image : {"train/a/1.png", "train/b/1.png", "val/a/1.png", "test/b/1.png"})
+    folder.write(image, grey_png(1));
+  const std::string warnings = warnings_of([&] { make_files("folder", {{"root", folder.path()}}); });
+  EXPECT_TRUE(says(warnings, " has no validation images of 1 of its 2 classes: \"b\"; nothing is measured"));
+  EXPECT_TRUE(says(warnings, " has no test images of 1 of its 2 classes: \"a\"; nothing is measured"));
+  EXPECT_FALSE(says(warnings, "training images"));
+  const TemporaryFolder list;
+  list.write("a.png", grey_png(1));
+  list.write("manifest.csv", "path,label,split\na.png,cat,train\na.png,cat,test\na.png,dog,test\n");
+  EXPECT_TRUE(says(warnings_of([&] {
+                     make_files("manifest", {{"root", list.path()}, {"validation", 0}});
+                   }),
+                   " has no training images of 1 of its 2 classes: \"dog\"; the model cannot learn"));
+}
+
+TEST(FolderSet, TellsNamesApartThatPrintAlike) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 10; ++i)
+    for (const char* name : {"a\xFF/", "a\\xff/"}) folder.write(name + std::to_string(i) + ".png", grey_png(i));
+  const DataSplits set = make_files("folder", {{"root", folder.path()}});
+  EXPECT_EQ(set.train->info().classes, std::vector<std::string>({"a\\x5cxff", "a\\xff"}));
 }
 
 TEST(FolderSet, TakesNamesThatAreNotUtf8) {

@@ -1,0 +1,30 @@
+// Names for what is being written aside, and the removal of what killed processes left under such names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sparsight {
+
+// The ending of files and folders that are being written.
+inline constexpr std::string_view kTemporaryEnding = ".tmp";
+
+// Whether `name` is one that temporary_name() gives for `of` (both without their folder).
+bool is_temporary_of(std::string_view of, std::string_view name);
+
+// A name beside `path` that no other thread of this process gets.
+std::string temporary_name(const std::string& path);
+
+// Where a write to `path` arrives: `path` itself, or what its links lead to, which need not exist. Raises Error for
+// links in a circle. What is renamed must lie beside this place: the link may be on another disk.
+std::string behind_links(const std::string& path);
+
+// Takes the lock that says that this file or folder is being written. False where another process has it; true on a
+// disk without locks.
+bool lock_temporary(int descriptor);
+
+// Removes the temporaries of `path` whose lock nobody holds: their processes were killed. On a disk without locks they
+// stay.
+void remove_stale_temporaries(const std::string& path);
+
+}  // namespace sparsight
