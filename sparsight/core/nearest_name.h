@@ -7,7 +7,8 @@
 namespace sparsight {
 
 // The entry of `names` with the smallest edit distance to `word` (a swap of neighbours counts as one edit), of at most
-// a third of the longer one's length and 1 at least. Where there is none: the first that goes on where the other ends
+// a third of the longer one's length and 1 at least; names of more than kMaxComparedName bytes are not compared so.
+// Where there is none: the first that goes on where the other ends
 // ("batch" for "batch_size"), or "".
 std::string nearest_name(const std::string& word, const std::vector<std::string>& names);
 

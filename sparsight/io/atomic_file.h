@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "sparsight/core/input_file.h"
+
 namespace sparsight {
 
 // The ending of files that are being written. One left behind by a killed process may be removed.
@@ -36,30 +38,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes);
 // The folder with all above it; nothing happens where it is there.
 void create_folder(const std::string& path);
 
-// The whole file. Raises Error where it cannot be read or holds more than `max_bytes`.
-std::string read_file(const std::string& path, size_t max_bytes);
-
-// Raises Error: "cannot <action> <path>: <what the system said and what to do>".
-[[noreturn]] void fail_system(const std::string& action, const std::string& path, int error_number);
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int value = -1) : value_(value) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
-  Descriptor& operator=(Descriptor&&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
 // Writes all of `bytes`, or raises Error naming `path`.
 void write_all(int descriptor, const void* data, size_t bytes, const std::string& path);
-// Reads exactly `bytes` at `offset`, or raises Error naming `path`.
-void read_all_at(int descriptor, void* data, size_t bytes, size_t offset, const std::string& path);
-// A file open for reading; a folder raises Error.
-Descriptor open_for_reading(const std::string& path);
 
 }  // namespace sparsight
