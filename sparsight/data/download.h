@@ -6,12 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/core/limits.h"
+
 namespace sparsight {
 
 struct DownloadOptions {
   int tries = 4;             // per address, for what may be a passing fault
   double first_pause = 0.5;  // seconds before the second try; doubled each time
-  int64_t max_bytes = int64_t{1} << 33;
+  int64_t max_bytes = kMaxDownloadBytes;
+  // An answer slower than this is broken off, and counts as a try.
+  int64_t min_bytes_per_second = 1000;
+  int64_t max_slow_seconds = 30;
   std::function<void(int64_t, int64_t)> progress;  // (bytes so far, bytes in all or 0)
 };
 

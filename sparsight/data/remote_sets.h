@@ -1,8 +1,11 @@
 // The datasets that `data fetch` knows: where their owners publish them, their checksums and their licences.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "sparsight/core/limits.h"
 
 namespace sparsight {
 
@@ -18,6 +21,8 @@ struct RemoteFile {
   std::string digest;                  // SHA-256 or MD5 of what is downloaded
   std::string unpacked_sha256;         // of what a .gz file holds, for copies packed by others; or ""
   std::vector<ArchiveMember> members;  // of a .tar.gz archive, which is not kept; or empty
+  // Neither what is downloaded nor what it unpacks to has more.
+  int64_t max_bytes = kMaxDownloadBytes;
 };
 
 struct RemoteSet {

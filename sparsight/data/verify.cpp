@@ -67,7 +67,7 @@ void verify_checksums(const std::string& folder, Verification& result) {
   const std::string list = folder + "/SHA256SUMS";
   std::error_code ignored;
   if (!std::filesystem::exists(list, ignored)) return;
-  const Bytes bytes = read_bytes(list, 1 << 20);
+  const Bytes bytes = read_bytes(list, kMaxNamesBytes);
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) continue;

@@ -5,6 +5,7 @@
 #include <istream>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/image.h"
 #include "sparsight/io/atomic_file.h"
@@ -27,6 +28,29 @@ void add_folder(const std::string& folder, std::vector<std::string>& files) {
   files.insert(files.end(), found.begin(), found.end());
 }
 
+// The names of an input that may never end: one line each.
+void add_lines(std::istream& input, std::vector<std::string>& files) {
+  size_t bytes = 0;
+  std::string line;
+  const auto add = [&] {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) files.push_back(line);
+    line.clear();
+  };
+  for (int c = input.get(); c != std::char_traits<char>::eof(); c = input.get()) {
+    if (c == '\n')
+      add();
+    else
+      line += static_cast<char>(c);
+    if (line.size() > kMaxPathBytes)
+      fail("a line on standard input is longer than ", kMaxPathBytes, " bytes; name one image a line");
+    if (files.size() > kMaxImageNames || ++bytes > kMaxImageNamesBytes)
+      fail("standard input names more than ", kMaxImageNames, " images or ", kMaxImageNamesBytes,
+           " bytes; predict them in parts");
+  }
+  add();
+}
+
 }  // namespace
 
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input) {
@@ -34,10 +58,7 @@ std::vector<std::string> image_list(const std::vector<std::string>& arguments, s
   for (const std::string& argument : arguments) {
     std::error_code ignored;
     if (argument == "-") {
-      for (std::string line; std::getline(input, line);) {
-        if (line.ends_with('\r')) line.pop_back();
-        if (!line.empty()) files.push_back(line);
-      }
+      add_lines(input, files);
     } else if (fs::is_directory(argument, ignored)) {
       add_folder(argument, files);
     } else {

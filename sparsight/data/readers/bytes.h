@@ -9,15 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 
 namespace sparsight {
 
 using Bytes = std::vector<uint8_t>;
 using ByteView = std::span<const uint8_t>;
-
-// Larger files are refused: they are no dataset that fits into memory.
-inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 
 // The whole of a regular file. Raises Error where it cannot be read or is larger than `max_bytes`.
 Bytes read_bytes(const std::string& path, int64_t max_bytes = kMaxFileBytes);

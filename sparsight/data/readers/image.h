@@ -12,10 +12,6 @@
 
 namespace sparsight {
 
-// Images of more pixels are refused before memory is taken for them (8192 x 8192; about 400 MB while it is read).
-inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
-inline constexpr int64_t kMaxImageFileBytes = int64_t{1} << 30;
-
 struct ImageDecoding {
   int channels = 0;  // 1: grey (ITU-R 601 luma of colours), 3: RGB, 0: 1 for grey files, else 3
   int64_t max_pixels = kMaxImagePixels;
