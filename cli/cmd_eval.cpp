@@ -41,7 +41,7 @@ void add_eval(CLI::App& app) {
     if (arguments->json) {
       std::cout << result.dump() << "\n";
     } else {
-      std::cout << result_table({result});
+      std::cout << result_table(sort_metrics({result}));
     }
   });
 }

@@ -5,7 +5,6 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/table.h"
@@ -22,12 +21,11 @@ void report(const ReportArguments& arguments) {
     std::cout << write_report(arguments.run, arguments.out) << "\n";
     return;
   }
-  const auto [metrics, warning] =
-      readable_metrics(read_file(RunFolder::open(arguments.run).metrics(), kMaxMetricsBytes));
-  if (!warning.empty()) log_warning(warning);
-  const std::string text = arguments.format == "csv"        ? result_csv(metrics)
-                           : arguments.format == "markdown" ? result_markdown(metrics)
-                                                            : result_table(metrics);
+  const RunMetrics log = read_run_metrics(RunFolder::open(arguments.run).metrics());
+  for (const std::string& warning : log.warnings) log_warning(warning);
+  const std::string text = arguments.format == "csv"        ? result_csv(log)
+                           : arguments.format == "markdown" ? result_markdown(log)
+                                                            : result_table(log);
   if (arguments.out.empty())
     std::cout << text;
   else

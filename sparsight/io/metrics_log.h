@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,8 +13,6 @@
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
-
-inline constexpr size_t kMaxMetricsBytes = size_t{1} << 32;  // a run of years
 
 class MetricsLog {
  public:
@@ -33,15 +32,11 @@ class MetricsLog {
 };
 
 // All whole lines. A line that is not an object raises Error with its number; an unfinished last one is left out. A
-// missing file is an empty log.
+// missing file is an empty log. One that takes more than kMaxMetricsMemory raises Error.
 std::vector<Json> read_metrics(const std::string& path);
 
-// What can be read of a log's text, whatever became of it.
-struct ReadableMetrics {
-  std::vector<Json> lines;
-  std::string warning;  // how many lines could not be read and where the first is; "" for a whole log
-};
-
-ReadableMetrics readable_metrics(const std::string& text);
+// Calls `take` for each line that is an object, whatever became of the others. Holds one line at a time. Returns how
+// many lines could not be read and where the first is; "" for a whole log.
+std::string for_each_readable_line(const std::string& path, const std::function<void(Json object)>& take);
 
 }  // namespace sparsight
