@@ -38,7 +38,6 @@ struct RecordColumns {
 };
 
 // Maximum bytes of tensors read from one folder.
-inline constexpr int64_t kMaxRecordBytes = int64_t{1} << 34;
 
 // `columns` leaves parts out that nobody needs; their tensors are then undefined and `layers` empty.
 Records read_records(const std::string& folder, const RecordColumns& columns = {});

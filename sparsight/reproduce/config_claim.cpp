@@ -9,6 +9,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/statistics.h"
 #include "sparsight/io/atomic_file.h"
@@ -21,8 +22,6 @@
 
 namespace sparsight {
 namespace {
-
-constexpr size_t kMaxConfigBytes = 16 << 20;
 
 ConfigClaim claim_of(const std::string& text, const std::string& where) {
   static const std::regex accuracy("(test|validation) accuracy (>=|<=) ([0-9]{1,3}(?:\\.[0-9]{1,6})?) %");
