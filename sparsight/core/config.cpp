@@ -113,13 +113,15 @@ void assign_section(OptionSet& set, const Json& table, const std::string& sectio
 
 Config Config::from_file(const std::string& path) {
   std::error_code error;
-  const bool missing = !fs::exists(path, error) && !error;
+  if (!fs::exists(path, error) && !error)
+    fail_usage("cannot read the configuration ", printable(path), ": No such file or directory",
+               did_you_mean(nearest_file(path)));
   try {
     return from_text(read_file_or_pipe(path, kMaxConfigBytes, "read the configuration"), path);
   } catch (const UsageError&) {
     throw;
   } catch (const Error& failure) {
-    fail_usage(failure.what(), did_you_mean(missing ? nearest_file(path) : ""));
+    fail_usage(failure.what());
   }
 }
 
