@@ -4,6 +4,7 @@
 #include "cli/config_arguments.h"
 #include "cli/verbs.h"
 #include "sparsight/core/config_text.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/model_cost.h"
@@ -13,7 +14,6 @@
 
 namespace sparsight::cli {
 namespace {
-constexpr size_t kMaxPageBytes = 16 << 20;
 
 void add_show(CLI::App& config) {
   const auto arguments = std::make_shared<ConfigArguments>();
@@ -83,7 +83,7 @@ void add_docs(CLI::App& config) {
   verb->callback([pages] {
     if (pages->empty()) std::cout << configuration_reference(config_sections());
     for (const std::string& page : *pages)
-      write_file_atomically(page, with_tables(read_file(page, kMaxPageBytes), config_sections()));
+      write_file_atomically(page, with_tables(read_file(page, kMaxTextBytes), config_sections()));
   });
 }
 

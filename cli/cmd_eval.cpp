@@ -40,7 +40,7 @@ void add_eval(CLI::App& app) {
     if (arguments->json) {
       std::cout << json_text(result) << "\n";
     } else {
-      std::cout << result_table({result});
+      std::cout << result_table(sort_metrics({result}));
     }
   });
 }

@@ -6,7 +6,6 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/report.h"
 #include "sparsight/report/run_comparison.h"
@@ -27,12 +26,11 @@ void report(const ReportArguments& arguments) {
     std::cout << printable(write_report(arguments.run, arguments.out, arguments.baselines)) << "\n";
     return;
   }
-  const auto [metrics, warning] =
-      readable_metrics(read_file(RunFolder::open(arguments.run).metrics(), kMaxMetricsBytes));
-  if (!warning.empty()) log_warning(warning);
-  std::string text = arguments.format == "csv"        ? result_csv(metrics)
-                     : arguments.format == "markdown" ? result_markdown(metrics)
-                                                      : result_table(metrics);
+  const RunMetrics log = read_run_metrics(RunFolder::open(arguments.run).metrics());
+  for (const std::string& warning : log.warnings) log_warning(warning);
+  std::string text = arguments.format == "csv"        ? result_csv(log)
+                     : arguments.format == "markdown" ? result_markdown(log)
+                                                      : result_table(log);
   if (const Rows rows = compared_with(arguments.run, arguments.baselines); !rows.empty())
     text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
   if (arguments.out.empty())

@@ -17,6 +17,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
@@ -29,8 +30,6 @@
 
 namespace sparsight::cli {
 namespace {
-
-constexpr size_t kMaxClaimBytes = 1 << 20;
 
 struct ReproduceArguments {
   std::string what, scale = "small", data, run, python, slurm, task;
@@ -139,7 +138,7 @@ void check_config(const ReproduceArguments& arguments) {
   const std::vector<Claim> claims =
       reproduce_config(arguments.what, folder, arguments.json ? discarded : static_cast<std::ostream&>(std::cout));
   if (arguments.json) {
-    std::cout << read_file(folder + "/claims.json", kMaxClaimBytes);
+    std::cout << read_file(folder + "/claims.json", kMaxTextBytes);
   } else {
     std::cout << "\n" << markdown_table(claim_table(claims));
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/config.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/moe/register_moe.h"
 #include "sparsight/moe/validate_router.h"
 #include "sparsight/nn/init.h"
@@ -35,7 +36,7 @@ void release(const at::Tensor& holder) {
 
 RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   const c10::InferenceMode outlives_the_call(false);
-  const Json settings = Json::parse(config);
+  const Json settings = parse_json_object(config, "config");
   experts = settings.at("experts").get<int64_t>();
   prefix = settings.value("prefix", int64_t{0});
   mode = settings.value("training", false) ? ForwardMode::training() : ForwardMode::evaluation();

@@ -11,6 +11,7 @@
 #include "python/csrc/router_setup.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/register_moe.h"
@@ -269,7 +270,7 @@ void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, co
   if (leaves.size() != kLossInputs) fail("a loss takes ", kLossInputs, " inputs, got ", leaves.size());
   const NoAutocast no_autocast;
   const std::vector<at::Tensor> inputs = widened(leaves);
-  const Json settings = Json::parse(call.config);
+  const Json settings = parse_json_object(call.config, "config");
   const RoutingLoss& loss = loss_named(settings.at("loss").get<std::string>());
   LossVariants variants;
   OptionSet set;

@@ -1,10 +1,9 @@
 #include "sparsight/core/config.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
+#include "sparsight/core/input_file.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 
@@ -113,31 +112,32 @@ void assign_section(OptionSet& set, const Json& table, const std::string& sectio
 }  // namespace
 
 Config Config::from_file(const std::string& path) {
-  std::error_code ignored;
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  const int reason = fs::is_directory(path, ignored) ? EISDIR : errno;
-  std::ostringstream text;
-  if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // an empty file is all defaults
-  if (!file.is_open() || file.bad() || reason == EISDIR)
-    fail_usage("cannot read the configuration ", printable(path), ": ", std::strerror(reason != 0 ? reason : EIO),
-               did_you_mean(reason == ENOENT ? nearest_file(path) : ""));
-  return from_text(text.str(), path);
+  std::error_code error;
+  if (!fs::exists(path, error) && !error)
+    fail_usage("cannot read the configuration ", printable(path), ": No such file or directory",
+               did_you_mean(nearest_file(path)));
+  try {
+    return from_text(read_file_or_pipe(path, kMaxConfigBytes, "read the configuration"), path);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& failure) {
+    fail_usage(failure.what());
+  }
 }
 
 Config Config::from_text(const std::string& text, const std::string& origin) {
   TomlDocument document = parse_toml(text, origin);
   Config config;
-  config.tree_ = Json::object();
   for (const auto& [section, table] : document.tree.items()) {
     if (!table.is_object())
       fail_usage(origin, ":", document.lines[section], ": \"", printable(section),
                  "\" is outside any [section]; move it into one");
     for (const auto& [key, value] : table.items()) {
       const std::string full = section + "." + key;
-      config.set(section, key, value, cat(origin, ":", document.lines[full]));
+      config.origins_[full] = cat(origin, ":", document.lines[full]);
     }
   }
+  config.tree_ = std::move(document.tree);
   return config;
 }
 

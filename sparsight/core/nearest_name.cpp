@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 
 namespace sparsight {
@@ -37,8 +38,10 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
   std::string best;
   size_t best_distance = std::numeric_limits<size_t>::max();
   for (const std::string& name : names) {
-    const size_t distance = edit_distance(word, name),
-                 longest = std::max<size_t>(1, std::max(word.size(), name.size()) / 3);
+    // Nobody mistypes a name of this length, and the distance takes quadratic time.
+    if (std::max(word.size(), name.size()) > kMaxComparedName) continue;
+    const size_t longest = std::max<size_t>(1, std::max(word.size(), name.size()) / 3);
+    const size_t distance = edit_distance(word, name);
     if (distance <= longest && distance < best_distance) {
       best_distance = distance;
       best = name;

@@ -1,8 +1,10 @@
 light_sources(
   core/config.cpp
   core/config_text.cpp
+  core/input_file.cpp
   core/interrupt.cpp
   core/json_fields.cpp
+  core/json_text.cpp
   core/log.cpp
   core/machine.cpp
   core/nearest_name.cpp

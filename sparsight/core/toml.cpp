@@ -1,5 +1,6 @@
 #include "sparsight/core/toml.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -18,6 +19,7 @@
 // clang-format on
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 
 namespace sparsight {
@@ -28,9 +30,11 @@ Json to_json(const toml::node& node, const std::string& key, const std::string& 
   if (lines) (*lines)[key] = static_cast<int>(node.source().begin.line);
   if (const auto* table = node.as_table()) {
     Json object = Json::object();
+    // The names differ. An ordered object would look each of them up among all earlier ones.
+    Json::object_t::Container& members = object.get_ref<Json::object_t&>();
     for (const auto& [name, child] : *table) {
       const std::string text(name.str());
-      object[text] = to_json(child, key.empty() ? text : key + "." + text, origin, lines);
+      members.emplace_back(text, to_json(child, key.empty() ? text : key + "." + text, origin, lines));
     }
     return object;
   }
@@ -44,6 +48,54 @@ Json to_json(const toml::node& node, const std::string& key, const std::string& 
   if (const auto* real = node.as_floating_point()) return real->get();
   if (const auto* boolean = node.as_boolean()) return boolean->get();
   fail_usage(origin, ": ", printable(key), " must be a string, number, bool, list or table, got a date or time");
+}
+
+// Passes over text that is quoted in one of TOML's four ways and returns where it ends.
+size_t end_of_quoted(std::string_view text, size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool long_form = text.substr(at).starts_with(three);
+  for (at += long_form ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (long_form) {
+      if (!text.substr(at).starts_with(three)) continue;
+      for (at += 3; at < text.size() && text[at] == quote;) ++at;
+      return at;
+    } else if (text[at] == quote) {
+      return at + 1;
+    } else if (text[at] == '\n') {
+      return at;
+    }
+  }
+  return text.size();
+}
+
+// toml++ and what follows recurse over nested lists, inline tables and dotted keys: none may be so deep that the stack
+// does not suffice. toml++ has a limit of its own for the first two alone.
+void check_toml_depth(std::string_view text, const std::string& origin) {
+  size_t depth = 0, parts = 1, line = 1;
+  const auto refuse = [&](const char* what, size_t limit) {
+    fail_usage(origin, ":", line, ": ", what, " of more than ", limit, " levels; no setting has so many");
+  };
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      const size_t end = end_of_quoted(text, at);
+      line += std::ranges::count(text.substr(at, end - at), '\n');
+      at = end;
+      continue;
+    }
+    ++at;
+    if (c == '#') at = std::min(text.find('\n', at), text.size());
+    if (c == '\n') ++line;
+    if (c == '[' || c == '{') ++depth;
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+    if (c == '.') ++parts;
+    if (c == '\n' || c == '=' || c == ',' || c == '[' || c == ']' || c == '{' || c == '}') parts = 1;
+    if (depth > kMaxTomlDepth) refuse("a value", kMaxTomlDepth);
+    if (parts > kMaxTomlKeyParts) refuse("a key", kMaxTomlKeyParts);
+  }
 }
 
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -61,6 +113,7 @@ std::string key_text(const std::string& key) { return is_bare_key(key) ? key : q
 
 TomlDocument parse_toml(const std::string& text, const std::string& origin) {
   TomlDocument document;
+  check_toml_depth(text, origin);
   try {
     const toml::table table = toml::parse(text);
     document.tree = to_json(table, "", origin, &document.lines);
@@ -72,9 +125,11 @@ TomlDocument parse_toml(const std::string& text, const std::string& origin) {
 
 Json parse_toml_value(const std::string& text) {
   try {
+    check_toml_depth(text, "value");
     const toml::table table = toml::parse("value = " + text);
     if (table.size() == 1) return to_json(*table.get("value"), "value", "value", nullptr);
   } catch (const toml::parse_error&) {
+  } catch (const UsageError&) {  // too deep, such as ../../.. in a path
   }
   return text;
 }

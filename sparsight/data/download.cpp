@@ -28,7 +28,15 @@ struct Transfer {
   const DownloadOptions* options = nullptr;
   bool disk_failed = false, too_long = false;
   int64_t written = 0;
+  size_t header_bytes = 0;
 };
+
+// Headers are not kept; without an end they are no answer.
+size_t count_header(char*, size_t, size_t bytes, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  transfer.header_bytes += bytes;
+  return transfer.header_bytes > kMaxHttpHeaderBytes ? 0 : bytes;
+}
 
 size_t write_chunk(char* data, size_t, size_t bytes, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
@@ -116,8 +124,10 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 20L);
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 100L);  // fewer bytes per second than this
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, 30L);    // for this many seconds is a stall
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.min_bytes_per_second));
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.max_slow_seconds));
+  curl_easy_setopt(curl.get(), CURLOPT_HEADERFUNCTION, count_header);
+  curl_easy_setopt(curl.get(), CURLOPT_HEADERDATA, &transfer);
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "sparsight");
   const CURLcode code = curl_easy_perform(curl.get());
@@ -127,7 +137,12 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
   if (transfer.disk_failed)
     fail("cannot write ", printable(part), ": ", std::strerror(errno), "; free some space and fetch again to continue");
   if (interrupted()) fail("interrupted; ", printable(part), " is kept, fetch again to continue");
-  if (transfer.too_long) return {Outcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
+  if (transfer.header_bytes > kMaxHttpHeaderBytes)
+    return {Outcome::kGiveUp, cat("it sends more than ", kMaxHttpHeaderBytes, " bytes of HTTP headers")};
+  if (transfer.too_long) {
+    remove_file(part);
+    return {Outcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
+  }
   return judge(code, status, message[0] ? message : curl_easy_strerror(code));
 }
 

@@ -6,12 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/core/limits.h"
+
 namespace sparsight {
 
 struct DownloadOptions {
   int tries = 4;             // per address, for failures that may be temporary
   double first_pause = 0.5;  // seconds before the second try; doubled each time
-  int64_t max_bytes = int64_t{1} << 33;
+  int64_t max_bytes = kMaxDownloadBytes;
+  // A slower answer is aborted and counts as a try.
+  int64_t min_bytes_per_second = 1000;
+  int64_t max_slow_seconds = 30;
   std::function<void(int64_t, int64_t)> progress;  // (bytes so far, total bytes or 0)
 };
 

@@ -13,8 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMaxUnpacked = int64_t{1} << 32;
-
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
@@ -26,13 +24,14 @@ bool has_digest(const std::string& path, const std::string& digest) {
 
 // Whether the content of `path` is that of `file`: as published, compressed differently or uncompressed.
 bool is_right(const std::string& path, const RemoteFile& file) {
-  if (!is_file(path)) return false;
-  const Bytes bytes = read_bytes(path);
+  std::error_code error;
+  if (!is_file(path) || static_cast<int64_t>(fs::file_size(path, error)) > file.max_bytes || error) return false;
+  const Bytes bytes = read_bytes(path, file.max_bytes);
   if (hash_bytes(bytes, algorithm_of(file.digest)) == file.digest) return true;
   if (file.unpacked_sha256.empty()) return false;
   if (!is_gzip(bytes)) return hash_bytes(bytes) == file.unpacked_sha256;
   try {
-    return hash_bytes(inflate(bytes, kMaxUnpacked, path)) == file.unpacked_sha256;
+    return hash_bytes(inflate(bytes, static_cast<size_t>(file.max_bytes), path)) == file.unpacked_sha256;
   } catch (const Error&) {
     return false;
   }
@@ -64,7 +63,7 @@ void unpack(const std::string& archive, const RemoteFile& file, const std::strin
   log_info("unpacking ", file.name);
   std::map<std::string, std::string> wanted;
   for (const ArchiveMember& member : file.members) wanted[member.path] = to + "/" + member.name;
-  untar(archive, wanted);
+  untar(archive, wanted, file.max_bytes);
   if (!members_are_right(to, file.members)) fail(printable(archive), ": its files are not the published ones");
 }
 
@@ -110,7 +109,9 @@ std::vector<std::string> take_from_web(const RemoteFile& file, const RemoteSet& 
     log_info(file.name, " exists already");
     return names;
   }
-  if (file.members.empty() || !has_digest(path, file.digest)) download(urls, checker(file), path, options.download);
+  DownloadOptions limited = options.download;
+  limited.max_bytes = file.max_bytes;
+  if (file.members.empty() || !has_digest(path, file.digest)) download(urls, checker(file), path, limited);
   if (file.members.empty()) return names;
   unpack(path, file, options.to);
   std::error_code ignored;

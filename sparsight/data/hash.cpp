@@ -2,11 +2,10 @@
 
 #include <openssl/evp.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/input_file.h"
 
 namespace sparsight {
 
@@ -46,12 +45,15 @@ std::string hash_bytes(ByteView bytes, const std::string& algorithm) {
 }
 
 std::string hash_file(const std::string& path, const std::string& algorithm) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file) fail("cannot read ", printable(path), ": ", std::strerror(errno));
+  const Descriptor file = open_for_reading(path);
   Hasher hasher(algorithm);
   Bytes buffer(1 << 20);
-  while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) hasher.add(buffer.data(), got);
-  if (std::ferror(file.get())) fail("cannot read ", printable(path), ": ", std::strerror(errno));
+  const size_t size = size_of_file(file, path);
+  for (size_t at = 0; at < size; at += buffer.size()) {
+    buffer.resize(std::min(buffer.size(), size - at));
+    read_all_at(file.get(), buffer.data(), buffer.size(), at, path);
+    hasher.add(buffer.data(), buffer.size());
+  }
   return hasher.hex();
 }
 

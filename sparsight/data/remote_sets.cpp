@@ -5,6 +5,11 @@
 namespace sparsight {
 namespace {
 
+// Bytes of the parts of the MNIST family (header and values, unpacked) and of the archives of CIFAR, with some to
+// spare.
+constexpr int64_t kTrainImages = 48'000'000, kTrainLabels = 100'000, kTestImages = 8'000'000, kTestLabels = 100'000;
+constexpr int64_t kCifarArchive = 200'000'000;
+
 RemoteSet mnist() {
   return {"mnist",
           "MNIST handwritten digits, 60,000 + 10,000 grey images of 28 x 28",
@@ -15,19 +20,23 @@ RemoteSet mnist() {
           {{"train-images-idx3-ubyte.gz",
             "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
             "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-            {}},
+            {},
+            kTrainImages},
            {"train-labels-idx1-ubyte.gz",
             "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
             "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-            {}},
+            {},
+            kTrainLabels},
            {"t10k-images-idx3-ubyte.gz",
             "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-            {}},
+            {},
+            kTestImages},
            {"t10k-labels-idx1-ubyte.gz",
             "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
             "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-            {}}}};
+            {},
+            kTestLabels}}};
 }
 
 RemoteSet fashion_mnist() {
@@ -37,10 +46,26 @@ RemoteSet fashion_mnist() {
           "https://github.com/zalandoresearch/fashion-mnist",
           {"https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"},
-          {{"train-images-idx3-ubyte.gz", "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84", "", {}},
-           {"train-labels-idx1-ubyte.gz", "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845", "", {}},
-           {"t10k-images-idx3-ubyte.gz", "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073", "", {}},
-           {"t10k-labels-idx1-ubyte.gz", "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5", "", {}}}};
+          {{"train-images-idx3-ubyte.gz",
+            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+            "",
+            {},
+            kTrainImages},
+           {"train-labels-idx1-ubyte.gz",
+            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+            "",
+            {},
+            kTrainLabels},
+           {"t10k-images-idx3-ubyte.gz",
+            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+            "",
+            {},
+            kTestImages},
+           {"t10k-labels-idx1-ubyte.gz",
+            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+            "",
+            {},
+            kTestLabels}}};
 }
 
 RemoteSet kmnist() {
@@ -49,10 +74,10 @@ RemoteSet kmnist() {
           "CC BY-SA 4.0; KMNIST Dataset (created by CODH), adapted from Kuzushiji Dataset (created by NIJL and others)",
           "http://codh.rois.ac.jp/kmnist/",
           {"http://codh.rois.ac.jp/kmnist/dataset/kmnist/"},
-          {{"train-images-idx3-ubyte.gz", "bdb82020997e1d708af4cf47b453dcf7", "", {}},
-           {"train-labels-idx1-ubyte.gz", "e144d726b3acfaa3e44228e80efcd344", "", {}},
-           {"t10k-images-idx3-ubyte.gz", "5c965bf0a639b31b8f53240b1b52f4d7", "", {}},
-           {"t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134", "", {}}}};
+          {{"train-images-idx3-ubyte.gz", "bdb82020997e1d708af4cf47b453dcf7", "", {}, kTrainImages},
+           {"train-labels-idx1-ubyte.gz", "e144d726b3acfaa3e44228e80efcd344", "", {}, kTrainLabels},
+           {"t10k-images-idx3-ubyte.gz", "5c965bf0a639b31b8f53240b1b52f4d7", "", {}, kTestImages},
+           {"t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134", "", {}, kTestLabels}}};
 }
 
 constexpr char kCifarLicence[] =
@@ -80,7 +105,8 @@ RemoteSet cifar10() {
          {in + "data_batch_5.bin", "data_batch_5.bin",
           "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
          {in + "test_batch.bin", "test_batch.bin", "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
-         {in + "batches.meta.txt", "batches.meta.txt", ""}}}}};
+         {in + "batches.meta.txt", "batches.meta.txt", ""}},
+        kCifarArchive}}};
 }
 
 RemoteSet cifar100() {
@@ -96,7 +122,8 @@ RemoteSet cifar100() {
             {{in + "train.bin", "train.bin", "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"},
              {in + "test.bin", "test.bin", "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
              {in + "fine_label_names.txt", "fine_label_names.txt", ""},
-             {in + "coarse_label_names.txt", "coarse_label_names.txt", ""}}}}};
+             {in + "coarse_label_names.txt", "coarse_label_names.txt", ""}},
+            kCifarArchive}}};
 }
 
 }  // namespace

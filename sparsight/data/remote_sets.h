@@ -1,8 +1,11 @@
 // The datasets of `data fetch`: where their owners publish them, their checksums and their licences.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "sparsight/core/limits.h"
 
 namespace sparsight {
 
@@ -18,6 +21,8 @@ struct RemoteFile {
   std::string digest;                  // SHA-256 or MD5 of the download
   std::string unpacked_sha256;         // of the content of a .gz file, for copies compressed differently; or ""
   std::vector<ArchiveMember> members;  // of a .tar.gz archive, which is not kept; or empty
+  // Neither what is downloaded nor what it unpacks to has more.
+  int64_t max_bytes = kMaxDownloadBytes;
 };
 
 struct RemoteSet {

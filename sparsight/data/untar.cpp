@@ -44,8 +44,12 @@ std::optional<uint64_t> octal(const char (&text)[N]) {
 
 class TarReader {
  public:
-  explicit TarReader(const std::string& path) : path_(printable(path)), file_(gzopen(path.c_str(), "rb"), gzclose) {
-    if (!file_) fail("cannot read ", path_);
+  TarReader(const std::string& path, int64_t max_bytes)
+      : path_(printable(path)), file_(nullptr, gzclose), may_come_(max_bytes) {
+    Descriptor file = open_for_reading(path);
+    file_.reset(gzdopen(file.get(), "rb"));
+    if (!file_) fail("not enough memory to unpack ", path_);
+    file.release();
     gzbuffer(file_.get(), 1 << 18);
   }
 
@@ -82,6 +86,8 @@ class TarReader {
 
  private:
   void read(void* data, size_t bytes) {
+    may_come_ -= static_cast<int64_t>(bytes);
+    if (may_come_ < 0) fail(path_, " unpacks to more bytes than the dataset has; it is another archive or damaged");
     const int got = gzread(file_.get(), data, static_cast<unsigned>(bytes));
     if (got == static_cast<int>(bytes)) return;
     int code = 0;
@@ -95,12 +101,13 @@ class TarReader {
   Bytes buffer_ = Bytes(1 << 18);
   uint64_t left_ = 0;
   size_t padding_ = 0;
+  int64_t may_come_;  // bytes
 };
 
 }  // namespace
 
-void untar(const std::string& archive, const std::map<std::string, std::string>& wanted) {
-  TarReader tar(archive);
+void untar(const std::string& archive, const std::map<std::string, std::string>& wanted, int64_t max_bytes) {
+  TarReader tar(archive, max_bytes);
   std::map<std::string, std::string> missing = wanted;
   TarHeader header;
   while (!missing.empty() && tar.next(header)) {

@@ -67,7 +67,7 @@ void verify_checksums(const std::string& folder, Verification& result) {
   const std::string list = folder + "/SHA256SUMS";
   std::error_code ignored;
   if (!std::filesystem::exists(list, ignored)) return;
-  const Bytes bytes = read_bytes(list, 1 << 20);
+  const Bytes bytes = read_bytes(list, kMaxNamesBytes);
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) continue;
@@ -122,8 +122,8 @@ Verification verify_set(const LocatedSet& set, const std::function<void(int64_t,
       const std::string folder = data_root(root, "");
       verify_checksums(folder, result);
       const IgnoredFiles ignored = verify_folders(set.name, folder, progress, result);
-      // Even if every file is valid, the dataset may be wrong: classes of its splits may differ, for example. That warns
-      // of ignored files too.
+      // Even if every file is valid, the dataset may be wrong: classes of its splits may differ, for example. That
+      // warns of ignored files too.
       if (result.problems.empty())
         data_sets().make(set.name, set.settings, "data", DataContext{});
       else

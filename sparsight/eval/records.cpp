@@ -9,6 +9,7 @@
 #include <ATen/ops/min.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/record_format.h"
 #include "sparsight/io/atomic_file.h"
@@ -19,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxIndexBytes = size_t{1} << 26;
 constexpr int64_t kMaxImages = int64_t{1} << 32, kMaxExperts = int64_t{1} << 24;
 
 // A layer's entry in the index.
@@ -30,9 +30,9 @@ struct LayerEntry {
 };
 
 Json parse_index(const std::string& path) {
-  Json index = Json::parse(read_file(path, kMaxIndexBytes), nullptr, false);
-  if (!index.is_object()) fail(printable(path), " is no index of records: it is not a JSON object");
-  return index;
+  auto index = try_parse_json_object(read_file(path, kMaxJsonBytes));
+  if (!index) fail(printable(path), " is no index of records: it is not a JSON object");
+  return std::move(*index);
 }
 
 // The integer at `key`, from low to high.
@@ -77,13 +77,18 @@ std::vector<LayerEntry> layers_at(const Json& index, const std::string& path) {
 // The requested tensors, each checked for type and shape before any is read.
 class Columns {
  public:
-  explicit Columns(std::string path) : path_(std::move(path)), header_(read_safetensors_header(path_)) {}
+  explicit Columns(std::string path) : path_(std::move(path)) {
+    for (TensorEntry& entry : read_safetensors_header(path_).tensors) {
+      std::string name = entry.name;
+      there_.emplace(std::move(name), std::move(entry));
+    }
+  }
 
   // A size of -1 may be any.
   void want(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape) {
-    const auto entry = std::find_if(header_.tensors.begin(), header_.tensors.end(),
-                                    [&](const TensorEntry& tensor) { return tensor.name == name; });
-    if (entry == header_.tensors.end()) fail(printable(path_), " has no column ", printable(name));
+    const auto found = there_.find(name);
+    if (found == there_.end()) fail(printable(path_), " has no column ", printable(name));
+    const TensorEntry* const entry = &found->second;
     bool fits = entry->type == type && entry->shape.size() == shape.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] < 0 || shape[i] == entry->shape[i];
     if (!fits)
@@ -109,8 +114,7 @@ class Columns {
 
  private:
   std::string path_;
-  SafetensorsHeader header_;
-  std::map<std::string, TensorEntry> wanted_;
+  std::map<std::string, TensorEntry> there_, wanted_;
   std::map<std::string, at::Tensor> tensors_;
   int64_t bytes_ = 0;
 };

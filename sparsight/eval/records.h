@@ -38,7 +38,6 @@ struct RecordColumns {
 };
 
 // Maximum bytes of tensors read from one folder.
-inline constexpr int64_t kMaxRecordBytes = int64_t{1} << 34;
 
 // `columns` selects what is read; other tensors are undefined, and `layers` is empty without them.
 Records read_records(const std::string& folder, const RecordColumns& columns = {});

@@ -10,6 +10,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/io/atomic_file.h"
@@ -50,24 +51,48 @@ bool readable(int file, int milliseconds) {
   return poll(&waiting, 1, milliseconds) > 0;
 }
 
+void check_line_length(size_t bytes) {
+  if (bytes > kMaxPathBytes)
+    fail("a line on standard input is longer than ", kMaxPathBytes, " bytes; name one image a line");
+}
+
+// The names of an input that may never end: one line each.
+void add_lines(std::istream& input, std::vector<std::string>& files) {
+  size_t bytes = 0;
+  std::string line;
+  const auto add = [&] {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) files.push_back(line);
+    line.clear();
+  };
+  for (int c = input.get(); c != std::char_traits<char>::eof(); c = input.get()) {
+    if (c == '\n')
+      add();
+    else
+      line += static_cast<char>(c);
+    check_line_length(line.size());
+    if (files.size() > kMaxImageNames || ++bytes > kMaxImageNamesBytes)
+      fail("standard input names more than ", kMaxImageNames, " images or ", kMaxImageNamesBytes,
+           " bytes; predict them in parts");
+  }
+  add();
+}
+
 }  // namespace
 
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input) {
   std::vector<std::string> files;
   IgnoredFiles others;
   for (const std::string& argument : arguments) {
-    if (argument != "-") {
+    if (argument == "-")
+      add_lines(input, files);
+    else
       add_argument(argument, files, others);
-      continue;
-    }
-    for (std::string line; std::getline(input, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) files.push_back(line);
-    }
   }
-  if (files.empty()) fail_empty();
-  warn_of_ignored(others);
-  return files;
+}
+if (files.empty()) fail_empty();
+warn_of_ignored(others);
+return files;
 }
 
 ImageNames::ImageNames(const std::vector<std::string>& arguments, int input) : input_(input) {
@@ -112,6 +137,7 @@ std::optional<std::string> ImageNames::next_line(bool wait) {
       if (!line.empty()) return line;
       continue;
     }
+    check_line_length(read_.size());
     if (ended_ || interrupted()) return std::nullopt;
     if (!readable(input_, wait ? kMilliseconds : 0)) {
       if (wait) continue;

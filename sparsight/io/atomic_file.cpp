@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "sparsight/core/error.h"
@@ -26,34 +25,6 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-void fail_system(const std::string& action, const std::string& path, int error_number) {
-  std::string advice;
-  switch (error_number) {
-    case ENOENT:
-      advice = "; check the path";
-      break;
-    case EACCES:
-    case EPERM:
-      advice = "; change the permissions or choose another path";
-      break;
-    case EROFS:
-      advice = "; choose a path on a writable disk";
-      break;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      advice = "; free some space or choose another path";
-      break;
-    default:
-      break;
-  }
-  fail("cannot ", action, " ", printable(path), ": ", std::strerror(error_number), advice);
-}
-
-Descriptor::~Descriptor() {
-  if (value_ >= 0) close(value_);
-}
-
 void create_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -69,29 +40,6 @@ void write_all(int descriptor, const void* data, size_t bytes, const std::string
     next += written;
     bytes -= static_cast<size_t>(written);
   }
-}
-
-void read_all_at(int descriptor, void* data, size_t bytes, size_t offset, const std::string& path) {
-  char* next = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got = pread(descriptor, next, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_system("read", path, errno);
-    if (got == 0)
-      fail("cannot read ", printable(path), ": it ends ", bytes, " bytes early; it was cut while being read");
-    next += got;
-    offset += static_cast<size_t>(got);
-    bytes -= static_cast<size_t>(got);
-  }
-}
-
-Descriptor open_for_reading(const std::string& path) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail_system("read", path, errno);
-  struct stat status;
-  if (fstat(file.get(), &status) != 0) fail_system("read", path, errno);
-  if (S_ISDIR(status.st_mode)) fail("cannot read ", printable(path), ": it is a folder; name a file in it");
-  return file;
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
@@ -136,21 +84,6 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
   AtomicFile file(path);
   file.write(bytes);
   file.commit();
-}
-
-std::string read_file(const std::string& path, size_t max_bytes) {
-  const Descriptor file = open_for_reading(path);
-  std::string bytes;
-  char chunk[1 << 16];
-  while (true) {
-    const ssize_t got = read(file.get(), chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_system("read", path, errno);
-    if (got == 0) return bytes;
-    bytes.append(chunk, static_cast<size_t>(got));
-    if (bytes.size() > max_bytes)
-      fail("cannot read ", printable(path), ": it is larger than the ", max_bytes, " bytes allowed");
-  }
 }
 
 }  // namespace sparsight

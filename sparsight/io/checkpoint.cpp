@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
 
 namespace sparsight {
 namespace {
@@ -22,9 +23,9 @@ std::string text_of(const TensorFile& file, const std::string& key) {
 }
 
 Json object_of(const TensorFile& file, const std::string& key, const std::string& path) {
-  Json object = Json::parse(text_of(file, key), nullptr, false);
-  if (!object.is_object()) fail(path, ": the checkpoint's ", key, " is missing or damaged");
-  return object;
+  auto object = try_parse_json_object(text_of(file, key));
+  if (!object) fail(path, ": the checkpoint's ", key, " is missing or damaged");
+  return std::move(*object);
 }
 
 }  // namespace

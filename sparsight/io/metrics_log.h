@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,8 +13,6 @@
 #include "sparsight/io/atomic_file.h"
 
 namespace sparsight {
-
-inline constexpr size_t kMaxMetricsBytes = size_t{1} << 32;  // enough for years of training
 
 class MetricsLog {
  public:
@@ -33,15 +32,11 @@ class MetricsLog {
 };
 
 // All complete lines. A line that is not an object raises Error with its number; an unfinished last one is skipped. A
-// missing file is an empty log.
+// missing file is an empty log. One that takes more than kMaxMetricsMemory raises Error.
 std::vector<Json> read_metrics(const std::string& path);
 
-// The readable lines of a possibly damaged log.
-struct ReadableMetrics {
-  std::vector<Json> lines;
-  std::string warning;  // how many lines could not be read and where the first is; "" for an intact log
-};
-
-ReadableMetrics readable_metrics(const std::string& text);
+// Calls `take` for each line that is an object, with one line in memory at a time. Returns how many lines could not be
+// read and where the first is; "" for an intact log.
+std::string for_each_readable_line(const std::string& path, const std::function<void(Json object)>& take);
 
 }  // namespace sparsight

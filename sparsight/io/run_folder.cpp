@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 
 namespace sparsight {
@@ -15,14 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxEnvironment = size_t{1} << 20;  // bytes
-
 // env.json is the first file of a run, and says that Sparsight wrote it.
 bool holds_a_run(const RunFolder& run) {
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(run.env(), error))) return false;
-  const Json environment = Json::parse(read_file(run.env(), kMaxEnvironment), nullptr, false);
-  return environment.is_object() && environment.contains("sparsight") && environment.contains("command");
+  const auto environment = try_parse_json_object(read_file(run.env(), kMaxJsonBytes));
+  return environment && environment->contains("sparsight") && environment->contains("command");
 }
 
 // A run that ended before its first checkpoint and first logged step: nothing in it is worth keeping.

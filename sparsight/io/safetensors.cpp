@@ -1,7 +1,6 @@
 #include "sparsight/io/safetensors.h"
 
 #include <ATen/ops/empty.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/options.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
@@ -33,9 +33,7 @@ struct OpenedFile {
 
 OpenedFile open_safetensors(const std::string& path) {
   Descriptor file = open_for_reading(path);
-  struct stat status;
-  if (fstat(file.get(), &status) != 0) fail_system("read", path, errno);
-  const uint64_t file_bytes = static_cast<uint64_t>(status.st_size);
+  const uint64_t file_bytes = size_of_file(file, path);
   uint64_t length = 0;
   if (file_bytes < kLengthBytes) fail(path, " is not a safetensors file: it has only ", file_bytes, " bytes");
   read_all_at(file.get(), &length, kLengthBytes, 0, path);

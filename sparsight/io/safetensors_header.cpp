@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/options.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/checksum.h"
 
@@ -25,42 +24,9 @@ constexpr TypeName kTypes[] = {
     {"F8_E5M2", at::kFloat8_e5m2},
 };
 constexpr size_t kMaxDimensions = 64;  // the limit of torch's kernels
-constexpr int kMaxDepth = 3;           // {name: {key: [number]}}
-constexpr size_t kMaxKeys = 10'000;    // of the metadata, or of one tensor
+// {name: {key: [number]}}; 10,000 keys are of the metadata.
+constexpr JsonLimits kLimits{.depth = 3, .keys = 10'000, .values = 40'000};
 const std::string kHeaderChecksum = "xxh3-header", kTensorChecksums = "xxh3-tensors";
-
-// Calls take(name, value) for each entry of the header, with only one entry in memory at a time: an ordered JSON object
-// looks up every new key among all earlier ones. Duplicate keys are an error; the JSON library would keep the last one,
-// which would let two readers of one file see different tensors.
-template <class Take>
-void parse_entries(std::string_view text, const std::string& path, const Take& take) {
-  std::vector<std::set<std::string>> keys;
-  std::string name;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (depth > kMaxDepth) fail(path, " is not a safetensors file: its header nests deeper than the format allows");
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key) {
-      if (depth == 1) name = parsed.get<std::string>();
-      if (depth > 1 && keys.back().size() >= kMaxKeys)
-        fail(path, ": ", printable(name), " has more than ", kMaxKeys, " keys in the header");
-      if (!keys.back().insert(parsed.get<std::string>()).second)
-        fail(path, " is not a safetensors file: its header has the key ", printable(parsed.dump()), " twice");
-    }
-    if (depth == 0 && (event == Event::array_end || event == Event::value))
-      fail(path, " is not a safetensors file: its header is not a JSON object");
-    const bool complete = event == Event::object_end || event == Event::array_end || event == Event::value;
-    if (depth != 1 || !complete || keys.empty()) return true;
-    take(name, parsed);
-    return false;  // not kept in the tree
-  };
-  try {
-    Json::parse(text, watch);
-  } catch (const Json::exception&) {
-    fail(path, " is not a safetensors file: its header is not JSON");
-  }
-}
 
 at::ScalarType type_of(const Json& entry, const std::string& name, const std::string& path) {
   const Json value = entry.value("dtype", Json());
@@ -176,7 +142,8 @@ void take_checksums(SafetensorsHeader& header, std::string_view json, const std:
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path) {
   SafetensorsHeader header;
-  parse_entries(json, path, [&](const std::string& name, const Json& value) {
+  const std::string what = path + " is no safetensors file: its header";
+  for_each_member(json, what, kLimits, [&](const std::string& name, const Json& value) {
     if (name != "__metadata__") {
       header.tensors.push_back(entry_of(name, value, data_bytes, path));
       return;

@@ -11,8 +11,6 @@
 
 namespace sparsight {
 
-inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // bytes, as in the reference implementation
-
 struct TensorEntry {
   std::string name;
   at::ScalarType type;

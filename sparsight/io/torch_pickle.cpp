@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/pickle.h"
@@ -18,7 +19,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr size_t kMaxPickle = size_t{1} << 24;  // bytes; 200 describe a tensor
 constexpr size_t kMaxPickledDimensions = 64;
 // torch.save stores without compression; a re-zipped file may be smaller than its tensors, but not by any factor.
 constexpr size_t kMaxExpansion = 8;
@@ -61,7 +61,7 @@ class TorchFile {
            " is a TorchScript program; in Python, save its weights: torch.save(model.state_dict(), \"weights.pt\")");
     if (has("byteorder") && text("byteorder", 16) != "little")
       fail(path, " was written on a big-endian machine, which is not supported");
-    pickle_ = parse_pickle(text("data.pkl", kMaxPickle), path);
+    pickle_ = parse_pickle(text("data.pkl", kMaxPickleBytes), path);
   }
 
   NamedTensors state_dict() {

@@ -8,6 +8,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/random.h"
@@ -19,12 +20,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFormat = 1;
-constexpr size_t kMaxBytes = 16 << 20;
+
+// The object in a file; null where it holds none.
+Json read_object(const std::string& path) {
+  return try_parse_json_object(read_file(path, kMaxJsonBytes)).value_or(Json());
+}
 
 bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 void check_identity(const std::string& folder, const std::string& wanted) {
-  const Json json = Json::parse(read_file(folder + "/jobs.json", kMaxBytes), nullptr, /*allow_exceptions=*/false);
+  const Json json = read_object(folder + "/jobs.json");
   const auto format = number(json, "format");
   if (!format || text(json, "of").empty())
     fail("cannot tell what ", folder, " holds: its jobs.json is damaged; choose another folder with --run");
@@ -118,7 +123,7 @@ std::optional<DoneJob> JobStore::read(const Json& settings) const {
   const std::string file = path(settings, "result.json");
   std::string damage;
   try {
-    const Json json = Json::parse(read_file(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
+    const Json json = read_object(file);
     const auto seconds = number(json, "seconds");
     if (member(json, "settings") == settings && json.contains("result") && seconds)
       return DoneJob{json["result"], *seconds};
@@ -156,7 +161,7 @@ bool JobStore::is_claimed(const Json& settings) const { return FileLock::is_held
 bool JobStore::was_claimed_by(const Json& settings, int pid) const {
   const std::string file = path(settings, "lock");
   if (!is_there(file) || FileLock::is_held(file)) return false;
-  return read_file(file, kMaxBytes) == std::to_string(pid);
+  return read_file(file, kMaxJsonBytes) == std::to_string(pid);
 }
 
 void JobStore::finish(const Json& settings, const DoneJob& job) const {
@@ -175,7 +180,7 @@ bool JobStore::has_failed(const Json& settings) const { return is_there(path(set
 std::optional<std::string> JobStore::failure(const Json& settings) const {
   const std::string file = path(settings, "failed.json");
   if (!is_there(file)) return std::nullopt;
-  const Json json = Json::parse(read_file(file, kMaxBytes), nullptr, /*allow_exceptions=*/false);
+  const Json json = read_object(file);
   const std::string error = text(json, "error");
   return error.empty() ? "the recorded error cannot be read" : printable(error);
 }

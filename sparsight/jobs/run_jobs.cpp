@@ -12,6 +12,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/progress.h"
@@ -105,7 +106,7 @@ class Workers {
 
   // Workers write JSON lines; anything else comes from a library, or from a crash.
   void pass_on(const std::string& line) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = try_parse_json_object(line).value_or(Json());
     const std::string level = text(json, "level"), message = text(json, "message");
     if (level.find("error") != std::string::npos) {
       error_ = message;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/jobs/plan.h"
@@ -14,7 +15,6 @@ namespace sparsight {
 namespace {
 
 constexpr const char* kMark = "# Written by sparsight: an array of jobs for sbatch.\n";
-constexpr size_t kMaxScriptBytes = 1 << 20;
 
 // `text` quoted as one word for the shell.
 std::string shell_word(const std::string& text) {
@@ -104,7 +104,7 @@ void write_slurm_script(const std::string& file, const SlurmArray& array) {
   const std::string script = slurm_script(array);
   if (std::error_code error; std::filesystem::exists(std::filesystem::symlink_status(file, error))) {
     if (!std::filesystem::is_regular_file(file, error) ||
-        read_file(file, kMaxScriptBytes).find(kMark) == std::string::npos)
+        read_file(file, kMaxTextBytes).find(kMark) == std::string::npos)
       fail("the file ", file, " exists and is not a script that sparsight wrote; choose another name");
   }
   write_file_atomically(file, script);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/moe/finish_routing.h"
@@ -139,7 +140,7 @@ Routings read_routings(const std::string& path) {
     fail(printable(path), " has format version \"", printable(text("version")), "\", this program reads version ",
          kVersion, "; write it again with --save-routing");
   try {
-    const Json layers = Json::parse(text("layers"));
+    const Json layers = parse_json_object(text("layers"), "its list of layers");
     const std::map<std::string, at::Tensor> tensors(file.tensors.begin(), file.tensors.end());
     Routings routings;
     for (const auto& [layer, sizes] : layers.items()) routings.emplace(layer, read_layer(layer, sizes, tensors));

@@ -1,7 +1,7 @@
 #include "sparsight/report/charts.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "sparsight/analysis/expert_colours.h"
 #include "sparsight/report/format.h"
@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t kAreaExperts = 16;  // up to here the load over time is a stacked area chart, above it a heat map
 constexpr size_t kMaxLoadRows = 6000;
+constexpr size_t kMaxCurves = 256;         // of one chart, and layers; no run has so many
+constexpr size_t kMaxClassRows = 1 << 18;  // (class, expert) pairs of one chart
 
 std::string eval_name(const Json& eval) {
   const std::string shown = split_name(text(eval, "split")), weights = text(eval, "weights");
@@ -44,13 +46,16 @@ std::vector<Series> with_train(Series train, std::vector<Series> evals) {
 
 std::vector<Series> auxiliary_losses(const RunMetrics& log) {
   std::vector<Series> all;
+  std::map<std::string, size_t> places;
   for (const Json& record : log.train) {
     const Json& losses = member(record, "losses");
     if (!losses.is_object()) continue;
     for (const auto& [name, value] : losses.items()) {
-      auto found = std::find_if(all.begin(), all.end(), [&, &name = name](const Series& s) { return s.name == name; });
-      if (found == all.end()) found = all.insert(all.end(), {name, false, {}});
-      found->add(*number(record, "step"), number(losses, name));
+      const auto found = places.find(name);
+      if (found == places.end() && all.size() == kMaxCurves) continue;
+      const size_t place = found == places.end() ? places[name] = all.size() : found->second;
+      if (place == all.size()) all.push_back({name, false, {}});
+      if (value.is_number()) all[place].add(*number(record, "step"), value.get<double>());
     }
   }
   return all;
@@ -62,56 +67,67 @@ void add_chart(std::vector<Chart>& charts, const std::string& title, const std::
 
 // The evaluations with expert statistics of one (split, weights): the one with the most records, so that a single test
 // evaluation is not shown as the course of training.
-std::vector<Json> evals_over_time(const RunMetrics& log) {
-  std::vector<Json> longest;
+std::vector<const Json*> evals_over_time(const RunMetrics& log) {
+  std::vector<const Json*> longest;
   for (const Json& last : last_evals(log)) {
-    std::vector<Json> same;
+    std::vector<const Json*> same;
     for (const Json& eval : log.evals)
       if (eval_name(eval) == eval_name(last) && member(eval, "layers").is_array() && !member(eval, "layers").empty())
-        same.push_back(eval);
-    if (same.size() > longest.size()) longest = same;
+        same.push_back(&eval);
+    if (same.size() > longest.size()) longest = std::move(same);
   }
   return longest;
 }
 
-std::vector<std::string> layer_names(const std::vector<Json>& evals) {
-  std::vector<std::string> names;
-  for (const Json& eval : evals)
-    for (const Json& layer : eval["layers"])
-      if (const std::string name = text(layer, "layer"); std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
-  return names;
+// What the evaluations say of one layer.
+struct LayerCourse {
+  std::string name;
+  std::vector<std::pair<double, const Json*>> points;  // step, entry of "layers"
+};
+
+// The layers in the order of their first appearance, at most kMaxCurves.
+std::vector<LayerCourse> layers_over_time(const std::vector<const Json*>& evals) {
+  std::vector<LayerCourse> courses;
+  std::map<std::string, size_t> places;
+  for (const Json* eval : evals) {
+    const double step = *number(*eval, "step");
+    for (const Json& layer : (*eval)["layers"]) {
+      const std::string name = text(layer, "layer");
+      const auto found = places.find(name);
+      if (found == places.end() && courses.size() == kMaxCurves) continue;
+      const size_t place = found == places.end() ? places[name] = courses.size() : found->second;
+      if (place == courses.size()) courses.push_back({name, {}});
+      auto& points = courses[place].points;
+      if (points.empty() || points.back().first != step) points.emplace_back(step, &layer);
+    }
+  }
+  return courses;
 }
 
-const Json& layer_of(const Json& eval, const std::string& name) {
-  static const Json nothing;
-  for (const Json& layer : eval["layers"])
-    if (text(layer, "layer") == name) return layer;
-  return nothing;
-}
-
-std::vector<Series> layer_series(const std::vector<Json>& evals, const std::string& key) {
+std::vector<Series> layer_series(const std::vector<LayerCourse>& courses, const std::string& key) {
   std::vector<Series> all;
-  for (const std::string& name : layer_names(evals)) {
+  for (const auto& [name, points] : courses) {
     Series series{name, true, {}};
-    for (const Json& eval : evals) series.add(*number(eval, "step"), number(layer_of(eval, name), key));
+    for (const auto& [step, layer] : points) series.add(step, number(*layer, key));
     all.push_back(std::move(series));
   }
   return all;
 }
 
 // [{step, expert, share}], at most kMaxLoadRows values: evaluations are subsampled evenly and always include the last.
-Json load_rows(const std::vector<Json>& evals, const std::string& layer, size_t* experts) {
+Json load_rows(const LayerCourse& course, size_t* experts) {
+  const auto& points = course.points;
   *experts = 0;
-  for (const Json& eval : evals) *experts = std::max(*experts, numbers(member(layer_of(eval, layer), "load")).size());
+  for (const auto& [step, layer] : points) *experts = std::max(*experts, member(*layer, "load").size());
   Json rows = Json::array();
-  const size_t stride = 1 + evals.size() * *experts / kMaxLoadRows;
-  for (size_t i = (evals.size() - 1) % stride; i < evals.size(); i += stride) {
-    const std::vector<double> load = numbers(member(layer_of(evals[i], layer), "load"));
+  if (*experts > kMaxLoadRows) return rows;
+  const size_t stride = 1 + points.size() * *experts / kMaxLoadRows;
+  for (size_t i = (points.size() - 1) % stride; i < points.size(); i += stride) {
+    const std::vector<double> load = numbers(member(*points[i].second, "load"));
     double sum = 0;
     for (double value : load) sum += value;
     for (size_t e = 0; e < load.size() && sum > 0; ++e)
-      rows.push_back({{"step", *number(evals[i], "step")}, {"expert", e}, {"share", load[e] / sum}});
+      rows.push_back({{"step", points[i].first}, {"expert", e}, {"share", load[e] / sum}});
   }
   return rows;
 }
@@ -134,9 +150,9 @@ Json share_tooltip(const Json& first) {
 
 // Few experts: stacked shares of the load in the experts' colours (bars where there is one evaluation only).
 // Many: a heat map, one row per expert.
-Json load_over_time(const std::vector<Json>& evals, const std::string& layer) {
+Json load_over_time(const LayerCourse& course) {
   size_t experts = 0;
-  const Json rows = load_rows(evals, layer, &experts);
+  const Json rows = load_rows(course, &experts);
   if (rows.empty()) return Json();
   const bool once = rows.front()["step"] == rows.back()["step"];
   const Json step_tip = {{"field", "step"}, {"type", "quantitative"}, {"format", ","}};
@@ -207,22 +223,23 @@ std::vector<Chart> training_charts(const RunMetrics& log) {
 
 std::vector<Chart> expert_charts(const RunMetrics& log) {
   std::vector<Chart> charts;
-  const std::vector<Json> evals = evals_over_time(log);
+  const std::vector<const Json*> evals = evals_over_time(log);
   if (evals.empty()) return charts;
+  const std::vector<LayerCourse> layers = layers_over_time(evals);
   add_chart(charts, "Load balance", "Standard deviation of the experts' load divided by its mean: 0 is balanced.",
-            line_chart(layer_series(evals, "cv_load"), {"CV of load", ".2f", true}));
+            line_chart(layer_series(layers, "cv_load"), {"CV of load", ".2f", true}));
   add_chart(charts, "Importance balance", "The same for importance, the sum of an expert's gates.",
-            line_chart(layer_series(evals, "cv_importance"), {"CV of importance", ".2f", true}));
-  for (const std::string& layer : layer_names(evals))
-    add_chart(charts, "Expert load: " + layer,
-              "Share of the chosen assignments, evaluated on " + eval_name(evals[0]) + " images.",
-              load_over_time(evals, layer));
+            line_chart(layer_series(layers, "cv_importance"), {"CV of importance", ".2f", true}));
+  for (const LayerCourse& layer : layers)
+    add_chart(charts, "Expert load: " + layer.name,
+              "Share of the chosen assignments, evaluated on " + eval_name(*evals[0]) + " images.",
+              load_over_time(layer));
   return charts;
 }
 
 Chart class_expert_chart(const std::string& layer, const Json& counts, const std::vector<std::string>& classes) {
   Json rows = Json::array(), order = Json::array();
-  for (size_t k = 0; counts.is_array() && k < counts.size(); ++k) {
+  for (size_t k = 0; counts.is_array() && k < counts.size() && rows.size() < kMaxClassRows; ++k) {
     const std::vector<double> row = numbers(counts[k]);
     double sum = 0;
     for (double value : row) sum += value;

@@ -2,6 +2,9 @@
 //
 // A run that was killed may leave a truncated line, and one that was resumed may have written some steps twice: neither
 // is an error here. Records are returned in order of step, each (kind, split, weights, step) once; the later line wins.
+//
+// Memory is bounded, however long the log: what no table or chart shows is not kept, and where the rest takes more than
+// kMaxMetricsMemory, the history is thinned.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,20 +17,24 @@
 namespace sparsight {
 
 struct RunMetrics {
-  std::vector<Json> train, evals, notes;
+  std::vector<Json> train;  // without "layers"
+  std::vector<Json> evals;  // "class_expert" only in the last of each (split, weights)
+  std::vector<Json> notes;
   Json done;                          // the record that a finished run ends with, or null
   std::vector<std::string> warnings;  // what could not be used, one line each
 
   bool empty() const { return train.empty() && evals.empty(); }
-  void add(const Json& record);
 };
 
-RunMetrics parse_metrics(const std::string& jsonl);
+RunMetrics read_run_metrics(const std::string& path);
 RunMetrics sort_metrics(const std::vector<Json>& records);
 
 // The display name of the split that was evaluated: "validation", "test", or "test (= validation)" if the dataset has
 // no test split.
 std::string part_of_eval(const Json& eval);
+
+// What distinguishes the evaluations of one course of training: "val/model".
+std::string series_of(const Json& eval);
 
 // For each (split, weights) the record with the largest step, in order of first appearance.
 std::vector<Json> last_evals(const RunMetrics& log);

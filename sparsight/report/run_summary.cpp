@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/toml.h"
-#include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
 
@@ -15,7 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxText = size_t{1} << 26, kMaxPicture = size_t{1} << 24;
 constexpr size_t kMaxExamples = 64;
 
 std::vector<std::string> strings(const Json& list) {
@@ -35,11 +34,7 @@ void attempt(std::vector<std::string>& warnings, Read read) {
   }
 }
 
-Json read_object(const std::string& path) {
-  Json object = Json::parse(read_file(path, kMaxText), nullptr, false);
-  if (!object.is_object()) fail(path, " is not a JSON object; ignored");
-  return object;
-}
+Json read_object(const std::string& path) { return parse_json_object(read_file(path, kMaxJsonBytes), path); }
 
 // The class names that the run's checkpoints keep.
 std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
@@ -48,7 +43,7 @@ std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
     const auto metadata = read_safetensors_metadata(folder.checkpoint(name));
     const auto state = metadata.find("state");
     if (state == metadata.end()) continue;
-    return strings(member(member(Json::parse(state->second, nullptr, false), "data"), "classes"));
+    return strings(member(member(parse_json_object(state->second, "the state of the checkpoint"), "data"), "classes"));
   }
   return {};
 }
@@ -57,7 +52,7 @@ std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
 std::string read_picture(const std::string& folder, const std::string& name) {
   if (name.empty()) return "";
   if (name != fs::path(name).filename() || name == "..") fail("explain.json names a file outside its folder: ", name);
-  return read_file(folder + "/" + name, kMaxPicture);
+  return read_file(folder + "/" + name, kMaxPictureBytes);
 }
 
 void read_explain(const std::string& folder, RunSummary& run) {
@@ -90,10 +85,11 @@ RunSummary read_run_summary(const std::string& path) {
   RunSummary run;
   run.name = fs::weakly_canonical(path).filename().string();
   if (!fs::exists(folder.metrics())) fail(path, " has no metrics.jsonl yet; train the run first");
-  run.log = parse_metrics(read_file(folder.metrics(), kMaxMetricsBytes));
+  run.log = read_run_metrics(folder.metrics());
   run.warnings = run.log.warnings;
   if (run.log.empty()) fail(folder.metrics(), " has no training or evaluation records; train the run first");
-  attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMaxText), folder.config()).tree; });
+  attempt(run.warnings,
+          [&] { run.config = parse_toml(read_file(folder.config(), kMaxConfigBytes), folder.config()).tree; });
   attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
   attempt(run.warnings, [&] { read_explain(path + "/explain", run); });

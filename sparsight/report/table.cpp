@@ -9,7 +9,6 @@
 #include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
-#include "sparsight/report/run_metrics.h"
 #include "sparsight/report/text_table.h"
 
 namespace sparsight {
@@ -158,8 +157,7 @@ std::string load_bars(const std::vector<double>& load, double most) {
   return bars;
 }
 
-std::string result_table(const std::vector<Json>& metrics) {
-  const RunMetrics log = sort_metrics(metrics);
+std::string result_table(const RunMetrics& log) {
   if (log.evals.empty()) return "";
   std::string table = aligned(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) table += "\n" + aligned(cells);
@@ -189,12 +187,12 @@ std::string patch_routing_table(const Json& reports, const std::vector<std::stri
   return rows.size() > 1 ? aligned(rows) : "";
 }
 
-std::string result_csv(const std::vector<Json>& metrics) {
+std::string result_csv(const RunMetrics& log) {
   static const char* const kColumns[] = {"split", "weights", "step", "epoch", "images", "accuracy", "loss", "seconds"};
   std::string csv;
   for (const char* column : kColumns) csv += (csv.empty() ? "" : ",") + std::string(column);
   csv += "\n";
-  for (const Json& eval : last_evals(sort_metrics(metrics))) {
+  for (const Json& eval : last_evals(log)) {
     std::string line;
     for (const char* column : kColumns) line += (column == kColumns[0] ? "" : ",") + csv_cell(member(eval, column));
     csv += line + "\n";
@@ -202,8 +200,7 @@ std::string result_csv(const std::vector<Json>& metrics) {
   return csv;
 }
 
-std::string result_markdown(const std::vector<Json>& metrics) {
-  const RunMetrics log = sort_metrics(metrics);
+std::string result_markdown(const RunMetrics& log) {
   std::string text = markdown(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) text += "\n" + markdown(cells);
   const Json eval = final_eval(log, true);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparsight/core/options.h"
+#include "sparsight/report/run_metrics.h"
 
 namespace sparsight {
 
@@ -13,7 +14,7 @@ namespace sparsight {
 // then its accuracy by class (and domain if there are several), or only the worst if there are many, then one line per
 // MoE layer with the load of its experts: what routers chose and, if capacity dropped tokens, what was kept. Ends with
 // a newline; "" without evaluations.
-std::string result_table(const std::vector<Json>& metrics);
+std::string result_table(const RunMetrics& log);
 
 // The MoE layer lines of result_table, from the "layers" of a record, and what their routers report themselves. ""
 // without layers.
@@ -29,9 +30,9 @@ std::string router_metrics(const Json& layer);
 std::string patch_routing_table(const Json& reports, const std::vector<std::string>& classes);
 
 // The last evaluation of every (split, weights): split, weights, step, epoch, images, accuracy (0 to 1), loss, seconds.
-std::string result_csv(const std::vector<Json>& metrics);
+std::string result_csv(const RunMetrics& log);
 // The same with the load of the experts in a second table.
-std::string result_markdown(const std::vector<Json>& metrics);
+std::string result_markdown(const RunMetrics& log);
 
 // The entries of `load` as eighth-height blocks, relative to the largest or to `most`: "▃▅█".
 std::string load_bars(const std::vector<double>& load, double most = 0);

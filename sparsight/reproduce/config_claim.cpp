@@ -10,6 +10,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/statistics.h"
 #include "sparsight/io/atomic_file.h"
@@ -22,8 +23,6 @@
 
 namespace sparsight {
 namespace {
-
-constexpr size_t kMaxConfigBytes = 16 << 20;
 
 ConfigClaim claim_of(const std::string& text, const std::string& where) {
   static const std::regex accuracy("(test|validation) accuracy (>=|<=) ([0-9]{1,3}(?:\\.[0-9]{1,6})?) %");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/file_lock.h"
@@ -17,8 +18,6 @@ namespace sparsight {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kMaxPictureBytes = 16 << 20;
 
 // Removes unfinished files of a process that was killed here. (Other processes may be writing images: those stay.)
 void remove_half_written(const std::string& folder) {

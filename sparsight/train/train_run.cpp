@@ -4,11 +4,11 @@
 
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/report/explain_folder.h"
@@ -20,11 +20,10 @@
 namespace sparsight {
 namespace {
 
-constexpr size_t kMaxConfigBytes = 16 << 20;
 constexpr size_t kShownChanges = 5;
 
 void print_result(const RunFolder& folder, std::ostream& out) {
-  out << result_table(read_metrics(folder.metrics())) << "run folder: " << printable(folder.path())
+  out << result_table(read_run_metrics(folder.metrics())) << "run folder: " << printable(folder.path())
       << "\nreport: " << printable(folder.report()) << "\n";
 }
 
@@ -39,9 +38,9 @@ void run_to_the_end(Trainer& trainer, std::ostream& out) {
 
 // The same bits as an uninterrupted run need the same settings. What to do about NaN does not change them.
 void check_unchanged(const Json& config, const RunFolder& folder) {
-  const Json metadata = Json::parse(read_safetensors_metadata(folder.checkpoint("last"))["config"], nullptr, false);
-  if (!metadata.is_object()) return;  // reading the checkpoint says what is wrong with it
-  const Json now = config.flatten(), before = metadata.flatten();
+  const auto metadata = try_parse_json_object(read_safetensors_metadata(folder.checkpoint("last"))["config"]);
+  if (!metadata) return;  // reading the checkpoint says what is wrong with it
+  const Json now = config.flatten(), before = metadata->flatten();
   std::vector<std::string> changes;
   for (const auto& [key, value] : now.items())
     if (before.contains(key) && before[key] != value && key != "/train/on_nan")

@@ -121,7 +121,11 @@ TEST(Config, AFileThatCannotBeReadSaysWhyAndNamesTheNearest) {
   EXPECT_EQ(complaint("/nonexistent/a.toml"),
             "cannot read the configuration /nonexistent/a.toml: No such file or directory");
   const testing::TemporaryFolder folder;
-  EXPECT_EQ(complaint(folder.path()), "cannot read the configuration " + folder.path() + ": Is a directory");
+  EXPECT_NE(complaint("/dev/zero").find("/dev/zero: it is a device, a pipe or a socket"), std::string::npos);
+  EXPECT_NE(complaint(folder.write("big.toml", std::string(5 << 20, '\n'))).find("larger than the 4194304 bytes"),
+            std::string::npos);
+  EXPECT_EQ(complaint(folder.path()),
+            "cannot read the configuration " + folder.path() + ": it is a folder; name a file in it");
   folder.write("demo.toml", "");
   folder.write("other.toml", "");
   folder.write("dem.txt", "");

@@ -27,6 +27,14 @@ TEST(NearestName, OneThatGoesOnWhereTheOtherEnds) {
   EXPECT_EQ(nearest_name("batches_of_many", {"batch"}), "");
 }
 
+// The edit distance of the two would take 10^12 steps.
+TEST(NearestName, LongNamesAreNotCompared) {
+  const std::string megabyte(1'000'000, 'x');
+  EXPECT_EQ(nearest_name(megabyte, std::vector<std::string>(10, megabyte + "y")), "");
+  EXPECT_EQ(nearest_name(megabyte, {megabyte + "_y"}), megabyte + "_y");
+  EXPECT_EQ(nearest_name(std::string(128, 'x'), {std::string(127, 'x')}), std::string(127, 'x'));
+}
+
 TEST(NearestName, TheFirstOfEqualsWins) { EXPECT_EQ(nearest_name("c", {"a", "b"}), "a"); }
 
 TEST(NearestName, EmptyInputs) {

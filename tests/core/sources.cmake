@@ -1,7 +1,9 @@
 light_tests(
   core/config_test.cpp
   core/config_text_test.cpp
+  core/input_file_test.cpp
   core/interrupt_test.cpp
+  core/json_text_test.cpp
   core/nearest_name_test.cpp
   core/options_test.cpp
   core/progress_test.cpp

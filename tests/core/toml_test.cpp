@@ -40,6 +40,38 @@ TEST(Toml, DatesAndBadUtf8AreRefused) {
 
 TEST(Toml, DeepNestingIsAnErrorAndNoCrash) { EXPECT_NE(complaint("x = " + std::string(100000, '[')), ""); }
 
+TEST(Toml, DepthIsCountedOutsideOfStringsAndComments) {
+  const auto nested = [](size_t depth) { return "x = " + std::string(depth, '[') + std::string(depth, ']') + "\n"; };
+  EXPECT_EQ(complaint(nested(32)), "");
+  EXPECT_EQ(complaint("y = 1\n" + nested(33)), "a.toml:2: a value of more than 32 levels; no setting has so many");
+  EXPECT_NE(complaint("x = " + std::string(100000, '{')).find("more than 32 levels"), std::string::npos);
+  std::string key = "a";
+  for (int i = 1; i < 16; ++i) key += ".a";
+  EXPECT_EQ(complaint(key + " = 1\n[b." + key.substr(2) + "]\n"), "");
+  EXPECT_EQ(complaint("z = {" + key + ".a = 1}\n"), "a.toml:1: a key of more than 16 levels; no setting has so many");
+  for (int i = 0; i < 16; ++i) key += key;  // toml++ would build and destroy a table of a million levels
+  EXPECT_NE(complaint(key + " = 1\n").find("a key of more than 16 levels"), std::string::npos);
+  EXPECT_NE(complaint("[" + key + "]\n").find("a key of more than 16 levels"), std::string::npos);
+  const std::string harmless = std::string(100, '[') + std::string(100, '.');
+  EXPECT_EQ(complaint("# " + harmless + "\na = \"\\\"" + harmless + "\"\nb = '" + harmless + "\\'\n"), "");
+  EXPECT_EQ(complaint("a = \"\"\"\n\"" + harmless + "\"\"\"\"\"\nb = \'\'\'\n'" + harmless + "\'\'\'\nc = \"\"\n"), "");
+  EXPECT_NE(complaint("a = \"\"\"\n\n\"\"\"\nb = " + std::string(100, '[')).rfind("a.toml:4: ", 0), std::string::npos);
+}
+
+// 50,000 keys that are each looked up among all earlier ones would take 10^9 comparisons.
+TEST(Toml, KeysTakeLinearTime) {
+  std::string text = "[a]\n";
+  for (int i = 0; i < 200'000; ++i) text += "key_with_some_length_" + std::to_string(i) + " = 1\n";
+  EXPECT_EQ(parse_toml(text, "a.toml").tree["a"].size(), 200'000u);
+}
+
+TEST(Toml, ADeepValueOfTheCommandLineIsText) {
+  std::string path;
+  for (int i = 0; i < 40; ++i) path += "../";
+  EXPECT_EQ(parse_toml_value(path), Json(path));
+  EXPECT_EQ(parse_toml_value(std::string(100'000, '[')), Json(std::string(100'000, '[')));
+}
+
 TEST(Toml, ValuesOfTheCommandLine) {
   EXPECT_EQ(parse_toml_value("3"), Json(3));
   EXPECT_EQ(parse_toml_value("0.5"), Json(0.5));

@@ -141,6 +141,25 @@ TEST_F(Download, RefusesEndlessBodies) {
   EXPECT_TRUE(says(complaint([&] { fetch({server_.address("/file")}); }), "more than 1000 bytes"));
 }
 
+TEST_F(Download, ServersThatNeverStopAreBrokenOff) {
+  options_.max_bytes = 1 << 20;
+  server_.answer("/body", {{.body = body_, .endless = "body"}});  // says no length
+  EXPECT_TRUE(says(complaint([&] { fetch({server_.address("/body")}); }), "more than 1048576 bytes"));
+  EXPECT_FALSE(there(path() + ".part"));
+  server_.answer("/headers", {{.body = std::string(1000, 'x'), .endless = "headers"}});
+  EXPECT_NE(complaint([&] { fetch({server_.address("/headers")}); }), "");
+  EXPECT_EQ(server_.requests().size(), 2u);  // and not asked again
+}
+
+TEST_F(Download, ServersThatCrawlAreBrokenOff) {
+  options_.tries = 1;
+  options_.max_slow_seconds = 1;
+  for (const char* what : {"body", "headers"}) {
+    server_.answer("/slow", {{.body = "x", .endless = what, .pause_seconds = 0.2}});
+    EXPECT_TRUE(says(complaint([&] { fetch({server_.address("/slow")}); }), "too slow")) << what;
+  }
+}
+
 TEST_F(Download, SaysWhereItCannotWrite) {
   server_.answer("/file", {{body_}});
   EXPECT_TRUE(says(complaint([&] {

@@ -48,6 +48,19 @@ std::string tar_entry(const std::string& name, const std::string& body, char typ
 
 const std::string kTarEnd(1024, '\0');
 
+TEST(Untar, AnArchiveUnpacksNoFurtherThanTheDataset) {
+  const TemporaryFolder folder;
+  const std::string tar = tar_entry("other", std::string(10'000'000, 'x')) + tar_entry("a", "body") + kTarEnd;
+  const std::string archive = folder.write("x.tar.gz", gzip(tar));
+  EXPECT_TRUE(says(complaint([&] {
+                     untar(archive, {{"a", folder.path("a")}}, 1'000'000);
+                   }),
+                   "unpacks to more bytes than the dataset has"));
+  untar(archive, {{"a", folder.path("a")}}, 11'000'000);
+  EXPECT_EQ(text_of(folder.path("a")), "body");
+  EXPECT_TRUE(says(complaint([&] { untar("/dev/zero", {{"a", folder.path("a")}}); }), "not a regular file"));
+}
+
 TEST(Untar, WritesWhatIsWantedAndNothingElse) {
   const TemporaryFolder folder;
   const std::string tar = tar_entry("../evil", "x") + tar_entry("/etc/evil", "x") + tar_entry("d/", "", '5') +
@@ -125,6 +138,18 @@ TEST_F(Fetch, DownloadsUnpacksAndLeavesAloneWhatIsThere) {
   EXPECT_EQ(server_.requests().size(), requests + 1);
 }
 
+TEST_F(Fetch, TakesNoMoreThanTheSetHas) {
+  publish("/a/");
+  set_.files[0].max_bytes = std::ssize(packed_) - 1;
+  EXPECT_TRUE(says(complaint([&] { fetch_set(set_, options_); }), "digits.gz: it sends more than"));
+  set_.files[0].max_bytes = std::ssize(packed_);
+  set_.files[1].max_bytes = 1000;  // the archive is smaller, what it unpacks to is not
+  EXPECT_TRUE(says(complaint([&] { fetch_set(set_, options_); }), "unpacks to more bytes than the dataset has"));
+  folder_.write("have/digits.gz", gzip(std::string(1 << 20, 'x')));
+  options_.from = folder_.path("have");
+  EXPECT_TRUE(says(complaint([&] { fetch_set(set_, options_); }), "digits.gz is not the published file"));
+}
+
 TEST_F(Fetch, UsesMirrorsAndTheOneThatIsGiven) {
   publish("/b/");
   fetch_set(set_, options_);
@@ -174,6 +199,7 @@ TEST(RemoteSets, AreWellFormed) {
     for (const RemoteFile& file : set.files) {
       EXPECT_TRUE(file.digest.size() == 64 || file.digest.size() == 32) << file.name;
       EXPECT_EQ(file.name.find('/'), std::string::npos);
+      EXPECT_LE(file.max_bytes, 200'000'000) << file.name;  // the largest is CIFAR's archive, unpacked
       for (const ArchiveMember& member : file.members) EXPECT_EQ(member.name.find('/'), std::string::npos);
     }
   }

@@ -37,6 +37,17 @@ TEST(ImageList, WarnsOfOtherFilesInFolders) {
                            folder.path("b/deep/3.bmp") + "; convert them\n");
 }
 
+TEST(ImageList, AnInputWithoutEndIsRefused) {
+  std::istringstream long_line(std::string(100'000, 'x'));
+  EXPECT_NE(testing::message_of([&] { image_list({"-"}, long_line); }).find("longer than 65536 bytes"),
+            std::string::npos);
+  std::string lines;
+  for (int i = 0; i < 9'000'000; ++i) lines += "y\n";
+  std::istringstream many(lines);
+  EXPECT_NE(testing::message_of([&] { image_list({"-"}, many); }).find("names more than 8388608 images"),
+            std::string::npos);
+}
+
 TEST(ImageList, SaysWhereThereIsNothing) {
   const testing::TemporaryFolder folder;
   std::istringstream empty;

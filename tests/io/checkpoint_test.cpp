@@ -66,6 +66,10 @@ TEST(Checkpoint, OtherVersionsAndFilesAreRefused) {
   EXPECT_NE(write_with(folder, "format", "pt").find("not a sparsight checkpoint"), std::string::npos);
   EXPECT_NE(write_with(folder, "state", "{").find("state is missing or damaged"), std::string::npos);
   EXPECT_NE(write_with(folder, "config", "[]").find("config is missing or damaged"), std::string::npos);
+  std::string deep = "{\"a\":";  // whose copy would overflow the stack
+  for (int i = 0; i < 17; ++i) deep += deep;
+  EXPECT_NE(write_with(folder, "state", deep + "1" + std::string(1 << 17, '}')).find("state is missing or damaged"),
+            std::string::npos);
 }
 
 // The child writes checkpoints of 4 MB without pause, so that it is killed in the middle of one nearly every time.

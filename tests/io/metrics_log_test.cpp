@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -67,15 +71,63 @@ TEST(MetricsLog, BlankLinesArePassedOver) {
   EXPECT_EQ(read_metrics(path).size(), 2u);
   MetricsLog(path, 1);
   EXPECT_EQ(read_file(path, 100), "{\"step\":1}\n");
-  EXPECT_EQ(readable_metrics("\n\n").warning, "");
+  EXPECT_EQ(for_each_readable_line(folder.write("blank", "\n\n"), [](const Json&) {}), "");
 }
 
 TEST(MetricsLog, ADamagedLogIsReadAsFarAsItGoes) {
-  const ReadableMetrics metrics = readable_metrics("{\"step\":1}\nnot JSON\n\n[1]\n{\"step\":2}\n{\"step\":3");
-  ASSERT_EQ(metrics.lines.size(), 2u);
-  EXPECT_EQ(metrics.lines[1]["step"], 2);
-  EXPECT_EQ(metrics.warning, "3 lines of metrics.jsonl could not be read and were left out; the first is line 2");
-  EXPECT_EQ(readable_metrics("x").warning.substr(0, 7), "1 line ");
+  const testing::TemporaryFolder folder;
+  std::vector<Json> lines;
+  const auto read = [&](const std::string& text) {
+    return for_each_readable_line(folder.write("log", text), [&](Json line) { lines.push_back(std::move(line)); });
+  };
+  EXPECT_EQ(read("{\"step\":1}\nnot JSON\n\n[1]\n{\"step\":2}\n{\"step\":3"),
+            "3 lines of metrics.jsonl could not be read and were left out; the first is line 2");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["step"], 2);
+  EXPECT_EQ(read("x").substr(0, 7), "1 line ");
+}
+
+// Lines of any length around the pieces that the file is read in.
+TEST(MetricsLog, LinesMayCrossTheBufferAnywhere) {
+  const testing::TemporaryFolder folder;
+  for (const size_t more : {0, 1, 2, 3, 100}) {
+    const std::string filler((1 << 18) - 30 + more, 'x');
+    const std::string text =
+        "{\"step\":1,\"t\":\"" + filler + "\"}\n{\"step\":2}\n{\"step\":3,\"t\":\"" + filler + "\"}\n{\"step\":4}\n";
+    const auto lines = read_metrics(folder.write("log", text));
+    ASSERT_EQ(lines.size(), 4u) << more;
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(lines[i]["step"], i + 1);
+    EXPECT_EQ(lines[2]["t"], filler);
+  }
+}
+
+TEST(MetricsLog, ALineOfAnyLengthTakesBoundedMemory) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.write("log", "{\"step\":1}\n{\"t\":\"");
+  std::filesystem::resize_file(path, int64_t{1} << 30);  // a hole: zeros that take no space
+  std::ofstream(path, std::ios::app) << "\"}\n{\"step\":2}\n";
+  std::vector<Json> lines;
+  EXPECT_EQ(for_each_readable_line(path, [&](Json line) { lines.push_back(std::move(line)); }),
+            "1 line of metrics.jsonl could not be read and were left out; the first is line 2");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["step"], 2);
+  EXPECT_NE(testing::message_of([&] { MetricsLog(path, 5); }).find("log:2 is longer than the 67108864 bytes"),
+            std::string::npos);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  EXPECT_LT(used.ru_maxrss, 1 << 20);  // kB
+}
+
+TEST(MetricsLog, DeepAndWideLinesAreBadLines) {
+  const testing::TemporaryFolder folder;
+  std::string wide = "{\"step\":2";
+  for (int i = 0; i < 100'000; ++i) wide += ",\"k" + std::to_string(i) + "\":0";
+  const std::string deep = "{\"step\":1,\"x\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}\n";
+  const std::string path = folder.write("log", deep + wide + "}\n{\"step\":3}\n");
+  int64_t read = 0;
+  EXPECT_NE(for_each_readable_line(path, [&](const Json&) { ++read; }).find("2 lines"), std::string::npos);
+  EXPECT_EQ(read, 1);
+  EXPECT_NE(testing::message_of([&] { read_metrics(path); }).find("log:1 is not a JSON object"), std::string::npos);
 }
 
 TEST(MetricsLog, ADamagedLineIsNamed) {

@@ -63,6 +63,20 @@ TEST(Safetensors, ReadsAFileOfThePythonPackage) {
   }
 }
 
+// A search for each name among the earlier ones would make 10^11 comparisons.
+TEST(Safetensors, ReadsHalfAMillionTensors) {
+  const testing::TemporaryFolder folder;
+  std::string header = "{";
+  for (int i = 0; i < 500'000; ++i)
+    header += (i > 0 ? ",\"t" : "\"t") + std::to_string(i) + "\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[" +
+              std::to_string(i) + "," + std::to_string(i + 1) + "]}";
+  const std::string path = folder.write("many", bytes_of(header + "}", 500'000));
+  const TensorFile file = read_safetensors(path);
+  ASSERT_EQ(file.tensors.size(), 500'000u);
+  EXPECT_EQ(file.tensors[499'999].first, "t499999");
+  EXPECT_EQ(file.tensors[499'999].second.item<int>(), 1);
+}
+
 TEST(Safetensors, RefusesToWriteNonsense) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path("a");
@@ -109,7 +123,19 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"not JSON", bytes_of("{\"a\":", 0), "not JSON"}, Hostile{"no header", bytes_of("", 0), "not JSON"},
         Hostile{"not UTF-8", bytes_of("{\"a\xff\":1}", 0), "not JSON"},
         Hostile{"no object", bytes_of("[1]", 0), "not a JSON object"},
-        Hostile{"deep", bytes_of(std::string(100000, '['), 0), "nests deeper"},
+        Hostile{"a list", bytes_of(std::string(100000, '['), 0), "is not a JSON object"},
+        Hostile{"deep", bytes_of("{\"a\":{\"b\":" + std::string(100000, '['), 0), "nests deeper"},
+        Hostile{"many numbers",
+                bytes_of(
+                    "{\"a\":[0" +
+                        [] {
+                          std::string list;
+                          for (int i = 0; i < 50'000; ++i) list += ",0";
+                          return list;
+                        }() +
+                        "]}",
+                    0),
+                "more than 40000 values"},
         Hostile{"entry is a number", bytes_of("{\"a\":1}", 0), "described by an object"},
         Hostile{"unknown type", bytes_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4), "F99"},
         Hostile{"no type", bytes_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "unknown type null"},

@@ -13,64 +13,65 @@ using testing::eval_record;
 TEST(Table, Terminal) {
   // Load 30, 10, 0: shares 75 25 0 %; heights of 8 eighths: 8, 8 / 3 = 2.7 (the third block), none.
   EXPECT_EQ(
-      result_table(testing::usual_records()),
+      result_table(sort_metrics(testing::usual_records())),
       "  split       weights  step  images  accuracy  loss\n"
       "  validation  model    100   1,000   90.00 %   0.1000\n"
       "  test        model    100   1,000   87.50 %   0.1250\n"
       "\n"
       "  MoE layer     experts  load of each expert, %  CV    busiest / mean  dropped  experts per token\n"
       "  blocks.1.mlp  3        █▃·  75 25 0            0.94  2.25            0.0 %    1.50 (1: 50 %, 2: 50 %)\n");
-  EXPECT_EQ(result_table({}), "");
+  EXPECT_EQ(result_table(sort_metrics({})), "");
 }
 
 TEST(Table, LogsWithoutExpertsPerTokenHaveADash) {
   Json record = eval_record("test", 1, 0.5);
   record["layers"][0].erase("experts_per_token");
-  EXPECT_NE(result_table({record}).find("0.0 %    -\n"), std::string::npos) << result_table({record});
+  EXPECT_NE(result_table(sort_metrics({record})).find("0.0 %    -\n"), std::string::npos)
+      << result_table(sort_metrics({record}));
 }
 
 TEST(Table, ManyExpertsShowTheRange) {
   std::vector<int> load(64, 10);
   load[5] = 70;  // of 63 x 10 + 70 = 700
-  EXPECT_NE(result_table({eval_record("test", 1, 0.5, load)}).find("  1.4 to 10.0  "), std::string::npos);
+  EXPECT_NE(result_table(sort_metrics({eval_record("test", 1, 0.5, load)})).find("  1.4 to 10.0  "), std::string::npos);
 }
 
 TEST(Table, ShowsWhatWasKeptBesideWhatWasChosen) {
   Json record = eval_record("test", 1, 0.5);
   record["layers"][0]["kept"] = {20, 10, 0};  // of 30 10 0: 50 and 25 % of all; 5.3 and 2.7 eighths of the busiest
-  const std::string table = result_table({record});
+  const std::string table = result_table(sort_metrics({record}));
   EXPECT_NE(table.find("load of each expert, %  kept, % of all chosen  CV"), std::string::npos) << table;
   EXPECT_NE(table.find("█▃·  75 25 0            ▆▃·  50 25 0"), std::string::npos) << table;
-  EXPECT_EQ(result_table({eval_record("test", 1, 0.5)}).find("kept"), std::string::npos);
+  EXPECT_EQ(result_table(sort_metrics({eval_record("test", 1, 0.5)})).find("kept"), std::string::npos);
 }
 
 TEST(Table, ShowsWhatRoutersReportThemselves) {
   Json record = eval_record("test", 1, 0.5);
-  EXPECT_EQ(result_table({record}).find("reported"), std::string::npos);
+  EXPECT_EQ(result_table(sort_metrics({record})).find("reported"), std::string::npos);
   record["layers"][0]["router"] = {{"sparsity", 0.52}, {"mean_experts", 1234567.0}, {"broken", nullptr}};
   const std::string end =
       "\n"
       "  MoE layer     reported by its router\n"
       "  blocks.1.mlp  sparsity 0.52, mean_experts 1.23457e+06, broken -\n";
-  EXPECT_TRUE(result_table({record}).ends_with(end)) << result_table({record});
+  EXPECT_TRUE(result_table(sort_metrics({record})).ends_with(end)) << result_table(sort_metrics({record}));
   EXPECT_TRUE(layer_table(record["layers"]).ends_with(end));
-  EXPECT_NE(result_markdown({record}).find("| blocks.1.mlp | sparsity 0.52, "), std::string::npos);
+  EXPECT_NE(result_markdown(sort_metrics({record})).find("| blocks.1.mlp | sparsity 0.52, "), std::string::npos);
 }
 
 TEST(Table, MissingNumbersAreDashes) {
-  const std::string table = result_table({Json{{"kind", "eval"}, {"step", 3}, {"loss", nullptr}}});
+  const std::string table = result_table(sort_metrics({Json{{"kind", "eval"}, {"step", 3}, {"loss", nullptr}}}));
   EXPECT_NE(table.find("  -      -        3     -       -         -\n"), std::string::npos) << table;
 }
 
 TEST(Table, CsvQuotes) {
   Json record = eval_record("a,\"b\"", 7, 0.5);
   record.erase("seconds");
-  EXPECT_EQ(result_csv({record}),
+  EXPECT_EQ(result_csv(sort_metrics({record})),
             "split,weights,step,epoch,images,accuracy,loss,seconds\n\"a,\"\"b\"\"\",model,7,0,1000,0.5,0.5,\n");
 }
 
 TEST(Table, MarkdownEscapesBars) {
-  const std::string text = result_markdown({eval_record("a|b", 7, 0.5)});
+  const std::string text = result_markdown(sort_metrics({eval_record("a|b", 7, 0.5)}));
   EXPECT_NE(text.find("| a\\|b | model | 7 | 1,000 | 50.00 % | 0.5000 |\n"), std::string::npos) << text;
 }
 
@@ -79,7 +80,7 @@ TEST(Table, P39_CellsOfClassAndDomainEndWithTheWorst) {
   record["cells"] = Json::parse(R"([{"class": "no", "domain": "dark", "images": 40, "accuracy": 0.75},
                                     {"class": "no", "domain": "bright", "images": 2, "accuracy": 0.5}])");
   record["worst_cell"] = 0.5;
-  const std::string table = result_table({record});
+  const std::string table = result_table(sort_metrics({record}));
   EXPECT_NE(table.find("  no     dark    40      75.00 %\n  no     bright  2       50.00 %\n"), std::string::npos)
       << table;
   EXPECT_NE(table.find("  worst                  50.00 %\n"), std::string::npos) << table;
@@ -90,7 +91,7 @@ TEST(Table, OneDomainHasNoColumn) {
   record["cells"] = Json::parse(R"([{"class": "house", "domain": "all", "images": 50, "accuracy": 0},
                                     {"class": "tree", "domain": "all", "images": 40, "accuracy": 0.75}])");
   record["worst_cell"] = 0;
-  const std::string table = result_table({record});
+  const std::string table = result_table(sort_metrics({record}));
   EXPECT_NE(table.find("\n"
                        "  class  images  accuracy\n"
                        "  house  50      0.00 %\n"
@@ -107,7 +108,7 @@ TEST(Table, OfManyCellsTheWorstAreNamed) {
                                {"domain", i % 2 == 0 ? "clean" : "sketch"},
                                {"images", 50},
                                {"accuracy", i == 7 ? 0 : 0.5 + i / 100.0}});
-  const std::string table = result_markdown({record});
+  const std::string table = result_markdown(sort_metrics({record}));
   EXPECT_NE(table.find("| class (worst 5 of 17 combinations) | domain | images | accuracy |\n|---|---|---|---|\n"
                        "| c7 | sketch | 50 | 0.00 % |\n"
                        "| c0 | clean | 50 | 50.00 % |\n"
@@ -117,21 +118,22 @@ TEST(Table, OfManyCellsTheWorstAreNamed) {
             std::string::npos)
       << table;
   for (Json& cell : record["cells"]) cell["domain"] = "all";
-  EXPECT_NE(result_table({record}).find("  class (worst 5 of 17)  images  accuracy\n  c7 "), std::string::npos);
+  EXPECT_NE(result_table(sort_metrics({record})).find("  class (worst 5 of 17)  images  accuracy\n  c7 "),
+            std::string::npos);
 }
 
 TEST(Table, CellsOfUnexpectedTypesAreDashes) {
   Json record = eval_record("test", 7, 0.5);
   record["cells"] = Json::parse(R"([3, {"class": "tree", "accuracy": "high"}])");
-  EXPECT_NE(result_table({record}).find("  -      -       -\n  tree   -       -\n  worst          -\n"),
+  EXPECT_NE(result_table(sort_metrics({record})).find("  -      -       -\n  tree   -       -\n  worst          -\n"),
             std::string::npos)
-      << result_table({record});
+      << result_table(sort_metrics({record}));
 }
 
 TEST(Table, SaysWhereTheTestPartIsTheValidationPart) {
   Json record = eval_record("test", 7, 0.5);
   record["same_as"] = "val";
-  const std::string table = result_table({eval_record("val", 7, 0.5), record});
+  const std::string table = result_table(sort_metrics({eval_record("val", 7, 0.5), record}));
   EXPECT_NE(table.find("\n  validation           model    7     1,000   50.00 %   0.5000\n"
                        "  test (= validation)  model    7     1,000   50.00 %   0.5000\n"),
             std::string::npos)

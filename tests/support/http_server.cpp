@@ -6,17 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 namespace sparsight::testing {
 namespace {
 
-void send_all(int connection, const std::string& text) {
+// False where the client has hung up.
+bool send_all(int connection, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t sent = send(connection, text.data() + done, text.size() - done, MSG_NOSIGNAL);
-    if (sent <= 0) return;
+    if (sent <= 0) return false;
     done += static_cast<size_t>(sent);
   }
+  return true;
 }
 
 // The head of a request, up to the empty line.
@@ -105,6 +108,13 @@ void HttpServer::serve_one(int connection) {
       headers += "Content-Range: bytes " + std::to_string(start) + "-" + std::to_string(size - 1) + "/" +
                  std::to_string(size) + "\r\n";
     answer.body = start >= size ? "" : answer.body.substr(start);
+  }
+  if (!answer.endless.empty()) {
+    const std::string piece = answer.endless == "headers" ? "X-More: " + answer.body + "\r\n" : answer.body;
+    send_all(connection, "HTTP/1.1 200 x\r\nConnection: close\r\n" + headers + (piece == answer.body ? "\r\n" : ""));
+    while (!stop_ && send_all(connection, piece))
+      std::this_thread::sleep_for(std::chrono::duration<double>(answer.pause_seconds));
+    return;
   }
   send_all(connection, "HTTP/1.1 " + std::to_string(answer.status) + " x\r\nContent-Length: " +
                            std::to_string(answer.body.size()) + "\r\nConnection: close\r\n" + headers + "\r\n");

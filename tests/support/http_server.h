@@ -17,6 +17,9 @@ struct HttpResponse {
   long cut_after = -1;        // closes the connection after this many bytes of the body; -1: never
   bool ranges = true;         // honours Range (206, 416)
   std::string location = {};  // of a redirection
+  // "body", "headers": sends them again and again until the client hangs up, with a pause after each time.
+  std::string endless = {};
+  double pause_seconds = 0;
 };
 
 class HttpServer {

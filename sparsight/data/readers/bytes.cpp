@@ -1,49 +1,23 @@
 #include "sparsight/data/readers/bytes.h"
 
 #include <ATen/ops/from_blob.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/input_file.h"
 
 namespace sparsight {
-namespace {
-
-struct OpenFile {
-  int descriptor;
-  ~OpenFile() {
-    if (descriptor >= 0) close(descriptor);
-  }
-};
-
-}  // namespace
-
 Bytes read_bytes(const std::string& path, int64_t max_bytes) {
-  const OpenFile file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  struct stat status {};
-  if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0)
-    fail("cannot read ", printable(path), ": ", std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) fail("cannot read ", printable(path), ": it is a folder, a file is needed");
-  if (!S_ISREG(status.st_mode)) fail("cannot read ", printable(path), ": it is not a regular file");
-  if (status.st_size > max_bytes)
-    fail(printable(path), " has ", status.st_size, " bytes; at most ", max_bytes, " are read");
-  Bytes bytes(static_cast<size_t>(status.st_size));
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = read(file.descriptor, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("cannot read ", printable(path), ": ", std::strerror(errno));
-    if (got == 0) fail(printable(path), " became shorter while it was being read; try again when it is complete");
-    done += static_cast<size_t>(got);
-  }
+  const Descriptor file = open_for_reading(path);
+  const auto size = static_cast<int64_t>(size_of_file(file, path));
+  if (size > max_bytes) fail(printable(path), " has ", size, " bytes; at most ", max_bytes, " are read");
+  Bytes bytes(static_cast<size_t>(size));
+  read_all_at(file.get(), bytes.data(), bytes.size(), 0, path);
   return bytes;
 }
 
@@ -63,9 +37,11 @@ Bytes inflate(ByteView compressed, size_t limit, const std::string& name) {
   if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) fail(name, ": not enough memory to unpack");
   const std::unique_ptr<z_stream, int (*)(z_streamp)> close_stream(&stream, inflateEnd);
   Bytes out;
+  // Memory that nothing is written to costs nothing, and what is reserved need not be moved when it grows.
+  out.reserve(std::min<size_t>(limit, kMaxUnpackedBytes));
   size_t taken = 0, filled = 0;
   while (filled < limit) {
-    if (filled == out.size()) out.resize(std::min(limit, std::max<size_t>(out.size() * 2, 1 << 16)));
+    if (filled == out.size()) out.resize(std::min(limit, filled + std::max<size_t>(filled / 4, 1 << 16)));
     const size_t chunk_in = std::min<size_t>(compressed.size() - taken, 1 << 30);
     const size_t chunk_out = std::min<size_t>(out.size() - filled, 1 << 30);
     stream.next_in = const_cast<Bytef*>(compressed.data() + taken);

@@ -9,15 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sparsight/core/limits.h"
 #include "sparsight/core/printable.h"
 
 namespace sparsight {
 
 using Bytes = std::vector<uint8_t>;
 using ByteView = std::span<const uint8_t>;
-
-// Larger files are an error: such a dataset would not fit into memory.
-inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 
 // The content of a regular file. Raises Error if it cannot be read or is larger than `max_bytes`.
 Bytes read_bytes(const std::string& path, int64_t max_bytes = kMaxFileBytes);

@@ -45,6 +45,9 @@ at::Tensor parse_idx(Bytes bytes, const std::string& name) {
   const bool packed = is_gzip(bytes);
   const IdxHeader header =
       parse_idx_header(packed ? ByteView(inflate(bytes, kMaxHeader, name)) : ByteView(bytes), name);
+  if (packed && header.file_bytes > kMaxUnpackedBytes)
+    fail(name, ": the idx header declares ", header.file_bytes, " bytes, at most ", kMaxUnpackedBytes,
+         " are decompressed; unpack the file with gunzip if it is right");
   // One byte more than the header declares, to detect a longer file.
   if (packed) bytes = inflate(bytes, header.file_bytes + 1, name);
   if (bytes.size() < header.file_bytes)

@@ -12,10 +12,6 @@
 
 namespace sparsight {
 
-// Larger images are an error before memory is allocated (8192 x 8192 pixels take about 400 MB while being read).
-inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
-inline constexpr int64_t kMaxImageFileBytes = int64_t{1} << 30;
-
 struct ImageDecoding {
   int channels = 0;  // 1: grey (ITU-R 601 luma of colours), 3: RGB, 0: 1 for grey files, else 3
   int64_t max_pixels = kMaxImagePixels;

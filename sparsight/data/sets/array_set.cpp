@@ -40,7 +40,7 @@ std::vector<std::string> number_names(int64_t count) {
 
 std::vector<std::string> read_names(const std::string& path) {
   if (!path_exists(path)) return {};
-  const Bytes bytes = read_bytes(path, 1 << 20);
+  const Bytes bytes = read_bytes(path, kMaxNamesBytes);
   std::istringstream text(std::string(bytes.begin(), bytes.end()));
   std::vector<std::string> names;
   for (std::string line; std::getline(text, line);) {

@@ -16,7 +16,6 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kMaxListBytes = int64_t{1} << 28;
 constexpr const char* kFolder = "img_align_celeba";
 
 std::string read_text(const std::string& path) {

@@ -10,12 +10,6 @@
 #include "sparsight/data/sets/image_files.h"
 
 namespace sparsight {
-namespace {
-
-constexpr int64_t kMaxManifestBytes = int64_t{1} << 31;
-
-}  // namespace
-
 void ManifestOptions::declare(OptionSet& set) {
   set.text("root", &root, "a CSV file, or a folder with manifest.csv; relative paths in it start at its folder");
   declare_channels(set, &channels);

@@ -23,6 +23,9 @@ TEST(Inflate, TakesNoMoreMemoryThanItsLimit) {
   const Bytes some = inflate(bytes_of(bomb), 1000, "bomb.gz");
   EXPECT_EQ(some.size(), 1000u);
   EXPECT_LE(some.capacity(), 4096u);
+  // Neither does one that has much less than its limit: what is reserved and not written to is no memory.
+  EXPECT_EQ(inflate(bytes_of(gzip("hello")), size_t{1} << 40, "x").size(), 5u);
+  EXPECT_EQ(inflate(bytes_of(bomb), size_t{1} << 40, "bomb.gz").size(), size_t{50} << 20);
 }
 
 TEST(Inflate, RefusesCutOffAndDamagedStreams) {

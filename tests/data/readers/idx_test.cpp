@@ -39,6 +39,19 @@ TEST(Idx, RefusesWhatIsLongerThanItsHeader) {
   EXPECT_TRUE(says(complaint([&] { parse_idx(bytes_of(gzip(file)), "x"); }), "more than the 22 bytes"));
 }
 
+// 16 MB that would unpack to 16 GB.
+TEST(Idx, AGzipFileUnpacksNoFurtherThanItMay) {
+  EXPECT_TRUE(says(complaint([&] {
+                     parse_idx(bytes_of(gzip(idx_file({1 << 20, 100, 100}, "abc"))), "x");
+                   }),
+                   "claims 10485760016 bytes, at most 1073741824 are unpacked"));
+  const std::string zeros(50 << 20, '\0');
+  EXPECT_TRUE(says(complaint([&] {
+                     parse_idx(bytes_of(gzip(idx_file({10, 10}, zeros))), "x");
+                   }),
+                   "more than the 112 bytes (unpacked)"));
+}
+
 TEST(Idx, RefusesOtherFilesAndImpossibleSizes) {
   EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of("\x89PNG...."), "x"); }), "is not an idx file"));
   const std::string floats("\0\0\x0D\x01\0\0\0\1abcd", 12);
@@ -49,7 +62,7 @@ TEST(Idx, RefusesOtherFilesAndImpossibleSizes) {
   // 2^32 - 1 four times: a product that overflows 64 bits.
   const std::string huge = idx_file({~0u, ~0u, ~0u, ~0u}, "");
   EXPECT_TRUE(says(complaint([&] { parse_idx(bytes_of(huge), "x"); }), "claims more than"));
-  EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of(gzip(idx_file({60000, 280, 280}, ""))), "x"); }), "it has 16"));
+  EXPECT_TRUE(says(complaint([] { parse_idx(bytes_of(gzip(idx_file({60000, 28, 280}, ""))), "x"); }), "it has 16"));
 }
 
 }  // namespace sparsight::idx_test
