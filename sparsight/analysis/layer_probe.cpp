@@ -140,6 +140,13 @@ void warn_of_missing_losses(const LossOptions& wanted, const std::vector<NamedLo
   }
 }
 
+// Module::to() would make floating-point numbers of a router's counters too.
+void convert(torch::nn::Module& layer, at::ScalarType type) {
+  for (std::vector<at::Tensor> tensors : {layer.parameters(), layer.buffers()})
+    for (at::Tensor& tensor : tensors)
+      if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type));
+}
+
 // The weights of the input into the layer; returns the names of those that it did not give.
 std::vector<std::string> load_into(MoeLayer& layer, const NamedTensors& weights) {
   std::map<std::string, at::Tensor> targets;
@@ -245,7 +252,7 @@ LayerProbe run_layer_probe(const LayerProbeInput& input, const LayerProbeOptions
   const ParameterBound bound = bound_to_free_memory("layer");
   const auto layer = std::make_shared<MoeLayer>(spec, LayerContext{kPath, width, 4 * width});
   initialize(*layer, seed);
-  layer->to(type);
+  convert(*layer, type);
   LayerProbe probe;
   probe.drawn = load_into(*layer, input.weights);
 
