@@ -1,5 +1,7 @@
-// Checks index tensors from callers.
+// Checks tensors from callers.
 #pragma once
+
+#include <string>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/aminmax.h>
@@ -16,6 +18,11 @@ inline void check_index(const at::Tensor& index, const char* name, int64_t low, 
   if (minimum.item<int64_t>() < low || maximum.item<int64_t>() >= high)
     fail(name, " must lie between ", low, " and ", high - 1, ", got ", minimum.item<int64_t>(), " to ",
          maximum.item<int64_t>());
+}
+
+// Raises Error for complex numbers. An undefined tensor passes.
+inline void check_real(const at::Tensor& x, const std::string& name) {
+  if (x.defined() && x.is_complex()) fail(name, " must be real numbers, got ", x.scalar_type(), " ", x.sizes());
 }
 
 }  // namespace sparsight::python

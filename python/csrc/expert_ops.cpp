@@ -65,7 +65,8 @@ at::Tensor or_nothing(const at::Tensor& x, const at::Tensor& like) {
 }  // namespace
 
 AssignedRows assigned_rows(const Assignments& given, int64_t experts) {
-  if (given.tokens.dim() != 2) fail("experts need tokens [N,D], got ", given.tokens.sizes());
+  if (given.tokens.dim() != 2 || !given.tokens.is_floating_point())
+    fail("experts need floating-point tokens [N,D], got ", given.tokens.scalar_type(), " ", given.tokens.sizes());
   if (given.gate.sizes() != given.expert.sizes() || !given.gate.is_floating_point())
     fail("gate must be floating-point numbers of the shape of expert, ", given.expert.sizes(), "; got ",
          given.gate.scalar_type(), " ", given.gate.sizes());

@@ -1,9 +1,11 @@
 #include "python/csrc/router_setup.h"
 
+#include <list>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
+#include "python/csrc/check_index.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/moe/register_moe.h"
@@ -24,6 +26,46 @@ Routing counted(const at::Tensor& scores, const at::Tensor& chosen_count, const 
   routing.chosen_count = chosen_count;
   routing.valid = valid;
   return routing;
+}
+
+// The setups of one thread by configuration. A new one beyond kMost replaces the one that was not used for longest.
+class Setups {
+ public:
+  std::shared_ptr<RouterSetup> get(std::string_view config, int64_t dim) {
+    const std::string key = cat(config, '#', dim);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      recent_.splice(recent_.begin(), recent_, found->second);
+      return recent_.front().setup;
+    }
+    recent_.push_front({key, std::make_shared<RouterSetup>(std::string(config), dim)});
+    places_[recent_.front().key] = recent_.begin();
+    if (recent_.size() > kMost) {
+      places_.erase(recent_.back().key);
+      recent_.pop_back();
+    }
+    return recent_.front().setup;
+  }
+
+ private:
+  static constexpr size_t kMost = 256;
+  struct Entry {
+    std::string key;
+    std::shared_ptr<RouterSetup> setup;
+  };
+  std::list<Entry> recent_;
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> places_;  // keys are those of the entries
+};
+
+// Raises Error where what a router learns from does not have its sizes.
+void check_counted(const at::Tensor& scores, const at::Tensor& count, const at::Tensor& valid, int64_t experts,
+                   const char* prefix) {
+  check_real(scores, cat(prefix, "scores"));
+  check_real(count, cat(prefix, "count"));
+  if (scores.dim() != 2 || scores.size(1) != experts)
+    fail(prefix, "scores must be [N,", experts, "], got ", scores.sizes());
+  if (count.dim() != 1 || count.size(0) != experts) fail(prefix, "count must be [", experts, "], got ", count.sizes());
+  if (valid.defined() && (valid.dim() != 1 || valid.size(0) != scores.size(0) || valid.scalar_type() != torch::kBool))
+    fail("valid must be bool [", scores.size(0), "], got ", valid.scalar_type(), " ", valid.sizes());
 }
 
 // Replaces a bound weight by an empty tensor between calls.
@@ -81,23 +123,23 @@ RouterSetup::RouterSetup(const std::string& config, int64_t dim) {
   }
 }
 
-RouterSetup& router_setup(std::string_view config, int64_t dim) {
-  thread_local std::unordered_map<std::string, std::unique_ptr<RouterSetup>> setups;
-  std::string key(config);
-  key += '#';
-  key += std::to_string(dim);
-  std::unique_ptr<RouterSetup>& setup = setups[key];
-  if (!setup) setup = std::make_unique<RouterSetup>(std::string(config), dim);
-  return *setup;
+std::shared_ptr<RouterSetup> router_setup(std::string_view config, int64_t dim) {
+  thread_local Setups setups;
+  return setups.get(config, dim);
 }
 
 BoundWeights::BoundWeights(RouterSetup& setup, at::TensorList weights) : setup_(setup) {
   if (weights.size() != setup.weights.size())
     fail("the router has ", setup.weights.size(), " weights (", join(setup.weight_names), "), got ", weights.size());
-  for (size_t i = 0; i < weights.size(); ++i)
+  for (size_t i = 0; i < weights.size(); ++i) {
     if (weights[i].sizes() != setup.shapes[i])
       fail("the router's ", setup.weight_names[i], " has shape ", at::IntArrayRef(setup.shapes[i]), ", got ",
            weights[i].sizes());
+    const bool real = setup.weights[i].is_floating_point();
+    if (real ? !weights[i].is_floating_point() : weights[i].scalar_type() != torch::kLong)
+      fail("the router's ", setup.weight_names[i], " must be ", real ? "floating-point numbers" : "int64", ", got ",
+           weights[i].scalar_type());
+  }
   for (size_t i = 0; i < weights.size(); ++i) setup.weights[i].set_data(weights[i].detach());
 }
 
@@ -163,12 +205,16 @@ std::vector<at::Tensor> weights_after_update(const std::string& config, int64_t 
       (!from.group_scores.empty() && from.group_scores.size() != count))
     fail("each two-level routing needs group_scores and group_count, got ", from.group_scores.size(), " and ",
          from.group_count.size(), " for ", count, " routings");
-  RouterSetup& setup = router_setup(config, dim);
+  const std::shared_ptr<RouterSetup> cached = router_setup(config, dim);
+  RouterSetup& setup = *cached;
   std::vector<at::Tensor> moved;
   for (const at::Tensor& weight : weights) moved.push_back(weight.detach().clone());
   std::vector<Routing> routings;
   for (size_t i = 0; i < count; ++i) {
     const at::Tensor valid = from.valid.empty() ? at::Tensor() : from.valid[i];
+    check_counted(from.scores[i], from.chosen_count[i], valid, setup.experts, "");
+    if (!from.group_scores.empty())
+      check_counted(from.group_scores[i], from.group_count[i], valid, setup.groups, "group ");
     routings.push_back(counted(from.scores[i], from.chosen_count[i], valid));
     if (!from.group_scores.empty())
       routings[i].groups = std::make_shared<const Routing>(counted(from.group_scores[i], from.group_count[i], valid));

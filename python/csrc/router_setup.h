@@ -41,13 +41,13 @@ struct RouterSetup {
   int64_t groups = 0;                // G of strictly balanced two-level gating; otherwise 0
 };
 
-// The calling thread's setup for this configuration, created on first use.
-RouterSetup& router_setup(std::string_view config, int64_t dim);
+// The calling thread's setup for this configuration, created on first use. A thread keeps those that it used last.
+std::shared_ptr<RouterSetup> router_setup(std::string_view config, int64_t dim);
 
 // During its lifetime the setup's router uses the given weights, without a copy.
 class BoundWeights {
  public:
-  // Raises Error for a wrong number or wrong shapes of weights.
+  // Raises Error for a wrong number of weights, or wrong shapes or types.
   BoundWeights(RouterSetup& setup, at::TensorList weights);
   ~BoundWeights();
   BoundWeights(const BoundWeights&) = delete;

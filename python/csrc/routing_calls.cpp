@@ -67,6 +67,7 @@ void check_valid(const at::Tensor& valid, int64_t tokens) {
 
 void check_target(const at::Tensor& target, int64_t images, int64_t experts) {
   check_size(target, "target", {images, experts});
+  check_real(target, "target");
   if (target.defined() && !target.isfinite().logical_and_(target >= 0).all().item<bool>())
     fail("target must be finite numbers of at least 0: the target distribution over experts of each image");
 }
@@ -151,7 +152,8 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   if (inputs.size() < kBeforeWeights) fail("route takes at least ", kBeforeWeights, " inputs, got ", inputs.size());
   const at::Tensor &tokens = inputs[0], &valid = inputs[2], &target = inputs[4], &priority = inputs[5];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
-  RouterSetup& setup = router_setup(call.config, tokens.size(1));
+  const std::shared_ptr<RouterSetup> cached = router_setup(call.config, tokens.size(1));
+  RouterSetup& setup = *cached;
   if (setup.router->mixes_tokens()) fail("this router mixes tokens and has no routing; call mix");
   const TokenLayout layout = layout_of(tokens, call.images, setup.prefix);
   check_valid(valid, tokens.size(0));
@@ -160,6 +162,7 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
     fail("token_id must be integers, got ", inputs[3].scalar_type());
   check_target(target, call.images, setup.experts);
   check_size(priority, "priority", {tokens.size(0)});
+  check_real(priority, "priority");
   if (inputs[1].numel() != 1 || !at::isIntegralType(inputs[1].scalar_type(), /*includeBool=*/false))
     fail("seed must be one integer, got ", inputs[1].scalar_type(), " ", inputs[1].sizes());
   const std::vector<std::string> samples = split(call.samples);
@@ -176,7 +179,10 @@ void run_route(const RoutingCall& call, std::vector<at::Tensor> inputs, const Th
   // Losses subtract targets, which fails for bool and wraps for unsigned integers.
   input.context.target = target.defined() && !target.is_floating_point() ? target.to(wide_type(setup, tokens)) : target;
   input.context.priority = priority;
-  for (size_t i = 0; i < samples.size(); ++i) input.context.samples[samples[i]] = inputs[kBeforeWeights + weights + i];
+  for (size_t i = 0; i < samples.size(); ++i) {
+    check_real(inputs[kBeforeWeights + weights + i], cat("samples \"", samples[i], "\""));
+    input.context.samples[samples[i]] = inputs[kBeforeWeights + weights + i];
+  }
   const Routing routing = route_tokens(*setup.router, input, {setup.capacity, setup.losses});
   const at::Tensor losses = losses_of(routing, setup, wide_type(setup, tokens));
   std::copy(setup.weights.begin(), setup.weights.end(), inputs.begin() + kBeforeWeights);
@@ -188,7 +194,8 @@ void run_mix(const RoutingCall& call, std::vector<at::Tensor> inputs, const Then
   if (inputs.size() < kBeforeWeights) fail("mix takes at least ", kBeforeWeights, " inputs, got ", inputs.size());
   const at::Tensor &tokens = inputs[0], &valid = inputs[1];
   if (tokens.dim() != 2) fail("a router needs tokens [N,D], got ", tokens.sizes());
-  RouterSetup& setup = router_setup(call.config, tokens.size(1));
+  const std::shared_ptr<RouterSetup> cached = router_setup(call.config, tokens.size(1));
+  RouterSetup& setup = *cached;
   if (!setup.router->mixes_tokens()) fail("this router chooses experts and does not mix tokens; call route");
   check_valid(valid, tokens.size(0));
   const BoundWeights bound(setup, at::TensorList(inputs).slice(kBeforeWeights));
@@ -268,6 +275,9 @@ std::vector<at::Tensor> widened(std::vector<at::Tensor> inputs) {
 
 void run_loss(const RoutingCall& call, const std::vector<at::Tensor>& leaves, const Then& then) {
   if (leaves.size() != kLossInputs) fail("a loss takes ", kLossInputs, " inputs, got ", leaves.size());
+  constexpr const char* kNames[kLossInputs] = {"logits", "noisy_logits", "noise_scale", "scores",    "gate",
+                                               "expert", "valid",        "target",      "threshold", "token"};
+  for (size_t i = 0; i < kLossInputs; ++i) check_real(leaves[i], kNames[i]);
   const NoAutocast no_autocast;
   const std::vector<at::Tensor> inputs = widened(leaves);
   const Json settings = parse_json_object(call.config, "config");
@@ -317,6 +327,15 @@ void run_then(const RoutingCall& call, const std::vector<at::Tensor>& inputs, co
   fail("kind must be 0 (route), 1 (mix) or 2 (loss), got ", static_cast<int64_t>(call.kind));
 }
 
+// A gradient of output number `place`, as autograd passes it back: like the output, or undefined.
+void check_gradient(const at::Tensor& grad, const at::Tensor& output, size_t place) {
+  if (!grad.defined()) return;
+  if (!output.is_floating_point()) fail("output ", place, " is ", output.scalar_type(), " and has no gradient");
+  if (grad.sizes() != output.sizes() || grad.scalar_type() != output.scalar_type() || grad.device() != output.device())
+    fail("gradient ", place, " must be ", output.scalar_type(), " ", output.sizes(), " on ", output.device(),
+         " like its output, got ", grad.scalar_type(), " ", grad.sizes(), " on ", grad.device());
+}
+
 }  // namespace
 
 std::vector<at::Tensor> run(const RoutingCall& call) {
@@ -340,6 +359,7 @@ std::vector<at::Tensor> run_backward(const RoutingCall& call, const std::vector<
   std::vector<at::Tensor> result;
   run_then(call, inputs, [&](const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& leaves) {
     if (grads.size() > outputs.size()) fail("there are ", outputs.size(), " outputs, got ", grads.size(), " gradients");
+    for (size_t i = 0; i < grads.size(); ++i) check_gradient(grads[i], outputs[i], i);
     std::vector<at::Tensor> wanted, of, from;
     for (size_t i = 0; i < leaves.size(); ++i)
       if (needs[i]) wanted.push_back(leaves[i]);

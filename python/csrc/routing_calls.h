@@ -39,7 +39,8 @@ struct RoutingCall {
 std::vector<at::Tensor> run(const RoutingCall& call);
 
 // The gradients of the inputs marked in `needs`. `grads` are those of the first outputs; undefined: no gradient. Raises
-// Error if there are more gradients than outputs, or `needs` and the inputs differ in number.
+// Error if there are more gradients than outputs or one is not like its output, or `needs` and the inputs differ in
+// number.
 std::vector<at::Tensor> run_backward(const RoutingCall& call, const std::vector<at::Tensor>& grads,
                                      const std::vector<bool>& needs);
 

@@ -31,7 +31,7 @@ _load()
 ops = torch.ops.sparsight
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(maxsize=1024)
 def describe(config, dim):
     """Describes the router of a configuration (JSON string) for tokens of width `dim`; see csrc/router_setup.h."""
     with _disable_current_modes():  # fake kernels call this, and need the result of the real operator

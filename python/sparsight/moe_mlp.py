@@ -150,6 +150,9 @@ class MoEMLP(nn.Module):
 
         Returns:
             y of x's shape, or (y, `sparsight.Routing`). Tokens without experts (dropped by capacity, not chosen) get 0.
+
+        Several threads may call a layer at once. If another thread writes to its weights in place meanwhile, the output is a
+        mixture of old and new weights. Moving, converting or packing the layer meanwhile is not allowed.
         """
         routing = self.router(x, with_losses=return_routing or self._collected is not None, valid=valid, token_id=token_id,
                               target=target, priority=priority, seed=seed, samples=samples)

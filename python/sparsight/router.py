@@ -149,6 +149,9 @@ class Router(nn.Module):
         Returns:
             A `Routing`; for `soft_moe` a `SoftRouting`.
 
+        Several threads may call a router at once. If another thread writes to its weights in place meanwhile, the routing is
+        one of a mixture of old and new weights. Moving or converting the router meanwhile is not allowed.
+
         Raises:
             RuntimeError: wrong shapes, dtypes or devices. ValueError: samples that the router does not have; a missing
             `priority` that the capacity needs; a seed out of range. TypeError: a seed that is not an integer.

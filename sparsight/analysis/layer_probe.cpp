@@ -142,6 +142,13 @@ void warn_of_missing_losses(const LossOptions& wanted, const std::vector<NamedLo
   }
 }
 
+// Module::to() would also convert a router's integer counters.
+void convert(torch::nn::Module& layer, at::ScalarType type) {
+  for (std::vector<at::Tensor> tensors : {layer.parameters(), layer.buffers()})
+    for (at::Tensor& tensor : tensors)
+      if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type));
+}
+
 // Copies the input's weights into the layer; returns the names of those that it did not have.
 std::vector<std::string> load_into(MoeLayer& layer, const NamedTensors& weights) {
   std::map<std::string, at::Tensor> targets;
@@ -247,7 +254,7 @@ LayerProbe run_layer_probe(const LayerProbeInput& input, const LayerProbeOptions
   const ParameterBound bound = bound_to_free_memory("layer");
   const auto layer = std::make_shared<MoeLayer>(spec, LayerContext{kPath, width, 4 * width});
   initialize(*layer, seed);
-  layer->to(type);
+  convert(*layer, type);
   LayerProbe probe;
   probe.initialised = load_into(*layer, input.weights);
 

@@ -143,7 +143,7 @@ int64_t expert_capacity(const CapacityOptions& options, double factor, int64_t t
     const double share = factor * choices * static_cast<double>(tokens) / static_cast<double>(experts);
     if (options.rounding == "ceil") rows = static_cast<int64_t>(std::ceil(share * (1 - kRounding)));
     if (options.rounding == "floor") rows = static_cast<int64_t>(std::floor(share * (1 + kRounding)));
-    if (options.rounding == "round") rows = std::llround(share);
+    if (options.rounding == "round") rows = std::llround(share * (1 + kRounding));
   }
   rows = std::max(std::min(rows, tokens), options.minimum);
   return (rows + options.multiple - 1) / options.multiple * options.multiple;

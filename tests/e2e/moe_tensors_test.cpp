@@ -43,6 +43,20 @@ TEST(MoeVerbOnSoftRouting, WritesLogitsDispatchAndCombine) {
   }
 }
 
+// What it writes can be given back, the counters of a router's updates included.
+TEST(MoeVerbOnCounters, TheyStayWholeNumbers) {
+  const std::vector<std::string> settings{"router.name=sigmoid_bias", "moe.experts=5", "experts.name=linear"};
+  for (const bool float64 : {true, false}) {
+    const NamedTensors input{{"tokens", at::eye(5, at::kDouble)},
+                             {"router.steps", at::tensor({7}, at::kLong).squeeze(0)}};
+    const Trial first = run_moe(input, with_settings(settings, in_type(float64)));
+    ASSERT_EQ(first.result.exit_code, 0) << first.result.err;
+    ASSERT_EQ(first.tensors.at("router.steps").scalar_type(), at::kLong);
+    EXPECT_EQ(first.tensors.at("router.steps").item<int64_t>(), 7);
+    EXPECT_EQ(first.tensors.at("router.bias").scalar_type(), float64 ? at::kDouble : at::kFloat);
+  }
+}
+
 // The first number of SplitMix64 from the seed hash_combine(7, id), modulo 5, where hash_combine(7, id) is number id +
 // 1 of SplitMix64 from the seed 7; for the ids 0 to 9 this is 1 1 2 2 2 1 4 4 2 0 (computed in Python).
 TEST(MoeVerbOnHashing, HashesTheIdsOfTheFileOrThePositions) {

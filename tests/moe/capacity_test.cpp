@@ -160,6 +160,7 @@ TEST(Capacity, S24_PublishedFormulas) {
   options.rounding = "round";
   EXPECT_EQ(rows(1.25, 1000, 64, 2), 20);
   EXPECT_EQ(rows(1.25, 64, 64, 2), 4);
+  EXPECT_EQ(rows(0.7, 45, 1, 1), 32);  // not 31: 0.7 * 45 is a little below 31.5 in binary
   options = {};
   EXPECT_EQ(rows(1, 1024, 64, 2), 32);    // GShard: 2 S / E
   options.rounding = "floor_per_choice";  // GMoE: floor(1.5 * ceil(197 / 6)) = floor(1.5 * 33) = 49; 1.5 * 3152 = 4728

@@ -153,7 +153,8 @@ class Losses(unittest.TestCase):
         if name == "importance":
             return losses.importance(r.gate, r.expert, 4, token=r.token)
         if name == "switch":
-            return losses.switch(r.logits, per_token, counts="first" if router.name == "gshard_top2" else "mean")
+            counts = {"gshard_top2": "first", "top_p": "sum"}  # as in their papers
+            return losses.switch(r.logits, per_token, counts=counts.get(router.name, "mean"))
         if name == "threshold":
             value = losses.threshold(r.scores, router.threshold, r.expert, token=r.token)
             if router.groups:
@@ -186,7 +187,7 @@ class Losses(unittest.TestCase):
             for name in names:
                 with self.subTest(router_name, training=training, loss=name):
                     no_logits = len(r.logits) == 0 and name not in ("importance", "threshold", "sequence_balance")
-                    no_scores = len(r.scores) == 0 or not router.per_token
+                    no_scores = len(r.scores) == 0 or not router.per_token or router_name in ("relu", "top_p")  # K varies
                     no_threshold = not hasattr(router, "threshold")
                     if (no_logits or (name == "sequence_balance" and no_scores) or (name == "threshold" and no_threshold)
                             or (name == "switch" and not router.per_token)):

@@ -96,6 +96,19 @@ class Routings(unittest.TestCase):
             call[5] = [*call[5], torch.ones(())]
             self.refuses(f"there are {outputs} outputs, got {outputs + 1} gradients", call)
 
+    def test_gradients_that_are_not_like_their_outputs(self):
+        outputs = (12, (B, N // B, E), ())  # of the first output: gate [A] with K = 2, dispatch, the loss
+        for (call, _), shape in zip(routing_calls(), outputs):
+            good = torch.ones(shape)
+            call[5] = [good]
+            self.assertEqual(len(ops.routing_backward(*call)), sum(call[6]))
+            for bad in (torch.ones(3), good[None], good.double(), good.bfloat16(), good.long(), good.to(torch.complex64)):
+                call[5] = [bad]
+                self.refuses("gradient 0 must be Float .* on cpu like its output, got ", call)
+        call = routing_calls()[0][0]
+        call[5] = [*[None] * 5, torch.ones(12)]
+        self.refuses("output 5 is Long and has no gradient", call)
+
     def test_needs(self):
         for call, _ in routing_calls():
             call[6] = call[6][:-1]

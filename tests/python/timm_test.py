@@ -5,6 +5,7 @@ import re
 import unittest
 
 import support  # noqa: F401  (finds the built package)
+import peer_timm
 import torch
 from torch import nn
 
@@ -35,17 +36,6 @@ class Blocks(nn.Module):
         for block in self.blocks:
             x = x + block["mlp"](x)
         return self.head(x.mean(1))
-
-
-def import_timm():
-    """timm, or None. A torchvision built for another torch lacks its operators, which timm's models do not use."""
-    try:
-        for name in ("nms", "qnms"):
-            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        import timm
-        return timm
-    except ImportError:
-        return None
 
 
 class FromMlp(unittest.TestCase):
@@ -117,9 +107,8 @@ class Collect(unittest.TestCase):
 
 class Timm(unittest.TestCase):
     def test_the_page_trains_an_unmodified_timm_model(self):
-        timm = import_timm()
-        if timm is None:
-            self.skipTest("needs timm (pip install timm)")
+        if peer_timm.import_timm() is None:
+            self.skipTest("needs timm (pip install timm==1.0.31)")
         page = re.search(r"^```py\n(.*?)^```", PAGE.read_text(), re.S | re.M).group(1)
         page = page.replace('"vit_small_patch16_224", pretrained=True', '"vit_tiny_patch16_224", img_size=32')
         loader = [(torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))) for _ in range(2)]

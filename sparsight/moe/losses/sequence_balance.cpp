@@ -9,7 +9,7 @@
 namespace sparsight {
 
 at::Tensor sequence_balance_loss(const Routing& routing) {
-  if (!routing.scores.defined() || routing.per_token == 0) return {};
+  if (!routing.scores.defined() || routing.per_token == 0 || routing.varying) return {};
   Routing by_image = routing;
   set_consecutive_groups(by_image, routing.layout.per_image);  // 0 without a layout: the batch is one sequence
   const at::Tensor best = top_experts(routing.scores, routing.per_token);

@@ -11,13 +11,15 @@
 namespace sparsight {
 namespace {
 
-// clean: [N,E]. Returns [N,E]: the softmax over the patches of each image, without padding.
+// clean: [N,E]. Returns [N,E]: the softmax over the patches of each image, 0 for padding and class tokens.
 at::Tensor softmax_over_patches(const at::Tensor& clean, const at::Tensor& valid, int64_t images, int64_t per_image) {
-  at::Tensor logits = clean.view({images, per_image, clean.size(1)});
-  if (valid.defined())  // not -inf: an image that is all padding would become NaN
-    logits =
-        logits.masked_fill(valid.reshape({images, per_image, 1}).logical_not(), std::numeric_limits<float>::lowest());
-  return at::softmax(logits, 1).view_as(clean);
+  const at::Tensor logits = clean.view({images, per_image, clean.size(1)});
+  if (!valid.defined()) return at::softmax(logits, 1).view_as(clean);
+  const at::Tensor out = valid.reshape({images, per_image, 1}).logical_not();
+  // Not -inf: an image without patches would become NaN.
+  return at::softmax(logits.masked_fill(out, std::numeric_limits<float>::lowest()), 1)
+      .masked_fill(out, 0)
+      .view_as(clean);
 }
 
 int64_t patches_per_image(const TokenLayout& layout) { return layout.per_image - layout.prefix; }

@@ -24,8 +24,8 @@ class TopPRouter : public Router, public Initialized {
  public:
   // Raises UsageError where max_k is above the number of experts.
   TopPRouter(const TopPOptions& options, RouterShape shape);
-  // The weights of section 4.1. Its balance loss counts all choices: [losses] switch_counts = "sum".
-  std::vector<LossWeight> default_losses() const override { return {{"switch", 0.01}, {"entropy", 1e-4}}; }
+  // The weights of section 4.1. Its balance loss (section 3.3) counts all choices.
+  std::vector<LossWeight> default_losses() const override { return {{"switch", 0.01, "sum"}, {"entropy", 1e-4}}; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]

@@ -121,6 +121,10 @@ TEST(PatchChoiceRouter, AClassTokenIsNoPatch) {
   EXPECT_EQ(r.token.numel(), 2 * 2 * 2);
   EXPECT_TRUE((r.token.remainder(4) != 0).all().item<bool>()) << r.token;
   EXPECT_TRUE((r.scores.view({2, 4, 2}).select(1, 0) == 0).all().item<bool>());
+  // Also where an image has no patch but padding.
+  RouterInput padded{tokens.view({8, 2}), layout, "moe", ForwardMode::training(), {1, 2}};
+  padded.context.valid = torch::tensor({true, false, false, false, true, true, true, true});
+  EXPECT_TRUE((router.route(padded).scores.view({2, 4, 2}).select(1, 0) == 0).all().item<bool>());
   const Routing patches = router.route(
       {tokens.narrow(1, 1, 3).reshape({6, 2}), {.images = 2, .per_image = 3}, "moe", ForwardMode::training(), {1, 2}});
   EXPECT_TRUE(near(r.gate, patches.gate, 0));

@@ -4,6 +4,8 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/losses/entropy.h"
+#include "sparsight/moe/losses/sequence_balance.h"
+#include "sparsight/moe/losses/switch_loss.h"
 #include "tests/moe/shazeer_example.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
@@ -55,6 +57,16 @@ TEST(TopP, ItsDynamicLossIsTheMeanEntropy) {
   const auto losses = TopPRouter({}, {3, 4}).default_losses();
   ASSERT_EQ(losses.size(), 2);
   EXPECT_EQ(losses[1].name, "entropy");
+}
+
+// Equation 6 counts every choice of an expert: with certain tokens on 2 of 4 experts each, evenly, 4 * 4 (1/2 * 1/4).
+TEST(TopP, ItsBalanceLossCountsAllChoices) {
+  const LossOptions losses = with_default_weights({}, TopPRouter({}, {3, 4}).default_losses());
+  EXPECT_EQ(losses.variants.switch_counts, "sum");
+  const at::Tensor clean = torch::tensor({{9., 9., 0., 0.}, {0., 0., 9., 9.}}, torch::kDouble);
+  const Routing r = route_top_p(clean, .9, 4);
+  EXPECT_NEAR(switch_loss(r, losses.variants.switch_counts).item<double>(), 2, 1e-6);
+  EXPECT_FALSE(sequence_balance_loss(r).defined());  // needs a fixed number of choices: with k = 4 it would be constant
 }
 
 TEST(TopP, GatesHaveTheGradientOfTheProbabilities) {
