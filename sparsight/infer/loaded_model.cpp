@@ -8,7 +8,6 @@
 #include "sparsight/catalogue/train_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/core/toml.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/io/checkpoint.h"
@@ -42,28 +41,48 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
                      : " yet; train it longer");
 }
 
+// A configuration that was in no file: errors name no line.
+Config config_of(const Json& tree) {
+  Config config = Config::from_text("", "");
+  for (const auto& [section, table] : tree.items()) {
+    if (!table.is_object()) fail_usage("[", printable(section), "] must be a table, got ", shown(table));
+    for (const auto& [key, value] : table.items()) config.set(section, key, value, "its configuration");
+  }
+  return config;
+}
+
 // The sections of the checkpoint's configuration that its model is used with, with the defaults of settings that are
 // newer than it. How it was trained (by an optimiser that this program may not know) is of no interest.
 Json resolved_config(const Checkpoint& checkpoint) {
   Json used = Json::object();
   for (const Section& section : model_sections())
     if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
-  return resolve(Config::from_text(to_toml(used), "its configuration"), model_sections());
+  return resolve(config_of(used), model_sections());
+}
+
+// What the weights were made for. A new value would need other weights, or leave these without their meaning.
+void check_same_model(const Json& trained, const Json& changes) {
+  for (const auto& [section, key] :
+       {std::pair{"model", "name"}, {"router", "name"}, {"experts", "name"}, {"moe", "experts"}}) {
+    if (!changes.contains(section) || !changes[section].contains(key) || !trained.contains(section)) continue;
+    const Json &was = trained[section][key], &now = changes[section][key];
+    if (now != was)
+      fail_usage("the run has ", section, ".", key, " = ", shown(was), ", and its weights do not fit ", section, ".",
+                 key, " = ", shown(now), "; train again with --set ", section, ".", key, "=",
+                 now.is_string() ? printable(now.get<std::string>()) : shown(now));
+  }
 }
 
 // `resolved` with `overrides`; trained: the whole configuration of the checkpoint.
-Json overridden(const Json& resolved, const Json& trained, const std::string& path,
-                const std::vector<std::string>& overrides) {
+Json with_overrides(const Json& resolved, const Json& trained, const std::vector<std::string>& overrides) {
   Config changes;
   for (const std::string& assignment : overrides) changes.set(assignment);
-  Config config = Config::from_text(to_toml(resolved), path);
-  for (const auto& [section, table] : changes.tree().items()) {
+  check_same_model(resolved, changes.tree());
+  for (const auto& [section, table] : changes.tree().items())
     if (!resolved.contains(section) && trained.contains(section))
       fail_usage("[", section, "] says how a model is trained, and this one is trained already; leave out --set ",
                  section, ".", table.begin().key());
-    for (const auto& [key, value] : table.items()) config.set(section, key, value, "--set");
-  }
-  return resolve(config, model_sections());
+  return resolve(overridden(config_of(resolved), overrides, model_sections()), model_sections());
 }
 
 // What the model was trained on. Earlier versions did not write it down: then of an image of the set's size after the
@@ -122,7 +141,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
   loaded.weights = weights.kind;
   const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
-  if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
+  if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms = eval_pipeline(loaded.config);
   const PixelStatistics& asked = loaded.eval_transforms.statistics();
