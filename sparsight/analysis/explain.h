@@ -32,12 +32,14 @@ struct ExplainOptions {
 // From a sample's image to the pixels that the model takes and people see: [C,H,W] fp32, 0 to 1.
 using ImagePixels = std::function<at::Tensor(const at::Tensor& image)>;
 
-// The model runs in evaluation mode, without gradients. Examples are spread over the
-// classes. An image that cannot be read raises Error.
+// The model runs in evaluation mode, without gradients. Examples are spread over the classes. Classes by expert count
+// the images with a label or, where none has one, all by their predicted class, without class information. An image
+// that cannot be read raises Error.
 Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& items, const ImagePixels& pixels,
                            const std::vector<std::string>& classes, const ExplainOptions& options = {});
 
-// The positions of up to `count` items, taking classes in turn (all items without label count as one class), ascending.
+// The positions of up to `count` items, ascending: as many of each class (all items without label count as one) as of
+// the others, or all where it has fewer; those of a class evenly spaced.
 std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count);
 
 }  // namespace sparsight

@@ -14,6 +14,8 @@
 //   mean_top_gate  mean gate of the first choices (rank 0)
 //   experts_per_token  mean number of experts that a token chose, before capacity
 //   tokens_with    tokens with 0, 1, ... experts (in layers() only)
+//   class_information  what the experts tell about the class (analysis/class_information.h), of all chosen assignments,
+//   before capacity, as in class_expert (in layers() only; absent unless two images of known class were routed)
 //   router      {name: value}, what the router reports itself (Router::metrics), the mean over tokens; only where it
 //   does
 #pragma once
@@ -25,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/analysis/class_information.h"
 #include "sparsight/core/options.h"
 #include "sparsight/moe/routing_stats.h"
 
@@ -53,6 +56,7 @@ class RoutingAccumulator {
     int64_t experts = 0, classes = 0;
     RoutingTotals totals;
     std::vector<int64_t> by_class;  // [K,E] chosen assignments
+    ImageExperts images;            // those of known class
   };
   Layer& layer(const Routing& routing, int64_t classes);
   std::vector<Layer> layers_;
