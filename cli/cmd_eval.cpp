@@ -21,7 +21,7 @@ void add_eval(CLI::App& app) {
                             "sparsight eval runs/demo\n"
                             "sparsight eval runs/demo --split val --checkpoint last --json\n"
                             "sparsight eval runs/demo --weights int8\n"
-                            "sparsight eval runs/demo --records records/demo\n"
+                            "sparsight eval runs/demo --records runs/demo/records\n"
                             "sparsight eval runs/demo --set router.eval_k=1\n"
                             "sparsight eval runs/demo --set data.test_domains='[\"sketch\"]'");
   verb->add_option("run", arguments->options.path, "Run folder or checkpoint file")->required()->type_name("RUN");

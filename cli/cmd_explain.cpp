@@ -17,14 +17,20 @@ namespace {
 
 struct ExplainArguments {
   ExplainRequest request;
+  std::string out;
   bool json = false;
+
+  // Given images leave the explanation of the run's dataset as it is.
+  std::string folder() const {
+    if (!out.empty()) return out;
+    return request.paths.empty() ? explain_folder(request.run) : explain_images_folder(request.run);
+  }
 };
 
 void explain(const ExplainArguments& arguments) {
-  const std::string& run = arguments.request.run;
   const Explanation explanation = explain_run(arguments.request);
-  const Json json = write_explanation(run, explanation);
-  const std::string report = write_report(run);
+  const Json json = write_explanation(arguments.folder(), explanation);
+  const std::string report = arguments.out.empty() ? write_report(arguments.request.run) : "";
   if (arguments.json) {
     std::cout << json_text(json, 2) << "\n";
     return;
@@ -33,9 +39,14 @@ void explain(const ExplainArguments& arguments) {
   if (const auto accuracy = explanation.accuracy())
     std::cout << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
   if (const std::string table = layer_table(explanation.layers); !table.empty()) std::cout << "\n" << table << "\n";
+  const std::string title = explanation.by_predicted_class() ? "predicted class" : "class";
+  if (const std::string table = class_expert_table(explanation.class_expert, explanation.classes, title);
+      !table.empty())
+    std::cout << table << "\n";
   if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
     std::cout << table << "\n";
-  std::cout << "pictures: " << printable(run) << "/explain\nreport:   " << printable(report) << "\n";
+  std::cout << "pictures: " << printable(arguments.folder()) << "\n";
+  if (!report.empty()) std::cout << "report:   " << printable(report) << "\n";
 }
 
 }  // namespace
@@ -47,13 +58,21 @@ void add_explain(CLI::App& app) {
       add_verb(app, "explain",
                "Show what each expert processes: expert load, classes, and images with patches coloured by expert",
                "sparsight explain runs/demo\n"
+               "sparsight explain runs/demo --split train\n"
                "sparsight explain runs/demo photo.jpg more_photos/\n"
+               "sparsight explain runs/demo photo.jpg --out photo_explained\n"
                "sparsight explain runs/demo --set data.root=/elsewhere\n"
                "sparsight explain runs/demo noisy/ --routing routing_of_clean.safetensors\n"
                "sparsight explain runs/demo --json");
   verb->add_option("run", request.run, "Run folder")->required()->type_name("RUN");
-  verb->add_option("images", request.paths, "Image files and folders (default: test images of the run's dataset)")
+  verb->add_option("images", request.paths, "Image files and folders (default: images of the run's dataset)")
       ->type_name("IMAGES");
+  verb->add_option("--split", request.split, "Split of the run's dataset: train, val or test (default: test)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  verb->add_option(
+          "--out", arguments->out,
+          "Folder to write (default: RUN/explain, or RUN/explain_images for given images; both are in the report)")
+      ->type_name("FOLDER");
   verb->add_option("--images", request.images, "Number of images to use from the run's dataset")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str()

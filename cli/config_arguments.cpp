@@ -1,5 +1,6 @@
 #include "cli/config_arguments.h"
 
+#include "sparsight/core/log.h"
 #include "sparsight/train/run_config.h"
 
 namespace sparsight::cli {
@@ -12,8 +13,10 @@ void ConfigArguments::declare(CLI::App* verb, const std::string& name) {
 }
 
 Config ConfigArguments::read() const {
-  Config config = file.empty() ? Config::from_text("", "") : Config::from_file(file);
-  for (const std::string& assignment : overrides) config.set(assignment);
+  std::vector<std::string> ignored;
+  Config config = overridden(file.empty() ? Config::from_text("", "") : Config::from_file(file), overrides,
+                             config_sections(), &ignored);
+  for (const std::string& line : ignored) log_info(line);
   return config;
 }
 

@@ -130,10 +130,17 @@ Example example_of(const ReadImages& read, int64_t b, const ClassNames& names, d
 std::vector<size_t> spread_over_classes(const std::vector<ExplainItem>& items, size_t count) {
   std::map<int64_t, std::vector<size_t>> by_class;
   for (size_t i = 0; i < items.size(); ++i) by_class[items[i].label].push_back(i);
-  std::vector<size_t> chosen;
-  for (size_t turn = 0; chosen.size() < std::min(count, items.size()); ++turn)
+  std::map<int64_t, size_t> taken;  // of each class
+  size_t left = std::min(count, items.size());
+  for (size_t turn = 0; left > 0; ++turn)
     for (const auto& [label, members] : by_class)
-      if (turn < members.size() && chosen.size() < count) chosen.push_back(members[turn]);
+      if (turn < members.size() && left > 0) ++taken[label], --left;
+  std::vector<size_t> chosen;
+  for (const auto& [label, number] : taken)
+    for (size_t i = 0; i < number; ++i) {
+      const std::vector<size_t>& members = by_class.at(label);
+      chosen.push_back(members[(2 * i + 1) * members.size() / (2 * number)]);  // the middle of the i-th part
+    }
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
@@ -144,6 +151,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
   const auto spread = spread_over_classes(items, static_cast<size_t>(std::max<int64_t>(0, options.examples)));
   const std::set<size_t> pictured(spread.begin(), spread.end());
   const int64_t total = static_cast<int64_t>(items.size());
+  const bool any_label = std::ranges::any_of(items, [](const ExplainItem& item) { return item.label >= 0; });
 
   at::NoGradGuard no_grad;
   Explanation result;
@@ -165,11 +173,10 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
           "the model's outputs are not finite; its checkpoint is damaged or its training failed; try --checkpoint "
           "best");
     const at::Tensor predicted = probabilities.argmax(1);
-    at::Tensor by_class = predicted.clone();
+    const at::Tensor labels = at::tensor(read.labels, at::kLong);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t guess = predicted[i - begin].item<int64_t>(), label = items[i].label;
       if (label >= 0) {
-        by_class[i - begin] = label;
         ++result.labelled;
         result.correct += label == guess;
       }
@@ -177,12 +184,14 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
       result.examples.push_back(example_of(read, i - begin, {class_name(classes, label), class_name(classes, guess)},
                                            probabilities[i - begin][guess].item<double>(), output.routings));
     }
-    routing.add(output.routings, by_class, output.logits.size(1));
-    cells.add(output.routings, at::tensor(read.labels, at::kLong), read.attributes, output.logits.size(1));
+    routing.add(output.routings, any_label ? labels : predicted, output.logits.size(1));
+    cells.add(output.routings, labels, read.attributes, output.logits.size(1));
     result.images += end - begin;
     progress.add(end - begin);
   }
   result.layers = routing.layers();
+  if (!any_label)
+    for (Json& layer : result.layers) layer.erase("class_information");
   result.class_expert = routing.class_expert();
   result.patch_routing = cells.json();
   return result;

@@ -24,14 +24,15 @@ struct Example {
 };
 
 struct Explanation {
-  std::string source;                // description: "best checkpoint, 500 test images"
+  std::string source;                // description: "best checkpoint, 500 images of the test split"
   std::vector<std::string> classes;  // K names
   int64_t images = 0, labelled = 0, correct = 0;
   Json layers = Json::array();         // as in metrics.jsonl: load, importance, cv_load ... of each MoE layer
-  Json class_expert = Json::object();  // {layer: [K][E]}, by true class if known, else by predicted class
+  Json class_expert = Json::object();  // {layer: [K][E]} of the images with a label; by predicted class if none has one
   Json patch_routing = Json::array();  // to_json(PatchRoutingReport) with "of", the attribute that names the patches
   std::vector<Example> examples;
 
+  bool by_predicted_class() const { return labelled == 0; }  // what class_expert goes by
   std::optional<double> accuracy() const {
     return labelled > 0 ? std::optional(static_cast<double>(correct) / static_cast<double>(labelled)) : std::nullopt;
   }

@@ -41,23 +41,27 @@ std::vector<std::vector<double>> shares_of(const Json& counts) {
 }  // namespace
 
 at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows) {
-  const std::vector<std::vector<double>> table = shares_of(counts);
+  std::vector<std::vector<double>> table = shares_of(counts);
   SPARSIGHT_CHECK(!table.empty() && !table[0].empty());
-  const int64_t height = static_cast<int64_t>(table.size()), width = static_cast<int64_t>(table[0].size());
+  const int64_t width = static_cast<int64_t>(table[0].size());
   std::vector<std::string> names;
   size_t longest = 1;
   double maximum = 0;
   for (size_t k = 0; k < table.size(); ++k) {
+    const double largest = *std::max_element(table[k].begin(), table[k].end());
+    if (largest <= 0) continue;
     names.push_back(rows.size() == table.size() ? rows[k].substr(0, kLongestName) : std::to_string(k));
     longest = std::max(longest, names.back().size());
-    maximum = std::max(maximum, *std::max_element(table[k].begin(), table[k].end()));
+    maximum = std::max(maximum, largest);
   }
+  std::erase_if(table, [](const auto& row) { return *std::max_element(row.begin(), row.end()) <= 0; });
+  const int64_t height = static_cast<int64_t>(table.size());
   const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
   const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of a class's assignments");
-  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size() + 12));
+  const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size()));
   Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44,
                 kPaper);
-  canvas.text(kMapMargin, kMapMargin, title + ": class by expert", kInk);
+  canvas.text(kMapMargin, kMapMargin, title, kInk);
   for (int64_t k = 0; k < height; ++k) {
     canvas.text(kMapMargin, top + k * kCell + 7, names[k], kInk);
     for (int64_t e = 0; e < static_cast<int64_t>(table[k].size()) && e < width; ++e)

@@ -48,7 +48,7 @@ RoutingAccumulator::Layer& RoutingAccumulator::layer(const Routing& routing, int
            routing.experts, " and ", classes, "; routings of different models cannot be added up");
     return layer;
   }
-  Layer layer{routing.layer, routing.experts, classes, RoutingTotals(routing.experts), {}};
+  Layer layer{routing.layer, routing.experts, classes, RoutingTotals(routing.experts), {}, {}};
   layer.by_class.assign(classes * routing.experts, 0);
   layers_.push_back(std::move(layer));
   return layers_.back();
@@ -69,9 +69,13 @@ void RoutingAccumulator::add(const std::vector<Routing>& routings, const at::Ten
     const at::Tensor tokens = on_cpu(routing.token, at::kLong), experts = on_cpu(routing.expert, at::kLong);
     const int64_t *token = tokens.const_data_ptr<int64_t>(), *expert = experts.const_data_ptr<int64_t>();
     const int64_t* label = label_of.const_data_ptr<int64_t>();
-    for (int64_t a = 0; a < tokens.numel(); ++a) {
-      const int64_t k = label[token[a] / per_image];
-      if (k >= 0 && k < classes) ++sums.by_class[k * sums.experts + expert[a]];
+    std::vector<std::vector<int64_t>> by_image(images, std::vector<int64_t>(sums.experts));
+    for (int64_t a = 0; a < tokens.numel(); ++a) ++by_image[token[a] / per_image][expert[a]];
+    for (int64_t b = 0; b < images; ++b) {
+      const int64_t k = label[b];
+      if (k < 0 || k >= classes) continue;
+      for (int64_t e = 0; e < sums.experts; ++e) sums.by_class[k * sums.experts + e] += by_image[b][e];
+      sums.images.add(k, by_image[b]);
     }
   }
 }
@@ -84,6 +88,8 @@ Json RoutingAccumulator::layers() const {
     if (stats.kept != stats.count) entry["kept"] = as_integers(stats.kept);
     entry["importance"] = stats.importance;
     add_balance(entry, stats);
+    if (layer.images.images() > 1)
+      entry["class_information"] = to_json(class_information(layer.images, layer.classes, layer.experts));
     list.push_back(std::move(entry));
   }
   return list;

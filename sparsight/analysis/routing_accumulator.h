@@ -14,6 +14,9 @@
 //   experts_per_token  mean number of experts that a token chose, before capacity
 //   kept_per_token  mean number of experts left to a token after capacity
 //   tokens_with, tokens_with_kept  tokens with 0, 1, ... experts, chosen and left; the second only if some were dropped
+//   class_information  what the experts tell about the class (analysis/class_information.h), of all chosen assignments,
+//               before capacity, as in class_expert (in layers() only; absent unless two images of known class were
+//               routed)
 //   router      {name: value}, the router's own metrics (Router::metrics), averaged over tokens; only if it has any
 #pragma once
 
@@ -24,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/analysis/class_information.h"
 #include "sparsight/core/options.h"
 #include "sparsight/moe/routing_stats.h"
 
@@ -52,6 +56,7 @@ class RoutingAccumulator {
     int64_t experts = 0, classes = 0;
     RoutingTotals totals;
     std::vector<int64_t> by_class;  // [K,E] chosen assignments
+    ImageExperts images;            // those of known class
   };
   Layer& layer(const Routing& routing, int64_t classes);
   std::vector<Layer> layers_;

@@ -1,6 +1,8 @@
 light_sources(
   analysis/canvas.cpp
   analysis/cell_accuracy.cpp
+  analysis/class_information.cpp
+  analysis/confusions.cpp
   analysis/expert_colours.cpp
   analysis/heat_map.cpp
   analysis/patch_routing_report.cpp

@@ -13,6 +13,8 @@
 namespace sparsight {
 namespace {
 
+constexpr int64_t kMostTried = 65536;  // experts of a router that is made to see whether it takes a setting
+
 Section router_section() {
   Section section = named_section("router", "how tokens choose experts", "softmax_topk", routers());
   section.remark = [](const std::string& router) {
@@ -20,6 +22,11 @@ Section router_section() {
     for (const LossWeight& loss : routers().make(router, Json::object(), "router", {4, 4})->default_losses())
       losses += cat(losses.empty() ? "default losses: " : ", ", loss.name, " ", loss.weight);
     return losses;
+  };
+  section.try_component = [](const std::string& router, const Json& settings, const Json& tree) {
+    const Json set = tree.value("moe", Json::object()).value("experts", Json(MoeOptions().experts));
+    const int64_t experts = set.is_number_integer() ? set.get<int64_t>() : 0;
+    if (experts >= 1 && experts <= kMostTried) routers().make(router, settings, "router", {4, experts});
   };
   return section;
 }

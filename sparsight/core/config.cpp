@@ -109,7 +109,59 @@ void assign_section(OptionSet& set, const Json& table, const std::string& sectio
   }
 }
 
+// The component that `table` names; null where there is none, which resolve() complains about.
+const SectionVariant* known_variant(const Section& section, const Json& table) {
+  try {
+    return &chosen_variant(section, table);
+  } catch (const UsageError&) {
+    return nullptr;
+  }
+}
+
+// Whether the component has the setting and takes the value.
+bool takes(const Section& section, const SectionVariant& variant, const std::string& key, const Json& value,
+           const Json& tree) {
+  const Json settings{{key, value}};
+  try {
+    variant.describe([&](OptionSet& set) { assign(set, settings, section.name); });
+    if (section.try_component) section.try_component(variant.name, settings, tree);
+  } catch (const UsageError&) {
+    return false;
+  }
+  return true;
+}
+
+bool is_shared(const Section& section, const std::string& key) {
+  bool shared = false;
+  if (section.describe_shared) section.describe_shared([&](OptionSet& set) { shared = set.find(key) != nullptr; });
+  return shared;
+}
+
 }  // namespace
+
+Config overridden(Config config, const std::vector<std::string>& overrides, const std::vector<Section>& sections,
+                  std::vector<std::string>* ignored) {
+  const Json before = config.tree();
+  for (const std::string& assignment : overrides) config.set(assignment);
+  for (const Section& section : sections) {
+    if (section.default_variant.empty() || config.origin(section.name + ".name") != "--set") continue;
+    const Json old_table = before.value(section.name, Json::object());
+    const SectionVariant* old_variant = known_variant(section, old_table);
+    const SectionVariant* variant = known_variant(section, config.tree()[section.name]);
+    if (!old_variant || !variant || variant == old_variant) continue;
+    for (const auto& [key, value] : old_table.items()) {
+      const std::string origin = config.origin(section.name + "." + key);
+      if (key == "name" || origin == "--set" || is_shared(section, key)) continue;
+      if (takes(section, *variant, key, value, config.tree()) || !takes(section, *old_variant, key, value, before))
+        continue;
+      if (ignored)
+        ignored->push_back(cat(section.name, ".", key, " = ", shown(value), " of ", printable(origin),
+                               " does not apply to ", variant->name, ": ignored"));
+      config.erase(section.name, key);
+    }
+  }
+  return config;
+}
 
 Config Config::from_file(const std::string& path) {
   std::error_code error;
@@ -157,6 +209,11 @@ void Config::set(const std::string& assignment) {
 void Config::set(const std::string& section, const std::string& key, Json value, const std::string& origin) {
   tree_[section][key] = std::move(value);
   origins_[section + "." + key] = origin;
+}
+
+void Config::erase(const std::string& section, const std::string& key) {
+  tree_[section].erase(key);
+  origins_.erase(section + "." + key);
 }
 
 std::string Config::origin(const std::string& key) const {

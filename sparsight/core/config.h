@@ -30,6 +30,9 @@ struct Section {
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared = {};
   // Text that the documentation appends to a component's summary; null for none.
   std::function<std::string(const std::string& component)> remark = {};
+  // Raises UsageError where a component refuses `settings` although each is in its bounds (a router with a fixed k);
+  // tree: the whole configuration. Null where bounds say it all.
+  std::function<void(const std::string& component, const Json& settings, const Json& tree)> try_component = {};
 };
 
 // A plain section of the options struct `Options`.
@@ -61,6 +64,7 @@ class Config {
   // An override "section.key=value", as after --set. The value is TOML; a bare word is text.
   void set(const std::string& assignment);
   void set(const std::string& section, const std::string& key, Json value, const std::string& origin);
+  void erase(const std::string& section, const std::string& key);
 
   const Json& tree() const { return tree_; }
   // Where "section.key" got its value: "vit.toml:12", "--set" or "default".
@@ -70,6 +74,12 @@ class Config {
   Json tree_;
   std::map<std::string, std::string> origins_;
 };
+
+// `config` with overrides as after --set. Where one names another component of a section ("router.name=hash"), those
+// settings that `config` has for its own component and the new one does not have, or refuses, are left out, and
+// `ignored` receives a line for each. What `overrides` set, and what neither component has, stays: resolve() says so.
+Config overridden(Config config, const std::vector<std::string>& overrides, const std::vector<Section>& sections,
+                  std::vector<std::string>* ignored = nullptr);
 
 // Checks `config` against `sections` and returns every setting of every section with its value, in declaration order
 // ({section: {name?, key: value}}). Unknown sections, components and keys raise UsageError naming the nearest one and,

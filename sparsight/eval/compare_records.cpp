@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/eval/recorded_routing.h"
 #include "sparsight/eval/statistics.h"
 
 namespace sparsight {
@@ -45,7 +46,8 @@ Json side(const Records& records, const std::vector<double>& right) {
           {"checkpoint", printable(records.checkpoint)},
           {"correct", correct},
           {"accuracy", mean(right)},
-          {"interval", json_of(wilson_interval(correct, std::ssize(right)))}};
+          {"interval", json_of(wilson_interval(correct, std::ssize(right)))},
+          {"routing", recorded_routing(records)}};
 }
 
 // Settings that may make the pixels differ although the ids are the same.

@@ -7,6 +7,7 @@
 namespace sparsight {
 
 // {"data", "split", "images", "a", "b": {"records", "checkpoint", "correct", "accuracy", "interval": [low, high]},
+// "routing": recorded_routing},
 // "both", "only_a", "only_b", "neither": counts of images by who is right, "mcnemar": {"p_value", "exact",
 // "statistic"}, "difference": {"mean", "standard_error", "interval"} of the accuracies, a - b; null for a single image,
 // "notes": [...]}. Accuracies are 0 to 1, intervals of 95 % (eval/statistics.h). Raises Error if the images, their

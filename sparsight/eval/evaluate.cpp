@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "sparsight/analysis/cell_accuracy.h"
+#include "sparsight/analysis/confusions.h"
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/progress.h"
@@ -16,7 +17,8 @@ namespace {
 // The counts that every evaluation makes.
 class Counts : public EvaluationObserver {
  public:
-  Counts(const DataInfo& data, int64_t classes) : classes_(classes), cells_(data.classes, data.domains) {}
+  Counts(const DataInfo& data, int64_t classes)
+      : classes_(classes), cells_(data.classes, data.domains), confusions_(data.classes) {}
 
   void observe(const Batch& batch, const ModelOutput& output) override {
     const int64_t count = batch.labels.size(0);
@@ -24,6 +26,7 @@ class Counts : public EvaluationObserver {
     correct_ += count_correct(output.logits, batch.labels);
     images_ += count;
     cells_.add(output.logits, batch.labels, batch.domains);
+    confusions_.add(output.logits, batch.labels);
     routing_.add(output.routings, batch.labels, classes_);
   }
 
@@ -37,6 +40,7 @@ class Counts : public EvaluationObserver {
     result.layers = routing_.layers();
     result.class_expert = routing_.class_expert();
     result.cells = cells_.cells();
+    result.confusions = confusions_.list();
     return result;
   }
 
@@ -44,6 +48,7 @@ class Counts : public EvaluationObserver {
   int64_t classes_, images_ = 0, correct_ = 0;
   double loss_ = 0;
   CellAccuracy cells_;
+  Confusions confusions_;
   RoutingAccumulator routing_;
 };
 
@@ -96,6 +101,7 @@ Json metrics_line(const Evaluation& evaluation, const std::string& split, const 
   if (!evaluation.cells.is_null()) {
     line["cells"] = evaluation.cells;
     line["worst_cell"] = worst_cell(evaluation.cells);
+    line["confusions"] = evaluation.confusions;
   }
   return line;
 }

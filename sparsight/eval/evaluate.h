@@ -20,6 +20,7 @@ struct Evaluation {
   Json layers;        // expert statistics, one entry per MoE layer
   Json class_expert;  // {layer: [K][E] token counts}
   Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
+  Json confusions;    // which classes were taken for which others (analysis/confusions.h)
 };
 
 // Returns the model's output for a batch, as ImageModel::forward() does.

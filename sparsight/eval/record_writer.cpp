@@ -68,16 +68,20 @@ RecordWriter::~RecordWriter() {
   if (made_folder_) fs::remove(folder_, error);  // only where it is empty
 }
 
-void RecordWriter::note_layer(const std::string& name, int64_t experts, bool soft) {
-  for (const Layer& layer : layers_)
-    if (layer.name == name) return;
+RecordWriter::Layer& RecordWriter::noted_layer(const std::string& name, int64_t experts, bool soft) {
+  for (Layer& layer : layers_)
+    if (layer.name == name) return layer;
   layers_.push_back({name, experts, soft});
+  return layers_.back();
 }
 
 void RecordWriter::add_routing(const Routing& routing, int64_t images) {
   if (routing.tokens == 0) return;
   SPARSIGHT_CHECK(routing.tokens % images == 0);
-  note_layer(routing.layer, routing.experts, false);
+  Layer& layer = noted_layer(routing.layer, routing.experts, false);
+  const at::Tensor top = routing.gate.masked_select(routing.rank.eq(0));
+  layer.top_gates += top.sum(at::kDouble).item<double>();
+  layer.first_choices += top.numel();
   const int64_t per_image = routing.tokens / images;
   const at::Tensor image = routing.token.floor_divide(per_image), kept = routing.kept;
   columns_->append(chosen_column(routing.layer), counts_of(image, routing.expert, images, routing.experts));
@@ -86,7 +90,7 @@ void RecordWriter::add_routing(const Routing& routing, int64_t images) {
 }
 
 void RecordWriter::add_soft_routing(const SoftRouting& routing, int64_t images) {
-  note_layer(routing.layer, routing.experts, true);
+  noted_layer(routing.layer, routing.experts, true);
   const at::Tensor by_slot = routing.combine.to(at::kFloat).mean(1);  // [B,P]
   columns_->append(combine_column(routing.layer), by_slot.view({images, routing.experts, routing.slots}).sum(2));
 }
@@ -125,6 +129,8 @@ void RecordWriter::commit(const RecordSource& source) {
   Json layers = Json::array();
   for (const Layer& layer : layers_) {
     layers.push_back({{"layer", layer.name}, {"experts", layer.experts}, {"soft", layer.soft}});
+    if (layer.first_choices > 0)
+      layers.back()["mean_top_gate"] = layer.top_gates / static_cast<double>(layer.first_choices);
     if (layer.soft) {
       columns.push_back(
           column(combine_column(layer.name), "F32", "n,E", "mean weight of the expert's slots in the image's tokens"));

@@ -42,8 +42,10 @@ class RecordWriter : public EvaluationObserver {
     std::string name;
     int64_t experts = 0;
     bool soft = false;
+    double top_gates = 0;  // sum of the gates of first choices
+    int64_t first_choices = 0;
   };
-  void note_layer(const std::string& name, int64_t experts, bool soft);
+  Layer& noted_layer(const std::string& name, int64_t experts, bool soft);
   void add_routing(const Routing& routing, int64_t images);
   void add_soft_routing(const SoftRouting& routing, int64_t images);
 

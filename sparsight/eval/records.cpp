@@ -10,6 +10,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/record_format.h"
 #include "sparsight/io/atomic_file.h"
@@ -22,11 +23,14 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxImages = int64_t{1} << 32, kMaxExperts = int64_t{1} << 24;
 
+fs::path run_records(const std::string& run) { return fs::path(run) / "records"; }
+
 // A layer's entry in the index.
 struct LayerEntry {
   std::string layer;
   int64_t experts = 0;
   bool soft = false;
+  std::optional<double> mean_top_gate = {};
 };
 
 Json parse_index(const std::string& path) {
@@ -69,7 +73,8 @@ std::vector<LayerEntry> layers_at(const Json& index, const std::string& path) {
     if (!entry.is_object()) fail(printable(path), " is damaged: layers must be a list of objects");
     const Json soft = entry.value("soft", Json(false));
     if (!soft.is_boolean()) fail(printable(path), " is damaged: soft must be true or false");
-    layers.push_back({text_at(entry, "layer", path), whole_at(entry, "experts", 1, kMaxExperts, path), soft});
+    layers.push_back({text_at(entry, "layer", path), whole_at(entry, "experts", 1, kMaxExperts, path), soft,
+                      number(entry, "mean_top_gate")});
   }
   return layers;
 }
@@ -143,7 +148,7 @@ std::vector<std::string> ids_of(const at::Tensor& bytes, const at::Tensor& ends,
 }
 
 RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::string& path) {
-  RecordedLayer layer{entry.layer, entry.experts, {}, {}, {}};
+  RecordedLayer layer{entry.layer, entry.experts, {}, {}, {}, entry.mean_top_gate};
   if (entry.soft) {
     layer.combine = columns.take(combine_column(entry.layer));
     return layer;
@@ -157,6 +162,24 @@ RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::str
 }
 
 }  // namespace
+
+void remove_run_records(const std::string& run) {
+  const fs::path folder = run_records(run);
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(folder, ignored))) return;
+  for (const char* file : {kRecordIndex, kRecordTensors}) fs::remove(folder / file, ignored);
+  fs::remove(folder, ignored);  // only where it is empty
+}
+
+std::string records_folder(const std::string& path) {
+  std::error_code error;
+  const auto holds = [&](const fs::path& file) { return fs::exists(file, error); };
+  if (holds(fs::path(path) / kRecordIndex) || !holds(fs::path(path) / "config.toml")) return path;
+  const fs::path below = run_records(path);
+  if (holds(below / kRecordIndex)) return below.string();
+  fail(printable(path), " is a run folder without records; first: sparsight eval ", printable(path), " --records ",
+       printable(below.string()));
+}
 
 Records read_records(const std::string& folder, const RecordColumns& wanted) {
   const std::string index_path = (fs::path(folder) / kRecordIndex).string(),

@@ -2,6 +2,7 @@
 // one-line Error before memory is allocated for them. Letters: moe/axes.md; n images, K classes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,12 @@
 namespace sparsight {
 
 struct RecordedLayer {
-  std::string layer;    // "blocks.3.mlp"
-  int64_t experts = 0;  // E
-  at::Tensor chosen;    // [n,E] int32: assignments of each image's tokens before capacity
-  at::Tensor kept;      // [n,E] int32: after capacity
-  at::Tensor combine;   // [n,E] fp32, of a soft layer, which has no chosen and kept
+  std::string layer;                         // "blocks.3.mlp"
+  int64_t experts = 0;                       // E
+  at::Tensor chosen;                         // [n,E] int32: assignments of each image's tokens before capacity
+  at::Tensor kept;                           // [n,E] int32: after capacity
+  at::Tensor combine;                        // [n,E] fp32, of a soft layer, which has no chosen and kept
+  std::optional<double> mean_top_gate = {};  // mean gate of the first choices
 };
 
 struct Records {
@@ -38,6 +40,13 @@ struct RecordColumns {
 };
 
 // Maximum bytes of tensors read from one folder.
+
+// The folder of the records at `path`: itself or, of a run folder, its folder records/. Raises Error for a run folder
+// without records.
+std::string records_folder(const std::string& path);
+
+// Removes the records in the folder records/ of the run at `run`, and no other file, nor any behind a link.
+void remove_run_records(const std::string& run);
 
 // `columns` selects what is read; other tensors are undefined, and `layers` is empty without them.
 Records read_records(const std::string& folder, const RecordColumns& columns = {});

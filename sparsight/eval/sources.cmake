@@ -1,6 +1,7 @@
 light_sources(
   eval/compare_records.cpp
   eval/record_writer.cpp
+  eval/recorded_routing.cpp
   eval/records.cpp
   eval/statistics.cpp
   eval/task_loss.cpp)

@@ -13,17 +13,13 @@
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/infer/loaded_model.h"
+#include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/optim/precision.h"
 
 namespace sparsight {
 namespace {
-
-DataSetPtr part_of(const DataSplits& splits, const std::string& name) {
-  if (name == "train") return splits.train;
-  return name == "val" ? splits.validation : splits.test;
-}
 
 // Collects the routing decisions of every batch.
 class RoutingObserver : public EvaluationObserver {
@@ -44,7 +40,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);
   const DataSplits splits = make_component(data_sets(), config, "data", DataContext{static_cast<uint64_t>(run.seed)});
-  const DataSetPtr data = part_of(splits, options.split);
+  const DataSetPtr data = named_split(splits, options.split);
   if (!data || data->size() == 0) fail("the dataset has no ", options.split, " split; choose another with --split");
   if (data->info().classes.size() != loaded.data.classes.size())
     fail("the dataset has ", data->info().classes.size(), " classes, but the model was trained on ",
@@ -72,7 +68,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   }
   if (!options.save_routing.empty()) write_routings(options.save_routing, routings.decisions.all());
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
-  if (options.split == "test" && splits.test == splits.validation) line["same_as"] = "val";
+  if (tests_on_validation(splits, options.split)) line["same_as"] = "val";
   return line;
 }
 

@@ -11,10 +11,12 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/loaded_model.h"
+#include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/models/routing_file.h"
 #include "sparsight/report/explain_items.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight {
 
@@ -22,15 +24,31 @@ namespace {
 
 struct Images {
   std::vector<ExplainItem> items;
-  std::string what;  // one of them: "glyphs test image"
+  std::string what;  // "500 images of the test split of glyphs"
 };
 
-Images images_of_run(const LoadedModel& loaded, int64_t count) {
+Images images_of_run(const LoadedModel& loaded, const std::string& split, int64_t count) {
   const uint64_t seed = static_cast<uint64_t>(read_section<RunOptions>(loaded.config, "run").seed);
   const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{seed});
-  for (const auto& [data, name] : {std::pair{splits.test, "test"}, {splits.validation, "validation"}})
-    if (data && data->size() > 0) return {data_set_items(data, count), cat(data->info().name, " ", name, " image")};
+  for (const std::string& name : split.empty() ? std::vector<std::string>{"test", "val"} : std::vector{split}) {
+    const DataSetPtr data = named_split(splits, name);
+    if (!data || data->size() == 0) continue;
+    std::vector<ExplainItem> items = data_set_items(data, count);
+    std::string what = cat(items.size(), items.size() == 1 ? " image" : " images", " of the ", split_name(name),
+                           " split of ", data->info().name, tests_on_validation(splits, name) ? " (= validation)" : "");
+    return {std::move(items), std::move(what)};
+  }
+  if (!split.empty()) fail("the run's data has no ", split_name(split), " images; choose another --split");
   fail("the run's data has no test and no validation images; name image files or folders");
+}
+
+Images given_images(const LoadedModel& loaded, const ExplainRequest& request) {
+  if (!request.split.empty())
+    fail_usage("--split ", request.split, " chooses images of the run's dataset; leave it out or name no images");
+  std::vector<ExplainItem> items =
+      file_items(image_list(request.paths, std::cin), loaded.data.classes, loaded.data.channels);
+  std::string what = cat(items.size(), items.size() == 1 ? " image file" : " image files");
+  return {std::move(items), std::move(what)};
 }
 
 }  // namespace
@@ -38,10 +56,7 @@ Images images_of_run(const LoadedModel& loaded, int64_t count) {
 Explanation explain_run(const ExplainRequest& request) {
   const LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
   const Images images =
-      request.paths.empty()
-          ? images_of_run(loaded, request.images)
-          : Images{file_items(image_list(request.paths, std::cin), loaded.data.classes, loaded.data.channels),
-                   "image file"};
+      request.paths.empty() ? images_of_run(loaded, request.split, request.images) : given_images(loaded, request);
   const int64_t count = static_cast<int64_t>(images.items.size());
   if (!request.save_routing.empty()) const AtomicFile writable(request.save_routing);
   RoutingCollector decisions;
@@ -56,8 +71,7 @@ Explanation explain_run(const ExplainRequest& request) {
       loaded.data.classes, options);
   if (options.decisions) write_routings(request.save_routing, decisions.all());
   explanation.source = cat(std::filesystem::path(loaded.path).stem().string(), " checkpoint (step ", loaded.step, "), ",
-                           explanation.images, " ", images.what, count == 1 ? "" : "s",
-                           request.routing.empty() ? "" : ", routing of " + printable(request.routing));
+                           images.what, request.routing.empty() ? "" : ", routing of " + printable(request.routing));
   return explanation;
 }
 

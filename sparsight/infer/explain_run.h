@@ -11,7 +11,8 @@ namespace sparsight {
 
 struct ExplainRequest {
   std::string run;                     // run folder
-  std::vector<std::string> paths;      // image files and folders; none: test images of the run's own data
+  std::vector<std::string> paths;      // image files and folders; none: images of the run's own data
+  std::string split;                   // of the data: "train", "val" or "test"; "": test, or val where there is none
   std::string checkpoint;              // "best" or "last"; "": best, or last where there is no best
   std::string routing;                 // a file of routings that replace the routers' own, or ""
   std::string save_routing;            // a file to write the routings to, or ""

@@ -10,7 +10,6 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/core/toml.h"
 #include "sparsight/data/data_info_json.h"
 #include "sparsight/data/transforms/resize.h"
 #include "sparsight/data/transforms/transform_options.h"
@@ -44,6 +43,16 @@ std::string checkpoint_path(const std::string& path, const std::string& which) {
                      : " yet; train longer");
 }
 
+// A configuration that was in no file: errors name no line.
+Config config_of(const Json& tree) {
+  Config config = Config::from_text("", "");
+  for (const auto& [section, table] : tree.items()) {
+    if (!table.is_object()) fail_usage("[", printable(section), "] must be a table, got ", shown(table));
+    for (const auto& [key, value] : table.items()) config.set(section, key, value, "its configuration");
+  }
+  return config;
+}
+
 // The sections of the checkpoint's configuration that are needed to use its model, with defaults for settings that are
 // newer than the checkpoint. How it was trained (perhaps with an optimiser unknown here) does not matter.
 Json resolved_config(const Checkpoint& checkpoint) {
@@ -51,22 +60,32 @@ Json resolved_config(const Checkpoint& checkpoint) {
   for (const Section& section : model_sections())
     if (checkpoint.config.contains(section.name)) used[section.name] = checkpoint.config.at(section.name);
   check_trained_names(used, model_sections());
-  return resolve(Config::from_text(to_toml(used), "its configuration"), model_sections());
+  return resolve(config_of(used), model_sections());
+}
+
+// What the weights were made for. A new value would need other weights, or leave these without their meaning.
+void check_same_model(const Json& trained, const Json& changes) {
+  for (const auto& [section, key] :
+       {std::pair{"model", "name"}, {"router", "name"}, {"experts", "name"}, {"moe", "experts"}}) {
+    if (!changes.contains(section) || !changes[section].contains(key) || !trained.contains(section)) continue;
+    const Json &was = trained[section][key], &now = changes[section][key];
+    if (now != was)
+      fail_usage("the run has ", section, ".", key, " = ", shown(was), ", and its weights do not fit ", section, ".",
+                 key, " = ", shown(now), "; train again with --set ", section, ".", key, "=",
+                 now.is_string() ? printable(now.get<std::string>()) : shown(now));
+  }
 }
 
 // `resolved` with `overrides`; trained: the whole configuration of the checkpoint.
-Json overridden(const Json& resolved, const Json& trained, const std::string& path,
-                const std::vector<std::string>& overrides) {
+Json with_overrides(const Json& resolved, const Json& trained, const std::vector<std::string>& overrides) {
   Config changes;
   for (const std::string& assignment : overrides) changes.set(assignment);
-  Config config = Config::from_text(to_toml(resolved), path);
-  for (const auto& [section, table] : changes.tree().items()) {
+  check_same_model(resolved, changes.tree());
+  for (const auto& [section, table] : changes.tree().items())
     if (!resolved.contains(section) && trained.contains(section))
-      fail_usage("[", section, "] configures training, but this model is already trained; leave out --set ", section,
-                 ".", table.begin().key());
-    for (const auto& [key, value] : table.items()) config.set(section, key, value, "--set");
-  }
-  return resolve(config, model_sections());
+      fail_usage("[", section, "] says how a model is trained, and this one is trained already; leave out --set ",
+                 section, ".", table.begin().key());
+  return resolve(overridden(config_of(resolved), overrides, model_sections()), model_sections());
 }
 
 // The image shape that the model was trained on. Earlier versions did not record it: then the shape of an image of the
@@ -125,7 +144,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
   loaded.weights = weights.kind;
   const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
-  if (!overrides.empty()) loaded.config = overridden(loaded.config, checkpoint.config, path, overrides);
+  if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
   loaded.data = data_info_from(checkpoint.state.at("data"));
   loaded.eval_transforms = eval_pipeline(loaded.config);
   const PixelStatistics& requested = loaded.eval_transforms.statistics();

@@ -10,7 +10,7 @@
 namespace sparsight {
 namespace {
 
-constexpr size_t kShownNames = 8;
+constexpr size_t kShownNames = 8, kNamesInErrors = 3;
 
 std::string shape_text(const at::Tensor& tensor) {
   std::ostringstream text;
@@ -23,9 +23,9 @@ void check_finite(const std::string& name, const at::Tensor& tensor) {
   fail("tensor ", printable(name), " holds NaN or infinity; the file is damaged, or its training failed");
 }
 
-std::string first_of(const std::vector<std::string>& names) {
-  std::vector<std::string> shown(names.begin(), names.begin() + std::min(names.size(), kShownNames));
-  if (names.size() > kShownNames) shown.push_back(cat("and ", names.size() - kShownNames, " more"));
+std::string first_of(const std::vector<std::string>& names, size_t count = kNamesInErrors) {
+  std::vector<std::string> shown(names.begin(), names.begin() + std::min(names.size(), count));
+  if (names.size() > count) shown.push_back(cat("and ", names.size() - count, " more"));
   return join(shown);
 }
 
@@ -91,7 +91,7 @@ std::string describe(const LoadReport& report) {
   std::string text = cat(report.loaded.size(), " tensors loaded, ", report.adapted.size(), " adapted, ",
                          report.fresh.size(), " kept fresh, ", report.unused.size(), " unused");
   const auto add = [&](const char* title, const std::vector<std::string>& names) {
-    if (!names.empty()) text += cat("\n  ", title, ": ", first_of(names));
+    if (!names.empty()) text += cat("\n  ", title, ": ", first_of(names, kShownNames));
   };
   add("adapted", report.adapted);
   add("kept fresh", report.fresh);

@@ -250,7 +250,8 @@ Chart class_expert_chart(const std::string& layer, const Json& counts, const std
     for (size_t e = 0; e < row.size(); ++e)
       rows.push_back({{"class", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
   }
-  Chart chart{"Class by expert: " + layer, "Share of each class's tokens that went to each expert.", Json()};
+  Chart chart{"Class by expert: " + layer,
+              "Share of each class's assignments that went to each expert. Rows also differ by chance.", Json()};
   if (rows.empty()) return chart;
   const Json tooltip =
       Json::array({{{"field", "class"}, {"title", "class"}},

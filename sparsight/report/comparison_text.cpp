@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/report/format.h"
+#include "sparsight/report/table.h"
 
 namespace sparsight {
 namespace {
@@ -47,6 +48,7 @@ std::string comparison_text(const Json& comparison) {
                   ? "exact binomial test"
                   : "chi-square " + fixed(test.at("statistic").get<double>(), 2) + " with continuity correction",
               ")\n");
+  if (const std::string routing = routing_comparison_table(comparison); !routing.empty()) text += "\n" + routing;
   for (const Json& note : comparison.at("notes")) text += cat("note: ", note.get<std::string>(), "\n");
   return text;
 }

@@ -28,10 +28,7 @@ std::string numbered(size_t index, const char* kind) {
   return name;
 }
 
-}  // namespace
-
-void remove_explanation(const std::string& run) {
-  const std::string folder = run + "/explain";
+void remove_explanation(const std::string& folder) {
   const std::regex ours(
       "([0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json)(\\.[0-9]+-[0-9]+\\.tmp)?");
   std::error_code ignored;
@@ -43,10 +40,19 @@ void remove_explanation(const std::string& run) {
   for (const fs::path& path : found) fs::remove(path, ignored);
 }
 
-Json write_explanation(const std::string& run, const Explanation& explanation) {
-  const std::string folder = run + "/explain";
+}  // namespace
+
+std::string explain_folder(const std::string& run) { return run + "/explain"; }
+std::string explain_images_folder(const std::string& run) { return run + "/explain_images"; }
+
+void remove_explanations(const std::string& run) {
+  remove_explanation(explain_folder(run));
+  remove_explanation(explain_images_folder(run));
+}
+
+Json write_explanation(const std::string& folder, const Explanation& explanation) {
   create_folder(folder);
-  remove_explanation(run);
+  remove_explanation(folder);
 
   Json examples = Json::array(), maps = Json::object();
   for (size_t i = 0; i < explanation.examples.size(); ++i) {
@@ -66,7 +72,9 @@ Json write_explanation(const std::string& run, const Explanation& explanation) {
   }
   for (const auto& [layer, counts] : explanation.class_expert.items()) {
     const std::string name = "class_expert_" + std::to_string(maps.size()) + "_" + plain(layer) + ".png";
-    write_file_atomically(folder + "/" + name, encode_png(heat_map_picture(layer, counts, explanation.classes)));
+    const std::string title =
+        layer + (explanation.by_predicted_class() ? ": predicted class" : ": class") + " by expert";
+    write_file_atomically(folder + "/" + name, encode_png(heat_map_picture(title, counts, explanation.classes)));
     maps[layer] = name;
   }
 
@@ -76,6 +84,7 @@ Json write_explanation(const std::string& run, const Explanation& explanation) {
   json["classes"] = explanation.classes;
   json["layers"] = explanation.layers;
   json["class_expert"] = explanation.class_expert;
+  json["class_expert_by"] = explanation.by_predicted_class() ? "predicted" : "true";
   json["class_expert_pictures"] = maps;
   if (!explanation.patch_routing.empty()) json["patch_routing"] = explanation.patch_routing;
   json["examples"] = examples;

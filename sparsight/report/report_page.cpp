@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/charts.h"
+#include "sparsight/report/class_information_text.h"
 #include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
@@ -124,6 +125,7 @@ std::string accuracy_cell(const Json& cell) {
 
 constexpr size_t kMaxGridCells = 256;  // above this, the page lists only the worst
 constexpr size_t kWorstOnPage = 50;    // this many
+constexpr size_t kConfusionsOnPage = 20;
 
 // One line for each of the worst combinations.
 std::string worst_cell_table(const std::vector<Json>& cells) {
@@ -156,6 +158,19 @@ std::string cell_grid(const std::vector<Json>& cells, const std::vector<std::str
   return html_table(header, rows);
 }
 
+// The most frequent confusions; "" without any.
+std::string confusion_table(const Json& eval) {
+  const Json& confusions = member(eval, "confusions");
+  std::string rows;
+  for (size_t i = 0; confusions.is_array() && i < std::min(kConfusionsOnPage, confusions.size()); ++i)
+    rows += "<tr>" + html_cell(html_text(text(confusions[i], "true"))) +
+            html_cell(html_text(text(confusions[i], "predicted"))) +
+            html_cell(whole(number(confusions[i], "images")) + " of " + whole(number(confusions[i], "of")), "n") +
+            "</tr>\n";
+  if (rows.empty()) return "";
+  return html_table("<th>Class</th><th>Most frequently taken for</th><th class=\"n\">Images</th>", rows);
+}
+
 void add_classes(Page& page, const RunMetrics& log) {
   const Json eval = final_eval(log, false);
   const std::vector<Json> cells = accuracy_cells(eval);
@@ -168,6 +183,7 @@ void add_classes(Page& page, const RunMetrics& log) {
           domains.size() > 1 ? ", " + text(worst, "domain") : "", " with ", percent(number(worst, "accuracy"))),
       true);
   page.body += cells.size() > kMaxGridCells ? worst_cell_table(cells) : cell_grid(cells, domains);
+  page.body += confusion_table(eval);
   page.close_section();
 }
 
@@ -197,6 +213,16 @@ std::string router_table(const Json& eval) {
   return rows.empty() ? "" : html_table("<th>MoE layer</th><th>Reported by its router</th>", rows);
 }
 
+// " Class information: 0.16 bits (...)."
+std::string information_note(const Json& layers, const std::string& layer) {
+  if (layers.is_array())
+    for (const Json& entry : layers)
+      if (text(entry, "layer") == layer)
+        if (const std::string information = class_information_text(entry); !information.empty())
+          return " Class information: " + information + ".";
+  return "";
+}
+
 void add_experts(Page& page, const RunSummary& run) {
   const Json eval = final_eval(run.log, true);
   if (!eval.is_object()) return;
@@ -211,16 +237,19 @@ void add_experts(Page& page, const RunSummary& run) {
   page.charts(expert_charts(run.log));
   page.close_section();
 
-  const bool explained = run.explain_class_expert.is_object() && !run.explain_class_expert.empty();
-  const Json& maps = explained ? run.explain_class_expert : member(eval, "class_expert");
+  const bool explained = run.explain.class_expert.is_object() && !run.explain.class_expert.empty();
+  const Json& maps = explained ? run.explain.class_expert : member(eval, "class_expert");
   if (!maps.is_object() || maps.empty()) return;
   std::vector<Chart> charts;
   for (const auto& [layer, counts] : maps.items()) {
     Chart chart = class_expert_chart(layer, counts, run.classes);
-    if (!chart.spec.is_null()) charts.push_back(std::move(chart));
+    if (chart.spec.is_null()) continue;
+    if (explained && run.explain.by_predicted_class) chart.title = "Predicted class by expert: " + layer;
+    chart.note += information_note(explained ? run.explain.layers : member(eval, "layers"), layer);
+    charts.push_back(std::move(chart));
   }
   if (charts.empty()) return;
-  page.open_section("classes", "Classes and experts", explained ? run.explain_caption : part_of_eval(eval), true);
+  page.open_section("classes", "Classes and experts", explained ? run.explain.caption : part_of_eval(eval), true);
   page.charts(charts);
   page.close_section();
 }
@@ -239,9 +268,9 @@ std::string bold_percents(const Json& shares) {
 }
 
 void add_patch_routing(Page& page, const RunSummary& run) {
-  if (!run.explain_patch_routing.is_array()) return;
+  if (!run.explain.patch_routing.is_array()) return;
   std::string rows;
-  for (const Json& report : run.explain_patch_routing) {
+  for (const Json& report : run.explain.patch_routing) {
     const Json& by_class = member(report, "classes");
     for (size_t k = 0; by_class.is_array() && k < by_class.size(); ++k) {
       const Json& entry = by_class[k];
@@ -254,7 +283,7 @@ void add_patch_routing(Page& page, const RunSummary& run) {
     }
   }
   if (rows.empty()) return;
-  page.open_section("relevant", "Experts and relevant patches", run.explain_caption, true);
+  page.open_section("relevant", "Experts and relevant patches", run.explain.caption, true);
   page.body += html_table(
       "<th>MoE layer</th><th>Patch of</th><th>Class</th><th class=\"n\">Images</th>"
       "<th>Taken by each expert, %</th><th>With its largest gate, %</th><th class=\"n\">Taken by any expert</th>"
@@ -277,11 +306,13 @@ std::string truth_line(const ExplainedImage& image) {
   return image.truth.empty() ? "" : "<small>true: " + escape_html(image.truth) + "</small>";
 }
 
-void add_examples(Page& page, const RunSummary& run) {
-  if (run.examples.empty()) return;
-  page.open_section("examples", "Example predictions", run.explain_caption, true);
+// prefix: of the ids and titles of its sections: "", or "Given images: ".
+void add_examples(Page& page, const ExplainSummary& explain, const std::string& prefix) {
+  if (explain.examples.empty()) return;
+  const std::string of_id = prefix.empty() ? "" : "given_";
+  page.open_section(of_id + "examples", prefix + "Example predictions", explain.caption, true);
   page.body += "<div class=\"examples\">\n";
-  for (const ExplainedImage& image : run.examples) {
+  for (const ExplainedImage& image : explain.examples) {
     page.body += "<div class=\"example\">" + html_image(image.picture_png, image.id) + prediction(image) +
                  "<div class=\"bar " + verdict(image) +
                  "\"><i style=\"width:" + fixed(100 * std::clamp(image.probability, 0.0, 1.0), 1) + "%\"></i></div>" +
@@ -290,11 +321,10 @@ void add_examples(Page& page, const RunSummary& run) {
   page.body += "</div>\n";
   page.close_section();
 
-  if (std::none_of(run.examples.begin(), run.examples.end(), [](const auto& e) { return !e.experts_png.empty(); }))
-    return;
-  page.open_section("patches", "Which expert got which patch", "first choice of every patch", true);
+  if (std::ranges::none_of(explain.examples, [](const auto& e) { return !e.experts_png.empty(); })) return;
+  page.open_section(of_id + "patches", prefix + "Which expert got which patch", "first choice of every patch", true);
   page.body += "<div class=\"routings\">\n";
-  for (const ExplainedImage& image : run.examples)
+  for (const ExplainedImage& image : explain.examples)
     if (!image.experts_png.empty())
       page.body += "<figure class=\"routed\">" + html_image(image.experts_png, "experts of " + image.id) +
                    "<figcaption>" + prediction(image) + truth_line(image) + "<small>" + escape_html(image.id) +
@@ -348,7 +378,8 @@ std::string report_page(const RunSummary& run, const Rows& comparison) {
   add_classes(page, run.log);
   add_experts(page, run);
   add_patch_routing(page, run);
-  add_examples(page, run);
+  add_examples(page, run.explain, "");
+  add_examples(page, run.explain_images, "Given images: ");
   add_notes(page, run.log);
   add_settings(page, "configuration", "Configuration", run.config);
   add_settings(page, "environment", "Environment", run.env.is_object() ? Json{{"env.json", run.env}} : Json());

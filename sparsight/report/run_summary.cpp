@@ -8,6 +8,7 @@
 #include "sparsight/core/toml.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
+#include "sparsight/report/explain_folder.h"
 
 namespace sparsight {
 
@@ -55,13 +56,16 @@ std::string read_picture(const std::string& folder, const std::string& name) {
   return read_file(folder + "/" + name, kMaxPictureBytes);
 }
 
-void read_explain(const std::string& folder, RunSummary& run) {
-  if (!fs::exists(folder + "/explain.json")) return;
+ExplainSummary read_explain(const std::string& folder, RunSummary& run) {
+  ExplainSummary summary;
+  if (!fs::exists(folder + "/explain.json")) return summary;
   const Json explain = read_object(folder + "/explain.json");
   if (const auto classes = strings(member(explain, "classes")); !classes.empty()) run.classes = classes;
-  run.explain_class_expert = member(explain, "class_expert");
-  run.explain_patch_routing = member(explain, "patch_routing");
-  run.explain_caption = text(explain, "caption");
+  summary.layers = member(explain, "layers");
+  summary.class_expert = member(explain, "class_expert");
+  summary.by_predicted_class = text(explain, "class_expert_by") == "predicted";
+  summary.patch_routing = member(explain, "patch_routing");
+  summary.caption = text(explain, "caption");
   const Json& examples = member(explain, "examples");
   for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMaxExamples); ++i) {
     const Json& example = examples[i];
@@ -74,8 +78,9 @@ void read_explain(const std::string& folder, RunSummary& run) {
                          text(example, "caption")};
     attempt(run.warnings, [&] { image.picture_png = read_picture(folder, text(example, "picture")); });
     attempt(run.warnings, [&] { image.experts_png = read_picture(folder, text(example, "experts")); });
-    run.examples.push_back(std::move(image));
+    summary.examples.push_back(std::move(image));
   }
+  return summary;
 }
 
 }  // namespace
@@ -92,7 +97,8 @@ RunSummary read_run_summary(const std::string& path) {
           [&] { run.config = parse_toml(read_file(folder.config(), kMaxConfigBytes), folder.config()).tree; });
   attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
-  attempt(run.warnings, [&] { read_explain(path + "/explain", run); });
+  attempt(run.warnings, [&] { run.explain = read_explain(explain_folder(path), run); });
+  attempt(run.warnings, [&] { run.explain_images = read_explain(explain_images_folder(path), run); });
   return run;
 }
 

@@ -18,16 +18,24 @@ struct ExplainedImage {
   std::string caption;  // what the panels of experts_png show
 };
 
+// An explanation, its own or of given images.
+struct ExplainSummary {
+  std::string caption;              // "best checkpoint (step 8), 500 images of ...", or ""
+  Json layers;                      // [{layer, class_information, ...}], or null
+  Json class_expert;                // {layer: [K][E]}, or null
+  bool by_predicted_class = false;  // what class_expert goes by
+  Json patch_routing;               // [{layer, of, classes: [...]}], or null
+  std::vector<ExplainedImage> examples;
+};
+
 struct RunSummary {
   std::string name;  // of the folder
   RunMetrics log;
   Json config;  // {section: {key: value}}, or null
   Json env;     // any JSON object, or null
   std::vector<std::string> classes;
-  std::string explain_caption;  // "best checkpoint, 500 images", or ""
-  Json explain_class_expert;    // {layer: [K][E]}, or null
-  Json explain_patch_routing;   // [{layer, of, classes: [...]}], or null
-  std::vector<ExplainedImage> examples;
+  ExplainSummary explain;             // of the run's dataset
+  ExplainSummary explain_images;      // of given images
   std::vector<std::string> warnings;  // what was missing or damaged
 };
 

@@ -2,6 +2,7 @@ light_sources(
   report/accuracy_cells.cpp
   report/assets.cpp
   report/charts.cpp
+  report/class_information_text.cpp
   report/comparison_text.cpp
   report/cost_table.cpp
   report/experts_per_token.cpp

@@ -7,6 +7,7 @@
 
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/accuracy_cells.h"
+#include "sparsight/report/class_information_text.h"
 #include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/text_table.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr size_t kListedCells = 16;    // above this, only the worst lines are listed
 constexpr size_t kWorstCells = 5;      // this many
 constexpr size_t kListedExperts = 16;  // above this, a summary: the shares would not fit on a line
+constexpr size_t kListedConfusions = 5;
+constexpr size_t kTopExperts = 2;  // named for each class
 
 std::string whole(const Json& record, const std::string& key) {
   const auto value = number(record, key);
@@ -81,6 +84,51 @@ Rows router_rows(const Json& layers) {
   for (const Json& layer : layers)
     if (const std::string metrics = router_metrics(layer); !metrics.empty())
       rows.push_back({or_dash(text(layer, "layer")), metrics});
+  return rows;
+}
+
+Rows information_rows(const Json& layers) {
+  Rows rows = {{"MoE layer", "what its experts tell about the class"}};
+  for (const Json& layer : layers)
+    if (const std::string information = class_information_text(layer); !information.empty())
+      rows.push_back({or_dash(text(layer, "layer")), information});
+  return rows;
+}
+
+// "3 41 %, 0 22 %": the experts with the most of a class's assignments.
+std::string top_experts(const std::vector<double>& counts) {
+  std::vector<size_t> order(counts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return counts[a] > counts[b]; });
+  const double sum = sum_of(counts);
+  std::string list;
+  for (size_t i = 0; i < std::min(kTopExperts, order.size()) && counts[order[i]] > 0; ++i)
+    list += cat(i > 0 ? ", " : "", order[i], " (", percent(counts[order[i]] / sum, 0), ")");
+  return list;
+}
+
+Rows class_rows(const Json& class_expert, const std::vector<std::string>& classes, const std::string& title) {
+  Rows rows = {{title}};
+  std::vector<std::vector<std::string>> columns;
+  for (const auto& [layer, counts] : class_expert.items()) {
+    rows[0].push_back("top experts of " + layer);
+    columns.emplace_back();
+    for (const Json& row : counts) columns.back().push_back(top_experts(numbers(row)));
+  }
+  for (size_t k = 0; !columns.empty() && k < columns[0].size(); ++k) {
+    if (columns[0][k].empty()) continue;
+    rows.push_back({k < classes.size() ? classes[k] : std::to_string(k)});
+    for (const auto& column : columns) rows.back().push_back(k < column.size() ? or_dash(column[k]) : "-");
+  }
+  return rows;
+}
+
+Rows confusion_rows(const Json& eval) {
+  Rows rows = {{"most frequent confusions", ""}};
+  const Json& confusions = member(eval, "confusions");
+  for (size_t i = 0; confusions.is_array() && i < std::min(kListedConfusions, confusions.size()); ++i)
+    rows.push_back({or_dash(text(confusions[i], "true")) + " -> " + or_dash(text(confusions[i], "predicted")),
+                    whole(confusions[i], "images") + " of " + whole(confusions[i], "of")});
   return rows;
 }
 
@@ -161,14 +209,17 @@ std::string result_table(const RunMetrics& log) {
   if (log.evals.empty()) return "";
   std::string table = aligned(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) table += "\n" + aligned(cells);
+  if (const Rows rows = confusion_rows(final_eval(log, false)); rows.size() > 1) table += "\n" + aligned(rows);
   if (const std::string layers = layer_table(member(final_eval(log, true), "layers")); !layers.empty())
     table += "\n" + layers;
   return table;
 }
 
 std::string layer_table(const Json& layers) {
-  const Rows rows = expert_rows(layers), routers = router_rows(layers);
-  return (rows.size() > 1 ? aligned(rows) : "") + (routers.size() > 1 ? "\n" + aligned(routers) : "");
+  std::string table;
+  for (const Rows& rows : {expert_rows(layers), information_rows(layers), router_rows(layers)})
+    if (rows.size() > 1) table += (table.empty() ? "" : "\n") + aligned(rows);
+  return table;
 }
 
 std::string router_metrics(const Json& layer) {
@@ -182,8 +233,29 @@ std::string router_metrics(const Json& layer) {
   return line;
 }
 
+std::string class_expert_table(const Json& class_expert, const std::vector<std::string>& classes,
+                               const std::string& title) {
+  Rows rows = class_rows(class_expert, classes, title);
+  if (rows.size() <= 1) return "";
+  const size_t more = rows.size() - 1 > kListedCells ? rows.size() - 1 - kListedCells : 0;
+  rows.resize(rows.size() - more);
+  return aligned(rows) + (more > 0 ? cat("  and ", more, " more classes\n") : "");
+}
+
 std::string patch_routing_table(const Json& reports, const std::vector<std::string>& classes) {
   const Rows rows = patch_rows(reports, classes);
+  return rows.size() > 1 ? aligned(rows) : "";
+}
+
+std::string routing_comparison_table(const Json& comparison) {
+  Rows rows = {{"", "MoE layer", "router", "experts", "k", "CV", "busiest / mean", "dropped", "mean top gate",
+                "what its experts tell about the class"}};
+  for (const auto& [key, name] : {std::pair{"a", "A"}, {"b", "B"}})
+    for (const Json& layer : member(member(comparison, key), "routing"))
+      rows.push_back({name, or_dash(text(layer, "layer")), or_dash(text(layer, "router")), whole(layer, "experts"),
+                      whole(layer, "k"), decimal(layer, "cv_load", 2), decimal(layer, "max_over_mean", 2),
+                      percent(number(layer, "dropped"), 1), decimal(layer, "mean_top_gate", 2),
+                      or_dash(class_information_text(layer))});
   return rows.size() > 1 ? aligned(rows) : "";
 }
 
@@ -204,7 +276,9 @@ std::string result_markdown(const RunMetrics& log) {
   std::string text = markdown(result_rows(log));
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) text += "\n" + markdown(cells);
   const Json eval = final_eval(log, true);
-  for (const Rows& rows : {expert_rows(member(eval, "layers")), router_rows(member(eval, "layers"))})
+  const Json& layers = member(eval, "layers");
+  for (const Rows& rows : {confusion_rows(final_eval(log, false)), expert_rows(layers), information_rows(layers),
+                           router_rows(layers)})
     if (rows.size() > 1) text += "\n" + markdown(rows);
   return text;
 }

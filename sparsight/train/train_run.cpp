@@ -8,6 +8,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/core/toml.h"
+#include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
@@ -58,7 +59,10 @@ void check_unchanged(const Json& config, const RunFolder& folder) {
 void start_training(const Json& config, const std::string& path, bool overwrite, std::ostream& out) {
   TrainingSetup setup = make_training_setup(config, /*fresh=*/true);
   RunFolder folder = RunFolder::create(path, overwrite ? IfExists::kOverwrite : IfExists::kRefuse);
-  if (overwrite) remove_explanation(folder.path());
+  if (overwrite) {  // what was made of the earlier weights
+    remove_explanations(folder.path());
+    remove_run_records(folder.path());
+  }
   write_file_atomically(folder.env(), describe_environment().dump(2) + "\n");
   write_file_atomically(folder.config(), to_toml(setup.config));
   Trainer trainer(std::move(setup), std::move(folder));

@@ -65,20 +65,31 @@ TEST(Explain, CountsAndPictures) {
   EXPECT_DOUBLE_EQ(*result.accuracy(), 2.0 / 3);
   // Expert 0 got 3 + 1 + 0 + 4 pixels, expert 1 the other 8.
   EXPECT_EQ(result.layers[0]["load"], Json({8, 8}));
-  // Class 0: "dark" (3, 1), "wrong" (0, 4) and "unknown" (4, 0) by its prediction; class 1: "bright" (1, 3).
-  EXPECT_EQ(result.class_expert["blocks.0.mlp"], Json::parse("[[7, 5], [1, 3]]"));
-  ASSERT_EQ(result.examples.size(), 2u);  // one of each class in turn, images without label first
-  EXPECT_EQ(result.examples[0].id, "dark");
+  // Class 0: "dark" (3, 1) and "wrong" (0, 4), class 1: "bright" (1, 3); "unknown" is of no class.
+  EXPECT_FALSE(result.by_predicted_class());
+  EXPECT_EQ(result.class_expert["blocks.0.mlp"], Json::parse("[[3, 5], [1, 3]]"));
+  EXPECT_EQ(result.layers[0]["class_information"]["images"], 3);
+  ASSERT_EQ(result.examples.size(), 2u);  // one of each class in turn, those without label first; of two the second
+  EXPECT_EQ(result.examples[0].id, "wrong");
   EXPECT_EQ(result.examples[1].id, "unknown");
   EXPECT_EQ(result.examples[0].truth, "night");
-  EXPECT_EQ(result.examples[0].predicted, "night");
-  // Mean 1/4: logits 7.5 and 2.5, softmax 1 / (1 + exp(-5)).
-  EXPECT_NEAR(result.examples[0].probability, 1 / (1 + std::exp(-5.0)), 1e-6);
+  EXPECT_EQ(result.examples[0].predicted, "day");
+  // Mean 1: logits 0 and 10, softmax 1 / (1 + exp(-10)).
+  EXPECT_NEAR(result.examples[0].probability, 1 / (1 + std::exp(-10.0)), 1e-6);
   EXPECT_EQ(result.examples[1].truth, "");
   EXPECT_EQ(result.examples[0].picture.sizes(), (std::vector<int64_t>{3, 2, 2}));
   EXPECT_EQ(result.examples[0].picture[2][1][1].item<int>(), 255);
   EXPECT_EQ(result.examples[0].caption, "blocks.0.mlp");
   EXPECT_EQ(result.examples[0].panels.size(0), 3);
+}
+
+TEST(Explain, WithoutLabelsThePredictedClassesCount) {
+  BrightnessModel model;
+  const std::vector<ExplainItem> items = {item("dark", -1, {0, 0, 0, 255}), item("bright", -1, {255, 255, 255, 0})};
+  const Explanation result = explain_images(model, items, plain_pixels, {"night", "day"});
+  EXPECT_TRUE(result.by_predicted_class());
+  EXPECT_EQ(result.class_expert["blocks.0.mlp"], Json::parse("[[3, 1], [1, 3]]"));
+  EXPECT_FALSE(result.layers[0].contains("class_information"));
 }
 
 // The bright pixel goes to expert 1, wherever it is; the attribute says where.
@@ -106,7 +117,8 @@ TEST(Explain, P76_WhoTookThePatchesThatMatter) {
 TEST(Explain, ExamplesAreSpreadOverClasses) {
   std::vector<ExplainItem> items;
   for (int64_t i = 0; i < 30; ++i) items.push_back({i / 10, nullptr});
-  EXPECT_EQ(spread_over_classes(items, 4), (std::vector<size_t>{0, 1, 10, 20}));
+  // Two of class 0: the middles of the halves of its ten; of the others the middle.
+  EXPECT_EQ(spread_over_classes(items, 4), (std::vector<size_t>{2, 7, 15, 25}));
   EXPECT_EQ(spread_over_classes(items, 100).size(), 30u);
   EXPECT_TRUE(spread_over_classes({}, 3).empty());
 }

@@ -44,6 +44,10 @@ TEST(RoutingAccumulator, CountsByHand) {
   EXPECT_EQ(logged["tokens_with_kept"], Json({1, 7}));
   // Image 0 has class 1 and used experts 0 0 0 1; image 1 has class 0 and used 2 2 0 2.
   EXPECT_EQ(sums.class_expert()["blocks.1.mlp"], Json::parse("[[1, 0, 3], [3, 1, 0]]"));
+  // Cells 1/8, 0, 3/8 and 3/8, 1/8, 0; classes 1/2, 1/2; experts 1/2, 1/8, 3/8:
+  // 1/8 log2(1/2) + 3/8 log2(2) + 3/8 log2(3/2) + 1/8 log2(2)
+  EXPECT_NEAR(layer["class_information"]["bits"].get<double>(), 3.0 / 8 + 3.0 / 8 * std::log2(1.5), 1e-12);
+  EXPECT_EQ(layer["class_information"]["images"], 2);
 }
 
 TEST(RoutingAccumulator, BatchesAndLayersAddUp) {

@@ -1,6 +1,8 @@
 light_tests(
   analysis/canvas_test.cpp
   analysis/cell_accuracy_test.cpp
+  analysis/class_information_test.cpp
+  analysis/confusions_test.cpp
   analysis/heat_map_test.cpp
   analysis/patch_routing_report_test.cpp
   analysis/patch_tint_test.cpp

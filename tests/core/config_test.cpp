@@ -73,6 +73,51 @@ TEST(Config, OverridesWinOverTheFileAndSayWhereTheyCameFrom) {
   EXPECT_EQ(values["optimizer"]["name"], "adam");
 }
 
+TEST(Config, AnotherComponentLeavesOutWhatItDoesNotHave) {
+  std::vector<std::string> ignored;
+  const auto with = [&](const std::string& text, const std::vector<std::string>& overrides) {
+    ignored.clear();
+    return resolve(overridden(Config::from_text(text, "a.toml"), overrides, sections(), &ignored), sections());
+  };
+  const std::string file = "[train]\nrate = 3\n[optimizer]\nmomentum = 0.5\n";
+  EXPECT_EQ(with(file, {"optimizer.name=adam"})["optimizer"].dump(), R"({"name":"adam","epsilon":1e-08})");
+  EXPECT_EQ(ignored,
+            (std::vector<std::string>{"optimizer.momentum = 0.5 of a.toml:4 does not apply to adam: ignored"}));
+  EXPECT_EQ(with(file, {"optimizer.name=sgd"})["optimizer"]["momentum"], 0.5);
+  EXPECT_TRUE(ignored.empty());
+  // Not what --set gives, what no component has, or what the file names a component for.
+  const auto refusal = [&](const std::string& text, const std::vector<std::string>& overrides) {
+    return testing::message_of<UsageError>([&] { with(text, overrides); });
+  };
+  EXPECT_EQ(refusal(file, {"optimizer.name=adam", "optimizer.momentum=0.1"}),
+            "unknown setting optimizer.momentum (known: epsilon)");
+  EXPECT_EQ(refusal("[optimizer]\nmoment = 0.5\n", {"optimizer.name=adam"}),
+            "a.toml:2: unknown setting optimizer.moment (known: epsilon)");
+  EXPECT_EQ(refusal("[optimizer]\nname = \"adam\"\nmomentum = 0.5\n", {}),
+            "a.toml:3: unknown setting optimizer.momentum (known: epsilon)");
+}
+
+TEST(Config, AnotherComponentLeavesOutWhatItRefuses) {
+  Registry<std::string> pair("optimizer");
+  for (const char* name : {"sgd", "heavy_ball"})
+    pair.add<SgdOptions>(name, "", [](const SgdOptions&) { return std::string(); });
+  std::vector<Section> both{named_section("optimizer", "the update", "sgd", pair)};
+  both[0].try_component = [](const std::string& name, const Json& settings, const Json& tree) {
+    EXPECT_TRUE(tree.contains("optimizer"));
+    if (name == "heavy_ball" && settings.value("momentum", 0.9) != 0.9) fail_usage("always 0.9");
+  };
+  const auto changed = [&](const std::string& momentum, const std::vector<std::string>& overrides) {
+    const std::string text = "[optimizer]\nmomentum = " + momentum + "\n";
+    return overridden(Config::from_text(text, "a.toml"), overrides, both).tree()["optimizer"].dump();
+  };
+  EXPECT_EQ(changed("0.5", {"optimizer.name=heavy_ball"}), R"({"name":"heavy_ball"})");
+  EXPECT_EQ(changed("0.9", {"optimizer.name=heavy_ball"}), R"({"momentum":0.9,"name":"heavy_ball"})");
+  // Beyond the bounds, so wrong before: resolve() says so.
+  EXPECT_EQ(changed("5", {"optimizer.name=heavy_ball"}), R"({"momentum":5,"name":"heavy_ball"})");
+  EXPECT_EQ(changed("0.5", {"optimizer.momentum=0.7", "optimizer.name=heavy_ball"}),
+            R"({"momentum":0.7,"name":"heavy_ball"})");
+}
+
 TEST(Config, AnOverrideOfAnotherFormIsRefused) {
   for (const std::string wrong : {"epochs=3", "train.epochs", "train.=3", ".epochs=3", "=", ""}) {
     Config config = Config::from_text("", "a");

@@ -33,6 +33,32 @@ std::string read(const std::string& path) {
 
 }  // namespace
 
+// configs/own_images.toml sets router.k = 2: expert_choice has no k, and that of switch_top1 is always 1.
+TEST(ConfigVerb, AnotherRouterLeavesOutSettingsOfTheFilesRouter) {
+  const std::string file = test::source_path("configs/own_images.toml");
+  const auto show = [&](const std::vector<std::string>& overrides) {
+    std::vector<std::string> arguments{"config", "show", file};
+    for (const std::string& assignment : overrides) arguments.insert(arguments.end(), {"--set", assignment});
+    return run_program(arguments);
+  };
+  for (const std::string router : {"expert_choice", "switch_top1", "dense_softmax"}) {
+    const ProgramResult shown = show({"router.name=" + router});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_SAYS(shown.err, "does not apply to " + router + ": ignored\n");
+    EXPECT_EQ(std::count(shown.err.begin(), shown.err.end(), '\n'), 1) << shown.err;
+    EXPECT_SAYS(shown.err, "router.k = 2 of " + file + ":");
+  }
+  for (const std::string router : {"cosine", "gshard_top2"}) {
+    const ProgramResult shown = show({"router.name=" + router});
+    EXPECT_EQ(shown.err, "");
+    EXPECT_SAYS(shown.out, "\nk = 2 ");
+  }
+  EXPECT_SAYS(show({"router.name=dense_softmax", "moe.experts=2"}).out, "\nk = 2 ");
+  const ProgramResult refused = show({"router.name=expert_choice", "router.k=2"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_SAYS(refused.err, "unknown setting router.k");
+}
+
 TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
   const auto cost = [](const std::string& file, const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"config", "cost", test::source_path("configs/" + file)};

@@ -81,13 +81,33 @@ TEST_F(RecordsVerb, AreCompared) {
   EXPECT_NE(same.out.find("A - B: 0.00 points (95 % CI: 0.00 to 0.00)\n"), std::string::npos) << same.out;
 }
 
+TEST_F(RecordsVerb, OfRunFoldersAreFoundAndTheirRoutingIsShown) {
+  const Json line = result(eval("run/records", {"--set", "capacity.eval_factor=0.5"}));
+  result(eval("plain", {"--set", "router.eval_k=1"}));
+  const Json compared = result(run_program({"compare", run(), at("plain"), "--json"}));
+  const Json& layer = compared["a"]["routing"][0];
+  for (const char* key : {"cv_load", "max_over_mean", "dropped", "mean_top_gate"})
+    EXPECT_NEAR(layer[key].get<double>(), line["layers"][0][key].get<double>(), 1e-6) << key;
+  EXPECT_EQ(layer["class_information"], line["layers"][0]["class_information"]);
+  EXPECT_EQ(layer["k"], 2);
+  EXPECT_EQ(compared["b"]["routing"][0]["k"], 1);
+  const std::string text = run_program({"compare", run(), at("plain")}).out;
+  EXPECT_NE(text.find("\n  A  blocks.1.mlp  softmax_topk  4        2  "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  B  blocks.1.mlp  softmax_topk  4        1  "), std::string::npos) << text;
+  std::filesystem::remove_all(run() + "/records");
+}
+
 TEST_F(RecordsVerb, OfOtherImagesAreNotCompared) {
   result(eval("of_test"));
   result(eval("of_validation", {"--split", "val"}));
   expect_failure(
       run_program({"compare", at("of_test"), at("of_validation")}), 1,
       "are of different images: image 0 is test/0 and validation/0; evaluate both models on the same images");
-  expect_failure(run_program({"compare", at("of_test"), run()}), 1, "holds no records; write them with sparsight eval");
+  expect_failure(run_program({"compare", at("of_test"), at("of_nothing")}), 1,
+                 "holds no records; write them with sparsight eval");
+  expect_failure(
+      run_program({"compare", at("of_test"), run()}), 1,
+      run() + " is a run folder without records; first: sparsight eval " + run() + " --records " + run() + "/records");
   const std::string tensors = at("of_validation/records.safetensors");
   write_file_atomically(tensors, read_file(tensors, 1 << 20).substr(0, 4000));
   expect_failure(run_program({"compare", at("of_test"), at("of_validation")}), 1, "it is truncated or damaged");

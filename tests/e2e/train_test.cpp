@@ -356,17 +356,21 @@ TEST(Train, ALostLastCheckpointIsNotTrainedOver) {
   EXPECT_TRUE(fs::exists(run + "/checkpoints/best.safetensors"));
 }
 
-TEST(Train, OverwritingARunRemovesItsExplanation) {
+TEST(Train, OverwritingARunRemovesItsExplanationsAndRecords) {
   const TemporaryFolder folder;
   const std::string run = folder.path("run");
   const std::vector<std::string> train = {"train", tiny_config(folder), "--out", run, "--set", "train.epochs=1"};
   ASSERT_EQ(run_program(train).exit_code, 0);
   ASSERT_EQ(run_program({"explain", run, "--images", "2"}).exit_code, 0);
   folder.write("run/explain/mine.png", "mine");
+  folder.write("run/explain_images/explain.json", "{}");
+  ASSERT_EQ(run_program({"eval", run, "--records", run + "/records"}).exit_code, 0);
   std::vector<std::string> again = train;
   again.push_back("--overwrite");
   ASSERT_EQ(run_program(again).exit_code, 0);
   EXPECT_FALSE(fs::exists(run + "/explain/explain.json"));
+  EXPECT_FALSE(fs::exists(run + "/explain_images/explain.json"));
+  EXPECT_FALSE(fs::exists(run + "/records"));
   EXPECT_TRUE(fs::exists(run + "/explain/mine.png"));
 }
 

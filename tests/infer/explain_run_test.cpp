@@ -72,11 +72,33 @@ TEST_F(ExplainRun, OwnPictures) {
   const std::string png = encode_png(at::full({3, 16, 16}, 90, at::kByte));
   folder_->write("photos/a.png", png);
   folder_->write("photos/deep/b.png", png);
+  ASSERT_EQ(run_program({"explain", run_, "--images", "8", "--quiet"}).exit_code, 0);
+  const std::string own = read_file(run_ + "/explain/explain.json", 1 << 20);
   const auto result = run_program({"explain", run_, folder_->path("photos"), "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(run_ + "/explain/explain.json", 1 << 20), own) << "of the run's data";
+  EXPECT_NE(result.out.find("pictures: " + run_ + "/explain_images\n"), std::string::npos) << result.out;
+  EXPECT_NE(read_file(run_ + "/explain_images/explain.json", 1 << 20).find("2 image files"), std::string::npos);
+  EXPECT_NE(result.out.find("predicted class  top experts of blocks.1.mlp"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("bits"), std::string::npos) << "without classes there is no class information";
   EXPECT_NE(result.out.find("2 image files"), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find("accuracy"), std::string::npos) << "of pictures without a class";
   EXPECT_NE(result.out.find("MoE layer"), std::string::npos) << result.out;
+}
+
+TEST_F(ExplainRun, AFolderOfOnesOwnLeavesTheRunAsItIs) {
+  const std::string report = read_file(run_ + "/report.html", 1 << 26), out = folder_->path("deep/out");
+  const auto result = run_program({"explain", run_, "--split", "train", "--images", "40", "--out", out, "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("40 images of the train split of glyphs\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find(" bits (shuffled classes: "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("pictures: " + out + "\n"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("report:"), std::string::npos) << result.out;
+  EXPECT_TRUE(fs::exists(out + "/explain.json"));
+  EXPECT_EQ(read_file(run_ + "/report.html", 1 << 26), report);
+  const auto images_too = run_program({"explain", run_, folder_->path("photos"), "--split", "val"});
+  EXPECT_EQ(images_too.exit_code, 2) << images_too.err;
+  EXPECT_NE(images_too.err.find("leave it out or name no images"), std::string::npos) << images_too.err;
 }
 
 TEST_F(ExplainRun, SettingsReachTheModel) {

@@ -47,7 +47,7 @@ TEST(ExplainFolder, RemovesWhatAKilledProcessLeft) {
 TEST(ExplainFolder, TheReportTakesItUp) {
   const testing::TemporaryFolder folder;
   const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));
-  const Json json = write_explanation(run, two_examples());
+  const Json json = write_explanation(explain_folder(run), two_examples());
   EXPECT_EQ(json["accuracy"], 0.5);
   EXPECT_EQ(json["class_expert_pictures"]["blocks.1/<mlp>"], "class_expert_0_blocks.1__mlp_.png");
   EXPECT_TRUE(fs::exists(run + "/explain/class_expert_0_blocks.1__mlp_.png"));
@@ -61,10 +61,10 @@ TEST(ExplainFolder, TheReportTakesItUp) {
 
   const RunSummary summary = read_run_summary(run);
   EXPECT_TRUE(summary.warnings.empty());
-  ASSERT_EQ(summary.examples.size(), 2u);
-  EXPECT_EQ(summary.examples[0].truth, "cat");
-  EXPECT_EQ(summary.examples[0].picture_png.substr(0, 4), "\x89PNG");
-  EXPECT_EQ(summary.examples[1].experts_png, "");
+  ASSERT_EQ(summary.explain.examples.size(), 2u);
+  EXPECT_EQ(summary.explain.examples[0].truth, "cat");
+  EXPECT_EQ(summary.explain.examples[0].picture_png.substr(0, 4), "\x89PNG");
+  EXPECT_EQ(summary.explain.examples[1].experts_png, "");
   EXPECT_EQ(summary.classes, (std::vector<std::string>{"cat", "dog"}));
   const std::string page = report_page(summary);
   for (const char* part : {"Example predictions", "true: cat", "75.0 %", "photo.png", "Which expert got which patch",
@@ -72,14 +72,50 @@ TEST(ExplainFolder, TheReportTakesItUp) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 
+// Given images have sections of their own; the class map stays that of the run's data.
+TEST(ExplainFolder, GivenImagesStandBesideTheRunsOwn) {
+  const testing::TemporaryFolder folder;
+  const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));
+  Explanation own = two_examples(), given = two_examples();
+  own.layers = Json::parse(R"([{"layer": "blocks.1/<mlp>", "class_information":
+      {"bits": 0.25, "shuffled": 0.0625, "shuffled_deviation": 0, "maximum": 1, "images": 9}}])");
+  given.source = "2 image files";
+  given.examples[0].id = "given.png";
+  given.class_expert["blocks.1/<mlp>"] = Json::parse("[[77, 0], [0, 77]]");
+  write_explanation(explain_folder(run), own);
+  EXPECT_EQ(report_page(read_run_summary(run)).find("Given images"), std::string::npos);
+  write_explanation(explain_images_folder(run), given);
+  const std::string page = report_page(read_run_summary(run));
+  for (const char* part : {"<summary>Example predictions<small>best checkpoint, 2 images</small>",
+                           "<summary>Given images: Example predictions<small>2 image files</small>",
+                           "Given images: Which expert got which patch", "given.png", "test/0",
+                           "Class information: 0.25 bits (shuffled classes: 0.06 +- 0.00, at most 1.00)."})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(page.find("\"count\":77"), std::string::npos);
+  remove_explanations(run);
+  EXPECT_EQ(report_page(read_run_summary(run)).find("test/0"), std::string::npos);
+  EXPECT_FALSE(fs::exists(run + "/explain_images/explain.json"));
+}
+
+TEST(ExplainFolder, SaysWhichClassesCount) {
+  const testing::TemporaryFolder folder;
+  const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));
+  Explanation unlabelled = two_examples();
+  EXPECT_EQ(write_explanation(explain_folder(run), unlabelled)["class_expert_by"], "true");
+  EXPECT_EQ(report_page(read_run_summary(run)).find("Predicted class by expert"), std::string::npos);
+  unlabelled.labelled = unlabelled.correct = 0;
+  EXPECT_EQ(write_explanation(explain_folder(run), unlabelled)["class_expert_by"], "predicted");
+  EXPECT_NE(report_page(read_run_summary(run)).find("Predicted class by expert"), std::string::npos);
+}
+
 TEST(ExplainFolder, ReplacesAnEarlierOneAndNoOtherFile) {
   const testing::TemporaryFolder folder;
   folder.write("run/explain/my.png", "mine");
-  write_explanation(folder.path("run"), two_examples());
+  write_explanation(folder.path("run/explain"), two_examples());
   Explanation fewer = two_examples();
   fewer.examples.resize(1);
   fewer.class_expert = Json::object();
-  write_explanation(folder.path("run"), fewer);
+  write_explanation(folder.path("run/explain"), fewer);
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder.path("run/explain")))
     names.push_back(entry.path().filename().string());
@@ -90,7 +126,7 @@ TEST(ExplainFolder, ReplacesAnEarlierOneAndNoOtherFile) {
 TEST(ExplainFolder, AFileInTheWay) {
   const testing::TemporaryFolder folder;
   folder.write("run/explain", "a file");
-  EXPECT_THROW(write_explanation(folder.path("run"), two_examples()), Error);
+  EXPECT_THROW(write_explanation(folder.path("run/explain"), two_examples()), Error);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(Report, MissingPartsCostAWarningOnly) {
                R"({"examples": [{"picture": "../config.toml"}, 3, {"picture": "gone.png"}]})");
   folder.write("run/checkpoints/last.safetensors", "nonsense");
   const RunSummary summary = read_run_summary(run);
-  EXPECT_EQ(summary.examples.size(), 3u);
+  EXPECT_EQ(summary.explain.examples.size(), 3u);
   EXPECT_EQ(summary.warnings.size(), 6u) << "torn line, config, env, checkpoint, picture outside, picture missing";
   EXPECT_NE(report_page(summary).find("Some files of this run could not be read"), std::string::npos);
 }
@@ -112,7 +112,8 @@ TEST(Report, SaysWhereTheTestPartIsTheValidationPart) {
 
 TEST(Report, RoutingPicturesTellPredictionAndTruth) {
   RunSummary run;
-  run.examples = {{"1.png", "house", "tree", 0.75, "", "png", "experts"}, {"2.png", "", "tree", 0.5, "", "png", ""}};
+  run.explain.examples = {{"1.png", "house", "tree", 0.75, "", "png", "experts"},
+                          {"2.png", "", "tree", 0.5, "", "png", ""}};
   const std::string page = report_page(run);
   EXPECT_NE(page.find("<figcaption><b class=\"wrong\">tree</b> 75.0 %<small>true: house</small><small>1.png</small>"),
             std::string::npos);

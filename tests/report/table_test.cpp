@@ -58,6 +58,35 @@ TEST(Table, ShowsWhatRoutersReportThemselves) {
   EXPECT_NE(result_markdown(sort_metrics({record})).find("| blocks.1.mlp | sparsity 0.52, "), std::string::npos);
 }
 
+TEST(Table, SaysWhatExpertsTellAboutTheClass) {
+  Json record = eval_record("test", 1, 0.5);
+  record["layers"][0]["class_information"] = {
+      {"bits", 0.1649}, {"shuffled", 0.05}, {"shuffled_deviation", 0.021}, {"maximum", 2}, {"images", 40}};
+  const std::string line = "blocks.1.mlp  0.16 bits (shuffled classes: 0.05 +- 0.02, at most 2.00)\n";
+  EXPECT_NE(result_table({record}).find(line), std::string::npos) << result_table({record});
+  EXPECT_NE(layer_table(record["layers"]).find(line), std::string::npos);
+  EXPECT_EQ(result_table({eval_record("test", 1, 0.5)}).find("bits"), std::string::npos);
+}
+
+TEST(Table, NamesTheMostFrequentConfusions) {
+  Json record = eval_record("test", 1, 0.5);
+  for (int i = 9; i > 0; --i)
+    record["confusions"].push_back({{"true", "dog"}, {"predicted", cat("c", i)}, {"images", i}, {"of", 12}});
+  const std::string table = result_table({record});
+  EXPECT_NE(table.find("  dog -> c9                 9 of 12\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("dog -> c5 "), std::string::npos);
+  EXPECT_EQ(table.find("dog -> c4 "), std::string::npos) << "only five";
+}
+
+TEST(Table, NamesTheTopExpertsOfEachClass) {
+  const Json maps = Json::parse(R"({"a": [[1, 2, 1], [0, 0, 0], [0, 8, 0]], "b": [[4, 0], [0, 0], [1, 3]]})");
+  EXPECT_EQ(class_expert_table(maps, {"cat", "dog", "horse"}, "class"),
+            "  class  top experts of a     top experts of b\n"
+            "  cat    1 (50 %), 0 (25 %)   0 (100 %)\n"
+            "  horse  1 (100 %)            1 (75 %), 0 (25 %)\n");
+  EXPECT_EQ(class_expert_table(Json(), {}, "class"), "");
+}
+
 TEST(Table, MissingNumbersAreDashes) {
   const std::string table = result_table(sort_metrics({Json{{"kind", "eval"}, {"step", 3}, {"loss", nullptr}}}));
   EXPECT_NE(table.find("  -      -        3     -       -         -\n"), std::string::npos) << table;

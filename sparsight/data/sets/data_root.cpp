@@ -17,7 +17,8 @@ std::string data_root(const std::string& root, const std::string& name) {
   if (!root.empty() && path_exists(root)) return root;
   if ((root.empty() || root[0] != '/') && path_exists(below)) return below;
   if (!root.empty())
-    fail("there is no ", printable(root), root[0] == '/' ? "" : cat(", nor ", printable(below)),
+    fail("there is no file or folder \"", printable(root), "\"",
+         root[0] == '/' ? "" : cat(" here, nor \"", printable(below), "\""),
          "; set data.root to the data's folder (--set data.root=PATH)");
   fail("the files of ", name, " are missing: there is no ", printable(below), "; run `sparsight data fetch ", name,
        "`, or set data.root, or SPARSIGHT_DATA to the folder that holds ", name, "/");

@@ -1,0 +1,18 @@
+#include "sparsight/report/class_information_text.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/report/format.h"
+
+namespace sparsight {
+
+std::string class_information_text(const Json& layer) {
+  const Json& information = member(layer, "class_information");
+  const auto bits = number(information, "bits");
+  if (!bits) return "";
+  const auto shown = [&](const char* key) { return fixed(number(information, key).value_or(0), 2); };
+  return cat(fixed(*bits, 2), " bits (shuffled classes: ", shown("shuffled"), " +- ", shown("shuffled_deviation"),
+             ", at most ", shown("maximum"), ")");
+}
+
+}  // namespace sparsight
