@@ -9,8 +9,8 @@
 #include <ATen/ops/min.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/json_text.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/record_format.h"
 #include "sparsight/io/atomic_file.h"

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormat = 1;
+constexpr int kJobsFormat = 1;
 
 // The object in a file; null where it holds none.
 Json read_object(const std::string& path) {
@@ -33,8 +33,8 @@ void check_identity(const std::string& folder, const std::string& wanted) {
   const auto format = number(json, "format");
   if (!format || text(json, "of").empty())
     fail("cannot tell what ", folder, " holds: its jobs.json is damaged; choose another folder with --run");
-  if (*format != kFormat)
-    fail(folder, " is of format ", *format, ", and this version of sparsight reads ", kFormat,
+  if (*format != kJobsFormat)
+    fail(folder, " is of format ", *format, ", and this version of sparsight reads ", kJobsFormat,
          "; choose another folder with --run");
   if (text(json, "of") != wanted) fail_other_jobs(folder, text(json, "of"), wanted);
 }
@@ -102,7 +102,7 @@ JobStore::JobStore(const std::string& folder, const std::string& of) : folder_(f
     if (holds_something(folder)) fail_foreign_files(folder);
     remove_remains(folder, {"env.json", "jobs.json"});
     write_file_atomically(folder + "/env.json", file_text(describe_environment()));
-    write_file_atomically(folder + "/jobs.json", file_text({{"format", kFormat}, {"of", of}}));
+    write_file_atomically(folder + "/jobs.json", file_text({{"format", kJobsFormat}, {"of", of}}));
   }
   check_identity(folder, of);
   create_folder(folder + "/jobs");

@@ -277,8 +277,8 @@ std::string result_markdown(const RunMetrics& log) {
   if (const Rows cells = cell_rows(final_eval(log, false)); !cells.empty()) text += "\n" + markdown(cells);
   const Json eval = final_eval(log, true);
   const Json& layers = member(eval, "layers");
-  for (const Rows& rows : {confusion_rows(final_eval(log, false)), expert_rows(layers), information_rows(layers),
-                           router_rows(layers)})
+  for (const Rows& rows :
+       {confusion_rows(final_eval(log, false)), expert_rows(layers), information_rows(layers), router_rows(layers)})
     if (rows.size() > 1) text += "\n" + markdown(rows);
   return text;
 }

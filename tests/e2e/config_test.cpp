@@ -79,8 +79,8 @@ TEST(ConfigVerb, P30_TellsWhatAModelCosts) {
   expect_sums(cost("demo.toml", {"--image", "1,32,32", "--classes", "12"}), "311,436", "17,123,584");
   // Mobile V-MoE's dense 12x192, as its table has it.
   EXPECT_SAYS(cost("demo.toml", {"--image", "3,224,224", "--classes", "1000", "--set", "model.size=12x192", "--set",
-                                 "model.patch=32", "--set", "model.stem=[]", "--set", "model.mlp_ratio=4", "--set", "moe.blocks=[]", "--flops",
-                                 "flops_elementwise"}),
+                                 "model.patch=32", "--set", "model.stem=[]", "--set", "model.mlp_ratio=4", "--set",
+                                 "moe.blocks=[]", "--flops", "flops_elementwise"}),
               "FLOPs per image: 617,814,760");
 }
 

@@ -1,6 +1,6 @@
 // Folders of images: class/image and domain/class/image. Classes and domains are the folders' names in byte order.
-// Hidden files are ignored, and so are files that are not .jpg, .jpeg or .png, which are counted. Below a class, folders
-// may be nested.
+// Hidden files are ignored, and so are files that are not .jpg, .jpeg or .png, which are counted. Below a class,
+// folders may be nested.
 #pragma once
 
 #include <cstdint>
