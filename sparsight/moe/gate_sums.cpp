@@ -1,5 +1,6 @@
 #include "sparsight/moe/gate_sums.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
