@@ -95,7 +95,7 @@ inline void run(const MoeSpec& spec) {
     at::Tensor loss = out.tokens.sum();
     for (const NamedLoss& aux : out.routing.losses) loss = loss + aux.weight * aux.value;
     loss.backward();
-    routing_stats(out.routing);
+    if (!out.routing.soft) routing_stats(out.routing);
     post_step_update(layer, {detached(out.routing)});
   }
 }
