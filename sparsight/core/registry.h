@@ -45,6 +45,7 @@ class Registry {
       options.declare(set);
       visit(set);
     };
+    check_settings(entry);
     entry.make = [factory](const Json& settings, const std::string& where, Context... context) {
       Options options;
       OptionSet set;
@@ -91,6 +92,22 @@ class Registry {
   }
 
  private:
+  // `name` chooses the component, and shared settings have the same key.
+  void check_settings(const Entry& entry) const {
+    entry.describe([&](const OptionSet& own) {
+      const auto refuse = [&](const std::string& key) {
+        if (own.find(key))
+          fail_usage("the ", kind_, " \"", entry.name, "\" declares a setting \"", key, "\", which every ", kind_,
+                     " has; give it another name");
+      };
+      refuse("name");
+      if (describe_shared_)
+        describe_shared_([&](const OptionSet& shared) {
+          for (const Option& option : shared.options()) refuse(option.name);
+        });
+    });
+  }
+
   std::string kind_;
   std::function<void(const std::function<void(OptionSet&)>& visit)> describe_shared_;
   std::vector<Entry> entries_;

@@ -57,6 +57,22 @@ TEST(Registry, SettingsOfAnotherEntryAreUnknown) {
   EXPECT_NE(text.find("unknown setting op.factor"), std::string::npos) << text;
 }
 
+TEST(Registry, SettingsOfAllEntriesAreTaken) {
+  auto registry = operations();
+  registry.share<ShiftOptions>();
+  const auto make = [](const auto&, double) { return [](double x) { return x; }; };
+  EXPECT_EQ(testing::message_of<UsageError>([&] { registry.add<ShiftOptions>("mine", "", make); }),
+            "the operation \"mine\" declares a setting \"by\", which every operation has; give it another name");
+  struct Named {
+    std::string name;
+    void declare(OptionSet& set) { set.text("name", &name, ""); }
+  };
+  EXPECT_EQ(testing::message_of<UsageError>([&] { registry.add<Named>("mine", "", make); }),
+            "the operation \"mine\" declares a setting \"name\", which every operation has; give it another name");
+  registry.add<ScaleOptions>("mine", "", make);
+  EXPECT_EQ(registry.names().back(), "mine");
+}
+
 TEST(Registry, DescribesOptionsAtTheirDefaults) {
   Json described;
   operations().get("scale").describe([&](OptionSet& set) { described = values(set); });
