@@ -4,10 +4,16 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/gate_sums.h"
+#include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/moe/validate_router.h"
 
 namespace sparsight {
 namespace {
+
+std::string described_router(const Router& router, const std::string& layer) {
+  const std::string& name = router.registered_name();
+  return cat("the router ", name.empty() ? router.name() : name, " of the layer ", layer);
+}
 
 // The random numbers that a router uses are those it declares: Python and `sparsight moe` give them by these names.
 void check_purposes(const Router& router, const std::string& layer, const std::set<std::string>& requested) {
@@ -15,9 +21,18 @@ void check_purposes(const Router& router, const std::string& layer, const std::s
   const std::vector<std::string> declared = router.random_purposes();
   for (const std::string& purpose : requested)
     if (std::find(declared.begin(), declared.end(), purpose) == declared.end())
-      fail("the router ", router.registered_name().empty() ? router.name() : router.registered_name(), " of the layer ",
-           layer, " samples the random numbers \"", purpose, "\", which its random_purposes() does not list; add \"",
-           purpose, "\" there");
+      fail(described_router(router, layer), " samples the random numbers \"", purpose,
+           "\", which its random_purposes() does not list; add \"", purpose, "\" there");
+}
+
+// Capacity and losses assume K choices per token, unless the router says otherwise.
+void check_choices(const Router& router, const std::string& layer, const Routing& routing) {
+  if (routing.soft || routing.per_token == 0 || routing.varying || routing.skips) return;
+  const int64_t tokens = valid_token_count(routing), assignments = routing.expert.size(0);
+  if (assignments != tokens * routing.per_token)
+    fail(described_router(router, layer), " returned an invalid routing: ", assignments, " assignments of ", tokens,
+         " tokens, expected per_token = ", routing.per_token,
+         " each; set varying = true if tokens have different numbers of experts");
 }
 
 }  // namespace
@@ -29,6 +44,7 @@ Routing route_tokens(Router& router, const RouterInput& input, const RoutingPoli
   routed_input.context.requested = &requested;
   Routing routing = router.route(routed_input);
   check_purposes(router, input.layer, requested);
+  check_choices(router, input.layer, routing);
   if (input.context.requested) input.context.requested->merge(requested);
   if (routing.soft) return routing;
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);

@@ -56,7 +56,8 @@ struct Routing {
                             // and for those of two levels
   at::Tensor noisy_logits;  // [N,E] fp32, what selection saw; the same tensor as clean_logits without noise
   at::Tensor noise_scale;   // [N,E], or [] where constant: standard deviation of the noise; differentiable where it is
-                            // learned; undefined without noise
+                            // learned; undefined without noise. The smooth load follows from it unless the router is
+                            // varying or has a smooth_load
   at::Tensor scores;        // [N,E] fp32, the router's dense scores (softmax, sigmoid, cosine); differentiable
   at::Tensor threshold;     // [E] minimum score in evaluation; strictly balanced gating only
   std::shared_ptr<const Routing> groups;  // first level of two-level routers, with groups of experts instead of
@@ -71,6 +72,7 @@ struct Routing {
   int64_t per_token = 0;    // K of token-choice routers (fewer for a token if the router skips a choice), else 0
   bool varying = false;     // tokens have different numbers of choices, at most K: capacity is a share of the choices
                             // made rather than of K per token
+  bool skips = false;       // a token may have fewer than K choices although capacity counts K per token (GShard)
   at::Tensor smooth_load;   // [E] expected assignments, if the router itself estimates them (hierarchical);
                             // differentiable; undefined: losses/load.h derives them from logits and noise
   std::vector<RoutingMetric> metrics;  // reported by the router in addition to routing_stats.h; empty for most

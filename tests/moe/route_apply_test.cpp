@@ -189,4 +189,43 @@ TEST(RouteTokens, RandomNumbersMustBeDeclared) {
   EXPECT_EQ(requested, std::set<std::string>{"noise"});
 }
 
+// Two experts for each token but the first, which has one.
+class UnevenRouter : public Router {
+ public:
+  bool varying = false, skips = false;
+
+ protected:
+  Routing choose(const RouterInput& input) override {
+    Routing routing;
+    routing.tokens = input.tokens.size(0);
+    routing.experts = kExperts;
+    choose_per_token(routing, torch::tensor({{0, 1}}, torch::kLong).expand({routing.tokens, 2}),
+                     torch::ones({routing.tokens, 2}));
+    routing.varying = varying;
+    routing.skips = skips;
+    const at::Tensor wanted = torch::arange(2 * routing.tokens, torch::kLong);
+    select_assignments(routing, wanted.masked_select(wanted != 1));
+    return routing;
+  }
+};
+
+TEST(RouteTokens, FewerChoicesMustBeDeclared) {
+  UnevenRouter router;
+  router.set_registered("uneven", {kWidth, kExperts});
+  RouterInput input{tokens(), kLayout, "moe", ForwardMode::training(), {1, 2}};
+  const RoutingPolicy policy{{}, with_default_weights({}, {})};
+  const auto error = [&] { return testing::message_of([&] { route_tokens(router, input, policy); }); };
+  EXPECT_EQ(error(),
+            "the router uneven of the layer moe returned an invalid routing: 59 assignments of 30 tokens, "
+            "expected per_token = 2 each; set varying = true if tokens have different numbers of experts");
+  router.varying = true;
+  EXPECT_EQ(error(), "");
+  router.varying = false;
+  router.skips = true;
+  EXPECT_EQ(error(), "");
+  router.skips = false;
+  input.context.valid = torch::arange(kTokens) != 0;  // padding has no choices
+  EXPECT_EQ(error(), "");
+}
+
 }  // namespace sparsight::route_apply_test

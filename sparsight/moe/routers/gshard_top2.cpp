@@ -49,6 +49,7 @@ Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, do
   if (second == "none") later.fill_(false);
   if (second == "threshold") later.copy_(later_gate > threshold);
   if (second == "random") later.copy_(uniform.reshape(later.sizes()) < later_gate / threshold);
+  routing.skips = true;
   select_assignments(routing, at::nonzero(used.view({-1})).squeeze(1));
   return routing;
 }
