@@ -84,7 +84,7 @@ Json RoutingAccumulator::layers() const {
   Json list = Json::array();
   for (const Layer& layer : layers_) {
     const RoutingStats stats = routing_stats(layer.totals);
-    Json entry = {{"layer", layer.name}, {"experts", layer.experts}, {"load", counts(stats.count)}};
+    Json entry = {{"layer", layer.name}, {"experts", layer.experts}, {"load", as_integers(stats.count)}};
     if (stats.kept != stats.count) entry["kept"] = as_integers(stats.kept);
     entry["importance"] = stats.importance;
     add_balance(entry, stats);

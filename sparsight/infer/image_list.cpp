@@ -89,10 +89,9 @@ std::vector<std::string> image_list(const std::vector<std::string>& arguments, s
     else
       add_argument(argument, files, others);
   }
-}
-if (files.empty()) fail_empty();
-warn_of_ignored(others);
-return files;
+  if (files.empty()) fail_empty();
+  warn_of_ignored(others);
+  return files;
 }
 
 ImageNames::ImageNames(const std::vector<std::string>& arguments, int input) : input_(input) {

@@ -5,8 +5,6 @@
 
 #include "sparsight/core/printable.h"
 #include "sparsight/eval/statistics.h"
-#include "sparsight/io/atomic_file.h"
-#include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/report/format.h"
 
@@ -36,7 +34,7 @@ ComparedRun read_compared_run(const std::string& path) {
   const RunFolder folder = RunFolder::open(path);
   std::filesystem::path name = std::filesystem::absolute(path).lexically_normal();
   if (name.filename().empty()) name = name.parent_path();
-  return {printable(name.filename().string()), parse_metrics(read_file(folder.metrics(), kMaxMetricsBytes))};
+  return {printable(name.filename().string()), read_run_metrics(folder.metrics())};
 }
 
 Rows comparison_rows(const std::vector<ComparedRun>& runs) {
