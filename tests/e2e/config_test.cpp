@@ -164,7 +164,7 @@ TEST(ConfigVerb, CheckOpensTheDataAndBuildsTheModel) {
       {"config", "check", folder.write("my.toml", "[data]\nname = \"folder\"\nroot = \"/nowhere/at/all\"\n")});
   EXPECT_EQ(missing.exit_code, 1) << missing.err;
   EXPECT_EQ(std::count(missing.err.begin(), missing.err.end(), '\n'), 1) << missing.err;
-  EXPECT_SAYS(missing.err, "there is no /nowhere/at/all");
+  EXPECT_SAYS(missing.err, "there is no file or folder \"/nowhere/at/all\"; set data.root");
 }
 
 TEST(ConfigVerb, ShowSaysWhereEachValueCameFrom) {

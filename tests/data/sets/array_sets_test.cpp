@@ -69,7 +69,10 @@ TEST(MnistSet, SaysWhatIsWrong) {
   EXPECT_TRUE(says(message(), "labels must have 1 axis"));
   folder.write("train-labels-idx1-ubyte", idx_file({2}, std::string("\1\2")));
   EXPECT_TRUE(says(message(), "leaves none for training or none for validation"));
-  EXPECT_TRUE(says(complaint([] { make_set("mnist", {{"root", "/no/such/place"}}); }), "there is no /no/such/place"));
+  EXPECT_TRUE(says(complaint([] {
+                     make_set("mnist", {{"root", "/no/such/place"}});
+                   }),
+                   "there is no file or folder \"/no/such/place\"; set data.root"));
   EXPECT_TRUE(says(complaint([] { make_set("mnist", {{"variant", "kmnist"}}); }), "run `sparsight data fetch kmnist`"));
 }
 
