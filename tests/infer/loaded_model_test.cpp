@@ -252,7 +252,7 @@ TEST(LoadModel, OverridesThatDoNotFitTheWeightsAreRefused) {
   };
   EXPECT_NE(misuse("router.eval_k=3").find("3 experts per token but [moe] experts is 2"), std::string::npos);
   EXPECT_NE(misuse("router.evalk=1").find("did you mean"), std::string::npos);
-  EXPECT_EQ(misuse("router.eval_k=-1"), "router.eval_k must be 0 to 65536, got -1") << "no line of a binary file";
+  EXPECT_EQ(misuse("router.eval_k=-1"), "router.eval_k must be from 0 to 65536, got -1") << "no line of a binary file";
   EXPECT_EQ(
       misuse("router.name=cosine"),
       "the run has router.name = \"softmax_topk\", and its weights do not fit router.name = \"cosine\"; train again "
