@@ -1,6 +1,7 @@
 #include "sparsight/report/experts_per_token.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace sparsight::experts_per_token_test {
 
