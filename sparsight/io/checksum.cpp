@@ -1,7 +1,10 @@
 #include "sparsight/io/checksum.h"
 
-#define XXH_INLINE_ALL
+#define XXH_STATIC_LINKING_ONLY  // the size of the state
 #include <xxhash.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // the same functions, with the processor's widest instructions
+#endif
 
 #include <cstdio>
 
