@@ -138,6 +138,7 @@ std::vector<RoutingMetric> checked_metrics(const Router& router, const RouterInp
   call_router(router, input.layer, "metrics", [&] {
     metrics = router.metrics(routing);
     std::set<std::string> names;
+    for (const RoutingLoss& loss : routing_losses()) names.insert(loss.name);
     for (const RoutingMetric& metric : metrics) {
       check_name("metric", metric.name, names);
       if (!std::isfinite(metric.value) && has_finite_inputs(routing, request_for(router, input)))

@@ -31,7 +31,8 @@ LossOptions with_router_weights(const LossOptions& options, const Router& router
 std::vector<NamedLoss> checked_losses(const Router& router, const RouterInput& input, const Routing& routing,
                                       const LossOptions& options);
 
-// Router::metrics(): named once each, finite if tokens, weights and logits are. Raises Error.
+// Router::metrics(): named once each and not as a registered loss, finite if tokens, weights and logits are. Raises
+// Error.
 std::vector<RoutingMetric> checked_metrics(const Router& router, const RouterInput& input, const Routing& routing);
 
 }  // namespace sparsight

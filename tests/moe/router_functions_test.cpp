@@ -52,6 +52,8 @@ TEST(RouterFunctions, Metrics) {
   expect_error(mistakes, ": metrics() failed: ");
   mistakes.metrics = [](const Routing&) { return std::vector<RoutingMetric>{{"mine", 1}, {"mine", 2}}; };
   expect_error(mistakes, ": the name of the metric mine is taken");
+  mistakes.metrics = [](const Routing&) { return std::vector<RoutingMetric>{{"importance", 1}}; };
+  expect_error(mistakes, ": the name of the metric importance is taken");
   mistakes.metrics = [calls = 0](const Routing&) mutable {
     return std::vector<RoutingMetric>{{cat("mine", calls++), 1}};
   };
