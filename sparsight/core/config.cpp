@@ -201,7 +201,7 @@ void Config::set(const std::string& assignment) {
   // The run keeps its settings as TOML, which is UTF-8.
   if (!is_utf8(assignment))
     fail_usage(printable(assignment.substr(0, equals)), " must be UTF-8, got \"",
-               printable(assignment.substr(equals + 1)), "\"; rename what has this name, or make a link to it");
+               printable(assignment.substr(equals + 1)), "\"; give a path of other bytes a link with a UTF-8 name");
   set(assignment.substr(0, dot), assignment.substr(dot + 1, equals - dot - 1),
       parse_toml_value(assignment.substr(equals + 1)), "--set");
 }

@@ -150,9 +150,8 @@ TEST(Config, ErrorsNameTheLineOfTheFileButNoLineForOverrides) {
   config.set("train.epochs=0");
   EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
             "train.epochs must be at least 1, got 0");
-  config.set("train.epochs=\xff");
-  EXPECT_EQ(testing::message_of<UsageError>([&] { resolve(config, sections()); }),
-            "train.epochs must be an integer, got a string: \"\xEF\xBF\xBD\"");
+  EXPECT_EQ(testing::message_of<UsageError>([&] { config.set("train.epochs=\xff"); }),
+            "train.epochs must be UTF-8, got \"\\xff\"; give a path of other bytes a link with a UTF-8 name");
 }
 
 TEST(Config, AKeyOutsideASectionIsRefusedWithItsLine) {

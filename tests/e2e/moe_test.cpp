@@ -347,7 +347,7 @@ TEST(MoeVerb, BadInputIsOneClearLine) {
   says(complaint(with("router.wieght", at::ones({4, 3})), 1), "no weight \"router.wieght\"");
   says(complaint(with("tolkens", tokens()), 1), "\"tolkens\" is unknown");
   says(complaint(with("noise.niose", noise()), 1, {"--mode", "train"}), "makes no samples \"niose\" (it makes: noise)");
-  says(complaint(with("tokens", tokens().to(at::kFloat8_e4m3fn)), 1), "floating-point numbers of 16, 32 or 64 bits");
+  says(complaint(with("tokens", tokens().to(at::kFloat8_e4m3fn)), 1), "floating-point type of 16, 32 or 64 bits");
   says(complaint(with("router.weight", at::ones({4, 3}, at::kLong)), 1), "\"router.weight\" is of type Long");
   says(complaint(with("valid", at::ones({3})), 1), "\"valid\" is of type Float; it must have an integer type");
   says(complaint(with("target", at::ones({1, 4})), 1), "rows sum to 1");

@@ -202,7 +202,7 @@ TEST_F(PredictVerb, TrainingRefusesDamagedWeightsAndWritesNothing) {
   };
   refuse_header("{\"a\":" + entry + ",\"a\":" + entry + "}", "the key \"a\" twice");
   refuse_header("{\"a\":" + entry + ",\"b\":" + entry + "}", "overlaps");
-  refuse_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "holds 4 bytes");
+  refuse_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "the file has 4 bytes");
   refuse_header(R"({"a":{"dtype":"X32","shape":[1],"data_offsets":[0,4]}})", "unknown type \"X32\"");
   folder_->write("weights", with_header("{}").replace(0, 4, "\xff\xff\xff\x02"));
   refuse(bad, "beyond the file");

@@ -30,6 +30,10 @@ Routing routing_of(const std::vector<int64_t>& token, const std::vector<int64_t>
   routing.experts = 3;
   routing.token = longs(token);
   routing.expert = longs(expert);
+  routing.gate = at::full({std::ssize(token)}, 0.5);
+  routing.rank = at::zeros_like(routing.token);
+  for (size_t i = 1; i < token.size(); ++i)
+    if (token[i] == token[i - 1]) routing.rank[static_cast<int64_t>(i)] = 1;
   routing.kept = at::zeros({std::ssize(kept)}, at::kBool);
   for (size_t i = 0; i < kept.size(); ++i) routing.kept[static_cast<int64_t>(i)] = static_cast<bool>(kept[i]);
   return routing;
