@@ -38,7 +38,7 @@ TEST(ExplainFolder, RemovesWhatAKilledProcessLeft) {
   const testing::TemporaryFolder folder;
   for (const char* name : {"007_image.png.12-0.tmp", "explain.json.12-1.tmp", "mine.tmp"})
     folder.write(std::string("explain/") + name, "x");
-  write_explanation(folder.path(), two_examples());
+  write_explanation(folder.path("explain"), two_examples());
   EXPECT_FALSE(fs::exists(folder.path("explain/007_image.png.12-0.tmp")));
   EXPECT_FALSE(fs::exists(folder.path("explain/explain.json.12-1.tmp")));
   EXPECT_TRUE(fs::exists(folder.path("explain/mine.tmp")));

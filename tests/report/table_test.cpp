@@ -81,9 +81,9 @@ TEST(Table, NamesTheMostFrequentConfusions) {
 TEST(Table, NamesTheTopExpertsOfEachClass) {
   const Json maps = Json::parse(R"({"a": [[1, 2, 1], [0, 0, 0], [0, 8, 0]], "b": [[4, 0], [0, 0], [1, 3]]})");
   EXPECT_EQ(class_expert_table(maps, {"cat", "dog", "horse"}, "class"),
-            "  class  top experts of a     top experts of b\n"
-            "  cat    1 (50 %), 0 (25 %)   0 (100 %)\n"
-            "  horse  1 (100 %)            1 (75 %), 0 (25 %)\n");
+            "  class  top experts of a    top experts of b\n"
+            "  cat    1 (50 %), 0 (25 %)  0 (100 %)\n"
+            "  horse  1 (100 %)           1 (75 %), 0 (25 %)\n");
   EXPECT_EQ(class_expert_table(Json(), {}, "class"), "");
 }
 

@@ -45,7 +45,7 @@ void scan_class(const std::string& path, const std::string& id, FolderImage imag
   scan_images(path, id, 0, std::move(image), inside);
   const IgnoredFiles& others = inside.ignored;
   if (inside.images.empty())
-    scan.problems.push_back(cat("the class folder ", printable(path), " holds no images (.jpg, .jpeg, .png)",
+    scan.problems.push_back(cat("the class folder ", printable(path), " has no images (.jpg, .jpeg, .png)",
                                 others.count == 0
                                     ? "; fill or remove it"
                                     : cat(", but ", others.count, " other ", others.count == 1 ? "file" : "files", ": ",

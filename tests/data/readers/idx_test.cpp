@@ -44,7 +44,7 @@ TEST(Idx, AGzipFileUnpacksNoFurtherThanItMay) {
   EXPECT_TRUE(says(complaint([&] {
                      parse_idx(bytes_of(gzip(idx_file({1 << 20, 100, 100}, "abc"))), "x");
                    }),
-                   "claims 10485760016 bytes, at most 1073741824 are unpacked"));
+                   "declares 10485760016 bytes, at most 1073741824 are decompressed"));
   const std::string zeros(50 << 20, '\0');
   EXPECT_TRUE(says(complaint([&] {
                      parse_idx(bytes_of(gzip(idx_file({10, 10}, zeros))), "x");

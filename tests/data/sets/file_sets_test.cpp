@@ -115,7 +115,7 @@ TEST(FolderSet, WarnsOfFilesThatAreNoImages) {
   EXPECT_TRUE(says(complaint([&] {
                      make_files("folder", {{"root", folder.path()}});
                    }),
-                   "train/c holds no images (.jpg, .jpeg, .png), but 1 other file: c/a.webp; convert"));
+                   "train/c has no images (.jpg, .jpeg, .png), but 1 other file: c/a.webp; convert"));
 }
 
 TEST(FolderSet, WarnsOfClassesThatAPartLacks) {
