@@ -11,6 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/printable.h"
+
 namespace sparsight {
 namespace {
 
@@ -72,11 +74,11 @@ void log_line(const std::string& level, const std::string& message, const Json& 
   if (state.settings.json) {
     Json line{{"level", level}, {"time", seconds_since_1970()}, {"message", message}};
     line.update(fields);
-    state.stream() << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    state.stream() << printable(line.dump(-1, ' ', false, Json::error_handler_t::replace)) << std::endl;
     return;
   }
   state.erase_status();
-  state.stream() << (level == "info" ? "" : level + ": ") << message << "\n" << state.status << std::flush;
+  state.stream() << (level == "info" ? "" : level + ": ") << printable(message) << "\n" << state.status << std::flush;
 }
 
 void log_line(const std::string& level, const std::string& message) { log_line(level, message, Json::object()); }
@@ -86,8 +88,8 @@ void show_status(const std::string& text) {
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.settings.quiet || state.settings.json || !state.settings.terminal) return;
   state.erase_status();
-  state.status = text;
-  state.stream() << text << std::flush;
+  state.status = printable(text);
+  state.stream() << state.status << std::flush;
 }
 
 }  // namespace sparsight

@@ -46,7 +46,10 @@ Json to_json(const toml::node& node, const std::string& key, const std::string& 
   fail_usage(origin, ": ", printable(key), " must be a string, number, bool, list or table, got a date or time");
 }
 
-std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+// TOML allows what JSON allows, except for DEL; printable() escapes it as JSON would.
+std::string quoted(const std::string& text) {
+  return printable(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 bool is_bare_key(const std::string& key) {
   if (key.empty()) return false;
