@@ -5,6 +5,33 @@
 #include <nlohmann/json.hpp>
 
 namespace sparsight {
+namespace {
+
+constexpr int kMaxNesting = 100;
+
+bool is_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{')) {
+      if (++depth > kMaxNesting) return true;
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text) {
+  return is_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
 
 const Json& member(const Json& record, const std::string& key) {
   static const Json nothing;

@@ -3,11 +3,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sparsight/core/options.h"
 
 namespace sparsight {
+
+// The JSON value that `text` is. Text that is not JSON, or nests deeper than any file of ours (copying and writing a
+// value takes stack for each level), gives a value that is_discarded(); is_object() and is_array() are then false.
+Json parse_json(std::string_view text);
 
 // The fields of a record, wherever the record comes from. A missing key, another type or a number that is not finite
 // gives nothing (number, text) or an empty list.

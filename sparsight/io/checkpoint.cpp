@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 
 namespace sparsight {
 namespace {
@@ -22,7 +23,7 @@ std::string text_of(const TensorFile& file, const std::string& key) {
 }
 
 Json object_of(const TensorFile& file, const std::string& key, const std::string& path) {
-  Json object = Json::parse(text_of(file, key), nullptr, false);
+  Json object = parse_json(text_of(file, key));
   if (!object.is_object()) fail(path, ": the checkpoint's ", key, " is missing or damaged");
   return object;
 }

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
 namespace {
@@ -25,7 +27,7 @@ void for_each_line(const std::string& text, const OnObject& on_object, const OnB
     const std::string_view line = std::string_view(text).substr(start, end - start);
     start = end;
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) continue;
-    Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    Json object = parse_json(line);
     if (object.is_object())
       on_object(line, std::move(object));
     else
@@ -56,7 +58,7 @@ void trim(const std::string& path, int64_t last_step) {
   for_each_whole_line(path, [&](std::string_view line, const Json& object) {
     const auto step = object.find("step");
     if (step == object.end() || !step->is_number_integer())
-      fail(path, ": a line has no integer \"step\": ", line.substr(0, 80));
+      fail(path, ": a line has no integer \"step\": ", printable(line.substr(0, 80)));
     if (step->get<int64_t>() <= last_step && !of_the_end(object)) kept += line;
   });
   if (kept.size() != std::filesystem::file_size(path)) write_file_atomically(path, kept);
