@@ -1,6 +1,5 @@
 #include "sparsight/report/run_summary.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "sparsight/core/error.h"
@@ -8,6 +7,8 @@
 #include "sparsight/io/metrics_log.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
+#include "sparsight/report/read_explanation.h"
+#include "sparsight/report/run_file.h"
 
 namespace sparsight {
 
@@ -15,31 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxText = size_t{1} << 26, kMaxPicture = size_t{1} << 24;
-constexpr size_t kMaxExamples = 64;
-
-std::vector<std::string> strings(const Json& list) {
-  std::vector<std::string> values;
-  if (list.is_array())
-    for (const Json& entry : list) values.push_back(entry.is_string() ? entry.get<std::string>() : "");
-  return values;
-}
-
-// Calls `read`; a failure becomes a warning and the report continues.
-template <class Read>
-void attempt(std::vector<std::string>& warnings, Read read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    warnings.push_back(error.what());
-  }
-}
-
-Json read_object(const std::string& path) {
-  Json object = Json::parse(read_file(path, kMaxText), nullptr, false);
-  if (!object.is_object()) fail(path, " is not a JSON object; ignored");
-  return object;
-}
+constexpr size_t kMaxText = size_t{1} << 26;
 
 // The class names that the run's checkpoints keep.
 std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
@@ -48,39 +25,9 @@ std::vector<std::string> checkpoint_classes(const RunFolder& folder) {
     const auto metadata = read_safetensors_metadata(folder.checkpoint(name));
     const auto state = metadata.find("state");
     if (state == metadata.end()) continue;
-    return strings(member(member(Json::parse(state->second, nullptr, false), "data"), "classes"));
+    return strings_of(member(member(parse_json(state->second), "data"), "classes"));
   }
   return {};
-}
-
-// Reads a file next to explain.json. Names come from an untrusted file: only plain file names are accepted.
-std::string read_picture(const std::string& folder, const std::string& name) {
-  if (name.empty()) return "";
-  if (name != fs::path(name).filename() || name == "..") fail("explain.json names a file outside its folder: ", name);
-  return read_file(folder + "/" + name, kMaxPicture);
-}
-
-void read_explain(const std::string& folder, RunSummary& run) {
-  if (!fs::exists(folder + "/explain.json")) return;
-  const Json explain = read_object(folder + "/explain.json");
-  if (const auto classes = strings(member(explain, "classes")); !classes.empty()) run.classes = classes;
-  run.explain_class_expert = member(explain, "class_expert");
-  run.explain_patch_routing = member(explain, "patch_routing");
-  run.explain_caption = text(explain, "caption");
-  const Json& examples = member(explain, "examples");
-  for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMaxExamples); ++i) {
-    const Json& example = examples[i];
-    ExplainedImage image{text(example, "id"),
-                         text(example, "true"),
-                         text(example, "predicted"),
-                         number(example, "probability").value_or(0),
-                         "",
-                         "",
-                         text(example, "caption")};
-    attempt(run.warnings, [&] { image.picture_png = read_picture(folder, text(example, "picture")); });
-    attempt(run.warnings, [&] { image.experts_png = read_picture(folder, text(example, "experts")); });
-    run.examples.push_back(std::move(image));
-  }
 }
 
 }  // namespace
@@ -90,13 +37,15 @@ RunSummary read_run_summary(const std::string& path) {
   RunSummary run;
   run.name = fs::weakly_canonical(path).filename().string();
   if (!fs::exists(folder.metrics())) fail(path, " has no metrics.jsonl yet; train the run first");
+  if (!fs::is_regular_file(folder.metrics())) fail(folder.metrics(), " is not a regular file; restore it");
   run.log = parse_metrics(read_file(folder.metrics(), kMaxMetricsBytes));
   run.warnings = run.log.warnings;
   if (run.log.empty()) fail(folder.metrics(), " has no training or evaluation records; train the run first");
-  attempt(run.warnings, [&] { run.config = parse_toml(read_file(folder.config(), kMaxText), folder.config()).tree; });
-  attempt(run.warnings, [&] { run.env = read_object(folder.env()); });
+  attempt(run.warnings,
+          [&] { run.config = parse_toml(read_run_file(path, "config.toml", kMaxText), folder.config()).tree; });
+  attempt(run.warnings, [&] { run.env = read_object(path, "env.json"); });
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
-  attempt(run.warnings, [&] { read_explain(path + "/explain", run); });
+  read_explanation(path, run);
   return run;
 }
 
