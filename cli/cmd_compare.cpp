@@ -1,6 +1,6 @@
-#include <iostream>
 #include <memory>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/eval/compare_records.h"
 #include "sparsight/report/comparison_text.h"
@@ -30,7 +30,7 @@ void add_compare(CLI::App& app) {
   verb->callback([arguments] {
     const RecordColumns columns{.logits = false, .experts = false};
     const Json result = compare_records(read_records(arguments->a, columns), read_records(arguments->b, columns));
-    std::cout << (arguments->json ? result.dump() + "\n" : comparison_text(result));
+    output() << (arguments->json ? result.dump() + "\n" : comparison_text(result));
   });
 }
 

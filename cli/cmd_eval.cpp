@@ -1,7 +1,7 @@
-#include <iostream>
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/output.h"
 #include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/infer/evaluate_run.h"
@@ -39,9 +39,9 @@ void add_eval(CLI::App& app) {
   interruptible(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {
-      std::cout << result.dump() << "\n";
+      output() << result.dump() << "\n";
     } else {
-      std::cout << result_table({result});
+      output() << result_table({result});
     }
   });
 }

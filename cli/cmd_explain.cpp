@@ -1,7 +1,7 @@
-#include <iostream>
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/output.h"
 #include "cli/spin_briefly.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
@@ -25,16 +25,16 @@ void explain(const ExplainArguments& arguments) {
   const Json json = write_explanation(run, explanation);
   const std::string report = write_report(run);
   if (arguments.json) {
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    output() << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return;
   }
-  std::cout << explanation.source << "\n";
+  output() << explanation.source << "\n";
   if (const auto accuracy = explanation.accuracy())
-    std::cout << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
-  if (const std::string table = layer_table(explanation.layers); !table.empty()) std::cout << "\n" << table << "\n";
+    output() << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
+  if (const std::string table = layer_table(explanation.layers); !table.empty()) output() << "\n" << table << "\n";
   if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
-    std::cout << table << "\n";
-  std::cout << "pictures: " << run << "/explain\nreport:   " << report << "\n";
+    output() << table << "\n";
+  output() << "pictures: " << run << "/explain\nreport:   " << report << "\n";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -42,7 +43,7 @@ void predict_images(const PredictArguments& arguments) {
       const Prediction prediction =
           predict(model, read_image(file, decoding), printable(file), arguments.top, replay.of(number));
       if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
-      std::cout << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
+      output() << (arguments.json ? to_json(prediction).dump() : to_text(prediction)) << std::endl;
     } catch (const Error& error) {
       log_line("error", error.what());
       ++failed;
