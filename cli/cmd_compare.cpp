@@ -1,6 +1,6 @@
-#include <iostream>
 #include <memory>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/eval/compare_records.h"
@@ -33,7 +33,7 @@ void add_compare(CLI::App& app) {
     const RecordColumns columns{.logits = false};
     const Json result = compare_records(read_records(records_folder(arguments->a), columns),
                                         read_records(records_folder(arguments->b), columns));
-    std::cout << (arguments->json ? json_text(result) + "\n" : comparison_text(result));
+    output() << (arguments->json ? json_text(result) + "\n" : comparison_text(result));
   });
 }
 

@@ -1,7 +1,7 @@
-#include <iostream>
 #include <memory>
 
 #include "cli/config_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/config_text.h"
 #include "sparsight/core/limits.h"
@@ -22,7 +22,7 @@ void add_show(CLI::App& config) {
   arguments->declare(verb);
   verb->callback([arguments] {
     const Config config = arguments->read();
-    std::cout << toml_with_origins(resolve(config, config_sections()), config);
+    output() << toml_with_origins(resolve(config, config_sections()), config);
   });
 }
 
@@ -69,7 +69,7 @@ void add_cost(CLI::App& config) {
     const ImageShape shape{image[0], image[1], image[2], arguments->classes};
     const Json config = arguments->config.resolved();
     const CostOptions options{cost_convention(arguments->flops), config.at("loader").at("batch").get<int64_t>()};
-    std::cout << cost_table(model_cost(config, shape, options), options.convention);
+    output() << cost_table(model_cost(config, shape, options), options.convention);
   });
 }
 
@@ -81,7 +81,7 @@ void add_docs(CLI::App& config) {
   verb->add_option("--update", *pages, "Regenerate the component tables in these Markdown pages instead")
       ->type_name("PAGE");
   verb->callback([pages] {
-    if (pages->empty()) std::cout << configuration_reference(config_sections());
+    if (pages->empty()) output() << configuration_reference(config_sections());
     for (const std::string& page : *pages)
       write_file_atomically(page, with_tables(read_file(page, kMaxTextBytes), config_sections()));
   });

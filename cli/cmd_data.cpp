@@ -1,9 +1,9 @@
 #include <filesystem>
 #include <iomanip>
-#include <iostream>
 #include <memory>
 #include <mutex>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
@@ -11,7 +11,6 @@
 #include "sparsight/data/export_images.h"
 #include "sparsight/data/fetch.h"
 #include "sparsight/data/locate.h"
-#include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
 #include "sparsight/data/summary.h"
@@ -70,15 +69,15 @@ class LateProgress {
 };
 
 void list_sets() {
-  std::cout << "datasets ([data] name = ...):\n";
+  output() << "datasets ([data] name = ...):\n";
   for (const auto& entry : data_sets().entries())
-    std::cout << "  " << std::left << std::setw(15) << entry.name << entry.summary << "\n";
-  std::cout << "\ndownloadable (sparsight data fetch NAME):\n";
+    output() << "  " << std::left << std::setw(15) << entry.name << entry.summary << "\n";
+  output() << "\ndownloadable (sparsight data fetch NAME):\n";
   for (const RemoteSet& set : remote_sets())
-    std::cout << "  " << std::left << std::setw(15) << set.name << set.title << "\n"
-              << std::string(17, ' ') << "licence: " << set.licence << "\n";
-  std::cout << "\nfiles are searched for in " << printable(data_home())
-            << "/ (environment variable SPARSIGHT_DATA) or in data.root\n";
+    output() << "  " << std::left << std::setw(15) << set.name << set.title << "\n"
+             << std::string(17, ' ') << "licence: " << set.licence << "\n";
+  output() << "\nfiles are searched for in " << data_home()
+           << "/ (environment variable SPARSIGHT_DATA) or in data.root\n";
 }
 
 void add_inspect(CLI::App& app) {
@@ -91,9 +90,9 @@ void add_inspect(CLI::App& app) {
   arguments->declare(verb, "Name of a dataset, or a folder, manifest or single file");
   interruptible(verb, [arguments] {
     if (arguments->is_file())
-      std::cout << describe_file(arguments->what) << "\n";
+      output() << describe_file(arguments->what) << "\n";
     else
-      std::cout << summary_text(summarise(open_set(arguments->locate())));
+      output() << summary_text(summarise(open_set(arguments->locate())));
   });
 }
 
@@ -105,19 +104,19 @@ void add_verify(CLI::App& app) {
   arguments->declare(verb, "Name of a dataset, or a folder, manifest or single file");
   interruptible(verb, [arguments] {
     if (arguments->is_file()) {
-      std::cout << describe_file(arguments->what) << "\n";
+      output() << describe_file(arguments->what) << "\n";
       return;
     }
     LateProgress progress("verify", "images");
     const Verification result =
         verify_set(arguments->locate(), [&](int64_t done, int64_t total) { progress.update(done, total); });
-    for (const std::string& problem : result.problems) std::cout << problem << "\n";
+    for (const std::string& problem : result.problems) output() << problem << "\n";
     if (!result.problems.empty())
-      fail(printable(arguments->what), ": ", result.problems.size(),
-           result.problems.size() == 1 ? " problem" : " problems", ", ", result.images, " images are valid");
-    std::cout << printable(arguments->what) << ": " << result.images << " images are valid";
-    if (result.files > 0) std::cout << ", " << result.files << " files match their checksums";
-    std::cout << "\n";
+      fail(arguments->what, ": ", result.problems.size(), result.problems.size() == 1 ? " problem" : " problems", ", ",
+           result.images, " images are valid");
+    output() << arguments->what << ": " << result.images << " images are valid";
+    if (result.files > 0) output() << ", " << result.files << " files match their checksums";
+    output() << "\n";
   });
 }
 
@@ -145,7 +144,7 @@ void add_make(CLI::App& app) {
     LateProgress progress("make", "images");
     const int64_t images = export_images(open_set(set.locate()), arguments->folder, arguments->layout,
                                          [&](int64_t done, int64_t total) { progress.update(done, total); });
-    log_info("wrote ", images, " images to ", printable(arguments->folder));
+    log_info("wrote ", images, " images to ", arguments->folder);
   });
 }
 
@@ -176,7 +175,7 @@ void add_fetch(CLI::App& app) {
       if (total > 0) progress.update(done, total);
     };
     fetch_set(set, options);
-    std::cout << printable(options.to) << "\n";
+    output() << options.to << "\n";
   });
 }
 

@@ -1,11 +1,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <thread>
 
 #include <ATen/Parallel.h>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
@@ -20,10 +20,10 @@ namespace {
 struct Findings {
   int problems = 0;
 
-  void fact(const std::string& text) { std::cout << "ok       " << text << "\n"; }
-  void note(const std::string& text) { std::cout << "note     " << text << "\n"; }
+  void fact(const std::string& text) { output() << "ok       " << text << "\n"; }
+  void note(const std::string& text) { output() << "note     " << text << "\n"; }
   void problem(const std::string& text) {
-    std::cout << "PROBLEM  " << text << "\n";
+    output() << "PROBLEM  " << text << "\n";
     ++problems;
   }
 };
@@ -81,7 +81,7 @@ void add_doctor(CLI::App& app) {
     look_at_data(findings);
     if (findings.problems > 0)
       fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
-    std::cout << "ok\n";
+    output() << "ok\n";
   });
 }
 

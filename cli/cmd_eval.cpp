@@ -1,7 +1,7 @@
-#include <iostream>
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/infer/evaluate_run.h"
@@ -38,9 +38,9 @@ void add_eval(CLI::App& app) {
   interruptible(verb, [arguments] {
     const Json result = evaluate_run(arguments->options);
     if (arguments->json) {
-      std::cout << json_text(result) << "\n";
+      output() << json_text(result) << "\n";
     } else {
-      std::cout << result_table(sort_metrics({result}));
+      output() << result_table(sort_metrics({result}));
     }
   });
 }

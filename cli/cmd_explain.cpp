@@ -1,7 +1,7 @@
-#include <iostream>
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
@@ -32,21 +32,21 @@ void explain(const ExplainArguments& arguments) {
   const Json json = write_explanation(arguments.folder(), explanation);
   const std::string report = arguments.out.empty() ? write_report(arguments.request.run) : "";
   if (arguments.json) {
-    std::cout << json_text(json, 2) << "\n";
+    output() << json_text(json, 2) << "\n";
     return;
   }
-  std::cout << explanation.source << "\n";
+  output() << explanation.source << "\n";
   if (const auto accuracy = explanation.accuracy())
-    std::cout << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
-  if (const std::string table = layer_table(explanation.layers); !table.empty()) std::cout << "\n" << table << "\n";
+    output() << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
+  if (const std::string table = layer_table(explanation.layers); !table.empty()) output() << "\n" << table << "\n";
   const std::string title = explanation.by_predicted_class() ? "predicted class" : "class";
   if (const std::string table = class_expert_table(explanation.class_expert, explanation.classes, title);
       !table.empty())
-    std::cout << table << "\n";
+    output() << table << "\n";
   if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
-    std::cout << table << "\n";
-  std::cout << "pictures: " << printable(arguments.folder()) << "\n";
-  if (!report.empty()) std::cout << "report:   " << printable(report) << "\n";
+    output() << table << "\n";
+  output() << "pictures: " << printable(arguments.folder()) << "\n";
+  if (!report.empty()) output() << "report:   " << printable(report) << "\n";
 }
 
 }  // namespace

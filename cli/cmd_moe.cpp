@@ -1,9 +1,9 @@
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 
 #include "cli/config_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/error.h"
@@ -64,10 +64,10 @@ void run_layer(const MoeArguments& arguments) {
   if (!arguments.routing.empty()) options.routing = only_routing(arguments.routing);
   const LayerProbe probe = run_layer_probe(read_layer_probe_input(arguments.input), options);
   if (!probe.initialised.empty()) log_info("sampled from the seed: ", join(probe.initialised));
-  std::cout << layer_probe_table(probe);
+  output() << layer_probe_table(probe);
   if (!arguments.save_routing.empty()) {
     write_routings(arguments.save_routing, {{probe.output.routing.layer, detached(probe.output.routing)}});
-    std::cout << "routing: " << printable(arguments.save_routing) << "\n";
+    output() << "routing: " << printable(arguments.save_routing) << "\n";
   }
   if (arguments.out.empty()) return;
   const Json settings{{"moe", options.config.at("moe")},
@@ -79,7 +79,7 @@ void run_layer(const MoeArguments& arguments) {
                       {"mode", arguments.mode},
                       {"float64", arguments.float64}};
   write_safetensors(arguments.out, {probe.tensors, {{"settings", settings.dump()}}});
-  std::cout << "tensors: " << printable(arguments.out) << "\n";
+  output() << "tensors: " << printable(arguments.out) << "\n";
 }
 
 }  // namespace

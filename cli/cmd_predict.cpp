@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/model_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
@@ -39,7 +40,7 @@ void predict_images(const PredictArguments& arguments) {
   const PredictFilesResult result =
       predict_files(model, names, replay, {.top = arguments.top}, [&](const Prediction& prediction) {
         if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
-        std::cout << (arguments.json ? json_text(to_json(prediction)) : to_text(prediction)) << std::endl;
+        output() << (arguments.json ? json_text(to_json(prediction)) : to_text(prediction)) << std::endl;
       });
   if (result.failed == 0 && !arguments.save_routing.empty()) {
     write_routings(arguments.save_routing, decisions.all());

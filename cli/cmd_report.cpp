@@ -1,6 +1,6 @@
-#include <iostream>
 #include <memory>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
@@ -23,7 +23,7 @@ void report(const ReportArguments& arguments) {
   if (arguments.format == "csv" && !arguments.baselines.empty())
     fail_usage("--baseline goes with --format html, table or markdown, got csv");
   if (arguments.format == "html") {
-    std::cout << printable(write_report(arguments.run, arguments.out, arguments.baselines)) << "\n";
+    output() << printable(write_report(arguments.run, arguments.out, arguments.baselines)) << "\n";
     return;
   }
   const RunMetrics log = read_run_metrics(RunFolder::open(arguments.run).metrics());
@@ -34,7 +34,7 @@ void report(const ReportArguments& arguments) {
   if (const Rows rows = compared_with(arguments.run, arguments.baselines); !rows.empty())
     text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
   if (arguments.out.empty())
-    std::cout << text;
+    output() << text;
   else
     write_file_atomically(arguments.out, text);
 }

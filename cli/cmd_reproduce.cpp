@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -13,6 +12,7 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -45,7 +45,7 @@ void print_list(bool json) {
     list.push_back(
         {{"name", figure.name}, {"title", figure.title}, {"needs", figure.needs}, {"duration", figure.duration}});
   }
-  std::cout << (json ? json_text(list, 2) + "\n" : markdown_table(table));
+  output() << (json ? json_text(list, 2) + "\n" : markdown_table(table));
 }
 
 FigureRun run_of(const ReproduceArguments& arguments) {
@@ -97,14 +97,14 @@ void write_slurm(const ReproduceArguments& arguments) {
   const FigureArray array{arguments.slurm, arguments.tasks, arguments.threads,
                           with(command_of(arguments), {"--task="})};
   write_figure_array(figure, run_of(arguments), array);
-  std::cout
+  output()
       << plan_text(plan_figure(figure, run_of(arguments)), arguments.tasks) << "\nwrote " << printable(arguments.slurm)
       << ": submit it with sbatch; when its tasks have finished, the same command without --slurm writes the result\n";
 }
 
 void print_plan(const ReproduceArguments& arguments, int64_t processes) {
   const JobPlan plan = plan_figure(find_figure(arguments.what), run_of(arguments));
-  std::cout << (arguments.json ? json_text(plan_json(plan), 2) : plan_text(plan, processes)) << "\n";
+  output() << (arguments.json ? json_text(plan_json(plan), 2) : plan_text(plan, processes)) << "\n";
 }
 
 void reproduce_figure(const ReproduceArguments& arguments) {
@@ -123,10 +123,10 @@ void reproduce_figure(const ReproduceArguments& arguments) {
   const FigureOutcome outcome = run_figure(figure, request);
   write_outcome(outcome, arguments.python);
   if (arguments.json) {
-    std::cout << json_text(result_json(outcome), 2) << "\n";
+    output() << json_text(result_json(outcome), 2) << "\n";
   } else {
-    std::cout << result_markdown(outcome) << "\nrun folder: " << printable(request.run.folder)
-              << "\nreport: " << printable(request.run.folder) << "/report.html\n";
+    output() << result_markdown(outcome) << "\nrun folder: " << printable(request.run.folder)
+             << "\nreport: " << printable(request.run.folder) << "/report.html\n";
   }
   if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), "; first failure: " + failure_text(outcome.failed[0]));
 }
@@ -135,12 +135,11 @@ void check_config(const ReproduceArguments& arguments) {
   if (!arguments.data.empty()) setenv("SPARSIGHT_DATA", arguments.data.c_str(), 1);
   const std::string folder = arguments.run.empty() ? default_claim_folder(arguments.what) : arguments.run;
   std::ostringstream discarded;
-  const std::vector<Claim> claims =
-      reproduce_config(arguments.what, folder, arguments.json ? discarded : static_cast<std::ostream&>(std::cout));
+  const std::vector<Claim> claims = reproduce_config(arguments.what, folder, arguments.json ? discarded : output());
   if (arguments.json) {
-    std::cout << read_file(folder + "/claims.json", kMaxTextBytes);
+    output() << read_file(folder + "/claims.json", kMaxTextBytes);
   } else {
-    std::cout << "\n" << markdown_table(claim_table(claims));
+    output() << "\n" << markdown_table(claim_table(claims));
   }
 }
 

@@ -1,8 +1,8 @@
 #include <filesystem>
-#include <iostream>
 #include <memory>
 
 #include "cli/config_arguments.h"
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
 #include "sparsight/train/train_run.h"
@@ -42,7 +42,7 @@ void add_train(CLI::App& app) {
         fail_usage(
             "--resume takes its configuration from the run folder; leave out the configuration, --out, --set, "
             "--init-from, --allow-missing and --overwrite");
-      resume_training(arguments->resume, {arguments->on_nan, arguments->allow_changed_config}, std::cout);
+      resume_training(arguments->resume, {arguments->on_nan, arguments->allow_changed_config}, output());
       return;
     }
     if (config.file.empty()) fail_usage("train needs a configuration, for example configs/demo.toml, or --resume DIR");
@@ -51,7 +51,7 @@ void add_train(CLI::App& app) {
     if (!arguments->on_nan.empty()) config.overrides.push_back("train.on_nan=" + arguments->on_nan);
     const std::string name = std::filesystem::path(config.file).stem().string();
     start_training(config.resolved(), arguments->out.empty() ? "runs/" + name : arguments->out, arguments->overwrite,
-                   std::cout);
+                   output());
   });
 }
 

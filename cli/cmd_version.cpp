@@ -1,5 +1,4 @@
-#include <iostream>
-
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/machine.h"
 
@@ -7,8 +6,8 @@ namespace sparsight::cli {
 
 void add_version(CLI::App& app) {
   add_verb(app, "version", "Print the version and build information", "sparsight version")->callback([] {
-    std::cout << "sparsight " << SPARSIGHT_VERSION << "\nlibtorch " << torch_version() << "\ncompiler "
-              << compiler_name() << "\ninstruction set " << instruction_set() << "\n";
+    output() << "sparsight " << SPARSIGHT_VERSION << "\nlibtorch " << torch_version() << "\ncompiler "
+             << compiler_name() << "\ninstruction set " << instruction_set() << "\n";
   });
 }
 

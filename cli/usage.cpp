@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <memory>
 #include <new>
 #include <sstream>
 
+#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
@@ -70,7 +70,7 @@ std::string describe_usage_error(const CLI::App& app, const CLI::ParseError& err
   const CLI::App& verb = reached_verb(app);
   const std::vector<std::string> verbs = verb_names(verb), extras = app.remaining(true);
   const std::string help = "; see " + full_name(verb) + " --help";
-  if (extras.empty() || extras.front() == "--") return cat(error.what(), help);
+  if (extras.empty() || extras.front() == "--") return cat(printable(error.what()), help);
   const std::string& word = extras.front();
   if (word.size() > 1 && word.front() == '-') {
     const std::string setting = setting_of(word, extras.size() > 1 ? extras[1] : "", verb);
@@ -129,7 +129,7 @@ int parsed(CLI::App& app, const std::function<void()>& parse) {
   try {
     parse();
   } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
+    return app.exit(help_or_version, output(), output());
   } catch (const CLI::ParseError& error) {
     fail_usage(describe_usage_error(app, error));
   }
@@ -139,7 +139,7 @@ int parsed(CLI::App& app, const std::function<void()>& parse) {
 int exit_code_of(const std::function<int()>& run) {
   try {
     const int code = run();
-    if (!std::cout.flush() || std::ferror(stdout))
+    if (!output().flush() || std::ferror(stdout))
       fail("cannot write to standard output; is it closed, or is the disk full?");
     return code;
   } catch (const Error& error) {

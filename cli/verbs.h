@@ -1,5 +1,5 @@
 // One function per verb: each declares its flags on a subcommand of `app` and sets the callback that runs it.
-// A verb parses, calls the library and prints; it contains no logic of its own. stdout carries only results; messages
+// A verb parses, calls the library and prints; it contains no logic of its own. stdout carries only results (cli/output.h); messages
 // and progress go through core/log.h and core/progress.h (--quiet and --log-json work for every verb).
 #pragma once
 
@@ -18,6 +18,9 @@ void interruptible(CLI::App* verb, const std::function<void()>& work);
 
 // --weights: `type` receives one of weight_type_names(), or stays empty.
 void add_weights_option(CLI::App& verb, std::string& type);
+
+// The whole command line: the global flags and every verb.
+void add_program(CLI::App& app);
 
 void add_bench(CLI::App& app);
 void add_compare(CLI::App& app);

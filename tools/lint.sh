@@ -24,6 +24,13 @@ if git ls-files '*.md' ':!third_party' | xargs awk 'FNR == 1 { code = 0 } /^ *``
   problems=1
 fi
 
+# Standard output and standard error have one writer each, which escapes what could steer a terminal.
+if git grep -nE 'std::(cout|cerr|clog)\b|\b(printf|puts|putchar|perror)\(|\bf(printf|puts|write)\([^;]*std(out|err)' -- cli sparsight \
+  ':!cli/output.cpp' ':!sparsight/core/log.*' ':!*.md'; then
+  echo "output: the lines above print by themselves; use output() (cli/output.h) or log_info() (sparsight/core/log.h)"
+  problems=1
+fi
+
 "$PYTHON" tools/check_folders.py || { echo "folders: see docs/architecture.md"; problems=1; }
 "$PYTHON" tools/check_test_items.py || { echo "tests: name the items above in tests/README.md"; problems=1; }
 "$PYTHON" tools/check_words.py || { echo "words: see tools/check_words.py"; problems=1; }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 namespace sparsight {
-
 const Json& member(const Json& record, const std::string& key) {
   static const Json nothing;
   if (!record.is_object()) return nothing;

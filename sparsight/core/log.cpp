@@ -67,19 +67,18 @@ LogSettings log_settings() {
   return state.settings;
 }
 
-void log_line(const std::string& level, const std::string& text, const Json& fields) {
-  const std::string message = printable_lines(text);
+void log_line(const std::string& level, const std::string& message, const Json& fields) {
   LogState& state = log_state();
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.settings.quiet && level == "info") return;
   if (state.settings.json) {
     Json line{{"level", level}, {"time", seconds_since_1970()}, {"message", message}};
     line.update(fields);
-    state.stream() << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    state.stream() << printable(line.dump(-1, ' ', false, Json::error_handler_t::replace)) << std::endl;
     return;
   }
   state.erase_status();
-  state.stream() << (level == "info" ? "" : level + ": ") << message << "\n" << state.status << std::flush;
+  state.stream() << (level == "info" ? "" : level + ": ") << printable(message) << "\n" << state.status << std::flush;
 }
 
 void log_line(const std::string& level, const std::string& message) { log_line(level, message, Json::object()); }
@@ -89,8 +88,8 @@ void show_status(const std::string& text) {
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.settings.quiet || state.settings.json || !state.settings.terminal) return;
   state.erase_status();
-  state.status = text;
-  state.stream() << text << std::flush;
+  state.status = printable(text);
+  state.stream() << state.status << std::flush;
 }
 
 }  // namespace sparsight

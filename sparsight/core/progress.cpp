@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
 namespace {
@@ -63,11 +64,11 @@ std::string duration_text(double seconds) {
 }
 
 std::string progress_text(const ProgressState& state, bool bar, int columns) {
-  const std::string label = state.label + "  ";
+  const std::string label = printable(state.label) + "  ";
   std::string text = std::to_string(state.done);
   if (state.total > 0) text += "/" + std::to_string(state.total);
   text += state.rate() > 0 ? "  " + short_number(state.rate()) + " " + state.unit + "/s" : " " + state.unit;
-  if (!state.extra.empty()) text += "  " + state.extra;
+  if (!state.extra.empty()) text += "  " + printable(state.extra);
   if (state.seconds_left() >= 0) text += "  " + duration_text(state.seconds_left()) + " left";
   if (const int cells = std::min(kMaxCells, columns - length(label + text) - 1);
       bar && state.total > 0 && cells >= kMinCells)

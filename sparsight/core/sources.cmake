@@ -10,6 +10,7 @@ light_sources(
   core/nearest_name.cpp
   core/options.cpp
   core/printable.cpp
+  core/printable_stream.cpp
   core/progress.cpp
   core/random.cpp
   core/toml.cpp)

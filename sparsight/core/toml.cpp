@@ -98,7 +98,10 @@ void check_toml_depth(std::string_view text, const std::string& origin) {
   }
 }
 
-std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+// TOML allows what JSON allows, except for DEL; printable() escapes it as JSON would.
+std::string quoted(const std::string& text) {
+  return printable(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 bool is_bare_key(const std::string& key) {
   if (key.empty()) return false;

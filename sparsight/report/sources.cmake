@@ -11,6 +11,8 @@ light_sources(
   report/html.cpp
   report/line_chart.cpp
   report/page.cpp
+  report/read_explanation.cpp
+  report/run_file.cpp
   report/run_metrics.cpp
   report/report.cpp
   report/report_page.cpp

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 
 namespace sparsight {
 namespace {
@@ -11,7 +12,8 @@ constexpr int64_t kMaxImages = int64_t{1} << 53;  // a double counts no further
 constexpr double kMaxSeconds = 1e10;              // 300 years
 
 [[noreturn]] void fail_value(const char* key, const Json& got, const std::string& allowed) {
-  fail("the checkpoint's training state is damaged: ", key, " is ", got.dump().substr(0, 40), ", allowed is ", allowed,
+  fail("the checkpoint's training state is damaged: ", key, " is ",
+       got.is_structured() ? got.type_name() : printable(shown(got).substr(0, 40)), ", allowed is ", allowed,
        "; start a new run or use another checkpoint");
 }
 
@@ -74,6 +76,8 @@ TrainingProgress training_progress_from(const Json& json, int64_t total_steps) {
     progress.evaluations_since_best = progress_count(json, "evaluations_since_best", progress.step + 1);
     progress.seconds = progress_number(json, "seconds", 0, kMaxSeconds);
     progress.window = window_from(json.at("window"));
+    Json line;
+    progress.window.means.write_to(line);  // raises where one name is a number and a group of numbers
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's training state is damaged (", error.what(), "); start again or use another checkpoint");
   }

@@ -165,7 +165,34 @@ TEST(Log, QuietKeepsWarnings) {
   EXPECT_EQ(log.text(), "warning: heard\n");
 }
 
-TEST(Log, JsonEscapesBytesThatAreNotUtf8) {
+TEST(Progress, NamesAreEscapedBeforeTheTextIsCut) {
+  ProgressState state = forty_of_hundred();
+  state.label = "\x1b[2J";
+  EXPECT_EQ(progress_text(state, false, 6), "\\x1b[2");
+  state.label = "train";
+  state.extra = "\u202E 1";
+  EXPECT_NE(progress_text(state, false, 100).find("\\u202e 1"), std::string::npos);
+}
+
+TEST(Log, NamesDoNotSteerTheTerminal) {
+  LogSettings settings = plain();
+  settings.terminal = true;
+  CapturedLog log(settings);
+  log_warning("\x1b]0;x\x07 \u009B31m \u202E\nerror: forged");
+  show_status("\x1b[2J");
+  EXPECT_EQ(log.text(), "warning: \\x1b]0;x\\x07 \\u009b31m \\u202e\\x0aerror: forged\n\\x1b[2J");
+}
+
+TEST(Log, JsonEscapesWhatSteersTheTerminal) {
+  LogSettings settings = plain();
+  settings.json = true;
+  CapturedLog log(settings);
+  log_info("a\u009B\x7F\u202E");
+  EXPECT_NE(log.text().find(R"(a\u009b\u007f\u202e)"), std::string::npos) << log.text();
+  EXPECT_EQ(Json::parse(log.text())["message"], "a\u009B\x7F\u202E");
+}
+
+TEST(Log, JsonReplacesBytesThatAreNotUtf8) {
   LogSettings settings = plain();
   settings.json = true;
   CapturedLog log(settings);

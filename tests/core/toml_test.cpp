@@ -98,4 +98,9 @@ TEST(Toml, WritesNumbersThatJsonHasNot) {
   EXPECT_EQ(to_toml_value(Json(-INFINITY)), "-inf");
 }
 
+TEST(Toml, TextWithADeleteCharacterComesBack) {
+  const Json tree{{"run", {{"na\x7Fme", "a\x7F\u009B\u202Eb"}}}};  // TOML allows no raw DEL
+  EXPECT_EQ(parse_toml(to_toml(tree), "x").tree, tree);
+}
+
 }  // namespace sparsight::toml_test

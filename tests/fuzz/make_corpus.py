@@ -4,6 +4,7 @@
 """
 import gzip
 import io
+import json
 import pathlib
 import shutil
 import tarfile
@@ -19,6 +20,43 @@ GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
 def write(kind, name, data):
     (FOLDER / kind).mkdir(parents=True, exist_ok=True)
     (FOLDER / kind / name).write_bytes(data)
+
+
+def torch_file(value):
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def write_json_files():
+    train = {"kind": "train", "step": 10, "epoch": 0, "loss": 1.5, "losses": {"load": 0.1}, "accuracy": 0.5, "seconds": 1}
+    layer = {"layer": "blocks.1.mlp", "experts": 2, "load": [3, 1], "dropped": 0.0}
+    evaluation = {"kind": "eval", "split": "val", "weights": "model", "step": 10, "accuracy": 0.5, "layers": [layer]}
+    test = {**evaluation, "split": "test", "same_as": "val"}
+    lines = [train, evaluation, {"kind": "note", "step": 10, "text": "resumed"}, test, {"kind": "done", "step": 10}]
+    write("metrics", "run", "".join(json.dumps(line) + "\n" for line in lines).encode())
+    write("metrics", "torn", b'{"kind": "train", "step": 1, "loss": null}\n\n{"kind": "tr')
+    state = {"step": 12, "best_accuracy": 0.75, "best_step": 8, "evaluated_step": 10, "evaluations_since_best": 1, "seconds": 3.5}
+    means = {"loss": [1.5, 2], "losses/load": [None, 2]}
+    write("checkpoint", "state", json.dumps({**state, "window": {"images": 64, "seconds": 0.25, "means": means}}).encode())
+    earlier = {"batches": 2, "images": 64, "correct": 40, "loss": 1.25, "task_loss": 1.0, "seconds": 0.25, "auxiliary": {"load": 0.5}}
+    write("checkpoint", "earlier", json.dumps({**state, "window": earlier}).encode())
+    examples = [{"id": "a.png", "true": "cat", "predicted": "dog", "probability": 0.5, "picture": "000_image.png",
+                 "experts": "../secret", "caption": "patches"}]
+    write("explain", "run", json.dumps({"format": "sparsight-explain", "version": 1, "caption": "best checkpoint", "classes": ["cat", "dog"],
+                                        "class_expert": {"a": [[1, 2], [3, 4]]}, "patch_routing": [], "examples": examples}).encode())
+
+
+COMMAND_LINES = {
+    "train": "train demo.toml --set train.epochs=2 --out runs/demo --overwrite --quiet",
+    "predict": "predict runs/demo a.png - --top 3 --json --checkpoint best --weights int8",
+    "cost": "config cost demo.toml --image 1,32,32 --classes 12 --flops multiply_adds",
+    "moe": "moe tokens.npy --mode train --seed 3 --grid 2,2 --prefix 1 --float64 --routing r",
+    "reproduce": "reproduce pmoe/fig4 --scale smoke --jobs 2 --slurm a.sh --tasks 5",
+    "fetch": "--log-json data fetch mnist --mirror http://localhost --to folder",
+    "help": "eval --help",
+    "wrong": "train --epochs 2 --lr=1",
+}
 
 
 def main():
@@ -51,6 +89,13 @@ def main():
             entry = tarfile.TarInfo(name)
             entry.size = len(body)
             archive.addfile(entry, io.BytesIO(body))
+    write("torch_pickle", "state_dict", torch_file({"layer.weight": torch.ones(2, 3), "layer.bias": torch.zeros(3, dtype=torch.int64)}))
+    write("torch_pickle", "nested", torch_file({"epoch": 3, "state_dict": {"module.a": torch.arange(4.0)[1:3]}}))
+    write_json_files()
+    write("set", "values", b'train.epochs=3\ntrain.lr=1e-3\ntrain.flag=true\ntrain.name=y\ntrain.integers=[1, 2]\ntrain.floats=[0.5, nan]\n')
+    write("set", "texts", b'train.strings=["a", "b"]\ntrain.tables=[{op = "flip", p = 0.5}]\nmore.text=a word\nmore.quoted="\\u007f\\u00e9"\n')
+    for name, line in COMMAND_LINES.items():
+        write("arguments", name, line.replace(" ", "\n").encode())
     write("untar", "plain", buffer.getvalue())
     write("untar", "packed", gzip.compress(buffer.getvalue(), mtime=0))
 

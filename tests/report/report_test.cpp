@@ -1,6 +1,7 @@
 #include "sparsight/report/report.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -40,6 +41,44 @@ TEST(Report, MissingPartsCostAWarningOnly) {
   EXPECT_EQ(summary.explain.examples.size(), 3u);
   EXPECT_EQ(summary.warnings.size(), 6u) << "torn line, config, env, checkpoint, picture outside, picture missing";
   EXPECT_NE(report_page(summary).find("Some files of this run could not be read"), std::string::npos);
+}
+
+TEST(Report, HoldsOnlyRegularFilesOfTheRunFolder) {
+  const testing::TemporaryFolder folder;
+  const std::string run = testing::write_run(folder, "run", lines(testing::usual_records()));
+  folder.write("secret.json", R"({"secret": "classified"})");
+  folder.write("run/explain/good.png", "picture");
+  folder.write("run/explain/explain.json", R"({"examples": [
+    {"picture": "good.png", "experts": "inside.png"}, {"picture": "outside.png"}, {"picture": "../../secret.json"},
+    {"picture": ".."}, {"picture": "pipe"}, {"picture": "device"}]})");
+  namespace fs = std::filesystem;
+  fs::create_symlink("good.png", run + "/explain/inside.png");
+  fs::create_symlink("../../secret.json", run + "/explain/outside.png");
+  fs::create_symlink("/dev/zero", run + "/explain/device");
+  ASSERT_EQ(mkfifo((run + "/explain/pipe").c_str(), 0600), 0);
+  fs::remove(run + "/env.json");
+  fs::create_symlink("../secret.json", run + "/env.json");
+  const RunSummary summary = read_run_summary(run);
+  ASSERT_EQ(summary.examples.size(), 6u);
+  EXPECT_EQ(summary.examples[0].picture_png, "picture");
+  EXPECT_EQ(summary.examples[0].experts_png, "picture");  // a link within the folder
+  for (size_t i = 1; i < 6; ++i) EXPECT_EQ(summary.examples[i].picture_png, "") << i;
+  EXPECT_TRUE(summary.env.is_null());
+  const std::string page = report_page(summary);
+  EXPECT_EQ(page.find("classified"), std::string::npos);
+  for (const char* part :
+       {"explain/outside.png is left out: it leads out of the run folder", "pipe is left out: it is not a regular file",
+        "device is left out", "env.json is left out", "explain.json names a file outside its folder: .."})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+}
+
+TEST(Report, AnExplanationThroughALinkOutOfTheRunIsLeftOut) {
+  const testing::TemporaryFolder folder;
+  const std::string run = testing::write_run(folder, "run", lines(testing::usual_records()));
+  folder.write("elsewhere/explain.json", R"({"caption": "from elsewhere"})");
+  std::filesystem::create_directory_symlink("../elsewhere", run + "/explain");
+  EXPECT_EQ(read_run_summary(run).explain_caption, "");
+  EXPECT_NE(report_page(read_run_summary(run)).find("explain.json is left out"), std::string::npos);
 }
 
 TEST(Report, ClassesHaveAColumnForEachDomain) {

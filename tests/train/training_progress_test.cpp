@@ -33,6 +33,12 @@ TEST(TrainingProgress, RefusesWhatIsDamaged) {
   Json json = to_json(TrainingProgress{});
   json["window"]["means"] = {{"loss", {1}}};
   EXPECT_THROW(training_progress_from(json, 12), Error);
+  json["window"]["means"] = {{"loss", {1, 1}}, {"loss/a", {1, 1}}};  // a number and a group of numbers
+  EXPECT_THROW(training_progress_from(json, 12), Error);
+  json = to_json(TrainingProgress{});
+  json["step"] = {{"a", {1}}};
+  EXPECT_NE(testing::message_of([&] { training_progress_from(json, 12); }).find("step is object, allowed"),
+            std::string::npos);
   json = to_json(TrainingProgress{});
   json.erase("best_step");
   EXPECT_THROW(training_progress_from(json, 12), Error);

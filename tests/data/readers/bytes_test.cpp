@@ -56,8 +56,6 @@ TEST(Printable, EscapesWhatIsNotOneLineOfUtf8) {
   EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");            // cut off
 }
 
-TEST(Printable, KeepsTheLinesOfText) { EXPECT_EQ(printable_lines("a\n\tb\xFF\x1b"), "a\n\tb\\xff\\x1b"); }
-
 TEST(Printable, NamesThatDifferStayDifferent) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(printable_names({"a\\b", "\xFF", "\xFF"}), (Names{"a\\b", "\\xff", "\\xff"}));
@@ -67,6 +65,19 @@ TEST(Printable, NamesThatDifferStayDifferent) {
 TEST(Printable, KnowsUtf8) {
   EXPECT_TRUE(is_utf8("caf\xC3\xA9\n"));
   EXPECT_FALSE(is_utf8("caf\xE9"));
+}
+
+TEST(Printable, EscapesWhatSteersATerminalOrCannotBeSeen) {
+  EXPECT_EQ(printable("\x7F"), "\\u007f");
+  EXPECT_EQ(printable("\u0080\u009B31m\u009F\u00A0"), "\\u0080\\u009b31m\\u009f\u00A0");  // C1
+  for (const char* hidden : {"\u061C", "\u200B", "\u200E", "\u200F", "\u2028", "\u2029", "\u202A", "\u202B", "\u202C",
+                             "\u202D", "\u202E", "\u2060", "\u2066", "\u2067", "\u2068", "\u2069", "\uFEFF"})
+    EXPECT_TRUE(printable(hidden).starts_with("\\u")) << printable(hidden);
+  EXPECT_EQ(printable("a\u202Eb"), "a\\u202eb");
+  for (const char* seen : {"\u200C", "\u200D", "\u2010", "\u2027", "\u202F", "\u2070", "\u00E9", "\U0001F600"})
+    EXPECT_EQ(printable(seen), seen);
+  const std::string once = printable("\x1b\u202E\xff");
+  EXPECT_EQ(printable(once), once);
 }
 
 }  // namespace sparsight::bytes_test
