@@ -83,8 +83,8 @@ Json with_overrides(const Json& resolved, const Json& trained, const std::vector
   check_same_model(resolved, changes.tree());
   for (const auto& [section, table] : changes.tree().items())
     if (!resolved.contains(section) && trained.contains(section))
-      fail_usage("[", section, "] says how a model is trained, and this one is trained already; leave out --set ",
-                 section, ".", table.begin().key());
+      fail_usage("[", section, "] configures training, but this model is already trained; leave out --set ", section,
+                 ".", table.begin().key());
   return resolve(overridden(config_of(resolved), overrides, model_sections()), model_sections());
 }
 

@@ -128,7 +128,10 @@ std::vector<NamedLoss> checked_losses(const Router& router, const RouterInput& i
       if (!loss.value) throw InvalidOutput(cat("the loss ", loss.name, " has no function"));
     }
     losses = compute_losses(routing, options, own);
-    for (const NamedLoss& loss : losses) check_loss(loss, routing, request_for(router, input));
+    // What is not finite of the other losses is no mistake of the router.
+    for (const NamedLoss& loss : losses)
+      if (std::ranges::any_of(own, [&](const RouterLoss& known) { return known.name == loss.name; }))
+        check_loss(loss, routing, request_for(router, input));
   });
   return losses;
 }
