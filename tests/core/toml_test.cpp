@@ -98,6 +98,12 @@ TEST(Toml, WritesNumbersThatJsonHasNot) {
   EXPECT_EQ(to_toml_value(Json(-INFINITY)), "-inf");
 }
 
+TEST(Toml, AnEndInPlaceOfAValueIsAnError) {
+  for (const char* text : {"a = [}", "a = [1, }", "a = {b = }", "a = [=]", "a = }"})
+    EXPECT_THROW(parse_toml(text, "x"), UsageError) << text;
+  EXPECT_EQ(parse_toml_value("[}"), "[}");
+}
+
 TEST(Toml, TextWithADeleteCharacterComesBack) {
   const Json tree{{"run", {{"na\x7Fme", "a\x7F\u009B\u202Eb"}}}};  // TOML allows no raw DEL
   EXPECT_EQ(parse_toml(to_toml(tree), "x").tree, tree);
