@@ -59,10 +59,10 @@ TEST(Report, HoldsOnlyRegularFilesOfTheRunFolder) {
   fs::remove(run + "/env.json");
   fs::create_symlink("../secret.json", run + "/env.json");
   const RunSummary summary = read_run_summary(run);
-  ASSERT_EQ(summary.examples.size(), 6u);
-  EXPECT_EQ(summary.examples[0].picture_png, "picture");
-  EXPECT_EQ(summary.examples[0].experts_png, "picture");  // a link within the folder
-  for (size_t i = 1; i < 6; ++i) EXPECT_EQ(summary.examples[i].picture_png, "") << i;
+  ASSERT_EQ(summary.explain.examples.size(), 6u);
+  EXPECT_EQ(summary.explain.examples[0].picture_png, "picture");
+  EXPECT_EQ(summary.explain.examples[0].experts_png, "picture");  // a link within the folder
+  for (size_t i = 1; i < 6; ++i) EXPECT_EQ(summary.explain.examples[i].picture_png, "") << i;
   EXPECT_TRUE(summary.env.is_null());
   const std::string page = report_page(summary);
   EXPECT_EQ(page.find("classified"), std::string::npos);
@@ -77,7 +77,7 @@ TEST(Report, AnExplanationThroughALinkOutOfTheRunIsLeftOut) {
   const std::string run = testing::write_run(folder, "run", lines(testing::usual_records()));
   folder.write("elsewhere/explain.json", R"({"caption": "from elsewhere"})");
   std::filesystem::create_directory_symlink("../elsewhere", run + "/explain");
-  EXPECT_EQ(read_run_summary(run).explain_caption, "");
+  EXPECT_EQ(read_run_summary(run).explain.caption, "");
   EXPECT_NE(report_page(read_run_summary(run)).find("explain.json is left out"), std::string::npos);
 }
 
