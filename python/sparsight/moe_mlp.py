@@ -1,5 +1,6 @@
 """Mixture-of-experts layer, a replacement for the MLP of a transformer block."""
 import contextlib
+import warnings
 
 import torch
 from torch import nn
@@ -102,7 +103,8 @@ class MoEMLP(nn.Module):
 
         If the router has the setting `renormalize`, it is on by default, so gates sum to 1 and the new layer computes
         what the MLP computes, as long as no assignment is dropped. With other routers the output is scaled by the sum
-        of a token's gates.
+        of a token's gates. With k=1 a renormalised gate is always 1, and the task loss does not train the router.
+        Dropout is not copied.
 
             block.mlp = sparsight.MoEMLP.from_mlp(block.mlp, experts=8, k=2)
 
@@ -125,6 +127,12 @@ class MoEMLP(nn.Module):
         settings = _router_settings(router) if isinstance(router, str) else {}
         if "renormalize" in settings:
             options.setdefault("renormalize", True if settings["renormalize"]["type"] == "bool" else "on")
+            chosen = settings["k"]["default"] if k is None and "k" in settings else k
+            if chosen == 1 and options["renormalize"] in (True, "on"):
+                warnings.warn(f"from_mlp with k=1: a single gate of {router} is renormalised to 1, so only the balance losses "
+                              "train the router; use k=2 or more, or renormalize=False", stacklevel=2)
+        if any(isinstance(part, nn.Dropout) and part.p > 0 for part in mlp.children()):
+            warnings.warn("from_mlp does not copy dropout: experts have none", stacklevel=2)
         layer = cls(fc1.in_features, fc1.out_features, experts, k, activation=_activation_name(getattr(mlp, "act", None)),
                     bias=fc1.bias is not None, **options)
         with torch.no_grad():

@@ -28,6 +28,11 @@ class Routing(NamedTuple):
     metrics: Dict[str, torch.Tensor] = {}  #: the router's own metrics, []: {"sparsity": ...} for relu; usually empty
 
     @property
+    def kept_count(self):
+        """[E] int64: number of assignments of each expert after capacity; `chosen_count` is the number before."""
+        return torch.bincount(self.expert[self.kept], minlength=self.chosen_count.shape[0])
+
+    @property
     def experts_per_token(self):
         """[] fp32: mean number of experts that a token chose, before capacity; padding does not count."""
         return _mean_experts(self.tokens_with)

@@ -27,7 +27,9 @@ RoutingRequest request_for(const Router& router, const RouterInput& input) {
 // A name that is in the log once.
 void check_name(const char* what, const std::string& name, std::set<std::string>& names) {
   if (name.empty()) throw InvalidOutput(cat("a ", what, " has no name"));
-  if (!names.insert(name).second) throw InvalidOutput(cat("the name of the ", what, " ", name, " is taken"));
+  if (!names.insert(name).second)
+    throw InvalidOutput(
+        cat("the ", what, " ", name, " has the name of another one or of a registered loss; rename it"));
 }
 
 void check_weight(const std::string& loss, double weight) {

@@ -90,7 +90,7 @@ TEST(Options, BytesThatAreNotUtf8AreShownInPrintableForm) {
   EXPECT_EQ(complaint({{"epochs", "\xff"}}), "train.epochs must be an integer, got a string: \"\xEF\xBF\xBD\"");
   EXPECT_EQ(complaint({{"schedule", "a\nb"}}), "train.schedule must be one of cosine, step, got \"a\\x0ab\"");
   EXPECT_EQ(complaint({{"a\nb", 1}}).rfind("unknown setting train.a\\x0ab (known: ", 0), 0u);
-  EXPECT_EQ(shown(Json{{"a\x7f", "\t"}}), "{\"a\\x7f\":\"\\t\"}");
+  EXPECT_EQ(shown(Json{{"a\x7f", "\t"}}), "{\"a\\u007f\":\"\\t\"}");
 }
 
 TEST(Options, WrongTypesSayWhatWasGot) {

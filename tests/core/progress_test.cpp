@@ -199,7 +199,7 @@ TEST(Log, JsonReplacesBytesThatAreNotUtf8) {
   log_info("file \xff.png");
   const Json line = Json::parse(log.text());
   EXPECT_EQ(line["level"], "info");
-  EXPECT_EQ(line["message"], "file \\xff.png");
+  EXPECT_EQ(line["message"], "file \xEF\xBF\xBD.png");
 }
 
 }  // namespace sparsight::progress_test

@@ -136,8 +136,8 @@ TEST(ConfigVerb, OverridesOfAnotherForm) {
 }
 
 TEST(ConfigVerb, BytesThatAreNotUtf8AreAWrongValue) {
-  EXPECT_SAYS(complaint("", {"train.epochs=\xff"}), "train.epochs must be an integer, got a string: ");
-  EXPECT_SAYS(complaint("", {"optimizer.name=\xff"}), "unknown optimizer.name \"\\xff\" (known: ");
+  EXPECT_SAYS(complaint("", {"train.epochs=\xff"}), "train.epochs must be UTF-8, got \"\\xff\"");
+  EXPECT_SAYS(complaint("", {"optimizer.name=\xff"}), "optimizer.name must be UTF-8, got \"\\xff\"");
 }
 
 TEST(ConfigVerb, AMissingFileIsAWrongConfiguration) {

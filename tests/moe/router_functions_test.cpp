@@ -31,7 +31,7 @@ TEST(RouterFunctions, OwnLosses) {
   expect_error(loss(one, -1), ": the weight of the loss mine is -1, must be 0 or above");
   expect_error(loss({}), ": the loss mine has no function");
   expect_error(loss(one, 1, ""), ": a loss has no name");
-  expect_error(loss(one, 1, "importance"), ": the name of the loss importance is taken");
+  expect_error(loss(one, 1, "importance"), ": the loss importance has the name of another one");
 }
 
 TEST(RouterFunctions, DefaultLosses) {
@@ -51,9 +51,9 @@ TEST(RouterFunctions, Metrics) {
   mistakes.metrics = [](const Routing& r) { return std::vector<RoutingMetric>{{"mine", r.gate.item<double>()}}; };
   expect_error(mistakes, ": metrics() failed: ");
   mistakes.metrics = [](const Routing&) { return std::vector<RoutingMetric>{{"mine", 1}, {"mine", 2}}; };
-  expect_error(mistakes, ": the name of the metric mine is taken");
+  expect_error(mistakes, ": the metric mine has the name of another one");
   mistakes.metrics = [](const Routing&) { return std::vector<RoutingMetric>{{"importance", 1}}; };
-  expect_error(mistakes, ": the name of the metric importance is taken");
+  expect_error(mistakes, ": the metric importance has the name of another one");
   mistakes.metrics = [calls = 0](const Routing&) mutable {
     return std::vector<RoutingMetric>{{cat("mine", calls++), 1}};
   };

@@ -89,7 +89,7 @@ TEST(ExplainFolder, GivenImagesStandBesideTheRunsOwn) {
   for (const char* part : {"<summary>Example predictions<small>best checkpoint, 2 images</small>",
                            "<summary>Given images: Example predictions<small>2 image files</small>",
                            "Given images: Which expert got which patch", "given.png", "test/0",
-                           "Class information: 0.25 bits (shuffled classes: 0.06 +- 0.00, at most 1.00)."})
+                           "Class information: 0.250 bits (shuffled classes: 0.062 +- 0.000, at most 1.00)."})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   EXPECT_EQ(page.find("\"count\":77"), std::string::npos);
   remove_explanations(run);

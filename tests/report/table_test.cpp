@@ -62,7 +62,7 @@ TEST(Table, SaysWhatExpertsTellAboutTheClass) {
   Json record = eval_record("test", 1, 0.5);
   record["layers"][0]["class_information"] = {
       {"bits", 0.1649}, {"shuffled", 0.05}, {"shuffled_deviation", 0.021}, {"maximum", 2}, {"images", 40}};
-  const std::string line = "blocks.1.mlp  0.16 bits (shuffled classes: 0.05 +- 0.02, at most 2.00)\n";
+  const std::string line = "blocks.1.mlp  0.165 bits (shuffled classes: 0.050 +- 0.021, at most 2.00)\n";
   EXPECT_NE(result_table(sort_metrics({record})).find(line), std::string::npos) << result_table(sort_metrics({record}));
   EXPECT_NE(layer_table(record["layers"]).find(line), std::string::npos);
   EXPECT_EQ(result_table(sort_metrics({eval_record("test", 1, 0.5)})).find("bits"), std::string::npos);

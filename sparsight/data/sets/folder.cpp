@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/data/decorators/subset.h"
 #include "sparsight/data/readers/bytes.h"
@@ -50,6 +51,16 @@ bool has_parts(const std::string& root) {
   return std::find(names.begin(), names.end(), "train") != names.end() && !list_sub_folders(root + "/train").empty();
 }
 
+// The usual slip with domain/class/image: as class/image, its domains would become the classes.
+void warn_of_domains(const std::string& root, const std::vector<std::string>& classes) {
+  const std::vector<std::string> inner = list_sub_folders(root + "/" + classes[0]);
+  const auto has_same = [&](const std::string& name) { return list_sub_folders(root + "/" + name) == inner; };
+  if (classes.size() < 2 || inner.size() < 2 || !std::all_of(classes.begin(), classes.end(), has_same)) return;
+  log_warning("every class folder of ", printable(root), " has the same ", inner.size(), " subfolders (",
+              printable(inner[0]), ", ", printable(inner[1]), inner.size() > 2 ? ", ..." : "",
+              "): if these are the classes, use --set data.name=domain_folder");
+}
+
 }  // namespace
 
 void declare_channels(OptionSet& set, int64_t* channels) {
@@ -77,8 +88,10 @@ void DomainFolderOptions::declare(OptionSet& set) {
 DataSplits make_folder(const FolderOptions& options, const DataContext& context) {
   const std::string root = data_root(options.root, "");
   const bool parted = has_parts(root);
-  FolderScan scan = scan_class_folders(parted ? root + "/train" : root);
+  const std::string class_root = parted ? root + "/train" : root;
+  FolderScan scan = scan_class_folders(class_root);
   check_scan(scan);
+  warn_of_domains(class_root, scan.classes);
   DataInfo info;
   info.name = folder_name(root);
   info.classes = printable_names(scan.classes);

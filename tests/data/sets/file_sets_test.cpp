@@ -76,6 +76,17 @@ TEST(FolderSet, UsesPartsWhereThereAreSome) {
                    "test/c is a class that train/ does not have"));
 }
 
+TEST(FolderSet, WarnsWhereDomainsWouldBecomeClasses) {
+  const TemporaryFolder folder;
+  for (const char* name : {"photo/dog/1.png", "photo/cat/1.png", "sketch/dog/1.png", "sketch/cat/1.png"})
+    folder.write(name, grey_png(1));
+  const auto warnings = [&] { return warnings_of([&] { make_files("folder", {{"root", folder.path()}}); }); };
+  EXPECT_TRUE(says(
+      warnings(), "has the same 2 subfolders (cat, dog): if these are the classes, use --set data.name=domain_folder"));
+  folder.write("sketch/fish/1.png", grey_png(1));
+  EXPECT_EQ(warnings().find("subfolders"), std::string::npos);
+}
+
 TEST(FolderSet, NamesEmptyClassFolders) {
   const TemporaryFolder folder;
   folder.write("a/1.png", grey_png(1));
