@@ -78,8 +78,11 @@ TEST(FolderSet, UsesPartsWhereThereAreSome) {
 
 TEST(FolderSet, WarnsWhereDomainsWouldBecomeClasses) {
   const TemporaryFolder folder;
-  for (const char* name : {"photo/dog/1.png", "photo/cat/1.png", "sketch/dog/1.png", "sketch/cat/1.png"})
-    folder.write(name, grey_png(1));
+  for (const std::string domain : {"photo/", "sketch/"})
+    for (int i = 0; i < 10; ++i) {
+      folder.write(domain + "dog/" + std::to_string(i) + ".png", grey_png(i));
+      folder.write(domain + "cat/" + std::to_string(i) + ".png", grey_png(i));
+    }
   const auto warnings = [&] { return warnings_of([&] { make_files("folder", {{"root", folder.path()}}); }); };
   EXPECT_TRUE(says(
       warnings(), "has the same 2 subfolders (cat, dog): if these are the classes, use --set data.name=domain_folder"));
