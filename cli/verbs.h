@@ -1,6 +1,7 @@
 // One function per verb: each declares its flags on a subcommand of `app` and sets the callback that runs it.
-// A verb parses, calls the library and prints; it contains no logic of its own. stdout carries only results (cli/output.h); messages
-// and progress go through core/log.h and core/progress.h (--quiet and --log-json work for every verb).
+// A verb parses, calls the library and prints; it contains no logic of its own. stdout carries only results
+// (cli/output.h); messages and progress go through core/log.h and core/progress.h (--quiet and --log-json work for
+// every verb).
 #pragma once
 
 #include <CLI/CLI.hpp>

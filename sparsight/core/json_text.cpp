@@ -14,7 +14,7 @@ namespace {
 using Take = std::function<void(const std::string&, const Json&)>;
 constexpr size_t kFewKeys = 16;  // up to here a search through all of them is faster than a set
 
-// Builds a value from the parser's events. Its own stack takes the place of recursion.
+// Builds a value from the parser's events. It has its own stack instead of recursion.
 class JsonBuilder : public nlohmann::json_sax<Json> {
  public:
   // take: where it is set, the members of the outermost object go there and are not kept.

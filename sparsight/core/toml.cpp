@@ -6,9 +6,9 @@
 
 #define TOML_EXCEPTIONS 1
 // toml++ 3.3 runs into its own "unreachable" for the letters U+00A1 to U+0499 outside quotes, where its character
-// classes should return false. They are included first, with TOML_UNREACHABLE replaced by `return false`. Its parser also
-// asserts (or, compiled by clang, assumes) that no value begins with "}", as "a = [}" does; without that
-// check it reports the error.
+// classes should return false. They are included first, with TOML_UNREACHABLE replaced by `return false`. Its parser
+// also asserts (or, compiled by clang, assumes) that no value begins with "}", as "a = [}" does; without that check it
+// reports the error.
 // clang-format off
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")

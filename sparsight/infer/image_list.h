@@ -15,7 +15,7 @@ namespace sparsight {
 // there are no files at all.
 std::vector<std::string> image_list(const std::vector<std::string>& arguments, std::istream& input);
 
-// The same images one by one. The lines of "-" are read as they come, not before they are asked for.
+// The same images one by one. The lines of "-" are read as they come, not before they are needed.
 class ImageNames {
  public:
   // input: the file that "-" stands for. Raises Error as image_list does; where only "-" is given, next() does.

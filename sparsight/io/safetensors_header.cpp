@@ -142,7 +142,7 @@ void take_checksums(SafetensorsHeader& header, std::string_view json, const std:
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path) {
   SafetensorsHeader header;
-  const std::string what = path + " is no safetensors file: its header";
+  const std::string what = path + " is not a safetensors file: its header";
   for_each_member(json, what, kLimits, [&](const std::string& name, const Json& value) {
     if (name != "__metadata__") {
       header.tensors.push_back(entry_of(name, value, data_bytes, path));

@@ -1,4 +1,4 @@
-// Names for what is being written aside, and the removal of what killed processes left under such names.
+// Names of temporary files and folders, and the removal of those that killed processes left behind.
 #pragma once
 
 #include <string>

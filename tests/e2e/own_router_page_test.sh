@@ -8,7 +8,7 @@ source tests/e2e/demo_build.sh
 page=$PWD/docs/add_your_router.md
 mkdir -p "$folder/clone/build" "$folder/clone/configs" "$folder/clone/.venv/bin" "$folder/home"
 demo_build "$folder/clone/build/release"
-sed -E 's/^(train|validation|test) = [0-9]+$/\1 = 128/; s/^epochs = .*/epochs = 1/' configs/demo.toml >"$folder/clone/configs/demo.toml"
+sed -E 's/^(train|validation|test) = [0-9]+$/\1 = 128/; s/^epochs = .*/epochs = 1\nlog_every = 4/' configs/demo.toml >"$folder/clone/configs/demo.toml"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$PYTHON" >"$folder/clone/.venv/bin/python"
 chmod +x "$folder/clone/.venv/bin/python"
 cd "$folder/clone"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tests/support/program.h"
 
@@ -55,5 +56,13 @@ lr = 0.002
 
 // Writes the configuration and returns its path.
 inline std::string tiny_config(const TemporaryFolder& folder) { return folder.write("tiny.toml", kTinyConfig); }
+
+// Trains on the tiny configuration into `run`.
+inline ProgramResult train_tiny(const TemporaryFolder& folder, const std::string& run,
+                                std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"train", tiny_config(folder), "--out", run};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_program(arguments);
+}
 
 }  // namespace sparsight::testing

@@ -24,12 +24,6 @@ namespace fs = std::filesystem;
 
 std::string last(const std::string& run) { return run + "/checkpoints/last.safetensors"; }
 
-ProgramResult train(const TemporaryFolder& folder, const std::string& run, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments{"train", tiny_config(folder), "--out", run};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return run_program(arguments);
-}
-
 void expect_equal_tensors(const NamedTensors& a, const NamedTensors& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -79,7 +73,7 @@ bool writes_a_checkpoint(const std::string& run) {
 TEST(Train, WritesAWholeRunFolder) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
-  const ProgramResult result = train(folder, run);
+  const ProgramResult result = train_tiny(folder, run);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "checkpoints/last.safetensors",
                            "checkpoints/best.safetensors", "report.html", "done"})
@@ -142,7 +136,7 @@ TEST(Train, SaysWhereTheTestPartIsTheValidationPart) {
 TEST(Train, TheLastAveragedWeightsReplaceMissingBestOnes) {
   TemporaryFolder folder;
   const std::string run = folder.path("run"), best = run + "/checkpoints/best.safetensors";
-  ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=4"}).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, run, {"--set", "train.max_steps=4"}).exit_code, 0);
   fs::remove(run + "/done");
   fs::remove(best);
   const ProgramResult resumed = run_program({"train", "--resume", run});
@@ -159,15 +153,15 @@ TEST(Train, TheLastAveragedWeightsReplaceMissingBestOnes) {
 
 TEST(Train, TwiceTheSameConfigurationGivesTheSameBits) {
   TemporaryFolder folder;
-  ASSERT_EQ(train(folder, folder.path("a")).exit_code, 0);
-  ASSERT_EQ(train(folder, folder.path("b"), {"--set", "loader.workers=0"}).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, folder.path("a")).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, folder.path("b"), {"--set", "loader.workers=0"}).exit_code, 0);
   expect_same_run(folder.path("a"), folder.path("b"));
 }
 
 TEST(Train, KilledAtSeveralMomentsAndResumedEqualsAnUnbrokenRun) {
   TemporaryFolder folder;
   const std::string unbroken = folder.path("unbroken"), killed = folder.path("killed");
-  ASSERT_EQ(train(folder, unbroken).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, unbroken).exit_code, 0);
 
   {  // in the middle of steps
     Program program({"train", tiny_config(folder), "--out", killed});
@@ -210,7 +204,7 @@ TEST(Train, ACheckpointIsSavedAfterTheEvaluationOfItsStep) {
 TEST(Train, CtrlCWritesACheckpointAndSaysHowToResume) {
   TemporaryFolder folder;
   const std::string unbroken = folder.path("unbroken"), run = folder.path("run");
-  ASSERT_EQ(train(folder, unbroken).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, unbroken).exit_code, 0);
   Program program({"train", tiny_config(folder), "--out", run});
   ASSERT_TRUE(wait_until([&] { return saved_step(run) >= 2; }));
   program.send(SIGINT);
@@ -229,10 +223,10 @@ TEST(Train, S33_SplittingABatchChangesNoNoise) {
   const auto task_losses = [&](int64_t parts, const std::string& noise) {
     const std::string run = folder.path(cat("run", parts, noise));
     const ProgramResult result =
-        train(folder, run,
-              {"--set", cat("loader.batch=", 32 / parts), "--set", cat("train.accumulate=", parts), "--set",
-               "model.dropout=0.1", "--set", "losses.vmoe_importance=0", "--set", "losses.vmoe_load=0", "--set",
-               "train.log_every=1", "--set", "train.max_steps=6", "--set", "router.noise=" + noise});
+        train_tiny(folder, run,
+                   {"--set", cat("loader.batch=", 32 / parts), "--set", cat("train.accumulate=", parts), "--set",
+                    "model.dropout=0.1", "--set", "losses.vmoe_importance=0", "--set", "losses.vmoe_load=0", "--set",
+                    "train.log_every=1", "--set", "train.max_steps=6", "--set", "router.noise=" + noise});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     std::vector<double> losses;
     for (const Json& line : read_metrics(run + "/metrics.jsonl"))
@@ -256,7 +250,7 @@ TEST(Train, AccumulatedBatchesAndABalancingBiasAreResumable) {
   const std::string unbroken = folder.path("unbroken"), run = folder.path("run");
   const std::vector<std::string> more{"--set", "train.accumulate=3",      "--set", "train.checkpoint_every=1",
                                       "--set", "router.name=sigmoid_bias"};
-  ASSERT_EQ(train(folder, unbroken, more).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, unbroken, more).exit_code, 0);
   std::vector<std::string> arguments{"train", tiny_config(folder), "--out", run};
   arguments.insert(arguments.end(), more.begin(), more.end());
   {
@@ -276,9 +270,9 @@ TEST(Train, AccumulatedBatchesAndABalancingBiasAreResumable) {
 TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
-  const ProgramResult result = train(folder, run,
-                                     {"--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set",
-                                      "train.clip_norm=0", "--set", "train.checkpoint_every=1"});
+  const ProgramResult result = train_tiny(folder, run,
+                                          {"--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set",
+                                           "train.clip_norm=0", "--set", "train.checkpoint_every=1"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("not finite at step"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("--on-nan skip"), std::string::npos) << result.err;
@@ -295,7 +289,7 @@ TEST(Train, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodCheckpoint) {
 TEST(Train, SkipsStepsThatAreNotFiniteWhenAsked) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
-  const ProgramResult result = train(
+  const ProgramResult result = train_tiny(
       folder, run,
       {"--on-nan", "skip", "--set", "optimizer.lr=1e6", "--set", "optimizer.name=sgd", "--set", "train.clip_norm=0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -305,8 +299,8 @@ TEST(Train, SkipsStepsThatAreNotFiniteWhenAsked) {
 TEST(Train, RefusesAFolderThatHoldsARunAndLeavesAFinishedOneAsItIs) {
   TemporaryFolder folder;
   const std::string run = folder.path("run");
-  ASSERT_EQ(train(folder, run, {"--set", "train.max_steps=2"}).exit_code, 0);
-  const ProgramResult again = train(folder, run);
+  ASSERT_EQ(train_tiny(folder, run, {"--set", "train.max_steps=2"}).exit_code, 0);
+  const ProgramResult again = train_tiny(folder, run);
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_NE(again.err.find("--overwrite"), std::string::npos) << again.err;
   EXPECT_EQ(saved_step(run), 2);
@@ -320,7 +314,7 @@ TEST(Train, RefusesAFolderThatHoldsARunAndLeavesAFinishedOneAsItIs) {
   EXPECT_NE(finished.err.find("is finished"), std::string::npos) << finished.err;
   EXPECT_NE(finished.out.find("run folder: " + run), std::string::npos) << finished.out;
   EXPECT_EQ(saved_step(run), 2);
-  EXPECT_EQ(train(folder, run, {"--overwrite", "--set", "train.max_steps=3"}).exit_code, 0);
+  EXPECT_EQ(train_tiny(folder, run, {"--overwrite", "--set", "train.max_steps=3"}).exit_code, 0);
   EXPECT_EQ(saved_step(run), 3);
 }
 
@@ -376,10 +370,10 @@ TEST(Train, OverwritingARunRemovesItsExplanationsAndRecords) {
 
 TEST(Train, FrozenLayersKeepTheirWeights) {
   TemporaryFolder folder;
-  ASSERT_EQ(train(folder, folder.path("one"), {"--set", "train.max_steps=1"}).exit_code, 0);
-  ASSERT_EQ(train(folder, folder.path("two"),
-                  {"--set", "train.freeze=[\"blocks.0\"]", "--set", "train.max_steps=8", "--init-from",
-                   last(folder.path("one"))})
+  ASSERT_EQ(train_tiny(folder, folder.path("one"), {"--set", "train.max_steps=1"}).exit_code, 0);
+  ASSERT_EQ(train_tiny(folder, folder.path("two"),
+                       {"--set", "train.freeze=[\"blocks.0\"]", "--set", "train.max_steps=8", "--init-from",
+                        last(folder.path("one"))})
                 .exit_code,
             0);
   const Checkpoint before = read_checkpoint(last(folder.path("one"))),
@@ -389,20 +383,6 @@ TEST(Train, FrozenLayersKeepTheirWeights) {
     const bool stays = name.starts_with("blocks.0.") || name.starts_with("normalize.");
     EXPECT_EQ(at::equal(tensor, after.weights[i].second), stays) << name;
   }
-}
-
-TEST(Train, StopsEarlyWhenPatienceIsUsedUp) {
-  TemporaryFolder folder;
-  const std::string run = folder.path("run");
-  // A rate of 0 never improves on the first evaluation.
-  ASSERT_EQ(train(folder, run, {"--set", "optimizer.lr=0", "--set", "train.patience=2"}).exit_code, 0);
-  EXPECT_EQ(saved_step(run), 8 * 3);
-  fs::remove(run + "/done");  // as if it had been killed at its end
-  ASSERT_EQ(run_program({"train", "--resume", run}).exit_code, 0);
-  int64_t notes = 0;
-  for (const Json& line : read_metrics(run + "/metrics.jsonl"))
-    notes += line.value("text", "") == "stopped early: patience exhausted";
-  EXPECT_EQ(notes, 1);
 }
 
 }  // namespace

@@ -105,4 +105,4 @@ def through_program(layer, folder):
     out = {name: value for name, value in out.items() if not name.startswith(("router.", "experts.", "grad."))}
     out["output"] = out["output"].reshape(layer.x.shape)
     printed = re.findall(r"((?:CV|max/mean|mean top|experts per)[ \w()]*?) +([0-9.]+)", run.stdout)
-    return out, {name: float(value) for name, value in printed}
+    return out, dict(printed)

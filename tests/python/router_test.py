@@ -209,7 +209,7 @@ class Decisions(unittest.TestCase):
     def test_experts_per_token(self):
         """The logits are the tokens: 2, 0 and 3 positive ones, then padding. At a factor of .5 each expert has room for
         .5 * 5 / 4 = .63 tokens, rounded up to 1: expert 2 is that of token 0, expert 0 of token 2, then 0 is full, and 1
-        and 2 are asked for by token 2, of which 1 is free."""
+        and 2 are requested by token 2, of which 1 is free."""
         router = self.router("relu", capacity={"factor": 0.5})
         with torch.no_grad():
             router.weight.copy_(torch.eye(E, D))
