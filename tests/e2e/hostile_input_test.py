@@ -25,6 +25,8 @@ test = 16
 [transforms]
 train = [{op = "normalize", mean = [0.5], std = [0.5]}]
 eval = [{op = "normalize", mean = [0.5], std = [0.5]}]
+[loader]
+batch = 16
 [model]
 name = "vit"
 width = 16
