@@ -7,8 +7,8 @@
 
 namespace sparsight {
 
-// A folder that is being written. Nothing appears at `path` before commit(); without it the destructor removes what was made.
-// Parents are made. What killed processes left of `path` is removed. Raises Error where something is at `path`.
+// A folder that is being written. Nothing appears at `path` before commit(); without it the destructor removes what was
+// made. Parents are made. What killed processes left of `path` is removed. Raises Error where something is at `path`.
 class AtomicFolder {
  public:
   explicit AtomicFolder(const std::string& path);

@@ -47,18 +47,6 @@ def write_json_files():
                                         "class_expert": {"a": [[1, 2], [3, 4]]}, "patch_routing": [], "examples": examples}).encode())
 
 
-COMMAND_LINES = {
-    "train": "train demo.toml --set train.epochs=2 --out runs/demo --overwrite --quiet",
-    "predict": "predict runs/demo a.png - --top 3 --json --checkpoint best --weights int8",
-    "cost": "config cost demo.toml --image 1,32,32 --classes 12 --flops multiply_adds",
-    "moe": "moe tokens.npy --mode train --seed 3 --grid 2,2 --prefix 1 --float64 --routing r",
-    "reproduce": "reproduce pmoe/fig4 --scale smoke --jobs 2 --slurm a.sh --tasks 5",
-    "fetch": "--log-json data fetch mnist --mirror http://localhost --to folder",
-    "help": "eval --help",
-    "wrong": "train --epochs 2 --lr=1",
-}
-
-
 def main():
     idx = b"\0\0\x08\3" + b"".join(n.to_bytes(4, "big") for n in (2, 2, 3)) + bytes(range(12))
     write("idx", "plain", idx)
