@@ -10,18 +10,13 @@
 namespace sparsight {
 namespace {
 
-std::string described_router(const Router& router, const std::string& layer) {
-  const std::string& name = router.registered_name();
-  return cat("the router ", name.empty() ? router.name() : name, " of the layer ", layer);
-}
-
 // The random numbers that a router uses are those it declares: Python and `sparsight moe` give them by these names.
 void check_purposes(const Router& router, const std::string& layer, const std::set<std::string>& requested) {
   if (requested.empty()) return;
   const std::vector<std::string> declared = router.random_purposes();
   for (const std::string& purpose : requested)
     if (std::find(declared.begin(), declared.end(), purpose) == declared.end())
-      fail(described_router(router, layer), " samples the random numbers \"", purpose,
+      fail(router_title(router, layer), " samples the random numbers \"", purpose,
            "\", which its random_purposes() does not list; add \"", purpose, "\" there");
 }
 
@@ -30,7 +25,7 @@ void check_choices(const Router& router, const std::string& layer, const Routing
   if (routing.soft || routing.per_token == 0 || routing.varying || routing.skips) return;
   const int64_t tokens = valid_token_count(routing), assignments = routing.expert.size(0);
   if (assignments != tokens * routing.per_token)
-    fail(described_router(router, layer), " returned an invalid routing: ", assignments, " assignments of ", tokens,
+    fail(router_title(router, layer), " returned an invalid routing: ", assignments, " assignments of ", tokens,
          " tokens, expected per_token = ", routing.per_token,
          " each; set varying = true if tokens have different numbers of experts");
 }

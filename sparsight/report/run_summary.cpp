@@ -7,7 +7,6 @@
 #include "sparsight/core/toml.h"
 #include "sparsight/io/run_folder.h"
 #include "sparsight/io/safetensors.h"
-#include "sparsight/report/explain_folder.h"
 #include "sparsight/report/read_explanation.h"
 #include "sparsight/report/run_file.h"
 
