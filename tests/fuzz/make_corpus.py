@@ -82,6 +82,8 @@ def main():
     write_json_files()
     write("set", "values", b'train.epochs=3\ntrain.lr=1e-3\ntrain.flag=true\ntrain.name=y\ntrain.integers=[1, 2]\ntrain.floats=[0.5, nan]\n')
     write("set", "texts", b'train.strings=["a", "b"]\ntrain.tables=[{op = "flip", p = 0.5}]\nmore.text=a word\nmore.quoted="\\u007f\\u00e9"\n')
+    for name, line in COMMAND_LINES.items():
+        write("arguments", name, line.replace(" ", "\n").encode())
     write("untar", "plain", buffer.getvalue())
     write("untar", "packed", gzip.compress(buffer.getvalue(), mtime=0))
 
