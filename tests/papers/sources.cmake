@@ -5,6 +5,7 @@ light_tests(
   papers/pmoe/theory/pmoe_operations_test.cpp
   papers/pmoe/two_layer/two_layer_head_test.cpp)
 torch_tests(
+  papers/pmoe/figures/digit_figures_test.cpp
   papers/pmoe/figures/theory_runs_test.cpp
   papers/pmoe/figures/wrn_figures_test.cpp
   papers/pmoe/theory/linear_classifier_test.cpp

@@ -3,9 +3,21 @@
 #include <cstdlib>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/places.h"
 #include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
+namespace {
+
+// "run `sparsight data fetch mnist`, or ", "" for a set without a place of its own.
+std::string how_to_get(const std::string& name) {
+  for (const DataPlace& place : data_places())
+    if (place.name == name) return place.get + ", or ";
+  return "";
+}
+
+}  // namespace
+
 std::string data_home() {
   const char* home = std::getenv("SPARSIGHT_DATA");
   return home && *home ? home : "data";
@@ -20,8 +32,8 @@ std::string data_root(const std::string& root, const std::string& name) {
     fail("there is no file or folder \"", printable(root), "\"",
          root[0] == '/' ? "" : cat(" here, nor \"", printable(below), "\""),
          "; set data.root to the data's folder (--set data.root=PATH)");
-  fail("the files of ", name, " are missing: there is no ", printable(below), "; run `sparsight data fetch ", name,
-       "`, or set data.root, or SPARSIGHT_DATA to the folder that holds ", name, "/");
+  fail("the files of ", name, " are missing: there is no ", printable(below), "; ", how_to_get(name),
+       "set data.root, or SPARSIGHT_DATA to the folder that holds ", name, "/");
 }
 
 }  // namespace sparsight

@@ -13,7 +13,7 @@ namespace sparsight::pmoe {
 // The settings of such a figure: one of `experts` and `patches` is its axis, a list.
 struct JointOptions : DigitOptions {
   std::string axis = "experts";
-  std::vector<int64_t> values, samples;  // of the axis; of training
+  std::vector<int64_t> values = {}, samples = {};  // of the axis; of training
   int64_t experts = 8, patches = 6;      // of these the axis is not used
   int64_t filters = 5, total_filters = 0;
   int64_t cnn_filters = 40, cnn_samples = 1000;
