@@ -48,13 +48,13 @@ std::string temporary_name(const std::string& path) {
 }
 
 std::string behind_links(const std::string& path) {
-  fs::path place(path);
+  fs::path resolved(path);
   for (int links = 0; links <= kMaxLinks; ++links) {
     std::error_code error;
-    if (!fs::is_symlink(fs::symlink_status(place, error))) return place.native();
-    const fs::path target = fs::read_symlink(place, error);
-    if (error) fail_system("read the link", place.native(), error.value());
-    place = target.is_absolute() ? target : place.parent_path() / target;
+    if (!fs::is_symlink(fs::symlink_status(resolved, error))) return resolved.native();
+    const fs::path target = fs::read_symlink(resolved, error);
+    if (error) fail_system("read the link", resolved.native(), error.value());
+    resolved = target.is_absolute() ? target : resolved.parent_path() / target;
   }
   fail("cannot write ", printable(path), ": its links lead in a circle; remove the link or choose another path");
 }
@@ -62,8 +62,8 @@ std::string behind_links(const std::string& path) {
 bool lock_temporary(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 void remove_stale_temporaries(const std::string& path) {
-  const fs::path place(path), folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
-  const std::string name = place.filename().native();
+  const fs::path target(path), folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const std::string name = target.filename().native();
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))

@@ -119,6 +119,10 @@ at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const
       .view(like.sizes());
 }
 
+at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, const std::string& purpose) {
+  return router_uniform(input, like, like.size(1), purpose);
+}
+
 at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
                           const std::string& purpose) {
   if (const at::Tensor given = given_samples(input, purpose, like, {like.size(0), columns}); given.defined())

@@ -129,7 +129,8 @@ class SoftRouter : public Router {
 // `purpose`: a function of (seed, step, layer, purpose, number of the image, row of the image, expert) and of nothing
 // else. R is a multiple of the images: a row for each token, or for each image.
 at::Tensor router_normal(const RouterInput& input, const at::Tensor& like, const std::string& purpose);
-// The same for U[0,1) and rows of `columns`: [R,columns].
+// The same for U[0,1); the other has rows of `columns`: [R,columns].
+at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, const std::string& purpose);
 at::Tensor router_uniform(const RouterInput& input, const at::Tensor& like, int64_t columns,
                           const std::string& purpose);
 

@@ -46,16 +46,16 @@ std::vector<Series> with_train(Series train, std::vector<Series> evals) {
 
 std::vector<Series> auxiliary_losses(const RunMetrics& log) {
   std::vector<Series> all;
-  std::map<std::string, size_t> places;
+  std::map<std::string, size_t> positions;
   for (const Json& record : log.train) {
     const Json& losses = member(record, "losses");
     if (!losses.is_object()) continue;
     for (const auto& [name, value] : losses.items()) {
-      const auto found = places.find(name);
-      if (found == places.end() && all.size() == kMaxCurves) continue;
-      const size_t place = found == places.end() ? places[name] = all.size() : found->second;
-      if (place == all.size()) all.push_back({name, false, {}});
-      if (value.is_number()) all[place].add(*number(record, "step"), value.get<double>());
+      const auto found = positions.find(name);
+      if (found == positions.end() && all.size() == kMaxCurves) continue;
+      const size_t position = found == positions.end() ? positions[name] = all.size() : found->second;
+      if (position == all.size()) all.push_back({name, false, {}});
+      if (value.is_number()) all[position].add(*number(record, "step"), value.get<double>());
     }
   }
   return all;
@@ -88,16 +88,16 @@ struct LayerCourse {
 // The layers in the order of their first appearance, at most kMaxCurves.
 std::vector<LayerCourse> layers_over_time(const std::vector<const Json*>& evals) {
   std::vector<LayerCourse> courses;
-  std::map<std::string, size_t> places;
+  std::map<std::string, size_t> positions;
   for (const Json* eval : evals) {
     const double step = *number(*eval, "step");
     for (const Json& layer : (*eval)["layers"]) {
       const std::string name = text(layer, "layer");
-      const auto found = places.find(name);
-      if (found == places.end() && courses.size() == kMaxCurves) continue;
-      const size_t place = found == places.end() ? places[name] = courses.size() : found->second;
-      if (place == courses.size()) courses.push_back({name, {}});
-      auto& points = courses[place].points;
+      const auto found = positions.find(name);
+      if (found == positions.end() && courses.size() == kMaxCurves) continue;
+      const size_t position = found == positions.end() ? positions[name] = courses.size() : found->second;
+      if (position == courses.size()) courses.push_back({name, {}});
+      auto& points = courses[position].points;
       if (points.empty() || points.back().first != step) points.emplace_back(step, &layer);
     }
   }

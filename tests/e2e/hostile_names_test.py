@@ -141,6 +141,8 @@ def other_verbs():
     run("reproduce", HOSTILE, ok=False)
     run("reproduce", "pmoe/fig4", "--data", HOSTILE, ok=False)
     run("reproduce", f"{HOSTILE}.toml", ok=False)
+    for folder in (f"figure{HOSTILE}", os.fsdecode(b"figure\xff\xfe") + HOSTILE):  # not UTF-8
+        run("reproduce", "pmoe/t8", "--scale", "smoke", "--jobs", "1", "--run", folder, ok=True)
     run("doctor", environment={"SPARSIGHT_DATA": HOSTILE}, ok=False)
     run("version", environment={"ATEN_CPU_CAPABILITY": HOSTILE, "SPARSIGHT_DATA": HOSTILE}, shows=False, ok=True)
     run("bench", HOSTILE, shows=False)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Follows docs/add_your_router.md word by word, as someone does who has only run ./dev demo: its files are written, its
-# commands run, and its other fragments of C++ compiled. Only the training is shorter than that of configs/demo.toml.
+# commands run, and its fragments of C++ put into a copy of its program, my_relu. Only the training is shorter than that
+# of configs/demo.toml.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -34,14 +35,24 @@ while i < len(lines):
     else:
         {"bash": scripts, "cpp": fragments}[kind].append(text)
     i = end + 1
-assert len(scripts) == 2 and len(fragments) == 2, (len(scripts), len(fragments))
-pathlib.Path("commands").write_text("set -eux\nshopt -s expand_aliases\n" + "".join(scripts))
-noise, loss = fragments  # in a router's choose(), in main()
-pathlib.Path("my_router/fragments.cpp").write_text(
-    "#include <sparsight/moe/register_moe.h>\n#include <torch/types.h>\nusing namespace sparsight;\n"
-    f"void with_noise(const RouterInput& input, Routing& routing) {{\n{noise}}}\nvoid add_loss() {{\n{loss}}}\n")
+assert len(scripts) == 1 and len(fragments) == 3, (len(scripts), len(fragments))
+pathlib.Path("commands").write_text("set -eux\nshopt -s expand_aliases\n" + scripts[0] + """
+my_router/build/my_relu train configs/demo.toml --set router.name=my_relu --out runs/my_relu
+my_router/build/my_relu eval runs/my_relu
+""")
+ending, loss, noise = fragments
+purposes = '  std::vector<std::string> random_purposes() const override { return {"noise"}; }\n'
+relu = pathlib.Path("my_router/main.cpp").read_text()
+for old, new in ((r" +routing\.scores = .*return routing;\n", noise + ending),
+                 (r" +std::vector<LossWeight> [^\n]*\n", loss + purposes),
+                 (r" / options_\.temperature", ""), ("temperature = 1", "l1 = 0.01"), ("temperature", "l1"),
+                 ("my_topk", "my_relu"),
+                 ("using namespace", "#include <sparsight/moe/losses/token_sums.h>\nusing namespace")):
+    relu, count = re.subn(old, lambda _: new, relu, flags=re.S)
+    assert count, old
+pathlib.Path("my_router/relu.cpp").write_text(relu)
 with open("my_router/CMakeLists.txt", "a") as file:
-    file.write("add_library(fragments STATIC fragments.cpp)\ntarget_link_libraries(fragments sparsight::cli)\n")
+    file.write("add_executable(my_relu relu.cpp)\ntarget_link_libraries(my_relu sparsight::cli)\n")
 PYTHON
 HOME=$folder/home bash commands >log 2>&1 || { tail -n 40 log; exit 1; }
 

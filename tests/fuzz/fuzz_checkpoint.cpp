@@ -1,8 +1,10 @@
 // The input is the training state, alone and in the metadata of a checkpoint, or else the whole checkpoint file.
+#include <ATen/ops/ones.h>
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/json_text.h"
 #include "sparsight/io/checkpoint.h"
+#include "sparsight/optim/adam.h"
 #include "sparsight/train/training_progress.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -16,6 +18,16 @@ void continue_from(const Json& state) {
   Json line{{"kind", "train"}, {"step", progress.step}};
   progress.window.means.write_to(line);
   training_progress_from(to_json(progress), 1000);
+}
+
+// One step of Adam on a weight [2,3] and a bias [3], from the state in the file.
+void optimize_from(const NamedTensors& state) {
+  const at::Tensor weight = at::ones({2, 3}), bias = at::ones({3});
+  weight.mutable_grad() = at::ones({2, 3});
+  bias.mutable_grad() = at::ones({3});
+  Adam optimizer({}, /*decoupled=*/true, {{"weight", weight}, {"bias", bias}});
+  optimizer.load_state(state);
+  optimizer.step(0.1);
 }
 
 std::string header(const std::string& state) {
@@ -35,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return try_reader([&] {
     const std::string path = as_file(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     const Checkpoint checkpoint = read_checkpoint(path);
-    tensors_under(kOptimizerTensors, checkpoint.training);
-    continue_from(checkpoint.state);
+    try_reader([&] { continue_from(checkpoint.state); });
+    optimize_from(tensors_under(kOptimizerTensors, checkpoint.training));
   });
 }

@@ -15,6 +15,16 @@ import torch
 
 FOLDER = pathlib.Path(__file__).parent / "corpus"
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
+COMMAND_LINES = {
+    "train": "train demo.toml --set train.epochs=2 --out runs/demo --overwrite --quiet",
+    "predict": "predict runs/demo a.png - --top 3 --json --checkpoint best --weights int8",
+    "cost": "config cost demo.toml --image 1,32,32 --classes 12 --flops multiply_adds",
+    "moe": "moe tokens.npy --mode train --seed 3 --grid 2,2 --prefix 1 --float64 --routing r",
+    "reproduce": "reproduce pmoe/fig4 --scale smoke --jobs 2 --slurm a.sh --tasks 5",
+    "fetch": "--log-json data fetch mnist --mirror http://localhost --to folder",
+    "help": "eval --help",
+    "wrong": "train --epochs 2 --lr=1",
+}
 
 
 def write(kind, name, data):
@@ -26,6 +36,16 @@ def torch_file(value):
     buffer = io.BytesIO()
     torch.save(value, buffer)
     return buffer.getvalue()
+
+
+def safetensors_file(metadata, arrays):
+    """Without checksums, so that the fuzzer gets behind them."""
+    header, at = {"__metadata__": metadata}, 0
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [at, at + array.nbytes]}
+        at += array.nbytes
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + b"".join(array.tobytes() for array in arrays.values())
 
 
 def write_json_files():
@@ -40,6 +60,11 @@ def write_json_files():
     means = {"loss": [1.5, 2], "losses/load": [None, 2]}
     write("checkpoint", "state", json.dumps({**state, "window": {"images": 64, "seconds": 0.25, "means": means}}).encode())
     earlier = {"batches": 2, "images": 64, "correct": 40, "loss": 1.25, "task_loss": 1.0, "seconds": 0.25, "auxiliary": {"load": 0.5}}
+    metadata = {"format": "sparsight-checkpoint", "version": "2", "config": "{}", "state": json.dumps(state)}
+    slots = [("weight", (2, 3)), ("bias", (3,))]
+    write("checkpoint", "adam", safetensors_file(metadata, {
+        **{f"training/optimizer/{name}/{slot}": np.full(shape, 0.5, "f4") for name, shape in slots for slot in ("exp_avg", "exp_avg_sq")},
+        **{f"training/optimizer/{name}/step": np.array(4, "f4") for name, _ in slots}}))
     write("checkpoint", "earlier", json.dumps({**state, "window": earlier}).encode())
     examples = [{"id": "a.png", "true": "cat", "predicted": "dog", "probability": 0.5, "picture": "000_image.png",
                  "experts": "../secret", "caption": "patches"}]
@@ -82,6 +107,8 @@ def main():
     write_json_files()
     write("set", "values", b'train.epochs=3\ntrain.lr=1e-3\ntrain.flag=true\ntrain.name=y\ntrain.integers=[1, 2]\ntrain.floats=[0.5, nan]\n')
     write("set", "texts", b'train.strings=["a", "b"]\ntrain.tables=[{op = "flip", p = 0.5}]\nmore.text=a word\nmore.quoted="\\u007f\\u00e9"\n')
+    for name, line in COMMAND_LINES.items():
+        write("arguments", name, line.replace(" ", "\n").encode())
     write("untar", "plain", buffer.getvalue())
     write("untar", "packed", gzip.compress(buffer.getvalue(), mtime=0))
 

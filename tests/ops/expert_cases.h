@@ -68,7 +68,7 @@ void at_each_level(const Body& body) {
   }
 }
 
-inline const std::vector<Sizes>& odd_sizes() {
+inline const std::vector<Sizes>& ragged_sizes() {
   static const std::vector<Sizes> sizes{
       {1, 1, 1, 1, 1},       {5, 3, 2, 7, 33},      {40, 4, 1, 33, 7},    {64, 3, 2, 64, 96},  {9, 16, 2, 48, 500},
       {300, 2, 2, 20, 40},   {700, 1, 1, 17, 19},   {30, 2, 1, 400, 800}, {25, 5, 3, 385, 30}, {0, 4, 2, 8, 16},

@@ -19,7 +19,7 @@ namespace {
 using test::as_double;
 using test::at_each_level;
 using test::Case;
-using test::odd_sizes;
+using test::ragged_sizes;
 using test::random_case;
 using test::route;
 using test::Sizes;
@@ -70,7 +70,7 @@ void expect_close(const std::vector<at::Tensor>& got, const std::vector<at::Tens
 TEST(ExpertMlp, AgreesWithTheReferenceAtEveryLevelAndShape) {
   at_each_level([](const std::string& level) {
     uint64_t seed = 1;
-    for (const Sizes& s : odd_sizes())
+    for (const Sizes& s : ragged_sizes())
       for (const bool bias : {true, false}) {
         const auto activation = static_cast<Activation>(seed % activation_names().size());
         const Case c = random_case(s, seed++, torch::kFloat, bias);
@@ -235,9 +235,9 @@ TEST(ExpertMlp, StridedAndMisalignedInputsGiveTheSameResult) {
   const Case c = random_case({30, 3, 2, 24, 50}, 10);
   const at::Tensor want = expert_mlp(c.tokens, c.rows, c.weights, {});
   const ExpertMlpWeights& w = c.weights;
-  for (const auto odd : {test::strided, test::misaligned})
-    EXPECT_TRUE(
-        torch::equal(want, expert_mlp(odd(c.tokens), c.rows, {odd(w.w1), odd(w.b1), odd(w.w2), odd(w.b2)}, {})));
+  for (const auto layout : {test::strided, test::misaligned})
+    EXPECT_TRUE(torch::equal(
+        want, expert_mlp(layout(c.tokens), c.rows, {layout(w.w1), layout(w.b1), layout(w.w2), layout(w.b2)}, {})));
 }
 
 // Tokens and weights in bf16 or fp16 with the router's fp32 gates: the result and each gradient has the type of what it

@@ -117,10 +117,10 @@ TEST(OpsProperties, TopExpertsAreThoseOfTheReference) {
         const int64_t tokens = *from_to(0, 60), experts = *from_to(1, 70), k = std::min(*from_to(1, 70), experts);
         const uint64_t seed = *any_seed();
         at::Tensor scores = (test::random_tensor({tokens, experts}, seed) * 2).round();  // ties
-        const at::Tensor odd = uniform({tokens, experts}, seed);
-        scores.masked_fill_(odd < 0.1, std::numeric_limits<double>::quiet_NaN());
-        scores.masked_fill_((odd > 0.1) & (odd < 0.15), std::numeric_limits<double>::infinity());
-        scores.masked_fill_(odd > 0.95, -std::numeric_limits<double>::infinity());
+        const at::Tensor chance = uniform({tokens, experts}, seed);
+        scores.masked_fill_(chance < 0.1, std::numeric_limits<double>::quiet_NaN());
+        scores.masked_fill_((chance > 0.1) & (chance < 0.15), std::numeric_limits<double>::infinity());
+        scores.masked_fill_(chance > 0.95, -std::numeric_limits<double>::infinity());
         for (const auto type : {torch::kFloat, torch::kDouble}) {
           const at::Tensor in = scores.to(type), strided = in.t().contiguous().t();
           RC_ASSERT(torch::equal(top_experts(in, k), ref::top_experts(in, k)));

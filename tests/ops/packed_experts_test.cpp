@@ -19,8 +19,8 @@ using test::Case;
 using test::Exact;
 using test::exact;
 using test::exact_result;
-using test::odd_sizes;
 using test::packed_error;
+using test::ragged_sizes;
 using test::random_case;
 using test::route;
 using test::Sizes;
@@ -47,7 +47,7 @@ at::Tensor whole_numbers(at::IntArrayRef sizes, uint64_t seed, double most) {
 TEST(PackedExperts, ComputeWithTheirUnpackedWeights) {
   at_each_level([](const std::string& level) {
     uint64_t seed = 1;
-    for (const Sizes& s : odd_sizes())
+    for (const Sizes& s : ragged_sizes())
       for (const WeightType type : kTypes) {
         const auto activation = static_cast<Activation>(seed % activation_names().size());
         const Case c = random_case(s, seed, torch::kFloat, seed % 5 > 1);
@@ -63,7 +63,7 @@ TEST(PackedExperts, ComputeWithTheirUnpackedWeights) {
 TEST(PackedExperts, AreExactInBf16OnSmallWholeNumbers) {
   at_each_level([](const std::string& level) {
     uint64_t seed = 1;
-    for (const Sizes& s : odd_sizes()) {
+    for (const Sizes& s : ragged_sizes()) {
       Case c = random_case(s, seed);
       c.tokens = whole_numbers({s.tokens, s.width}, seed * 10, 2);
       c.rows.gate = torch::ones_like(c.rows.gate) * 0.5;
@@ -84,7 +84,7 @@ TEST(PackedExperts, AreExactInBf16OnSmallWholeNumbers) {
 TEST(PackedExperts, GiveTheBitsOfTheirWeightsInFp32) {
   at_each_level([](const std::string& level) {
     uint64_t seed = 1;
-    for (const Sizes& s : odd_sizes()) {
+    for (const Sizes& s : ragged_sizes()) {
       const Case c = random_case(s, seed, torch::kFloat, seed % 3 > 0);
       const PackedExperts packed = pack_expert_weights(c.weights, WeightType::fp32);
       EXPECT_TRUE(torch::equal(packed_experts(c.tokens, c.rows, packed, Activation::gelu),
@@ -220,14 +220,14 @@ TEST(PackedExperts, RoundEachWeightByNoMoreThanTheirTypeDoes) {
 }
 
 TEST(PackedExperts, UnpackTheSameWeightsAtEveryLevel) {
-  for (const Sizes& s : odd_sizes())
+  for (const Sizes& s : ragged_sizes())
     for (const WeightType type : kTypes) {
       const Case c = random_case(s, 6);
-      std::vector<ExpertMlpWeights> released;
+      std::vector<ExpertMlpWeights> unpacked;
       at_each_level(
-          [&](const std::string&) { released.push_back(unpacked_experts(pack_expert_weights(c.weights, type))); });
-      for (const ExpertMlpWeights& w : released) {
-        EXPECT_TRUE(torch::equal(w.w1, released[0].w1) && torch::equal(w.w2, released[0].w2));
+          [&](const std::string&) { unpacked.push_back(unpacked_experts(pack_expert_weights(c.weights, type))); });
+      for (const ExpertMlpWeights& w : unpacked) {
+        EXPECT_TRUE(torch::equal(w.w1, unpacked[0].w1) && torch::equal(w.w2, unpacked[0].w2));
         EXPECT_TRUE(torch::equal(w.b1, c.weights.b1) && torch::equal(w.b2, c.weights.b2));
       }
     }
@@ -280,19 +280,20 @@ TEST(PackedExperts, StridedAndMisalignedArgumentsGiveTheSameBits) {
   at_each_level([&](const std::string& level) {
     for (const WeightType type : kTypes) {
       const at::Tensor want = packed_experts(c.tokens, c.rows, pack_expert_weights(c.weights, type), Activation::gelu);
-      for (const Layout odd : {test::strided, test::misaligned}) {
+      for (const Layout layout : {test::strided, test::misaligned}) {
         const ExpertMlpWeights& w = c.weights;
-        const PackedExperts packed = pack_expert_weights({odd(w.w1), odd(w.b1), odd(w.w2), odd(w.b2)}, type);
+        const PackedExperts packed =
+            pack_expert_weights({layout(w.w1), layout(w.b1), layout(w.w2), layout(w.b2)}, type);
         const RowMap& map = c.rows.map;
-        const ExpertRows rows{{map.tokens, odd(map.row_token), odd(map.token_rows), odd(map.token_offsets)},
-                              odd(c.rows.offsets),
-                              odd(c.rows.gate)};
-        EXPECT_FALSE(odd == test::strided && odd(w.b1).is_contiguous());
-        EXPECT_TRUE(torch::equal(packed_experts(odd(c.tokens), rows, packed, Activation::gelu), want)) << level;
-        const ExpertMlpWeights released = unpacked_experts(packed),
+        const ExpertRows rows{{map.tokens, layout(map.row_token), layout(map.token_rows), layout(map.token_offsets)},
+                              layout(c.rows.offsets),
+                              layout(c.rows.gate)};
+        EXPECT_FALSE(layout == test::strided && layout(w.b1).is_contiguous());
+        EXPECT_TRUE(torch::equal(packed_experts(layout(c.tokens), rows, packed, Activation::gelu), want)) << level;
+        const ExpertMlpWeights unpacked = unpacked_experts(packed),
                                plain = unpacked_experts(pack_expert_weights(w, type));
-        EXPECT_TRUE(torch::equal(released.w1, plain.w1) && torch::equal(released.b1, w.b1)) << level;
-        EXPECT_TRUE(torch::equal(released.w2, plain.w2) && torch::equal(released.b2, w.b2)) << level;
+        EXPECT_TRUE(torch::equal(unpacked.w1, plain.w1) && torch::equal(unpacked.b1, w.b1)) << level;
+        EXPECT_TRUE(torch::equal(unpacked.w2, plain.w2) && torch::equal(unpacked.b2, w.b2)) << level;
       }
     }
   });

@@ -1,4 +1,4 @@
-"""torch.ops.sparsight.moe_mlp and the functions around it: against plain PyTorch, gradcheck, odd inputs with opcheck."""
+"""torch.ops.sparsight.moe_mlp and the functions around it: against plain PyTorch, gradcheck, unusual layouts with opcheck."""
 import unittest
 
 import support

@@ -1,4 +1,5 @@
 """The operators that autograd calls, called with invalid arguments: each raises an error and reads nothing out of bounds."""
+import itertools
 import unittest
 
 import support
@@ -29,9 +30,9 @@ class Experts(unittest.TestCase):
     def test_what_the_forward_pass_kept_may_lie_in_any_order(self):
         call = experts_call()
         expected = ops.moe_mlp_backward(*call)
-        for place in (GRAD, PRE_ACTIVATION):
-            call[place] = strided(call[place])
-            self.assertFalse(call[place].is_contiguous())
+        for argument in (GRAD, PRE_ACTIVATION):
+            call[argument] = strided(call[argument])
+            self.assertFalse(call[argument].is_contiguous())
         for a, b in zip(ops.moe_mlp_backward(*call), expected):
             self.assertTrue(torch.equal(a, b))
 
@@ -48,11 +49,11 @@ class Experts(unittest.TestCase):
             self.assertTrue(torch.equal(a, b))
 
     def test_other_shapes_and_types_are_refused(self):
-        for place, name, shape in ((GRAD, "grad", r"\[6, 8\]"), (PRE_ACTIVATION, "pre_activation", r"\[12, 12\]")):
+        for argument, name, shape in ((GRAD, "grad", r"\[6, 8\]"), (PRE_ACTIVATION, "pre_activation", r"\[12, 12\]")):
             for spoil in (lambda t: t[:, :-1], lambda t: t[:-1], lambda t: t[0], lambda t: torch.cat([t, t]),
                           lambda t: t.double(), lambda t: t.bfloat16()):
                 call = experts_call()
-                call[place] = spoil(call[place])
+                call[argument] = spoil(call[argument])
                 with self.assertRaisesRegex(RuntimeError, f"^{name} must be {shape} of the tokens' Float on cpu, got "):
                     ops.moe_mlp_backward(*call)
 
@@ -116,10 +117,20 @@ class Routings(unittest.TestCase):
             call[6] = [*call[6], False, False]
             self.refuses("needs must have one entry for each of the ", call)
         route, mix, loss = (call for call, _ in routing_calls())
-        for call, place in ((route, 1), (route, 2), (mix, 1), (loss, 5)):
-            needs, call[6] = call[6], [i == place for i in range(len(call[6]))]
-            self.refuses(f"input {place} can have no gradient", call)
+        for call, argument in ((route, 1), (route, 2), (mix, 1), (loss, 5)):
+            needs, call[6] = call[6], [i == argument for i in range(len(call[6]))]
+            self.refuses(f"input {argument} can have no gradient", call)
             call[6] = needs
+
+    def test_configs_that_nest_deeply(self):
+        deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+        for (call, _), config in itertools.product(routing_calls(), (deep, deep[:500_000], "[" * 100_000)):
+            call[1] = config
+            self.refuses("config nests deeper than 64 levels", call)
+        router = sparsight.Router("softmax_topk", D, E)
+        weights = [w.detach() for w in router._weights()]
+        with self.assertRaisesRegex(RuntimeError, "^config nests deeper than 64 levels"):
+            ops.route(deep, torch.randn(N, D), B, weights, torch.tensor(3), None, None, None, "", [])
 
     def test_unknown_kinds(self):
         for kind in (9, 3, -1):

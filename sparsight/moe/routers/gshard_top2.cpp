@@ -70,7 +70,7 @@ Routing GshardTop2Router::choose(const RouterInput& input) {
   if (second == "random" && k > 1) uniform = router_uniform(input, clean, k - 1, "second");
   if (options_.samples(input.mode.noise) && options_.sample_second) {
     // The samples have 32 bits: clamping them away from 0 and 1 keeps both logarithms finite.
-    const at::Tensor uniform = router_uniform(input, clean, clean.size(1), "second_expert").clamp(1e-7, 1 - 1e-7);
+    const at::Tensor uniform = router_uniform(input, clean, "second_expert").clamp(1e-7, 1 - 1e-7);
     gumbel = -at::log(-at::log(uniform));
   }
   return route_gshard_top2(clean, second, options_.threshold, uniform, gumbel, k);

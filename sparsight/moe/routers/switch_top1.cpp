@@ -31,7 +31,7 @@ std::vector<LossWeight> SwitchTop1Router::default_losses() const { return {{"swi
 Routing SwitchTop1Router::choose(const RouterInput& input) {
   at::Tensor tokens = input.tokens.to(weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat);
   if (options_.samples(input.mode.noise) && options_.jitter > 0)
-    tokens = jitter_tokens(tokens, router_uniform(input, tokens, tokens.size(1), "jitter"), options_.jitter);
+    tokens = jitter_tokens(tokens, router_uniform(input, tokens, "jitter"), options_.jitter);
   return route_switch_top1(router_logits(tokens, weight), options_.of(input.mode.choices));
 }
 

@@ -1,6 +1,8 @@
 #include "sparsight/moe/routers/patch_choice.h"
 
 #include <cmath>
+#include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +74,27 @@ TEST(PatchChoiceRouter, P3_ExactlyLDistinctPatchesOfEachImageForEveryL) {
     else
       EXPECT_TRUE((below < 1).all().item<bool>());
   }
+}
+
+// Patches from 1, as the figures number them, with two of six for each expert.
+std::vector<std::set<int64_t>> patches_of_experts(const std::vector<std::set<int64_t>>& best) {
+  const auto experts = static_cast<int64_t>(best.size());
+  at::Tensor clean = test::random_tensor({6, experts}, 1).clamp(-1, 1);
+  for (int64_t e = 0; e < experts; ++e)
+    for (const int64_t patch : best[e]) clean[patch - 1][e] += 3;
+  const Routing r = route_patch_choice(clean, {}, 1, options_of(2, "ones"));
+  std::vector<std::set<int64_t>> taken(experts);
+  for (int64_t i = 0; i < r.token.size(0); ++i)
+    taken[r.expert[i].item<int64_t>()].insert(r.token[i].item<int64_t>() + 1);
+  return taken;
+}
+
+// Figure 2: three experts share all patches out. Figure 19: of four experts, two take patch 3 and two patch 6. Experts
+// may also leave patches unused.
+TEST(PatchChoiceRouter, P3_FiguresTwoAndNineteen) {
+  for (const std::vector<std::set<int64_t>>& figure :
+       {std::vector<std::set<int64_t>>{{2, 6}, {3, 4}, {1, 5}}, {{2, 6}, {3, 4}, {1, 5}, {3, 6}}, {{2, 6}, {2, 6}}})
+    EXPECT_EQ(patches_of_experts(figure), figure);
 }
 
 TEST(PatchChoiceRouter, P4_GatesAreStableForLargeScores) {

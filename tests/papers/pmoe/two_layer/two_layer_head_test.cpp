@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
+
+#include "tests/support/random_tensor.h"
 
 namespace sparsight::pmoe::two_layer_head_test {
 
@@ -38,6 +42,25 @@ TEST(TwoLayerHead, ThreeClassesWithGatesByHand) {
   EXPECT_NEAR(head.grad_gate[0][0][1].item<double>(), 1.611007, 1e-5);
   EXPECT_NEAR(hidden[0][0].item<double>(), 0.100688, 1e-5);
   EXPECT_NEAR(hidden[1][0].item<double>(), 0.302064, 1e-5);
+}
+
+// Equation 23 with two classes whose output weights differ by those of equation 1: f_1 - f_0 is the binary logit, so
+// the losses and all gradients agree.
+TEST(TwoLayerHead, P8_TwoOutputsWhoseWeightsDifferByThoseOfOneAreTheBinaryNetwork) {
+  constexpr int64_t kExperts = 3, kFilters = 4, kImages = 5, kPatches = 2;
+  const at::Tensor hidden = test::random_tensor({kExperts * kImages * kPatches, kFilters}, 1),
+                   binary = test::random_tensor({kExperts, kFilters, 1}, 2),
+                   shift = test::random_tensor({kExperts, kFilters, 1}, 3),
+                   gate = test::random_tensor({kExperts, kImages, kPatches}, 4).abs(),
+                   labels = at::tensor({0, 1, 1, 0, 1}, at::kLong);
+  at::Tensor one = hidden.clone(), two = hidden.clone();
+  const HeadLoss a = two_layer_head({binary, gate, labels, 2}, one);
+  const HeadLoss b = two_layer_head({at::cat({shift, shift + binary}, 2), gate, labels, 2}, two);
+  EXPECT_NEAR(a.loss, b.loss, 1e-12);
+  EXPECT_EQ(a.wrong, b.wrong);
+  EXPECT_TRUE(at::allclose(a.grad_gate, b.grad_gate, 0, 1e-12));
+  EXPECT_TRUE(at::allclose(one, two, 0, 1e-12));
+  EXPECT_GT(one.abs().max().item<double>(), 0.01);
 }
 
 }  // namespace sparsight::pmoe::two_layer_head_test

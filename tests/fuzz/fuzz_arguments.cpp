@@ -1,0 +1,55 @@
+// The input is a command line, one argument a line. It is parsed by the program's own declarations of verbs and flags,
+// without running a verb. The verbs' work is not linked: the few functions that declarations call are these or in
+// fuzz_verbs.
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <vector>
+
+#include "cli/usage.h"
+#include "cli/verbs.h"
+#include "sparsight/ops/packed_experts.h"
+#include "sparsight/train/run_config.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace sparsight {
+
+const std::vector<std::string>& weight_type_names() {
+  static const std::vector<std::string> names{"fp32", "bf16", "int8"};
+  return names;
+}
+
+namespace {
+
+struct TrainLike {
+  int64_t epochs = 1;
+  void declare(OptionSet& set) { set.integer("epochs", &epochs, {1, 1000}, "passes"); }
+};
+
+// A command line without errors ends here, before any verb runs.
+struct ParserOnly : CLI::App {
+  void pre_callback() override { throw CLI::Success(); }
+};
+
+void parse(std::vector<std::string> arguments) {
+  ParserOnly app;
+  cli::add_program(app);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  cli::parsed(app, [&] { app.parse(arguments); });
+}
+
+}  // namespace
+
+std::vector<Section> config_sections() { return {plain_section<TrainLike>("train", "settings")}; }
+
+}  // namespace sparsight
+
+// Help goes to standard output.
+extern "C" int LLVMFuzzerInitialize(int*, char***) { return std::freopen("/dev/null", "w", stdout) ? 0 : 1; }
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::vector<std::string> arguments;
+  std::istringstream lines{std::string(sparsight::text_of(data, size))};
+  for (std::string line; std::getline(lines, line);) arguments.push_back(line);
+  return sparsight::try_reader([&] { sparsight::parse(arguments); });
+}
