@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/register_data.h"
@@ -78,15 +79,43 @@ at::Tensor cell_image(const at::Tensor& image, const CellShape& shape) {
   return cell.expand({shape.channels, shape.height, shape.width});
 }
 
+struct CellPool::Kept {
+  std::mutex mutex;                            // of `cells`: loader threads share the pool
+  std::vector<std::vector<at::Tensor>> cells;  // by class and number; undefined: not made yet
+};
+
+CellPool::CellPool(const DataSetPtr& set, CellShape shape) : pictures_(set), shape_(std::move(shape)) {
+  constexpr int64_t kMaxKept = int64_t{256} << 20;
+  if (pictures_.size() > kMaxKept / (shape_.channels * shape_.height * shape_.width)) return;
+  kept_ = std::make_shared<Kept>();
+  for (int64_t k = 0; k < std::ssize(set->info().classes); ++k)
+    kept_->cells.emplace_back(static_cast<size_t>(pictures_.count(k)));
+}
+
+at::Tensor CellPool::cell(int64_t label, int64_t number) const {
+  at::Tensor* kept = kept_ ? &kept_->cells[label][number] : nullptr;
+  if (kept) {
+    const std::lock_guard lock(kept_->mutex);
+    if (kept->defined()) return *kept;
+  }
+  const at::Tensor image = pictures_.get(label, number).image;
+  const bool in_memory = image.storage().use_count() > 1;  // a view of the dataset's array
+  const at::Tensor made = cell_image(image, shape_);
+  if (!kept || (in_memory && made.is_alias_of(image))) return made;
+  const std::lock_guard lock(kept_->mutex);
+  *kept = made.clone(at::MemoryFormat::Contiguous);  // not the larger image that it is a part of
+  return *kept;
+}
+
 at::Tensor CellPool::sample(int64_t label, RandomStream& random) const {
-  return cell_image(pictures_.get(label, random.below(pictures_.count(label))).image, shape_);
+  return cell(label, random.below(pictures_.count(label)));
 }
 
 at::Tensor CellPool::sample_any(RandomStream& random) const {
   int64_t number = random.below(pictures_.size());
   int64_t label = 0;
   while (number >= pictures_.count(label)) number -= pictures_.count(label++);
-  return cell_image(pictures_.get(label, number).image, shape_);
+  return cell(label, number);
 }
 
 CompositeCells read_cells(const CellOptions& options, int64_t seed, const DataContext& context) {
@@ -95,8 +124,8 @@ CompositeCells read_cells(const CellOptions& options, int64_t seed, const DataCo
   CompositeCells cells{info.name, info.classes, shape_of(info, options), {}, {}, {}, {}};
   if (options.cells == "glyphs")
     for (size_t k = 0; k < cells.classes.size(); ++k) cells.classes[k] = std::to_string(k);
-  cells.train = {ClassPictures(set.train), cells.shape};
-  cells.test = {ClassPictures(set.test), cells.shape};
+  cells.train = {set.train, cells.shape};
+  cells.test = {set.test, cells.shape};
   for (const Json& entry : options.distractors) {
     Json settings = entry;
     if (!settings.contains("name") || !settings["name"].is_string())
@@ -105,8 +134,8 @@ CompositeCells read_cells(const CellOptions& options, int64_t seed, const DataCo
     const std::string name = settings["name"];
     settings.erase("name");
     const DataSplits others = data_sets().make(name, settings, "data.distractors", context);
-    cells.train_distractors.emplace_back(ClassPictures(others.train), cells.shape);
-    cells.test_distractors.emplace_back(ClassPictures(others.test), cells.shape);
+    cells.train_distractors.emplace_back(others.train, cells.shape);
+    cells.test_distractors.emplace_back(others.test, cells.shape);
   }
   return cells;
 }

@@ -1,7 +1,7 @@
 // The cells of composed images: the images of any dataset, by class, all of one size and number of channels.
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,19 +33,24 @@ struct CellShape {
 // "crop": so that it covers the shape, then its centre; "stretch": each side by itself.
 at::Tensor cell_image(const at::Tensor& image, const CellShape& shape);
 
-// The images of one split.
+// The images of one split. Cells that have to be made (drawn, decoded or resized) are kept where all of them need at
+// most 256 MB: a composite makes sixteen or more for each image, in every epoch.
 class CellPool {
  public:
   CellPool() = default;
-  CellPool(ClassPictures pictures, CellShape shape) : pictures_(std::move(pictures)), shape_(std::move(shape)) {}
+  CellPool(const DataSetPtr& set, CellShape shape);
 
   bool has(int64_t label) const { return pictures_.count(label) > 0; }
   at::Tensor sample(int64_t label, RandomStream& random) const;  // [C,H,W]; has(label)
   at::Tensor sample_any(RandomStream& random) const;             // of any class, each image as likely as the others
 
  private:
+  struct Kept;
+  at::Tensor cell(int64_t label, int64_t number) const;
+
   ClassPictures pictures_;
   CellShape shape_;
+  std::shared_ptr<Kept> kept_;  // null: cells are not kept
 };
 
 struct CompositeCells {

@@ -160,6 +160,18 @@ TEST(CellImage, CropsOrStretches) {
   expect({3, 2, 2, "crop"}, {70, 140});
 }
 
+// Drawn cells are kept, not drawn again; so are those made of files, which may then change.
+TEST(CompositeSet, MakesEachCellOnce) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b", "c"})
+    for (const char* part : {"train", "val", "test"}) folder.write(cat(part, "/", name, "/1.png"), grey_png(10));
+  const DataSplits set = composite({{"cells", "folder"}, {"root", folder.path()}, {"cell_side", 4}, {"train", 8}});
+  const at::Tensor first = set.train->get(0).image;  // at least one image of each class is needed for its 16 cells
+  set.train->get(1);
+  for (const char* name : {"a", "b", "c"}) folder.write(cat("train/", name, "/1.png"), "no image");
+  for (int64_t i = 0; i < 8; ++i) EXPECT_TRUE(set.train->get(i).image.equal(first));
+}
+
 TEST(CompositeSet, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   write_mnist(folder, 9);  // no 9
