@@ -62,8 +62,17 @@ struct Claim {
   std::optional<bool> holds;
 };
 
+// A curve a + b x^power that is fitted to our means of each series, of x >= from; in a heat map, to the y at which the
+// measure passes half of its range.
+struct FigureGuide {
+  std::string name;  // "a + b k^(1/4)"
+  double power = 1;
+  double from = 0;
+};
+
 // How a table is plotted. line: a line through the means for each value of `series`, with error bars of one standard
-// deviation, and the paper's values dashed. heat: a greyscale heat map of x against y. bars: grouped bars.
+// deviation, and the paper's values dashed; a series with a single x, beside others, is a horizontal line. heat: a
+// greyscale heat map of x against y. bars: grouped bars.
 struct FigureChart {
   enum class Kind { line, heat, bars };
   Kind kind = Kind::line;
@@ -71,7 +80,9 @@ struct FigureChart {
   std::string series = {};     // an axis, or ""
   std::string measure = {};    // for heat: the measure shown as grey level
   bool logarithmic_x = false, logarithmic_y = false;
-  std::vector<std::pair<std::string, double>> levels = {};  // named horizontal lines
+  std::vector<std::pair<std::string, double>> levels = {};     // named horizontal lines
+  std::vector<std::pair<std::string, double>> positions = {};  // named vertical lines, for line
+  std::optional<FigureGuide> guide = {};                       // for line and heat
 };
 
 // An image that a job writes to the run folder, for the page.

@@ -1,9 +1,13 @@
 light_sources(
+  reproduce/bar_chart_spec.cpp
+  reproduce/chart_encodings.cpp
   reproduce/chart_images.cpp
   reproduce/config_claim.cpp
   reproduce/data_choice.cpp
   reproduce/figure_claims.cpp
   reproduce/figure_parts.cpp
+  reproduce/heat_map_spec.cpp
+  reproduce/line_chart_spec.cpp
   reproduce/line_fit.cpp
   reproduce/log_slope.cpp
   reproduce/result_charts.cpp

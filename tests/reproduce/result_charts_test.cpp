@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/reproduce/chart_encodings.h"
 #include "sparsight/reproduce/chart_images.h"
 #include "sparsight/reproduce/result_page.h"
 #include "sparsight/reproduce/results.h"
@@ -84,6 +86,83 @@ TEST(ResultCharts, LogarithmicAxesTakePositiveNumbersOnly) {
   drawn.figure.charts[0].logarithmic_x = false;
   chart = result_charts(drawn.outcome).at(0);
   EXPECT_EQ(chart.spec.dump().find("\"log\""), std::string::npos);
+}
+
+// The layers of a chart whose data are not the table's.
+std::vector<Json> own_data_of(const Json& spec) {
+  std::vector<Json> all;
+  for (const Json& layer : spec.at("layer"))
+    if (layer.contains("data")) all.push_back(layer.at("data").at("values"));
+  return all;
+}
+
+// y = 10 x + 0.5 by any power: the fit is the line itself with power 1.
+TEST(ResultCharts, AGuideIsFittedToOurMeansFromAnXOn) {
+  Drawn drawn;
+  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts[0].guide = {"a + b x", 1, 1};
+  const Json rows = rows_of(result_charts(drawn.outcome).at(0), "a + b x");
+  ASSERT_EQ(rows.size(), 2 * 41u);  // two series
+  EXPECT_EQ(rows[0].at("x"), 1);
+  EXPECT_NEAR(rows[0].at("value").get<double>(), 10.5, 1e-9);
+  EXPECT_NEAR(rows[20].at("value").get<double>(), 25.5, 1e-9);
+  EXPECT_NEAR(rows[40].at("x").get<double>(), 4, 1e-9);
+  EXPECT_NEAR(rows[40].at("value").get<double>(), 40.5, 1e-9);
+  drawn.figure.charts[0].guide->from = 2;  // two points determine any curve
+  EXPECT_TRUE(rows_of(result_charts(drawn.outcome).at(0), "a + b x").empty());
+}
+
+TEST(ResultCharts, ASeriesWithOneXIsALineAcrossTheChart) {
+  Drawn drawn;
+  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  const auto rules_without_x = [&] {
+    size_t count = 0;
+    const Chart chart = result_charts(drawn.outcome).at(0);
+    for (const Json& layer : chart.spec.at("layer"))
+      count += layer.at("mark").at("type") == "rule" && !layer.contains("data") && !layer.at("encoding").contains("x");
+    return count;
+  };
+  EXPECT_EQ(rules_without_x(), 0u);
+  for (size_t i = 4; i < 6; ++i) drawn.outcome.table.rows[i].mean[0].reset();  // theirs, but for x = 1
+  EXPECT_EQ(rules_without_x(), 1u);
+}
+
+TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
+  Drawn drawn;
+  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  drawn.figure.charts[0].positions = {{"l* = 2", 2}};
+  const Chart chart = result_charts(drawn.outcome).at(0);
+  EXPECT_EQ(own_data_of(chart.spec).back(), Json::array({{{"x", 2}, {"name", "l* = 2"}}}));
+  std::set<double> offsets;
+  for (const Json& layer : chart.spec.at("layer"))
+    if (layer.at("mark").contains("xOffset")) offsets.insert(layer.at("mark").at("xOffset").get<double>());
+  EXPECT_EQ(offsets, (std::set<double>{-2, 2}));
+}
+
+// The measure passes 0.5 at y = 2 + x.
+TEST(HeatMapSpec, TheGuideFollowsTheContourAtHalf) {
+  std::vector<ChartMark> marks;
+  for (const int x : {1, 2, 3})
+    for (int y = 1; y <= 6; ++y) marks.push_back({x, y, "", false, std::clamp(0.5 + 0.5 * (y - 2 - x), 0.0, 1.0), 0});
+  FigureChart chart{FigureChart::Kind::heat, "x", "y", "", "share"};
+  EXPECT_TRUE(own_data_of(heat_map_spec(chart, marks, "share")).empty());
+  chart.guide = {"a + b x", 1, 0};
+  const Json spec = heat_map_spec(chart, marks, "share"), curve = own_data_of(spec).at(0);
+  EXPECT_EQ(curve.front().at("x"), 1);
+  EXPECT_NEAR(curve.front().at("y").get<double>(), 3, 1e-9);
+  EXPECT_NEAR(curve.back().at("y").get<double>(), 5, 1e-9);
+  const Json cell = spec.at("data").at("values").at(0);  // between the middles to its neighbours
+  EXPECT_EQ(cell.at("x_low"), 0.5);
+  EXPECT_EQ(cell.at("y_high"), 1.5);
+}
+
+TEST(ResultCharts, LegendsShowWholeNames) {
+  const std::string name(60, 'x');
+  const Json legend = top_legend({name, "y"});
+  EXPECT_EQ(legend.at("labelLimit"), 0);
+  EXPECT_EQ(legend.at("columns"), 1);
+  EXPECT_EQ(top_legend({"a", "b", "c"}).at("columns"), 9);
+  EXPECT_TRUE(top_legend({"a"}).is_null());
 }
 
 TEST(ResultCharts, NothingMeasuredIsNoChart) {
