@@ -23,8 +23,9 @@ Registry<DataSplits, DataContext>& data_sets() {
     sets.add<Cifar100Options>("cifar100", "CIFAR-100, binary version, fine or coarse labels", make_cifar100);
     sets.add<CelebaOptions>("celeba", "CelebA in its official layout: smiling, alone, with hair or with eyeglasses",
                             make_celeba);
-    sets.add<CompositeOptions>("composite", "grids of MNIST digits (or glyphs), one of which determines the label",
-                               make_composite);
+    sets.add<CompositeOptions>(
+        "composite", "grids of MNIST digits, or of any other dataset's images, one of which determines the label",
+        make_composite);
     sets.add<CifarNoiseOptions>("cifar_noise", "CIFAR-10 (or generated images) shrunk and pasted onto photographs",
                                 make_cifar_noise);
     sets.add<CifarVehiclesOptions>("cifar_vehicles", "a vehicle of CIFAR-10 (or a generated image) among three animals",

@@ -68,6 +68,7 @@ light_sources(
   data/sets/cifar_vehicles.cpp
   data/sets/class_pictures.cpp
   data/sets/composite.cpp
+  data/sets/composite_cells.cpp
   data/sets/data_root.cpp
   data/sets/folder.cpp
   data/sets/image_files.cpp

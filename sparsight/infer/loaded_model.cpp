@@ -152,7 +152,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   loaded.model = new_model(loaded, weights.tensors, requested.empty() ? trained : requested);
   LoadOptions options;
   options.strict = true;
-  load_weights(*loaded.model, with_pixel_statistics(weights.tensors, *loaded.model), options);
+  load_weights(*loaded.model, with_later_buffers(weights.tensors, *loaded.model), options);
   if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
   std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
   std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting replaces its schedule

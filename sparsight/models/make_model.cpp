@@ -77,13 +77,17 @@ std::shared_ptr<ImageModel> clone_model(const ImageModel& model) {
   return copy;
 }
 
-NamedTensors with_pixel_statistics(NamedTensors weights, const ImageModel& model) {
+NamedTensors with_later_buffers(NamedTensors weights, const ImageModel& model) {
+  constexpr int64_t kManyBatches = int64_t{1} << 40;
   for (const auto& [name, tensor] : weights)
     if (name == "normalize.std") check_deviations(tensor);
-  for (const auto& buffer : model.named_buffers())
-    if (is_pixel_statistics(buffer.key()) &&
-        std::ranges::none_of(weights, [&](const auto& entry) { return entry.first == buffer.key(); }))
-      weights.emplace_back(buffer.key(), buffer.value());
+  for (const auto& buffer : model.named_buffers()) {
+    const std::string& name = buffer.key();
+    const bool counts = name.ends_with("num_batches_tracked");
+    if (!counts && !is_pixel_statistics(name)) continue;
+    if (std::ranges::any_of(weights, [&](const auto& entry) { return entry.first == name; })) continue;
+    weights.emplace_back(name, counts ? at::full_like(buffer.value(), kManyBatches) : buffer.value());
+  }
   return weights;
 }
 

@@ -24,8 +24,9 @@ std::shared_ptr<ImageModel> make_model(const Json& resolved, const ImageShape& i
 // longer have the shape they were built with (packed ones).
 std::shared_ptr<ImageModel> clone_model(const ImageModel& model);
 
-// The weights of a file, for a strict load: if it has no pixel statistics (a checkpoint of an earlier version), those
-// of the model, from its configuration, are added. Raises Error for invalid statistics.
-NamedTensors with_pixel_statistics(NamedTensors weights, const ImageModel& model);
+// The weights of a file, for a strict load, with the buffers that checkpoints of earlier versions do not have: pixel
+// statistics, those of the model, from its configuration; counts of the batches of batch norms (num_batches_tracked),
+// so large that training goes on with the momentum itself. Raises Error for invalid statistics.
+NamedTensors with_later_buffers(NamedTensors weights, const ImageModel& model);
 
 }  // namespace sparsight

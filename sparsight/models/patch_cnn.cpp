@@ -35,6 +35,22 @@ int64_t patch_side(const PatchCnnOptions& options, const ImageShape& image) {
   return side;
 }
 
+namespace {
+
+// [B,1]: patches of each image that an expert takes, as a mean over the experts and at least 1. The paper's l, and of
+// token choice, K S / E. Each image by itself, because routers may take different numbers.
+at::Tensor taken_of_images(const Routing& routing, at::ScalarType type) {
+  const TokenLayout& layout = routing.layout;
+  const at::Tensor image = routing.token.floor_divide(std::max<int64_t>(1, layout.per_image));
+  return at::bincount(image, {}, layout.images)
+      .to(type)
+      .div(static_cast<double>(routing.experts))
+      .clamp_min(1)
+      .unsqueeze(1);
+}
+
+}  // namespace
+
 PatchCnn::PatchCnn(const PatchCnnOptions& options, const ModelContext& context)
     : ImageModel(context.image, context.pixels), options_(options), patch_(patch_side(options, image_)) {
   const int64_t width = image_.channels * patch_ * patch_, outputs = head_outputs(image_.classes);
@@ -66,20 +82,17 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   const at::Tensor patches = image_patches(input.images, patch_).flatten(0, 1);  // [N,D]
   ModelOutput out;
   at::Tensor outputs;  // [N,O]
-  int64_t taken = layout.per_image;
+  at::Tensor taken;    // [B,1], or undefined: all patches
   if (filters_) {
     outputs = filters_->forward(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
   } else {
     const MoeOutput moe = run_moe(*moe_, patches, layout, input, out);
     outputs = moe.tokens;
-    if (!moe.routing.soft) {
-      const int64_t lists = std::max<int64_t>(1, moe.routing.experts * layout.images);
-      taken = std::max<int64_t>(1, moe.routing.token.size(0) / lists);
-    }
+    if (!moe.routing.soft && options_.average == "taken") taken = taken_of_images(moe.routing, outputs.scalar_type());
   }
   tap(input, out, outputs, moe_ ? "moe" : "filters");
   const at::Tensor sum = as_logits(outputs.view({layout.images, layout.per_image, -1}).sum(1));
-  out.features = sum / divisor(taken, layout.per_image);
+  out.features = taken.defined() ? sum / taken : sum / layout.per_image;
   return out;
 }
 

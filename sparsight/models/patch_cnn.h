@@ -5,7 +5,8 @@
 //   joint-training pMoE     router patch_choice with gate "topl_softmax" (equation 4)
 //   separate-training pMoE  gate "ones", the router trained first, alone
 // are settings of [moe], [router] and [experts]; without [moe] blocks it is the paper's CNN, whose filters see all
-// patches. Letters: moe/axes.md; the paper's n is S, its k is E, its m/k is F.
+// patches. Any other router can take patch_choice's place, also one by which patches choose experts. Letters:
+// moe/axes.md; the paper's n is S, its k is E, its m/k is F.
 #pragma once
 
 #include "sparsight/models/image_model.h"

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kStemChannels = 16, kGroups = 3;
 
 BatchNorm norm_of(int64_t channels, const WideResnetOptions& options) {
-  return BatchNorm(BatchNormOptions{channels, options.norm_epsilon, options.norm_momentum});
+  return BatchNorm(BatchNormOptions{channels, options.norm_epsilon, options.norm_momentum, options.norm_debias});
 }
 
 Conv conv_of(int64_t in, int64_t out, const WideResnetOptions& options, int64_t kernel = 3, int64_t stride = 1) {
@@ -31,6 +31,9 @@ void WideResnetOptions::declare(OptionSet& set) {
   set.real("norm_epsilon", &norm_epsilon, {0, 1}, "epsilon of batch norm");
   set.real("norm_momentum", &norm_momentum, {0, 1},
            "momentum of batch norm, as in Keras: fraction of the running average kept at each batch");
+  set.flag("norm_debias", &norm_debias,
+           "the running averages of batch norm begin with the first batch; false: at mean 0 and variance 1, as in "
+           "Keras");
   set.integer(
       "patch", &patch, {0, 4096},
       "side of the square patches that the MoE layer routes, in positions of the last feature map; 0: a quarter of "

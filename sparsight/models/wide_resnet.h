@@ -30,6 +30,7 @@ struct WideResnetOptions {
   std::string padding = "same";
   double norm_epsilon = 1e-3;
   double norm_momentum = 0.99;
+  bool norm_debias = true;
   int64_t patch = 0;
   void declare(OptionSet& set);
 };

@@ -26,7 +26,7 @@ NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistic
   return tensors;
 }
 
-// A new head is what fine-tuning to other classes is about; PyTorch's count of batches is not used by anything.
+// A new head is what fine-tuning to other classes is about; a count of batches only weights those of a running average.
 bool is_expected(const std::string& entry) {
   return entry.starts_with("head.") || entry.ends_with("num_batches_tracked");
 }

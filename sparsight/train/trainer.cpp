@@ -31,14 +31,14 @@ double peak_memory_mb() {
 void set_weights(ImageModel& model, const NamedTensors& weights) {
   LoadOptions options;
   options.strict = true;
-  load_weights(model, with_pixel_statistics(weights, model), options);
+  load_weights(model, with_later_buffers(weights, model), options);
 }
 
 // Averages in older checkpoints have no pixel statistics; they get those of the model.
 void complete_averages(NamedTensors& training, const ImageModel& model) {
   const NamedTensors averages = tensors_under(kAverageTensors, training);
   if (averages.empty()) return;
-  const NamedTensors complete = with_pixel_statistics(averages, model);
+  const NamedTensors complete = with_later_buffers(averages, model);
   for (size_t i = averages.size(); i < complete.size(); ++i)
     training.emplace_back(std::string(kAverageTensors) + complete[i].first, complete[i].second);
 }

@@ -7,6 +7,7 @@
 #include "sparsight/io/weights.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/nn/batch_norm.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
 #include "tests/support/errors.h"
@@ -113,21 +114,35 @@ TEST(CloneModel, RefusesModelsItCannotMakeAgain) {
             std::string::npos);
 }
 
-TEST(WithPixelStatistics, CompletesFilesWithoutAndRefusesTheImpossible) {
+TEST(WithLaterBuffers, CompletesFilesWithoutAndRefusesTheImpossible) {
   const auto model = make_model(config_of(kNormalize, kNormalize), kColour);
   NamedTensors weights = named_weights(*model);
-  EXPECT_EQ(with_pixel_statistics(weights, *model).size(), weights.size());
+  EXPECT_EQ(with_later_buffers(weights, *model).size(), weights.size());
   NamedTensors earlier = weights;
   std::erase_if(earlier, [](const auto& entry) { return is_pixel_statistics(entry.first); });
   ASSERT_EQ(earlier.size() + 2, weights.size());
-  EXPECT_EQ(with_pixel_statistics(earlier, *model).size(), weights.size());
+  EXPECT_EQ(with_later_buffers(earlier, *model).size(), weights.size());
   for (const double std : {0., -0.5, std::numeric_limits<double>::quiet_NaN()}) {
     NamedTensors bad = weights;
     for (auto& [name, tensor] : bad)
       if (name == "normalize.std") tensor = torch::full({3}, std, torch::kDouble);
-    EXPECT_NE(testing::message_of([&] { with_pixel_statistics(bad, *model); }).find("must be finite and above 0"),
+    EXPECT_NE(testing::message_of([&] { with_later_buffers(bad, *model); }).find("must be finite and above 0"),
               std::string::npos);
   }
+}
+
+// A count of 2^40 leaves the momentum as it is: kept_fraction() is 0.99 to the last digit.
+TEST(WithLaterBuffers, CountsTheBatchesOfFilesThatDoNot) {
+  Json resolved = config_of("", "");
+  resolved["model"] = {{"name", "wide_resnet"}, {"widen", 1}};
+  const auto model = make_model(resolved, kColour);
+  NamedTensors weights = named_weights(*model), earlier = weights;
+  std::erase_if(earlier, [](const auto& entry) { return entry.first.ends_with("num_batches_tracked"); });
+  ASSERT_EQ(earlier.size() + 7, weights.size());  // two norms in each of three blocks, and the last
+  NamedTensors complete = with_later_buffers(earlier, *model);
+  ASSERT_EQ(complete.size(), weights.size());
+  EXPECT_EQ(complete.back().second.item<int64_t>(), int64_t{1} << 40);
+  EXPECT_EQ(kept_fraction({.momentum = 0.99}, complete.back().second.item<int64_t>()), 0.99);
 }
 
 }  // namespace sparsight::make_model_test

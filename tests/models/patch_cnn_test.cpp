@@ -107,6 +107,57 @@ TEST(PatchCnn, P5_P6_P8_P9_FollowsTheSumsOfThePaper) {
       }
 }
 
+std::shared_ptr<PatchCnn> with_router(const Json& router, int64_t experts, int64_t classes) {
+  const MoeSpec spec =
+      read_moe_spec({{"moe", {{"blocks", {0}}, {"experts", experts}, {"hidden", 5}}},
+                     {"experts", {{"name", "conv"}, {"channels", 1}, {"output", "normal"}, {"init_std", 0.5}}},
+                     {"capacity", Json::object()},
+                     {"losses", Json::object()},
+                     {"router", router}});
+  PatchCnnOptions options;
+  options.patch = kPatch;
+  auto model = std::make_shared<PatchCnn>(options, ModelContext{{1, kSide, kSide, classes}, spec});
+  initialize(*model, 1);
+  model->to(torch::kDouble);
+  const torch::NoGradGuard no_grad;
+  for (auto& p : model->named_parameters())
+    if (p.key().find("router") != std::string::npos) p.value().copy_(test::random_tensor(p.value().sizes(), 8) * 0.5);
+  return model;
+}
+
+// Patches that choose experts, in the paper's sum: each of 16 patches goes to its best 3 of 5 experts, so that an
+// expert takes 3 * 16 / 5 = 9.6 patches of an image on average, the l of the factor 1/l.
+TEST(PatchCnn, PatchesMayChooseTheExperts) {
+  const auto model = with_router({{"name", "softmax_topk"}, {"k", 3}, {"noise", 0}}, 5, 3);
+  const at::Tensor images = pictures(4), x = image_patches(images, kPatch);
+  const auto p = model->named_parameters();
+  const at::Tensor w1 = p["moe.experts.w1"], a = model->named_buffers()["moe.experts.w2"],
+                   gates = torch::softmax(x.matmul(p["moe.router.weight"].t()), 2);  // [B,S,E]
+  at::Tensor f = torch::zeros({4, 3}, torch::kDouble);
+  for (int64_t b = 0; b < 4; ++b)
+    for (int64_t j = 0; j < kN; ++j) {
+      const at::Tensor best = std::get<1>(gates[b][j].topk(3));
+      for (int64_t t = 0; t < 3; ++t) {
+        const auto e = best[t].item<int64_t>();
+        f[b] += gates[b][j][e] * torch::relu(x[b][j].matmul(w1[e])).matmul(a[e]) / 9.6;
+      }
+    }
+  expect_close(model->forward({images, ForwardMode::evaluation()}).logits, f);
+}
+
+// Where the numbers of patches vary, an image's own number counts: its answer is the same alone and in a batch.
+TEST(PatchCnn, AnImagesAnswerDoesNotDependOnItsBatch) {
+  for (const Json& router : {Json{{"name", "top_p"}, {"p", 0.6}}, Json{{"name", "relu"}},
+                             Json{{"name", "expert_choice"}, {"pool", "image"}}, Json{{"name", "switch_top1"}}}) {
+    const auto model = with_router(router, 5, 2);
+    const at::Tensor images = pictures(6) * torch::arange(1, 7, torch::kDouble).view({6, 1, 1, 1}).square() * 0.3;
+    const at::Tensor together = model->forward({images, ForwardMode::evaluation()}).logits;
+    for (int64_t b = 0; b < 6; ++b)
+      expect_close(model->forward({images.narrow(0, b, 1), ForwardMode::evaluation()}).logits,
+                   together.narrow(0, b, 1));
+  }
+}
+
 // Equation 5.
 TEST(PatchCnn, P7_TheCnnIsOneExpertThatTakesAll) {
   const auto routed = model_of({1, kN, 2, "ones", "taken"}), plain = model_of({1, kN, 2, "ones", "taken", {}});

@@ -14,21 +14,27 @@ struct Shape {
   int64_t side = 64, classes = 2, widen = 10, depth = 10;
   int64_t experts = 0, taken = 2, patch = 4, kernel = 3;  // no experts: the dense network
   std::string path = "dense", gate = "softmax_topl";
+  bool debias = true;
 };
 
 std::shared_ptr<WideResnet> model_of(const Shape& s) {
-  const MoeSpec spec = read_moe_spec(
-      {{"moe",
-        {{"blocks", s.experts > 0 ? std::vector<int64_t>{-1} : std::vector<int64_t>{}},
-         {"experts", std::max<int64_t>(1, s.experts)}}},
-       {"experts", {{"name", "norm_conv"}, {"channels", 64 * s.widen}, {"kernel", s.kernel}, {"path", s.path}}},
-       {"capacity", Json::object()},
-       {"losses", Json::object()},
-       {"router", {{"name", "patch_choice"}, {"patches", s.taken}, {"gate", s.gate}}}});
+  const MoeSpec spec = read_moe_spec({{"moe",
+                                       {{"blocks", s.experts > 0 ? std::vector<int64_t>{-1} : std::vector<int64_t>{}},
+                                        {"experts", std::max<int64_t>(1, s.experts)}}},
+                                      {"experts",
+                                       {{"name", "norm_conv"},
+                                        {"channels", 64 * s.widen},
+                                        {"kernel", s.kernel},
+                                        {"path", s.path},
+                                        {"debias", s.debias}}},
+                                      {"capacity", Json::object()},
+                                      {"losses", Json::object()},
+                                      {"router", {{"name", "patch_choice"}, {"patches", s.taken}, {"gate", s.gate}}}});
   WideResnetOptions options;
   options.depth = s.depth;
   options.widen = s.widen;
   options.patch = s.patch;
+  options.norm_debias = s.debias;
   auto model = std::make_shared<WideResnet>(options, ModelContext{{3, s.side, s.side, s.classes}, spec});
   initialize(*model, 1);
   return model;
@@ -133,6 +139,25 @@ TEST(WideResnet, P31_TheWholeNetworkLearnsTogether) {
       p.sub_(p.grad(), 0.1);
     }
     EXPECT_FALSE(torch::equal(model->named_parameters()["groups.2.0.moe.router.weight"], before));
+  }
+}
+
+// Gates of 1/64 leave the experts' norms a variance far below 1, the start of Keras's running averages. After batches
+// that are all the same, evaluation must give what training gives (but for the unbiased variances of few values).
+TEST(WideResnet, EvaluatesAsItTrainsFromTheFirstBatchesOn) {
+  for (const bool debias : {true, false}) {
+    const auto model = model_of(
+        {.side = 32, .classes = 10, .widen = 1, .experts = 4, .taken = 16, .patch = 1, .kernel = 1, .debias = debias});
+    const torch::NoGradGuard no_grad;
+    const at::Tensor images = test::random_tensor({16, 3, 32, 32}, 1, torch::kFloat);
+    at::Tensor trained;
+    for (int i = 0; i < 3; ++i) trained = model->forward({images, ForwardMode::training(), {1, 0}}).logits;
+    const at::Tensor evaluated = model->forward({images, ForwardMode::evaluation()}).logits;
+    const double difference = ((evaluated - trained).norm() / trained.norm()).item<double>();
+    if (debias)
+      EXPECT_LT(difference, 0.01);
+    else
+      EXPECT_GT(difference, 0.5);
   }
 }
 

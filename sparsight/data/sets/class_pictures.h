@@ -16,6 +16,7 @@ class ClassPictures {
   explicit ClassPictures(DataSetPtr set);
 
   const DataInfo& info() const { return set_->info(); }
+  int64_t size() const { return set_->size(); }
   int64_t count(int64_t label) const { return std::ssize(of_class_.at(static_cast<size_t>(label))); }
   Sample get(int64_t label, int64_t number) const;  // 0 <= number < count(label)
 

@@ -1,122 +1,113 @@
 #include "sparsight/data/sets/composite.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/random.h"
-#include "sparsight/data/sets/array_set.h"
-#include "sparsight/data/sets/data_root.h"
-#include "sparsight/data/sets/glyphs.h"
-#include "sparsight/data/sets/mnist.h"
 
 namespace sparsight {
 namespace {
 
-constexpr int64_t kDigits = 10;
-
-// Raises Error if a digit has no images.
-CellSampler cells_of(const LabelledArray& array) {
-  check_labels(array.labels, kDigits, array.file);
-  if (array.images.size(0) != std::ssize(array.labels))
-    fail(array.file, " has ", array.labels.size(), " labels for ", array.images.size(0),
-         " images; the files do not match");
-  std::vector<std::vector<int64_t>> of_digit(kDigits);
-  for (size_t i = 0; i < array.labels.size(); ++i) of_digit[array.labels[i]].push_back(static_cast<int64_t>(i));
-  for (int64_t digit = 0; digit < kDigits; ++digit)
-    if (of_digit[digit].empty()) fail(array.file, " has no image of a ", digit, "; all ten digits are needed");
-  if (array.images[0].numel() == 0) fail(array.file, ": the images have no pixels");
-  return [images = array.images, of_digit = std::move(of_digit)](int64_t digit, RandomStream& random) {
-    return images.select(0, of_digit[digit][random.below(std::ssize(of_digit[digit]))]);
-  };
-}
-
-// The synthetic substitute for MNIST: ten glyphs of its size.
-CompositeCells glyph_cells(int64_t seed) {
-  GlyphsOptions options;
-  options.classes = kDigits;
-  options.super_classes = 0;
-  options.side = 28;
-  options.channels = 1;
-  options.train = options.test = 1000 * kDigits;
-  options.distractors = 0;
-  options.domains = {"clean"};
-  options.seed = seed;
-  const DataSplits set = make_glyphs(options, {});
-  const auto sampler = [](const DataSetPtr& glyphs) -> CellSampler {
-    return [glyphs](int64_t digit, RandomStream& random) {  // labels cycle
-      return glyphs->get(digit + kDigits * random.below(glyphs->size() / kDigits)).image;
-    };
-  };
-  return {sampler(set.train), sampler(set.test)};
-}
-
-void check_digits(const CompositeOptions& options) {
-  std::vector<int64_t> sorted = options.digits;
+// The classes that determine the label, in label order. Raises UsageError for those that the cells do not have.
+std::vector<int64_t> label_classes(const CompositeOptions& options, const CompositeCells& cells) {
+  std::vector<int64_t> digits = options.digits;
+  const int64_t classes = std::ssize(cells.classes);
+  if (digits.empty()) {
+    digits.resize(cells.classes.size());
+    std::iota(digits.begin(), digits.end(), 0);
+  }
+  std::vector<int64_t> sorted = digits;
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail_usage("data.digits names a digit twice");
-  if (std::ssize(sorted) < 2 || std::ssize(sorted) >= kDigits)
-    fail_usage("data.digits must name 2 to 9 of the ten digits, got ", sorted.size());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) fail_usage("data.digits names a class twice");
+  if (sorted.back() >= classes)
+    fail_usage("data.digits names class ", sorted.back(), ", but ", cells.name, " has the classes 0 to ", classes - 1);
+  const int64_t most = cells.train_distractors.empty() ? classes - 1 : classes;
+  if (std::ssize(sorted) < 2 || std::ssize(sorted) > most)
+    fail_usage("data.digits must name 2 to ", most, " of the ", classes, " classes of ", cells.name, ", got ",
+               sorted.size(), cells.train_distractors.empty() ? "; for all of them, name other data.distractors" : "");
+  return digits;
+}
+
+// What the images of one split are composed of.
+struct CompositeSource {
+  CellPool cells;
+  std::vector<CellPool> distractors;
+  std::vector<int64_t> digits;  // [K]
+  std::vector<int64_t> others;  // classes of the distractors, where they come from `cells`
+};
+
+CompositeSource source_of(const CellPool& cells, const std::vector<CellPool>& distractors,
+                          const std::vector<int64_t>& digits, const CompositeCells& all, const char* split) {
+  CompositeSource source{cells, distractors, digits, {}};
+  for (const int64_t digit : digits)
+    if (!cells.has(digit))
+      fail("the ", split, " split of ", all.name, " has no image of class ", digit, " (", all.classes[digit],
+           "), which data.digits names; use another class or more images");
+  for (int64_t k = 0; distractors.empty() && k < std::ssize(all.classes); ++k)
+    if (cells.has(k) && std::find(digits.begin(), digits.end(), k) == digits.end()) source.others.push_back(k);
+  if (distractors.empty() && source.others.empty())
+    fail("the ", split, " split of ", all.name,
+         " has images of the classes in data.digits only, none for the other "
+         "cells; name data.distractors");
+  return source;
 }
 
 class CompositeSet final : public DataSet {
  public:
-  CompositeSet(DataInfo info, const CompositeOptions& options, std::string part, int64_t size, CellSampler sampler)
+  CompositeSet(DataInfo info, const CompositeOptions& options, std::string part, int64_t size, CompositeSource source)
       : info_(std::move(info)),
-        options_(options),
+        grid_(options.grid),
+        seed_(static_cast<uint64_t>(options.seed)),
         part_(std::move(part)),
         size_(size),
-        sample_cell_(std::move(sampler)) {
-    for (int64_t digit = 0; digit < kDigits; ++digit)
-      if (std::find(options_.digits.begin(), options_.digits.end(), digit) == options_.digits.end())
-        others_.push_back(digit);
-    RandomStream random(0, "size");
-    const at::Tensor cell = sample_cell_(0, random);
-    info_.channels = cell.size(0);
-    info_.height = options_.grid * cell.size(1);
-    info_.width = options_.grid * cell.size(2);
-  }
+        source_(std::move(source)) {}
 
   const DataInfo& info() const override { return info_; }
   int64_t size() const override { return size_; }
-  int64_t label(int64_t index) const override { return index % std::ssize(options_.digits); }
+  int64_t label(int64_t index) const override { return index % std::ssize(source_.digits); }
 
   Sample get(int64_t index) const override {
-    RandomStream random(static_cast<uint64_t>(options_.seed), "composite." + part_, static_cast<uint64_t>(index));
+    RandomStream random(seed_, "composite." + part_, static_cast<uint64_t>(index));
     Sample sample;
     sample.label = label(index);
     sample.id = cat(part_, "/", index);
-    const int64_t grid = options_.grid, position = random.below(grid * grid);
+    const int64_t position = random.below(grid_ * grid_);
     sample.attributes = {static_cast<float>(position)};
     sample.image = at::empty({info_.channels, info_.height, info_.width}, at::kByte);
-    const int64_t height = info_.height / grid, width = info_.width / grid;
-    for (int64_t cell = 0; cell < grid * grid; ++cell) {
-      const int64_t digit =
-          cell == position ? options_.digits[sample.label] : others_[random.below(std::ssize(others_))];
-      sample.image.narrow(1, cell / grid * height, height)
-          .narrow(2, cell % grid * width, width)
-          .copy_(sample_cell_(digit, random));
-    }
+    const int64_t height = info_.height / grid_, width = info_.width / grid_;
+    for (int64_t cell = 0; cell < grid_ * grid_; ++cell)
+      sample.image.narrow(1, cell / grid_ * height, height)
+          .narrow(2, cell % grid_ * width, width)
+          .copy_(cell == position ? source_.cells.sample(source_.digits[sample.label], random) : distractor(random));
     return sample;
   }
 
  private:
+  at::Tensor distractor(RandomStream& random) const {
+    if (source_.distractors.empty())
+      return source_.cells.sample(source_.others[random.below(std::ssize(source_.others))], random);
+    const int64_t count = std::ssize(source_.distractors);
+    return source_.distractors[count > 1 ? random.below(count) : 0].sample_any(random);
+  }
+
   DataInfo info_;
-  CompositeOptions options_;
+  int64_t grid_;
+  uint64_t seed_;
   std::string part_;
   int64_t size_;
-  CellSampler sample_cell_;
-  std::vector<int64_t> others_;
+  CompositeSource source_;
 };
 
 }  // namespace
 
 void CompositeOptions::declare(OptionSet& set) {
-  set.choice("cells", &cells, {"mnist", "glyphs"}, "MNIST digits, or ten glyphs of the same size, which need no files");
-  set.text("root", &root, "folder of MNIST's idx files; empty: mnist below SPARSIGHT_DATA or data/");
+  CellOptions::declare(set);
   set.integer("grid", &grid, {1, 64}, "cells per side of an image");
-  set.integers("digits", &digits, {0, kDigits - 1}, "digits that determine the label; all others are distractors");
+  set.integers("digits", &digits, {0, 1000000},
+               "classes of the cells that determine the label, by number (of MNIST: the digits); all others are "
+               "distractors; empty: all classes, with `distractors` from elsewhere");
   set.integer("train", &train, {1, 100000000},
               "images in the training split; a larger number adds images after the same first ones");
   set.integer("validation", &validation, {1, 100000000}, "images in the validation split");
@@ -124,34 +115,36 @@ void CompositeOptions::declare(OptionSet& set) {
   set.integer("seed", &seed, {0, INT64_MAX}, "seed of the images; run.seed does not change them");
 }
 
-CompositeCells composite_cells(const CompositeOptions& options) {
-  check_digits(options);
-  if (options.cells == "glyphs") return glyph_cells(options.seed);
-  const std::string root = data_root(options.root, "mnist");
-  return {cells_of(read_mnist_part(root, "train")), cells_of(read_mnist_part(root, "test"))};
+CompositeCells composite_cells(const CompositeOptions& options, const DataContext& context) {
+  return read_cells(options, options.seed, context);
 }
 
-DataSplits make_composite(const CompositeOptions& options, const DataContext&) {
-  return composite_of(options, composite_cells(options));
+DataSplits make_composite(const CompositeOptions& options, const DataContext& context) {
+  return composite_of(options, composite_cells(options, context));
 }
 
 DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells) {
-  check_digits(options);
+  const std::vector<int64_t> digits = label_classes(options, cells);
   DataInfo info;
-  info.name = options.cells == "mnist" ? "composite" : "composite of glyphs";
+  info.name = cells.name == "mnist" ? "composite" : "composite of " + cells.name;
   info.domains = {info.name};
   info.attributes = {"cell"};
   info.cell_grid = {options.grid, options.grid};
-  for (const int64_t digit : options.digits) {
+  info.channels = cells.shape.channels;
+  info.height = options.grid * cells.shape.height;
+  info.width = options.grid * cells.shape.width;
+  for (const int64_t digit : digits) {
     info.super_class_of.push_back(std::ssize(info.classes));  // one for each class, for super-class guidance
-    info.classes.push_back(std::to_string(digit));
+    info.classes.push_back(cells.classes[digit]);
   }
   info.super_classes = info.classes;
-  const auto part_of = [&](const std::string& name, int64_t size, const CellSampler& sampler) {
-    return std::make_shared<CompositeSet>(info, options, name, size, sampler);
+  const CompositeSource train = source_of(cells.train, cells.train_distractors, digits, cells, "training"),
+                        test = source_of(cells.test, cells.test_distractors, digits, cells, "test");
+  const auto part_of = [&](const std::string& name, int64_t size, const CompositeSource& source) {
+    return std::make_shared<CompositeSet>(info, options, name, size, source);
   };
-  return {part_of("train", options.train, cells.train), part_of("validation", options.validation, cells.train),
-          part_of("test", options.test, cells.test)};
+  return {part_of("train", options.train, train), part_of("validation", options.validation, train),
+          part_of("test", options.test, test)};
 }
 
 }  // namespace sparsight

@@ -32,6 +32,9 @@ void NormConvExpertsOptions::declare(OptionSet& set) {
   set.real("epsilon", &epsilon, {0, 1}, "epsilon of batch norm");
   set.real("momentum", &momentum, {0, 1},
            "momentum of batch norm, as in Keras: fraction of the running average kept at each batch");
+  set.flag("debias", &debias,
+           "the running averages of batch norm begin with the first batch; false: at mean 0 and variance 1, as in "
+           "Keras");
   weights.declare(set);
 }
 
@@ -62,12 +65,14 @@ NormConvExperts::NormConvExperts(const NormConvExpertsOptions& options, const Ex
   norm_bias = register_parameter("norm_bias", parameter_zeros({experts_, patch_.channels}));
   running_mean = register_buffer("running_mean", torch::zeros({experts_, patch_.channels}));
   running_var = register_buffer("running_var", torch::ones({experts_, patch_.channels}));
+  batches = register_buffer("num_batches_tracked", torch::zeros({experts_}, torch::kLong));
 }
 
 at::Tensor NormConvExperts::normalised(const at::Tensor& maps, int64_t expert, const ForwardMode& mode) {
-  const BatchNormTensors norm{norm_weight[expert], norm_bias[expert], running_mean[expert], running_var[expert]};
-  return activate(batch_norm(maps, norm, {patch_.channels, options_.epsilon, options_.momentum}, mode.batch_statistics),
-                  activation_);
+  const BatchNormTensors norm{norm_weight[expert], norm_bias[expert], running_mean[expert], running_var[expert],
+                              batches[expert]};
+  const BatchNormOptions options{patch_.channels, options_.epsilon, options_.momentum, options_.debias};
+  return activate(batch_norm(maps, norm, options, mode.batch_statistics), activation_);
 }
 
 at::Tensor NormConvExperts::outputs(const at::Tensor& rows, const at::Tensor& offsets, const ForwardMode& mode) {
@@ -152,6 +157,7 @@ void NormConvExperts::initialize(const InitRandom& random) {
   norm_bias.zero_();
   running_mean.zero_();
   running_var.fill_(1);
+  batches.zero_();
 }
 
 Cost NormConvExperts::cost(const ExpertUse& use) const {

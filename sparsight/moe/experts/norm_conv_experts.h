@@ -32,6 +32,7 @@ struct NormConvExpertsOptions {
   std::string activation = "relu";
   double epsilon = 1e-3;
   double momentum = 0.99;
+  bool debias = true;
   WeightInit weights{.init = "xavier_uniform"};  // as in the paper's code
   void declare(OptionSet& set);
   // F. Raises UsageError where the widths are not those of square patches, E does not divide the output channels, or
@@ -52,8 +53,8 @@ class NormConvExperts : public Experts, public Initialized {
   Cost cost(const ExpertUse& use) const override;
 
   // The convolution: w1 [E,P,F], b1 [E,F]. The batch norm: parameters norm_weight, norm_bias and buffers running_mean,
-  // running_var, each [E,C].
-  at::Tensor w1, b1, norm_weight, norm_bias, running_mean, running_var;
+  // running_var, each [E,C], and num_batches_tracked [E] int64.
+  at::Tensor w1, b1, norm_weight, norm_bias, running_mean, running_var, batches;
 
  protected:
   // The gathered path, with gates of 1: 0 in the channels of other experts.

@@ -157,6 +157,25 @@ TEST(NormConvExperts, RunningAveragesMoveInTrainingOnly) {
     }
 }
 
+// Each expert counts the batches in which it had rows. tokens() all go to expert 1 first, so that expert 0 begins with
+// the second batch.
+TEST(NormConvExperts, AnExpertsRunningAveragesBeginWithItsFirstRows) {
+  const auto experts = make({});
+  const auto step = [&](const at::Tensor& x, int64_t expert) {
+    const int64_t rows = x.size(0);
+    experts->forward(x, torch::tensor({int64_t{0}, expert == 0 ? rows : 0, rows}, torch::kLong),
+                     {ForwardMode::training()});
+  };
+  const auto mean_of = [&](const at::Tensor& x) { return x.view({-1, kC, kSide * kSide}).mean({0, 2}); };
+  step(tokens(), 1);
+  expect_close(experts->running_mean[1], mean_of(tokens()));
+  EXPECT_EQ(experts->running_mean[0][0].item<double>(), 0.2);  // untouched, as make() left it
+  step(tokens() * 3, 0);
+  expect_close(experts->running_mean[0], mean_of(tokens()) * 3);
+  EXPECT_EQ(experts->batches[0].item<int64_t>(), 1);
+  EXPECT_EQ(experts->batches[1].item<int64_t>(), 1);
+}
+
 TEST(NormConvExperts, WhatDoesNotFitIsRefused) {
   EXPECT_NE(testing::message_of<UsageError>([] {
               NormConvExperts(NormConvExpertsOptions{}, ExpertShape{3, 8, 0, 8});
