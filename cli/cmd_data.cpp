@@ -3,13 +3,14 @@
 #include <memory>
 #include <mutex>
 
+#include "cli/key_values.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/progress.h"
-#include "sparsight/core/toml.h"
 #include "sparsight/data/export_images.h"
 #include "sparsight/data/fetch.h"
+#include "sparsight/data/fingerprint.h"
 #include "sparsight/data/locate.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/sets/data_root.h"
@@ -33,12 +34,8 @@ struct SetArguments {
 
   LocatedSet locate() const {
     LocatedSet set = locate_set(what);
-    for (const std::string& assignment : overrides) {
-      const size_t equals = assignment.find('=');
-      if (equals == std::string::npos || equals == 0)
-        fail_usage("--set takes key=value (for example side=64), got \"", assignment, "\"");
-      set.settings[assignment.substr(0, equals)] = parse_toml_value(assignment.substr(equals + 1));
-    }
+    const Json given = key_values(overrides);
+    for (const auto& [key, value] : given.items()) set.settings[key] = value;
     return set;
   }
 
@@ -179,6 +176,40 @@ void add_fetch(CLI::App& app) {
   });
 }
 
+// "found, as published (fingerprint 0123456789abcdef)", or what is missing.
+std::string state_of(const DataPlace& place, const std::string& folder) {
+  try {
+    const DataFingerprint found = data_fingerprint(place, folder);
+    const char* kind = !found.published   ? "no published checksums are known"
+                       : *found.published ? "as published"
+                                          : "custom data: not the published files";
+    return cat("found, ", kind, " (fingerprint ", found.hex, ")");
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void add_where(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  CLI::App* verb = add_verb(app, "where", "Show where a dataset's files go, and whether they are there",
+                            "sparsight data where mnist");
+  verb->add_option("name", *name, "Dataset (default: the folder of each)")->type_name("NAME");
+  interruptible(verb, [name] {
+    if (name->empty()) {
+      for (const DataPlace& place : data_places())
+        output() << std::left << std::setw(15) << place.name << printable(data_home()) << "/" << place.name << "\n";
+      return;
+    }
+    const DataPlace& place = find_data_place(*name);
+    const std::string folder = data_home() + "/" + place.name;
+    output() << place.title << "\n"
+             << "folder: " << printable(folder) << " (below SPARSIGHT_DATA, or data/ if that is not set)\n"
+             << "files:  " << place.files << "\n"
+             << "get:    " << place.get << "\n"
+             << "state:  " << state_of(place, folder) << "\n";
+  });
+}
+
 }  // namespace
 
 void add_data(CLI::App& app) {
@@ -193,6 +224,7 @@ void add_data(CLI::App& app) {
   add_verify(*verb);
   add_make(*verb);
   add_fetch(*verb);
+  add_where(*verb);
 }
 
 }  // namespace sparsight::cli

@@ -12,6 +12,7 @@
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/key_values.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
@@ -20,9 +21,11 @@
 #include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/data/sets/data_root.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/papers/register_figures.h"
 #include "sparsight/reproduce/config_claim.h"
+#include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/result_text.h"
 #include "sparsight/reproduce/results.h"
 #include "sparsight/reproduce/run_figure.h"
@@ -32,7 +35,8 @@ namespace sparsight::cli {
 namespace {
 
 struct ReproduceArguments {
-  std::string what, scale = "small", data, run, python, slurm, task;
+  std::string what, figure, scale = "small", data, run, python, slurm, task, fingerprint;
+  std::vector<std::string> overrides;
   int64_t jobs = 0, threads = 1, worker = 0, tasks = 1000;
   bool synthetic = false, json = false, plan = false;
 };
@@ -49,7 +53,45 @@ void print_list(bool json) {
 }
 
 FigureRun run_of(const ReproduceArguments& arguments) {
-  return {scale_of(arguments.scale), arguments.synthetic ? "" : arguments.data, arguments.run};
+  FigureRun run{scale_of(arguments.scale), "", arguments.run};
+  if (!arguments.synthetic) run.data = arguments.data.empty() ? data_home() : arguments.data;
+  run.settings = key_values(arguments.overrides);
+  run.fingerprint = arguments.fingerprint;
+  return run;
+}
+
+// What a figure is, where its data goes, and its settings at a scale.
+void print_figure(const ReproduceArguments& arguments) {
+  const Figure& figure = find_figure(arguments.figure);
+  const Scale scale = scale_of(arguments.scale);
+  TextTable settings{
+      {"setting", "default at scale " + arguments.scale, "allowed", "meaning"}, {false, false, false, false}, {}};
+  Json list = Json::array();
+  for (const SettingHelp& help : settings_help(figure, scale)) {
+    settings.rows.push_back({help.name, help.value, help.allowed.empty() ? help.type : help.allowed, help.help});
+    list.push_back({{"name", help.name},
+                    {"type", help.type},
+                    {"default", help.value},
+                    {"allowed", help.allowed},
+                    {"help", help.help}});
+  }
+  if (arguments.json) {
+    output() << json_text({{"name", figure.name},
+                           {"title", figure.title},
+                           {"needs", figure.needs},
+                           {"duration", figure.duration},
+                           {"scale", arguments.scale},
+                           {"settings", list}},
+                          2)
+             << "\n";
+    return;
+  }
+  output() << figure.name << ": " << figure.title << "\nneeds: " << figure.needs << "\ntakes: " << figure.duration
+           << "\n";
+  for (const DataChoice& choice : figure.data)
+    output() << "data:  " << choice.set << " (see `sparsight data where " << choice.set << "`), or with --synthetic "
+             << choice.substitute << "\n";
+  output() << (list.empty() ? "\nno settings\n" : "\n" + markdown_table(settings));
 }
 
 // A worker process started by --jobs. It dies with its parent. On SIGTERM it starts no further
@@ -64,13 +106,16 @@ void work(const ReproduceArguments& arguments) {
 // The command that starts this program again for the same figure.
 std::vector<std::string> command_of(const ReproduceArguments& arguments) {
   const FigureRun run = run_of(arguments);
-  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                      "reproduce",
-                                      arguments.what,
-                                      "--scale=" + arguments.scale,
-                                      run.data.empty() ? "--synthetic" : "--data=" + run.data,
+  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "reproduce",
+                                      arguments.what, "--scale=" + arguments.scale,
                                       cat("--threads=", arguments.threads)};
+  std::error_code ignored;
+  if (arguments.synthetic)
+    command.push_back("--synthetic");
+  else if (std::filesystem::is_directory(run.data, ignored))  // the default may be missing where no data is read
+    command.push_back("--data=" + run.data);
   if (!run.folder.empty()) command.push_back("--run=" + run.folder);
+  for (const std::string& assignment : arguments.overrides) command.push_back("--set=" + assignment);
   return command;
 }
 
@@ -115,11 +160,13 @@ void reproduce_figure(const ReproduceArguments& arguments) {
   const Figure& figure = find_figure(arguments.what);
   FigureRequest request;
   request.run = run_of(arguments);
-  if (request.run.folder.empty()) request.run.folder = default_folder(figure, request.run.scale);
+  if (request.run.folder.empty()) request.run.folder = default_folder(figure, request.run);
   const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   request.processes = arguments.jobs > 0 ? arguments.jobs : std::max<int64_t>(1, cores / arguments.threads);
   if (arguments.plan) return print_plan(arguments, request.processes);
   request.worker_command = with(command_of(arguments), {cat("--worker=", getpid()), "--quiet", "--log-json"});
+  if (const RunData data = read_data(figure.data, request.run); !data.fingerprint.empty())
+    request.worker_command.push_back("--fingerprint=" + data.fingerprint);
   const FigureOutcome outcome = run_figure(figure, request);
   write_outcome(outcome, arguments.python);
   if (arguments.json) {
@@ -145,10 +192,19 @@ void check_config(const ReproduceArguments& arguments) {
 
 void add_data_options(CLI::App& verb, ReproduceArguments& arguments) {
   verb.add_option("--data", arguments.data,
-                  "Folder of real datasets (default: SPARSIGHT_DATA); without one, synthetic data is used")
-      ->check(CLI::ExistingDirectory)
+                  "Folder of real datasets (default: SPARSIGHT_DATA, else data/); see sparsight data where")
+      ->check([](const std::string& folder) {
+        std::error_code ignored;
+        if (std::filesystem::is_directory(folder, ignored)) return std::string();
+        return cat("there is no folder ", printable(folder),
+                   "; it has a folder for each dataset, as mnist/ (see sparsight data where)");
+      })
       ->type_name("DIR");
-  verb.add_flag("--synthetic", arguments.synthetic, "Use synthetic data even if SPARSIGHT_DATA is set");
+  verb.add_flag("--synthetic", arguments.synthetic, "Use synthetic substitutes instead of real data");
+  verb.add_option("--set", arguments.overrides,
+                  "A setting of the figure (see sparsight reproduce show NAME); may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
 }
 
 void add_output_options(CLI::App& verb, ReproduceArguments& arguments) {
@@ -156,27 +212,31 @@ void add_output_options(CLI::App& verb, ReproduceArguments& arguments) {
                   "Python with vl-convert-python, to save charts as PNG and SVG (default: SPARSIGHT_PYTHON or python3)")
       ->type_name("PROGRAM");
   verb.add_flag("--json", arguments.json, "Print the result or the list as JSON");
-  verb.add_option("--worker", arguments.worker)->group("");  // internal, set by --jobs: the parent process
-  verb.add_option("--task", arguments.task)->group("");      // internal, set by --slurm: "3/27"
+  verb.add_option("--worker", arguments.worker)->group("");            // internal, set by --jobs: the parent process
+  verb.add_option("--task", arguments.task)->group("");                // internal, set by --slurm: "3/27"
+  verb.add_option("--fingerprint", arguments.fingerprint)->group("");  // internal, set by --jobs: of the data
 }
 
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
   auto arguments = std::make_shared<ReproduceArguments>();
-  if (const char* data = std::getenv("SPARSIGHT_DATA")) arguments->data = data;
   CLI::App* verb = add_verb(
       app, "reproduce", "Rerun a figure or table of a paper, compare its numbers with ours, and check its claims",
       "sparsight reproduce list\n"
-      "sparsight reproduce pmoe/fig4 --scale smoke\n"
+      "sparsight reproduce show pmoe/fig4                                  (its settings)\n"
+      "sparsight reproduce pmoe/fig4 --scale smoke --synthetic\n"
+      "sparsight reproduce pmoe/fig4 --set trials=20 --set samples=[300,500]\n"
       "sparsight reproduce pmoe/fig4 --scale paper --data data --jobs 8   (after a kill, run it again to resume)\n"
       "sparsight reproduce pmoe/fig10 --scale paper --data data --plan     (how much work is left)\n"
       "sparsight reproduce pmoe/fig10 --scale paper --data data --slurm fig10.sh && sbatch fig10.sh\n"
       "sparsight reproduce configs/pmoe/joint_mnist.toml                  (train, then check its claims)");
   verb->add_option("what", arguments->what,
-                   "list, a figure from that list such as pmoe/fig4, or a configuration file with claims")
+                   "list, a figure from that list such as pmoe/fig4, show and a figure, or a configuration file with "
+                   "claims")
       ->required()
       ->type_name("NAME");
+  verb->add_option("figure", arguments->figure, "The figure that show describes")->type_name("FIGURE");
   CLI::Option* scale =
       verb->add_option("--scale", arguments->scale, "smoke (seconds), small (minutes), paper (the paper's sizes)")
           ->check(CLI::IsMember({"smoke", "small", "paper"}))
@@ -207,11 +267,15 @@ void add_reproduce(CLI::App& app) {
       ->type_name("N");
   add_output_options(*verb, *arguments);
   interruptible(verb, [arguments, scale, jobs, threads, plan, slurm] {
+    if ((arguments->what == "show") == arguments->figure.empty())
+      fail_usage("show, and nothing else, is followed by a figure: sparsight reproduce show pmoe/fig4");
+    if (arguments->what == "show") return print_figure(*arguments);
     if (arguments->what == "list") return print_list(arguments->json);
     if (!arguments->what.ends_with(".toml")) return reproduce_figure(*arguments);
-    if (*scale || *jobs || *threads || *plan || *slurm || !arguments->task.empty())
+    if (*scale || *jobs || *threads || *plan || *slurm || !arguments->task.empty() || !arguments->overrides.empty())
       fail_usage(
-          "--scale, --jobs, --threads, --plan and --slurm apply to figures only; leave them out for a configuration");
+          "--scale, --set, --jobs, --threads, --plan and --slurm apply to figures only; leave them out for a "
+          "configuration");
     check_config(*arguments);
   });
 }

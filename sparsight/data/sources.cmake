@@ -35,8 +35,10 @@ light_sources(
   data/download.cpp
   data/export_images.cpp
   data/fetch.cpp
+  data/fingerprint.cpp
   data/hash.cpp
   data/locate.cpp
+  data/places.cpp
   data/remote_sets.cpp
   data/summary.cpp
   data/untar.cpp

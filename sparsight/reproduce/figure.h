@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/options.h"
+#include "sparsight/reproduce/data_choice.h"
 
 namespace sparsight {
 
@@ -24,6 +25,8 @@ struct FigureRun {
   std::string folder;  // of the run; jobs may write images here
   // Private to the running job: files that it writes here survive a kill.
   std::string job_folder = {};
+  Json settings = Json::object();  // of the figure, as given with --set; all others have their defaults at this scale
+  std::string fingerprint = {};    // RunData::fingerprint, if it is known already
 };
 
 // A number that jobs measure, averaged over seeds.
@@ -33,13 +36,19 @@ struct Measure {
   int decimals = 1;
 };
 
+// What the job of one seed measured: one value per measure, null where it is undefined.
+struct Trial {
+  int64_t seed = 0;  // 0 if nothing is repeated
+  std::vector<std::optional<double>> values;
+};
+
 // A row of the result: jobs that differ only in their seed.
 struct ResultRow {
-  Json settings;  // {"model": "joint", "samples": 300}, in the order of Figure::axes
-  int64_t trials = 0;
-  std::vector<std::optional<double>> mean, deviation;  // one per measure; the deviation divides by n
-  std::vector<std::optional<double>> paper;            // the paper's value, if known
-  std::vector<int64_t> measured;                       // number of trials with each measure; a deviation needs two
+  Json settings;              // {"model": "joint", "samples": 300}, in the order of Figure::axes
+  std::vector<Trial> trials;  // of the finished jobs
+  std::vector<std::optional<double>> mean, deviation;         // one per measure; the deviation divides by n
+  std::vector<std::optional<double>> paper, paper_deviation;  // the paper's, if known
+  std::vector<int64_t> measured;                              // number of trials with each measure
 };
 
 struct ResultTable {
@@ -55,11 +64,15 @@ struct ResultTable {
   std::vector<Json> values_of(const std::string& axis) const;  // without duplicates, in the order of the rows
 };
 
-// A statement about a result, and what was measured.
+// A statement about a result, what was measured, and how that was judged. It is undecided where `holds` is null: a test
+// that cannot exclude either answer says neither.
 struct Claim {
   std::string text;      // "pMoE reaches 95 % with at most 60 % of the CNN's samples"
   std::string measured;  // "410 of 920 samples: 45 %", or why it is undecided
   std::optional<bool> holds;
+  std::string test = {};              // "paired difference over seeds, 95 % interval above 0"
+  std::optional<int64_t> seeds = {};  // behind it
+  bool withheld = false;              // not judged, whatever was measured: scale smoke
 };
 
 // A curve a + b x^power that is fitted to our means of each series, of x >= from; in a heat map, to the y at which the
@@ -91,18 +104,20 @@ struct FigurePicture {
   std::string caption;
 };
 
+using FigureSettings = std::function<void(Scale scale, const std::function<void(OptionSet& set)>& use)>;
+
 struct Figure {
   std::string name;      // "pmoe/fig4"
   std::string title;     // "generalisation against the number of samples, MNIST composites"
-  std::string needs;     // "MNIST; falls back to glyphs"
+  std::string needs;     // "MNIST"
   std::string duration;  // "smoke 5 s, small 1 min, paper 20 min, on 2 cores"
   std::vector<std::string> axes;
   std::vector<Measure> measures;
-  // The synthetic substitute for the real data in this run ("glyphs for MNIST"), or "". Results on a synthetic
-  // substitute are not compared with the paper's.
-  std::function<std::string(const FigureRun& run)> synthetic;
-  // The settings of every job: the axes, then "seed" if a measurement is repeated, then everything else that determines
-  // its result, so that a job with changed settings is not mistaken for a finished one.
+  std::vector<DataChoice> data;  // the datasets that it reads
+  // Declares its settings with their defaults at a scale, and hands them over: see figure_settings.h. {}: it has none.
+  FigureSettings settings = {};
+  // The settings of every job: the axes, then "seed" if a measurement is repeated, then everything else that it needs.
+  // Figure, scale, settings and data of the run are added to the identity of each.
   std::function<std::vector<Json>(const FigureRun& run)> jobs;
   // Runs one job and returns {"accuracy": 95.2, ...}, with null for undefined measures. A pure function of its settings
   // and of the run's data and scale. Raises Error on failure; a job that stops early because of interrupted() must
@@ -110,7 +125,9 @@ struct Figure {
   std::function<Json(const Json& settings, const FigureRun& run)> measure;
   // Estimated seconds of a job on one core, for the plan of the run; {}: unknown until a job is done.
   std::function<double(const Json& settings, const FigureRun& run)> expected_seconds = {};
-  std::vector<Json> paper;  // {"model": "joint", "samples": 300, "accuracy": 94.3}
+  bool alone = false;  // it measures times: its jobs run one after the other
+  // {"model": "joint", "samples": 300, "accuracy": 94.3, "accuracy_deviation": 0.6}
+  std::vector<Json> paper;
   std::function<std::vector<Claim>(const ResultTable& table, const FigureRun& run)> claims;
   std::vector<FigureChart> charts;
   std::vector<std::string> notes;  // for the page: what differs from the paper, and why

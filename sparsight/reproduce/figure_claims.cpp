@@ -8,61 +8,122 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/format.h"
 #include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/log_slope.h"
 
 namespace sparsight {
 namespace {
 
 using Points = std::vector<std::pair<double, double>>;
 
-std::vector<double> means(const ResultTable& table, const std::string& measure, const Json& where) {
-  std::vector<double> found;
+std::vector<Json> rows_with(const ResultTable& table, const Json& where) {
+  std::vector<Json> rows;
   for (const ResultRow& row : table.rows)
-    if (contains(row.settings, where))
-      if (const auto mean = table.mean(row.settings, measure)) found.push_back(*mean);
-  return found;
+    if (contains(row.settings, where)) rows.push_back(row.settings);
+  return rows;
+}
+
+// "samples 300, model joint" of the axes that `where` leaves open.
+std::string place_of(const Json& settings, const Json& where) {
+  std::vector<std::string> parts;
+  for (const auto& [axis, value] : settings.items())
+    if (!where.contains(axis))
+      parts.push_back(cat(axis, " ", value.is_string() ? value.get<std::string>() : shown(value)));
+  return parts.empty() ? "" : "at " + join(parts);
 }
 
 Claim bounded(const ResultTable& table, const std::string& text, const std::string& measure, double bound,
               const Json& where, bool from_below) {
-  const std::vector<double> found = means(table, measure, where);
-  if (found.empty()) return {text, "not measured", std::nullopt};
-  const auto [least, most] = std::minmax_element(found.begin(), found.end());
-  if (from_below) return {text, cat("the minimum of ", found.size(), " is ", shown_number(*least)), *least >= bound};
-  return {text, cat("the maximum of ", found.size(), " is ", shown_number(*most)), *most <= bound};
+  std::vector<Margin> margins;
+  for (const Json& row : rows_with(table, where))
+    margins.push_back({from_below ? above(row, measure, bound) : below(row, measure, bound), place_of(row, where)});
+  const MarginTest test{
+      .ties = true, .unit = cat(from_below ? "above " : "below ", shown_number(bound)), .decimals = 2};
+  return judge(table, text, margins, test);
 }
 
-// In order of x.
-Points points_of(const ResultTable& table, const CurvePair& pair, const std::string& name) {
-  Points points = measured_points(table, pair.x, pair.measure, {{pair.series, name}});
-  std::sort(points.begin(), points.end());
-  return points;
+std::optional<double> mean_at(const SeedMeans& mean, const CurvePair& pair, const std::string& name, const Json& x) {
+  return mean({{pair.series, name}, {pair.x, x}}, pair.measure);
 }
 
-std::optional<double> mean_at(const ResultTable& table, const CurvePair& pair, const std::string& name, const Json& x) {
-  return table.mean({{pair.series, name}, {pair.x, x}}, pair.measure);
+Points points_of(const SeedMeans& mean, const CurvePair& pair, const std::string& name) {
+  return curve_of(mean, pair.x, pair.measure, {{pair.series, name}});
 }
 
-// The mean of a measure over all rows with this value of one axis.
-double mean_over(const ResultTable& table, const std::string& axis, const Json& value, const std::string& measure) {
-  const std::vector<double> found = means(table, measure, {{axis, value}});
+std::string at_x(const CurvePair& pair, const Json& x) { return cat("at ", shown(x), " ", pair.x); }
+
+// The mean over all rows with this value of one axis.
+std::optional<double> mean_over(const SeedMeans& mean, const std::string& axis, const Json& value,
+                                const std::string& measure) {
   double sum = 0;
-  for (const double mean : found) sum += mean;
-  return found.empty() ? 0 : sum / static_cast<double>(found.size());
+  int64_t count = 0;
+  for (const Json& row : rows_with(mean.table(), {{axis, value}}))
+    if (const auto found = mean(row, measure)) sum += *found, ++count;
+  return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
 }
 
 Claim between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
-                   const std::string& measure, bool rises) {
+                   const std::string& measure, double sign) {
   const std::vector<Json> values = table.values_of(axis);
   if (values.size() < 2) return {text, "not measured", std::nullopt};
-  const double first = mean_over(table, axis, values.front(), measure),
-               last = mean_over(table, axis, values.back(), measure);
-  return {text,
-          cat(fixed(first, 0), " % at ", values.front().get<int64_t>(), ", ", fixed(last, 0), " % at ",
-              values.back().get<int64_t>(), " ", axis),
-          rises ? last > first : last < first};
+  const Json first = values.front(), last = values.back();
+  const SeedMeans all(table);
+  const auto begin = mean_over(all, axis, first, measure), end = mean_over(all, axis, last, measure);
+  if (!begin || !end) return {text, "not measured", std::nullopt};
+  MarginTest test;
+  test.measured = cat(fixed(*begin, 0), " % at ", shown(first), ", ", fixed(*end, 0), " % at ", shown(last), " ", axis,
+                      "; difference ", fixed(*end - *begin, 0));
+  return judge(table, text, {{[=](const SeedMeans& mean) -> std::optional<double> {
+                 const auto low = mean_over(mean, axis, first, measure), high = mean_over(mean, axis, last, measure);
+                 return low && high ? std::optional(sign * (*high - *low)) : std::nullopt;
+               }}},
+               test);
+}
+
+// The x at which ours and theirs reach a level, of some seeds.
+struct ReachedAt {
+  double ours = 0, theirs = 0, level = 0;
+  bool from_start = false;  // ours possibly with less than its first x
+  bool never = false;       // ours not up to its last x, which stands in
+};
+
+std::optional<ReachedAt> reached_at(const SeedMeans& mean, const CurvePair& pair, std::optional<double> level) {
+  const Points ours = points_of(mean, pair, pair.ours), theirs = points_of(mean, pair, pair.theirs);
+  if (ours.empty() || theirs.empty()) return std::nullopt;
+  const auto they = level ? reaches(theirs, *level) : theirs.back().first;
+  if (!they) return std::nullopt;
+  ReachedAt at{0, *they, level.value_or(theirs.back().second)};
+  const auto needed = reaches(ours, at.level);
+  at.never = !needed;
+  at.ours = needed.value_or(ours.back().first);
+  at.from_start = needed && *needed <= ours.front().first;
+  return at;
+}
+
+std::string share_text(const ReachedAt& at, const CurvePair& pair, bool at_last) {
+  const std::string which = at.from_start ? "at most " : at.never ? "more than " : "";
+  return cat(at_last ? fixed(at.level, 1) + " % with " : "", which, fixed(at.ours, 0), " of ", fixed(at.theirs, 0), " ",
+             pair.x, ": ", fixed(100 * at.ours / at.theirs, 0), " %",
+             at.from_start ? " (the first point measured)"
+             : at.never    ? " (the last point measured)"
+                           : "");
+}
+
+std::optional<double> last_gap(const SeedMeans& mean, const CurvePair& pair) {
+  const Points ours = points_of(mean, pair, pair.ours), theirs = points_of(mean, pair, pair.theirs);
+  if (ours.empty() || theirs.empty() || ours.back().first != theirs.back().first) return std::nullopt;
+  return ours.back().second - theirs.back().second;
 }
 
 }  // namespace
+
+std::vector<std::pair<double, double>> curve_of(const SeedMeans& mean, const std::string& x, const std::string& measure,
+                                                const Json& where) {
+  Points points;
+  for (const Json& row : rows_with(mean.table(), where))
+    if (const auto value = mean(row, measure)) points.emplace_back(row.at(x).get<double>(), *value);
+  std::sort(points.begin(), points.end());
+  return points;
+}
 
 Claim all_at_least(const ResultTable& table, const std::string& text, const std::string& measure, double bound,
                    const Json& where) {
@@ -75,73 +136,98 @@ Claim all_at_most(const ResultTable& table, const std::string& text, const std::
 }
 
 Claim above_everywhere(const ResultTable& table, const std::string& text, const CurvePair& pair, bool ties_count) {
-  const Claim unknown{text, "not measured", std::nullopt};
-  std::optional<double> least;
-  Json where;
-  for (const Json& x : table.values_of(pair.x)) {
-    const auto ours = mean_at(table, pair, pair.ours, x), theirs = mean_at(table, pair, pair.theirs, x);
-    if (!ours || !theirs) return unknown;
-    if (!least || *ours - *theirs < *least) least = *ours - *theirs, where = x;
-  }
-  if (!least) return unknown;
-  return {text, cat("at least ", fixed(*least, 1), " points (at ", where.dump(), " ", pair.x, ")"),
-          ties_count ? *least >= 0 : *least > 0};
+  std::vector<Margin> margins;
+  for (const Json& x : table.values_of(pair.x))
+    margins.push_back({difference_of({{pair.series, pair.ours}, {pair.x, x}}, {{pair.series, pair.theirs}, {pair.x, x}},
+                                     pair.measure),
+                       at_x(pair, x)});
+  return judge(table, text, margins, {.ties = ties_count});
 }
 
 Claim reached_with_share(const ResultTable& table, const std::string& text, const CurvePair& pair,
                          std::optional<double> level, double share) {
-  const Points ours = points_of(table, pair, pair.ours), theirs = points_of(table, pair, pair.theirs);
-  if (ours.empty() || theirs.empty()) return {text, "not measured", std::nullopt};
-  const std::string prefix = level ? "" : fixed(theirs.back().second, 1) + " % with ";
-  const auto they = level ? reaches(theirs, *level) : theirs.back().first;
-  if (!they) return {text, cat(pair.theirs, " does not reach it here"), std::nullopt};
-  const double wanted = level.value_or(theirs.back().second);
-  const auto needed = reaches(ours, wanted);
-  if (!needed) {
-    std::optional<bool> holds;
-    if (ours.back().first >= share * *they) holds = false;
-    return {text, cat(pair.ours, " does not reach ", fixed(wanted, 1), " %"), holds};
-  }
-  const bool first = *needed <= ours.front().first;  // possibly with even fewer
-  return {text,
-          cat(prefix, first ? "at most " : "", fixed(*needed, 0), " of ", fixed(*they, 0), " ", pair.x, ": ",
-              fixed(100 * *needed / *they, 0), " %"),
-          *needed <= share * *they};
+  const SeedMeans all(table);
+  if (points_of(all, pair, pair.ours).empty() || points_of(all, pair, pair.theirs).empty())
+    return {text, "not measured", std::nullopt};
+  const auto found = reached_at(all, pair, level);
+  if (!found) return {text, cat(pair.theirs, " does not reach it here"), std::nullopt};
+  Margin margin{[=](const SeedMeans& mean) -> std::optional<double> {
+    const auto at = reached_at(mean, pair, level);
+    return at ? std::optional(100 * (share - at->ours / at->theirs)) : std::nullopt;
+  }};
+  if (found->from_start) margin.bound = Margin::Bound::lower;
+  if (found->never) margin.bound = Margin::Bound::upper;
+  MarginTest test{.ties = true, .decimals = 0};
+  test.measured = cat(share_text(*found, pair, !level), "; ", fixed(100 * share, 0), " % minus that");
+  return judge(table, text, {margin}, test);
 }
 
 Claim larger_gap(const ResultTable& table, const std::string& text, const CurvePair& here, const CurvePair& there) {
-  const Points ours = points_of(table, here, here.ours), theirs = points_of(table, here, here.theirs),
-               other_ours = points_of(table, there, there.ours), other_theirs = points_of(table, there, there.theirs);
-  if (ours.empty() || theirs.empty() || other_ours.empty() || other_theirs.empty())
-    return {text, "results are missing", std::nullopt};
-  const double gap = ours.back().second - theirs.back().second,
-               other = other_ours.back().second - other_theirs.back().second;
-  return {text,
-          cat(fixed(gap, 1), " points against ", fixed(other, 1), " with ", fixed(theirs.back().first, 0), " ", here.x),
-          gap > other};
+  const SeedMeans all(table);
+  const auto gap = last_gap(all, here), other = last_gap(all, there);
+  if (!gap || !other) return {text, "results are missing", std::nullopt};
+  MarginTest test;
+  test.measured = cat(fixed(*gap, 1), " points against ", fixed(*other, 1), " with ",
+                      fixed(points_of(all, here, here.ours).back().first, 0), " ", here.x, "; difference ",
+                      fixed(*gap - *other, 1));
+  return judge(table, text, {{[=](const SeedMeans& mean) -> std::optional<double> {
+                 const auto ours = last_gap(mean, here), theirs = last_gap(mean, there);
+                 return ours && theirs ? std::optional(*ours - *theirs) : std::nullopt;
+               }}},
+               test);
 }
 
 Claim min_ratio(const ResultTable& table, const std::string& text, const CurvePair& pair, double ratio) {
+  std::vector<Margin> margins;
+  const auto ratio_at = [pair](const SeedMeans& mean, const Json& x) -> std::optional<double> {
+    const auto ours = mean_at(mean, pair, pair.ours, x), theirs = mean_at(mean, pair, pair.theirs, x);
+    return ours && theirs && *ours > 0 ? std::optional(*theirs / *ours) : std::nullopt;
+  };
   std::vector<std::string> ratios;
-  bool holds = true;
   for (const Json& x : table.values_of(pair.x)) {
-    const auto ours = mean_at(table, pair, pair.ours, x), theirs = mean_at(table, pair, pair.theirs, x);
-    if (!ours || !theirs || *ours <= 0) continue;
-    ratios.push_back(cat(fixed(*theirs / *ours, 2), " with ", fixed(x.get<double>(), 0)));
-    holds = holds && *theirs / *ours >= ratio;
+    margins.push_back({[=](const SeedMeans& mean) -> std::optional<double> {
+                         const auto found = ratio_at(mean, x);
+                         return found ? std::optional(*found - ratio) : std::nullopt;
+                       },
+                       at_x(pair, x)});
+    if (const auto found = ratio_at(SeedMeans(table), x)) ratios.push_back(cat(fixed(*found, 2), " with ", shown(x)));
   }
   if (ratios.empty()) return {text, "no pair of results", std::nullopt};
-  return {text, "ratios " + join(ratios), holds};
+  MarginTest test{.ties = true, .decimals = 2};
+  test.measured = cat("ratios ", join(ratios), "; the least minus ", shown_number(ratio));
+  return judge(table, text, margins, test);
 }
 
 Claim rises_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
                          const std::string& measure) {
-  return between_ends(table, text, axis, measure, true);
+  return between_ends(table, text, axis, measure, 1);
 }
 
 Claim falls_between_ends(const ResultTable& table, const std::string& text, const std::string& axis,
                          const std::string& measure) {
-  return between_ends(table, text, axis, measure, false);
+  return between_ends(table, text, axis, measure, -1);
+}
+
+Claim slope_within(const ResultTable& table, const std::string& text, const std::string& x, const std::string& measure,
+                   Interval range) {
+  const Statistic slope = [=](const SeedMeans& mean) -> std::optional<double> {
+    const Points points = curve_of(mean, x, measure);
+    if (points.size() < 2) return std::nullopt;
+    return log_log_slope(points);
+  };
+  const auto found = slope(SeedMeans(table));
+  if (!found) return {text, "not measured", std::nullopt};
+  const auto beyond = [slope](double end, double sign) {
+    return [=](const SeedMeans& mean) -> std::optional<double> {
+      const auto value = slope(mean);
+      return value ? std::optional(sign * (*value - end)) : std::nullopt;
+    };
+  };
+  MarginTest test{.ties = true, .decimals = 3};
+  test.measured = cat("slope ", fixed(*found, 3), "; distance to the nearer end of ", shown_number(range.low), " to ",
+                      shown_number(range.high));
+  return judge(table, text, {{beyond(range.low, 1), "to the lower end"}, {beyond(range.high, -1), "to the upper end"}},
+               test);
 }
 
 }  // namespace sparsight

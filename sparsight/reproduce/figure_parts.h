@@ -1,8 +1,8 @@
-// Building blocks of figures: sizes by scale, jobs with several seeds, points of a curve, numbers as text.
+// Building blocks of figures: sizes by scale, numbers as text.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sparsight/reproduce/figure.h"
@@ -10,19 +10,19 @@
 namespace sparsight {
 
 template <class T>
-T by_scale(const FigureRun& run, T smoke, T small, T paper) {
-  return run.scale == Scale::smoke ? smoke : run.scale == Scale::small ? small : paper;
+T by_scale(Scale scale, T smoke, T small, T paper) {
+  return scale == Scale::smoke ? smoke : scale == Scale::small ? small : paper;
 }
 
-// Each of `settings` once for every seed 0..seeds-1.
-std::vector<Json> with_seeds(const std::vector<Json>& settings, int64_t seeds);
+// A number of the paper, with its deviation if it gives one.
+struct PaperValue {
+  double mean = 0;
+  std::optional<double> deviation = {};
+};
+using PaperCurve = std::vector<PaperValue>;
 
-// (x, mean of the measure) of the rows whose settings contain `where`; rows without a value are left out.
-std::vector<std::pair<double, double>> measured_points(const ResultTable& table, const std::string& x,
-                                                       const std::string& measure, const Json& where = Json::object());
-
-// The claims, without verdicts at scale smoke, where the numbers are meaningless.
-std::vector<Claim> judged(std::vector<Claim> claims, const FigureRun& run);
+// A row of Figure::paper: `axes`, and a measure with its deviation.
+Json paper_row(Json axes, const std::string& measure, const PaperValue& value);
 
 // Whether `settings` has every entry of `where`.
 bool contains(const Json& settings, const Json& where);

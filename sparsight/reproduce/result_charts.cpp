@@ -34,7 +34,7 @@ std::vector<ChartMark> all_marks(const FigureOutcome& outcome, const FigureChart
   for (const ResultRow& row : table.rows)
     add(row.settings, false, table.mean(row.settings, measure), table.deviation(row.settings, measure).value_or(0));
   // The paper's values are shown even if nothing was measured there at this scale.
-  if (outcome.synthetic.empty())
+  if (outcome.data.is_compared())
     for (const Json& row : outcome.figure->paper) {
       const auto known = [&](const std::string& axis) { return row.contains(axis); };
       if (std::all_of(table.axes.begin(), table.axes.end(), known)) add(row, true, number(row, measure), 0);

@@ -9,7 +9,7 @@
 namespace sparsight {
 
 // One chart for each of Figure::charts that has data, and for heat maps one more with the paper's numbers. The paper's
-// numbers are left out if synthetic substitute data was used.
+// numbers are left out unless the data is compared (RunData).
 std::vector<Chart> result_charts(const FigureOutcome& outcome);
 
 // The same specification as a standalone file: with its own size, title and colours.

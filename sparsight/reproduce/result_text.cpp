@@ -10,6 +10,7 @@
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/report/format.h"
+#include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/results.h"
 
 namespace sparsight {
@@ -24,7 +25,7 @@ bool any(const std::vector<ResultRow>& rows, size_t m, std::vector<Value> Result
 }
 
 bool is_repeated(const ResultTable& table) {
-  return std::any_of(table.rows.begin(), table.rows.end(), [](const ResultRow& row) { return row.trials > 1; });
+  return std::any_of(table.rows.begin(), table.rows.end(), [](const ResultRow& row) { return row.trials.size() > 1; });
 }
 
 Value difference(const ResultRow& row, size_t m) {
@@ -55,8 +56,14 @@ std::string measured_text(const ResultRow& row, size_t m, int decimals) {
   if (!row.mean[m]) return "-";
   std::string text = number_text(*row.mean[m], decimals);
   if (row.deviation[m]) text += " +- " + rounded_text(*row.deviation[m], decimals);
-  if (row.measured[m] < row.trials) text += cat(" (", row.measured[m], " of ", row.trials, ")");
+  if (row.measured[m] < std::ssize(row.trials)) text += cat(" (", row.measured[m], " of ", row.trials.size(), ")");
   return text;
+}
+
+std::string paper_text(const ResultRow& row, size_t m, int decimals) {
+  if (!row.paper[m]) return "-";
+  const std::string text = number_text(*row.paper[m], decimals);
+  return row.paper_deviation[m] ? text + " +- " + rounded_text(*row.paper_deviation[m], decimals) : text;
 }
 
 // Quoted as in RFC 4180.
@@ -67,19 +74,32 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string csv_number(Value value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value.value_or(0));
-  return value ? text : "";
-}
-
-std::string csv_line(const std::vector<std::string>& fields) {
-  std::string line;
-  for (size_t i = 0; i < fields.size(); ++i) line += (i ? "," : "") + csv_field(fields[i]);
-  return line + "\n";
-}
-
 Json json_number(Value value) { return value ? Json(*value) : Json(); }
+
+// One value per measure of each seed, and their means.
+Json row_json(const FigureOutcome& outcome, const ResultRow& row) {
+  Json json = {{"settings", row.settings}, {"trials", row.trials.size()}, {"seeds", Json::array()}};
+  for (const Trial& trial : row.trials) json["seeds"].push_back(trial.seed);
+  for (size_t m = 0; m < outcome.table.measures.size(); ++m) {
+    Json values = {{"mean", json_number(row.mean[m])},
+                   {"deviation", json_number(row.deviation[m])},
+                   {"trials", row.measured[m]},
+                   {"values", Json::array()}};
+    for (const Trial& trial : row.trials) values["values"].push_back(json_number(trial.values[m]));
+    if (outcome.data.is_compared()) {
+      values["paper"] = json_number(row.paper[m]);
+      values["paper_deviation"] = json_number(row.paper_deviation[m]);
+      values["difference"] = json_number(difference(row, m));
+    }
+    json[outcome.table.measures[m].key] = values;
+  }
+  return json;
+}
+
+std::string kind_name(RunData::Kind kind) {
+  const char* const names[] = {"none", "published", "unchecked", "custom", "synthetic"};
+  return names[static_cast<size_t>(kind)];
+}
 
 std::string markdown_cell(const std::string& text) {
   std::string cell;
@@ -98,6 +118,18 @@ std::string padded(const std::string& text, size_t width, bool right) {
 }
 
 }  // namespace
+
+std::string csv_number(Value value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value.value_or(0));
+  return value ? text : "";
+}
+
+std::string csv_line(const std::vector<std::string>& fields) {
+  std::string line;
+  for (size_t i = 0; i < fields.size(); ++i) line += (i ? "," : "") + csv_field(fields[i]);
+  return line + "\n";
+}
 
 std::string number_text(double value, int decimals) {
   if (value != 0 && rounds_to_nothing(value, decimals)) return four_digits(value);
@@ -132,12 +164,12 @@ TextTable result_table_of(const FigureOutcome& outcome) {
   for (const ResultRow& row : table.rows) {
     std::vector<std::string> cells;
     for (const auto& [axis, value] : row.settings.items()) cells.push_back(value_text(value));
-    if (repeated) cells.push_back(std::to_string(row.trials));
+    if (repeated) cells.push_back(std::to_string(row.trials.size()));
     for (size_t m = 0; m < table.measures.size(); ++m) {
       const int decimals = table.measures[m].decimals;
       cells.push_back(measured_text(row, m, decimals));
       if (!any(table.rows, m, &ResultRow::paper)) continue;
-      cells.push_back(row.paper[m] ? number_text(*row.paper[m], decimals) : "-");
+      cells.push_back(paper_text(row, m, decimals));
       cells.push_back(signed_text(difference(row, m), decimals));
     }
     text.rows.push_back(std::move(cells));
@@ -145,13 +177,17 @@ TextTable result_table_of(const FigureOutcome& outcome) {
   return text;
 }
 
+std::string verdict_text(const Claim& claim) {
+  if (claim.withheld) return "withheld at scale smoke";
+  if (claim.holds) return *claim.holds ? "holds" : "does not hold";
+  if (!claim.seeds) return "undecided";
+  return cat("undecided at ", *claim.seeds, *claim.seeds == 1 ? " seed" : " seeds");
+}
+
 TextTable claim_table(const std::vector<Claim>& claims) {
-  TextTable text{{"claim", "measured", "verdict"}, {false, false, false}, {}};
+  TextTable text{{"claim", "measured", "test", "verdict"}, {false, false, false, false}, {}};
   for (const Claim& claim : claims)
-    text.rows.push_back({claim.text, claim.measured,
-                         !claim.holds   ? "undecided"
-                         : *claim.holds ? "holds"
-                                        : "does not hold"});
+    text.rows.push_back({claim.text, claim.measured, claim.test.empty() ? "-" : claim.test, verdict_text(claim)});
   return text;
 }
 
@@ -163,8 +199,15 @@ std::string deviation_note(const ResultTable& table) {
 }
 
 std::string substitute_note(const FigureOutcome& outcome) {
-  if (outcome.synthetic.empty()) return "";
-  return "synthetic substitute data: " + outcome.synthetic + "; not compared with the paper's numbers";
+  if (outcome.data.is_compared()) return "";
+  return cat(outcome.data.is_synthetic() ? "synthetic substitute data: " : "custom data: ", outcome.data.text,
+             "; not compared with the paper's numbers");
+}
+
+std::string run_note(const FigureOutcome& outcome) {
+  const std::string changed = changed_settings(*outcome.figure, outcome.run);
+  return cat("Scale ", scale_name(outcome.run.scale), changed.empty() ? "" : "; " + changed,
+             outcome.data.kind == RunData::Kind::none ? "" : "; data: " + outcome.data.text);
 }
 
 std::string failure_text(const FailedJob& job) {
@@ -198,24 +241,28 @@ std::string markdown_table(const TextTable& table) {
 
 std::string result_csv(const FigureOutcome& outcome) {
   const ResultTable& table = outcome.table;
-  const bool paper = outcome.synthetic.empty();
+  const bool paper = outcome.data.is_compared();
   std::vector<std::string> header = table.axes;
   header.push_back("trials");
   for (const Measure& measure : table.measures) {
     header.insert(header.end(), {measure.key, measure.key + "_deviation"});
-    if (paper) header.insert(header.end(), {measure.key + "_paper", measure.key + "_difference"});
+    if (paper)
+      for (const char* ending : {"_paper", "_paper_deviation", "_difference"}) header.push_back(measure.key + ending);
   }
   header.push_back("data");
   std::string text = csv_line(header);
   for (const ResultRow& row : table.rows) {
     std::vector<std::string> fields;
     for (const auto& [axis, value] : row.settings.items()) fields.push_back(value_text(value));
-    fields.push_back(std::to_string(row.trials));
+    fields.push_back(std::to_string(row.trials.size()));
     for (size_t m = 0; m < table.measures.size(); ++m) {
       fields.insert(fields.end(), {csv_number(row.mean[m]), csv_number(row.deviation[m])});
-      if (paper) fields.insert(fields.end(), {csv_number(row.paper[m]), csv_number(difference(row, m))});
+      if (paper)
+        for (const Value value : {row.paper[m], row.paper_deviation[m], difference(row, m)})
+          fields.push_back(csv_number(value));
     }
-    fields.push_back(paper ? "as in the paper" : "synthetic substitute data: " + outcome.synthetic);
+    fields.push_back(outcome.data.is_synthetic() ? "synthetic substitute data: " + outcome.data.text
+                                                 : outcome.data.text);
     text += csv_line(fields);
   }
   return text;
@@ -225,29 +272,25 @@ Json result_json(const FigureOutcome& outcome) {
   const ResultTable& table = outcome.table;
   Json rows = Json::array(), measures = Json::array(), claims = Json::array(), failed = Json::array();
   for (const Measure& measure : table.measures) measures.push_back({{"key", measure.key}, {"title", measure.title}});
-  for (const ResultRow& row : table.rows) {
-    Json json = {{"settings", row.settings}, {"trials", row.trials}};
-    for (size_t m = 0; m < table.measures.size(); ++m) {
-      Json values = {{"mean", json_number(row.mean[m])},
-                     {"deviation", json_number(row.deviation[m])},
-                     {"trials", row.measured[m]}};
-      if (outcome.synthetic.empty()) {
-        values["paper"] = json_number(row.paper[m]);
-        values["difference"] = json_number(difference(row, m));
-      }
-      json[table.measures[m].key] = values;
-    }
-    rows.push_back(json);
-  }
+  for (const ResultRow& row : table.rows) rows.push_back(row_json(outcome, row));
   for (const Claim& claim : outcome.claims)
-    claims.push_back(
-        {{"claim", claim.text}, {"measured", claim.measured}, {"holds", claim.holds ? Json(*claim.holds) : Json()}});
+    claims.push_back({{"claim", claim.text},
+                      {"measured", claim.measured},
+                      {"test", claim.test},
+                      {"seeds", claim.seeds ? Json(*claim.seeds) : Json()},
+                      {"holds", claim.holds ? Json(*claim.holds) : Json()},
+                      {"verdict", verdict_text(claim)}});
   for (const FailedJob& job : outcome.failed) failed.push_back({{"settings", job.settings}, {"error", job.error}});
-  return {{"format", 1},
+  return {{"format", 2},
           {"figure", outcome.figure->name},
           {"title", outcome.figure->title},
           {"scale", scale_name(outcome.run.scale)},
-          {"synthetic", outcome.synthetic},
+          {"settings", outcome.settings},
+          {"data",
+           {{"kind", kind_name(outcome.data.kind)},
+            {"text", outcome.data.text},
+            {"fingerprint", outcome.data.fingerprint},
+            {"files", outcome.data.files}}},
           {"axes", table.axes},
           {"measures", measures},
           {"seeds", table.seeds},
@@ -265,7 +308,7 @@ std::string result_markdown(const FigureOutcome& outcome) {
   if (const std::string note = substitute_note(outcome); !note.empty()) text += "**" + note + "**\n\n";
   text += markdown_table(result_table_of(outcome)) + "\n";
   if (const std::string note = deviation_note(outcome.table); !note.empty()) text += note + ".\n";
-  text += cat("Scale ", scale_name(outcome.run.scale), "; total compute time ", duration(outcome.seconds), ".\n");
+  text += cat(run_note(outcome), "; total compute time ", duration(outcome.seconds), ".\n");
   if (!outcome.claims.empty()) text += "\n## Claims\n\n" + markdown_table(claim_table(outcome.claims));
   if (!outcome.failed.empty()) text += "\n## Failed jobs\n\n";
   for (const FailedJob& job : outcome.failed) text += "- " + printable(failure_text(job)) + "\n";

@@ -19,17 +19,25 @@ struct TextTable {
 // One row for each row of the result: axes, then "95.2 +- 0.9" for each measure, with the paper's value and the
 // difference if there is one.
 TextTable result_table_of(const FigureOutcome& outcome);
-// Claim, measured, "holds" | "does not hold" | "undecided".
+// Claim, measured, test, verdict_text().
 TextTable claim_table(const std::vector<Claim>& claims);
+// "holds", "does not hold", "undecided at 5 seeds", "withheld at scale smoke".
+std::string verdict_text(const Claim& claim);
 
 // "+- is the standard deviation (dividing by n) over seeds 0, 1, 2", "" if nothing is repeated.
 std::string deviation_note(const ResultTable& table);
-// "synthetic substitute data: ...", "" for real data.
+// "synthetic substitute data: ..." or "custom data: ..."; "" for data that is shown beside the paper's numbers.
 std::string substitute_note(const FigureOutcome& outcome);
+// "Scale small; trials=20; data: mnist as published, fingerprint 0123456789abcdef"
+std::string run_note(const FigureOutcome& outcome);
 std::string failure_text(const FailedJob& job);
 
 std::string value_text(const Json& axis_value);
 std::string number_text(double value, int decimals);  // "95.2", "2.007e+15"; "0.00012" for what would round to 0.0
+
+// A line of fields, quoted as in RFC 4180; a number, "" for null.
+std::string csv_line(const std::vector<std::string>& fields);
+std::string csv_number(std::optional<double> value);
 
 std::string markdown_table(const TextTable& table);
 std::string result_csv(const FigureOutcome& outcome);

@@ -12,11 +12,6 @@ namespace {
 
 const std::vector<std::string> kScales = {"smoke", "small", "paper"};
 
-bool same_on(const std::vector<std::string>& axes, const Json& a, const Json& b) {
-  return std::all_of(axes.begin(), axes.end(),
-                     [&](const std::string& axis) { return member(a, axis) == member(b, axis); });
-}
-
 bool names_all(const std::vector<std::string>& axes, const Json& settings) {
   return std::all_of(axes.begin(), axes.end(), [&](const std::string& axis) { return settings.contains(axis); });
 }
@@ -29,6 +24,30 @@ Moments moments(const std::vector<double>& values) {
   if (values.empty()) return {};
   if (values.size() < 2) return {mean(values), std::nullopt};
   return {mean(values), standard_deviation(values, /*ddof=*/0)};
+}
+
+// The row of a job, added if it is the first of its axes.
+ResultRow& row_of(ResultTable& table, const Json& job) {
+  for (ResultRow& row : table.rows)
+    if (same_on(table.axes, row.settings, job)) return row;
+  ResultRow row;
+  row.settings = Json::object();
+  for (const std::string& axis : table.axes) row.settings[axis] = job.at(axis);
+  table.rows.push_back(std::move(row));
+  return table.rows.back();
+}
+
+// Means and deviations of a row from its trials.
+void summarise(ResultRow& row, size_t measures) {
+  for (size_t m = 0; m < measures; ++m) {
+    std::vector<double> values;
+    for (const Trial& trial : row.trials)
+      if (trial.values[m]) values.push_back(*trial.values[m]);
+    const Moments found = moments(values);
+    row.mean.push_back(found.mean);
+    row.deviation.push_back(found.deviation);
+    row.measured.push_back(std::ssize(values));
+  }
 }
 
 std::optional<double> value_of(const ResultTable& table, const Json& settings, const std::string& measure,
@@ -47,46 +66,34 @@ std::string scale_name(Scale scale) { return kScales.at(static_cast<size_t>(scal
 
 Scale scale_of(const std::string& name) { return static_cast<Scale>(position_of(name, kScales, "scale")); }
 
-std::string substitute_of(const Figure& figure, const FigureRun& run) {
-  return figure.synthetic ? figure.synthetic(run) : "";
+bool same_on(const std::vector<std::string>& axes, const Json& a, const Json& b) {
+  return std::all_of(axes.begin(), axes.end(),
+                     [&](const std::string& axis) { return member(a, axis) == member(b, axis); });
 }
 
 ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, const std::vector<Json>& results,
-                       bool synthetic) {
+                       bool compared) {
   SPARSIGHT_CHECK(jobs.size() == results.size());
   ResultTable table{figure.axes, figure.measures, {}, {}};
-  std::vector<std::vector<std::vector<double>>> values;  // [row][measure][trial]
   for (size_t job = 0; job < jobs.size(); ++job) {
-    size_t at = 0;
-    while (at < table.rows.size() && !same_on(figure.axes, table.rows[at].settings, jobs[job])) ++at;
-    if (at == table.rows.size()) {
-      ResultRow row;
-      row.settings = Json::object();
-      for (const std::string& axis : figure.axes) row.settings[axis] = jobs[job].at(axis);
-      table.rows.push_back(std::move(row));
-      values.emplace_back(figure.measures.size());
-    }
-    if (const auto seed = number(jobs[job], "seed"))
-      if (const auto whole = static_cast<int64_t>(*seed);
-          std::find(table.seeds.begin(), table.seeds.end(), whole) == table.seeds.end())
-        table.seeds.push_back(whole);
+    ResultRow& row = row_of(table, jobs[job]);
+    const auto seed = number(jobs[job], "seed");
+    if (seed && std::find(table.seeds.begin(), table.seeds.end(), *seed) == table.seeds.end())
+      table.seeds.push_back(static_cast<int64_t>(*seed));
     if (!results[job].is_object()) continue;
-    ++table.rows[at].trials;
-    for (size_t m = 0; m < figure.measures.size(); ++m)
-      if (const auto value = number(results[job], figure.measures[m].key)) values[at][m].push_back(*value);
+    Trial trial{static_cast<int64_t>(seed.value_or(0)), {}};
+    for (const Measure& measure : figure.measures) trial.values.push_back(number(results[job], measure.key));
+    row.trials.push_back(trial);
   }
-  for (size_t at = 0; at < table.rows.size(); ++at) {
-    ResultRow& row = table.rows[at];
+  for (ResultRow& row : table.rows) {
+    summarise(row, figure.measures.size());
     const auto published = std::find_if(figure.paper.begin(), figure.paper.end(), [&](const Json& paper) {
       return names_all(figure.axes, paper) && same_on(figure.axes, paper, row.settings);
     });
-    for (size_t m = 0; m < figure.measures.size(); ++m) {
-      const Moments found = moments(values[at][m]);
-      row.mean.push_back(found.mean);
-      row.deviation.push_back(found.deviation);
-      row.measured.push_back(std::ssize(values[at][m]));
-      row.paper.push_back(synthetic || published == figure.paper.end() ? std::nullopt
-                                                                       : number(*published, figure.measures[m].key));
+    for (const Measure& measure : figure.measures) {
+      const bool known = compared && published != figure.paper.end();
+      row.paper.push_back(known ? number(*published, measure.key) : std::nullopt);
+      row.paper_deviation.push_back(known ? number(*published, measure.key + "_deviation") : std::nullopt);
     }
   }
   return table;

@@ -1,4 +1,5 @@
-// Turns job results into the table of a figure: means and deviations over seeds, next to the paper's numbers.
+// Turns job results into the table of a figure: the values of each seed, their means and deviations, and the paper's
+// numbers next to them.
 #pragma once
 
 #include <optional>
@@ -14,12 +15,12 @@ namespace sparsight {
 std::string scale_name(Scale scale);
 Scale scale_of(const std::string& name);  // raises UsageError for an unknown name
 
-// "" if the figure has no synthetic substitute.
-std::string substitute_of(const Figure& figure, const FigureRun& run);
-
 // `results[i]` is what `jobs[i]` measured, null if it did not finish. Jobs with equal axes form a row. The paper's
-// numbers are left out if synthetic substitute data was used.
+// numbers are left out unless `compared` (RunData::is_compared).
 ResultTable make_table(const Figure& figure, const std::vector<Json>& jobs, const std::vector<Json>& results,
-                       bool synthetic);
+                       bool compared);
+
+// Whether two settings have the same values on these axes.
+bool same_on(const std::vector<std::string>& axes, const Json& a, const Json& b);
 
 }  // namespace sparsight

@@ -1,28 +1,51 @@
 #include "sparsight/reproduce/run_figure.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
+#include "sparsight/io/checksum.h"
 #include "sparsight/jobs/slurm.h"
+#include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/results.h"
 
 namespace sparsight {
 namespace {
 
-// Which jobs a folder has: stored in its jobs.json, so that another figure, scale or data cannot use the folder.
-std::string figure_jobs_text(const std::string& figure, const std::string& scale, const std::string& synthetic) {
-  return cat(figure, " at scale ", scale, ", ",
-             synthetic.empty() ? "real data" : cat("synthetic substitute data (", synthetic, ")"));
-}
-
 // A figure's jobs, and the text that identifies them in their folder.
 struct FigureJobs {
   FigureRun run;
   std::string of;
+  RunData data;
+  std::vector<Json> own;  // as of Figure::jobs
   JobList list;
 };
+
+std::string data_text(const RunData& data) {
+  if (data.kind == RunData::Kind::none) return "no data";
+  return data.is_synthetic() ? cat("synthetic substitute data (", data.text, ")") : "data " + data.fingerprint;
+}
+
+std::string jobs_text(const Figure& figure, const FigureRun& run, const RunData& data) {
+  const std::string changed = changed_settings(figure, run);
+  return cat(figure.name, " at scale ", scale_name(run.scale), changed.empty() ? "" : ", " + changed, ", ",
+             data_text(data));
+}
+
+// What identifies every job of a run besides its own settings.
+Json identity_of(const Figure& figure, const FigureRun& run, const RunData& data) {
+  return {{"figure", figure.name},
+          {"scale", scale_name(run.scale)},
+          {"settings", figure_settings(figure, run)},
+          {"data", data.fingerprint}};
+}
+
+std::vector<Json> with_identity(std::vector<Json> jobs, const Json& identity) {
+  for (Json& job : jobs) job["of"] = identity;
+  return jobs;
+}
 
 // Raises Error for a malformed result.
 Json checked_result(const Figure& figure, Json result) {
@@ -34,10 +57,12 @@ Json checked_result(const Figure& figure, Json result) {
 }
 
 FigureJobs jobs_of(const Figure& figure, FigureRun run) {
-  if (run.folder.empty()) run.folder = default_folder(figure, run.scale);
-  FigureJobs jobs{run, figure_jobs_text(figure.name, scale_name(run.scale), substitute_of(figure, run)), {}};
+  if (run.folder.empty()) run.folder = default_folder(figure, run);
+  FigureJobs jobs{run, {}, read_data(figure.data, run), {}, {}};
+  jobs.of = jobs_text(figure, run, jobs.data);
+  jobs.own = figure.jobs(run);
   jobs.list.name = figure.name;
-  jobs.list.settings = figure.jobs(run);
+  jobs.list.settings = with_identity(jobs.own, identity_of(figure, run, jobs.data));
   jobs.list.run = [&figure, run](const Json& settings, const std::string& folder) {
     FigureRun there = run;
     there.job_folder = folder;
@@ -54,8 +79,19 @@ JobStore store_of(const FigureJobs& jobs) { return JobStore(jobs.run.folder, job
 
 }  // namespace
 
-std::string default_folder(const Figure& figure, Scale scale) {
-  return cat("runs/reproduce/", figure.name, "-", scale_name(scale));
+std::string default_folder(const Figure& figure, const FigureRun& run) {
+  std::string changed = changed_settings(figure, run);
+  std::erase_if(changed, [](char c) { return c == '"' || c == '/' || c == '[' || c == ']'; });
+  std::replace(changed.begin(), changed.end(), ' ', '-');
+  constexpr size_t kMost = 100;  // of a file's name
+  if (changed.size() > kMost) changed = checksum_of(changed);
+  return cat("runs/reproduce/", figure.name, "-", scale_name(run.scale), changed.empty() ? "" : "-" + changed);
+}
+
+std::vector<Json> stored_jobs(const Figure& figure, const FigureRun& run) { return jobs_of(figure, run).list.settings; }
+
+std::string run_text(const Figure& figure, const FigureRun& run) {
+  return jobs_text(figure, run, read_data(figure.data, run));
 }
 
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
@@ -64,8 +100,9 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
   FigureOutcome outcome;
   outcome.figure = &figure;
   outcome.run = jobs.run;
-  outcome.synthetic = substitute_of(figure, outcome.run);
-  const bool alone = request.processes <= 1 || request.worker_command.empty();
+  outcome.data = jobs.data;
+  outcome.settings = figure_settings(figure, jobs.run);
+  const bool alone = figure.alone || request.processes <= 1 || request.worker_command.empty();
   log_info(plan_text(plan_jobs(jobs.list, &store), alone ? 1 : request.processes));
   for (const Json& job : jobs.list.settings) store.forget_failure(job);
   if (alone) {
@@ -75,23 +112,34 @@ FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
   }
 
   std::vector<Json> results;
-  for (const Json& job : jobs.list.settings) {
+  for (size_t i = 0; i < jobs.own.size(); ++i) {
+    const Json& job = jobs.list.settings[i];
     store.tidy(job);
     const auto done = store.read(job);
     results.push_back(done ? done->result : Json());
-    if (done)
+    if (done) {
       outcome.seconds += done->seconds;
-    else if (const auto error = store.failure(job))
-      outcome.failed.push_back({job, *error});
+      outcome.finished.push_back({jobs.own[i], done->result});
+    } else if (const auto error = store.failure(job)) {
+      outcome.failed.push_back({jobs.own[i], *error});
+    }
   }
-  outcome.table = make_table(figure, jobs.list.settings, results, !outcome.synthetic.empty());
-  if (figure.claims) outcome.claims = figure.claims(outcome.table, outcome.run);
+  outcome.table = make_table(figure, jobs.own, results, outcome.data.is_compared());
+  outcome.claims = judged_claims(figure, outcome.table, outcome.run);
   return outcome;
 }
 
 void work_on_figure(const Figure& figure, const FigureRun& run) {
   const FigureJobs jobs = jobs_of(figure, run);
   work_once(jobs.list, store_of(jobs));
+}
+
+std::vector<Claim> judged_claims(const Figure& figure, const ResultTable& table, const FigureRun& run) {
+  std::vector<Claim> claims;
+  if (figure.claims) claims = figure.claims(table, run);
+  if (run.scale == Scale::smoke)
+    for (Claim& claim : claims) claim.holds.reset(), claim.withheld = true;
+  return claims;
 }
 
 JobPlan plan_figure(const Figure& figure, const FigureRun& run) {

@@ -20,27 +20,46 @@ struct FigureRequest {
 };
 
 struct FailedJob {
-  Json settings;
+  Json settings;  // as of Figure::jobs
   std::string error;
+};
+
+// A finished job: its settings as of Figure::jobs, and all that it returned, more than the measures too.
+struct FinishedJob {
+  Json settings, result;
 };
 
 // Everything that the result files are made from.
 struct FigureOutcome {
   const Figure* figure = nullptr;
   FigureRun run;
-  std::string synthetic;  // the synthetic substitute for the paper's data, or ""
+  RunData data;
+  Json settings;  // of the figure, all of them
   ResultTable table;
+  std::vector<FinishedJob> finished;
   std::vector<Claim> claims;
   std::vector<FailedJob> failed;
   double seconds = 0;  // total over all jobs
 };
 
-// "runs/reproduce/pmoe/fig4-small"
-std::string default_folder(const Figure& figure, Scale scale);
+// "runs/reproduce/pmoe/fig4-small", "runs/reproduce/pmoe/fig4-small-trials=20"
+std::string default_folder(const Figure& figure, const FigureRun& run);
+
+// The jobs of a run as they are stored: Figure::jobs, each with "of": figure, scale, settings and data of the run.
+// Raises Error if data is missing.
+std::vector<Json> stored_jobs(const Figure& figure, const FigureRun& run);
+
+// The text that tells a run's folder from those of other runs: "pmoe/fig4 at scale small, trials=20, data
+// 0123456789abcdef".
+std::string run_text(const Figure& figure, const FigureRun& run);
 
 // Logs the plan (jobs/plan.h) and runs it. Finished jobs are not repeated; those that failed earlier are retried once.
-// Raises Error if interrupted, or if the folder belongs to another figure, scale or data.
+// At scale smoke no claim gets a verdict. Raises Error if interrupted, if data is missing, or if the folder belongs to
+// another figure, scale, other settings or other data.
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request);
+
+// The claims of a table with their verdicts, which scale smoke withholds: its numbers mean nothing.
+std::vector<Claim> judged_claims(const Figure& figure, const ResultTable& table, const FigureRun& run);
 
 // The work of a process started by run_figure(): runs jobs until all others are done or running elsewhere.
 void work_on_figure(const Figure& figure, const FigureRun& run);

@@ -6,15 +6,19 @@ light_sources(
   reproduce/data_choice.cpp
   reproduce/figure_claims.cpp
   reproduce/figure_parts.cpp
+  reproduce/figure_settings.cpp
   reproduce/heat_map_spec.cpp
   reproduce/line_chart_spec.cpp
   reproduce/line_fit.cpp
   reproduce/log_slope.cpp
+  reproduce/margins.cpp
   reproduce/result_charts.cpp
   reproduce/result_page.cpp
   reproduce/result_text.cpp
   reproduce/results.cpp
   reproduce/run_figure.cpp
   reproduce/sample_search.cpp
+  reproduce/seed_estimate.cpp
+  reproduce/trial_files.cpp
   reproduce/write_outcome.cpp)
 torch_sources(reproduce/train_job.cpp)

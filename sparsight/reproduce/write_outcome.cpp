@@ -13,6 +13,7 @@
 #include "sparsight/reproduce/result_charts.h"
 #include "sparsight/reproduce/result_page.h"
 #include "sparsight/reproduce/result_text.h"
+#include "sparsight/reproduce/trial_files.h"
 
 namespace sparsight {
 namespace {
@@ -24,7 +25,8 @@ void remove_half_written(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
-    const bool ours = name.starts_with("result.") || name.starts_with("report.html") || name.starts_with("chart-");
+    const bool ours = name.starts_with("result.") || name.starts_with("trials.") || name.starts_with("report.html") ||
+                      name.starts_with("chart-");
     if (ours && name.ends_with(kTemporaryEnding)) fs::remove(entry.path(), error);
   }
 }
@@ -52,6 +54,8 @@ void write_outcome(const FigureOutcome& outcome, const std::string& python) {
   remove_half_written(folder);
   write_file_atomically(folder + "/result.csv", result_csv(outcome));
   write_file_atomically(folder + "/result.json", pretty(result_json(outcome)));
+  write_file_atomically(folder + "/trials.csv", trials_csv(outcome));
+  write_file_atomically(folder + "/trials.jsonl", trials_jsonl(outcome));
   write_file_atomically(folder + "/result.md", result_markdown(outcome));
   write_file_atomically(folder + "/report.html", result_page(outcome, read_pictures(outcome)));
   std::vector<std::string> names;

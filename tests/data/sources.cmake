@@ -20,6 +20,7 @@ light_tests(
   data/decorators/stratified_test.cpp
   data/download_test.cpp
   data/fetch_test.cpp
+  data/fingerprint_test.cpp
   data/readers/bytes_test.cpp
   data/readers/cifar_test.cpp
   data/readers/idx_test.cpp

@@ -37,7 +37,8 @@ def smaller(config):
 
 def smallest(command):
     command = re.sub(r"--scale \w+", "--scale smoke", command)
-    return re.sub(r"(sparsight reproduce .*?) --data \S+", r"\1", command)
+    command = re.sub(r"(sparsight reproduce .*?) --data \S+", r"\1", command)
+    return re.sub(r"(sparsight reproduce (?:pmoe/)\S+)(?! --synthetic)", r"\1 --synthetic", command)
 
 
 def run(command, folder):

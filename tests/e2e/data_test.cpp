@@ -51,6 +51,17 @@ TEST(DataVerb, ListsSetsWithTheirLicences) {
     EXPECT_TRUE(says(result.out, part));
 }
 
+TEST(DataVerb, ShowsWhereDataGoes) {
+  const TemporaryFolder folder;
+  ProgramOptions options;
+  options.environment = {{"SPARSIGHT_DATA", folder.path()}};
+  EXPECT_TRUE(says(data({"where"}, options).out, "celeba         " + folder.path("celeba")));
+  EXPECT_TRUE(says(data({"where", "mnist"}, options).out, "state:  mnist is not complete: there is no t10k-images"));
+  write_mnist(folder, 20, "mnist/");
+  EXPECT_TRUE(says(data({"where", "mnist"}, options).out, "state:  found, custom data: not the published files"));
+  expect_error(data({"where", "mnits"}), 2, "did you mean \"mnist\"?");
+}
+
 TEST(DataVerb, RefusesUnknownNames) {
   expect_error(data({"inspect", "mnits"}), 1, "\"mnits\" is neither a dataset (glyphs, mnist");
   expect_error(data({"fetch", "mnits"}), 2, "did you mean \"mnist\"?");

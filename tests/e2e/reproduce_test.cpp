@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without the reader's own data: synthetic data is used.
+// Without the reader's own data, below a folder of its own.
 ProgramResult reproduce(const TemporaryFolder& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "reproduce");
   ProgramOptions options;
@@ -54,31 +54,44 @@ TEST(ReproduceProgram, ListsWhatThereIs) {
   const ProgramResult text = reproduce(folder, {"list"});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("| pmoe/fig3"), std::string::npos);
-  EXPECT_NE(text.out.find("falls back to glyphs"), std::string::npos);
+  EXPECT_NE(text.out.find("| MNIST "), std::string::npos);
   const Json list = Json::parse(reproduce(folder, {"list", "--json"}).out);
   EXPECT_EQ(list.at(0).at("name"), "pmoe/fig3");
 }
 
 TEST(ReproduceProgram, RunsAFigureIntoItsFolder) {
   const TemporaryFolder folder;
-  const ProgramResult result = reproduce(folder, {"pmoe/fig3", "--scale", "smoke"});
+  const ProgramResult result = reproduce(folder, {"pmoe/fig3", "--synthetic"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.out.find("**synthetic substitute data: glyphs for MNIST"), std::string::npos);
   EXPECT_NE(result.out.find("holds"), std::string::npos);
-  EXPECT_NE(result.out.find("report: runs/reproduce/pmoe/fig3-smoke/report.html"), std::string::npos);
-  const std::string run = folder.path("runs/reproduce/pmoe/fig3-smoke");
-  for (const char* file :
-       {"jobs.json", "env.json", "result.csv", "result.json", "result.md", "report.html", "composite-1.png"})
+  EXPECT_NE(result.out.find("report: runs/reproduce/pmoe/fig3-small/report.html"), std::string::npos);
+  const std::string run = folder.path("runs/reproduce/pmoe/fig3-small");
+  for (const char* file : {"jobs.json", "env.json", "result.csv", "result.json", "result.md", "trials.csv",
+                           "trials.jsonl", "report.html", "composite-1.png"})
     EXPECT_TRUE(fs::exists(run + "/" + file)) << file;
   EXPECT_EQ(jobs_in(run).size(), 2u);
   EXPECT_EQ(leftovers(run), 0u);
   EXPECT_NE(read_file(run + "/report.html", 1 << 26).find("data:image/png;base64,"), std::string::npos);
 }
 
+TEST(ReproduceProgram, SettingsAreShownAndReachEveryProcess) {
+  const TemporaryFolder folder;
+  const ProgramResult shown = reproduce(folder, {"show", "pmoe/fig4", "--scale", "paper"});
+  EXPECT_NE(shown.out.find("| [100,300,500,700,900,1000] "), std::string::npos) << shown.out << shown.err;
+  const ProgramResult result = reproduce(folder, {"pmoe/fig9", "--synthetic", "--scale", "smoke", "--jobs", "2",
+                                                  "--set", "trials=2", "--set", "samples=[40,60]", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json.at("settings").at("samples"), Json({40, 60}));
+  EXPECT_EQ(json.at("rows").size(), 2u);
+  EXPECT_EQ(json.at("rows").at(0).at("found_1").at("values").size(), 2u);
+  EXPECT_TRUE(fs::exists(folder.path("runs/reproduce/pmoe/fig9-smoke-trials=2-samples=40,60/trials.csv")));
+}
+
 TEST(ReproduceProgram, AClaimThatDoesNotHoldIsAResult) {
   const TemporaryFolder folder;
-  const ProgramResult result =
-      reproduce(folder, {"pmoe/bounds", "--scale", "smoke", "--jobs", "1", "--json", "--quiet"});
+  const ProgramResult result = reproduce(folder, {"pmoe/bounds", "--jobs", "1", "--json", "--quiet"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "");
   const Json json = Json::parse(result.out);
@@ -204,7 +217,14 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"none.toml", "--jobs", "2"}, 2, "apply to figures only");
   folder.write("mine/thesis.txt", "x");
   expect({"pmoe/table1", "--run", "mine"}, 1, "holds files that do not belong to jobs");
-  expect({"pmoe/fig3", "--run", "made", "--scale", "smoke", "--data", "nowhere"}, 2, "--data");
+  expect({"pmoe/fig3", "--run", "made", "--data", "nowhere"}, 2, "--data: there is no folder nowhere");
+  expect({"pmoe/fig3", "--run", "made"}, 1,
+         "ubyte.gz in data/mnist; run `sparsight data fetch mnist` (`sparsight data where");
+  expect({"pmoe/fig3", "--run", "made", "--data", "mine"}, 1, "mine/mnist; run `sparsight data fetch mnist`");
+  expect({"pmoe/fig4", "--set", "trails=3"}, 2, "unknown setting trails; did you mean \"trials\"?");
+  expect({"pmoe/fig4", "--set", "trials=0"}, 2, "trials must be from 1 to 100000, got 0");
+  expect({"pmoe/table1", "--set", "trials=3"}, 2, "pmoe/table1 has no settings");
+  expect({"show"}, 2, "is followed by a figure");
   EXPECT_FALSE(fs::exists(folder.path("made")));
   expect({"pmoe/table1", "--slurm", "a.sh", "--plan"}, 2, "--plan");
   expect({"pmoe/table1", "--slurm", ""}, 2, "--slurm");
@@ -218,7 +238,7 @@ TEST(ReproduceProgram, RefusesWhatItCannotDo) {
   expect({"pmoe/table1", "--plan", "--run", "mine"}, 1, "holds files that do not belong to jobs");
   ASSERT_EQ(reproduce(folder, {"pmoe/table1", "--run", "table"}).exit_code, 0);
   expect({"pmoe/table1", "--run", "table", "--scale", "paper"}, 1,
-         "table holds pmoe/table1 at scale small, real data, not pmoe/table1 at scale paper, real data");
+         "table holds pmoe/table1 at scale small, no data, not pmoe/table1 at scale paper, no data");
 }
 
 TEST(ReproduceProgram, AReadOnlyDiskEndsTheRun) {

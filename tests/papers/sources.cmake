@@ -1,4 +1,5 @@
 light_tests(
+  papers/pmoe/figures/claim_tables.cpp
   papers/pmoe/figures/table_figures_test.cpp
   papers/pmoe/theory/pmoe_bounds_test.cpp
   papers/pmoe/theory/pmoe_operations_test.cpp

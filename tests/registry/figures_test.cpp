@@ -9,8 +9,11 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/papers/register_figures.h"
+#include "sparsight/reproduce/figure_settings.h"
 #include "sparsight/reproduce/result_text.h"
+#include "sparsight/reproduce/results.h"
 #include "sparsight/reproduce/run_figure.h"
+#include "tests/papers/claim_tables.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
@@ -90,10 +93,70 @@ TEST_P(EveryFigure, RunsAtItsSmallestScaleWithoutData) {
   for (const Claim& claim : outcome.claims) {
     EXPECT_FALSE(claim.text.empty());
     EXPECT_FALSE(claim.measured.empty()) << claim.text;
+    EXPECT_EQ(verdict_text(claim), "withheld at scale smoke") << claim.text;
   }
   for (const FigurePicture& picture : figure_.pictures)
     EXPECT_GT(read_file(folder.path("run/" + picture.file), size_t{1} << 24).size(), 100u);
   EXPECT_FALSE(result_markdown(outcome).empty());
+}
+
+// What the claims say of jobs with these results.
+std::vector<Claim> claims_of(const Figure& figure, const testing::ClaimResult& result) {
+  const FigureRun run{Scale::paper, "", "nowhere"};
+  const std::vector<Json> jobs = figure.jobs(run);
+  std::vector<Json> results;
+  for (const Json& job : jobs) results.push_back(result(job));
+  return judged_claims(figure, make_table(figure, jobs, results, false), run);
+}
+
+// The results of one table for even seeds, of the other for odd ones.
+testing::ClaimResult mixed(const testing::ClaimResult& even, const testing::ClaimResult& odd) {
+  return [=](const Json& job) { return job.value("seed", 0) % 2 == 0 ? even(job) : odd(job); };
+}
+
+TEST_P(EveryFigure, EachClaimCanHoldCanFailAndCanBeUndecided) {
+  std::vector<testing::ClaimResult> tables = testing::claim_tables(figure_.name);
+  const size_t given = tables.size();
+  for (size_t i = 0; i < given; ++i)
+    for (size_t j = 0; j < given; ++j)
+      if (i != j) tables.push_back(mixed(tables[i], tables[j]));
+  tables.push_back([](const Json&) { return Json::object(); });  // nothing measured
+  std::map<std::string, std::set<std::string>> verdicts;
+  for (const testing::ClaimResult& table : tables)
+    for (const Claim& claim : claims_of(figure_, table)) {
+      const bool of_seeds = claim.seeds.has_value();
+      EXPECT_TRUE(!claim.holds || !claim.test.empty()) << claim.text << ": no test is named";
+      if (claim.holds) verdicts[claim.text].insert(*claim.holds ? "holds" : "fails");
+      if (!claim.holds) verdicts[claim.text].insert(of_seeds ? "open at seeds" : "open");
+      if (of_seeds) verdicts[claim.text].insert("statistical");
+    }
+  for (const auto& [text, seen] : verdicts) {
+    EXPECT_TRUE(seen.contains("holds")) << text << ": no table of tests/papers for which it holds";
+    EXPECT_TRUE(seen.contains("fails")) << text << ": no table for which it fails";
+    EXPECT_TRUE(seen.contains(seen.contains("statistical") ? "open at seeds" : "open")) << text << ": always decided";
+  }
+}
+
+TEST_P(EveryFigure, SettingsHaveHelpAndTheirDefaultsChangeNothing) {
+  for (const Scale scale : {Scale::smoke, Scale::small, Scale::paper}) {
+    FigureRun run{scale, "", "nowhere"};
+    for (const SettingHelp& help : settings_help(figure_, scale)) EXPECT_FALSE(help.help.empty()) << help.name;
+    const std::vector<Json> jobs = figure_.jobs(run);
+    run.settings = figure_settings(figure_, run);
+    EXPECT_EQ(figure_.jobs(run), jobs);
+    EXPECT_EQ(changed_settings(figure_, run), "");
+  }
+}
+
+TEST_P(EveryFigure, TrialsAreASetting) {
+  FigureRun run{Scale::small, "", "nowhere"};
+  const std::vector<Json> before = figure_.jobs(run);
+  if (!before.front().contains("seed")) return;
+  run.settings = {{"trials", 2}, {"first_seed", 40}};
+  std::set<int64_t> seeds;
+  for (const Json& job : figure_.jobs(run)) seeds.insert(job.at("seed").get<int64_t>());
+  EXPECT_EQ(seeds, (std::set<int64_t>{40, 41}));
+  EXPECT_EQ(changed_settings(figure_, run).find("first_seed=40") == std::string::npos, false);
 }
 
 std::vector<std::string> names() {

@@ -7,30 +7,28 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sparsight/reproduce/figure.h"
+#include "sparsight/reproduce/results.h"
 
 namespace sparsight::testing {
 
 struct CurvePoint {
   std::string model;
   int64_t samples;
-  std::optional<double> accuracy;
+  std::vector<std::optional<double>> accuracies;  // of seeds 0, 1, ...
 };
 
 inline ResultTable curve_table(const std::vector<CurvePoint>& points) {
-  ResultTable table;
-  table.axes = {"model", "samples"};
-  table.measures = {{"accuracy", "test accuracy (%)"}};
-  for (const CurvePoint& point : points) {
-    ResultRow row;
-    row.settings = {{"model", point.model}, {"samples", point.samples}};
-    row.trials = 1;
-    row.mean = {point.accuracy};
-    row.deviation = {0.0};
-    row.paper = {std::nullopt};
-    table.rows.push_back(row);
-  }
-  return table;
+  Figure figure;
+  figure.axes = {"model", "samples"};
+  figure.measures = {{"accuracy", "test accuracy (%)"}};
+  std::vector<Json> jobs, results;
+  for (const CurvePoint& point : points)
+    for (size_t seed = 0; seed < point.accuracies.size(); ++seed) {
+      const auto& accuracy = point.accuracies[seed];
+      jobs.push_back({{"model", point.model}, {"samples", point.samples}, {"seed", seed}});
+      results.push_back({{"accuracy", accuracy ? Json(*accuracy) : Json()}});
+    }
+  return make_table(figure, jobs, results, true);
 }
 
 }  // namespace sparsight::testing

@@ -2,35 +2,53 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/program.h"
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/reproduce/figure.h"
+#include "tests/data/sets/set_files.h"
+#include "tests/support/errors.h"
 
 namespace sparsight::data_choice_test {
 namespace {
 
-TEST(DataChoice, TheRealSetIsTakenWhereItIs) {
-  const testing::TemporaryFolder folder;
-  const FigureRun with{Scale::smoke, folder.path()}, without{Scale::smoke, ""};
-  DataChoice choice{"toys", {"train.bin", "raw/train.bin"}, "drawings for toys"};
-  EXPECT_FALSE(has_real(choice, with));
-  folder.write("toys/readme", "");
-  EXPECT_FALSE(has_real(choice, with)) << "none of its files is there";
-  EXPECT_EQ(substitute_for(choice, with), "drawings for toys");
-  folder.write("toys/raw/train.bin", "");
-  EXPECT_TRUE(has_real(choice, with));
-  EXPECT_EQ(substitute_for(choice, with), "");
-  EXPECT_EQ(real_folder(choice, with), folder.path("toys"));
-  EXPECT_EQ(substitute_for(choice, without), "drawings for toys") << "no data at all";
-  choice.is_complete = [&](const std::string& path) { return path != folder.path("toys"); };
-  EXPECT_FALSE(has_real(choice, with));
+using testing::message_of;
+using testing::TemporaryFolder;
+
+const std::vector<DataChoice> kDigits = {{"mnist", "glyphs for MNIST"}};
+
+TEST(ReadData, OtherFilesInMnistsPlaceAreCustomData) {
+  const TemporaryFolder folder, other;
+  testing::write_mnist(folder, 20, "mnist/");
+  testing::write_mnist(other, 30, "mnist/");
+  const RunData data = read_data(kDigits, {Scale::small, folder.path()});
+  EXPECT_EQ(data.kind, RunData::Kind::custom);
+  EXPECT_FALSE(data.is_compared()) << "never beside the paper's numbers";
+  EXPECT_EQ(data.text, "mnist: custom data, not the published files, fingerprint " + data.fingerprint);
+  EXPECT_EQ(data.files.size(), 4u);
+  EXPECT_EQ(data.files[0].at("name"), "t10k-images-idx3-ubyte");
+  EXPECT_NE(read_data(kDigits, {Scale::small, other.path()}).fingerprint, data.fingerprint);
 }
 
-TEST(DataChoice, AFolderAloneMayTell) {
-  const testing::TemporaryFolder folder;
-  const DataChoice choice{"toys", {}, "drawings"};
-  const FigureRun run{Scale::smoke, folder.path()};
-  EXPECT_FALSE(has_real(choice, run));
-  folder.write("toys/any", "");
-  EXPECT_TRUE(has_real(choice, run));
+TEST(ReadData, ASubstituteIsUsedOnlyWhereItIsAskedFor) {
+  const RunData data = read_data(kDigits, {Scale::small, ""});
+  EXPECT_EQ(data.kind, RunData::Kind::synthetic);
+  EXPECT_EQ(data.text, "glyphs for MNIST");
+  const TemporaryFolder folder;
+  EXPECT_EQ(message_of([&] {
+              read_data(kDigits, {Scale::small, folder.path()});
+            }),
+            "mnist is not complete: there is no t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz in " +
+                folder.path("mnist") +
+                "; run `sparsight data fetch mnist` (`sparsight data where mnist` shows what goes where); --synthetic "
+                "uses a synthetic substitute instead");
+  EXPECT_EQ(read_data({}, {Scale::small, folder.path()}).kind, RunData::Kind::none);
+}
+
+TEST(ReadData, AKnownFingerprintIsNotComputedAgain) {
+  FigureRun run{Scale::small, "/no/such/folder"};
+  run.fingerprint = "0123456789abcdef";
+  EXPECT_EQ(read_data(kDigits, run).fingerprint, run.fingerprint);
 }
 
 }  // namespace

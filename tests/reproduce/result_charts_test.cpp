@@ -34,11 +34,11 @@ struct Drawn {
     figure.charts = {chart_of(FigureChart::Kind::line), chart_of(FigureChart::Kind::bars),
                      chart_of(FigureChart::Kind::heat)};
     outcome.figure = &figure;
-    outcome.synthetic = synthetic;
+    if (!synthetic.empty()) outcome.data.kind = RunData::Kind::synthetic, outcome.data.text = synthetic;
     const std::vector<Json> jobs = figure.jobs({});
     std::vector<Json> results;
     for (const Json& job : jobs) results.push_back(figure.measure(job, {}));
-    outcome.table = make_table(figure, jobs, results, !synthetic.empty());
+    outcome.table = make_table(figure, jobs, results, synthetic.empty());
     outcome.claims = figure.claims(outcome.table, {});
   }
   Figure figure;

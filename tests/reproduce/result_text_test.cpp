@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/reproduce/results.h"
+#include "sparsight/reproduce/trial_files.h"
 #include "tests/reproduce/toy_figure.h"
 
 namespace sparsight::result_text_test {
@@ -18,10 +19,15 @@ struct Fixture {
     results[0] = {{"y", 9}}, results[1] = {{"y", 11}}, results[2] = {{"y", 20}};
     outcome.figure = &figure;
     outcome.run = {Scale::smoke, "", "run"};
-    outcome.synthetic = synthetic ? "glyphs, \"drawn\"" : "";
-    outcome.table = make_table(figure, jobs, results, synthetic);
+    outcome.data.kind = synthetic ? RunData::Kind::synthetic : RunData::Kind::published;
+    outcome.data.text = synthetic ? "glyphs, \"drawn\"" : "toys as published, fingerprint 0123456789abcdef";
+    outcome.data.fingerprint = "0123456789abcdef";
+    outcome.table = make_table(figure, jobs, results, !synthetic);
     outcome.table.rows.resize(3);
-    outcome.claims = {{"y grows | always", "10 to 20", true}, {"y falls", "10 to 20", false}, {"y ends", "-", {}}};
+    outcome.claims = {{"y grows | always", "10 to 20", true, "by eye"},
+                      {"y falls", "10 to 20", false},
+                      {"y ends", "-", {}, "by eye", 2}};
+    outcome.finished = {{jobs[0], {{"y", 9}, {"log", {1, 2}}}}};
     outcome.failed = {{jobs[4], "out of\nluck"}};
     outcome.seconds = 2.5;
   }
@@ -42,10 +48,10 @@ TEST(ResultText, Numbers) {
 
 TEST(ResultText, CsvHasEveryNumber) {
   EXPECT_EQ(result_csv(Fixture(false).outcome),
-            "model,x,trials,y,y_deviation,y_paper,y_difference,data\n"
-            "ours,1,2,10,1,10,0,as in the paper\n"
-            "ours,2,1,20,,,,as in the paper\n"
-            "ours,4,0,,,42,,as in the paper\n");
+            "model,x,trials,y,y_deviation,y_paper,y_paper_deviation,y_difference,data\n"
+            "ours,1,2,10,1,10,0.5,0,\"toys as published, fingerprint 0123456789abcdef\"\n"
+            "ours,2,1,20,,,,,\"toys as published, fingerprint 0123456789abcdef\"\n"
+            "ours,4,0,,,42,,,\"toys as published, fingerprint 0123456789abcdef\"\n");
   EXPECT_EQ(result_csv(Fixture(true).outcome),
             "model,x,trials,y,y_deviation,data\n"
             "ours,1,2,10,1,\"synthetic substitute data: glyphs, \"\"drawn\"\"\"\n"
@@ -56,19 +62,19 @@ TEST(ResultText, CsvHasEveryNumber) {
 TEST(ResultText, Markdown) {
   EXPECT_EQ(result_markdown(Fixture(false).outcome),
             "# toy/line: a line\n\n"
-            "| model |   x | trials |       y (%) | paper | difference |\n"
-            "|:----- | ---:| ------:| -----------:| -----:| ----------:|\n"
-            "| ours  |   1 |      2 | 10.0 +- 1.0 |  10.0 |        0.0 |\n"
-            "| ours  |   2 |      1 |        20.0 |     - |          - |\n"
-            "| ours  |   4 |      0 |           - |  42.0 |          - |\n\n"
+            "| model |   x | trials |       y (%) |       paper | difference |\n"
+            "|:----- | ---:| ------:| -----------:| -----------:| ----------:|\n"
+            "| ours  |   1 |      2 | 10.0 +- 1.0 | 10.0 +- 0.5 |        0.0 |\n"
+            "| ours  |   2 |      1 |        20.0 |           - |          - |\n"
+            "| ours  |   4 |      0 |           - |        42.0 |          - |\n\n"
             "+- is the standard deviation (dividing by n) over seeds 0, 1.\n"
-            "Scale smoke; total compute time 2.5 s.\n\n"
+            "Scale smoke; data: toys as published, fingerprint 0123456789abcdef; total compute time 2.5 s.\n\n"
             "## Claims\n\n"
-            "| claim             | measured | verdict       |\n"
-            "|:----------------- |:-------- |:------------- |\n"
-            "| y grows \\| always | 10 to 20 | holds         |\n"
-            "| y falls           | 10 to 20 | does not hold |\n"
-            "| y ends            | -        | undecided     |\n\n"
+            "| claim             | measured | test   | verdict              |\n"
+            "|:----------------- |:-------- |:------ |:-------------------- |\n"
+            "| y grows \\| always | 10 to 20 | by eye | holds                |\n"
+            "| y falls           | 10 to 20 | -      | does not hold        |\n"
+            "| y ends            | -        | by eye | undecided at 2 seeds |\n\n"
             "## Failed jobs\n\n"
             "- model ours, x 4, seed 0: out of\\x0aluck\n");
 }
@@ -76,14 +82,27 @@ TEST(ResultText, Markdown) {
 TEST(ResultText, JsonSaysWhatHolds) {
   const Json json = result_json(Fixture(false).outcome);
   EXPECT_EQ(json["rows"][0]["y"]["paper"], 10);
+  EXPECT_EQ(json["rows"][0]["y"]["paper_deviation"], 0.5);
+  EXPECT_EQ(json["rows"][0]["y"]["values"], Json({9.0, 11.0}));
+  EXPECT_EQ(json["rows"][0]["seeds"], Json({0, 1}));
+  EXPECT_EQ(json["data"]["fingerprint"], "0123456789abcdef");
   EXPECT_EQ(json["rows"][2]["y"]["mean"], nullptr);
   EXPECT_EQ(json["claims"][1]["holds"], false);
   EXPECT_EQ(json["claims"][2]["holds"], nullptr);
+  EXPECT_EQ(json["claims"][2]["verdict"], "undecided at 2 seeds");
   EXPECT_EQ(json["failed"][0]["error"], "out of\nluck");
   EXPECT_EQ(json["deviation"], "+- is the standard deviation (dividing by n) over seeds 0, 1");
   const Json synthetic = result_json(Fixture(true).outcome);
-  EXPECT_EQ(synthetic["synthetic"], "glyphs, \"drawn\"");
+  EXPECT_EQ(synthetic["data"]["kind"], "synthetic");
+  EXPECT_EQ(synthetic["data"]["text"], "glyphs, \"drawn\"");
   EXPECT_FALSE(synthetic["rows"][0]["y"].contains("paper"));
+}
+
+TEST(TrialFiles, HaveEveryTrial) {
+  const Fixture fixture(false);
+  EXPECT_EQ(trials_csv(fixture.outcome), "model,x,seed,y\nours,1,0,9\nours,1,1,11\nours,2,0,20\n");
+  EXPECT_EQ(trials_jsonl(fixture.outcome),
+            "{\"settings\":{\"model\":\"ours\",\"x\":1,\"seed\":0},\"result\":{\"y\":9,\"log\":[1,2]}}\n");
 }
 
 }  // namespace

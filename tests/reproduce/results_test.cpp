@@ -45,7 +45,7 @@ TEST(ResultTable, MeansAndDeviationsOverSeeds) {
   results[2] = y(6);  // ours at 1: mean 3, squares 4 + 1 + 9, deviation sqrt(14/3)
   results[3] = y(5);  // ours at 2: one trial of three
   results[6] = y(NAN), results[7] = {{"y", nullptr}}, results[8] = y(7);
-  const ResultTable table = make_table(figure, jobs, results, false);
+  const ResultTable table = make_table(figure, jobs, results, true);
   ASSERT_EQ(table.rows.size(), 6u);
   EXPECT_EQ(table.seeds, (std::vector<int64_t>{0, 1, 2}));
   const Json one = {{"x", 1}, {"model", "ours"}};  // the order does not matter
@@ -54,11 +54,14 @@ TEST(ResultTable, MeansAndDeviationsOverSeeds) {
   EXPECT_DOUBLE_EQ(*table.paper(one, "y"), 10);
   EXPECT_DOUBLE_EQ(*table.mean({{"model", "ours"}, {"x", 2.0}}, "y"), 5);
   EXPECT_FALSE(table.deviation({{"model", "ours"}, {"x", 2}}, "y").has_value()) << "one trial";
-  EXPECT_EQ(table.rows[2].trials, 3);
+  EXPECT_EQ(table.rows[2].trials.size(), 3u);
+  EXPECT_EQ(table.rows[2].trials[2].seed, 2);
+  EXPECT_EQ(table.rows[2].trials[2].values, (std::vector<std::optional<double>>{7.0}));
+  EXPECT_DOUBLE_EQ(*table.rows[0].paper_deviation[0], 0.5);
   EXPECT_EQ(table.rows[2].measured[0], 1);
   EXPECT_DOUBLE_EQ(*table.mean({{"model", "ours"}, {"x", 4}}, "y"), 7);
   EXPECT_DOUBLE_EQ(*table.paper({{"model", "ours"}, {"x", 4}}, "y"), 42);
-  EXPECT_EQ(table.rows[3].trials, 0);
+  EXPECT_TRUE(table.rows[3].trials.empty());
   EXPECT_FALSE(table.mean({{"model", "theirs"}, {"x", 1}}, "y").has_value());
   EXPECT_FALSE(table.mean({{"model", "nobody"}, {"x", 1}}, "y").has_value());
   EXPECT_FALSE(table.mean({{"x", 1}}, "y").has_value()) << "an axis is missing";
@@ -69,7 +72,7 @@ TEST(ResultTable, MeansAndDeviationsOverSeeds) {
 TEST(ResultTable, NumbersOfSyntheticDataAreNotComparedWithThePaper) {
   const Figure figure = toy_figure();
   const std::vector<Json> jobs = figure.jobs({});
-  const ResultTable table = make_table(figure, jobs, std::vector<Json>(jobs.size()), true);
+  const ResultTable table = make_table(figure, jobs, std::vector<Json>(jobs.size()), false);
   EXPECT_FALSE(table.paper({{"model", "ours"}, {"x", 1}}, "y").has_value());
 }
 

@@ -11,6 +11,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/jobs/job_store.h"
+#include "tests/data/sets/set_files.h"
 #include "tests/reproduce/toy_figure.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -25,7 +26,7 @@ using testing::toy_figure;
 
 FigureRequest request_in(const TemporaryFolder& folder) {
   FigureRequest request;
-  request.run = {Scale::smoke, "", folder.path("run")};
+  request.run = {Scale::small, "", folder.path("run")};
   return request;
 }
 
@@ -94,7 +95,7 @@ TEST(RunFigure, ProcessesShareTheJobsOfAFolder) {
     children.push_back(fork());
     if (children.back() != 0) continue;
     const FigureOutcome outcome = run_figure(figure, request_in(folder));
-    _exit(outcome.table.rows.size() == 6 && outcome.table.rows[5].trials == 4 ? 0 : 1);
+    _exit(outcome.table.rows.size() == 6 && outcome.table.rows[5].trials.size() == 4 ? 0 : 1);
   }
   for (const pid_t child : children) {
     int status = 0;
@@ -180,7 +181,9 @@ TEST(RunFigure, AJobThatKillsItsProcessIsGivenUp) {
   const Json job = {{"model", "ours"}, {"x", 1}, {"seed", 0}};
   figure.jobs = [&](const FigureRun&) { return std::vector<Json>{job}; };
   FigureRequest request = request_in(folder);
-  const std::string lock = JobStore(request.run.folder, "toy/line at scale smoke, real data").job_folder(job) + "/lock";
+  const std::string lock =
+      JobStore(request.run.folder, run_text(figure, request.run)).job_folder(stored_jobs(figure, request.run).at(0)) +
+      "/lock";
   fs::create_directories(fs::path(lock).parent_path());
   request.processes = 2;
   request.worker_command = {"/bin/sh", "-c",
@@ -199,15 +202,64 @@ TEST(RunFigure, AJobHasAFolderOfItsOwn) {
     return measure(job, run);
   };
   run_figure(figure, request_in(folder));
-  const JobStore store(folder.path("run"), "toy/line at scale smoke, real data");
-  for (const Json& job : figure.jobs({})) EXPECT_EQ(read_file(store.job_folder(job) + "/mine", 1000), job.dump());
+  const FigureRun run = request_in(folder).run;
+  const JobStore store(folder.path("run"), run_text(figure, run));
+  for (const Json& job : stored_jobs(figure, run))
+    EXPECT_EQ(read_file(store.job_folder(job) + "/mine", 1000), job.dump());
+}
+
+TEST(RunFigure, OtherDataInTheSameFolderIsAnErrorWithBothFingerprints) {
+  const TemporaryFolder folder, digits, others;
+  testing::write_mnist(digits, 20, "mnist/");
+  testing::write_mnist(others, 30, "mnist/");
+  Figure figure = toy_figure();
+  figure.data = {{"mnist", "glyphs for MNIST"}};
+  FigureRequest request = request_in(folder);
+  request.run.data = digits.path();
+  const FigureOutcome outcome = run_figure(figure, request);
+  EXPECT_FALSE(outcome.table.paper({{"model", "ours"}, {"x", 1}}, "y")) << "custom data is not compared";
+  const std::string first = outcome.data.fingerprint;
+  request.run.data = others.path();
+  const std::string second = read_data(figure.data, request.run).fingerprint;
+  EXPECT_EQ(message_of([&] { run_figure(figure, request); }),
+            cat(folder.path("run"), " holds toy/line at scale small, data ", first,
+                ", not toy/line at scale small, data ", second, "; choose another folder with --run"));
+}
+
+TEST(RunFigure, EveryJobIsIdentifiedByScaleSettingsAndData) {
+  Figure figure = toy_figure();
+  const FigureRun run{Scale::small, "", "run"};
+  const Json of = stored_jobs(figure, run).at(0).at("of");
+  EXPECT_EQ(of, Json({{"figure", "toy/line"}, {"scale", "small"}, {"settings", Json::object()}, {"data", ""}}));
+  figure.data = {{"mnist", "glyphs for MNIST"}};
+  EXPECT_NE(job_id(stored_jobs(figure, run).at(0)), job_id(stored_jobs(toy_figure(), run).at(0)));
+}
+
+TEST(RunFigure, ScaleSmokeWithholdsEveryVerdict) {
+  const TemporaryFolder folder;
+  FigureRequest request = request_in(folder);
+  request.run.scale = Scale::smoke;
+  const FigureOutcome outcome = run_figure(toy_figure(), request);
+  EXPECT_EQ(outcome.claims.at(0).measured, "40.5 at 4");
+  EXPECT_FALSE(outcome.claims.at(0).holds);
+  EXPECT_TRUE(outcome.claims.at(0).withheld);
+}
+
+TEST(RunFigure, FiguresOfTimesRunTheirJobsOneAfterTheOther) {
+  const TemporaryFolder folder;
+  Figure figure = toy_figure();
+  figure.alone = true;
+  FigureRequest request = request_in(folder);
+  request.processes = 2;
+  request.worker_command = {"/no/such/program"};
+  EXPECT_TRUE(run_figure(figure, request).failed.empty());
 }
 
 TEST(RunFigure, APlanMakesNothing) {
   const TemporaryFolder folder;
   Figure figure = toy_figure();
   figure.expected_seconds = [](const Json& job, const FigureRun& run) {
-    return job.at("x").get<double>() * (run.scale == Scale::smoke ? 1 : 60);
+    return job.at("x").get<double>() * (run.scale == Scale::small ? 1 : 60);
   };
   const JobPlan plan = plan_figure(figure, request_in(folder).run);
   EXPECT_FALSE(fs::exists(folder.path("run")));

@@ -3,8 +3,10 @@ light_tests(
   reproduce/data_choice_test.cpp
   reproduce/figure_claims_test.cpp
   reproduce/figure_parts_test.cpp
+  reproduce/figure_settings_test.cpp
   reproduce/line_fit_test.cpp
   reproduce/log_slope_test.cpp
+  reproduce/margins_test.cpp
   reproduce/result_charts_test.cpp
   reproduce/result_text_test.cpp
   reproduce/results_test.cpp

@@ -47,11 +47,12 @@ inline Figure toy_figure(const ToyOptions& options = {}) {
     usleep(static_cast<useconds_t>(1000 * options.milliseconds));
     return {{"y", 10 * job.at("x").get<double>() + job.at("seed").get<double>()}};
   };
-  figure.paper = {{{"model", "ours"}, {"x", 1}, {"y", 10.0}}, {{"x", 4}, {"y", 42.0}, {"model", "ours"}}};
+  figure.paper = {{{"model", "ours"}, {"x", 1}, {"y", 10.0}, {"y_deviation", 0.5}},
+                  {{"x", 4}, {"y", 42.0}, {"model", "ours"}}};
   figure.claims = [](const ResultTable& table, const FigureRun&) -> std::vector<Claim> {
     const auto y = table.mean({{"model", "ours"}, {"x", 4}}, "y");
     if (!y) return {{"y grows", "no y at 4", std::nullopt}};
-    return {{"y grows", cat(*y, " at 4"), *y > 10}};
+    return {{"y grows", cat(*y, " at 4"), *y > 10, "at x = 4"}};
   };
   figure.charts = {{FigureChart::Kind::line, "x", "y", "model", "", false, false, {{"half", 20.0}}}};
   return figure;

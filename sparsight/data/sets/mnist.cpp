@@ -17,7 +17,8 @@ std::vector<std::string> class_names(const std::string& variant) {
   return variant == "mnist" ? number_names(10) : std::vector<std::string>{};
 }
 
-// The path of a file such as "train-images-idx3-ubyte" in any of its spellings; "" if there is none.
+}  // namespace
+
 std::string find_idx(const std::string& root, const std::string& part, const std::string& kind) {
   for (const char* folder : {"", "raw/"})
     for (const char* mark : {"-", "."})
@@ -27,8 +28,6 @@ std::string find_idx(const std::string& root, const std::string& part, const std
       }
   return "";
 }
-
-}  // namespace
 
 void MnistOptions::declare(OptionSet& set) {
   set.text("root", &root, "folder of the idx files; empty: the variant's name below SPARSIGHT_DATA or data/");

@@ -14,6 +14,10 @@ struct MnistOptions {
   void declare(OptionSet& set);
 };
 
+// The path of an idx file in any of its spellings, "" if there is none: part "train" or "t10k", kind "images-idx3" or
+// "labels-idx1".
+std::string find_idx(const std::string& root, const std::string& part, const std::string& kind);
+
 // The images [N,1,H,W] of the split "train" or "test" in `root`; find_: without images if there is no such split.
 LabelledArray find_mnist_part(const std::string& root, const std::string& part);
 LabelledArray read_mnist_part(const std::string& root, const std::string& part);

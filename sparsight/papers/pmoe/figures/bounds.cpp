@@ -1,10 +1,14 @@
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
 #include "sparsight/papers/pmoe/figures/figures.h"
 #include "sparsight/papers/pmoe/theory/pmoe_bounds.h"
+#include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/margins.h"
 
 namespace sparsight::pmoe {
 namespace {
@@ -25,16 +29,21 @@ struct BoundRow {
   std::string of, quantity;
   PowerProduct formula;
   BoundSymbols symbols;
-  std::string printed = "the same";  // what the paper prints, if that differs
+  std::string printed = "the same";        // what the paper prints, if that differs
+  std::optional<PowerProduct> other = {};  // the same as a formula, for a claim
 };
 
 void add_theorem(std::vector<BoundRow>& rows, const std::string& name, const PmoeBounds& bounds,
-                 const BoundSymbols& symbols, const std::string& other_iterations = "the same") {
+                 const BoundSymbols& symbols) {
   rows.push_back({name, "samples N", bounds.samples, symbols});
   rows.push_back({name, "neurons m", bounds.neurons, symbols});
   rows.push_back({name, "batch B", bounds.batch, symbols});
-  rows.push_back({name, "iterations T", bounds.iterations, symbols, other_iterations});
+  rows.push_back({name, "iterations T", bounds.iterations, symbols});
   rows.push_back({name, "learning rate", bounds.learning_rate, symbols});
+}
+
+std::string printed_text(const PowerProduct& follows, const PowerProduct& printed) {
+  return follows == printed ? "the same" : printed.text();
 }
 
 std::vector<BoundRow> bound_rows() {
@@ -42,8 +51,10 @@ std::vector<BoundRow> bound_rows() {
   std::vector<BoundRow> rows;
   add_theorem(rows, "separate (theorem 4.2)", pmoe_bounds(PmoeTraining::separate), separate);
   add_theorem(rows, "CNN (theorem 4.3)", pmoe_bounds(PmoeTraining::cnn), separate);
-  add_theorem(rows, "joint (theorem 4.5)", pmoe_bounds(PmoeTraining::joint), joint,
-              "lemma H.4: delta^3 k^2 l^3 p^6 / eps^8");
+  add_theorem(rows, "joint (theorem 4.5)", pmoe_bounds(PmoeTraining::joint), joint);
+  const BoundRow iterations = rows[rows.size() - 2];
+  rows[rows.size() - 2].printed = "lemma H.4: delta^3 k^2 l^3 p^6 / eps^8";
+  rows[rows.size() - 2].other = iterations.formula * PowerProduct{{{"l", 1}}};
   for (const auto& [name, training] :
        {std::pair{"separate, c classes", PmoeTraining::separate}, std::pair{"joint, c classes", PmoeTraining::joint}}) {
     const PmoeBounds bounds = pmoe_bounds_of_classes(training);
@@ -58,15 +69,22 @@ std::vector<BoundRow> bound_rows() {
   rows.push_back({"routers (lemma 4.1)", "batch B_r", routers.batch, separate});
   rows.push_back({"routers (lemma 4.1)", "iterations T_r", routers.iterations, separate});
   rows.push_back({"routers (lemma 4.1)", "learning rate", routers.learning_rate, separate});
+  // As lemma 4.1 for two classes, times c^2.
   rows.push_back({"routers, c classes", "samples N_r", router_samples_of_classes(), separate,
-                  "gap^2 disagrees with gap^3 of lemma 4.1"});
-  rows.push_back({"CNN / separate", "samples", pmoe_savings(PmoeTraining::separate).samples, separate});
-  rows.push_back({"CNN / separate", "neurons", pmoe_savings(PmoeTraining::separate).neurons, separate});
-  rows.push_back({"CNN / joint", "samples", pmoe_savings(PmoeTraining::joint).samples, joint});
-  rows.push_back({"CNN / joint", "neurons", pmoe_savings(PmoeTraining::joint).neurons, joint, "n^10 / k^3 l^6"});
+                  "gap^2 disagrees with gap^3 of lemma 4.1", routers.samples * PowerProduct{{{"c", 2}}}});
+  const auto savings = [&](const char* name, PmoeTraining training, const PowerProduct& samples,
+                           const PowerProduct& neurons) {
+    const BoundSymbols symbols = symbols_for(training);
+    const PmoeSavings saved = pmoe_savings(training);
+    rows.push_back({name, "samples", saved.samples, symbols, printed_text(saved.samples, samples), samples});
+    rows.push_back({name, "neurons", saved.neurons, symbols, printed_text(saved.neurons, neurons), neurons});
+  };
+  savings("CNN / separate", PmoeTraining::separate, {{{"n", 8}, {"l", -8}}}, {{{"n", 10}, {"l", -10}}});
+  savings("CNN / joint", PmoeTraining::joint, {{{"n", 8}, {"k", -4}, {"l", -6}}}, {{{"n", 10}, {"k", -3}, {"l", -6}}});
   for (const auto& [name, training] : {std::pair{"separate", PmoeTraining::separate},
                                        std::pair{"joint", PmoeTraining::joint}, std::pair{"CNN", PmoeTraining::cnn}})
     rows.push_back({cat("error at fixed N, ", name), "eps", error_at_fixed_samples(training), symbols_for(training)});
+  rows[rows.size() - 2].other = PowerProduct{{{"k", 0.25}, {"l", 0.375}}};
   return rows;
 }
 
@@ -84,36 +102,49 @@ std::vector<Json> bounds_jobs(const FigureRun&) {
 Json bounds_measure(const Json& job, const FigureRun&) {
   for (const BoundRow& row : bound_rows())
     if (row.of == job.at("bound of") && row.quantity == job.at("quantity"))
-      return {{"value", row.formula.at(row.symbols)}};
+      return {{"value", row.formula.at(row.symbols)},
+              {"printed_value", row.other ? Json(row.other->at(row.symbols)) : Json()}};
   fail("unknown bound of ", job.at("bound of"));
 }
 
-Claim is_printed(const std::string& what, const PowerProduct& follows, const std::string& printed) {
-  return {cat(what, " = ", printed, ", as printed"), "from the theorems: " + follows.text(), follows.text() == printed};
+std::optional<double> value_in(const ResultTable& table, const std::string& of, const std::string& quantity) {
+  for (const ResultRow& row : table.rows)
+    if (contains(row.settings, {{"bound of", of}, {"quantity", quantity}})) return row.mean[0];
+  return std::nullopt;
 }
 
-std::vector<Claim> bounds_claims(const ResultTable&, const FigureRun&) {
-  Claim product{"samples = batch * iterations, in every theorem", "exponents agree", true};
-  for (const PmoeBounds& bounds :
-       {pmoe_bounds(PmoeTraining::separate), pmoe_bounds(PmoeTraining::joint), pmoe_bounds(PmoeTraining::cnn),
-        pmoe_bounds_of_classes(PmoeTraining::separate), pmoe_bounds_of_classes(PmoeTraining::joint), router_bounds()})
-    if (!(bounds.samples == bounds.batch * bounds.iterations)) {
-      product.measured = bounds.samples.text() + " is not the product";
-      product.holds = false;
-    }
-  const PmoeSavings separate = pmoe_savings(PmoeTraining::separate), joint = pmoe_savings(PmoeTraining::joint);
-  return {product,
-          is_printed("samples of the CNN / separate", separate.samples, "n^8 / l^8"),
-          is_printed("neurons of the CNN / separate", separate.neurons, "n^10 / l^10"),
-          is_printed("samples of the CNN / joint", joint.samples, "n^8 / k^4 l^6"),
-          is_printed("neurons of the CNN / joint", joint.neurons, "n^10 / k^3 l^6"),
-          is_printed("error of joint training at fixed samples", error_at_fixed_samples(PmoeTraining::joint),
-                     "k^0.25 l^0.375"),
-          is_printed("iterations of joint training (lemma H.4)", pmoe_bounds(PmoeTraining::joint).iterations,
-                     "delta^3 k^2 l^3 p^6 / eps^8"),
-          {"samples for the routers depend on the gap with the same exponent for 2 and for c classes",
-           cat(router_bounds().samples.text(), " and ", router_samples_of_classes().text()),
-           router_bounds().samples.powers.at("gap") == router_samples_of_classes().powers.at("gap")}};
+// In every theorem, N = B T.
+Claim samples_are_a_product(const ResultTable& table) {
+  Claim claim{"samples = batch * iterations, in every theorem", "not measured", std::nullopt,
+              "values of every theorem, to within rounding"};
+  int64_t theorems = 0;
+  for (const Json& of : table.values_of("bound of")) {
+    const auto samples = value_in(table, of, "samples N"), batch = value_in(table, of, "batch B"),
+               iterations = value_in(table, of, "iterations T");
+    if (!samples || !batch || !iterations) continue;
+    ++theorems;
+    if (std::abs(*samples / (*batch * *iterations) - 1) < 1e-9) continue;
+    return {claim.text, cat("not of ", of.get<std::string>()), false, claim.test};
+  }
+  if (theorems > 0) claim.holds = true, claim.measured = cat("in ", theorems, " theorems");
+  return claim;
+}
+
+std::vector<Claim> bounds_claims(const ResultTable& table, const FigureRun&) {
+  std::vector<Claim> claims = {samples_are_a_product(table)};
+  const auto add = [&](const std::string& text, const std::string& of, const std::string& quantity) {
+    claims.push_back(
+        every_trial_equal(table, text, "value", "printed_value", {{"bound of", of}, {"quantity", quantity}}));
+  };
+  add("samples of the CNN / separate = n^8 / l^8, as printed", "CNN / separate", "samples");
+  add("neurons of the CNN / separate = n^10 / l^10, as printed", "CNN / separate", "neurons");
+  add("samples of the CNN / joint = n^8 / k^4 l^6, as printed", "CNN / joint", "samples");
+  add("neurons of the CNN / joint = n^10 / k^3 l^6, as printed", "CNN / joint", "neurons");
+  add("error of joint training at fixed samples = k^0.25 l^0.375, as printed", "error at fixed N, joint", "eps");
+  add("iterations of joint training = delta^3 k^2 l^3 p^6 / eps^8, as printed in lemma H.4", "joint (theorem 4.5)",
+      "iterations T");
+  add("samples for the routers of c classes have the gap's exponent of lemma 4.1", "routers, c classes", "samples N_r");
+  return claims;
 }
 
 }  // namespace
@@ -125,7 +156,7 @@ Figure bounds_table() {
   figure.needs = "nothing";
   figure.duration = "1 s at any scale";
   figure.axes = {"bound of", "quantity", "formula", "printed"};
-  figure.measures = {{"value", "value", 2}};
+  figure.measures = {{"value", "value", 2}, {"printed_value", "as printed", 2}};
   figure.jobs = bounds_jobs;
   figure.measure = bounds_measure;
   figure.claims = bounds_claims;

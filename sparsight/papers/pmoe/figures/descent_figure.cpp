@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <cmath>
 
 #include "sparsight/core/error.h"
 #include "sparsight/papers/pmoe/figures/descent.h"
 #include "sparsight/papers/pmoe/figures/theory_figures.h"
-#include "sparsight/reproduce/figure_claims.h"
 #include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/margins.h"
 
 namespace sparsight::pmoe {
 namespace {
@@ -17,21 +18,44 @@ PatternRun descent_run(const std::string& model) {
   fail_usage("unknown model ", model);
 }
 
+struct DescentOptions {
+  Repeats repeats;
+  int64_t steps = 1, batch = 1, test = 1;
+  double rate = 1e4, joint_rate = 1e5;
+  void declare(OptionSet& set) {
+    repeats.declare(set);
+    set.integer("steps", &steps, {5, 100000}, "steps of SGD");
+    set.integer("batch", &batch, {1, 100000}, "new samples in each step");
+    set.integer("test", &test, {2, 1000000}, "samples that the loss is measured on");
+    set.real("rate", &rate, {0, 1e12}, "the lemmas' learning rate is multiplied by this");
+    set.real("joint_rate", &joint_rate, {0, 1e12}, "the same for joint training");
+  }
+};
+
+DescentOptions descent_options(Scale scale) {
+  return {{by_scale<int64_t>(scale, 1, 3, 10)},
+          by_scale<int64_t>(scale, 10, 50, 100),
+          by_scale<int64_t>(scale, 50, 200, 400),
+          by_scale<int64_t>(scale, 400, 1000, 2000)};
+}
+
 std::vector<Json> descent_jobs(const FigureRun& run) {
+  const DescentOptions options = chosen(descent_options, run);
   std::vector<Json> jobs;
   for (const std::string model :
        {"separate, l = 1", "separate, l = 2", "separate, l = 4", "separate, l = 8", "joint, k = 8, l = 2", "CNN"})
     jobs.push_back({{"model", model},
-                    {"steps", by_scale<int64_t>(run, 10, 50, 100)},
-                    {"batch", by_scale<int64_t>(run, 50, 200, 400)},
-                    {"rate", model.starts_with("joint") ? 1e5 : 1e4}});
-  return with_seeds(jobs, by_scale<int64_t>(run, 1, 3, 10));
+                    {"steps", options.steps},
+                    {"batch", options.batch},
+                    {"test", options.test},
+                    {"rate", model.starts_with("joint") ? options.joint_rate : options.rate}});
+  return with_seeds(jobs, options.repeats);
 }
 
-Json descent_measure(const Json& settings, const FigureRun& run) {
+Json descent_measure(const Json& settings, const FigureRun&) {
   const auto seed = settings.at("seed").get<uint64_t>();
   const PatternModel model(easy_patterns(seed));
-  const PatchSet test = sample_set(model, "test", by_scale<int64_t>(run, 400, 1000, 2000));
+  const PatchSet test = sample_set(model, "test", settings.at("test").get<int64_t>());
   const std::vector<DescentStep> steps =
       descent(descent_run(settings.at("model").get<std::string>()), model, test, settings.at("steps").get<int64_t>(),
               settings.at("batch").get<int64_t>(), settings.at("rate").get<double>(), seed);
@@ -55,34 +79,36 @@ Json descent_measure(const Json& settings, const FigureRun& run) {
               {"v_late", v_late / part}};
 }
 
+// v² and the decrease both fall, or both rise, from the first to the last fifth of the steps.
+Claim with_v_squared(const ResultTable& table) {
+  std::vector<Margin> margins;
+  for (const ResultRow& row : table.rows)
+    margins.push_back({[cell = row.settings](const SeedMeans& mean) -> std::optional<double> {
+                         const auto early = mean(cell, "early"), late = mean(cell, "late"),
+                                    v_early = mean(cell, "v_early"), v_late = mean(cell, "v_late");
+                         if (!early || !late || !v_early || !v_late || *early == 0) return std::nullopt;
+                         return (*v_late < *v_early ? 1 : -1) * 100 * (*early - *late) / std::abs(*early);
+                       },
+                       row.settings.at("model").get<std::string>()});
+  return judge(table, "the decrease per unit of learning rate gets smaller with v²", margins,
+               {.unit = "% of the initial decrease"});
+}
+
+Claim with_patches_taken(const ResultTable& table) {
+  const std::vector<std::string> models = {"separate, l = 1", "separate, l = 2", "separate, l = 4", "separate, l = 8",
+                                           "CNN"};
+  std::vector<Margin> margins;
+  for (size_t i = 0; i + 1 < models.size(); ++i)
+    margins.push_back({difference_of({{"model", models[i]}}, {{"model", models[i + 1]}}, "scaled"),
+                       cat(models[i], " against ", models[i + 1])});
+  return judge(table,
+               "the decrease per unit of learning rate and v² gets smaller as l grows and is smallest for the CNN",
+               margins, {.unit = "", .decimals = 3});
+}
+
 std::vector<Claim> descent_claims(const ResultTable& table, const FigureRun&) {
-  std::vector<Claim> claims = {all_at_most(table, "the loss decreases in every step", "rising", 0)};
-  Claim with_v{"the decrease per unit of learning rate gets smaller with v²", "", true};
-  std::string fell;
-  for (const ResultRow& row : table.rows) {
-    const auto early = table.mean(row.settings, "early"), late = table.mean(row.settings, "late"),
-               v_early = table.mean(row.settings, "v_early"), v_late = table.mean(row.settings, "v_late");
-    if (!early || !late || !v_early || !v_late) continue;
-    if ((*v_late < *v_early) != (*late < *early)) with_v.holds = false;
-    fell += cat(fell.empty() ? "" : "; ", row.settings.at("model").get<std::string>(), ": v² falls to ",
-                shown_number(*v_late / *v_early, 2), ", decrease to ", shown_number(*late / *early, 2),
-                " of the initial value");
-  }
-  with_v.measured = fell;
-  if (fell.empty()) with_v.holds = std::nullopt;
-  claims.push_back(with_v);
-  Claim with_l{"the decrease per unit of learning rate and v² gets smaller as l grows and is smallest for the CNN", "",
-               true};
-  double last = 1e9;
-  for (const char* model : {"separate, l = 1", "separate, l = 2", "separate, l = 4", "separate, l = 8", "CNN"}) {
-    const auto scaled = table.mean({{"model", model}}, "scaled");
-    if (!scaled) continue;
-    if (*scaled >= last) with_l.holds = false;
-    last = *scaled;
-    with_l.measured += cat(with_l.measured.empty() ? "" : ", ", shown_number(*scaled));
-  }
-  claims.push_back(with_l);
-  return claims;
+  return {every_trial_at_most(table, "the loss decreases in every step", "rising", 0), with_v_squared(table),
+          with_patches_taken(table)};
 }
 
 }  // namespace
@@ -100,6 +126,7 @@ Figure descent_figure() {
                      {"scaled", "decrease per unit of learning rate and v², first fifth", 3},
                      {"v_early", "v² in the first fifth", 4},
                      {"v_late", "v² in the last fifth", 4}};
+  figure.settings = settings_of(descent_options);
   figure.jobs = descent_jobs;
   figure.measure = descent_measure;
   figure.claims = descent_claims;

@@ -3,41 +3,60 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sparsight/data/sets/composite.h"
 #include "sparsight/papers/pmoe/two_layer/two_layer.h"
-#include "sparsight/reproduce/figure.h"
+#include "sparsight/reproduce/figure_settings.h"
 
 namespace sparsight::pmoe {
 
-// Grids of 4 x 4 digits of 28 x 28 pixels, exactly one of which is a 0 or 1. The digits are from MNIST if it is below
-// run.data, otherwise glyphs; they are read once per process. With the same seed, a smaller set is a prefix of a larger
-// one.
+// The dataset of these figures.
+const std::vector<DataChoice>& digit_data();
+inline constexpr const char* kDigitNeeds = "MNIST";
+
+// Grids of 4 x 4 digits of 28 x 28 pixels, exactly one of which is a 0 or 1. The digits are MNIST's, or glyphs in a run
+// on synthetic data; they are read once per process. With the same seed, a smaller set is a prefix of a larger one.
 struct DigitSets {
   PatchSet train, test;
 };
 DigitSets digit_sets(const FigureRun& run, int64_t train, int64_t test, uint64_t seed);
 
-// Uses MNIST for the digits of a composite if it is below run.data, otherwise glyphs.
+// The digits of a composite: MNIST's, or glyphs in a run on synthetic data.
 void choose_cells(CompositeOptions& options, const FigureRun& run);
-
-// "glyphs for MNIST" if there is no MNIST below run.data, otherwise "".
-std::string digits_substitute(const FigureRun& run);
 
 // An empty set with the shape of digit_sets, for presets.
 PatchSet digit_shape();
 
-// Trials, test samples and epochs at a scale: the paper's at scale paper, fewer at smaller scales.
-struct DigitScale {
-  int64_t trials, test, epochs;
+// The settings that all these figures have.
+struct DigitOptions {
+  Repeats repeats;
+  bool share = false;
+  int64_t test = 1000;
+  PatchSgdOptions sgd;  // all but `stop`, which is the preset's
+  bool test_epochs = false;
+  void declare(OptionSet& set);
 };
-DigitScale digit_scale(const FigureRun& run, int64_t trials);
+// `trials` at scale paper, at most 3 at scale small. Fewer epochs and test samples at scale smoke.
+DigitOptions digit_options(Scale scale, int64_t trials);
 
-// A job: its cell in the table (including "samples", unless that is in `more`), trial number and all constants of the
-// network. With preset "paper" each trial has its own data, routers and filters (the text says "five independent
-// experiments"); with "code" trials share data and routers, as in the authors' code.
-Json digit_job(const Json& axes, int64_t trial, const std::string& preset, const TwoLayerSetting& setting,
-               const FigureRun& run, const Json& more = Json::object());
+// "samples": the numbers of training samples of a figure.
+void declare_samples(OptionSet& set, std::vector<int64_t>* samples);
+
+// A network of preset `preset` with other sizes: filters of each expert, whose initial standard deviation follows with
+// preset "paper".
+struct NetworkSize {
+  int64_t experts, filters, patches;
+};
+TwoLayerSetting digit_setting(const std::string& preset, const std::string& form, const NetworkSize& size,
+                              const DigitOptions& options);
+TwoLayerSetting cnn_setting(const std::string& preset, int64_t filters, const DigitOptions& options);
+
+// Jobs: a cell of the table (including "samples", unless that is in `more`), for every trial, with all constants of the
+// network. Each trial has its own data, routers and filters (the paper's text says "five independent experiments"),
+// unless options.share: then all trials have the data and routers of the first, as in the authors' code.
+std::vector<Json> digit_jobs(const Json& axes, const TwoLayerSetting& setting, const DigitOptions& options,
+                             const Json& more = Json::object());
 
 // Seed of the data and routers, which the trials of a row may share.
 uint64_t shared_seed(const Json& job);
@@ -49,8 +68,9 @@ struct DigitTrial {
 // Trains the network of a job.
 DigitTrial train_digit_job(const Json& job, const FigureRun& run);
 
-// Measures of most figures: accuracy and accuracy at the other threshold in percent, epochs, zero_error (100 if the
-// trial ended without a training error, so the mean is a percentage), test loss.
+// Measures of most figures: accuracy and accuracy at the other threshold in percent, epochs to the first without a
+// training error (null if there was none), zero_error (100 if there was one, so the mean is a percentage), one_signed
+// (100 if all output weights have one sign), test loss. More than the measures: "log", a list for each epoch.
 Json accuracy_of(const DigitTrial& trial);
 std::vector<Measure> accuracy_measures();
 

@@ -7,6 +7,7 @@
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/papers/pmoe/figures/digit_runs.h"
 #include "sparsight/papers/pmoe/figures/figures.h"
+#include "sparsight/reproduce/margins.h"
 
 namespace sparsight::pmoe {
 namespace {
@@ -37,20 +38,16 @@ Json fig3_measure(const Json& job, const FigureRun& run) {
   const at::Tensor patches =
       sample.image.reshape({sample.image.size(0), cells, height, cells, width}).to(at::kDouble).div(255);
   return {{"patches", cells * cells},
+          {"paper_patches", 16},
+          {"paper_width", 784},
           {"width", sample.image.size(0) * height * width},
           {"cell", static_cast<int64_t>(sample.attributes.at(0))},
           {"norm", patches.square().sum({0, 2, 4}).sqrt().mean().item<double>()}};
 }
 
 std::vector<Claim> fig3_claims(const ResultTable& table, const FigureRun&) {
-  Claim claim{"a picture has 16 patches of width 784 (section 5.1)", "not measured", std::nullopt};
-  const Json one = {{"digit", 1}};
-  const auto patches = table.mean(one, "patches"), width = table.mean(one, "width");
-  if (patches && width) {
-    claim.measured = cat(*patches, " patches of width ", *width);
-    claim.holds = *patches == 16 && *width == 784;
-  }
-  return {claim};
+  return {every_trial_equal(table, "a picture has 16 patches (section 5.1)", "patches", "paper_patches"),
+          every_trial_equal(table, "a patch has width 784 (section 5.1)", "width", "paper_width")};
 }
 
 }  // namespace
@@ -59,14 +56,16 @@ Figure fig3() {
   Figure figure;
   figure.name = "pmoe/fig3";
   figure.title = "a composite of sixteen digits, one of which determines the label";
-  figure.needs = "MNIST; falls back to glyphs";
+  figure.needs = kDigitNeeds;
   figure.duration = "1 s at any scale";
   figure.axes = {"digit"};
   figure.measures = {{"patches", "patches", 0},
+                     {"paper_patches", "the paper's", 0},
                      {"width", "width of a patch", 0},
+                     {"paper_width", "the paper's", 0},
                      {"cell", "cell of the digit (0 to 15, row by row)", 0},
                      {"norm", "mean L2 norm of a patch", 2}};
-  figure.synthetic = digits_substitute;
+  figure.data = digit_data();
   figure.jobs = fig3_jobs;
   figure.measure = fig3_measure;
   figure.claims = fig3_claims;

@@ -8,22 +8,20 @@
 namespace sparsight::pmoe {
 namespace {
 
-JointSweep fig6_sweep(Scale scale) {
-  if (scale == Scale::smoke) return {"experts", {4, 8}, {100}, 0.25};
-  if (scale == Scale::small) return {"experts", {4, 8, 20}, {300, 500}, 0.25};
-  return {"experts", {4, 8, 12, 16, 20}, {300, 400, 500}, 0.25};
+JointOptions fig6_options(Scale scale) {
+  JointOptions options{digit_options(scale, 5)};
+  options.values = by_scale<std::vector<int64_t>>(scale, {4, 8}, {4, 8, 20}, {4, 8, 12, 16, 20});
+  options.samples = by_scale<std::vector<int64_t>>(scale, {100}, {300, 500}, {300, 400, 500});
+  options.cnn_samples = by_scale<int64_t>(scale, 100, 1000, 1000);
+  return options;
 }
 
 std::vector<Json> fig6_paper() {
-  const JointSweep all = fig6_sweep(Scale::paper);
-  const std::vector<std::vector<double>> accuracy = {
-      {95.56, 95.46, 95.45, 95.43, 95.24}, {95.26, 95.92, 96.19, 96.13, 95.95}, {95.93, 96.37, 96.40, 96.43, 96.42}};
-  std::vector<Json> rows;
-  for (size_t i = 0; i < all.samples.size(); ++i)
-    for (size_t j = 0; j < all.values.size(); ++j)
-      rows.push_back(joint_row(all, all.values[j], all.samples[i], accuracy[i][j]));
-  rows.push_back({{"model", "cnn"}, {"experts", 1}, {"samples", 1000}, {"accuracy", 93.4}});
-  return rows;
+  return joint_paper(fig6_options(Scale::paper),
+                     {{{95.56}, {95.46, 0.6}, {95.45, 0.9}, {95.43, 0.5}, {95.24, 0.6}},
+                      {{95.26, 1.6}, {95.92}, {96.19}, {96.13, 0.4}, {95.95, 0.6}},
+                      {{95.93, 1.4}, {96.37, 0.6}, {96.40, 0.5}, {96.43, 0.5}, {96.42, 0.5}}},
+                     93.4);
 }
 
 }  // namespace
@@ -32,17 +30,18 @@ Figure fig6() {
   Figure figure;
   figure.name = "pmoe/fig6";
   figure.title = "accuracy against the number of experts, joint training";
-  figure.needs = "MNIST; falls back to glyphs";
+  figure.needs = kDigitNeeds;
   figure.duration = "smoke 2 s, small 20 s, paper 2 min, on 2 cores";
   figure.axes = {"model", "experts", "samples"};
   figure.measures = accuracy_measures();
-  figure.synthetic = digits_substitute;
-  figure.jobs = [](const FigureRun& run) { return joint_jobs(fig6_sweep(run.scale), run); };
+  figure.data = digit_data();
+  figure.settings = settings_of(fig6_options);
+  figure.jobs = [](const FigureRun& run) { return joint_jobs(chosen(fig6_options, run)); };
   figure.measure = [](const Json& job, const FigureRun& run) { return accuracy_of(train_digit_job(job, run)); };
   figure.paper = fig6_paper();
-  figure.claims = [](const ResultTable& table, const FigureRun& run) {
-    const JointSweep all = fig6_sweep(run.scale);
-    return judged({falls_slowly(table, all, 8), above_the_cnn(table, all)}, run);
+  figure.claims = [](const ResultTable& table, const FigureRun& run) -> std::vector<Claim> {
+    const JointOptions options = chosen(fig6_options, run);
+    return {falls_slowly(table, options, 8), above_the_cnn(table, options)};
   };
   figure.charts = {{.kind = FigureChart::Kind::line, .x = "experts", .y = "accuracy", .series = "samples"}};
   figure.notes = {

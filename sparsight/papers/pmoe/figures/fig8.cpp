@@ -4,29 +4,40 @@
 #include "sparsight/papers/pmoe/figures/digit_runs.h"
 #include "sparsight/papers/pmoe/figures/figures.h"
 #include "sparsight/papers/pmoe/figures/found_cells.h"
-#include "sparsight/report/format.h"
+#include "sparsight/reproduce/figure_claims.h"
 #include "sparsight/reproduce/figure_parts.h"
 
 namespace sparsight::pmoe {
 namespace {
 
-std::vector<int64_t> fig8_sizes(const FigureRun& run) {
-  if (run.scale == Scale::smoke) return {100};
-  if (run.scale == Scale::small) return {100, 300, 1000};
-  return {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000};
-}
-
 const std::vector<int64_t> kFig8Taken = {1, 2, 4, 6, 8};
 
+struct Fig8Options : DigitOptions {
+  std::vector<int64_t> samples, patches = kFig8Taken;
+  int64_t filters = 20;
+  void declare(OptionSet& set) {
+    DigitOptions::declare(set);
+    declare_samples(set, &samples);
+    set.integers("patches", &patches, {1, 16}, "patches that count as taken (l)");
+  }
+};
+
+Fig8Options fig8_options(Scale scale) {
+  Fig8Options options{digit_options(scale, 5), {}};
+  options.samples = by_scale<std::vector<int64_t>>(scale, {100}, {100, 300, 1000},
+                                                   {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000});
+  return options;
+}
+
 std::vector<Json> fig8_jobs(const FigureRun& run) {
+  const Fig8Options options = chosen(fig8_options, run);
   std::vector<Json> jobs;
-  for (const int64_t samples : fig8_sizes(run))
-    for (const int64_t patches : kFig8Taken) {
-      TwoLayerSetting setting = two_layer_preset("paper", "separate", digit_shape());
-      setting.patches = patches;
-      for (int64_t trial = 0; trial < digit_scale(run, 5).trials; ++trial)
-        jobs.push_back(digit_job({{"patches", patches}, {"samples", samples}}, trial, "paper", setting, run));
-    }
+  for (const int64_t samples : options.samples)
+    for (const int64_t patches : options.patches)
+      for (const Json& job :
+           digit_jobs({{"patches", patches}, {"samples", samples}},
+                      digit_setting("paper", "separate", {2, options.filters, patches}, options), options))
+        jobs.push_back(job);
   return jobs;
 }
 
@@ -58,49 +69,24 @@ std::vector<Json> fig8_paper() {
   return rows;
 }
 
-Claim rises_with_patches(const ResultTable& table) {
-  Claim claim{"taking more patches finds the cell at least as often", "", true};
-  double minimum = 100;
-  for (const Json& samples : table.values_of("samples")) {
-    std::optional<double> before;
-    for (const int64_t patches : kFig8Taken) {
-      const auto found = table.mean({{"patches", patches}, {"samples", samples}}, "found");
-      if (!found) return {claim.text, "not measured", {}};
-      if (before) minimum = std::min(minimum, *found - *before);
-      before = found;
-    }
-  }
-  claim.measured = cat("minimum increase ", fixed(minimum, 1), " points");
-  claim.holds = minimum >= 0;
-  return claim;
-}
-
-Claim four_of_300(const ResultTable& table) {
-  Claim claim{
-      "with 300 samples, the cell is in the top 4 patches in at least 93 % of test samples", "not measured", {}};
-  if (const auto found = table.mean({{"patches", 4}, {"samples", 300}}, "found")) {
-    claim.measured = fixed(*found, 1) + " %";
-    claim.holds = *found >= 93;
-  }
-  return claim;
-}
-
 }  // namespace
 
 Figure fig8() {
   Figure figure;
   figure.name = "pmoe/fig8";
   figure.title = "test samples whose cell the right router chooses, routers trained separately";
-  figure.needs = "MNIST; falls back to glyphs";
+  figure.needs = kDigitNeeds;
   figure.duration = "smoke 2 s, small 20 s, paper 1 min, on 2 cores";
   figure.axes = {"patches", "samples"};
   figure.measures = {{"found", "cell among the patches taken (%)", 1}};
-  figure.synthetic = digits_substitute;
+  figure.data = digit_data();
+  figure.settings = settings_of(fig8_options);
   figure.jobs = fig8_jobs;
   figure.measure = fig8_measure;
   figure.paper = fig8_paper();
-  figure.claims = [](const ResultTable& table, const FigureRun& run) {
-    return judged({rises_with_patches(table), four_of_300(table)}, run);
+  figure.claims = [](const ResultTable& table, const FigureRun&) -> std::vector<Claim> {
+    return {all_at_least(table, "with 300 samples, the cell is in the top 4 patches in at least 93 % of test samples",
+                         "found", 93, {{"patches", 4}, {"samples", 300}})};
   };
   figure.charts = {{.kind = FigureChart::Kind::line, .x = "samples", .y = "found", .series = "patches"}};
   figure.notes = {"Differs from the paper: points are means over several trials; the paper shows one trial."};

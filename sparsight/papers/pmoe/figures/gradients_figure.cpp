@@ -1,9 +1,32 @@
+#include "sparsight/core/error.h"
 #include "sparsight/papers/pmoe/figures/large_gradients.h"
 #include "sparsight/papers/pmoe/figures/theory_figures.h"
 #include "sparsight/papers/pmoe/theory/pattern_sweeps.h"
 #include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/margins.h"
 
 namespace sparsight::pmoe {
+
+namespace {
+
+PatternOptions gradients_options(Scale scale) {
+  return {{by_scale<int64_t>(scale, 1, 3, 10)}, by_scale<int64_t>(scale, 500, 2000, 4000)};
+}
+
+std::vector<Claim> gradients_claims(const ResultTable& table, const FigureRun&) {
+  std::vector<Margin> margins;
+  for (const ResultRow& row : table.rows)
+    margins.push_back(
+        {[cell = row.settings](const SeedMeans& mean) -> std::optional<double> {
+           const auto share = mean(cell, "share"), gamma = mean(cell, "gamma");
+           return share && gamma ? std::optional(*share / *gamma - 1) : std::nullopt;
+         },
+         cat(row.settings.at("model").get<std::string>(), " with ", shown(row.settings.at("sets")), " sets")});
+  return {judge(table, "at least a fraction gamma of each expert's neurons has such a gradient (with constant 1)",
+                margins, {.ties = true, .unit = "gamma more than gamma", .decimals = 2})};
+}
+
+}  // namespace
 
 Figure large_gradients_figure() {
   Figure figure;
@@ -15,12 +38,14 @@ Figure large_gradients_figure() {
   figure.measures = {{"share", "neurons with a gradient of at least v / (l p sqrt(delta)) (%)", 1},
                      {"gamma", "gamma = 1 / (p sqrt(delta)) (%)", 1},
                      {"threshold", "v / (l p sqrt(delta))", 5}};
+  figure.settings = settings_of(gradients_options);
   figure.jobs = [](const FigureRun& run) {
+    const PatternOptions options = chosen(gradients_options, run);
     std::vector<Json> jobs;
     for (const char* model : {"separate, l = 2", "separate, l = 8", "joint, k = 2, l = 4", "CNN"})
       for (const int64_t sets : {4, 8, 16, 32})
-        jobs.push_back({{"model", model}, {"sets", sets}, {"samples", by_scale<int64_t>(run, 500, 2000, 4000)}});
-    return with_seeds(jobs, by_scale<int64_t>(run, 1, 3, 10));
+        jobs.push_back({{"model", model}, {"sets", sets}, {"samples", options.samples}});
+    return with_seeds(jobs, options.repeats);
   };
   figure.measure = [](const Json& settings, const FigureRun&) {
     const auto name = settings.at("model").get<std::string>();
@@ -37,20 +62,7 @@ Figure large_gradients_figure() {
         large_gradients(run, model, sample_set(model, "train", settings.at("samples").get<int64_t>()), seed);
     return Json{{"share", 100 * found.share}, {"gamma", 100 * found.gamma}, {"threshold", found.threshold}};
   };
-  figure.claims = [](const ResultTable& table, const FigureRun&) {
-    Claim claim{"at least a fraction gamma of each expert's neurons has such a gradient (with constant 1)", "",
-                std::nullopt};
-    double minimum = 1e9;
-    for (const ResultRow& row : table.rows)
-      if (const auto share = table.mean(row.settings, "share"), gamma = table.mean(row.settings, "gamma");
-          share && gamma)
-        minimum = std::min(minimum, *share / *gamma);
-    if (minimum < 1e9) {
-      claim.measured = "minimum fraction: " + shown_number(minimum) + " gamma";
-      claim.holds = minimum >= 1;
-    }
-    return std::vector<Claim>{claim};
-  };
+  figure.claims = gradients_claims;
   FigureChart chart;
   chart.x = "sets";
   chart.y = "share";

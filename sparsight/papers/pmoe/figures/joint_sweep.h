@@ -2,33 +2,39 @@
 // CNN with 1000 samples for comparison.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparsight/papers/pmoe/figures/digit_runs.h"
+#include "sparsight/reproduce/figure_parts.h"
 
 namespace sparsight::pmoe {
 
-struct JointSweep {
-  std::string axis;             // "experts" or "patches"
-  std::vector<int64_t> values;  // of the axis
-  std::vector<int64_t> samples;
+// The settings of such a figure: one of `experts` and `patches` is its axis, a list.
+struct JointOptions : DigitOptions {
+  std::string axis = "experts";
+  std::vector<int64_t> values, samples;  // of the axis; of training
+  int64_t experts = 8, patches = 6;      // of these the axis is not used
+  int64_t filters = 5, total_filters = 0;
+  int64_t cnn_filters = 40, cnn_samples = 1000;
   double power = 0.25;  // predicted trend: accuracy = A - c axis^power
+  void declare(OptionSet& set);
+  // The CNN's value on the axis: one expert that takes all patches.
+  int64_t cnn_value() const { return axis == "experts" ? 1 : 16; }
+  // The axis value of the paper's other figures: 8 experts, 6 patches.
+  int64_t usual() const { return axis == "experts" ? 8 : 6; }
 };
 
-// 5 trials each at scale paper. Each expert has 5 filters, whatever the number of experts; `patches` is 6 and `experts`
-// 8 unless they are the axis. The CNN's rows have model "cnn" and experts 1 or patches 16.
-std::vector<Json> joint_jobs(const JointSweep& sweep, const FigureRun& run);
+// Rows of joint training, and those with model "cnn" and experts 1 or patches 16.
+std::vector<Json> joint_jobs(const JointOptions& options);
 
-// A row of the paper's results for joint training.
-Json joint_row(const JointSweep& sweep, int64_t value, int64_t samples, double accuracy);
+// Rows of the paper's results for joint training, one list per number of samples, and the CNN with 1000 samples.
+std::vector<Json> joint_paper(const JointOptions& paper, const std::vector<PaperCurve>& accuracy, double cnn);
 
-// The value of the axis with the best mean accuracy.
-std::optional<int64_t> best_value(const ResultTable& table, const JointSweep& sweep, int64_t samples);
+// Fits A - c axis^power to the means for axis values from `from` on, at each number of samples: c is above 0.
+Claim falls_slowly(const ResultTable& table, const JointOptions& options, int64_t from);
 
-// Fits A - c axis^power to the means for axis values from `from` on; holds if c > 0.
-Claim falls_slowly(const ResultTable& table, const JointSweep& sweep, int64_t from);
-
-// Compares the best joint network at the sweep's largest number of samples with the CNN at 1000.
-Claim above_the_cnn(const ResultTable& table, const JointSweep& sweep);
+// The joint network of the usual size at the largest number of samples is above the CNN.
+Claim above_the_cnn(const ResultTable& table, const JointOptions& options);
 
 }  // namespace sparsight::pmoe

@@ -13,6 +13,10 @@ namespace {
 constexpr const char* kCrowded = "d = 8, p = 32";
 constexpr const char* kRoomy = "d = 64, p = 8 (EASY)";
 
+PatternOptions linear_options(Scale scale) {
+  return {{by_scale<int64_t>(scale, 1, 2, 5)}, by_scale<int64_t>(scale, 1200, 2000, 4000)};
+}
+
 }  // namespace
 
 Figure linear_classifier_figure() {
@@ -23,14 +27,16 @@ Figure linear_classifier_figure() {
   figure.duration = "smoke 5 s, small 40 s, paper 3 min, on 2 cores";
   figure.axes = {"data", "model"};
   figure.measures = {{"training_error", "training error (%)", 2}, {"accuracy", "test accuracy (%)", 1}};
+  figure.settings = settings_of(linear_options);
   figure.jobs = [](const FigureRun& run) {
+    const PatternOptions options = chosen(linear_options, run);
     std::vector<Json> jobs;
     for (const char* data : {kCrowded, kRoomy}) {
       if (run.scale == Scale::smoke && data == kRoomy) continue;
       for (const char* model : {"linear", "separate, l = 2"})
-        jobs.push_back({{"data", data}, {"model", model}, {"samples", by_scale<int64_t>(run, 1200, 2000, 4000)}});
+        jobs.push_back({{"data", data}, {"model", model}, {"samples", options.samples}});
     }
-    return with_seeds(jobs, by_scale<int64_t>(run, 1, 2, 5));
+    return with_seeds(jobs, options.repeats);
   };
   figure.measure = [](const Json& settings, const FigureRun&) {
     const auto seed = settings.at("seed").get<uint64_t>();

@@ -9,6 +9,11 @@ constexpr int64_t kNeurons = 40;
 
 }  // namespace
 
+void PatternOptions::declare(OptionSet& set) {
+  repeats.declare(set);
+  set.integer("samples", &samples, {2, 1000000}, "training samples");
+}
+
 PatternRun cnn_run() {
   PatternRun run;
   run.form = "cnn";

@@ -9,6 +9,7 @@
 
 #include "sparsight/papers/pmoe/theory/pattern_model.h"
 #include "sparsight/papers/pmoe/two_layer/two_layer.h"
+#include "sparsight/reproduce/figure_settings.h"
 
 namespace sparsight::pmoe {
 
@@ -21,6 +22,13 @@ struct PatternRun {
   int64_t batch = 20;
   int64_t epochs = 150;  // maximum; training stops after the first epoch without a training error
   int64_t router_epochs = 100;
+};
+
+// The settings that most of these figures have: repeats and a number of samples.
+struct PatternOptions {
+  Repeats repeats;
+  int64_t samples = 1;
+  void declare(OptionSet& set);
 };
 
 // Settings with 40 neurons in total.

@@ -1,10 +1,30 @@
 #include "sparsight/papers/pmoe/theory/router_start.h"
 
 #include "sparsight/papers/pmoe/figures/theory_figures.h"
-#include "sparsight/reproduce/figure_claims.h"
 #include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/figure_settings.h"
+#include "sparsight/reproduce/margins.h"
 
 namespace sparsight::pmoe {
+namespace {
+
+struct RouterStartOptions {
+  Repeats repeats;
+  int64_t draws = 1;
+  std::vector<int64_t> patches = {4, 8, 16, 32, 64}, widths = {64, 784};
+  void declare(OptionSet& set) {
+    repeats.declare(set);
+    set.integer("draws", &draws, {1, 10000000}, "routers in each trial");
+    set.integers("patches", &patches, {3, 100000}, "patches of a sample (n)");
+    set.integers("widths", &widths, {1, 100000}, "widths of a patch (d)");
+  }
+};
+
+RouterStartOptions router_start_options(Scale scale) {
+  return {{by_scale<int64_t>(scale, 1, 3, 5)}, by_scale<int64_t>(scale, 500, 5000, 20000)};
+}
+
+}  // namespace
 
 Figure router_start_figure() {
   Figure figure;
@@ -15,12 +35,14 @@ Figure router_start_figure() {
   figure.axes = {"patches", "width"};
   figure.measures = {{"within", "initial routers with a norm of at most 1/n² (%)", 2},
                      {"norm", "mean norm times n²", 3}};
+  figure.settings = settings_of(router_start_options);
   figure.jobs = [](const FigureRun& run) {
+    const RouterStartOptions options = chosen(router_start_options, run);
     std::vector<Json> jobs;
-    for (const int64_t patches : {4, 8, 16, 32, 64})
-      for (const int64_t width : {64, 784})
-        jobs.push_back({{"patches", patches}, {"width", width}, {"draws", by_scale<int64_t>(run, 500, 5000, 20000)}});
-    return with_seeds(jobs, 1);
+    for (const int64_t patches : options.patches)
+      for (const int64_t width : options.widths)
+        jobs.push_back({{"patches", patches}, {"width", width}, {"draws", options.draws}});
+    return with_seeds(jobs, options.repeats);
   };
   figure.measure = [](const Json& settings, const FigureRun&) {
     const RouterStart start = router_start(settings.at("patches").get<int64_t>(), settings.at("width").get<int64_t>(),
@@ -28,8 +50,8 @@ Figure router_start_figure() {
     return Json{{"within", 100 * start.within}, {"norm", start.mean_norm / start.bound}};
   };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
-    return std::vector<Claim>{
-        all_at_least(table, "at least 99.9 % of the initial routers have a norm of at most 1/n²", "within", 99.9)};
+    return std::vector<Claim>{every_trial_at_least(
+        table, "at least 99.9 % of the initial routers have a norm of at most 1/n²", "within", 99.9)};
   };
   FigureChart chart;
   chart.x = "patches";

@@ -25,12 +25,12 @@ RoutingMoment routing_moment(PatchCnn& model, const PatchSet& data, int64_t epoc
   return moment;
 }
 
-int64_t settled_from(const std::vector<RoutingMoment>& moments, double share) {
-  int64_t from = -1;
+std::optional<int64_t> settled_from(const std::vector<RoutingMoment>& moments, double share) {
+  std::optional<int64_t> from;
   for (const RoutingMoment& moment : moments) {
     const bool there = std::min(moment.share[0], moment.share[1]) >= share;
-    if (!there) from = -1;
-    if (there && from < 0) from = moment.epoch;
+    if (!there) from.reset();
+    if (there && !from) from = moment.epoch;
   }
   return from;
 }

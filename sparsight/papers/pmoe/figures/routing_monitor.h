@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "sparsight/analysis/patch_routing_report.h"
 #include "sparsight/papers/pmoe/two_layer/patch_sgd.h"
@@ -20,7 +22,7 @@ struct RoutingMoment {
 // The router's current behaviour on `data`.
 RoutingMoment routing_moment(PatchCnn& model, const PatchSet& data, int64_t epoch);
 
-// The first epoch from which the best experts of both classes stay at `share` or above; -1 if there is none.
-int64_t settled_from(const std::vector<RoutingMoment>& moments, double share);
+// The first epoch from which the best experts of both classes stay at `share` or above; null if there is none.
+std::optional<int64_t> settled_from(const std::vector<RoutingMoment>& moments, double share);
 
 }  // namespace sparsight::pmoe

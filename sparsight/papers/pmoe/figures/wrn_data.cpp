@@ -7,25 +7,15 @@
 namespace sparsight::pmoe {
 namespace {
 
-const DataChoice& celeba() {
-  static const DataChoice choice{"celeba", {"list_attr_celeba.txt"}, "planted glyphs for CelebA"};
-  return choice;
-}
-const DataChoice& cifar() {
-  static const DataChoice choice{
-      "cifar10", {"data_batch_1.bin", "cifar-10-batches-bin/data_batch_1.bin"}, "glyphs for CIFAR-10"};
-  return choice;
-}
-const DataChoice& plants() {
-  static const DataChoice choice{"plants", {}, "drawn textures for ImageNet's plants"};
-  return choice;
-}
+const DataChoice kCeleba{"celeba", "planted glyphs for CelebA"};
+const DataChoice kCifar{"cifar10", "glyphs for CIFAR-10"};
+const DataChoice kPlants{"plants", "drawn textures for ImageNet's plants"};
 
 Json faces(WrnData data, const WrnDataSize& size, const FigureRun& run, double correlation) {
   const bool spurious = data == WrnData::spurious_hair;
-  if (has_real(celeba(), run)) {
+  if (!run.data.empty()) {
     Json section = {
-        {"name", "celeba"}, {"root", real_folder(celeba(), run)}, {"train", size.train}, {"test", size.test}};
+        {"name", "celeba"}, {"root", real_folder(kCeleba, run)}, {"train", size.train}, {"test", size.test}};
     section["task"] = spurious ? "spurious_hair" : data == WrnData::smiling ? "smiling" : "smiling_glasses";
     if (spurious) section["correlation"] = correlation, section["cells"] = "capped";
     return section;
@@ -40,19 +30,18 @@ Json faces(WrnData data, const WrnDataSize& size, const FigureRun& run, double c
 }
 
 Json pictures(WrnData data, const WrnDataSize& size, const FigureRun& run) {
-  const bool real = has_real(cifar(), run);
+  const bool real = !run.data.empty();
   const Json counts = {{"train", size.train}, {"test", size.test}};
   Json section;
   if (data != WrnData::cifar10) {
     section = counts;
     section["name"] = data == WrnData::cifar_noise ? "cifar_noise" : "cifar_vehicles";
     section["source"] = real ? "cifar10" : "glyphs";
-    if (real) section["root"] = real_folder(cifar(), run);
-    if (data == WrnData::cifar_noise)
-      section["backgrounds"] = has_real(plants(), run) ? real_folder(plants(), run) : "synthetic";
+    if (real) section["root"] = real_folder(kCifar, run);
+    if (data == WrnData::cifar_noise) section["backgrounds"] = real ? real_folder(kPlants, run) : "synthetic";
   } else if (real) {
     section = {{"name", "cifar10"},
-               {"root", real_folder(cifar(), run)},
+               {"root", real_folder(kCifar, run)},
                {"validation", 0},
                {"train_limit", size.train},
                {"test_limit", size.test}};
@@ -75,15 +64,20 @@ bool of_faces(WrnData data) {
 
 int64_t face_side(Scale scale) { return scale == Scale::paper ? 64 : scale == Scale::small ? 48 : 32; }
 
-std::string wrn_substitute(WrnData data, const FigureRun& run) {
-  if (of_faces(data)) return substitute_for(celeba(), run);
-  if (!has_real(cifar(), run)) return cifar().substitute;
-  return data == WrnData::cifar_noise ? substitute_for(plants(), run) : "";
+std::vector<DataChoice> wrn_choices(WrnData data) {
+  if (of_faces(data)) return {kCeleba};
+  if (data == WrnData::cifar_noise) return {kCifar, kPlants};
+  return {kCifar};
+}
+
+std::string wrn_needs(WrnData data) {
+  if (of_faces(data)) return "CelebA";
+  return data == WrnData::cifar_noise ? "CIFAR-10 and photographs of plants" : "CIFAR-10";
 }
 
 void set_data(Json& sections, WrnData data, const WrnDataSize& size, const FigureRun& run, double correlation) {
   sections["data"] = of_faces(data) ? faces(data, size, run, correlation) : pictures(data, size, run);
-  if (!of_faces(data) || !has_real(celeba(), run)) return;
+  if (!of_faces(data) || run.data.empty()) return;
   const int64_t side = face_side(run.scale);
   const Json steps = {{{"op", "center_crop"}, {"size", 178}}, {{"op", "resize"}, {"size", Json::array({side, side})}}};
   sections["transforms"] = {{"train", steps}, {"eval", steps}};

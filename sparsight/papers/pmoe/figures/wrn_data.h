@@ -1,8 +1,9 @@
-// The datasets of the experiments with wide residual networks, as sections of a configuration: the real datasets if
-// they are in the run's data folder, otherwise synthetic substitutes.
+// The datasets of the experiments with wide residual networks, as sections of a configuration: real ones, or synthetic
+// substitutes in a run on synthetic data.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sparsight/reproduce/figure.h"
 
@@ -15,8 +16,10 @@ bool of_faces(WrnData data);
 // Side of the face images at a scale. Differs from the paper: 64 only at scale paper; 48 (small) or 32 (smoke).
 int64_t face_side(Scale scale);
 
-// "planted glyphs for CelebA", or "" if the run has the real dataset.
-std::string wrn_substitute(WrnData data, const FigureRun& run);
+// The real datasets that it is made from, with their substitutes.
+std::vector<DataChoice> wrn_choices(WrnData data);
+// "CelebA in celeba/", for Figure::needs.
+std::string wrn_needs(WrnData data);
 
 struct WrnDataSize {
   int64_t train = 0;  // images

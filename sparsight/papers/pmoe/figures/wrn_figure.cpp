@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/nearest_name.h"
 #include "sparsight/models/model_cost.h"
 #include "sparsight/report/format.h"
 #include "sparsight/reproduce/figure_claims.h"
@@ -18,43 +17,58 @@ const WrnSeries& series_of(const std::vector<WrnSeries>& all, const std::string&
   return *found;
 }
 
-std::vector<Json> jobs_of(const WrnFigureParts& parts, const FigureRun& run) {
-  const WrnScale scale = wrn_scale(run.scale, parts.samples);
+std::vector<Json> jobs_of(const std::vector<WrnSeries>& all, const WrnOptions& options) {
   std::vector<Json> jobs;
-  for (const WrnSeries& series : parts.series)
-    for (const int64_t samples : scale.samples) {
-      if (series.only_largest_set && samples != scale.samples.back()) continue;
-      for (int64_t seed = 0; seed < scale.trials; ++seed) {
-        Json job = wrn_job(series.name, samples, seed, scale);
-        if (const std::string synthetic = wrn_substitute(series.data, run); !synthetic.empty())
-          job["synthetic"] = synthetic;
-        jobs.push_back(job);
-      }
-    }
+  for (const WrnSeries& series : all)
+    for (const int64_t samples : options.samples)
+      if (!series.only_largest_set || samples == options.samples.back())
+        for (const Json& job : wrn_jobs(series.name, samples, options)) jobs.push_back(job);
   return jobs;
 }
 
-std::string substitutes(const std::vector<WrnSeries>& all, const FigureRun& run) {
-  std::vector<std::string> names;
+// Every dataset of the series, each once.
+std::vector<DataChoice> choices_of(const std::vector<WrnSeries>& all) {
+  std::vector<DataChoice> choices;
   for (const WrnSeries& series : all)
-    if (const std::string name = wrn_substitute(series.data, run);
-        !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(name);
-  return join(names);
+    for (const DataChoice& choice : wrn_choices(series.data))
+      if (std::none_of(choices.begin(), choices.end(), [&](const DataChoice& c) { return c.set == choice.set; }))
+        choices.push_back(choice);
+  return choices;
 }
 
 }  // namespace
 
-WrnScale wrn_scale(Scale scale, const std::vector<int64_t>& paper) {
-  if (scale == Scale::paper) return {paper, 5, 50, 128, 10, 0, 0.99, "paper"};
-  if (scale == Scale::small) return {{250, 500, 1000}, 2, 20, 32, 1, 400};
-  return {{16, 32}, 1, 1, 16, 1, 16};
+void WrnOptions::declare(OptionSet& set) {
+  repeats.declare(set);
+  set.integers("samples", &samples, {4, 1000000}, "numbers of training samples, ascending");
+  set.integer("epochs", &epochs, {1, 100000}, "epochs");
+  set.integer("batch", &batch, {1, 100000}, "samples per step");
+  set.real("lr", &lr, {0, 1000}, "learning rate");
+  set.integer("widen", &widen, {1, 100}, "widening factor of the networks; the paper's is 10");
+  set.integer("test", &test, {0, 1000000}, "test images; 0: all");
+  set.real("momentum", &momentum, {0, 1}, "of the batch norm statistics");
 }
 
-Json wrn_job(const std::string& series, int64_t samples, int64_t seed, const WrnScale& scale) {
-  return {{"model", series},          {"samples", samples},         {"seed", seed},
-          {"profile", scale.profile}, {"epochs", scale.epochs},     {"batch", scale.batch},
-          {"widen", scale.widen},     {"momentum", scale.momentum}, {"test_images", scale.test}};
+WrnOptions wrn_options(Scale scale, const std::vector<int64_t>& paper) {
+  if (scale == Scale::paper) return {{5}, paper, 50, 128, 10, 0, 0.1, 0.99, "paper"};
+  if (scale == Scale::small) return {{2}, {250, 500, 1000}, 20, 32, 1, 400};
+  return {{1}, {16, 32}, 1, 16, 1, 16};
+}
+
+std::vector<Json> wrn_jobs(const std::string& series, int64_t samples, const WrnOptions& options) {
+  std::vector<Json> jobs;
+  for (int64_t trial = 0; trial < options.repeats.trials; ++trial)
+    jobs.push_back({{"model", series},
+                    {"samples", samples},
+                    {"seed", options.repeats.seed(trial)},
+                    {"profile", options.profile},
+                    {"epochs", options.epochs},
+                    {"batch", options.batch},
+                    {"lr", options.lr},
+                    {"widen", options.widen},
+                    {"momentum", options.momentum},
+                    {"test_images", options.test}});
+  return jobs;
 }
 
 WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const FigureRun& run, bool gathered) {
@@ -66,6 +80,7 @@ WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const Figur
   set_model(sections, {series.routed, faces, series.taken, settings.at("widen"), gathered, settings.at("momentum")});
   sections["loader"] = {{"batch", settings.at("batch")}};
   sections["train"] = {{"epochs", settings.at("epochs")}};
+  sections["optimizer"] = {{"lr", settings.at("lr")}};
   return train_wrn(sections, run.job_folder);
 }
 
@@ -107,17 +122,20 @@ Figure wrn_figure(const WrnFigureParts& parts) {
   Figure figure;
   figure.name = parts.name;
   figure.title = parts.title;
-  figure.needs = of_faces(parts.series[0].data) ? "CelebA in celeba/; falls back to planted glyphs"
-                                                : "CIFAR-10 in cifar10/; falls back to glyphs";
+  figure.needs = wrn_needs(parts.series[0].data);
   figure.duration = parts.duration;
   figure.axes = {"model", "samples"};
   figure.measures = {{"accuracy", "test accuracy (%)"}};
   if (parts.worst_cell) figure.measures.push_back({"worst_cell", "test accuracy of the worst cell (%)"});
-  figure.synthetic = [series = parts.series](const FigureRun& run) { return substitutes(series, run); };
-  figure.jobs = [parts](const FigureRun& run) { return jobs_of(parts, run); };
+  figure.data = choices_of(parts.series);
+  const auto options = [samples = parts.samples](Scale scale) { return wrn_options(scale, samples); };
+  figure.settings = settings_of(options);
+  figure.jobs = [options, series = parts.series](const FigureRun& run) {
+    return jobs_of(series, chosen(options, run));
+  };
   figure.measure = [parts](const Json& settings, const FigureRun& run) {
     const WrnResult result = run_wrn_job(settings, series_of(parts.series, settings.at("model")), run);
-    Json measured = {{"accuracy", result.accuracy}};
+    Json measured = {{"accuracy", result.accuracy}, {"log", epoch_log(result.training)}};
     if (parts.worst_cell) measured["worst_cell"] = result.worst_cell;
     return measured;
   };

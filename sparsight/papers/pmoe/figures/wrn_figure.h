@@ -7,19 +7,22 @@
 
 #include "sparsight/papers/pmoe/figures/wrn_data.h"
 #include "sparsight/papers/pmoe/figures/wrn_training.h"
-#include "sparsight/reproduce/figure.h"
+#include "sparsight/reproduce/figure_settings.h"
 
 namespace sparsight::pmoe {
 
-// The size of a figure at a scale.
-struct WrnScale {
+// The settings of a figure.
+struct WrnOptions {
+  Repeats repeats;
   std::vector<int64_t> samples;
-  int64_t trials = 1, epochs = 1, batch = 128, widen = 1, test = 0;
+  int64_t epochs = 1, batch = 128, widen = 1, test = 0;
+  double lr = 0.1;
   double momentum = 0.9;  // of the batch norm statistics; 0.99 needs more steps than the reduced profile has
-  const char* profile = "reduced";
+  std::string profile = "reduced";
+  void declare(OptionSet& set);
 };
 // `paper`: the figure's numbers of samples, used at scale paper; other scales use the reduced profile.
-WrnScale wrn_scale(Scale scale, const std::vector<int64_t>& paper);
+WrnOptions wrn_options(Scale scale, const std::vector<int64_t>& paper);
 
 // A line of a figure.
 struct WrnSeries {
@@ -47,8 +50,8 @@ struct WrnFigureParts {
 // Its claims are pmoe_above_wrn() and with_fewer_samples(`fewer`).
 Figure wrn_figure(const WrnFigureParts& parts);
 
-// The settings of a job: axes, seed and scale. `series` is a name.
-Json wrn_job(const std::string& series, int64_t samples, int64_t seed, const WrnScale& scale);
+// The jobs of a cell, one for each trial. `series` is a name.
+std::vector<Json> wrn_jobs(const std::string& series, int64_t samples, const WrnOptions& options);
 // Trains the network of a job.
 WrnResult run_wrn_job(const Json& settings, const WrnSeries& series, const FigureRun& run, bool gathered = false);
 

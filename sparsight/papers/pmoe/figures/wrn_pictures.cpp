@@ -51,14 +51,14 @@ Figure fig13() {
   Figure figure;
   figure.name = "pmoe/fig13";
   figure.title = "sample images of CIFAR-10, CIFAR-10 with noise and CIFAR-Vehicles";
-  figure.needs = "CIFAR-10 in cifar10/ and photographs of plants in plants/; falls back to generated images";
+  figure.needs = wrn_needs(WrnData::cifar_noise);
   figure.duration = "seconds at any scale";
   figure.axes = {"set"};
   figure.measures = {{"pictures", "images in the file", 0}};
-  figure.synthetic = [](const FigureRun& run) { return wrn_substitute(WrnData::cifar_noise, run); };
-  figure.jobs = [](const FigureRun& run) {
+  figure.data = wrn_choices(WrnData::cifar_noise);
+  figure.jobs = [](const FigureRun&) {
     std::vector<Json> jobs;
-    for (const Pictured& set : kSets) jobs.push_back({{"set", set.name}, {"synthetic", wrn_substitute(set.data, run)}});
+    for (const Pictured& set : kSets) jobs.push_back({{"set", set.name}});
     return jobs;
   };
   figure.measure = [](const Json& settings, const FigureRun& run) {
@@ -71,7 +71,6 @@ Figure fig13() {
     }
     return Json{{"pictures", kShown}};
   };
-  figure.claims = [](const ResultTable&, const FigureRun&) { return std::vector<Claim>{}; };
   for (const Pictured& set : kSets) figure.pictures.push_back({picture_file(set), set.name});
   return figure;
 }

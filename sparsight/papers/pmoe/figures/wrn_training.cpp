@@ -19,6 +19,15 @@ WrnResult train_wrn(const Json& sections, const std::string& job_folder) {
   return result;
 }
 
+Json epoch_log(const JobTraining& training) {
+  Json accuracy = Json::array(), seconds = Json::array();
+  for (const TrainedEpoch& epoch : training.epochs) {
+    accuracy.push_back(epoch.accuracy);
+    seconds.push_back(epoch.seconds);
+  }
+  return {{"train_accuracy", accuracy}, {"seconds", seconds}};
+}
+
 void set_model(Json& sections, const WrnModel& model) {
   sections["model"] = {{"name", "wide_resnet"},
                        {"widen", model.widen},

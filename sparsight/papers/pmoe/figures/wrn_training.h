@@ -20,6 +20,9 @@ struct WrnResult {
 // batches of 128 (a smaller last batch is kept), 50 epochs, no augmentation.
 WrnResult train_wrn(const Json& sections, const std::string& job_folder);
 
+// {"train_accuracy", "seconds"}: a list for each epoch.
+Json epoch_log(const JobTraining& training);
+
 // Writes the model section into `sections` and, if `routed`, those of the MoE layer, as in the authors' code: for faces
 // eight experts with 3x3 kernels on 16 patches, otherwise four with 1x1 kernels on 64 patches.
 struct WrnModel {

@@ -87,11 +87,17 @@ std::shared_ptr<PatchCnn> make_two_layer(const TwoLayerSetting& setting, const P
 }
 
 TwoLayerResult train_two_layer(const TwoLayerSetting& setting, const PatchSet& train, const PatchSet& test,
-                               const TwoLayerSeeds& seeds) {
+                               const TwoLayerSeeds& seeds, bool test_epochs) {
   TwoLayerResult result;
   result.model = make_two_layer(setting, train, seeds);
   if (setting.form == "separate") PatchSgd(result.model, train, setting.sgd, seeds.routers).train_routers();
-  result.epochs = PatchSgd(result.model, train, setting.sgd, seeds.filters).train();
+  std::function<void(const PatchEpoch&)> on_epoch;
+  if (test_epochs)
+    on_epoch = [&](const PatchEpoch&) {
+      const at::Tensor f = patch_outputs(*result.model, test);
+      result.test_accuracies.push_back(patch_accuracy(f, test.labels, setting.threshold));
+    };
+  result.epochs = PatchSgd(result.model, train, setting.sgd, seeds.filters).train(on_epoch);
   result.zero_error = result.epochs.back().wrong == 0;
   const at::Tensor w2 = result.model->parts().experts->w2;
   result.one_signed = w2.size(2) == 1 && ((w2 > 0).all().item<bool>() || (w2 < 0).all().item<bool>());

@@ -50,13 +50,14 @@ std::shared_ptr<PatchCnn> make_two_layer(const TwoLayerSetting& setting, const P
 struct TwoLayerResult {
   std::shared_ptr<PatchCnn> model;
   std::vector<PatchEpoch> epochs;
-  bool zero_error = false;    // in the last epoch
-  bool one_signed = false;    // all output weights have the same sign, so f cannot change sign
-  double accuracy = 0;        // on the test samples, at the setting's threshold, 0 to 1
-  double other_accuracy = 0;  // at the other preset's threshold (0.5 or 0)
-  double test_loss = 0;       // equation 2 or 24
+  std::vector<double> test_accuracies;  // after each epoch, where asked for
+  bool zero_error = false;              // in the last epoch
+  bool one_signed = false;              // all output weights have the same sign, so f cannot change sign
+  double accuracy = 0;                  // on the test samples, at the setting's threshold, 0 to 1
+  double other_accuracy = 0;            // at the other preset's threshold (0.5 or 0)
+  double test_loss = 0;                 // equation 2 or 24
 };
 TwoLayerResult train_two_layer(const TwoLayerSetting& setting, const PatchSet& train, const PatchSet& test,
-                               const TwoLayerSeeds& seeds);
+                               const TwoLayerSeeds& seeds, bool test_epochs = false);
 
 }  // namespace sparsight::pmoe

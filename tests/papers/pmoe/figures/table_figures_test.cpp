@@ -17,7 +17,7 @@ using testing::TemporaryFolder;
 
 FigureOutcome run(const std::string& name, const TemporaryFolder& folder) {
   FigureRequest request;
-  request.run = {Scale::smoke, "", folder.path("run")};
+  request.run = {Scale::small, "", folder.path("run")};
   return run_figure(find_figure(name), request);
 }
 
@@ -67,13 +67,13 @@ TEST(PmoeBoundsTable, P62_P63_EveryRowAndWhatIsDisputed) {
 TEST(PmoeFig3, DrawsBothClasses) {
   const TemporaryFolder folder;
   const FigureOutcome outcome = run("pmoe/fig3", folder);
-  EXPECT_EQ(outcome.synthetic, "glyphs for MNIST");
+  EXPECT_EQ(outcome.data.text, "glyphs for MNIST");
   for (const FigurePicture& picture : outcome.figure->pictures) {
     const at::Tensor image = read_image(folder.path("run/" + picture.file));
     EXPECT_EQ(image.size(1), 3 * 112);
     EXPECT_EQ(image.size(2), 3 * 112);
   }
-  EXPECT_EQ(verdicts(outcome), (std::vector<std::optional<bool>>{true}));
+  EXPECT_EQ(verdicts(outcome), (std::vector<std::optional<bool>>{true, true}));
 }
 
 }  // namespace

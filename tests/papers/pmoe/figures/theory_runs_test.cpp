@@ -104,7 +104,7 @@ TEST(RoutingMonitor, SettledFromTheLastTimeOnThatItIsReached) {
   EXPECT_EQ(settled_from(moments, 0.95), 3);
   EXPECT_EQ(settled_from(moments, 0.99), 4);
   moments[4].share = {1, 0};
-  EXPECT_EQ(settled_from(moments, 0.95), -1);
+  EXPECT_EQ(settled_from(moments, 0.95), std::nullopt) << "no number stands in";
 }
 
 TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {

@@ -1,0 +1,119 @@
+#include "sparsight/data/places.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/data/readers/bytes.h"
+#include "sparsight/data/readers/folder.h"
+#include "sparsight/data/remote_sets.h"
+#include "sparsight/data/sets/mnist.h"
+
+namespace sparsight {
+namespace {
+
+using PlacedFiles = std::vector<PlacedFile>;
+
+constexpr const char* kFaces = "img_align_celeba";
+
+// A set of `data fetch`.
+DataPlace fetched(const std::string& name, const std::string& files) {
+  return {name, find_remote_set(name).title, files, cat("run `sparsight data fetch ", name, "`")};
+}
+
+[[noreturn]] void fail_missing(const DataPlace& place, const std::string& folder, const std::string& file) {
+  fail(place.name, " is not complete: there is no ", file, " in ", printable(folder), "; ", place.get,
+       " (`sparsight data where ", place.name, "` shows what goes where)");
+}
+
+// `name` in the folder, or in the sub-folder `inner`; "" where it is in neither.
+std::string path_in(const std::string& folder, const std::string& inner, const std::string& name) {
+  for (const std::string& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
+    if (path_exists(path)) return path;
+  return "";
+}
+
+PlacedFiles binary_files(const DataPlace& place, const std::string& folder, const std::string& inner,
+                         const std::vector<std::string>& names) {
+  PlacedFiles files;
+  for (const std::string& name : names) {
+    files.push_back({name, path_in(folder, inner, name)});
+    if (files.back().path.empty()) fail_missing(place, folder, name);
+  }
+  return files;
+}
+
+PlacedFiles idx_files(const DataPlace& place, const std::string& folder) {
+  PlacedFiles files;
+  for (const char* part : {"t10k", "train"})
+    for (const char* kind : {"images-idx3", "labels-idx1"}) {
+      const std::string name = cat(part, "-", kind, "-ubyte");
+      files.push_back({name, find_idx(folder, part, kind)});
+      if (files.back().path.empty()) fail_missing(place, folder, cat(name, " or ", name, ".gz"));
+    }
+  return files;
+}
+
+PlacedFiles images_in(const DataPlace& place, const std::string& folder, const std::string& inner) {
+  IgnoredFiles ignored;
+  std::error_code error;
+  const std::string where = inner.empty() ? folder : folder + "/" + inner;
+  PlacedFiles files;
+  if (path_exists(where))
+    for (const std::string& path : images_below(where, ignored, error))
+      files.push_back({path.substr(folder.size() + 1), path});
+  if (error) fail(printable(where), " cannot be read: ", error.message());
+  if (files.empty()) fail_missing(place, folder, inner.empty() ? "image" : inner + "/ with images");
+  return files;
+}
+
+PlacedFiles face_files(const DataPlace& place, const std::string& folder) {
+  PlacedFiles files = images_in(place, folder, kFaces);
+  const PlacedFiles lists = binary_files(place, folder, "", {"list_attr_celeba.txt", "list_eval_partition.txt"});
+  files.insert(files.end(), lists.begin(), lists.end());
+  return files;
+}
+
+}  // namespace
+
+const std::vector<DataPlace>& data_places() {
+  static const std::string kIdx =
+      "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and "
+      "t10k-labels-idx1-ubyte, plain or .gz, here or in raw/";
+  static const std::vector<DataPlace> places = {
+      fetched("mnist", kIdx),
+      fetched("fashion-mnist", kIdx),
+      fetched("kmnist", kIdx),
+      fetched("cifar10", "data_batch_1.bin to data_batch_5.bin and test_batch.bin, here or in cifar-10-batches-bin/"),
+      fetched("cifar100", "train.bin and test.bin, here or in cifar-100-binary/"),
+      {"celeba", "CelebA, 202,599 aligned faces with 40 attributes",
+       cat(kFaces, "/ with the aligned images, list_attr_celeba.txt and list_eval_partition.txt"),
+       "copy its official files there"},
+      {"plants", "photographs of plants, the backgrounds of CIFAR-10 with noise", "JPEG and PNG files, at any depth",
+       "copy your photographs there"}};
+  return places;
+}
+
+const DataPlace& find_data_place(const std::string& name) { return entry_named(name, data_places(), "dataset"); }
+
+std::vector<PlacedFile> placed_files(const DataPlace& place, const std::string& folder) {
+  PlacedFiles files;
+  if (place.name == "cifar10")
+    files = binary_files(place, folder, "cifar-10-batches-bin",
+                         {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                          "data_batch_5.bin", "test_batch.bin"});
+  else if (place.name == "cifar100")
+    files = binary_files(place, folder, "cifar-100-binary", {"test.bin", "train.bin"});
+  else if (place.name == "celeba")
+    files = face_files(place, folder);
+  else if (place.name == "plants")
+    files = images_in(place, folder, "");
+  else
+    files = idx_files(place, folder);
+  std::sort(files.begin(), files.end(), [](const PlacedFile& a, const PlacedFile& b) { return a.name < b.name; });
+  return files;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,21 @@
+// For every figure with claims: results of its jobs for which they hold, and for which they do not. The registry's test
+// builds tables from them, and mixes them over seeds for tables that leave a claim open.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight::testing {
+
+// What a job measured, from its settings.
+using ClaimResult = std::function<Json(const Json& job)>;
+
+// Empty for an unknown figure, so that a new figure's claims need an entry.
+std::vector<ClaimResult> claim_tables(const std::string& figure);
+
+}  // namespace sparsight::testing
