@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sparsight/core/options.h"
 #include "sparsight/data/data_set.h"
 #include "sparsight/eval/observer.h"
