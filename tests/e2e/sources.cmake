@@ -19,5 +19,6 @@ light_tests(
   e2e/run_folder_test.cpp
   e2e/separate_training_test.cpp
   e2e/train_test.cpp
+  e2e/two_layer_config_test.cpp
   e2e/upcycle_test.cpp
   e2e/wide_resnet_test.cpp)
