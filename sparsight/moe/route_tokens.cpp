@@ -24,7 +24,9 @@ void check_purposes(const Router& router, const std::string& layer, const std::s
 void check_choices(const Router& router, const std::string& layer, const Routing& routing) {
   if (routing.soft || routing.per_token == 0 || routing.varying || routing.skips) return;
   const int64_t tokens = valid_token_count(routing), assignments = routing.expert.size(0);
-  if (assignments != tokens * routing.per_token)
+  const bool right =
+      tokens == 0 ? assignments == 0 : assignments % tokens == 0 && assignments / tokens == routing.per_token;
+  if (!right)
     fail(router_title(router, layer), " returned an invalid routing: ", assignments, " assignments of ", tokens,
          " tokens, expected per_token = ", routing.per_token,
          " each; set varying = true if tokens have different numbers of experts");

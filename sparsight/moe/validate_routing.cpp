@@ -250,12 +250,16 @@ void validate_routing(const Routing& routing, const RoutingRequest& request) {
 }
 
 void validate_routing(const SoftRouting& routing, const RoutingRequest& request) {
-  if (routing.experts < 1 || routing.slots < 1 || (request.experts > 0 && routing.experts != request.experts))
+  constexpr int64_t kMaxSize = int64_t{1} << 31;  // of a dimension, so that products of two do not overflow
+  if (routing.experts < 1 || routing.slots < 1 || routing.experts > kMaxSize || routing.slots > kMaxSize ||
+      (request.experts > 0 && routing.experts != request.experts))
     invalid("it has ", routing.experts, " experts of ", routing.slots, " slots, expected ",
             request.experts > 0 ? std::to_string(request.experts) : "at least 1", " experts of at least 1 slot");
   const TokenLayout& layout = routing.layout;
-  if (layout.images * layout.per_image != request.tokens.size(0))
-    invalid("its layout has ", layout.images * layout.per_image, " tokens, expected ", request.tokens.size(0));
+  if (layout.images < 0 || layout.per_image < 0 || layout.images > kMaxSize || layout.per_image > kMaxSize ||
+      layout.images * layout.per_image != request.tokens.size(0))
+    invalid("its layout has ", layout.images, " images of ", layout.per_image, " tokens, expected ",
+            request.tokens.size(0), " tokens");
   for (const auto& [name, tensor] :
        {std::pair<const char*, const at::Tensor&>{"dispatch", routing.dispatch}, {"combine", routing.combine}}) {
     if (!tensor.defined()) invalid(name, " is undefined");
