@@ -145,20 +145,22 @@ def superclass(layer, d, v):
 
 
 def separation(layer, d, v):
-    """pMoE (Chowdhury et al. 2023), equation 6, and appendix M.1 for pairs of classes: -(1/B) sum of y_e <w_e, sum of the image's
-    tokens>, y_e = target of class e minus that of the other class of its pair (e + 1 for even e, e - 1 for odd e; the last of an
-    odd number: class 0)."""
+    """pMoE (Chowdhury et al. 2023), equation 6, and appendix M.1 for pairs of classes: minus the sum over e of the mean over the
+    images of the pair of y_e <w_e, sum of the image's tokens>, y_e = target of class e minus that of the other class of its pair
+    (e + 1 for even e, e - 1 for odd e; the last of an odd number: class 0)."""
     if d.logits is None or layer.target is None:
         return None
     if layer.experts == 1:
         return 0.0
     value, images = 0.0, np.arange(layer.tokens).reshape(layer.images, -1)
-    for b, image in enumerate(images):
-        for e in range(layer.experts):
-            other = e ^ 1 if e ^ 1 < layer.experts else 0
-            y = layer.target[b, e] - layer.target[b, other]
-            value -= y * d.logits[image[layer.real[image]], e].sum()
-    return value / max(1, sum(layer.real[image].any() for image in images))  # images that are all padding do not count
+    for e in range(layer.experts):
+        other = e ^ 1 if e ^ 1 < layer.experts else 0
+        pair = (layer.target[:, e] + layer.target[:, other]) * [layer.real[image].any() for image in images]
+        for b, image in enumerate(images):
+            if pair.sum() > 0:
+                y = layer.target[b, e] - layer.target[b, other]
+                value -= y * d.logits[image[layer.real[image]], e].sum() / pair.sum()
+    return value
 
 
 def _entropy(p):

@@ -19,10 +19,13 @@ at::Tensor partners(int64_t experts, const at::Tensor& like) {
   return at::tensor(partner, at::kLong).to(like.device());
 }
 
-// Number of images with a token that is not padding.
-double counted_images(const Routing& routing, int64_t images) {
-  if (!routing.valid.defined()) return static_cast<double>(images);
-  return routing.valid.reshape({images, -1}).any(1).sum().item<double>();
+// [E]: the number of images of each expert's class and of its partner's, without images of padding alone.
+at::Tensor images_of_pairs(const Routing& routing, const at::Tensor& pair) {
+  const at::Tensor counted =
+      routing.valid.defined()
+          ? at::mul(pair, routing.valid.reshape({pair.size(0), -1}).any(1, /*keepdim=*/true).to(pair.scalar_type()))
+          : pair;
+  return counted.sum(0);
 }
 
 }  // namespace
@@ -35,12 +38,12 @@ at::Tensor separation_loss(const Routing& routing) {
   SPARSIGHT_CHECK(images == 0 ? rows == 0 : rows % images == 0);
   const at::Tensor logits = without_padding(routing, routing.clean_logits);
   if (images == 0 || rows == 0) return logits.sum();
-  const at::Tensor side = target - target.index_select(1, partners(routing.experts, target));  // [B,E]
-  const at::Tensor of_row = side.to(logits.scalar_type())
-                                .unsqueeze(1)
-                                .expand({images, rows / images, routing.experts})
-                                .reshape({rows, routing.experts});
-  return -ordered_sum((of_row * logits).sum(1)) / std::max(1.0, counted_images(routing, images));
+  const at::Tensor own = target.to(logits.scalar_type()), other = own.index_select(1, partners(routing.experts, own));
+  const at::Tensor images_of_pair = images_of_pairs(routing, own + other);
+  const at::Tensor side = (own - other) / at::where(images_of_pair > 0, images_of_pair, at::ones_like(images_of_pair));
+  const at::Tensor of_row =
+      side.unsqueeze(1).expand({images, rows / images, routing.experts}).reshape({rows, routing.experts});
+  return -ordered_sum((of_row * logits).sum(1));
 }
 
 }  // namespace sparsight

@@ -105,12 +105,13 @@ TEST(SeparationLoss, P16_SgdOverWholeEpochsIsTheClosedForm) {
   EXPECT_TRUE(near(w, start + torch::stack({step, -step}), 1e-12));
 }
 
-// Classes (0,1) and (2,3): each expert's gradient is -(sum over its class - sum over its partner's) / B.
+// Classes (0,1) and (2,3), two images and three: the means are over the images of each pair.
 TEST_P(SeparationIn, P24_PairsOfClassesAreTrainedByThemselves) {
   const std::vector<int64_t> labels = {0, 1, 2, 3, 2};
   const at::Tensor x = random({5, 4, 3}, 5), sum = x.sum(1);
   const at::Tensor third = sum[2] + sum[4];
-  const at::Tensor closed = -torch::stack({sum[0] - sum[1], sum[1] - sum[0], third - sum[3], sum[3] - third}) / 5;
+  const at::Tensor closed =
+      -torch::stack({(sum[0] - sum[1]) / 2, (sum[1] - sum[0]) / 2, (third - sum[3]) / 3, (sum[3] - third) / 3});
   EXPECT_TRUE(near(gradient_of(x, random({4, 3}, 6), labels), closed, tol()));
 }
 
@@ -118,7 +119,8 @@ TEST_P(SeparationIn, P24_PairsOfClassesAreTrainedByThemselves) {
 TEST_P(SeparationIn, P24_TheLastOfAnOddNumberIsPairedWithTheFirst) {
   const std::vector<int64_t> labels = {0, 1, 2, 2};
   const at::Tensor x = random({4, 4, 3}, 7), sum = x.sum(1);
-  const at::Tensor closed = -torch::stack({sum[0] - sum[1], sum[1] - sum[0], sum[2] + sum[3] - sum[0]}) / 4;
+  const at::Tensor closed =
+      -torch::stack({(sum[0] - sum[1]) / 2, (sum[1] - sum[0]) / 2, (sum[2] + sum[3] - sum[0]) / 3});
   EXPECT_TRUE(near(gradient_of(x, random({3, 3}, 8), labels), closed, tol()));
   EXPECT_TRUE(near(loss_of(x, torch::ones({1, 3}, GetParam()), {0, 0, 0, 0}), 0., 0));  // alone, against itself
 }
