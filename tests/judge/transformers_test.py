@@ -10,7 +10,10 @@ if importlib.util.find_spec("transformers") is None:
     print("needs transformers (pip install transformers==5.24.0)")
     sys.exit(77)
 import support  # noqa: E402,F401  (finds the built package)
+import peer_torchvision  # noqa: E402
 import torch  # noqa: E402
+
+peer_torchvision.import_vision_transformer()  # transformers imports torchvision where there is one
 from transformers.models.deepseek_v3 import configuration_deepseek_v3, modeling_deepseek_v3  # noqa: E402
 from transformers.models.mixtral import configuration_mixtral, modeling_mixtral  # noqa: E402
 from transformers.models.nllb_moe import configuration_nllb_moe, modeling_nllb_moe  # noqa: E402
