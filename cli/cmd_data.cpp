@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/data/export_images.h"
 #include "sparsight/data/fetch.h"
