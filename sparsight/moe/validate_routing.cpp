@@ -254,7 +254,8 @@ void validate_routing(const SoftRouting& routing, const RoutingRequest& request)
   if (routing.experts < 1 || routing.slots < 1 || routing.experts > kMaxSize || routing.slots > kMaxSize ||
       (request.experts > 0 && routing.experts != request.experts))
     invalid("it has ", routing.experts, " experts of ", routing.slots, " slots, expected ",
-            request.experts > 0 ? std::to_string(request.experts) : "at least 1", " experts of at least 1 slot");
+            request.experts > 0 ? std::to_string(request.experts) : "at least 1", " experts of 1 to ", kMaxSize,
+            " slots");
   const TokenLayout& layout = routing.layout;
   if (layout.images < 0 || layout.per_image < 0 || layout.images > kMaxSize || layout.per_image > kMaxSize ||
       layout.images * layout.per_image != request.tokens.size(0))

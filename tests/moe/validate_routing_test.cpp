@@ -247,8 +247,13 @@ TEST(ValidateRouting, SoftRoutings) {
   };
   EXPECT_EQ(error([](SoftRouting&) {}), "");
   EXPECT_EQ(error([](SoftRouting& s) { s.experts = 4; }),
-            "it has 4 experts of 2 slots, expected 3 experts of at least 1 slot");
-  EXPECT_EQ(error([](SoftRouting& s) { s.layout.per_image = 4; }), "its layout has 4 tokens, expected 5");
+            "it has 4 experts of 2 slots, expected 3 experts of 1 to 2147483648 slots");
+  EXPECT_EQ(error([](SoftRouting& s) { s.layout.per_image = 4; }),
+            "its layout has 1 images of 4 tokens, expected 5 tokens");
+  EXPECT_EQ(error([](SoftRouting& s) { s.layout.images = s.layout.per_image = int64_t{1} << 40; }),
+            "its layout has 1099511627776 images of 1099511627776 tokens, expected 5 tokens");
+  EXPECT_EQ(error([](SoftRouting& s) { s.slots = int64_t{1} << 62; }),
+            "it has 3 experts of 4611686018427387904 slots, expected 3 experts of 1 to 2147483648 slots");
   EXPECT_EQ(error([](SoftRouting& s) { s.combine = at::Tensor(); }), "combine is undefined");
   EXPECT_EQ(error([](SoftRouting& s) {
               s.dispatch = torch::ones({1, kTokens, 5});
