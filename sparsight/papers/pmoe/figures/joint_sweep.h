@@ -14,7 +14,7 @@ namespace sparsight::pmoe {
 struct JointOptions : DigitOptions {
   std::string axis = "experts";
   std::vector<int64_t> values = {}, samples = {};  // of the axis; of training
-  int64_t experts = 8, patches = 6;      // of these the axis is not used
+  int64_t experts = 8, patches = 6;                // of these the axis is not used
   int64_t filters = 5, total_filters = 0;
   int64_t cnn_filters = 40, cnn_samples = 1000;
   double power = 0.25;  // predicted trend: accuracy = A - c axis^power
