@@ -10,7 +10,7 @@
 namespace sparsight::pmoe {
 namespace {
 
-constexpr double kSettled = 0.95;  // fraction of a class's samples
+constexpr double kStableShare = 0.95;  // fraction of a class's samples
 constexpr int64_t kPatches = 2;
 
 struct AssumptionOptions : PatternOptions {
@@ -50,10 +50,10 @@ Json assumption_measure(const Json& settings, const FigureRun&) {
     sgd.train_epoch();
     moments.push_back(routing_moment(*net, test, epoch));
   }
-  const std::optional<int64_t> settled = settled_from(moments, kSettled);
+  const std::optional<int64_t> epoch = stable_from(moments, kStableShare);
   return Json{{"share", 100 * moments.back().share[label]},
               {"gate", moments.back().share[label] > 0 ? Json(moments.back().smallest_gate[label]) : Json()},
-              {"settled", settled ? Json(*settled) : Json()}};
+              {"stable_from", epoch ? Json(*epoch) : Json()}};
 }
 
 std::vector<Claim> assumption_claims(const ResultTable& table, const FigureRun&) {
@@ -63,7 +63,7 @@ std::vector<Claim> assumption_claims(const ResultTable& table, const FigureRun&)
                    cat("for each class, some expert gives the pattern its largest gate in at least 95 % of samples, "
                        "after ",
                        shown(last), " epochs"),
-                   "share", 100 * kSettled, {{"epoch", last}})};
+                   "share", 100 * kStableShare, {{"epoch", last}})};
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ Figure assumption_figure() {
   figure.axes = {"class", "epoch"};
   figure.measures = {{"share", "samples whose pattern gets the best expert's largest gate (%)", 1},
                      {"gate", "minimum gate of these patterns", 3},
-                     {"settled", "epoch from which both classes stay at 95 % or more", 1}};
+                     {"stable_from", "epoch from which both classes stay at 95 % or more", 1}};
   figure.settings = settings_of(assumption_options);
   figure.jobs = assumption_jobs;
   figure.measure = assumption_measure;

@@ -25,7 +25,7 @@ RoutingMoment routing_moment(PatchCnn& model, const PatchSet& data, int64_t epoc
   return moment;
 }
 
-std::optional<int64_t> settled_from(const std::vector<RoutingMoment>& moments, double share) {
+std::optional<int64_t> stable_from(const std::vector<RoutingMoment>& moments, double share) {
   std::optional<int64_t> from;
   for (const RoutingMoment& moment : moments) {
     const bool there = std::min(moment.share[0], moment.share[1]) >= share;

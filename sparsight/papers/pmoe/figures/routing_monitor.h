@@ -23,6 +23,6 @@ struct RoutingMoment {
 RoutingMoment routing_moment(PatchCnn& model, const PatchSet& data, int64_t epoch);
 
 // The first epoch from which the best experts of both classes stay at `share` or above; null if there is none.
-std::optional<int64_t> settled_from(const std::vector<RoutingMoment>& moments, double share);
+std::optional<int64_t> stable_from(const std::vector<RoutingMoment>& moments, double share);
 
 }  // namespace sparsight::pmoe

@@ -94,17 +94,17 @@ TEST(RoutingMonitor, P73_JointTrainingSettles) {
   for (const double gate : moments.back().smallest_gate) EXPECT_GE(gate, 0.5);  // 1/l
 }
 
-TEST(RoutingMonitor, SettledFromTheLastTimeOnThatItIsReached) {
+TEST(RoutingMonitor, StableFromTheLastTimeOnThatItIsReached) {
   std::vector<RoutingMoment> moments(5);
   for (int64_t i = 0; i < 5; ++i) moments[static_cast<size_t>(i)].epoch = i;
   moments[1].share = {0.97, 0.96};
   moments[2].share = {0.99, 0.5};
   moments[3].share = {0.95, 0.95};
   moments[4].share = {1, 1};
-  EXPECT_EQ(settled_from(moments, 0.95), 3);
-  EXPECT_EQ(settled_from(moments, 0.99), 4);
+  EXPECT_EQ(stable_from(moments, 0.95), 3);
+  EXPECT_EQ(stable_from(moments, 0.99), 4);
   moments[4].share = {1, 0};
-  EXPECT_EQ(settled_from(moments, 0.95), std::nullopt) << "no number stands in";
+  EXPECT_EQ(stable_from(moments, 0.95), std::nullopt) << "no number stands in";
 }
 
 TEST(PlantedPatches, GoWithTheLabelAsOftenAsAsked) {
