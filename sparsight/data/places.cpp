@@ -18,11 +18,6 @@ using PlacedFiles = std::vector<PlacedFile>;
 
 constexpr const char* kFaces = "img_align_celeba";
 
-// A set of `data fetch`.
-DataPlace fetched(const std::string& name, const std::string& files) {
-  return {name, find_remote_set(name).title, files, cat("run `sparsight data fetch ", name, "`")};
-}
-
 [[noreturn]] void fail_missing(const DataPlace& place, const std::string& folder, const std::string& file) {
   fail(place.name, " is not complete: there is no ", file, " in ", printable(folder), "; ", place.get,
        " (`sparsight data where ", place.name, "` shows what goes where)");
@@ -56,6 +51,16 @@ PlacedFiles idx_files(const DataPlace& place, const std::string& folder) {
   return files;
 }
 
+PlacedFiles cifar10_files(const DataPlace& place, const std::string& folder) {
+  return binary_files(place, folder, "cifar-10-batches-bin",
+                      {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                       "data_batch_5.bin", "test_batch.bin"});
+}
+
+PlacedFiles cifar100_files(const DataPlace& place, const std::string& folder) {
+  return binary_files(place, folder, "cifar-100-binary", {"test.bin", "train.bin"});
+}
+
 PlacedFiles images_in(const DataPlace& place, const std::string& folder, const std::string& inner) {
   IgnoredFiles ignored;
   std::error_code error;
@@ -76,6 +81,14 @@ PlacedFiles face_files(const DataPlace& place, const std::string& folder) {
   return files;
 }
 
+PlacedFiles plant_files(const DataPlace& place, const std::string& folder) { return images_in(place, folder, ""); }
+
+// A set of `data fetch`.
+template <class FindFiles>
+DataPlace fetched(const std::string& name, const std::string& files, FindFiles find_files) {
+  return {name, find_remote_set(name).title, files, cat("run `sparsight data fetch ", name, "`"), find_files};
+}
+
 }  // namespace
 
 const std::vector<DataPlace>& data_places() {
@@ -83,35 +96,24 @@ const std::vector<DataPlace>& data_places() {
       "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and "
       "t10k-labels-idx1-ubyte, plain or .gz, here or in raw/";
   static const std::vector<DataPlace> places = {
-      fetched("mnist", kIdx),
-      fetched("fashion-mnist", kIdx),
-      fetched("kmnist", kIdx),
-      fetched("cifar10", "data_batch_1.bin to data_batch_5.bin and test_batch.bin, here or in cifar-10-batches-bin/"),
-      fetched("cifar100", "train.bin and test.bin, here or in cifar-100-binary/"),
+      fetched("mnist", kIdx, idx_files),
+      fetched("fashion-mnist", kIdx, idx_files),
+      fetched("kmnist", kIdx, idx_files),
+      fetched("cifar10", "data_batch_1.bin to data_batch_5.bin and test_batch.bin, here or in cifar-10-batches-bin/",
+              cifar10_files),
+      fetched("cifar100", "train.bin and test.bin, here or in cifar-100-binary/", cifar100_files),
       {"celeba", "CelebA, 202,599 aligned faces with 40 attributes",
        cat(kFaces, "/ with the aligned images, list_attr_celeba.txt and list_eval_partition.txt"),
-       "copy its official files there"},
+       "copy its official files there", face_files},
       {"plants", "photographs of plants, the backgrounds of CIFAR-10 with noise", "JPEG and PNG files, at any depth",
-       "copy your photographs there"}};
+       "copy your photographs there", plant_files}};
   return places;
 }
 
 const DataPlace& find_data_place(const std::string& name) { return entry_named(name, data_places(), "dataset"); }
 
 std::vector<PlacedFile> placed_files(const DataPlace& place, const std::string& folder) {
-  PlacedFiles files;
-  if (place.name == "cifar10")
-    files = binary_files(place, folder, "cifar-10-batches-bin",
-                         {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
-                          "data_batch_5.bin", "test_batch.bin"});
-  else if (place.name == "cifar100")
-    files = binary_files(place, folder, "cifar-100-binary", {"test.bin", "train.bin"});
-  else if (place.name == "celeba")
-    files = face_files(place, folder);
-  else if (place.name == "plants")
-    files = images_in(place, folder, "");
-  else
-    files = idx_files(place, folder);
+  PlacedFiles files = place.find_files(place, folder);
   std::sort(files.begin(), files.end(), [](const PlacedFile& a, const PlacedFile& b) { return a.name < b.name; });
   return files;
 }

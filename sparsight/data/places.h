@@ -2,10 +2,17 @@
 // look for.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace sparsight {
+
+// A file that a set is read from.
+struct PlacedFile {
+  std::string name;  // as published, unpacked: "train-images-idx3-ubyte" for raw/train-images.idx3-ubyte.gz
+  std::string path;
+};
 
 // Below the folder of all datasets, a set has a folder of its own name.
 struct DataPlace {
@@ -13,18 +20,14 @@ struct DataPlace {
   std::string title;
   std::string files;  // "data_batch_1.bin to 5 and test_batch.bin"
   std::string get;    // how to get them
+  // placed_files() without the order.
+  std::function<std::vector<PlacedFile>(const DataPlace& place, const std::string& folder)> find_files;
 };
 
 const std::vector<DataPlace>& data_places();
 
 // Raises UsageError naming the nearest one.
 const DataPlace& find_data_place(const std::string& name);
-
-// A file that a set is read from.
-struct PlacedFile {
-  std::string name;  // as published, unpacked: "train-images-idx3-ubyte" for raw/train-images.idx3-ubyte.gz
-  std::string path;
-};
 
 // The files of a set in `folder`, in any spelling that its reader knows, in order of name. Raises Error with the first
 // one that is missing, the folder and how to get it.
