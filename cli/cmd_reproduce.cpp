@@ -160,20 +160,21 @@ void reproduce_figure(const ReproduceArguments& arguments) {
   const Figure& figure = find_figure(arguments.what);
   FigureRequest request;
   request.run = run_of(arguments);
-  if (request.run.folder.empty()) request.run.folder = default_folder(figure, request.run);
   const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   request.processes = arguments.jobs > 0 ? arguments.jobs : std::max<int64_t>(1, cores / arguments.threads);
   if (arguments.plan) return print_plan(arguments, request.processes);
   request.worker_command = with(command_of(arguments), {cat("--worker=", getpid()), "--quiet", "--log-json"});
-  if (const RunData data = read_data(figure.data, request.run); !data.fingerprint.empty())
-    request.worker_command.push_back("--fingerprint=" + data.fingerprint);
+  figure_settings(figure, request.run);  // a wrong --set is an error before gigabytes are read
+  request.data = read_data(figure.data, request.run);
+  if (!request.data->fingerprint.empty())
+    request.worker_command.push_back("--fingerprint=" + request.data->fingerprint);
   const FigureOutcome outcome = run_figure(figure, request);
   write_outcome(outcome, arguments.python);
   if (arguments.json) {
     output() << json_text(result_json(outcome), 2) << "\n";
   } else {
-    output() << result_markdown(outcome) << "\nrun folder: " << printable(request.run.folder)
-             << "\nreport: " << printable(request.run.folder) << "/report.html\n";
+    output() << result_markdown(outcome) << "\nrun folder: " << printable(outcome.run.folder)
+             << "\nreport: " << printable(outcome.run.folder) << "/report.html\n";
   }
   if (!outcome.failed.empty()) fail_jobs(outcome.failed.size(), "; first failure: " + failure_text(outcome.failed[0]));
 }

@@ -56,9 +56,19 @@ Json checked_result(const Figure& figure, Json result) {
   return result;
 }
 
-FigureJobs jobs_of(const Figure& figure, FigureRun run) {
+std::string default_folder(const Figure& figure, const FigureRun& run) {
+  std::string changed = changed_settings(figure, run);
+  std::erase_if(changed, [](char c) { return c == '"' || c == '/' || c == '[' || c == ']'; });
+  std::replace(changed.begin(), changed.end(), ' ', '-');
+  constexpr size_t kMost = 100;  // of a file's name
+  if (changed.size() > kMost) changed = checksum_of(changed);
+  return cat("runs/reproduce/", figure.name, "-", scale_name(run.scale), changed.empty() ? "" : "-" + changed);
+}
+
+// data: of the run, if it has been read.
+FigureJobs jobs_of(const Figure& figure, FigureRun run, const std::optional<RunData>& data = {}) {
   if (run.folder.empty()) run.folder = default_folder(figure, run);
-  FigureJobs jobs{run, {}, read_data(figure.data, run), {}, {}};
+  FigureJobs jobs{run, {}, data ? *data : read_data(figure.data, run), {}, {}};
   jobs.of = jobs_text(figure, run, jobs.data);
   jobs.own = figure.jobs(run);
   jobs.list.name = figure.name;
@@ -79,15 +89,6 @@ JobStore store_of(const FigureJobs& jobs) { return JobStore(jobs.run.folder, job
 
 }  // namespace
 
-std::string default_folder(const Figure& figure, const FigureRun& run) {
-  std::string changed = changed_settings(figure, run);
-  std::erase_if(changed, [](char c) { return c == '"' || c == '/' || c == '[' || c == ']'; });
-  std::replace(changed.begin(), changed.end(), ' ', '-');
-  constexpr size_t kMost = 100;  // of a file's name
-  if (changed.size() > kMost) changed = checksum_of(changed);
-  return cat("runs/reproduce/", figure.name, "-", scale_name(run.scale), changed.empty() ? "" : "-" + changed);
-}
-
 std::vector<Json> stored_jobs(const Figure& figure, const FigureRun& run) { return jobs_of(figure, run).list.settings; }
 
 std::string run_text(const Figure& figure, const FigureRun& run) {
@@ -95,7 +96,7 @@ std::string run_text(const Figure& figure, const FigureRun& run) {
 }
 
 FigureOutcome run_figure(const Figure& figure, const FigureRequest& request) {
-  const FigureJobs jobs = jobs_of(figure, request.run);
+  const FigureJobs jobs = jobs_of(figure, request.run, request.data);
   const JobStore store = store_of(jobs);
   FigureOutcome outcome;
   outcome.figure = &figure;

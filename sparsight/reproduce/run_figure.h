@@ -1,6 +1,7 @@
 // Reproduces a figure of a paper: runs its jobs, builds the table and checks the claims.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,12 @@
 namespace sparsight {
 
 struct FigureRequest {
-  FigureRun run;          // `folder` "": default_folder()
+  FigureRun run;          // `folder` "": runs/reproduce/pmoe/fig4-small, with the settings that were changed
   int64_t processes = 1;  // that run jobs; 1: this process
   // Starts a process that calls work_on_figure() for the same run: the program, then its arguments. {}: all jobs run in
   // this process.
   std::vector<std::string> worker_command;
+  std::optional<RunData> data = {};  // as read_data(); null: not read yet
 };
 
 struct FailedJob {
@@ -41,9 +43,6 @@ struct FigureOutcome {
   std::vector<FailedJob> failed;
   double seconds = 0;  // total over all jobs
 };
-
-// "runs/reproduce/pmoe/fig4-small", "runs/reproduce/pmoe/fig4-small-trials=20"
-std::string default_folder(const Figure& figure, const FigureRun& run);
 
 // The jobs of a run as they are stored: Figure::jobs, each with "of": figure, scale, settings and data of the run.
 // Raises Error if data is missing.
