@@ -141,9 +141,12 @@ void write_slurm(const ReproduceArguments& arguments) {
   const Figure& figure = find_figure(arguments.what);
   const FigureArray array{arguments.slurm, arguments.tasks, arguments.threads,
                           with(command_of(arguments), {"--task="})};
-  write_figure_array(figure, run_of(arguments), array);
+  FigureRun run = run_of(arguments);
+  figure_settings(figure, run);
+  run.fingerprint = read_data(figure.data, run).fingerprint;
+  write_figure_array(figure, run, array);
   output()
-      << plan_text(plan_figure(figure, run_of(arguments)), arguments.tasks) << "\nwrote " << printable(arguments.slurm)
+      << plan_text(plan_figure(figure, run), arguments.tasks) << "\nwrote " << printable(arguments.slurm)
       << ": submit it with sbatch; when its tasks have finished, the same command without --slurm writes the result\n";
 }
 

@@ -5,7 +5,6 @@ light_sources(
   papers/pmoe/figures/bounds.cpp
   papers/pmoe/figures/fig3.cpp
   papers/pmoe/figures/router_start.cpp
-  papers/pmoe/figures/table1.cpp
   papers/pmoe/figures/wrn_data.cpp
   papers/pmoe/figures/wrn_figure.cpp
   papers/pmoe/figures/wrn_figures.cpp
@@ -40,6 +39,7 @@ torch_sources(
   papers/pmoe/figures/sample_figures.cpp
   papers/pmoe/figures/spurious_figure.cpp
   papers/pmoe/figures/stability_figure.cpp
+  papers/pmoe/figures/table1.cpp
   papers/pmoe/figures/value_bounds.cpp
   papers/pmoe/figures/wrn_table2.cpp
   papers/pmoe/figures/wrn_training.cpp
@@ -49,6 +49,7 @@ torch_sources(
   papers/pmoe/theory/router_gradient.cpp
   papers/pmoe/theory/router_start.cpp
   papers/pmoe/theory/router_training.cpp
-  papers/pmoe/theory/value_function.cpp
   papers/pmoe/two_layer/patch_sgd.cpp
-  papers/pmoe/two_layer/two_layer.cpp)
+  papers/pmoe/two_layer/router_sgd.cpp
+  papers/pmoe/two_layer/two_layer.cpp
+  papers/pmoe/two_layer/value_function.cpp)

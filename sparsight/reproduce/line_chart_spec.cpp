@@ -10,7 +10,9 @@ namespace sparsight {
 namespace {
 
 constexpr int kGuideSegments = 40;
-constexpr double kSeriesOffset = 4;  // in pixels, so that error bars of different series stand side by side
+// In pixels, so that error bars stand side by side: of different series, and of a series and the paper's numbers for
+// it.
+constexpr double kSeriesOffset = 5, kPaperOffset = 2.5;
 
 bool numeric_x(const std::vector<ChartMark>& marks) {
   return std::ranges::all_of(marks, [](const ChartMark& mark) { return mark.x.is_number(); });
@@ -69,7 +71,8 @@ struct LineEncodings {
 
 // A line, error bars and points of one series, a little to the side of the others'.
 void add_series(Json& layers, const LineEncodings& with, const std::string& series, bool reference, double offset) {
-  const std::string own = "datum.series === " + Json(series).dump(), ours = own + " && datum.source === 'ours'";
+  const std::string own = "datum.series === " + Json(series).dump(), ours = own + " && datum.source === 'ours'",
+                    paper = own + " && datum.source === 'paper' && datum.high > datum.low";
   const Json dash = {{"strokeDash", with.source}};
   if (reference) {
     layers.push_back(filtered(chart_layer({{"type", "rule"}, {"strokeWidth", 1.4}},
@@ -77,13 +80,17 @@ void add_series(Json& layers, const LineEncodings& with, const std::string& seri
                               own));
     return;
   }
-  const auto mark = [&](Json properties) {
-    properties["xOffset"] = offset;
+  const auto mark = [&](Json properties, double more = 0) {
+    properties["xOffset"] = offset + more;
     return properties;
   };
   layers.push_back(filtered(chart_layer(mark({{"type", "line"}, {"strokeWidth", 1.8}}), with.shared, dash), own));
   layers.push_back(
       filtered(chart_layer(mark({{"type", "rule"}, {"strokeWidth", 1.2}}), with.shared, with.low_to_high), ours));
+  layers.push_back(
+      filtered(chart_layer(mark({{"type", "rule"}, {"strokeWidth", 1}, {"strokeDash", {2, 2}}}, kPaperOffset),
+                           with.shared, with.low_to_high),
+               paper));
   layers.push_back(filtered(chart_layer(mark({{"type", "point"}, {"filled", true}, {"size", 45}, {"opacity", 1}}),
                                         with.shared, {{"tooltip", with.tooltip}}),
                             ours));

@@ -37,7 +37,8 @@ std::vector<ChartMark> all_marks(const FigureOutcome& outcome, const FigureChart
   if (outcome.data.is_compared())
     for (const Json& row : outcome.figure->paper) {
       const auto known = [&](const std::string& axis) { return row.contains(axis); };
-      if (std::all_of(table.axes.begin(), table.axes.end(), known)) add(row, true, number(row, measure), 0);
+      if (std::all_of(table.axes.begin(), table.axes.end(), known))
+        add(row, true, number(row, measure), number(row, measure + "_deviation").value_or(0));
     }
   return marks;
 }

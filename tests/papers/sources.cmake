@@ -11,6 +11,6 @@ torch_tests(
   papers/pmoe/theory/linear_classifier_test.cpp
   papers/pmoe/theory/pattern_model_test.cpp
   papers/pmoe/theory/router_theory_test.cpp
-  papers/pmoe/theory/value_function_test.cpp
+  papers/pmoe/two_layer/value_function_test.cpp
   papers/pmoe/two_layer/patch_sgd_test.cpp
   papers/pmoe/two_layer/two_layer_test.cpp)

@@ -136,7 +136,15 @@ TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
   std::set<double> offsets;
   for (const Json& layer : chart.spec.at("layer"))
     if (layer.at("mark").contains("xOffset")) offsets.insert(layer.at("mark").at("xOffset").get<double>());
-  EXPECT_EQ(offsets, (std::set<double>{-2, 2}));
+  EXPECT_EQ(offsets, (std::set<double>{-2.5, 0, 2.5, 5}));  // two series, and the paper's bars 2.5 to the right of each
+}
+
+TEST(ResultCharts, ThePapersDeviationsAreDrawn) {
+  Drawn drawn;
+  drawn.figure.paper = {{{"model", "one"}, {"x", 4}, {"y", 30}, {"y_deviation", 2.0}}};
+  const Json row = rows_of(result_charts(drawn.outcome).at(0), "paper").at(0);
+  EXPECT_EQ(row.at("low"), 28);
+  EXPECT_EQ(row.at("high"), 32);
 }
 
 // The measure passes 0.5 at y = 2 + x.

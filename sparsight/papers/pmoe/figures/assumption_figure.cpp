@@ -15,8 +15,12 @@ constexpr int64_t kPatches = 2;
 
 struct AssumptionOptions : PatternOptions {
   std::vector<int64_t> epochs;
+  double lr = PatternTraining().lr;
+  int64_t batch = PatternTraining().batch;
   void declare(OptionSet& set) {
     PatternOptions::declare(set);
+    set.real("lr", &lr, {0, 1e6}, "learning rate");
+    set.integer("batch", &batch, {1, 1000000}, "samples per step");
     set.integers("epochs", &epochs, {0, 100000}, "epochs after which routing is measured, ascending");
   }
 };
@@ -31,7 +35,11 @@ std::vector<Json> assumption_jobs(const FigureRun& run) {
   std::vector<Json> jobs;
   for (const int64_t label : {0, 1})
     for (const int64_t epoch : options.epochs)
-      jobs.push_back({{"class", label}, {"epoch", epoch}, {"samples", options.samples}});
+      jobs.push_back({{"class", label},
+                      {"epoch", epoch},
+                      {"samples", options.samples},
+                      {"lr", options.lr},
+                      {"batch", options.batch}});
   return with_seeds(jobs, options.repeats);
 }
 
@@ -42,7 +50,10 @@ Json assumption_measure(const Json& settings, const FigureRun&) {
   const PatternModel model(easy_patterns(seed));
   const PatchSet train = sample_set(model, "train", settings.at("samples").get<int64_t>()),
                  test = sample_set(model, "test", 500);
-  const TwoLayerSetting setting = pattern_setting(joint_run(8, kPatches), train);
+  PatternRun run = joint_run(8, kPatches);
+  run.training.lr = settings.at("lr");
+  run.training.batch = settings.at("batch");
+  const TwoLayerSetting setting = pattern_setting(run, train);
   const std::shared_ptr<PatchCnn> net = make_two_layer(setting, train, {seed, seed});
   PatchSgd sgd(net, train, setting.sgd, seed);
   std::vector<RoutingMoment> moments = {routing_moment(*net, test, 0)};

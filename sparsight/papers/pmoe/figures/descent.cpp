@@ -5,7 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/papers/pmoe/figures/routing_monitor.h"
-#include "sparsight/papers/pmoe/theory/value_function.h"
+#include "sparsight/papers/pmoe/two_layer/value_function.h"
 
 namespace sparsight::pmoe {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
-#include "sparsight/papers/pmoe/theory/value_function.h"
+#include "sparsight/papers/pmoe/two_layer/value_function.h"
 
 namespace sparsight::pmoe {
 namespace {

@@ -13,8 +13,16 @@ namespace {
 constexpr const char* kCrowded = "d = 8, p = 32";
 constexpr const char* kRoomy = "d = 64, p = 8 (EASY)";
 
-PatternOptions linear_options(Scale scale) {
-  return {{by_scale<int64_t>(scale, 1, 2, 5)}, by_scale<int64_t>(scale, 1200, 2000, 4000)};
+struct LinearOptions : PatternOptions {
+  PatternTraining training = {};
+  void declare(OptionSet& set) {
+    PatternOptions::declare(set);
+    training.declare(set);
+  }
+};
+
+LinearOptions linear_options(Scale scale) {
+  return {{{by_scale<int64_t>(scale, 1, 2, 5)}, by_scale<int64_t>(scale, 1200, 2000, 4000)}};
 }
 
 }  // namespace
@@ -29,12 +37,15 @@ Figure linear_classifier_figure() {
   figure.measures = {{"training_error", "training error (%)", 2}, {"accuracy", "test accuracy (%)", 1}};
   figure.settings = settings_of(linear_options);
   figure.jobs = [](const FigureRun& run) {
-    const PatternOptions options = chosen(linear_options, run);
+    const LinearOptions options = chosen(linear_options, run);
     std::vector<Json> jobs;
     for (const char* data : {kCrowded, kRoomy}) {
       if (run.scale == Scale::smoke && data == kRoomy) continue;
       for (const char* model : {"linear", "separate, l = 2"})
-        jobs.push_back({{"data", data}, {"model", model}, {"samples", options.samples}});
+        jobs.push_back({{"data", data},
+                        {"model", model},
+                        {"samples", options.samples},
+                        {kPatternTraining, training_json(options.training)}});
     }
     return with_seeds(jobs, options.repeats);
   };
@@ -52,7 +63,9 @@ Figure linear_classifier_figure() {
                   {"accuracy", 100 * right.to(at::kDouble).mean().item<double>()}};
     }
     const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", 1000);
-    const TwoLayerResult result = train_two_layer(pattern_setting(separate_run(2), train), train, test, {seed, seed});
+    PatternRun run = separate_run(2);
+    run.training = training_of(settings);
+    const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
     const double training = patch_accuracy(patch_outputs(*result.model, train), train.labels);
     return Json{{"training_error", 100 * (1 - training)}, {"accuracy", 100 * result.accuracy}};
   };

@@ -14,6 +14,28 @@ void PatternOptions::declare(OptionSet& set) {
   set.integer("samples", &samples, {2, 1000000}, "training samples");
 }
 
+void PatternTraining::declare(OptionSet& set) {
+  set.real("lr", &lr, {0, 1e6}, "learning rate");
+  set.integer("batch", &batch, {1, 1000000}, "samples per step");
+  set.integer("epochs", &epochs, {1, 1000000}, "maximum number of epochs");
+  set.real("router_lr", &router_lr, {0, 1e6}, "learning rate of separately trained routers");
+  set.integer("router_epochs", &router_epochs, {0, 1000000}, "epochs of separately trained routers");
+}
+
+Json training_json(PatternTraining training) {
+  OptionSet set;
+  training.declare(set);
+  return values(set);
+}
+
+PatternTraining training_of(const Json& job) {
+  PatternTraining training;
+  OptionSet set;
+  training.declare(set);
+  assign(set, job.at(kPatternTraining), kPatternTraining);
+  return training;
+}
+
 PatternRun cnn_run() {
   PatternRun run;
   run.form = "cnn";
@@ -43,10 +65,11 @@ TwoLayerSetting pattern_setting(const PatternRun& run, const PatchSet& data) {
   setting.filters = run.filters;
   if (run.form != "cnn") setting.patches = run.patches;
   setting.init_std = 1 / std::sqrt(static_cast<double>(run.experts * run.filters));
-  setting.sgd.lr = run.lr;
-  setting.sgd.batch = run.batch;
-  setting.sgd.epochs = run.epochs;
-  setting.sgd.router_epochs = run.router_epochs;
+  setting.sgd.lr = run.training.lr;
+  setting.sgd.batch = run.training.batch;
+  setting.sgd.epochs = run.training.epochs;
+  setting.sgd.router_lr = run.training.router_lr;
+  setting.sgd.router_epochs = run.training.router_epochs;
   return setting;
 }
 

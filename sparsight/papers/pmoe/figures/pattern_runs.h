@@ -13,15 +13,24 @@
 
 namespace sparsight::pmoe {
 
+// Training ends after the first epoch without a training error, at the latest after `epochs`.
+struct PatternTraining {
+  double lr = 1;
+  int64_t batch = 20, epochs = 150, router_epochs = 100;
+  double router_lr = 0.2;
+  void declare(OptionSet& set);
+};
+// As a field of a job, and back.
+inline constexpr const char* kPatternTraining = "training";
+Json training_json(PatternTraining training);
+PatternTraining training_of(const Json& job);
+
 struct PatternRun {
   std::string form = "separate";  // "cnn", "separate", "joint"
   int64_t experts = 2;
   int64_t filters = 20;  // of each expert
   int64_t patches = 2;   // l
-  double lr = 1;
-  int64_t batch = 20;
-  int64_t epochs = 150;  // maximum; training stops after the first epoch without a training error
-  int64_t router_epochs = 100;
+  PatternTraining training = {};
 };
 
 // The settings that most of these figures have: repeats and a number of samples.

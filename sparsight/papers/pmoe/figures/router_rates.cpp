@@ -12,8 +12,12 @@ struct RouterRatesOptions {
   Repeats repeats;
   std::vector<int64_t> samples;
   int64_t test = 1000;
+  RouterTrainingOptions training = {};
   void declare(OptionSet& set) {
     repeats.declare(set);
+    set.integer("steps", &training.steps, {0, 1000000}, "steps of SGD");
+    set.integer("batch", &training.batch, {1, 1000000}, "samples per step, at most all");
+    set.real("lr", &training.rate, {0, 1e6}, "learning rate; 0: 1/n");
     set.integers("samples", &samples, {2, 1000000}, "numbers of training samples, ascending");
     set.integer("test", &test, {2, 1000000}, "test samples");
   }
@@ -37,13 +41,19 @@ std::vector<Json> router_rates_jobs(const FigureRun& run) {
                         {"patches", patches},
                         {"profile", profile},
                         {"samples", samples},
-                        {"test", options.test}});
+                        {"test", options.test},
+                        {"steps", options.training.steps},
+                        {"batch", options.training.batch},
+                        {"lr", options.training.rate}});
   return with_seeds(jobs, options.repeats);
 }
 
 Json router_rates_measure(const Json& settings, const FigureRun&) {
   RouterTrainingOptions training;
   training.seed = settings.at("seed").get<uint64_t>();
+  training.steps = settings.at("steps");
+  training.batch = settings.at("batch");
+  training.rate = settings.at("lr");
   const PatternModelOptions options =
       settings.at("profile") == "HARD" ? hard_patterns(training.seed) : easy_patterns(training.seed);
   const PatternModel model(options);

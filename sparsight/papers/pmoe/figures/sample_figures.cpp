@@ -55,8 +55,10 @@ struct SampleOptions {
   std::vector<int64_t> sizes;
   std::vector<double> values;
   std::string axis;
+  PatternTraining training = {};
   void declare(OptionSet& set) {
     repeats.declare(set);
+    training.declare(set);
     set.integers("sizes", &sizes, {2, 1000000}, "numbers of samples to try, ascending");
     set.floats(axis, &values, {-1, 100000}, "values of the varied property");
   }
@@ -71,7 +73,10 @@ SampleOptions sample_options(Scale scale, const SampleSweep& sweep) {
   return options;
 }
 
-bool reaches_target(const std::string& model, const std::string& axis, double value, int64_t samples, uint64_t seed) {
+bool reaches_target(const Json& settings, const std::string& axis, int64_t samples) {
+  const auto model = settings.at("model").get<std::string>();
+  const auto value = settings.at(axis).get<double>();
+  const auto seed = settings.at("seed").get<uint64_t>();
   PatternSweep data;
   int64_t taken = 2, experts = 8;
   if (axis == "l") taken = static_cast<int64_t>(value);
@@ -82,9 +87,8 @@ bool reaches_target(const std::string& model, const std::string& axis, double va
   if (axis == "k") experts = static_cast<int64_t>(value);
   const PatternModel distribution(swept_patterns(data, seed));
   const PatchSet train = sample_set(distribution, "train", samples), test = sample_set(distribution, "test", 500);
-  const PatternRun run = model == "CNN"     ? cnn_run()
-                         : model == "joint" ? joint_run(experts, taken)
-                                            : separate_run(taken);
+  PatternRun run = model == "CNN" ? cnn_run() : model == "joint" ? joint_run(experts, taken) : separate_run(taken);
+  run.training = training_of(settings);
   return train_two_layer(pattern_setting(run, train), train, test, {seed, seed}).accuracy >= kTarget;
 }
 
@@ -92,7 +96,10 @@ std::vector<Json> sweep_jobs(const SampleSweep& sweep, const SampleOptions& opti
   std::vector<Json> jobs;
   for (const std::string& model : sweep.models)
     for (const double value : options.values)
-      jobs.push_back({{"model", model}, {sweep.axis, value}, {"sizes", options.sizes}});
+      jobs.push_back({{"model", model},
+                      {sweep.axis, value},
+                      {"sizes", options.sizes},
+                      {kPatternTraining, training_json(options.training)}});
   return with_seeds(jobs, options.repeats);
 }
 
@@ -160,12 +167,8 @@ Figure sweep_figure(const SampleSweep& sweep) {
   figure.settings = settings_of(defaults);
   figure.jobs = [defaults, sweep](const FigureRun& run) { return sweep_jobs(sweep, chosen(defaults, run)); };
   figure.measure = [axis = sweep.axis](const Json& settings, const FigureRun&) {
-    const auto model = settings.at("model").get<std::string>();
-    const auto value = settings.at(axis).get<double>();
-    const auto seed = settings.at("seed").get<uint64_t>();
-    const auto found = smallest_size(settings.at("sizes").get<std::vector<int64_t>>(), [&](int64_t samples) {
-      return reaches_target(model, axis, value, samples, seed);
-    });
+    const auto found = smallest_size(settings.at("sizes").get<std::vector<int64_t>>(),
+                                     [&](int64_t samples) { return reaches_target(settings, axis, samples); });
     return Json{{"samples", found ? Json(*found) : Json()}};
   };
   figure.claims = [sweep](const ResultTable& table, const FigureRun&) { return sweep_claims(table, sweep); };

@@ -21,8 +21,10 @@ struct SpuriousOptions {
   Repeats repeats;
   std::vector<int64_t> samples;
   double correlation = 0.9;
+  PatternTraining training = {};
   void declare(OptionSet& set) {
     repeats.declare(set);
+    training.declare(set);
     set.integers("samples", &samples, {2, 1000000}, "numbers of training samples");
     set.real("correlation", &correlation, {0, 1}, "share of training samples whose planted vector is the label's");
   }
@@ -38,7 +40,10 @@ std::vector<Json> spurious_jobs(const FigureRun& run) {
   std::vector<Json> jobs;
   for (const char* model : {"CNN", "separate, l = 1", "separate, l = 2", "joint, k = 8, l = 1", "joint, k = 8, l = 2"})
     for (const int64_t samples : options.samples)
-      jobs.push_back({{"model", model}, {"samples", samples}, {"correlation", options.correlation}});
+      jobs.push_back({{"model", model},
+                      {"samples", samples},
+                      {"correlation", options.correlation},
+                      {kPatternTraining, training_json(options.training)}});
   return with_seeds(jobs, options.repeats);
 }
 
@@ -55,9 +60,8 @@ Json spurious_measure(const Json& settings, const FigureRun&) {
                  intact_set = patch_set(planted("intact", 1000, share).samples, 2),
                  broken_set = patch_set(broken.samples, 2);
   const int64_t taken = name.ends_with("1") ? 1 : 2;
-  const PatternRun run = name == "CNN"               ? cnn_run()
-                         : name.starts_with("joint") ? joint_run(8, taken)
-                                                     : separate_run(taken);
+  PatternRun run = name == "CNN" ? cnn_run() : name.starts_with("joint") ? joint_run(8, taken) : separate_run(taken);
+  run.training = training_of(settings);
   const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, intact_set, {seed, seed});
   Json found = {{"intact", 100 * result.accuracy},
                 {"broken", 100 * patch_accuracy(patch_outputs(*result.model, broken_set), broken_set.labels)}};

@@ -7,6 +7,7 @@
 #include "sparsight/papers/pmoe/figures/figures.h"
 #include "sparsight/papers/pmoe/theory/pmoe_bounds.h"
 #include "sparsight/papers/pmoe/theory/pmoe_operations.h"
+#include "sparsight/papers/pmoe/two_layer/two_layer.h"
 #include "sparsight/report/format.h"
 #include "sparsight/reproduce/figure_parts.h"
 
@@ -46,15 +47,40 @@ struct CountedQuantity {
   std::optional<int64_t> counted;
 };
 
+// A sample's forward pass, as the cost() of the model declares it.
+struct DeclaredForward {
+  int64_t routers = 0, experts = 0;
+};
+
+DeclaredForward declared_forward(const CountedModel& model) {
+  const PmoeSizes& sizes = model.sizes;
+  TwoLayerSetting setting;
+  setting.form = model.training == PmoeTraining::cnn        ? "cnn"
+                 : model.training == PmoeTraining::separate ? "separate"
+                                                            : "joint";
+  setting.experts = sizes.experts;
+  setting.filters = filters_of_each(sizes.neurons, sizes.experts);
+  setting.patches = sizes.chosen;
+  PatchSet shape;
+  shape.table = at::empty({0, sizes.width});
+  shape.patches = sizes.patches;
+  shape.classes = 2;
+  DeclaredForward forward;
+  for (const PartCost& part : make_two_layer(setting, shape, {})->cost({}))
+    (part.part.ends_with(".router") ? forward.routers : forward.experts) += part.cost.multiply_adds;
+  return forward;
+}
+
 std::vector<CountedQuantity> counted_quantities(const CountedModel& model) {
+  const DeclaredForward forward = declared_forward(model);
   const PmoeCompute compute = pmoe_compute(model.training);
   const PmoeOperations pairs = count_pmoe_operations(model.training, model.sizes, RouterGradient::pairs);
   const PmoeOperations mean = count_pmoe_operations(model.training, model.sizes, RouterGradient::mean);
   std::vector<CountedQuantity> all = {
-      {"an iteration: forward", compute.per_iteration, kCountedBatch * pairs.experts_forward},
+      {"an iteration: forward", compute.per_iteration, kCountedBatch * forward.experts},
       {"an iteration: backward", compute.per_iteration, kCountedBatch * pairs.experts_backward}};
   if (model.training == PmoeTraining::joint) {
-    all.push_back({"routers: forward", compute.routers_forward, kCountedBatch * pairs.routers_forward});
+    all.push_back({"routers: forward", compute.routers_forward, kCountedBatch * forward.routers});
     all.push_back({"routers: backward, by pairs", compute.routers_backward, kCountedBatch * pairs.routers_backward});
     const PowerProduct once = compute.routers_backward / PowerProduct{{{"l", 1}}};  // k l d
     all.push_back({"routers: backward, around the mean", once, kCountedBatch * mean.routers_backward});
@@ -166,8 +192,10 @@ Figure table1() {
       cat("Values for the models of figure 4 (n = 16, d = 784, m = 40; separate l = 2, k = 2; joint l = 6, k = 8), "
           "batches of ",
           kCountedBatch, " samples and eps = ", kCountedError, ". The formulas leave out constants and logarithms."),
-      "The multiply-adds of inner products and vector sums of one batch are counted as they are executed. Routing in "
-      "separate training is not in table 1: its routers are frozen.",
+      "Forward passes are counted by the models' cost(), backward passes by executing the gradients' inner products "
+      "and "
+      "vector sums for one sample, times the batch. Routing in separate training is not in table 1: its routers are "
+      "frozen.",
       "The sum over pairs in equation 26 can be computed with the gate-weighted mean of the chosen patches: k l d "
       "instead of k l^2 d."};
   return figure;

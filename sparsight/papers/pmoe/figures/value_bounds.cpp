@@ -4,7 +4,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/papers/pmoe/figures/pattern_runs.h"
 #include "sparsight/papers/pmoe/figures/theory_figures.h"
-#include "sparsight/papers/pmoe/theory/value_function.h"
+#include "sparsight/papers/pmoe/two_layer/value_function.h"
 #include "sparsight/reproduce/figure_parts.h"
 
 namespace sparsight::pmoe {
@@ -13,17 +13,17 @@ namespace {
 PatternRun run_named(const std::string& model) {
   if (model == "CNN") return cnn_run();
   if (model == "joint, k = 8, l = 2") return joint_run(8, 2);
-  PatternRun run = separate_run(2);
-  if (model == "separate, l = 2, one epoch") run.epochs = run.router_epochs = 1;
-  return run;
+  return separate_run(2);
 }
 
 struct ValueBoundsOptions {
   Repeats repeats;
   std::vector<int64_t> samples;
   int64_t test = 1000;
+  PatternTraining training = {};
   void declare(OptionSet& set) {
     repeats.declare(set);
+    training.declare(set);
     set.integers("samples", &samples, {2, 1000000}, "numbers of training samples");
     set.integer("test", &test, {2, 1000000}, "test samples");
   }
@@ -52,7 +52,10 @@ Figure value_bounds_figure() {
     std::vector<Json> jobs;
     for (const char* model : {"separate, l = 2, one epoch", "separate, l = 2", "joint, k = 8, l = 2", "CNN"})
       for (const int64_t samples : options.samples)
-        jobs.push_back({{"model", model}, {"samples", samples}, {"test", options.test}});
+        jobs.push_back({{"model", model},
+                        {"samples", samples},
+                        {"test", options.test},
+                        {kPatternTraining, training_json(options.training)}});
     return with_seeds(jobs, options.repeats);
   };
   figure.measure = [](const Json& settings, const FigureRun&) {
@@ -60,7 +63,10 @@ Figure value_bounds_figure() {
     const PatternModel model(easy_patterns(seed));
     const PatchSet train = sample_set(model, "train", settings.at("samples").get<int64_t>()),
                    test = sample_set(model, "test", settings.at("test").get<int64_t>());
-    const PatternRun run = run_named(settings.at("model").get<std::string>());
+    const auto name = settings.at("model").get<std::string>();
+    PatternRun run = run_named(name);
+    run.training = training_of(settings);
+    if (name.ends_with("one epoch")) run.training.epochs = run.training.router_epochs = 1;
     const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
     const ValueFunction v = value_function(outputs_of(*result.model, test), test.labels);  // also asserts the bounds
     const size_t worse = v.error[1] > v.error[0] ? 1 : 0;

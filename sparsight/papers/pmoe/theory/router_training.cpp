@@ -1,15 +1,14 @@
 #include "sparsight/papers/pmoe/theory/router_training.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <torch/types.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/shuffle.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/papers/pmoe/theory/router_gradient.h"
 #include "sparsight/papers/pmoe/theory/router_start.h"
+#include "sparsight/papers/pmoe/two_layer/router_sgd.h"
 
 namespace sparsight::pmoe {
 namespace {
@@ -29,23 +28,10 @@ at::Tensor train_routers(const PatternSamples& samples, const RouterTrainingOpti
                rate = options.rate > 0 ? options.rate : 1 / static_cast<double>(n);
   const at::Tensor routers =
       normal_like(torch::empty({0}, torch::kDouble), {2, d}, RandomStream(options.seed, "theory.routers")) * std;
-  const at::Tensor gradients = router_gradients(samples);
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  const int64_t batch = std::clamp<int64_t>(options.batch, 1, count);
-  at::Tensor first = routers[0], second = routers[1];
-  for (int64_t step = 0, next = count, epoch = 0; step < options.steps; ++step) {
-    if (next >= count) {
-      RandomStream random(options.seed, "theory.order", static_cast<uint64_t>(epoch++));
-      shuffle(order, random);
-      next = 0;
-    }
-    const std::vector<int64_t> which(order.begin() + next, order.begin() + std::min(count, next + batch));
-    next += batch;
-    const at::Tensor gradient = gradients.index_select(0, torch::tensor(which, torch::kLong)).mean(0);
-    first.sub_(gradient, rate);
-    second.add_(gradient, rate);
-  }
+  train_router_pair(routers[0], routers[1], -router_gradients(samples),
+                    {rate, std::clamp<int64_t>(options.batch, 1, count), options.steps, [&](int64_t epoch) {
+                       return RandomStream(options.seed, "theory.order", static_cast<uint64_t>(epoch));
+                     }});
   return routers;
 }
 

@@ -1,24 +1,16 @@
 #include "sparsight/papers/pmoe/two_layer/patch_sgd.h"
 
 #include <algorithm>
-#include <numeric>
-#include <span>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/shuffle.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/grouped_linear.h"
+#include "sparsight/papers/pmoe/two_layer/router_sgd.h"
 
 namespace sparsight::pmoe {
 namespace {
 
 constexpr int64_t kChunk = 256;  // samples routed or evaluated at once
-
-at::Tensor shuffled(at::Tensor samples, const RandomStream& stream) {
-  RandomStream random = stream;
-  shuffle(std::span(samples.mutable_data_ptr<int64_t>(), static_cast<size_t>(samples.size(0))), random);
-  return samples;
-}
 
 // [B] -> [B,n]: table rows of the samples' patches.
 at::Tensor patch_rows(const PatchSet& data, const at::Tensor& samples) {
@@ -89,17 +81,11 @@ void PatchSgd::train_routers() {
     const int64_t one = 2 * pair, other = one + 1 < data_.classes ? one + 1 : 0;
     const at::Tensor members = ((data_.labels == one) | (data_.labels == other)).nonzero().squeeze(1);
     const at::Tensor sign = ((data_.labels == one).to(weight.dtype()) * 2 - 1).unsqueeze(1);  // [N,1]
-    const at::Tensor signed_sums = sums * sign;
-    for (int64_t epoch = 0; epoch < options_.router_epochs; ++epoch) {
-      const at::Tensor order =
-          shuffled(members.clone(), RandomStream(seed_, "patch_sgd.routers", epoch * pairs + pair));
-      for (int64_t first = 0; first < order.size(0); first += options_.router_batch) {
-        const int64_t count = std::min(options_.router_batch, order.size(0) - first);
-        const at::Tensor step = signed_sums.index_select(0, order.narrow(0, first, count)).mean(0);
-        weight[one].add_(step, options_.router_lr);
-        if (other == one + 1) weight[other].sub_(step, options_.router_lr);
-      }
-    }
+    const int64_t epoch_steps = (members.size(0) + options_.router_batch - 1) / options_.router_batch;
+    train_router_pair(weight[one], other == one + 1 ? weight[other] : at::Tensor(),
+                      (sums * sign).index_select(0, members),
+                      {options_.router_lr, options_.router_batch, options_.router_epochs * epoch_steps,
+                       [&](int64_t epoch) { return RandomStream(seed_, "patch_sgd.routers", epoch * pairs + pair); }});
   }
   frozen_ = at::Tensor();
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/papers/pmoe/two_layer/value_function.h"
 
 namespace sparsight::pmoe {
 
@@ -102,6 +103,8 @@ TwoLayerResult train_two_layer(const TwoLayerSetting& setting, const PatchSet& t
   const at::Tensor w2 = result.model->parts().experts->w2;
   result.one_signed = w2.size(2) == 1 && ((w2 > 0).all().item<bool>() || (w2 < 0).all().item<bool>());
   const at::Tensor f = patch_outputs(*result.model, test);
+  if (f.size(1) == 1 && f.isfinite().all().item<bool>())
+    value_function(f.select(1, 0), test.labels);  // asserts its bounds
   result.accuracy = patch_accuracy(f, test.labels, setting.threshold);
   result.other_accuracy = patch_accuracy(f, test.labels, setting.threshold == 0 ? 0.5 : 0);
   const at::Tensor logits = f.size(1) == 1 ? two_class_logits(f) : f;

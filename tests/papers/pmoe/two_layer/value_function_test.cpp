@@ -1,4 +1,4 @@
-#include "sparsight/papers/pmoe/theory/value_function.h"
+#include "sparsight/papers/pmoe/two_layer/value_function.h"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
