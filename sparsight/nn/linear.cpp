@@ -1,5 +1,9 @@
 #include "sparsight/nn/linear.h"
 
+#include <ATen/autocast_mode.h>
+
+#include "sparsight/ops/grouped_linear.h"
+
 namespace sparsight {
 
 LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, bool with_bias)
@@ -7,7 +11,19 @@ LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, bool with_bias)
   if (with_bias) bias = register_parameter("bias", parameter_zeros({outputs}));
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x) { return at::linear(x, weight, bias); }
+bool has_linear_kernels(const at::Tensor& x) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0 && !at::autocast::is_autocast_enabled(at::kCPU);
+}
+
+at::Tensor LinearImpl::forward(const at::Tensor& x) {
+  if (!has_linear_kernels(x)) return at::linear(x, weight, bias);
+  const at::Tensor rows = x.reshape({-1, x.size(-1)});
+  const at::Tensor out = grouped_linear(rows, at::tensor({int64_t{0}, rows.size(0)}), weight.t().unsqueeze(0),
+                                        bias.defined() ? bias.unsqueeze(0) : bias);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  return out.view(sizes);
+}
 
 void LinearImpl::initialize(const InitRandom& random) {
   init_normal(weight, kVitStd, random.stream("weight"));

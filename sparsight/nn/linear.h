@@ -8,6 +8,10 @@
 
 namespace sparsight {
 
+// Whether fully connected layers run on the kernels of ops/ for this input: fp32 on a CPU, without autocast. Otherwise
+// they are ATen's.
+bool has_linear_kernels(const at::Tensor& x);
+
 class LinearImpl : public torch::nn::Module, public Initialized {
  public:
   LinearImpl(int64_t inputs, int64_t outputs, bool with_bias = true);

@@ -1,5 +1,7 @@
 #include "sparsight/nn/mlp.h"
 
+#include "sparsight/ops/expert_mlp.h"
+
 namespace sparsight {
 
 MlpImpl::MlpImpl(const MlpOptions& options)
@@ -7,7 +9,15 @@ MlpImpl::MlpImpl(const MlpOptions& options)
       fc2_(register_module("fc2", Linear(options.hidden, options.width))),
       activation_(options.activation) {}
 
-at::Tensor MlpImpl::forward(const at::Tensor& x) { return fc2_->forward(activate(fc1_->forward(x), activation_)); }
+at::Tensor MlpImpl::forward(const at::Tensor& x) {
+  if (!has_linear_kernels(x)) return fc2_->forward(activate(fc1_->forward(x), activation_));
+  const at::Tensor rows = x.reshape({-1, x.size(-1)});
+  return expert_mlp(rows, rows_in_place(rows, at::tensor({int64_t{0}, rows.size(0)})),
+                    {fc1_->weight.t().unsqueeze(0), fc1_->bias.unsqueeze(0), fc2_->weight.t().unsqueeze(0),
+                     fc2_->bias.unsqueeze(0)},
+                    {activation_})
+      .view_as(x);
+}
 
 Cost MlpImpl::cost() const {
   return fc1_->cost() + elementwise_cost(activation_operations(activation_) * fc1_->weight.size(0)) + fc2_->cost();

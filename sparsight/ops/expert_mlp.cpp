@@ -40,13 +40,17 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
         {tokens, gate, w1, b1, w2, b2, pre_activation, rows.offsets, map.row_token, map.token_rows, map.token_offsets});
     context->saved_data["activation"] = static_cast<int64_t>(options.activation);
     context->saved_data["tokens"] = map.tokens;
+    context->saved_data["in_place"] = map.in_place;
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative();
     const auto saved = context->get_saved_variables();
-    const ExpertRows rows{{context->saved_data["tokens"].toInt(), saved[8], saved[9], saved[10]}, saved[7], saved[1]};
+    const ExpertRows rows{{context->saved_data["tokens"].toInt(), saved[8], saved[9], saved[10],
+                           context->saved_data["in_place"].toBool()},
+                          saved[7],
+                          saved[1]};
     const bool has_gate = saved[1].defined();
     size_t edge = has_gate ? 2 : 1;
     bool needs_weights = false;
@@ -99,7 +103,8 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
          rows.offsets.scalar_type());
   if (rows.gate.defined() && (rows.gate.dim() != 1 || rows.gate.size(0) != map.row_token.size(0)))
     fail("experts with ", map.row_token.size(0), " rows need as many gates, got ", rows.gate.sizes());
-  ExpertRows in{{map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous()},
+  ExpertRows in{{map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous(),
+                 map.in_place},
                 rows.offsets.to(at::kCPU).contiguous(),
                 rows.gate.defined() ? rows.gate.contiguous() : rows.gate};
   check_offsets(in.offsets, map.row_token.size(0));
@@ -116,7 +121,8 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
     for (const at::Tensor* t : {&rows.gate, &w.w1, &w.b1, &w.w2, &w.b2})
       keep = keep || (t->defined() && t->requires_grad());
   }
-  const ExpertMlpWeights dense{w.w1.contiguous(), w.b1.defined() ? w.b1.contiguous() : w.b1, w.w2.contiguous(),
+  const auto either = [](const at::Tensor& x) { return x.mT().is_contiguous() ? x : x.contiguous(); };
+  const ExpertMlpWeights dense{either(w.w1), w.b1.defined() ? w.b1.contiguous() : w.b1, either(w.w2),
                                w.b2.defined() ? w.b2.contiguous() : w.b2};
   if (!keep) {  // autograd costs as much as an expert on one token
     const c10::AutoGradMode no_grad(false);
@@ -129,7 +135,7 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
   const at::Tensor each = at::arange(rows.size(0), rows.options().dtype(at::kLong).requires_grad(false));
   const at::Tensor ends = at::arange(rows.size(0) + 1, each.options());
-  return {{rows.size(0), each, each, ends}, offsets, {}};
+  return {{rows.size(0), each, each, ends, /*in_place=*/true}, offsets, {}};
 }
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,

@@ -13,6 +13,7 @@ struct RowMap {
   at::Tensor row_token;      // [R] int64, 0..N-1
   at::Tensor token_rows;     // [R] int64: rows by token, in assignment order within a token
   at::Tensor token_offsets;  // [N+1] int64: token j has token_rows[token_offsets[j] .. token_offsets[j+1])
+  bool in_place = false;     // R = N, and row r holds token r
 };
 
 // token: [A] int64, the token of each assignment. order: [R] int64, the assignment of each row.

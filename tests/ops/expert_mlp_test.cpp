@@ -82,6 +82,39 @@ TEST(ExpertMlp, AgreesWithTheReferenceAtEveryLevelAndShape) {
   });
 }
 
+// A dense MLP is one expert with the weights of two torch.nn.Linear, [out,in], and rows in place without gates.
+TEST(ExpertMlp, WeightsMayBeTransposedAndRowsInPlace) {
+  at_each_level([](const std::string& level) {
+    uint64_t seed = 40;
+    for (const auto& [rows, width, hidden] :
+         {std::tuple{1, 5, 3}, {20, 33, 70}, {50, 384, 1536}, {300, 40, 900}, {5000, 17, 24}}) {
+      Case c = random_case({rows, 1, 1, width, hidden}, seed++);
+      c.upstream = c.upstream * 0.1;
+      c.rows = rows_in_place(c.tokens, torch::tensor({int64_t{0}, int64_t{rows}}));
+      const auto turned = [](const at::Tensor& w) { return w.mT().contiguous().mT(); };
+      c.weights.w1 = turned(c.weights.w1);
+      c.weights.w2 = turned(c.weights.w2);
+      for (const bool keep : {true, false}) {
+        at::Tensor pre_activation;
+        std::vector<at::Tensor> got{
+            cpu::expert_mlp_forward(c.tokens, c.rows, c.weights, Activation::gelu, keep ? &pre_activation : nullptr)};
+        const ExpertMlpGradients gradients = cpu::expert_mlp_backward(
+            c.upstream, c.tokens, c.rows, c.weights, Activation::gelu, pre_activation, {true, false, true});
+        EXPECT_EQ(gradients.weights.w1.strides(), c.weights.w1.strides());
+        for (const at::Tensor& t : listed(gradients)) got.push_back(t);
+        ExpertRows wide = c.rows;
+        const ExpertMlpWeights w{as_double(c.weights.w1), as_double(c.weights.b1), as_double(c.weights.w2),
+                                 as_double(c.weights.b2)};
+        std::vector<at::Tensor> want{ref::expert_mlp_forward(as_double(c.tokens), wide, w, Activation::gelu, nullptr)};
+        for (const at::Tensor& t : listed(ref::expert_mlp_backward(as_double(c.upstream), as_double(c.tokens), wide, w,
+                                                                   Activation::gelu, {}, {true, false, true})))
+          want.push_back(t);
+        expect_close(got, want, cat(level, ", ", rows, " rows"));
+      }
+    }
+  });
+}
+
 // Without a hidden layer a token gets the output's biases of its experts, times its gates.
 TEST(ExpertMlp, WidthsMayBeZero) {
   at_each_level([](const std::string& level) {
@@ -235,9 +268,13 @@ TEST(ExpertMlp, StridedAndMisalignedInputsGiveTheSameResult) {
   const Case c = random_case({30, 3, 2, 24, 50}, 10);
   const at::Tensor want = expert_mlp(c.tokens, c.rows, c.weights, {});
   const ExpertMlpWeights& w = c.weights;
-  for (const auto layout : {test::strided, test::misaligned})
-    EXPECT_TRUE(torch::equal(
-        want, expert_mlp(layout(c.tokens), c.rows, {layout(w.w1), layout(w.b1), layout(w.w2), layout(w.b2)}, {})));
+  const auto result = [&](const auto& layout, const auto& of_weights) {
+    return expert_mlp(layout(c.tokens), c.rows, {of_weights(w.w1), layout(w.b1), of_weights(w.w2), layout(w.b2)}, {});
+  };
+  EXPECT_TRUE(torch::equal(result(test::misaligned, test::misaligned), want));
+  EXPECT_TRUE(torch::equal(result(test::strided, test::misaligned), want));
+  // Transposed weights are read as they are, in another order of sums.
+  EXPECT_TRUE(test::near(result(test::strided, test::strided), want, 1e-5));
 }
 
 // Tokens and weights in bf16 or fp16 with the router's fp32 gates: the result and each gradient has the type of what it

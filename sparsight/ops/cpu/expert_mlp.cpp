@@ -20,9 +20,9 @@ ForwardSpace& forward_space() {
 // Weights as the kernels read them.
 struct StoredWeights {
   MlpShape shape;
-  const float *b1, *b2;                      // may be null
-  const float *w1 = nullptr, *w2 = nullptr;  // [E,D,F], [E,F,D]; null if packed
-  const void* panels = nullptr;              // packed weights in `layout`; null if plain
+  const float *b1, *b2;          // may be null
+  WeightView w1 = {}, w2 = {};   // [E,D,F], [E,F,D]; null if packed
+  const void* panels = nullptr;  // packed weights in `layout`; null if plain
   PackedLayout layout{};
   const float *scale1 = nullptr, *scale2 = nullptr;  // of int8
 
@@ -30,11 +30,11 @@ struct StoredWeights {
   // W1[:, columns] and W2[columns, :] of an expert, starting at a chunk of the hidden layer
   const void* first(int64_t expert, int64_t chunk) const {
     return panels ? at(panels, expert * layout.expert_bytes() + layout.first_weights(chunk))
-                  : w1 + expert * shape.width * shape.hidden + chunk * kBlock;
+                  : w1.at(expert, 0, chunk * kBlock);
   }
   const void* second(int64_t expert, int64_t chunk) const {
     return panels ? at(panels, expert * layout.expert_bytes() + layout.second_weights(chunk))
-                  : w2 + (expert * shape.hidden + chunk * kBlock) * shape.width;
+                  : w2.at(expert, chunk * kBlock, 0);
   }
 
  private:
@@ -57,13 +57,19 @@ class Forward {
       *pre_activation = empty_from_arena({shape_.rows, shape_.hidden});
       kept_ = pre_activation->data_ptr<float>();
     }
-    rows_out_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
+    if (writes_out()) {
+      out_ = empty_from_arena({shape_.rows, shape_.width});
+      rows_out_ = out_.data_ptr<float>();
+    } else {
+      rows_out_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
+    }
   }
 
   at::Tensor run() const {
     run_tasks(plan_.size(), [&](int64_t number, const auto& claim) {
       run_task(plan_.tasks[static_cast<size_t>(number)], [&] { return plan_.find(claim()); });
     });
+    if (writes_out()) return out_;
     at::Tensor out = empty_from_arena({rows_.map.tokens, shape_.width});
     const at::Tensor gate = float_gate(rows_);
     combine_parts(kernel_, rows_.map, floats_of(gate), rows_out_, shape_.width, plan_.parts, shape_.width,
@@ -72,6 +78,9 @@ class Forward {
   }
 
  private:
+  // Results of rows are the output.
+  bool writes_out() const { return rows_.map.in_place && !rows_.gate.defined() && plan_.parts == 1; }
+
   float* panel() const { return forward_space().panel.floats(kernel_.panel_floats); }
 
   template <class NextTask>
@@ -88,7 +97,7 @@ class Forward {
         const int64_t first = std::max(c, plan_.first_chunk(part)), last = std::min(end, plan_.first_chunk(part + 1));
         Gemm down = partial_result(task, part, first, last, {hidden.block(first - c), hidden.stride});
         if (last < end) {
-          down.prefetch = w_.second(task.expert, last);
+          down.prefetch = w_.w2.transposed ? nullptr : w_.second(task.expert, last);
           down.prefetch_rows = shape_.chunk_columns(last, end - last),
           down.prefetch_columns = down.prefetch_ld = shape_.width;
         } else if (last < task.chunk_end) {
@@ -105,6 +114,7 @@ class Forward {
 
   // Prefetch target of `down`: W1 of a task, starting at a chunk.
   void fetch_first(Gemm& down, const Task& task, int64_t chunk) const {
+    if (w_.w1.transposed) return;
     down.prefetch = w_.first(task.expert, chunk);
     down.prefetch_rows = shape_.width, down.prefetch_ld = shape_.hidden;
     down.prefetch_columns = shape_.chunk_columns(chunk, std::min(at_once(task), task.chunk_end - chunk));
@@ -115,14 +125,15 @@ class Forward {
     Gemm up;
     up.m = task.count, up.n = shape_.chunk_columns(c, end - c), up.k = shape_.width;
     up.a = in.data, up.a_block = in.stride;
-    up.b = w_.first(task.expert, c), up.b_ld = shape_.hidden, up.b_type = w_.type(), up.b_panels = w_.panels != nullptr;
+    up.b = w_.first(task.expert, c), up.b_ld = w_.w1.ld(), up.b_transposed = w_.w1.transposed;
+    up.b_type = w_.type(), up.b_panels = w_.panels != nullptr;
     up.b_scale = w_.scale1 ? w_.scale1 + task.expert * shape_.hidden + c * kBlock : nullptr;
     up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.stride;
     up.bias = w_.b1 ? w_.b1 + task.expert * shape_.hidden + c * kBlock : nullptr;
     up.activates = true, up.activation = activation_;
     if (kept_)
       up.pre_activation = kept_ + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
-    up.prefetch = w_.second(task.expert, c);
+    up.prefetch = w_.w2.transposed ? nullptr : w_.second(task.expert, c);
     up.prefetch_rows = up.n, up.prefetch_columns = up.prefetch_ld = shape_.width;
     kernel_.product(up, panel());
   }
@@ -132,7 +143,8 @@ class Forward {
     Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, end - c);
     down.a = hidden.data, down.a_block = hidden.stride;
-    down.b = w_.second(task.expert, c), down.b_ld = shape_.width, down.b_type = w_.type();
+    down.b = w_.second(task.expert, c), down.b_ld = w_.w2.ld(), down.b_transposed = w_.w2.transposed;
+    down.b_type = w_.type();
     down.b_panels = w_.panels != nullptr;
     down.b_scale = w_.scale2 ? w_.scale2 + task.expert * shape_.width : nullptr;
     down.c = rows_out_ + (part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
@@ -149,6 +161,7 @@ class Forward {
   Plan plan_;
   const float* const x_;
   float* kept_ = nullptr;      // [R,F], pre-activations
+  at::Tensor out_;             // if writes_out()
   float* rows_out_ = nullptr;  // [parts,R,D]
 };
 
@@ -159,8 +172,8 @@ at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, 
   const StoredWeights stored{.shape = shape_of(rows, w),
                              .b1 = floats_of(w.b1),
                              .b2 = floats_of(w.b2),
-                             .w1 = floats_of(w.w1),
-                             .w2 = floats_of(w.w2)};
+                             .w1 = view_of(w.w1),
+                             .w2 = view_of(w.w2)};
   return Forward(tokens, rows, stored, activation, pre_activation).run();
 }
 

@@ -1,6 +1,7 @@
 // The backward pass of expert_mlp(). A task that has all rows of an expert computes the gradient of its weights too,
 // while its rows are in the cache. If the rows of an expert are split over several tasks, the gradient of its weights
 // follows in a second round.
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/empty.h>
@@ -45,14 +46,14 @@ class Backward {
         grad_(floats_of(grad)),
         gate_(floats_of(gates_)),
         kept_(floats_of(pre_activation)),
-        w1_(floats_of(w.w1)),
+        w1_(view_of(w.w1)),
+        w2_(view_of(w.w2)),
         b1_(floats_of(w.b1)),
-        w2_(floats_of(w.w2)),
         needs_weights_(needs.weights) {
     if (needs_weights_)
-      weights_grad_ = {.w1 = empty_from_arena(w.w1.sizes()),
+      weights_grad_ = {.w1 = empty_weights_like(w.w1),
                        .b1 = w.b1.defined() ? at::empty_like(w.b1) : w.b1,
-                       .w2 = empty_from_arena(w.w2.sizes()),
+                       .w2 = empty_weights_like(w.w2),
                        .b2 = w.b2.defined() ? at::empty_like(w.b2) : w.b2};
     BackwardSpace& space = backward_space();
     int64_t shared = 0;  // number of rows up to the last one of an expert with several tasks
@@ -62,7 +63,12 @@ class Backward {
                blocks_in(space.all_out_grad, shape_.width_blocks(), shared),
                blocks_in(space.all_hidden_grad, shape_.chunks(), shared),
                blocks_in(space.all_active, shape_.chunks(), shared)};
-    if (needs.tokens) rows_grad_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
+    if (needs.tokens && rows.map.in_place && plan_.parts == 1) {
+      tokens_grad_ = empty_from_arena({shape_.rows, shape_.width});
+      rows_grad_ = tokens_grad_.data_ptr<float>();
+    } else if (needs.tokens) {
+      rows_grad_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
+    }
     gate_grad_ = space.gate_grad.floats(shape_.chunks() * shape_.rows);
   }
 
@@ -87,7 +93,8 @@ class Backward {
   }
 
   const ExpertMlpWeights& weights_grad() const { return weights_grad_; }
-  const float* rows_grad() const { return rows_grad_; }  // [parts,R,D], not yet combined; null if not requested
+  const at::Tensor& tokens_grad() const { return tokens_grad_; }  // undefined if rows_grad() is still to be combined
+  const float* rows_grad() const { return rows_grad_; }           // [parts,R,D]; null if not requested
   int64_t parts() const { return plan_.parts; }
   // Returns [R]. b2: [E,D] or null
   at::Tensor gate_grad(const float* b2) const {
@@ -108,12 +115,8 @@ class Backward {
   bool in_one_task(int64_t expert) const { return !needs_weights_ || rows_of(expert) <= kernel_.task_rows; }
 
   float* panel() const { return backward_space().panel.floats(kernel_.panel_floats); }
-  const float* first(int64_t expert, int64_t chunk) const {
-    return w1_ + expert * shape_.width * shape_.hidden + chunk * kBlock;
-  }
-  const float* second(int64_t expert, int64_t chunk) const {
-    return w2_ + (expert * shape_.hidden + chunk * kBlock) * shape_.width;
-  }
+  const float* first(int64_t expert, int64_t chunk) const { return w1_.at(expert, 0, chunk * kBlock); }
+  const float* second(int64_t expert, int64_t chunk) const { return w2_.at(expert, chunk * kBlock, 0); }
 
   template <class NextTask>
   void run_task(const Task& task, const NextTask& next_task) const {
@@ -154,7 +157,7 @@ class Backward {
       Gemm up;
       up.m = task.count, up.n = columns, up.k = shape_.width;
       up.a = rows.in.data, up.a_block = rows.in.stride;
-      up.b = first(task.expert, c), up.b_ld = shape_.hidden;
+      up.b = first(task.expert, c), up.b_ld = w1_.ld(), up.b_transposed = w1_.transposed;
       up.c = rows.active.data, up.c_ld = kBlockLd, up.c_block = rows.active.stride;
       up.bias = b1_ ? b1_ + task.expert * shape_.hidden + c * kBlock : nullptr;
       kernel_.product(up, panel());
@@ -162,9 +165,9 @@ class Backward {
     Gemm back;
     back.m = task.count, back.n = columns, back.k = shape_.width;
     back.a = rows.out_grad.data, back.a_block = rows.out_grad.stride;
-    back.b = second(task.expert, c), back.b_ld = shape_.width, back.b_transposed = true;
+    back.b = second(task.expert, c), back.b_ld = w2_.ld(), back.b_transposed = !w2_.transposed;
     back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.stride;
-    back.prefetch = first(task.expert, c);
+    back.prefetch = w1_.transposed ? nullptr : first(task.expert, c);
     back.prefetch_rows = shape_.width, back.prefetch_columns = columns, back.prefetch_ld = shape_.hidden;
     kernel_.product(back, panel());
     for (int64_t i = 0; i < chunks; ++i) {
@@ -183,7 +186,7 @@ class Backward {
     Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
     down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.stride;
-    down.b = first(task.expert, c), down.b_ld = shape_.hidden, down.b_transposed = true;
+    down.b = first(task.expert, c), down.b_ld = w1_.ld(), down.b_transposed = !w1_.transposed;
     down.c = rows_grad_ + (task.part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > task.chunk;
     down.prefetch_rows = down.k, down.prefetch_columns = shape_.width, down.prefetch_ld = shape_.width;
@@ -208,24 +211,30 @@ class Backward {
   // The gradients of W1[block, chunk] and W2[chunk, block] over all rows of an expert, for one chunk of the hidden
   // layer and one block of the width.
   Gemm first_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
-    Gemm p = outer_product(rows_of(expert), rows.in.block(block), rows.hidden_grad.data);
-    p.m = block_columns(block), p.n = shape_.chunk_columns(c);
-    p.c = weights_grad_.w1.data_ptr<float>() + (expert * shape_.width + block * kBlock) * shape_.hidden + c * kBlock;
-    p.c_ld = shape_.hidden;
-    return p;
+    const WeightView grad = view_of(weights_grad_.w1);
+    return outer_product(rows_of(expert), {rows.in.block(block), block_columns(block)},
+                         {rows.hidden_grad.data, shape_.chunk_columns(c)}, grad.at(expert, block * kBlock, c * kBlock),
+                         grad);
   }
   Gemm second_weights(int64_t expert, int64_t c, int64_t block, const BackwardRows& rows) const {
-    Gemm p = outer_product(rows_of(expert), rows.active.data, rows.out_grad.block(block));
-    p.m = shape_.chunk_columns(c), p.n = block_columns(block);
-    p.c = weights_grad_.w2.data_ptr<float>() + (expert * shape_.hidden + c * kBlock) * shape_.width + block * kBlock;
-    p.c_ld = shape_.width;
-    return p;
+    const WeightView grad = view_of(weights_grad_.w2);
+    return outer_product(rows_of(expert), {rows.active.data, shape_.chunk_columns(c)},
+                         {rows.out_grad.block(block), block_columns(block)},
+                         grad.at(expert, c * kBlock, block * kBlock), grad);
   }
-  static Gemm outer_product(int64_t rows, const float* a, const float* b) {
+  // A block of rows, of which some columns are used.
+  struct Columns {
+    const float* data;
+    int64_t count;
+  };
+  // The part of `grad` from `to` on: left^T right, or its transpose.
+  static Gemm outer_product(int64_t rows, Columns left, Columns right, float* to, const WeightView& grad) {
+    if (grad.transposed) std::swap(left, right);
     Gemm p;
-    p.k = rows;
-    p.a = a, p.a_transposed = true, p.a_ld = kBlockLd;
-    p.b = b, p.b_ld = kBlockLd;
+    p.m = left.count, p.n = right.count, p.k = rows;
+    p.a = left.data, p.a_transposed = true, p.a_ld = kBlockLd;
+    p.b = right.data, p.b_ld = kBlockLd;
+    p.c = to, p.c_ld = grad.ld();
     p.stream = true;
     return p;
   }
@@ -254,10 +263,13 @@ class Backward {
   const int64_t *const offset_, *const row_token_;
   const Plan plan_;
   const at::Tensor gates_;
-  const float *const x_, *const grad_, *const gate_, *const kept_, *const w1_, *const b1_, *const w2_;
+  const float *const x_, *const grad_, *const gate_, *const kept_;
+  const WeightView w1_, w2_;
+  const float* const b1_;
   const bool needs_weights_;
   ExpertMlpWeights weights_grad_;
   BackwardRows shared_{};
+  at::Tensor tokens_grad_;
   float* rows_grad_ = nullptr;
   float* gate_grad_ = nullptr;  // [chunks,R]
 };
@@ -271,7 +283,8 @@ ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor&
   backward.run();
   ExpertMlpGradients out;
   out.weights = backward.weights_grad();
-  if (needs.tokens) {
+  out.tokens = backward.tokens_grad();
+  if (needs.tokens && !out.tokens.defined()) {
     const int64_t width = w.w1.size(1);
     out.tokens = empty_from_arena({rows.map.tokens, width});
     combine_parts(kernels(), rows.map, nullptr, backward.rows_grad(), width, backward.parts(), width,

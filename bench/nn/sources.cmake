@@ -1,0 +1,2 @@
+bench_sources(
+  nn/dense_bench.cpp)
