@@ -239,8 +239,11 @@ void Trainer::final_evaluation() {
   if (tests_on_validation()) line["same_as"] = "val";
   metrics_->write(line);
   if (tests_on_validation()) {
-    const std::string text = cat("this run has no test split of its own: \"test\" is the validation split",
-                                 setup_.train.keep == "best" ? ", on which the best weights were chosen" : "");
+    const bool validates_on_test = setup_.missing_split == "validation";
+    const std::string text =
+        cat("this run has no ", validates_on_test ? "validation" : "test",
+            " split of its own: ", validates_on_test ? "\"val\" is the test split" : "\"test\" is the validation split",
+            setup_.train.keep == "best" ? ", on which the best weights were chosen" : "");
     log_warning(text);
     metrics_->write({{"kind", "note"}, {"split", "test"}, {"step", progress_.step}, {"text", text}});
   }

@@ -88,6 +88,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   const TransformPipeline eval_transforms(transforms.eval, "transforms.eval");
   setup.data = splits.train->info();
   setup.shape = image_shape(*splits.train, eval_transforms);
+  setup.missing_split = splits.missing;
   setup.train_loaders =
       training_loaders(splits.train, train_transforms, BatchTransform(transforms, setup.shape.classes), loader, seed);
   setup.validation_loader = evaluation_loader(splits.validation, eval_transforms, loader);

@@ -99,6 +99,7 @@ DataSplits make_cifar_noise(const CifarNoiseOptions& options, const DataContext&
   parts.train = part_of(pictures.train, backgrounds.train, "train", options.train);
   parts.test = part_of(pictures.test, backgrounds.test, "test", options.test);
   parts.validation = parts.test;
+  parts.missing = "validation";
   return parts;
 }
 

@@ -91,6 +91,7 @@ DataSplits make_cifar_vehicles(const CifarVehiclesOptions& options, const DataCo
   parts.train = part_of(pictures.train, "train", options.train);
   parts.test = part_of(pictures.test, "test", options.test);
   parts.validation = parts.test;
+  parts.missing = "validation";
   return parts;
 }
 

@@ -56,8 +56,8 @@ DataSplits make_splits(DataSplits parts, const SplitOptions& options, const Data
     parts.validation = std::make_shared<SubsetDataSet>(all, std::move(kept));
   }
   if (!parts.validation && !parts.test) fail_usage(name, " has no test split; set data.validation above 0");
-  if (!parts.validation) parts.validation = parts.test;
-  if (!parts.test) parts.test = parts.validation;
+  if (!parts.validation) parts.validation = parts.test, parts.missing = "validation";
+  if (!parts.test) parts.test = parts.validation, parts.missing = "test";
   if (parts.validation->size() == 0 || parts.test->size() == 0) fail(name, " has no images to test with");
   const bool same = parts.test == parts.validation;
   warn_of_missing_classes(*parts.train, "training");
