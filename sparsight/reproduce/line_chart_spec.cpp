@@ -12,7 +12,7 @@ namespace {
 constexpr int kGuideSegments = 40;
 // In pixels, so that error bars stand side by side: of different series, and of a series and the paper's numbers for
 // it.
-constexpr double kSeriesOffset = 5, kPaperOffset = 2.5;
+constexpr double kSeriesOffset = 4, kPaperOffset = 2;
 
 bool numeric_x(const std::vector<ChartMark>& marks) {
   return std::ranges::all_of(marks, [](const ChartMark& mark) { return mark.x.is_number(); });

@@ -136,7 +136,7 @@ TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
   std::set<double> offsets;
   for (const Json& layer : chart.spec.at("layer"))
     if (layer.at("mark").contains("xOffset")) offsets.insert(layer.at("mark").at("xOffset").get<double>());
-  EXPECT_EQ(offsets, (std::set<double>{-2.5, 0, 2.5, 5}));  // two series, and the paper's bars 2.5 to the right of each
+  EXPECT_EQ(offsets, (std::set<double>{-2, 0, 2, 4}));  // two series, and the paper's bars 2 to the right of each
 }
 
 TEST(ResultCharts, ThePapersDeviationsAreDrawn) {
