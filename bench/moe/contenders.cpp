@@ -1,8 +1,10 @@
 #include "bench/moe/contenders.h"
 
+#include <vector>
+
 #include <ATen/ATen.h>
 
-#include "bench/moe/medians.h"
+#include "bench/measure/rounds.h"
 #include "sparsight/core/random.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/ops/random_fill.h"
@@ -79,16 +81,27 @@ at::Tensor run_loop(const Load& load, const ExpertMlpWeights& w) {
 }
 
 at::Tensor run_grouped_mm(const Load& load, const ExpertMlpWeights& w) {
-  const int64_t k = load.expert.size(1);
-  const at::Tensor flat = load.expert.reshape({-1});
-  const auto [sorted, order] = at::sort(flat, /*stable=*/true, /*dim=*/0, /*descending=*/false);
-  const at::Tensor ends = at::cumsum(at::bincount(flat, {}, w.w1.size(0)), 0).to(at::kInt);
-  const at::Tensor token = at::floor_divide(order, k);
+  const at::Tensor& token = load.rows.map.row_token;
+  const at::Tensor ends = load.rows.offsets.slice(0, 1).to(at::kInt);
+  const at::Tensor expert = load.expert.reshape({-1}).index_select(0, load.row_gate_order);
   const at::Tensor rows = load.tokens.index_select(0, token);
-  const at::Tensor hidden = at::gelu(at::_grouped_mm(rows, w.w1, ends) + w.b1.index_select(0, sorted));
-  const at::Tensor out = at::_grouped_mm(hidden, w.w2, ends) + w.b2.index_select(0, sorted);
-  const at::Tensor gate = load.gate.reshape({-1}).index_select(0, order).unsqueeze(1);
-  return at::zeros_like(load.tokens).index_add(0, token, out * gate);
+  const at::Tensor hidden = at::gelu(at::_grouped_mm(rows, w.w1, ends) + w.b1.index_select(0, expert));
+  const at::Tensor out = at::_grouped_mm(hidden, w.w2, ends) + w.b2.index_select(0, expert);
+  return at::zeros_like(load.tokens).index_add(0, token, out * load.rows.gate.unsqueeze(1));
+}
+
+at::Tensor run_onednn(const Load& load, const OnednnExperts& experts) {
+  const at::Tensor& token = load.rows.map.row_token;
+  const at::Tensor rows = load.tokens.index_select(0, token);
+  const int64_t* const offset = load.rows.offsets.const_data_ptr<int64_t>();
+  std::vector<at::Tensor> out;
+  for (size_t e = 0; e < experts.w1.size(); ++e) {
+    const int64_t count = offset[e + 1] - offset[e];
+    if (count == 0) continue;
+    const at::Tensor hidden = onednn_linear(rows.narrow(0, offset[e], count), experts.w1[e], experts.b1[e], true);
+    out.push_back(onednn_linear(hidden, experts.w2[e], experts.b2[e], false));
+  }
+  return at::zeros_like(load.tokens).index_add(0, token, at::cat(out) * load.rows.gate.unsqueeze(1));
 }
 
 void train_step(const Forward& forward, const Load& load, const ExpertMlpWeights& weights) {

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "bench/moe/onednn.h"
 #include "sparsight/ops/packed_experts.h"
 
 namespace sparsight::bench {
@@ -37,8 +38,10 @@ at::Tensor run_packed(const Load& load, const PackedExperts& packed);
 at::Tensor run_dense(const Load& load, const ExpertMlpWeights& weights);
 // For each expert: find its tokens, two linear maps, index_add.
 at::Tensor run_loop(const Load& load, const ExpertMlpWeights& weights);
-// Sort, at::_grouped_mm, index_add.
+// The rows sorted by expert: at::_grouped_mm, index_add.
 at::Tensor run_grouped_mm(const Load& load, const ExpertMlpWeights& weights);
+// The rows sorted by expert: oneDNN's linear layers with packed weights, the first with GELU fused; index_add.
+at::Tensor run_onednn(const Load& load, const OnednnExperts& experts);
 
 // One forward and backward pass; gradients of tokens, gates and weights are allocated again, as after zero_grad().
 void train_step(const Forward& forward, const Load& load, const ExpertMlpWeights& weights);

@@ -1,34 +1,43 @@
-// The limits of the machine: the rates of fp32 matrix products and of reading weights.
+// What bounds the experts' time from below: reading the weights, and the products alone in the fastest library.
+// (The arithmetic peak is in bench/limits/peak.h.) Letters: sparsight/moe/axes.md; R rows.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <string>
+#include <vector>
 
-#include <ATen/core/Tensor.h>
-
-#include "sparsight/ops/expert_mlp.h"
+#include "bench/measure/rounds.h"
+#include "bench/moe/contenders.h"
+#include "bench/moe/onednn.h"
 
 namespace sparsight::bench {
 
-double seconds_now();
-// The shortest of `rounds` runs.
-double shortest(int rounds, const std::function<void()>& run);
+// Weights as they lie in memory, with the expert as the first dimension of each tensor.
+using StoredWeights = std::vector<at::Tensor>;
+StoredWeights stored(const ExpertMlpWeights& weights);
+StoredWeights stored(const PackedExperts& packed);
+double bytes_per_expert(const StoredWeights& weights);
 
-// torch's sgemm on all threads: pairs of products [rows,D]x[D,F] and [rows,F]x[F,D] whose operands each thread keeps in
-// its cache, with the fastest number of rows.
-class Sgemm {
+// Reads the weights of the experts that have rows, with a plain loop on all threads.
+void read_touched(const StoredWeights& weights, const at::Tensor& offsets);
+
+// The two products of every expert at the load's numbers of rows, without biases, activation, gather and scatter-add,
+// by MKL's sgemm, oneDNN, oneDNN with packed weights, and our kernels.
+class Products {
  public:
-  Sgemm(int64_t width, int64_t hidden);
-  void run() const;
-  double flops() const;  // floating-point operations of one run
+  Products(const std::vector<Load>& loads, const ExpertMlpWeights& weights);
+
+  static constexpr int kWays = 4;
+  static const char* name(int way);  // "MKL", "oneDNN", "oneDNN packed", "ours"
+  void run(int way, int load) const;
 
  private:
-  Sgemm(int64_t width, int64_t hidden, int rows);
-  int width_, hidden_, rows_;
-  at::Tensor x_, h_, y_, w1_, w2_;  // one of each for each thread
+  void run_mkl(const Load& load) const;
+  void run_onednn(const Load& load, const OnednnExperts& experts) const;
+  const std::vector<Load>& loads_;
+  ExpertMlpWeights weights_;
+  OnednnExperts plain_, packed_;
+  at::Tensor x_, h_, out1_, out2_;  // [R,D], [R,F], [R,F], [R,D]: rows that are gathered already, and results
 };
-
-// Reads the weights (fp32) of the experts that have rows, with a plain loop on all threads.
-void read_touched(const ExpertMlpWeights& weights, const at::Tensor& offsets);
 
 }  // namespace sparsight::bench

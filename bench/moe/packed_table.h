@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/limits/peak.h"
+
 namespace sparsight::bench {
 
 struct PackedSizes {
@@ -11,7 +13,8 @@ struct PackedSizes {
   int64_t rounds = 7;
 };
 
-// Times are forward, in milliseconds; error: the largest difference from fp32 over the largest value of the result.
-void print_packed_table(const PackedSizes& sizes);
+// Times are forward, in milliseconds; limit: the larger of the multiply-adds at the fastest peak that the type allows
+// and of reading the packed weights; error: the largest difference from fp32 over the largest value of the result.
+void print_packed_table(const PackedSizes& sizes, const Peaks& peaks);
 
 }  // namespace sparsight::bench

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <numeric>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
+#include "bench/measure/interference.h"
+#include "bench/measure/ratio_interval.h"
+#include "bench/measure/rounds.h"
 #include "bench/moe/contenders.h"
-#include "bench/moe/limits.h"
-#include "bench/moe/medians.h"
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/combine_parts.h"
@@ -38,8 +41,7 @@ struct RoutingShare {
   double logits, choice, sort, permute, combine;  // seconds: tokens times the router's weights; softmax, top-k, gates;
                                                   // counting sort and row map; gather rows; scatter-add rows
   double experts;                                 // the rest of the forward pass
-  double routing() const { return logits + choice + sort + permute + combine; }
-  double of_forward() const { return routing() / (routing() + experts); }
+  MedianInterval of_forward;                      // routing / (routing + experts), of each round
 };
 
 // Gathers tokens for their experts as the layer does, the rows of one task at a time.
@@ -66,6 +68,7 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
   const at::Tensor outputs = cpu::empty_from_arena({tokens * k, kWidth});
   at::Tensor sums = cpu::empty_from_arena({tokens, kWidth});
   std::vector<std::vector<double>> laps(6);
+  std::vector<double> share;
   for (int64_t round = 0; round <= rounds; ++round) {
     x.copy_(loads[static_cast<size_t>(round % kLoads)].tokens);
     Lap lap;
@@ -89,26 +92,27 @@ RoutingShare measure_routing_share(int64_t tokens, int64_t k, const ExpertMlpWei
     const double times[] = {logits_time, choice_time, sort_time, permute_time, combine_time, rest};
     if (round > 0)  // the first warms up
       for (size_t i = 0; i < laps.size(); ++i) laps[i].push_back(times[i]);
+    if (round > 0) share.push_back(1 - rest / std::accumulate(std::begin(times), std::end(times), 0.0));
   }
-  std::vector<double> middle;
-  for (std::vector<double>& one : laps) {
-    std::sort(one.begin(), one.end());
-    middle.push_back(one[one.size() / 2]);
-  }
-  return {middle[0], middle[1], middle[2], middle[3], middle[4], middle[5]};
+  return {median(laps[0]), median(laps[1]), median(laps[2]),       median(laps[3]),
+          median(laps[4]), median(laps[5]), median_interval(share)};
 }
 
 }  // namespace
 
 void print_routing_share(int64_t tokens, int64_t experts, const std::vector<int64_t>& ks, int64_t rounds) {
   std::printf("\nRouting's share of the forward pass, T=%ld, E=%ld (ms):\n", tokens, experts);
+  InterferenceWatch watch;
   const ExpertMlpWeights weights = random_weights(experts);
   for (const int64_t k : ks) {
     const RoutingShare s = measure_routing_share(tokens, k, weights, rounds);
-    std::printf("  k=%ld: logits %.2f, top-k %.2f, sort %.2f, permute %.2f, combine %.2f, experts %.2f: %.1f %%\n", k,
-                1e3 * s.logits, 1e3 * s.choice, 1e3 * s.sort, 1e3 * s.permute, 1e3 * s.combine, 1e3 * s.experts,
-                100 * s.of_forward());
+    std::printf(
+        "  k=%ld: logits %.2f, top-k %.2f, sort %.2f, permute %.2f, combine %.2f, experts %.2f: %.1f %% "
+        "[%.1f, %.1f]\n",
+        k, 1e3 * s.logits, 1e3 * s.choice, 1e3 * s.sort, 1e3 * s.permute, 1e3 * s.combine, 1e3 * s.experts,
+        100 * s.of_forward.median, 100 * s.of_forward.low, 100 * s.of_forward.high);
   }
+  watch.print();
 }
 
 }  // namespace sparsight::bench

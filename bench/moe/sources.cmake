@@ -1,9 +1,10 @@
 bench_sources(
   main.cpp
   moe/contenders.cpp
+  moe/experts_table.cpp
   moe/packed_table.cpp
   moe/limits.cpp
-  moe/medians.cpp
   moe/memory_use.cpp
   moe/moe_bench.cpp
+  moe/onednn.cpp
   moe/routing_share.cpp)

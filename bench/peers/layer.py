@@ -1,19 +1,21 @@
 """Times sparsight.MoEMLP and the same layer in plain PyTorch (a loop over experts), in turn, in one process.
 
 With k = 2 it also times the layers of packages from PyPI that are installed: mixture-of-experts and st-moe-pytorch,
-which have a fixed capacity per expert and drop the other tokens. Prints a line per size: milliseconds of each, forward
-and in training, and how many times faster ours is than the best of the others. Sizes are those of ViT-S: width 384,
+which have a fixed capacity per expert and drop the other tokens. Prints a row per size: milliseconds of each, forward and in
+training (medians), and the ratio of ours to the fastest of the others with its interval. Sizes are those of ViT-S: width 384,
 hidden 1536. Use:
   PYTHONPATH=build/release/python python bench/peers/layer.py [--tokens 1,49,197] [--experts 8] [--k 2]
 """
 
 import argparse
 import importlib
+import statistics
 import time
 
 import torch
 import torch.nn.functional as F
 
+import rounds
 import sparsight
 
 WIDTH, HIDDEN, LOADS = 384, 1536, 8
@@ -74,7 +76,9 @@ def main():
             module.zero_grad()
 
     works = (forward, training)
-    print("T E k", *[f"{name}:{work.__name__}" for work in works for name in (*ways, "faster")])
+    print(rounds.interval_note(options.rounds))
+    rounds.header("T", "E", "k", *[f"{name} {work.__name__}" for work in works for name in (*ways, "ours / fastest other")])
+    watch = rounds.Interference()
     for tokens in options.tokens:
         loads = [torch.randn(tokens, WIDTH) for _ in range(LOADS)]
         torch.testing.assert_close(layer(loads[0]), plain(layer, loads[0]), rtol=1e-3, atol=1e-4)
@@ -86,10 +90,12 @@ def main():
                     start = time.perf_counter()
                     for x in loads:
                         work(way, x)
-                    times[name].append((time.perf_counter() - start) / LOADS * 1e3)
-            ours, *rest = (sorted(t[1:])[options.rounds // 2] for t in times.values())
-            cells += [f"{ms:.3f}" for ms in (ours, *rest)] + [f"{min(rest) / ours:.2f}"]
-        print(tokens, options.experts, options.k, *cells, flush=True)
+                    times[name].append((time.perf_counter() - start) / LOADS)
+            ours, *rest = (t[1:] for t in times.values())
+            cells += [rounds.milliseconds(statistics.median(t)) for t in (ours, *rest)]
+            cells.append(rounds.ratio_text(ours, min(rest, key=statistics.median)))
+        rounds.row(tokens, options.experts, options.k, *cells)
+    print(watch.warning())
 
 
 if __name__ == "__main__":

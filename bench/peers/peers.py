@@ -1,7 +1,8 @@
 """Times the experts of one MoE layer in PyTorch: a loop over experts, torch._grouped_mm, and torch.compile of both.
 
-Prints one line per size: tokens experts k, then milliseconds of each, forward and training; "-" for what does not run
-here, after a line that says why. Compilation is not timed: each load runs once before. Sizes, loads, options and timing
+Prints one row per size: tokens experts k, then milliseconds of each, forward and training, and in brackets the ratio of
+the loop to it with its interval; "-" for what does not run here, after a line that says why. Everything runs in turn,
+round after round. Compilation is not timed: each load runs once before. Sizes, loads, options and timing
 are those of `sparsight_bench moe`, after which `./dev bench moe` runs this.
 Use: peers.py [--tokens 49,197] [--experts 32] [--compile off]
 """
@@ -9,10 +10,14 @@ Use: peers.py [--tokens 49,197] [--experts 32] [--compile off]
 import argparse
 import functools
 import logging
+import random
+import statistics
 import time
 
 import torch
 import torch.nn.functional as F
+
+import rounds
 
 WIDTH, HIDDEN, LOADS = 384, 1536, 8
 
@@ -40,16 +45,60 @@ def grouped_mm(x, expert, gate, w1, b1, w2, b2):
     return torch.zeros_like(x).index_add(0, token, rows)
 
 
-def median_ms(run, loads, rounds):
-    times = []
-    for load in loads:
-        run(*load)
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for load in loads:
-            run(*load)
-        times.append((time.perf_counter() - start) / len(loads))
-    return sorted(times)[len(times) // 2] * 1e3
+def time_rounds(runs, loads, count):
+    """Seconds per load in each round, by name; the order changes every round."""
+    times, random_order = {name: [] for name in runs}, random.Random(1)
+    for _ in range(count):
+        order = list(runs)
+        random_order.shuffle(order)
+        for name in order:
+            start = time.perf_counter()
+            for load in loads:
+                runs[name](*load)
+            times[name].append((time.perf_counter() - start) / len(loads))
+    return times
+
+
+def works_of(way, weights):
+    def forward(x, expert, gate):
+        with torch.no_grad():
+            way(x, expert, gate, *weights)
+
+    def train(x, expert, gate):
+        x, gate = x.detach().requires_grad_(), gate.detach().requires_grad_()
+        way(x, expert, gate, *weights).sum().backward()
+        for weight in weights:
+            weight.grad = None
+
+    return {"forward": forward, "train": train}
+
+
+def runnable(runs, loads, failed):
+    """Those that run on every load (which also compiles them); prints once why another does not."""
+    kept = {}
+    for name, run in runs.items():
+        if name in failed:
+            continue
+        try:
+            for load in loads:
+                run(*load)
+            kept[name] = run
+        except Exception as error:  # does not run here: print it once and go on
+            failed.add(name)
+            lines = str(error).splitlines() or [""]
+            reason = [line for line in lines if "Expected" in line] or lines  # torch.compile prints much else
+            print(f"# {name} does not run: {type(error).__name__}:", reason[0].strip())
+    return kept
+
+
+def cells_of(columns, times):
+    for name in columns:
+        if name not in times:
+            yield "-"
+            continue
+        loop = "loop " + name.split()[-1]
+        ratio = "" if name == loop or loop not in times else f", {rounds.ratio_text(times[loop], times[name])}"
+        yield rounds.milliseconds(statistics.median(times[name])) + ratio
 
 
 def main():
@@ -74,43 +123,24 @@ def main():
         ways["compiled_loop"] = functools.partial(loop, one=torch.compile(mlp, dynamic=True))
         ways["compiled_grouped_mm"] = torch.compile(grouped_mm, dynamic=True)
         logging.getLogger("torch").setLevel(logging.CRITICAL)  # failures to compile are printed below, in one line
-    failed = set()
-    columns = ("forward", "train") if options.training == "on" else ("forward",)
-    print("T E k", *[f"{name}:{column}" for name in ways for column in columns])
+    failed, watch = set(), rounds.Interference()
+    works = ("forward", "train") if options.training == "on" else ("forward",)
+    columns = [f"{name} {work}" for name in ways for work in works]
+    print(f"ms (medians); in brackets: loop / it, {rounds.interval_note(options.rounds)}")
+    rounds.header("T", "E", "k", *columns)
     for experts in options.experts:
         shapes = [(experts, WIDTH, HIDDEN), (experts, HIDDEN), (experts, HIDDEN, WIDTH), (experts, WIDTH)]
         weights = [(torch.randn(shape) * 0.05).requires_grad_() for shape in shapes]
+        runs = {f"{name} {work}": works_of(way, weights)[work] for name, way in ways.items() for work in works}
         for k in options.k:
             for tokens in options.tokens:
                 loads = []
                 for _ in range(LOADS):
                     gate, expert = torch.randn(tokens, experts).softmax(1).topk(k, dim=1)
                     loads.append((torch.randn(tokens, WIDTH), expert, gate))
-                cells = []
-                for name, way in ways.items():
-
-                    def forward(x, expert, gate):
-                        with torch.no_grad():
-                            way(x, expert, gate, *weights)
-
-                    def train(x, expert, gate):
-                        x, gate = x.detach().requires_grad_(), gate.detach().requires_grad_()
-                        way(x, expert, gate, *weights).sum().backward()
-                        for weight in weights:
-                            weight.grad = None
-
-                    for run in (forward, train) if options.training == "on" else (forward,):
-                        cells.append("-")
-                        if (name, run.__name__) in failed:
-                            continue
-                        try:
-                            cells[-1] = f"{median_ms(run, loads, options.rounds):.3f}"
-                        except Exception as error:  # does not run here: print it once and go on
-                            failed.add((name, run.__name__))
-                            lines = str(error).splitlines() or [""]
-                            reason = [line for line in lines if "Expected" in line] or lines  # torch.compile prints much else
-                            print(f"# {name}:{run.__name__} does not run: {type(error).__name__}:", reason[0].strip())
-                print(tokens, experts, k, *cells, flush=True)
+                times = time_rounds(runnable(runs, loads, failed), loads, options.rounds)
+                rounds.row(tokens, experts, k, *cells_of(columns, times))
+    print(watch.warning())
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Two ways to write it in PyTorch: all patches through the filters and a mask ("dense"), and only the chosen patches
 ("gathered"). Patches are in memory, routers are frozen, batches of 20, plain SGD. Ours runs as `sparsight_bench pmoe`,
-in turn with both, round after round. Prints the medians, how many times faster ours is, and the peak memory of ours
-with 16,000 samples.
+in turn with both, round after round. Prints the medians, the ratio of ours to each with its interval, and the peak
+memory of ours with 16,000 samples.
 Use: pmoe.py [--bench build/release/bench/sparsight_bench] [--samples 1000] [--threads 2] [--rounds 5]
 """
 
@@ -15,6 +15,8 @@ import time
 
 import torch
 import torch.nn.functional as F
+
+import rounds
 
 PATCHES, WIDTH, EXPERTS, FILTERS, TAKEN, BATCH, LR = 16, 784, 2, 20, 2, 20, 0.2
 
@@ -60,7 +62,7 @@ def main():
     parser.add_argument("--bench", default="build/release/bench/sparsight_bench")
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -71,6 +73,7 @@ def main():
     times = {"ours": [], "dense": [], "gathered": []}
     for name, model in models.items():
         epoch_ms(model, optimizers[name], x, y)  # warms up
+    watch = rounds.Interference()
     for _ in range(options.rounds):
         times["ours"].append(ours(options, options.samples)["epoch_ms"])
         for name, model in models.items():
@@ -78,7 +81,10 @@ def main():
     median = {name: statistics.median(values) for name, values in times.items()}
     print(f"an epoch of {options.samples} samples, {options.threads} threads: ours {median['ours']:.1f} ms")
     for name in models:
-        print(f"plain PyTorch, {name}: {median[name]:.1f} ms, {median[name] / median['ours']:.1f} times ours")
+        ratio = rounds.ratio_text(times["ours"], times[name])
+        print(f"plain PyTorch, {name}: {median[name]:.1f} ms; ours / it: {ratio}, {rounds.interval_note(options.rounds)}")
+    if warning := watch.warning():
+        print(warning)
     print(f"peak memory of ours with 16,000 samples: {ours(options, 16000)['peak_mb']:.0f} MB")
 
 

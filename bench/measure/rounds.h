@@ -9,15 +9,20 @@ namespace sparsight::bench {
 
 constexpr int kLoads = 8;  // different batches of tokens in turn, so that small batches together touch all experts
 
+double seconds_now();
+
 // Something to time; `load` is the index of the batch of tokens.
+using Work = std::function<void(int load)>;
 struct Timed {
-  std::function<void(int load)> run;
-  std::vector<double> times;
+  Work run;
+  std::function<double()> clock = seconds_now;
 };
 
+// Seconds per load of each in each round: [works][rounds].
+using RoundTimes = std::vector<std::vector<double>>;
+
 // Runs all in turn, round after round, each often enough to last some milliseconds. The order changes every round,
-// since the previous run decides what is in the caches. Returns the median of each in seconds per load. The first round
-// is not counted.
-std::vector<double> medians(std::vector<Timed> all, int64_t rounds);
+// since the previous run decides what is in the caches. A first round, which warms up, is not counted.
+RoundTimes time_rounds(const std::vector<Timed>& works, int64_t rounds);
 
 }  // namespace sparsight::bench
