@@ -1,0 +1,147 @@
+#include "bench/models/models_bench.h"
+
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include "bench/limits/peak.h"
+#include "bench/measure/interference.h"
+#include "bench/measure/ratio_interval.h"
+#include "bench/measure/rounds.h"
+#include "bench/measure/table.h"
+#include "bench/models/our_model.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
+#include "sparsight/core/machine.h"
+#include "sparsight/core/options.h"
+#include "sparsight/io/safetensors.h"
+
+namespace sparsight::bench {
+namespace {
+
+struct ModelSettings {
+  std::vector<std::string> sizes, routings = routing_kinds();
+  std::vector<int64_t> batches;
+  int64_t patch = 32, threads = 2, rounds = 15;
+  std::string type = "fp32", worker;
+  bool training = false;
+};
+
+void declare_models(CLI::App& app, ModelSettings& settings) {
+  app.add_option("--size", settings.sizes, "Sizes of ViT, depth x width")->delimiter(',')->capture_default_str();
+  app.add_option("--routing", settings.routings,
+                 "MLPs of the last two blocks: dense, 1 or 2 of 8 experts per token, 1 of 8 per image")
+      ->delimiter(',')
+      ->check(CLI::IsMember(routing_kinds()))
+      ->capture_default_str();
+  app.add_option("--batch", settings.batches, "Images at once")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--patch", settings.patch, "Side of a patch; images have 224 pixels")->capture_default_str();
+  app.add_option("--threads", settings.threads, "Number of threads")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--rounds", settings.rounds, "Number of rounds; at least 6 give intervals of 95 %")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--type", settings.type, "Type of the products")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--worker", settings.worker,
+                 "Write the first case into this folder, and time as many runs as each line of standard input says");
+}
+
+// The case's measured run, and its operations.
+std::function<void()> work_of(OurModel& model, bool training) {
+  if (training) return [&model] { model.train_step(); };
+  return [&model] { model.predict(); };
+}
+
+double operations_of(const OurModel& model, bool training) { return (training ? 3 : 1) * model.operations(); }
+
+// One process of bench/peers/models.py: the answers are JSON, a line each.
+void serve(const ModelSettings& settings, const ModelCase& which) {
+  const PeakRates rates = measure_peaks(Peaks::of_active_isa());
+  OurModel model(which);
+  model.save(settings.worker + "/model.safetensors");
+  Json ready{{"machine", machine_line(rates)},
+             {"peak", which.bf16 ? rates.for_bf16() : rates.for_fp32()},
+             {"operations", operations_of(model, settings.training)}};
+  if (settings.training) {
+    ready["loss"] = model.train_step();
+  } else {
+    write_safetensors(settings.worker + "/ours.safetensors", {{{"logits", model.predict().contiguous()}}, {}});
+  }
+  std::cout << ready.dump() << std::endl;
+  const std::function<void()> work = work_of(model, settings.training);
+  for (int64_t runs = 0; std::cin >> runs;) {
+    const double start = seconds_now();
+    for (int64_t i = 0; i < runs; ++i) work();
+    std::cout << Json{{"seconds", (seconds_now() - start) / static_cast<double>(runs)}}.dump() << std::endl;
+  }
+}
+
+void print_case(const ModelSettings& settings, const ModelCase& which, double peak) {
+  OurModel model(which);
+  const std::function<void()> work = work_of(model, settings.training);
+  work();  // warms up
+  std::vector<double> times, share;
+  for (int64_t round = 0; round < settings.rounds; ++round) {
+    int64_t runs = 0;
+    const double start = seconds_now();
+    while (runs == 0 || seconds_now() - start < 0.02) work(), ++runs;
+    times.push_back((seconds_now() - start) / static_cast<double>(runs));
+    share.push_back(operations_of(model, settings.training) / peak / times.back());
+  }
+  print_row({which.size, which.routing, std::to_string(which.batch), milliseconds(median(times)),
+             text(median_interval(share))});
+}
+
+void run_models(const ModelSettings& settings) {
+  if (settings.type == "bf16" && !has_fast_bfloat16())
+    fail_usage("--type bf16 needs a CPU with bf16 products (AVX-512 BF16 or AMX); use --type fp32");
+  at::set_num_threads(static_cast<int>(settings.threads));
+  const bool bf16 = settings.type == "bf16";
+  if (!settings.worker.empty())
+    return serve(settings, {settings.sizes[0], settings.patch, settings.routings[0], settings.batches[0], bf16});
+  const PeakRates rates = measure_peaks(Peaks::of_active_isa());
+  std::printf("%s\n%s; ViT of patch %ld at %ld pixels, %s, ms; ratio: %s\n", machine_line(rates).c_str(),
+              settings.training ? "training step" : "forward pass", settings.patch, kSide, settings.type.c_str(),
+              interval_note(static_cast<int>(settings.rounds)).c_str());
+  print_header({"size", "MLPs", "batch", "ours", "multiply-adds at peak / ours"});
+  InterferenceWatch watch;
+  for (const std::string& size : settings.sizes)
+    for (const int64_t batch : settings.batches)
+      for (const std::string& routing : settings.routings)
+        print_case(settings, {size, settings.patch, routing, batch, bf16}, bf16 ? rates.for_bf16() : rates.for_fp32());
+  watch.print();
+}
+
+void add_table(CLI::App& app, ModelSettings defaults) {
+  const auto settings = std::make_shared<ModelSettings>(std::move(defaults));
+  declare_models(app, *settings);
+  app.callback([settings] { run_models(*settings); });
+}
+
+}  // namespace
+
+void add_models_bench(CLI::App& app) {
+  app.description("Times forward passes of whole vision transformers, dense and routed.");
+  add_table(app, {.sizes = {"12x384", "12x192", "6x64"}, .batches = {1, 32}});
+}
+
+void add_train_bench(CLI::App& app) {
+  app.description("Times training steps of whole vision transformers, dense and routed.");
+  add_table(app, {.sizes = {"12x384"},
+                  .routings = {"dense", "top1", "top2"},
+                  .batches = {16},
+                  .patch = 16,
+                  .rounds = 7,
+                  .training = true});
+}
+
+}  // namespace sparsight::bench

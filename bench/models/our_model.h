@@ -1,0 +1,54 @@
+// Whole vision transformers of the library, dense and routed, with random weights. Letters: sparsight/moe/axes.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sparsight/models/image_model.h"
+#include "sparsight/optim/optimizer.h"
+
+namespace sparsight::bench {
+
+constexpr int64_t kSide = 224, kClasses = 1000, kExperts = 8;
+
+// What the MLPs of the last two blocks are: "dense"; "top1" and "top2", one or two of 8 experts per token (V-MoE);
+// "image1", one of 8 experts per image (Mobile V-MoE).
+const std::vector<std::string>& routing_kinds();
+
+struct ModelCase {
+  std::string size = "12x384";  // [model] size
+  int64_t patch = 32;
+  std::string routing = "dense";
+  int64_t batch = 1;
+  bool bf16 = false;  // products in bf16 (autocast)
+};
+
+class OurModel {
+ public:
+  // Raises UsageError for an unknown size.
+  explicit OurModel(const ModelCase& which);
+
+  const at::Tensor& pixels() const { return pixels_; }  // [B,3,H,W] in 0..1
+  const at::Tensor& labels() const { return labels_; }  // [B] int64
+  double operations() const { return operations_; }     // multiplications and additions of a forward pass
+  void save(const std::string& path) const;             // weights under timm's names, "pixels" and "labels"
+
+  // The forward pass as `sparsight predict` runs it, for these pixels: [B,K]. The only place that a faster inference
+  // path has to enter.
+  at::Tensor predict() const;
+
+  // Cross-entropy, gradients and AdamW (lr 1e-4). Returns the loss before the step.
+  double train_step();
+
+ private:
+  at::Tensor logits(const ForwardMode& mode) const;
+  ModelCase which_;
+  std::shared_ptr<ImageModel> model_;
+  std::shared_ptr<Optimizer> optimizer_;  // null before the first step
+  at::Tensor pixels_, labels_;
+  double operations_ = 0;
+};
+
+}  // namespace sparsight::bench

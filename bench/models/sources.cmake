@@ -1,0 +1,3 @@
+bench_sources(
+  models/models_bench.cpp
+  models/our_model.cpp)

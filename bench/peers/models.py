@@ -1,0 +1,174 @@
+"""Times whole vision transformers in this library and in other engines: the tables `models` and `train` of docs/benchmarks.md.
+
+Each engine runs in a process of its own, one at a time, on the same random weights and pixels; outputs are compared before
+anything is timed. Rounds in which all engines run in turn, each round in another order. Engines whose package is missing are
+left out with a line. Use, with an interpreter that has torch and the packages to compare:
+  models.py [--train] [--size 12x384] [--routing dense,top1] [--batch 1,32] [--engines OpenVINO,PyTorch] [--rounds 15]
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import engines
+import rounds
+
+
+class Process:
+    """An engine's process, or ours."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.pid = self.process.pid
+
+    def ask(self, line=None):
+        try:
+            if line is not None:
+                print(line, file=self.process.stdin, flush=True)
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError):
+            return {"skipped": "its process ended"}
+
+    def pause(self):
+        """Also stops threads that wait in a loop, which would take cores from the next engine for up to 0.2 s."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self):
+        self.resume()
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def options_of(arguments):
+    texts, numbers = lambda text: text.split(","), lambda text: [int(part) for part in text.split(",")]  # noqa: E731
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bench", default="build/release/bench/sparsight_bench")
+    parser.add_argument("--train", dest="training", action="store_true", help="training steps instead of forward passes")
+    parser.add_argument("--size", type=texts)
+    parser.add_argument("--routing", type=texts)
+    parser.add_argument("--batch", type=numbers)
+    parser.add_argument("--patch", type=int)
+    parser.add_argument("--type", default="fp32", choices=("fp32", "bf16"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--engines", type=texts)
+    options = parser.parse_args(arguments)
+    usual = (
+        dict(size=["12x384"], routing=["dense", "top1", "top2"], batch=[16], patch=16, rounds=7)
+        if options.training
+        else dict(size=["12x384", "12x192", "6x64"], routing=["dense", "top1", "top2", "image1"], batch=[1, 32], patch=32, rounds=15)
+    )
+    for name, value in usual.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    return options
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        table = engines.TRAINING if options.training else engines.FORWARD
+        self.names = [name for name in table if options.engines is None or name in options.engines]
+        script = str(pathlib.Path(engines.__file__))
+        self.processes = {name: Process([sys.executable, script, name]) for name in self.names}
+        self.told, self.warnings = set(), []
+        for process in self.processes.values():  # all have started before anything is measured
+            process.ask("{}")
+
+    def tell(self, text):
+        """A line about an engine, once."""
+        if text not in self.told:
+            self.told.add(text)
+            print(f"# {text}", flush=True)
+
+    def case(self, size, routing, batch):
+        """(what ours says about the case, times by engine)."""
+        options = self.options
+        with tempfile.TemporaryDirectory() as folder:
+            verb = "train" if options.training else "models"
+            command = [options.bench, verb, "--worker", folder, "--size", size, "--routing", routing, "--batch", str(batch)]
+            command += ["--patch", str(options.patch), "--threads", str(options.threads), "--type", options.type]
+            ours = Process(command)
+            ready = ours.ask()
+            if "machine" not in ready:
+                sys.exit(f"{' '.join(command)} does not run")
+            case = dict(vars(options), folder=folder, size=size, routing=routing, batch=batch, loss=ready.get("loss"))
+            running = {"ours": ours}
+            ours.pause()
+            for name, process in self.processes.items():
+                process.resume()
+                said = process.ask(json.dumps(case))
+                process.pause()
+                if "skipped" in said:
+                    self.tell(f"{name}, {routing}: {said['skipped']}")
+                else:
+                    running[name] = process
+            return ready, self.timed(running)
+
+    def timed(self, running):
+        """Each turn runs 0.4 s, the first half of it untimed: an engine finds cold caches and sleeping
+        threads, which a program that goes on with it does not."""
+
+        def seconds(name, runs):
+            return running[name].ask(runs if name == "ours" else json.dumps({"runs": runs}))["seconds"]
+
+        random.seed(1)
+        counts, times = {}, {name: [] for name in running}
+        watch = rounds.Interference([process.pid for process in running.values()])
+        for number in range(self.options.rounds + 1):  # the first warms up
+            order = list(running)
+            random.shuffle(order)
+            for name in order:
+                running[name].resume()
+                if number == 0:
+                    seconds(name, 3 if seconds(name, 1) < 0.3 else 1)
+                    counts[name] = max(1, min(200, round(0.2 / seconds(name, 1))))
+                else:
+                    if counts[name] > 1:
+                        seconds(name, counts[name])
+                    times[name].append(seconds(name, counts[name]))
+                running[name].pause()
+        self.warnings.append(watch.warning())
+        running["ours"].close()
+        return times
+
+
+def main():
+    options = options_of(sys.argv[1:])
+    bench = Bench(options)
+    rows, machine = [], ""
+    for size in options.size:
+        for batch in options.batch:
+            for routing in options.routing:
+                ready, times = bench.case(size, routing, batch)
+                if not machine:
+                    machine = ready["machine"]
+                    what = "training step" if options.training else "forward pass"
+                    print(f"{machine}\n{what}; ViT of patch {options.patch} at 224 pixels, {options.type}, ms (medians); in brackets:")
+                    print(f"ours / other, {rounds.interval_note(options.rounds)}")
+                    rounds.header("size", "MLPs", "batch", "ours", "share of peak", *bench.names)
+                share = ready["operations"] / ready["peak"] / statistics.median(times["ours"])
+                cells = []
+                for name in bench.names:
+                    own = times.get(name)
+                    cells.append(
+                        f"{rounds.milliseconds(statistics.median(own))}, {rounds.ratio_text(times['ours'], own)}" if own else "-"
+                    )
+                rounds.row(size, routing, batch, rounds.milliseconds(statistics.median(times["ours"])), f"{share:.2f}", *cells)
+    for warning in sorted(set(bench.warnings) - {""}):
+        print(f"\n{warning}")
+    for process in bench.processes.values():
+        process.close()
+
+
+if __name__ == "__main__":
+    main()
