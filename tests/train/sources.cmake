@@ -5,4 +5,5 @@ light_tests(
 torch_tests(
   train/algorithm_test.cpp
   train/algorithm_context_test.cpp
-  train/initial_weights_test.cpp)
+  train/initial_weights_test.cpp
+  train/memory_growth_test.cpp)
