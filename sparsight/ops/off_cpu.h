@@ -9,6 +9,7 @@ namespace sparsight {
 namespace off_cpu = cuda;
 }  // namespace sparsight
 #else
+#include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/rows.h"

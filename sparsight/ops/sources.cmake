@@ -1,5 +1,6 @@
 light_sources(
   ops/activation.cpp
+  ops/cpu/attention.cpp
   ops/cpu/combine_parts.cpp
   ops/cpu/contention.cpp
   ops/cpu/expert_mlp.cpp
@@ -8,6 +9,7 @@ light_sources(
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
   ops/cpu/pack_weights.cpp
+  ops/cpu/packed_linear.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
   ops/cpu/thread_waiting.cpp
@@ -15,12 +17,14 @@ light_sources(
   ops/rows.cpp
   ops/sort_by_expert.cpp
   ops/top_experts.cpp
+  ops/ref/attention.cpp
   ops/ref/expert_mlp.cpp
   ops/ref/grouped_linear.cpp
   ops/ref/rows.cpp
   ops/ref/sort_by_expert.cpp
   ops/ref/top_experts.cpp)
 torch_sources(
+  ops/attention.cpp
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp
   ops/packed_experts.cpp)

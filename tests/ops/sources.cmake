@@ -4,9 +4,11 @@ light_tests(
   ops/cpu_gemm_test.cpp
   ops/task_plan_test.cpp)
 torch_tests(
+  ops/attention_test.cpp
   ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp
   ops/packed_experts_test.cpp
+  ops/packed_linear_test.cpp
   ops/arena_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp

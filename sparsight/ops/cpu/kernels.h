@@ -65,6 +65,9 @@ struct Gemm {
   int64_t streams = 1;
 };
 
+struct AttentionForward;  // attention_task.h
+struct AttentionBackward;
+
 struct Kernels {
   void (*product)(const Gemm& p, float* panel);  // panel: scratch of the product
   int64_t panel_floats;                          // size of `panel`, 64-byte aligned
@@ -78,6 +81,11 @@ struct Kernels {
   void (*scaled_sum)(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width);
   float (*dot)(const float* a, const float* b, int64_t count);
   void (*add_scaled)(float factor, const float* x, float* y, int64_t count);  // y += factor * x
+  // Layer norm of one row, which is written in blocks: column c to out[c / kBlock * out_block + c % kBlock].
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, int64_t width, float* out,
+                     int64_t out_block);
+  void (*attention_forward)(const AttentionForward& p);
+  void (*attention_backward)(const AttentionBackward& p);
 };
 
 const Kernels& kernels_baseline();

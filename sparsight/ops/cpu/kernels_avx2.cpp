@@ -16,6 +16,7 @@ struct Vec {
   // 12 of the 16 registers hold sums. With A transposed (gradients of weights) rows of the tile are 128 bytes, which
   // streaming stores write faster than 64.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{3, 4} : TileShape{6, 2}; }
+  static constexpr TileShape attention_tile() { return {6, 2}; }  // kernels_attention_inl.h
   // Small-M (kernels_small_m_inl.h):
   static constexpr int64_t max_small_m = 44;     // rows up to which it is chosen,
   static constexpr int64_t max_dots = 20;        // and with B transposed

@@ -16,6 +16,8 @@ struct Vec {
   // 27 of the 32 registers hold sums; 24 with A transposed (gradients of weights), where rows of the tile are 256
   // bytes, which streaming stores write faster than 192.
   static constexpr TileShape tile(bool a_transposed) { return a_transposed ? TileShape{6, 4} : TileShape{9, 3}; }
+  // 64 columns: many heads have this size, and few tokens fill it better than 48 (kernels_attention_inl.h)
+  static constexpr TileShape attention_tile() { return {6, 4}; }
   // Small-M (kernels_small_m_inl.h):
   static constexpr int64_t max_small_m = 40;    // rows up to which it is chosen,
   static constexpr int64_t max_dots = 20;       // and with B transposed

@@ -15,6 +15,7 @@ struct Vec {
   using Ints = int __attribute__((vector_size(16)));
   static constexpr int lanes = 4;
   static constexpr TileShape tile(bool) { return {6, 2}; }
+  static constexpr TileShape attention_tile() { return {6, 2}; }  // kernels_attention_inl.h
   static constexpr int64_t max_small_m = 64;
   static constexpr int64_t max_dots = 12;
   static constexpr int small_m_vectors = 2;

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "sparsight/ops/cpu/kernels_attention_inl.h"
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
 #include "sparsight/ops/cpu/kernels_pack_inl.h"
@@ -91,8 +92,17 @@ void gemm_any(const Gemm& p, float* panel) {
 
 template <class V>
 constexpr Kernels make_kernels() {
-  return {gemm_any<V>, panel_floats<V>(), 144, activate_any<V>, activate_backward_any<V>, scaled_sum<V>,
-          dot<V>,      add_scaled<V>};
+  return {gemm_any<V>,
+          panel_floats<V>(),
+          144,
+          activate_any<V>,
+          activate_backward_any<V>,
+          scaled_sum<V>,
+          dot<V>,
+          add_scaled<V>,
+          layer_norm<V>,
+          attention_forward<V>,
+          attention_backward<V>};
 }
 
 }  // namespace

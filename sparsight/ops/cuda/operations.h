@@ -4,6 +4,7 @@
 // parameters, and put its source into this folder, listed under `if(SPARSIGHT_CUDA)` in ops/sources.cmake.
 #pragma once
 
+#include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/rows.h"
@@ -26,6 +27,10 @@ using ref::expert_mlp_backward;
 using ref::expert_mlp_forward;
 using ref::grouped_linear_backward;
 using ref::grouped_linear_forward;
+
+// Between experts' layers: the whole of attention but its projections.
+using ref::attention_backward;
+using ref::attention_forward;
 
 // Combine: rows back into tokens, and the gradient of their gates.
 using ref::dot_rows;

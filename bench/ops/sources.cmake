@@ -1,0 +1,2 @@
+bench_sources(
+  ops/attention_bench.cpp)

@@ -1,0 +1,63 @@
+#include "sparsight/ops/attention.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/attention.h"
+#include "sparsight/ops/no_second_derivative.h"
+#include "sparsight/ops/off_cpu.h"
+#include "sparsight/ops/ref/attention.h"
+
+namespace sparsight {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+class SelfAttention : public torch::autograd::Function<SelfAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, int64_t heads) {
+    const AttentionOutput output = attention_forward(qkv, heads, /*needs_log_sum=*/true);
+    context->save_for_backward({qkv, output.out, output.log_sum});
+    return output.out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative("attention has");
+    const auto saved = context->get_saved_variables();
+    return {attention_backward(grads[0].contiguous(), saved[0], {saved[1], saved[2]}), {}};
+  }
+};
+
+void check(const at::Tensor& qkv, int64_t heads) {
+  if (heads < 1) fail("attention needs at least one head, got ", heads);
+  if (qkv.dim() != 3 || qkv.size(2) == 0 || qkv.size(2) % (3 * heads) != 0)
+    fail("attention with ", heads, " heads needs qkv [B,S,3D] where D is a multiple of the heads, got ", qkv.sizes());
+  if (!at::isFloatingType(qkv.scalar_type()))
+    fail("attention needs qkv of a floating type, got ", qkv.scalar_type(), "; convert it first");
+}
+
+bool has_attention_kernels(const at::Tensor& qkv) { return qkv.scalar_type() == at::kFloat; }
+
+}  // namespace
+
+at::Tensor attention(const at::Tensor& qkv, int64_t heads) {
+  check(qkv, heads);
+  const at::Tensor x = qkv.contiguous();
+  return at::GradMode::is_enabled() ? SelfAttention::apply(x, heads)
+                                    : attention_forward(x, heads, /*needs_log_sum=*/false).out;
+}
+
+AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool needs_log_sum) {
+  if (!qkv.is_cpu()) return off_cpu::attention_forward(qkv, heads, needs_log_sum);
+  return has_attention_kernels(qkv) ? cpu::attention_forward(qkv, heads, needs_log_sum)
+                                    : ref::attention_forward(qkv, heads, needs_log_sum);
+}
+
+at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, const AttentionOutput& forward) {
+  if (!qkv.is_cpu()) return off_cpu::attention_backward(grad, qkv, forward);
+  return has_attention_kernels(qkv) ? cpu::attention_backward(grad, qkv, forward)
+                                    : ref::attention_backward(grad, qkv, forward);
+}
+
+}  // namespace sparsight
