@@ -33,7 +33,7 @@ std::vector<std::string> all_images(const PredictArguments& arguments) {
 void predict_images(const PredictArguments& arguments) {
   ImageNames names(all_images(arguments), STDIN_FILENO);
   LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
-  if (!arguments.weights.empty()) pack_experts(model, arguments.weights);
+  if (!arguments.weights.empty()) pack_weights(model, arguments.weights);
   const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
   if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
   RoutingCollector decisions;

@@ -112,8 +112,8 @@ void interruptible(CLI::App* verb, const std::function<void()>& work) {
 
 void add_weights_option(CLI::App& verb, std::string& type) {
   verb.add_option("--weights", type,
-                  "Pack the experts' weights once, worthwhile from a few hundred images on: fp32 (same outputs), "
-                  "bf16 or int8 (half or a quarter of the memory, slightly different outputs)")
+                  "Type of packed weights: fp32, bf16 or int8 (half or a quarter of the memory, slightly different "
+                  "outputs); experts are packed with this option only, worthwhile from a few hundred images on")
       ->check(CLI::IsMember(weight_type_names()));
 }
 

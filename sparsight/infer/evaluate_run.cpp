@@ -35,7 +35,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   if (!options.records.empty()) records = std::make_unique<RecordWriter>(options.records);
   if (!options.save_routing.empty()) const AtomicFile writable(options.save_routing);
   LoadedModel loaded = load_model(options.path, options.checkpoint, options.overrides);
-  if (!options.weights.empty()) pack_experts(loaded, options.weights);
+  if (!options.weights.empty()) pack_weights(loaded, options.weights);
   const Json& config = loaded.config;
   const RunOptions run = read_section<RunOptions>(config, "run");
   apply_threads(run);

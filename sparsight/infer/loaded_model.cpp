@@ -160,6 +160,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
                                [&](const std::string& set) { return set.starts_with(schedule.setting + "="); });
   });
   apply_setting_schedules(*loaded.model, schedules, checkpoint.state.value("training_share", 1.0));
+  loaded.model->freeze(WeightType::fp32);
   return loaded;
 }
 
@@ -222,10 +223,11 @@ at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
   return checked(loaded, image, input);
 }
 
-void pack_experts(LoadedModel& loaded, const std::string& type) {
-  if (pack_experts(*loaded.model, parse_weight_type(type)) == 0)
-    fail("the model ", loaded.path, " has no experts that can be packed as ", type,
-         "; only those of the kind mlp with one hidden layer can");
+void pack_weights(LoadedModel& loaded, const std::string& type) {
+  const WeightType weights = parse_weight_type(type);
+  if (loaded.model->freeze(weights) + pack_experts(*loaded.model, weights) == 0)
+    fail("the model ", loaded.path, " has no weights that can be packed as ", type,
+         "; only blocks of a vit and experts of the kind mlp with one hidden layer can");
 }
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {

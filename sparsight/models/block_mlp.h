@@ -30,6 +30,9 @@ class BlockMlp {
   // tensor in `input` is not [B,S].
   at::Tensor forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out);
 
+  // Null for an MoE layer.
+  Mlp dense() const { return mlp_; }
+
   // Per image. path: parameter prefix of the MLP. deciding: the model-wide router, or null.
   std::vector<PartCost> cost(const std::string& path, const TokenLayout& layout, const CostOptions& options,
                              const Router* deciding) const;

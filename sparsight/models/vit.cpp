@@ -129,6 +129,11 @@ Vit::Vit(VitOptions options, const ModelContext& context)
   head_ = register_module("head", Linear(width, image_.classes));
 }
 
+int64_t Vit::freeze(WeightType type) {
+  for (const auto& block : blocks_) block->freeze(type);
+  return options_.depth;
+}
+
 PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.width / options_.patch}; }
 
 std::vector<std::string> Vit::tap_names() const {

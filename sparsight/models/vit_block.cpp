@@ -3,6 +3,22 @@
 #include "sparsight/nn/dropout.h"
 
 namespace sparsight {
+namespace {
+
+std::vector<float> numbers_of(const at::Tensor& x) {
+  const at::Tensor values = x.detach().to(at::kCPU, at::kFloat).contiguous();
+  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+FrozenNorm frozen_norm(const LayerNormImpl& norm) { return {numbers_of(norm.weight), numbers_of(norm.bias)}; }
+
+cpu::PackedLinear packed(const LinearImpl& linear, WeightType type) {
+  const std::vector<float> weight = numbers_of(linear.weight);
+  const std::vector<float> bias = linear.bias.defined() ? numbers_of(linear.bias) : std::vector<float>();
+  return {weight.data(), bias.empty() ? nullptr : bias.data(), linear.weight.size(1), linear.weight.size(0), type};
+}
+
+}  // namespace
 
 VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
     : options_(options),
@@ -25,8 +41,40 @@ at::Tensor VitBlock::regularize(const at::Tensor& branch, const ModelInput& inpu
   return x;
 }
 
+void VitBlock::freeze(WeightType type) {
+  FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type), packed(*attn_->proj(), type),
+                            attn_->heads(), std::nullopt};
+  if (const Mlp mlp = mlp_.dense())
+    frozen.mlp =
+        FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type), packed(*mlp->fc2(), type), mlp->activation()};
+  frozen_ = std::make_shared<const FrozenBlock>(std::move(frozen));
+  frozen_version_ = weights_version();
+}
+
+int64_t VitBlock::weights_version() const {
+  int64_t sum = 0;
+  for (const at::Tensor& parameter : {norm1_->weight, norm1_->bias, attn_->qkv()->weight, attn_->qkv()->bias,
+                                      attn_->proj()->weight, attn_->proj()->bias})
+    if (parameter.defined()) sum += parameter._version();
+  if (const Mlp mlp = mlp_.dense())
+    for (const at::Tensor& parameter :
+         {norm2_->weight, norm2_->bias, mlp->fc1()->weight, mlp->fc1()->bias, mlp->fc2()->weight, mlp->fc2()->bias})
+      sum += parameter._version();
+  return sum;
+}
+
+bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
+  return frozen_ && !at::GradMode::is_enabled() && !mode.dropout && !mode.drop_path && has_linear_kernels(x) &&
+         x.is_contiguous() && weights_version() == frozen_version_;
+}
+
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                              ModelOutput& out) {
+  if (uses_frozen(x, input.mode)) {
+    at::Tensor y = at::empty_like(x);
+    frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
+    return frozen_->has_mlp() ? y : y + mlp_.forward(norm2_->forward(y), layout, input, out);
+  }
   const at::Tensor mixed = x + regularize(attn_->forward(norm1_->forward(x)), input, ".attn");
   return mixed + regularize(mlp_.forward(norm2_->forward(mixed), layout, input, out), input, ".mlp");
 }

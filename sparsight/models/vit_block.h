@@ -3,6 +3,7 @@
 
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/attention.h"
+#include "sparsight/nn/frozen_block.h"
 #include "sparsight/nn/norm.h"
 
 namespace sparsight {
@@ -23,8 +24,11 @@ class VitBlock : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
   std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options,
                              const Router* deciding) const;  // per image
+  void freeze(WeightType type);                              // see ImageModel::freeze
 
  private:
+  bool uses_frozen(const at::Tensor& x, const ForwardMode& mode) const;
+  int64_t weights_version() const;
   at::Tensor regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const;
 
   VitBlockOptions options_;
@@ -32,6 +36,8 @@ class VitBlock : public torch::nn::Module {
   Attention attn_;
   LayerNorm norm2_;
   BlockMlp mlp_;
+  std::shared_ptr<const FrozenBlock> frozen_;  // null: not frozen
+  int64_t frozen_version_ = 0;                 // weights_version() of the weights that it is a copy of
 };
 
 }  // namespace sparsight

@@ -17,6 +17,10 @@ class AttentionImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x);  // [B,S,D] -> [B,S,D]
   Cost cost(int64_t tokens) const;          // per image
 
+  Linear qkv() const { return qkv_; }
+  Linear proj() const { return proj_; }
+  int64_t heads() const { return heads_; }
+
  private:
   Linear qkv_, proj_;
   int64_t heads_;

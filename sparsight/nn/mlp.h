@@ -18,6 +18,10 @@ class MlpImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x);  // [...,D] -> [...,D]
   Cost cost() const;                        // per row
 
+  Linear fc1() const { return fc1_; }
+  Linear fc2() const { return fc2_; }
+  Activation activation() const { return activation_; }
+
  private:
   Linear fc1_, fc2_;
   Activation activation_;

@@ -1,6 +1,7 @@
 light_sources(
   nn/attention_scores.cpp
   nn/dropout.cpp
+  nn/frozen_block.cpp
   nn/parameter_memory.cpp
   nn/patches.cpp
   nn/position_embedding.cpp)

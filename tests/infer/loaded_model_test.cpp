@@ -187,6 +187,7 @@ TEST(LoadModel, CheckpointsFromBeforeNormalisationWasTheModelsGiveTheSameBits) {
   LoadOptions strict;
   strict.strict = true;
   load_weights(*plain, earlier.weights, strict);
+  plain->freeze(WeightType::fp32);  // as load_model does
   const at::Tensor input = make_normalize(options)(image, unused).unsqueeze(0);
   EXPECT_TRUE(at::equal(plain->forward({input}).logits, predicted("earlier")));
 }
@@ -305,17 +306,23 @@ TEST(ModelImage, ResizesAndCropsToWhatTheModelTakes) {
   }
 }
 
-TEST(LoadModel, PacksExpertsForInference) {
+TEST(LoadModel, PacksWeightsForInference) {
   const testing::TemporaryFolder folder;
   write_checkpoint(folder.path("a"), untrained_checkpoint());
   const torch::NoGradGuard no_grad;
   LoadedModel loaded = load_model(folder.path("a"));
   const at::Tensor plain = answer(loaded);
-  pack_experts(loaded, "fp32");
+  pack_weights(loaded, "fp32");
   EXPECT_TRUE(at::equal(answer(loaded), plain));
-  EXPECT_NE(testing::message_of([&] { pack_experts(loaded, "int8"); }).find("no experts that can be packed as int8"),
+  pack_weights(loaded, "int8");
+  EXPECT_FALSE(at::equal(answer(loaded), plain));
+  EXPECT_LT((answer(loaded) - plain).abs().max().item<double>(), 0.02 * plain.abs().max().item<double>() + 1e-6);
+  Config cnn;
+  cnn.set("model.name=cnn");
+  loaded.model = make_model(resolve(cnn, config_sections()), {1, 8, 8, 2}, {});
+  EXPECT_NE(testing::message_of([&] { pack_weights(loaded, "int8"); }).find("no weights that can be packed as int8"),
             std::string::npos);
-  EXPECT_NE(testing::message_of<UsageError>([&] { pack_experts(loaded, "int4"); }).find("known: fp32, bf16, int8"),
+  EXPECT_NE(testing::message_of<UsageError>([&] { pack_weights(loaded, "int4"); }).find("known: fp32, bf16, int8"),
             std::string::npos);
 }
 

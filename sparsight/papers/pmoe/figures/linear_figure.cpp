@@ -25,6 +25,27 @@ LinearOptions linear_options(Scale scale) {
   return {{{by_scale<int64_t>(scale, 1, 2, 5)}, by_scale<int64_t>(scale, 1200, 2000, 4000)}};
 }
 
+Json linear_measure(const Json& settings, const FigureRun&) {
+  const auto seed = settings.at("seed").get<uint64_t>();
+  PatternSweep sweep;
+  if (settings.at("data") == kCrowded) sweep.width = 8, sweep.sets = 32;
+  const PatternModel model(swept_patterns(sweep, seed));
+  const auto samples = settings.at("samples").get<int64_t>();
+  if (settings.at("model") == "linear") {
+    const LinearClassifier linear = train_linear(model.sample("train", samples), 30);
+    const PatternSamples test = model.sample("test", 1000);
+    const at::Tensor right = (linear_outputs(linear, test) > 0) == (test.labels == 1);
+    return Json{{"training_error", 100 * linear.training_error},
+                {"accuracy", 100 * right.to(at::kDouble).mean().item<double>()}};
+  }
+  const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", 1000);
+  PatternRun run = separate_run(2);
+  run.training = training_of(settings);
+  const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
+  const double training = patch_accuracy(patch_outputs(*result.model, train), train.labels);
+  return Json{{"training_error", 100 * (1 - training)}, {"accuracy", 100 * result.accuracy}};
+}
+
 }  // namespace
 
 Figure linear_classifier_figure() {
@@ -49,26 +70,7 @@ Figure linear_classifier_figure() {
     }
     return with_seeds(jobs, options.repeats);
   };
-  figure.measure = [](const Json& settings, const FigureRun&) {
-    const auto seed = settings.at("seed").get<uint64_t>();
-    PatternSweep sweep;
-    if (settings.at("data") == kCrowded) sweep.width = 8, sweep.sets = 32;
-    const PatternModel model(swept_patterns(sweep, seed));
-    const auto samples = settings.at("samples").get<int64_t>();
-    if (settings.at("model") == "linear") {
-      const LinearClassifier linear = train_linear(model.sample("train", samples), 30);
-      const PatternSamples test = model.sample("test", 1000);
-      const at::Tensor right = (linear_outputs(linear, test) > 0) == (test.labels == 1);
-      return Json{{"training_error", 100 * linear.training_error},
-                  {"accuracy", 100 * right.to(at::kDouble).mean().item<double>()}};
-    }
-    const PatchSet train = sample_set(model, "train", samples), test = sample_set(model, "test", 1000);
-    PatternRun run = separate_run(2);
-    run.training = training_of(settings);
-    const TwoLayerResult result = train_two_layer(pattern_setting(run, train), train, test, {seed, seed});
-    const double training = patch_accuracy(patch_outputs(*result.model, train), train.labels);
-    return Json{{"training_error", 100 * (1 - training)}, {"accuracy", 100 * result.accuracy}};
-  };
+  figure.measure = linear_measure;
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     return std::vector<Claim>{
         all_at_least(table, "with more sets than dimensions the linear classifier does not fit the training set",

@@ -1,0 +1,213 @@
+#include "sparsight/nn/frozen_block.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparsight/ops/cpu/attention_task.h"
+#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/cpu/workspace.h"
+
+namespace sparsight {
+namespace {
+
+using cpu::kBlock;
+using cpu::kBlockLd;
+
+constexpr int64_t kRowsAtOnce = 128;  // of a task: with their hidden layer they stay in the cache
+constexpr int64_t kColumnGrain = 96;  // columns of a task are a multiple of this, which all tiles divide evenly
+
+// Scratch of a thread; `panel` also of products.
+struct FrozenSpace {
+  cpu::Workspace in, qkv, mixed, hidden, panel, attention;
+};
+FrozenSpace& frozen_space() {
+  thread_local FrozenSpace scratch;
+  return scratch;
+}
+// Of the calling thread, shared by its tasks.
+struct SharedSpace {
+  cpu::Workspace qkv, mixed, hidden;
+};
+SharedSpace& shared_space() {
+  thread_local SharedSpace scratch;
+  return scratch;
+}
+
+int64_t blocks_floats(int64_t columns, int64_t rows) { return cpu::blocks_of(columns) * rows * kBlockLd; }
+
+struct Columns {
+  int64_t first, count;
+};
+
+// rows: of the product, in blocks. Writes columns of the result to `to`, [rows, outputs] with a stride of ld, or in
+// blocks of `rows` rows if ld is 0.
+struct Product {
+  const cpu::PackedLinear& linear;
+  const float* in;
+  int64_t rows;
+  float* to;
+  int64_t ld;
+};
+
+void multiply(const Product& product, Columns columns, std::optional<Activation> activation, bool accumulate) {
+  const cpu::Kernels& kernel = cpu::kernels();
+  for (int64_t first = columns.first, end = columns.first + columns.count; first < end;) {
+    const int64_t count = product.ld > 0 ? end - first : std::min(end - first, kBlock - first % kBlock);
+    cpu::Gemm p = product.linear.gemm(first, count);
+    p.m = product.rows;
+    p.a = product.in, p.a_block = product.rows * kBlockLd;
+    p.c_ld = product.ld > 0 ? product.ld : kBlockLd;
+    p.c_block = product.ld > 0 ? kBlock : product.rows * kBlockLd;
+    p.c = product.to + first / kBlock * p.c_block + first % kBlock;
+    p.accumulate = accumulate;
+    p.activates = activation.has_value();
+    if (activation) p.activation = *activation;
+    kernel.product(p, frozen_space().panel.floats(kernel.panel_floats));
+    first += count;
+  }
+}
+
+void normalise(const FrozenNorm& norm, const float* x, int64_t rows, float* to) {
+  const auto width = static_cast<int64_t>(norm.weight.size());
+  for (int64_t r = 0; r < rows; ++r)
+    cpu::kernels().layer_norm(x + r * width, norm.weight.data(), norm.bias.data(), norm.epsilon, width,
+                              to + r * kBlockLd, rows * kBlockLd);
+}
+
+// One head of an image. qkv: [S,3D] of the image; to: [S,D].
+void attend(const float* qkv, int64_t tokens, int64_t heads, int64_t head, int64_t width, float* to) {
+  const int64_t size = width / heads, first = head * size;
+  cpu::AttentionForward p;
+  p.head = {qkv + first,
+            qkv + width + first,
+            qkv + 2 * width + first,
+            3 * width,
+            tokens,
+            size,
+            1 / std::sqrt(static_cast<float>(size))};
+  p.count = tokens;
+  p.out = to + first, p.out_ld = width;
+  p.scratch = frozen_space().attention.floats(cpu::attention_forward_floats(tokens, size));
+  cpu::kernels().attention_forward(p);
+}
+
+void to_blocks(const float* from, int64_t rows, int64_t width, float* to) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < width; c += kBlock)
+      std::copy_n(from + r * width + c, std::min(kBlock, width - c), to + c / kBlock * rows * kBlockLd + r * kBlockLd);
+}
+
+// to = from + bias in some columns of [rows,width].
+void add_bias(const float* from, const float* bias, Columns columns, int64_t rows, int64_t width, float* to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* x = from + r * width + columns.first;
+    float* y = to + r * width + columns.first;
+    for (int64_t c = 0; c < columns.count; ++c) y[c] = x[c] + bias[columns.first + c];
+  }
+}
+
+// Groups of `rows` rows of nearly equal size, and of columns.
+struct Grid {
+  int64_t rows, columns, row_parts, column_parts;
+  Grid(int64_t all_rows, int64_t all_columns, int64_t tasks) : rows(all_rows), columns(all_columns) {
+    row_parts = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
+    const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
+    column_parts = std::clamp<int64_t>((tasks + row_parts - 1) / row_parts, 1, grains);
+  }
+  template <class Body>
+  void run(const Body& body) const {
+    cpu::run_tasks(row_parts * column_parts, [&](int64_t task, const auto&) {
+      const int64_t i = task / column_parts, j = task % column_parts;
+      const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
+      const int64_t first = rows * i / row_parts, left = grains * j / column_parts * kColumnGrain;
+      const int64_t right = std::min(columns, grains * (j + 1) / column_parts * kColumnGrain);
+      body(first, rows * (i + 1) / row_parts - first, Columns{left, right - left});
+    });
+  }
+};
+
+}  // namespace
+
+int64_t FrozenBlock::bytes() const {
+  int64_t sum = w_.qkv.bytes() + w_.proj.bytes();
+  if (w_.mlp) sum += w_.mlp->fc1.bytes() + w_.mlp->fc2.bytes();
+  return sum;
+}
+
+void FrozenBlock::run(const float* x, float* y, int64_t images, int64_t tokens) const {
+  const int64_t threads = at::get_num_threads();
+  // Whole images if that keeps the threads evenly busy.
+  const int64_t fitting = std::max<int64_t>(1, kRowsAtOnce / tokens), rounds = images / (fitting * threads);
+  if (rounds >= 1 || images % threads == 0)
+    whole_images(x, y, images, tokens, std::clamp<int64_t>(images / threads, 1, fitting));
+  else
+    by_columns(x, y, images, tokens);
+}
+
+void FrozenBlock::whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const {
+  const int64_t width = this->width();
+  cpu::run_tasks((images + at_once - 1) / at_once, [&](int64_t task, const auto&) {
+    const int64_t first = task * at_once, count = std::min(at_once, images - first), rows = count * tokens;
+    const float* from = x + first * tokens * width;
+    float* to = y + first * tokens * width;
+    FrozenSpace& space = frozen_space();
+    float* in = space.in.floats(blocks_floats(width, rows));
+    float* qkv = space.qkv.floats(rows * 3 * width);
+    float* mixed = space.mixed.floats(rows * width);
+    normalise(w_.norm1, from, rows, in);
+    multiply({w_.qkv, in, rows, qkv, 3 * width}, {0, 3 * width}, std::nullopt, false);
+    for (int64_t image = 0; image < count; ++image)
+      for (int64_t head = 0; head < w_.heads; ++head)
+        attend(qkv + image * tokens * 3 * width, tokens, w_.heads, head, width, mixed + image * tokens * width);
+    to_blocks(mixed, rows, width, in);
+    add_bias(from, w_.proj.bias(), {0, width}, rows, width, to);
+    multiply({w_.proj, in, rows, to, width}, {0, width}, std::nullopt, true);
+    if (!w_.mlp) return;
+    const FrozenMlp& mlp = *w_.mlp;
+    float* hidden = space.hidden.floats(blocks_floats(mlp.fc1.outputs(), rows));
+    normalise(mlp.norm, to, rows, in);
+    multiply({mlp.fc1, in, rows, hidden, 0}, {0, mlp.fc1.outputs()}, mlp.activation, false);
+    add_bias(to, mlp.fc2.bias(), {0, width}, rows, width, to);
+    multiply({mlp.fc2, hidden, rows, to, width}, {0, width}, std::nullopt, true);
+  });
+}
+
+// Each layer reads what all tasks of the one before have written. Rows in blocks belong to groups of rows.
+void FrozenBlock::by_columns(const float* x, float* y, int64_t images, int64_t tokens) const {
+  const int64_t width = this->width(), rows = images * tokens, tasks = at::get_num_threads();
+  SharedSpace& shared = shared_space();
+  float* const qkv = shared.qkv.floats(rows * 3 * width);
+  float* const mixed = shared.mixed.floats(rows * width);
+  const auto in_blocks = [&](int64_t count) { return frozen_space().in.floats(blocks_floats(width, count)); };
+  Grid(rows, 3 * width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
+    float* in = in_blocks(count);
+    normalise(w_.norm1, x + first * width, count, in);
+    multiply({w_.qkv, in, count, qkv + first * 3 * width, 3 * width}, columns, std::nullopt, false);
+  });
+  cpu::run_tasks(images * w_.heads, [&](int64_t task, const auto&) {
+    const int64_t image = task / w_.heads;
+    attend(qkv + image * tokens * 3 * width, tokens, w_.heads, task % w_.heads, width, mixed + image * tokens * width);
+  });
+  Grid(rows, width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
+    float* in = in_blocks(count);
+    to_blocks(mixed + first * width, count, width, in);
+    add_bias(x + first * width, w_.proj.bias(), columns, count, width, y + first * width);
+    multiply({w_.proj, in, count, y + first * width, width}, columns, std::nullopt, true);
+  });
+  if (!w_.mlp) return;
+  const FrozenMlp& mlp = *w_.mlp;
+  const int64_t hidden_width = mlp.fc1.outputs();
+  float* const hidden = shared.hidden.floats(blocks_floats(hidden_width, rows));
+  const auto hidden_of = [&](int64_t first) { return hidden + blocks_floats(hidden_width, first); };
+  Grid(rows, hidden_width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
+    float* in = in_blocks(count);
+    normalise(mlp.norm, y + first * width, count, in);
+    multiply({mlp.fc1, in, count, hidden_of(first), 0}, columns, mlp.activation, false);
+  });
+  Grid(rows, width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
+    add_bias(y + first * width, mlp.fc2.bias(), columns, count, width, y + first * width);
+    multiply({mlp.fc2, hidden_of(first), count, y + first * width, width}, columns, std::nullopt, true);
+  });
+}
+
+}  // namespace sparsight

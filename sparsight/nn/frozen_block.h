@@ -1,0 +1,53 @@
+// A transformer block for inference: packed weights, fused epilogues, no autograd and no torch types. Two orders of
+// work: many images are split among the threads, each of which takes its images through the whole block while they are
+// in its cache; few images are split by columns of each layer. Both give the same bits. Letters: moe/axes.md; R rows
+// (tokens of all images).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sparsight/ops/cpu/packed_linear.h"
+
+namespace sparsight {
+
+struct FrozenNorm {
+  std::vector<float> weight, bias;  // [D]
+  float epsilon = 1e-6f;
+};
+
+// norm2, fc1 and fc2 of a dense block. Without: a block whose MLP is computed elsewhere, as experts are.
+struct FrozenMlp {
+  FrozenNorm norm;
+  cpu::PackedLinear fc1, fc2;
+  Activation activation = Activation::gelu;
+};
+
+struct FrozenBlockWeights {
+  FrozenNorm norm1;
+  cpu::PackedLinear qkv, proj;
+  int64_t heads = 1;
+  std::optional<FrozenMlp> mlp;
+};
+
+class FrozenBlock {
+ public:
+  explicit FrozenBlock(FrozenBlockWeights weights) : w_(std::move(weights)) {}
+
+  // x: [images * tokens, D]. Writes y = x + proj(attention(norm1(x))) and, with an MLP, y + fc2(act(fc1(norm2(y)))), of
+  // the same shape. Uses torch's threads.
+  void run(const float* x, float* y, int64_t images, int64_t tokens) const;
+
+  bool has_mlp() const { return w_.mlp.has_value(); }
+  int64_t bytes() const;  // of the packed weights
+
+ private:
+  void whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const;
+  void by_columns(const float* x, float* y, int64_t images, int64_t tokens) const;
+
+  int64_t width() const { return w_.proj.outputs(); }
+  FrozenBlockWeights w_;
+};
+
+}  // namespace sparsight

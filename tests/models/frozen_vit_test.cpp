@@ -1,0 +1,118 @@
+// Vision transformers with packed weights against the same models on autograd's layers.
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/models/vit.h"
+#include "sparsight/nn/init.h"
+#include "tests/ops/expert_cases.h"
+#include "tests/support/near.h"
+
+namespace sparsight::frozen_vit_test {
+namespace {
+
+MoeSpec spec_of(bool routed) {
+  if (!routed) return {};
+  return read_moe_spec({{"moe", {{"blocks", {1}}, {"experts", 4}, {"hidden", 24}}},
+                        {"experts", {{"name", "mlp"}}},
+                        {"capacity", Json::object()},
+                        {"losses", Json::object()},
+                        {"router", {{"name", "softmax_topk"}, {"k", 2}}}});
+}
+
+std::shared_ptr<Vit> vit_of(int64_t width, int64_t heads, int64_t side, bool routed, bool qkv_bias = true) {
+  VitOptions options;
+  options.width = width, options.depth = 3, options.heads = heads, options.patch = 4, options.qkv_bias = qkv_bias;
+  auto model = std::make_shared<Vit>(options, ModelContext{{3, side, side, 10}, spec_of(routed)});
+  initialize(*model, 3);
+  const torch::NoGradGuard no_grad;
+  uint64_t seed = 1;
+  for (at::Tensor& parameter : model->parameters())  // of order 1, so that every term counts
+    parameter.add_(test::random_tensor(parameter.sizes(), seed++, torch::kFloat) *
+                   (parameter.dim() > 1 ? 1 / std::sqrt(static_cast<double>(parameter.size(-1))) : 0.3));
+  return model;
+}
+
+at::Tensor logits_of(Vit& model, const at::Tensor& images) {
+  const torch::NoGradGuard no_grad;
+  return model.forward({.images = images}).logits;
+}
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+  ~Threads() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+TEST(FrozenVit, HasTheLogitsOfItsLayers) {
+  test::at_each_level([](const std::string& level) {
+    for (const auto& [width, heads, side, routed, bias] : {std::tuple{24, 4, 8, false, true},
+                                                           {30, 3, 20, false, false},
+                                                           {400, 5, 12, false, true},
+                                                           {24, 2, 60, true, true}}) {
+      const auto model = vit_of(width, heads, side, routed, bias);
+      for (const int64_t images : {1, 2, 3, 9}) {
+        const at::Tensor x = test::random_tensor({images, 3, side, side}, 5, torch::kFloat).abs();
+        model->freeze(WeightType::fp32);
+        const at::Tensor frozen = logits_of(*model, x);
+        const at::Tensor layers = [&] {
+          return model->forward({.images = x}).logits;  // with gradients: not the packed weights
+        }();
+        EXPECT_TRUE(test::near(frozen, layers, 1e-4)) << level << " width " << width << ", " << images << " images";
+        EXPECT_FALSE(torch::equal(frozen, torch::zeros_like(frozen)));
+      }
+    }
+  });
+}
+
+TEST(FrozenVit, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
+  const auto model = vit_of(400, 5, 28, false);
+  model->freeze(WeightType::fp32);
+  const at::Tensor x = test::random_tensor({7, 3, 28, 28}, 5, torch::kFloat).abs();
+  at::Tensor alone, together;
+  {
+    const Threads one(1);
+    together = logits_of(*model, x);
+  }
+  for (const int threads : {1, 2, 4}) {
+    const Threads some(threads);
+    EXPECT_TRUE(torch::equal(logits_of(*model, x), together)) << threads;
+    EXPECT_TRUE(test::near(logits_of(*model, x.narrow(0, 2, 1)), together.narrow(0, 2, 1), 1e-5)) << threads;
+    const at::Tensor single = logits_of(*model, x.narrow(0, 2, 1));
+    if (!alone.defined()) alone = single;
+    EXPECT_TRUE(torch::equal(single, alone)) << threads;
+  }
+}
+
+// bf16 keeps 8 bits of a weight, int8 7 bits of the largest of an output.
+TEST(FrozenVit, FewerBitsPerWeightChangeLogitsALittle) {
+  const auto model = vit_of(64, 4, 16, false);
+  const at::Tensor x = test::random_tensor({4, 3, 16, 16}, 5, torch::kFloat).abs(), exact = logits_of(*model, x);
+  const double scale = exact.abs().max().item<double>();
+  for (const auto& [type, share] : {std::pair{WeightType::bf16, 0.02}, {WeightType::int8, 0.05}}) {
+    model->freeze(type);
+    const at::Tensor packed = logits_of(*model, x);
+    EXPECT_TRUE(test::near(packed, exact, share * scale));
+    EXPECT_FALSE(torch::equal(packed, exact));
+  }
+}
+
+TEST(FrozenVit, FollowsWeightsThatChangeLater) {
+  const auto model = vit_of(24, 4, 8, false);
+  model->freeze(WeightType::fp32);
+  const at::Tensor x = test::random_tensor({2, 3, 8, 8}, 5, torch::kFloat).abs(), before = logits_of(*model, x);
+  {
+    const torch::NoGradGuard no_grad;
+    for (const auto& item : model->named_parameters())
+      if (item.key() == "blocks.1.mlp.fc2.weight") item.value().mul_(2);
+  }
+  const at::Tensor after = logits_of(*model, x);
+  EXPECT_FALSE(torch::allclose(after, before, 1e-3, 1e-3));
+  EXPECT_TRUE(test::near(after, model->forward({.images = x}).logits, 1e-4));
+}
+
+}  // namespace sparsight::frozen_vit_test
