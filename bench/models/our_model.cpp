@@ -66,6 +66,7 @@ OurModel::OurModel(const ModelCase& which) : which_(which) {
   const ImageShape shape{3, kSide, kSide, kClasses};
   model_ = make_model(config, shape, {});
   fill(*model_);
+  model_->freeze(WeightType::fp32);  // as load_model() does; training changes the weights and so does not use it
   pixels_ = at::sigmoid(normal_like(at::empty({0}), {which.batch, 3, kSide, kSide}, RandomStream(0, "pixels")));
   labels_ = at::arange(which.batch, at::kLong);
   operations_ =

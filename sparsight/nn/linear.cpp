@@ -15,7 +15,7 @@ bool has_linear_kernels(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0 && !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x) {
+at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!has_linear_kernels(x)) return at::linear(x, weight, bias);
   const at::Tensor rows = x.reshape({-1, x.size(-1)});
   const at::Tensor out = grouped_linear(rows, at::tensor({int64_t{0}, rows.size(0)}), weight.t().unsqueeze(0),
@@ -24,6 +24,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
   sizes.back() = weight.size(0);
   return out.view(sizes);
 }
+
+at::Tensor LinearImpl::forward(const at::Tensor& x) { return fully_connected(x, weight, bias); }
 
 void LinearImpl::initialize(const InitRandom& random) {
   init_normal(weight, kVitStd, random.stream("weight"));

@@ -12,6 +12,9 @@ namespace sparsight {
 // they are ATen's.
 bool has_linear_kernels(const at::Tensor& x);
 
+// x: [...,inputs], weight: [outputs,inputs], bias: [outputs] or undefined. Returns [...,outputs].
+at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
 class LinearImpl : public torch::nn::Module, public Initialized {
  public:
   LinearImpl(int64_t inputs, int64_t outputs, bool with_bias = true);

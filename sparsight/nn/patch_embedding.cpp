@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sparsight/core/error.h"
+#include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
 
 namespace sparsight {
@@ -34,7 +35,7 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
   at::Tensor map = images;
   for (ResidualBlock& block : stem_) map = block->forward(map);
-  return at::linear(image_patches(map, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
+  return fully_connected(image_patches(map, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
 }
 
 std::vector<PartCost> PatchEmbeddingImpl::cost(MapSize image) const {
