@@ -69,12 +69,19 @@ struct LineEncodings {
   Json shared, y, low_to_high, source, tooltip;
 };
 
+// Has the paper deviations for this series? A layer without data would stretch the axes to infinity.
+bool has_paper_bars(const std::vector<ChartMark>& marks, const std::string& series) {
+  return std::ranges::any_of(
+      marks, [&](const ChartMark& mark) { return mark.paper && mark.series == series && mark.deviation > 0; });
+}
+
 // A line, error bars and points of one series, a little to the side of the others'.
-void add_series(Json& layers, const LineEncodings& with, const std::string& series, bool reference, double offset) {
+void add_series(Json& layers, const LineEncodings& with, const std::vector<ChartMark>& marks, const std::string& series,
+                double offset) {
   const std::string own = "datum.series === " + Json(series).dump(), ours = own + " && datum.source === 'ours'",
                     paper = own + " && datum.source === 'paper' && datum.high > datum.low";
   const Json dash = {{"strokeDash", with.source}};
-  if (reference) {
+  if (is_reference(marks, series)) {
     layers.push_back(filtered(chart_layer({{"type", "rule"}, {"strokeWidth", 1.4}},
                                           {{"y", with.y}, {"color", with.shared.at("color")}}, dash),
                               own));
@@ -87,10 +94,11 @@ void add_series(Json& layers, const LineEncodings& with, const std::string& seri
   layers.push_back(filtered(chart_layer(mark({{"type", "line"}, {"strokeWidth", 1.8}}), with.shared, dash), own));
   layers.push_back(
       filtered(chart_layer(mark({{"type", "rule"}, {"strokeWidth", 1.2}}), with.shared, with.low_to_high), ours));
-  layers.push_back(
-      filtered(chart_layer(mark({{"type", "rule"}, {"strokeWidth", 1}, {"strokeDash", {2, 2}}}, kPaperOffset),
-                           with.shared, with.low_to_high),
-               paper));
+  if (has_paper_bars(marks, series))
+    layers.push_back(
+        filtered(chart_layer(mark({{"type", "rule"}, {"strokeWidth", 1}, {"strokeDash", {2, 2}}}, kPaperOffset),
+                             with.shared, with.low_to_high),
+                 paper));
   layers.push_back(filtered(chart_layer(mark({{"type", "point"}, {"filled", true}, {"size", 45}, {"opacity", 1}}),
                                         with.shared, {{"tooltip", with.tooltip}}),
                             ours));
@@ -132,7 +140,7 @@ Json line_chart_spec(const FigureChart& chart, const std::vector<ChartMark>& mar
   add_levels(layers, chart, title, scale);
   add_positions(layers, chart, x);
   for (size_t i = 0; i < series.size(); ++i)
-    add_series(layers, with, series[i], is_reference(marks, series[i]),
+    add_series(layers, with, marks, series[i],
                kSeriesOffset * (static_cast<double>(i) - static_cast<double>(series.size() - 1) / 2));
   return {{"width", "container"}, {"height", 260}, {"data", {{"values", rows}}}, {"layer", layers}};
 }
