@@ -9,11 +9,13 @@ namespace sparsight {
 namespace off_cpu = cuda;
 }  // namespace sparsight
 #else
+#include "sparsight/ops/ref/adam_step.h"
 #include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/rows.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
+#include "sparsight/ops/ref/sum_of_squares.h"
 #include "sparsight/ops/ref/top_experts.h"
 
 namespace sparsight {

@@ -1,5 +1,7 @@
 light_sources(
   ops/activation.cpp
+  ops/adam_step.cpp
+  ops/cpu/adam_step.cpp
   ops/cpu/attention.cpp
   ops/cpu/combine_parts.cpp
   ops/cpu/contention.cpp
@@ -16,12 +18,15 @@ light_sources(
   ops/random_fill.cpp
   ops/rows.cpp
   ops/sort_by_expert.cpp
+  ops/sum_of_squares.cpp
   ops/top_experts.cpp
+  ops/ref/adam_step.cpp
   ops/ref/attention.cpp
   ops/ref/expert_mlp.cpp
   ops/ref/grouped_linear.cpp
   ops/ref/rows.cpp
   ops/ref/sort_by_expert.cpp
+  ops/ref/sum_of_squares.cpp
   ops/ref/top_experts.cpp)
 torch_sources(
   ops/attention.cpp

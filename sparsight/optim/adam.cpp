@@ -1,7 +1,6 @@
 #include "sparsight/optim/adam.h"
 
-#include <ATen/ops/_fused_adam.h>
-#include <ATen/ops/_fused_adamw.h>
+#include "sparsight/ops/adam_step.h"
 
 namespace sparsight {
 
@@ -21,19 +20,29 @@ Adam::Adam(const AdamOptions& options, bool decoupled, std::vector<OptimizedPara
       exp_avg_sq_(add_state("exp_avg_sq")),
       steps_(add_state("step", /*scalar=*/true)) {}
 
-void Adam::update(const std::vector<size_t>& which, double lr) {
-  const std::vector<at::Tensor> steps = states(steps_, which);
-  for (const at::Tensor& step : steps) *step.data_ptr<float>() += 1;
-  const double weight_decay = weight_decay_of(which, options_.weight_decay);
-  const auto fused = [&](auto function) {
-    function(values(which), gradients(which), states(exp_avg_, which), states(exp_avg_sq_, which), at::TensorList{},
-             steps, lr, options_.beta1, options_.beta2, weight_decay, options_.eps);
-  };
-  if (decoupled_) {
-    fused([](auto&&... arguments) { at::_fused_adamw_(arguments..., /*amsgrad=*/false, /*maximize=*/false); });
-  } else {
-    fused([](auto&&... arguments) { at::_fused_adam_(arguments..., /*amsgrad=*/false, /*maximize=*/false); });
+void Adam::update(const std::vector<size_t>& which, const OptimizerStep& options) {
+  std::vector<AdamTensors> tensors;
+  for (const size_t i : which) {
+    const OptimizedParameter& parameter = parameters()[i];
+    float& updates = *state(steps_, i).data_ptr<float>();
+    updates += 1;
+    tensors.push_back({.value = parameter.value,
+                       .gradient = parameter.value.grad(),
+                       .exp_avg = state(exp_avg_, i),
+                       .exp_avg_sq = state(exp_avg_sq_, i),
+                       .average = parameter.average,
+                       .updates = updates});
   }
+  adam_step(tensors, {.lr = options.lr,
+                      .beta1 = options_.beta1,
+                      .beta2 = options_.beta2,
+                      .eps = options_.eps,
+                      .weight_decay = weight_decay_of(which, options_.weight_decay),
+                      .decoupled = decoupled_,
+                      .gradient_factor = options.gradient_factor,
+                      .average_share = options.average_share});
 }
+
+void Adam::update(const std::vector<size_t>& which, double lr) { update(which, OptimizerStep{.lr = lr}); }
 
 }  // namespace sparsight

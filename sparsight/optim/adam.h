@@ -25,6 +25,7 @@ class Adam : public Optimizer {
 
  protected:
   void update(const std::vector<size_t>& which, double lr) override;
+  void update(const std::vector<size_t>& which, const OptimizerStep& options) override;
 
  private:
   AdamOptions options_;

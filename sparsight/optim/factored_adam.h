@@ -30,6 +30,7 @@ class FactoredAdam : public Optimizer {
   FactoredAdam(const FactoredAdamOptions& options, std::vector<OptimizedParameter> parameters);
 
  protected:
+  using Optimizer::update;
   void update(const std::vector<size_t>& which, double lr) override;
 
  private:

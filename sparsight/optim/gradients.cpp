@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_mul.h>
-#include <ATen/ops/_foreach_norm.h>
+#include "sparsight/ops/sum_of_squares.h"
 
 namespace sparsight {
 namespace {
@@ -19,22 +17,9 @@ std::vector<at::Tensor> defined_gradients(const std::vector<at::Tensor>& paramet
 }  // namespace
 
 double gradient_norm(const std::vector<at::Tensor>& parameters) {
-  at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> gradients = defined_gradients(parameters);
-  if (gradients.empty()) return 0;
-  double squares = 0;
-  for (const at::Tensor& norm : at::_foreach_norm(gradients)) {
-    const double value = norm.item<double>();
-    squares += value * value;
-  }
-  return std::sqrt(squares);
+  return std::sqrt(sum_of_squares(defined_gradients(parameters)));
 }
 
-void clip_gradients(const std::vector<at::Tensor>& parameters, double norm, double max_norm) {
-  if (norm <= max_norm) return;
-  at::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients = defined_gradients(parameters);
-  at::_foreach_mul_(gradients, max_norm / norm);
-}
+double clip_factor(double norm, double max_norm) { return norm <= max_norm ? 1 : max_norm / norm; }
 
 }  // namespace sparsight

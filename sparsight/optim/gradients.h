@@ -7,10 +7,10 @@
 
 namespace sparsight {
 
-// Euclidean norm of all gradients together; parameters without one count as 0.
+// Euclidean norm of all gradients together; parameters without one count as 0. The same bits for any number of threads.
 double gradient_norm(const std::vector<at::Tensor>& parameters);
 
-// Scales all gradients by max_norm / norm if norm, from gradient_norm, is above max_norm.
-void clip_gradients(const std::vector<at::Tensor>& parameters, double norm, double max_norm);
+// What gradients of norm `norm` are multiplied by so that it is at most max_norm; 1 if it is.
+double clip_factor(double norm, double max_norm);
 
 }  // namespace sparsight

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -17,6 +18,10 @@ using Treatment = std::tuple<bool, double, std::optional<double>>;
 
 Treatment treatment(const OptimizedParameter& parameter) {
   return {parameter.decay, parameter.lr_factor, parameter.decay ? parameter.weight_decay : std::nullopt};
+}
+
+void update_average(const OptimizedParameter& parameter, double share) {
+  if (parameter.average.defined() && share != 0) parameter.average.lerp_(parameter.value, share);
 }
 
 // Values that an optimizer may have written: its own type and shape, finite, and no negative count of steps.
@@ -34,12 +39,25 @@ void check_saved(const std::string& name, const at::Tensor& saved, const at::Ten
 
 Optimizer::Optimizer(std::vector<OptimizedParameter> parameters) : parameters_(std::move(parameters)) {}
 
-void Optimizer::step(double lr) {
+void Optimizer::step(const OptimizerStep& options) {
   at::NoGradGuard no_grad;
   std::map<Treatment, std::vector<size_t>> groups;
   for (size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].value.grad().defined()) groups[treatment(parameters_[i])].push_back(i);
-  for (const auto& [treatment, which] : groups) update(which, lr * parameters_[which.front()].lr_factor);
+    if (parameters_[i].value.grad().defined())
+      groups[treatment(parameters_[i])].push_back(i);
+    else
+      update_average(parameters_[i], options.average_share);
+  for (const auto& [treatment, which] : groups) {
+    OptimizerStep own = options;
+    own.lr *= parameters_[which.front()].lr_factor;
+    update(which, own);
+  }
+}
+
+void Optimizer::update(const std::vector<size_t>& which, const OptimizerStep& options) {
+  if (options.gradient_factor != 1) at::_foreach_mul_(gradients(which), options.gradient_factor);
+  update(which, options.lr);
+  for (const size_t i : which) update_average(parameters_[i], options.average_share);
 }
 
 double Optimizer::weight_decay_of(const std::vector<size_t>& which, double own) const {

@@ -20,6 +20,13 @@ struct OptimizedParameter {
   bool decay = true;                        // false: excluded from weight decay
   double lr_factor = 1;                     // multiplies the step's learning rate
   std::optional<double> weight_decay = {};  // instead of the optimiser's own
+  at::Tensor average = {};  // of its values (weight_average.h), which step() then updates; may be undefined
+};
+
+struct OptimizerStep {
+  double lr = 0;
+  double gradient_factor = 1;  // multiplies all gradients, for clipping
+  double average_share = 0;    // AverageRule::share
 };
 
 class Optimizer {
@@ -27,8 +34,10 @@ class Optimizer {
   explicit Optimizer(std::vector<OptimizedParameter> parameters);
   virtual ~Optimizer() = default;
 
-  // One update with learning rate `lr`, times each parameter's factor. Parameters without a gradient stay as they are.
-  void step(double lr);
+  // One update with learning rate `lr`, times each parameter's factor, and then of the averages. Parameters without a
+  // gradient stay as they are. Gradients may be overwritten.
+  void step(const OptimizerStep& options);
+  void step(double lr) { step(OptimizerStep{.lr = lr}); }
   void zero_grad();
 
   // State tensors as "<parameter name>/<state name>", such as "head.weight/exp_avg".
@@ -46,6 +55,8 @@ class Optimizer {
 
   // Updates the parameters at `which`, all of which have a gradient. `lr` and weight_decay_of() are the same for all.
   virtual void update(const std::vector<size_t>& which, double lr) = 0;
+  // The same with the gradient's factor and the averages; by default one after the other.
+  virtual void update(const std::vector<size_t>& which, const OptimizerStep& options);
 
   // The weight decay of the parameters at `which` where that of the optimiser is `own`.
   double weight_decay_of(const std::vector<size_t>& which, double own) const;

@@ -22,7 +22,8 @@ ParameterGroup group_from(const Json& table, const std::string& where) {
 // What an entry of a group can match: single dotted parts of the names, and their prefixes up to each dot.
 std::vector<std::string> possible_parts(const std::vector<OptimizedParameter>& parameters) {
   std::vector<std::string> all;
-  for (const auto& [name, value, decay, lr_factor, weight_decay] : parameters) {
+  for (const OptimizedParameter& parameter : parameters) {
+    const std::string& name = parameter.name;
     size_t first = 0;
     for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
       all.push_back(name.substr(first, dot - first));

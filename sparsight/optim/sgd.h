@@ -19,6 +19,7 @@ class Sgd : public Optimizer {
   Sgd(const SgdOptions& options, std::vector<OptimizedParameter> parameters);
 
  protected:
+  using Optimizer::update;
   void update(const std::vector<size_t>& which, double lr) override;
 
  private:

@@ -27,6 +27,16 @@ WeightAverage::WeightAverage(NamedTensors weights, AverageRule rule)
     : weights_(std::move(weights)), rule_(std::move(rule)) {
   at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : weights_) average_.emplace_back(name, tensor.detach().clone());
+  handed_over_.resize(weights_.size());
+}
+
+at::Tensor WeightAverage::hand_over(const at::Tensor& weight) {
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (!weights_[i].second.is_same(weight) || !weight.is_floating_point()) continue;
+    handed_over_[i] = true;
+    return average_[i].second;
+  }
+  return {};
 }
 
 void WeightAverage::update(int64_t updates) {
@@ -34,6 +44,7 @@ void WeightAverage::update(int64_t updates) {
   const double share = rule_.share(updates);
   if (share == 0) return;
   for (size_t i = 0; i < weights_.size(); ++i) {
+    if (handed_over_[i]) continue;
     if (weights_[i].second.is_floating_point() && share < 1) {
       average_[i].second.lerp_(weights_[i].second, share);
     } else {

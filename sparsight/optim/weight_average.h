@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "sparsight/optim/optimizer.h"
 
@@ -30,6 +31,11 @@ class WeightAverage {
   // weights: named parameters and buffers of a model, read at each update and written only by Swap.
   WeightAverage(NamedTensors weights, AverageRule rule);
 
+  // The average of one of the weights, which update() then leaves to the caller; undefined for another tensor, or one
+  // that is not floating-point.
+  at::Tensor hand_over(const at::Tensor& weight);
+  double share(int64_t updates) const { return rule_.share(updates); }
+
   void update(int64_t updates);
 
   const std::string& name() const { return rule_.name; }
@@ -51,6 +57,7 @@ class WeightAverage {
  private:
   void exchange();
   NamedTensors weights_, average_;
+  std::vector<bool> handed_over_;
   AverageRule rule_;
 };
 

@@ -22,22 +22,29 @@ std::optional<AverageRule> average_rule(const TrainOptions& train) {
 
 WeightUpdate::WeightUpdate(const AlgorithmContext& context)
     : model_(context.model),
-      optimizer_(make_optimizer(context, trainable_parameters(*context.model, context.train))),
       base_lr_(base_learning_rate(context)),
       clip_norm_(context.train.clip_norm),
       needs_routings_(needs_post_step_update(*context.model)) {
-  for (const OptimizedParameter& parameter : optimizer_->parameters()) trainable_.push_back(parameter.value);
   if (const std::optional<AverageRule> rule = average_rule(context.train))
     average_.emplace(named_weights(*model_), *rule);
+  std::vector<OptimizedParameter> parameters = trainable_parameters(*model_, context.train);
+  for (OptimizedParameter& parameter : parameters) {
+    trainable_.push_back(parameter.value);
+    // A post-step update may change a parameter between the optimiser's step and the average.
+    if (average_ && !needs_routings_) parameter.average = average_->hand_over(parameter.value);
+  }
+  optimizer_ = make_optimizer(context, std::move(parameters));
 }
 
 bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>& routings) {
   const double norm = gradient_norm(trainable_);
   if (!std::isfinite(norm)) return false;
-  if (clip_norm_ > 0) clip_gradients(trainable_, norm, clip_norm_);
-  optimizer_->step(lr(context));
+  const auto updates = static_cast<int64_t>(context.random.step);
+  optimizer_->step({.lr = lr(context),
+                    .gradient_factor = clip_norm_ > 0 ? clip_factor(norm, clip_norm_) : 1,
+                    .average_share = average_ ? average_->share(updates) : 0});
   post_step_update(*model_, routings);
-  if (average_) average_->update(static_cast<int64_t>(context.random.step));
+  if (average_) average_->update(updates);
   return true;
 }
 

@@ -4,6 +4,7 @@ light_tests(
   ops/cpu_gemm_test.cpp
   ops/task_plan_test.cpp)
 torch_tests(
+  ops/adam_step_test.cpp
   ops/attention_test.cpp
   ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp
@@ -13,6 +14,7 @@ torch_tests(
   ops/random_fill_test.cpp
   ops/rows_test.cpp
   ops/sort_by_expert_test.cpp
+  ops/sum_of_squares_test.cpp
   ops/top_experts_test.cpp)
 property_tests(
   ops/op_properties_test.cpp)

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 namespace sparsight::optimizer_test {
@@ -62,6 +63,27 @@ TEST(Optimizer, SkipsParametersWithoutAGradient) {
   optimizer->step(0.1);
   EXPECT_NE(a[0].item<float>(), 1.0f);
   EXPECT_EQ(b[0].item<float>(), 1.0f);
+}
+
+// The clipped gradient, and then the average: the same as scaling the gradient before the step and averaging after it.
+TEST(Optimizer, StepsWithAClippedGradientAndAnAverage) {
+  for (const std::string& name : optimizers().names()) {
+    const at::Tensor a = at::full({1}, 1.0, at::kFloat), b = a.clone(), idle = a.clone();
+    const at::Tensor average = at::zeros({1}), idle_average = at::zeros({1});
+    auto fused = optimizers().make(
+        name, {}, "optimizer",
+        {{.name = "a", .value = a, .average = average}, {.name = "i", .value = idle, .average = idle_average}});
+    auto plain = optimizers().make(name, {}, "optimizer", {{.name = "b", .value = b}});
+    a.mutable_grad() = at::full({1}, 4.0, at::kFloat);
+    b.mutable_grad() = at::full({1}, 1.0, at::kFloat);
+    fused->step({.lr = 0.1, .gradient_factor = 0.25, .average_share = 0.5});
+    plain->step(0.1);
+    EXPECT_EQ(a.item<float>(), b.item<float>()) << name;
+    EXPECT_LT(a.item<float>(), 1) << name;
+    EXPECT_FLOAT_EQ(average.item<float>(), 0.5f * b.item<float>()) << name;
+    EXPECT_EQ(idle.item<float>(), 1) << name;
+    EXPECT_EQ(idle_average.item<float>(), 0.5f) << name;
+  }
 }
 
 TEST(Optimizer, ContinuesFromASavedStateWithTheSameBits) {

@@ -30,6 +30,19 @@ TEST(WeightAverage, MeanStartsWhereItIsAskedToAndTakesEverySecondUpdate) {
   }
 }
 
+TEST(WeightAverage, LeavesAHandedOverTensorToTheCaller) {
+  const at::Tensor a = at::tensor({0.0}), b = at::tensor({0.0});
+  WeightAverage average({{"a", a}, {"b", b}}, exponential_average(0.5));
+  const at::Tensor own = average.hand_over(a);
+  EXPECT_FALSE(average.hand_over(at::tensor({0.0})).defined());
+  a.fill_(2.0), b.fill_(2.0);
+  average.update(1000);
+  EXPECT_EQ(average.tensors()[0].second.item<double>(), 0);
+  EXPECT_EQ(average.tensors()[1].second.item<double>(), 1);
+  own.fill_(5.0);
+  EXPECT_EQ(average.tensors()[0].second.item<double>(), 5);
+}
+
 TEST(WeightAverage, SwapPutsTheAverageIntoTheModelAndBack) {
   const at::Tensor weight = at::tensor({0.0});
   WeightAverage average({{"w", weight}}, exponential_average(0.5));

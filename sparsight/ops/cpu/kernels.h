@@ -67,6 +67,22 @@ struct Gemm {
 
 struct AttentionForward;  // attention_task.h
 struct AttentionBackward;
+// ops/adam_step.h with everything rounded to fp32 that its elements are multiplied by or added to.
+struct AdamFactors {
+  float gradient, coupled_decay;  // G <- gradient G + coupled_decay W
+  float kept;                     // W <- kept W
+  float beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float root_factor, eps;  // denominator: root_factor sqrt(V) + eps
+  float minus_step_size;   // W <- W + minus_step_size M / denominator
+  float average_share;
+};
+// Elements of a parameter and its state, in any order.
+struct AdamArrays {
+  float* value;
+  const float* gradient;
+  float *exp_avg, *exp_avg_sq, *average;  // average: may be null
+  int64_t count;
+};
 
 struct Kernels {
   void (*product)(const Gemm& p, float* panel);  // panel: scratch of the product
@@ -86,6 +102,7 @@ struct Kernels {
                      int64_t out_block);
   void (*attention_forward)(const AttentionForward& p);
   void (*attention_backward)(const AttentionBackward& p);
+  void (*adam)(const AdamFactors& factors, const AdamArrays& arrays);
 };
 
 const Kernels& kernels_baseline();

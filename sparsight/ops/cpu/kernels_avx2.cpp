@@ -79,6 +79,8 @@ struct Vec {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
   }
   static T reciprocal(T x) { return _mm256_div_ps(_mm256_set1_ps(1.0f), x); }
+  static T div(T a, T b) { return _mm256_div_ps(a, b); }
+  static T sqrt(T x) { return _mm256_sqrt_ps(x); }
   static T step(T x) {  // 1 where x > 0, NaN where it is NaN
     const T one = _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_GT_OQ), _mm256_set1_ps(1.0f));
     return _mm256_blendv_ps(one, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));

@@ -83,6 +83,8 @@ struct Vec {
     const T r = _mm512_rcp14_ps(x);
     return _mm512_mul_ps(r, _mm512_fnmadd_ps(x, r, _mm512_set1_ps(2.0f)));
   }
+  static T div(T a, T b) { return _mm512_div_ps(a, b); }
+  static T sqrt(T x) { return _mm512_sqrt_ps(x); }
   static T step(T x) {  // 1 where x > 0, NaN where it is NaN
     const T one = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), _mm512_set1_ps(1.0f));
     return _mm512_mask_mov_ps(one, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);

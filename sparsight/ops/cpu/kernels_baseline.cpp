@@ -80,6 +80,8 @@ struct Vec {
     return out;
   }
   static T reciprocal(T x) { return set1(1.0f) / x; }
+  static T div(T a, T b) { return a / b; }
+  static T sqrt(T x) { return T{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])}; }
   static T step(T x) {  // 1 where x > 0, NaN where it is NaN
     const T one = x > set1(0.0f) ? set1(1.0f) : set1(0.0f);
     return x == x ? one : x;

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "sparsight/ops/cpu/kernels_adam_inl.h"
 #include "sparsight/ops/cpu/kernels_attention_inl.h"
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
@@ -102,7 +103,8 @@ constexpr Kernels make_kernels() {
           add_scaled<V>,
           layer_norm<V>,
           attention_forward<V>,
-          attention_backward<V>};
+          attention_backward<V>,
+          adam_step_any<V>};
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 // parameters, and put its source into this folder, listed under `if(SPARSIGHT_CUDA)` in ops/sources.cmake.
 #pragma once
 
+#include "sparsight/ops/ref/adam_step.h"
 #include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/rows.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
+#include "sparsight/ops/ref/sum_of_squares.h"
 #include "sparsight/ops/ref/top_experts.h"
 
 namespace sparsight::cuda {
@@ -35,5 +37,9 @@ using ref::attention_forward;
 // Combine: rows back into tokens, and the gradient of their gates.
 using ref::dot_rows;
 using ref::scatter_add_rows;
+
+// Update weights: the norm of gradients, and the optimiser's step.
+using ref::adam_step;
+using ref::sum_of_squares;
 
 }  // namespace sparsight::cuda

@@ -1,0 +1,2 @@
+bench_sources(
+  optim/adam_bench.cpp)

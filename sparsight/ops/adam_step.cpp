@@ -1,0 +1,39 @@
+#include "sparsight/ops/adam_step.h"
+
+#include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/adam_step.h"
+#include "sparsight/ops/off_cpu.h"
+
+namespace sparsight {
+namespace {
+
+// Whether element i in memory is the same element of all tensors.
+bool has_one_order(const AdamTensors& p) {
+  if (!p.value.is_non_overlapping_and_dense()) return false;
+  for (const at::Tensor* other : {&p.gradient, &p.exp_avg, &p.exp_avg_sq, &p.average})
+    if (other->defined() && other->strides() != p.value.strides()) return false;
+  return true;
+}
+
+bool is_fp32_on_cpu(const AdamTensors& p) {
+  for (const at::Tensor* x : {&p.value, &p.gradient, &p.exp_avg, &p.exp_avg_sq, &p.average})
+    if (x->defined() && (x->scalar_type() != at::kFloat || !x->is_cpu() || x->layout() != at::kStrided)) return false;
+  return true;
+}
+
+}  // namespace
+
+void adam_step(const std::vector<AdamTensors>& parameters, const AdamStep& step) {
+  std::vector<AdamTensors> fused;
+  for (const AdamTensors& p : parameters) {
+    for (const at::Tensor* other : {&p.gradient, &p.exp_avg, &p.exp_avg_sq, &p.average})
+      SPARSIGHT_CHECK(!other->defined() || other->sizes() == p.value.sizes());
+    if (is_fp32_on_cpu(p) && has_one_order(p))
+      fused.push_back(p);
+    else
+      off_cpu::adam_step(p, step);
+  }
+  cpu::adam_step(fused, step);
+}
+
+}  // namespace sparsight
