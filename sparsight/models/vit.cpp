@@ -92,6 +92,9 @@ void VitOptions::declare(OptionSet& set) {
            "linear layer of the same width with tanh before the head (V-MoE's representation layer)");
   set.real("dropout", &dropout, {0, 0.99}, "dropout after the position embedding and each residual branch");
   set.real("drop_path", &drop_path, {0, 0.99}, "stochastic depth rate of the last block; grows linearly from 0");
+  set.flag("recompute", &recompute,
+           "keep only the inputs of the blocks and recompute their activations in the backward pass (less memory, "
+           "slower); of a block with an MoE layer the attention, its experts with experts.recompute");
 }
 
 Vit::Vit(VitOptions options, const ModelContext& context)
@@ -119,6 +122,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
     block.dropout = options_.dropout;
     block.drop_path = options_.depth > 1 ? options_.drop_path * static_cast<double>(i) / (options_.depth - 1.0) : 0;
     block.path = cat("blocks.", i);
+    block.recompute = options_.recompute;
     blocks_.push_back(blocks->register_module(cat(i), std::make_shared<VitBlock>(block, spec)));
   }
   shared_router_.emplace(*this, context.moe, width, moe_layers);

@@ -28,6 +28,7 @@ struct VitOptions {
   bool pre_logits = false;
   double dropout = 0;
   double drop_path = 0;
+  bool recompute = false;
   void declare(OptionSet& set);
   int64_t mlp_hidden() const;  // F of the dense MLPs
 };

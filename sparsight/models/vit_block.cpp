@@ -1,5 +1,6 @@
 #include "sparsight/models/vit_block.h"
 
+#include "sparsight/moe/experts/recompute.h"
 #include "sparsight/nn/dropout.h"
 
 namespace sparsight {
@@ -68,15 +69,39 @@ bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
          x.is_contiguous() && weights_version() == frozen_version_;
 }
 
+at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {
+  return x + regularize(attn_->forward(norm1_->forward(x)), input, ".attn");
+}
+
+at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                               ModelOutput& out) {
+  return x + regularize(mlp_.forward(norm2_->forward(x), layout, input, out), input, ".mlp");
+}
+
+at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                                        ModelOutput& out) {
+  ModelInput kept = input;  // until the backward pass: without what these halves do not read
+  kept.images = at::Tensor();
+  kept.routings.clear();
+  // An MoE layer runs once: its routing and losses leave the block and have gradients of their own.
+  const bool dense = static_cast<bool>(mlp_.dense());
+  const at::Tensor y = recomputed(*this, {x}, [this, layout, kept, dense](const std::vector<at::Tensor>& in) {
+    ModelOutput none;
+    const at::Tensor attended = attend(in[0], kept);
+    return dense ? transform(attended, layout, kept, none) : attended;
+  });
+  return dense ? y : transform(y, layout, input, out);
+}
+
 at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                              ModelOutput& out) {
   if (uses_frozen(x, input.mode)) {
     at::Tensor y = at::empty_like(x);
     frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
-    return frozen_->has_mlp() ? y : y + mlp_.forward(norm2_->forward(y), layout, input, out);
+    return frozen_->has_mlp() ? y : transform(y, layout, input, out);
   }
-  const at::Tensor mixed = x + regularize(attn_->forward(norm1_->forward(x)), input, ".attn");
-  return mixed + regularize(mlp_.forward(norm2_->forward(mixed), layout, input, out), input, ".mlp");
+  if (options_.recompute) return forward_recomputed(x, layout, input, out);
+  return transform(attend(x, input), layout, input, out);
 }
 
 std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOptions& options,

@@ -13,7 +13,8 @@ struct VitBlockOptions {
   int64_t mlp_hidden = 0;  // F of the dense MLP
   double dropout = 0;      // after the attention's projection and after the MLP
   double drop_path = 0;
-  std::string path;  // "blocks.3"
+  std::string path;        // "blocks.3"
+  bool recompute = false;  // VitOptions::recompute
 };
 
 class VitBlock : public torch::nn::Module {
@@ -29,6 +30,10 @@ class VitBlock : public torch::nn::Module {
  private:
   bool uses_frozen(const at::Tensor& x, const ForwardMode& mode) const;
   int64_t weights_version() const;
+  at::Tensor attend(const at::Tensor& x, const ModelInput& input);  // the first half, [B,S,D] -> [B,S,D]
+  at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
+  at::Tensor forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                                ModelOutput& out);
   at::Tensor regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const;
 
   VitBlockOptions options_;

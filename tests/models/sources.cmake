@@ -11,6 +11,7 @@ torch_tests(
   models/upcycle_test.cpp
   models/vit_cost_test.cpp
   models/frozen_vit_test.cpp
+  models/vit_recompute_test.cpp
   models/vit_test.cpp
   models/wide_resnet_cost_test.cpp
   models/wide_resnet_test.cpp)

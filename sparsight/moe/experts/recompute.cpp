@@ -30,8 +30,16 @@ struct AutocastState {
 
 class AutocastGuard {
  public:
-  explicit AutocastGuard(const AutocastState& wanted) : before_(wanted.device) { wanted.set(); }
-  ~AutocastGuard() { before_.set(); }
+  // Autocast keeps the weights that it has cast: those of the forward pass have no graph, and those of the backward
+  // pass would outlive the next update of the weights.
+  explicit AutocastGuard(const AutocastState& wanted) : before_(wanted.device) {
+    at::autocast::clear_cache();
+    wanted.set();
+  }
+  ~AutocastGuard() {
+    before_.set();
+    at::autocast::clear_cache();
+  }
   AutocastGuard(const AutocastGuard&) = delete;
 
  private:
