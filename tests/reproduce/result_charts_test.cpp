@@ -136,15 +136,25 @@ TEST(ResultCharts, NamedPositionsAndErrorBarsSideBySide) {
   std::set<double> offsets;
   for (const Json& layer : chart.spec.at("layer"))
     if (layer.at("mark").contains("xOffset")) offsets.insert(layer.at("mark").at("xOffset").get<double>());
-  EXPECT_EQ(offsets, (std::set<double>{-2, 0, 2, 4}));  // two series, and the paper's bars 2 to the right of each
+  EXPECT_EQ(offsets, (std::set<double>{-2, 0, 2}));  // the first series, the paper's bars for it, the second series
 }
 
 TEST(ResultCharts, ThePapersDeviationsAreDrawn) {
   Drawn drawn;
-  drawn.figure.paper = {{{"model", "one"}, {"x", 4}, {"y", 30}, {"y_deviation", 2.0}}};
-  const Json row = rows_of(result_charts(drawn.outcome).at(0), "paper").at(0);
+  drawn.figure.paper = {{{"model", "ours"}, {"x", 4}, {"y", 30}, {"y_deviation", 2.0}}};
+  drawn.figure.charts = {chart_of(FigureChart::Kind::line)};
+  const Chart chart = result_charts(drawn.outcome).at(0);
+  const Json row = rows_of(chart, "paper").at(0);
   EXPECT_EQ(row.at("low"), 28);
   EXPECT_EQ(row.at("high"), 32);
+  const auto dashed_rules = [](const Chart& of) {
+    return std::ranges::count_if(of.spec.at("layer"), [](const Json& layer) {
+      return layer.at("mark").contains("strokeDash") && layer.at("mark").contains("xOffset");
+    });
+  };
+  EXPECT_EQ(dashed_rules(chart), 1);
+  drawn.figure.paper[0].erase("y_deviation");
+  EXPECT_EQ(dashed_rules(result_charts(drawn.outcome).at(0)), 0);
 }
 
 // The measure passes 0.5 at y = 2 + x.
