@@ -1,12 +1,13 @@
-// The tn GEMM (A transposed), C = A^T B over the rows of an expert: gradients of weights. It has a variant of its own
-// because the depth (rows of the expert) is short and C large, so that writing C decides the speed. Over a vector type
-// V. Included by kernels_inl.h.
+// The tn GEMM (A transposed), C = A^T B over the rows of an expert: gradients of weights. With few rows the depth is
+// short and C large, so that writing C decides the speed: it has a variant of its own. With many, columns of A are
+// transposed into rows, for the tiled kernel. Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
 #include <utility>
 
 #include "sparsight/ops/cpu/kernels_pack_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
+#include "sparsight/ops/cpu/kernels_tiled_inl.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -107,13 +108,40 @@ void gemm_tn_in(const Gemm& p, float* panel) {
   finish_blocks<V>(p, p.n);
 }
 
+// Slices of the depth, and kTransposedRows rows of C at a time: the transposed slice of A stays in L2.
+template <class V>
+void gemm_tn_deep(const Gemm& p, float* panel) {
+  float* const rows_of_a = panel + widest_panel_floats<V>();  // [kTransposedRows,kBlockLd]
+  const RowGroups groups(p.m, kTransposedRows);
+  for (int64_t l = 0; l < p.k; l += kBlock)
+    for (int64_t g = 0; g < groups.count; ++g) {
+      const int64_t i = groups.first(g);
+      const bool last = l + kBlock >= p.k;
+      Gemm slice = p;
+      slice.m = groups.rows(g), slice.k = min(kBlock, p.k - l);
+      pack_transposed<V>(p.a + l * p.a_ld + i, p.a_ld, slice.m, slice.k, kBlockLd, rows_of_a);
+      slice.a = rows_of_a, slice.a_transposed = false, slice.a_block = slice.m * kBlockLd;
+      slice.b = static_cast<const float*>(p.b) + (p.b_transposed ? l : l * p.b_ld);
+      slice.c += i * p.c_ld;
+      slice.accumulate = l > 0 || p.accumulate;
+      if (l > 0) slice.bias = nullptr;
+      slice.stream = p.stream && last;
+      slice.activates = p.activates && last;
+      if (p.pre_activation) slice.pre_activation += i * p.pre_activation_ld;
+      if (!last || g + 1 < groups.count) slice.prefetch = nullptr;
+      multiply<V>(slice, panel);
+    }
+}
+
 // Up to a depth of kFewest, tiles have one row and 12 vectors, so that C is written in pieces as long as the registers
 // allow: writing shorter ones takes up to twice as long.
 template <class V>
 void gemm_tn(const Gemm& p, float* panel) {
   constexpr TileShape kLong{1, 12};
-  constexpr int64_t kFewest = 8;
-  if (p.k <= kFewest && p.n % (kLong.vectors * V::lanes) == 0)
+  constexpr int64_t kFewest = 8, kDeep = 128, kFewRows = 24;
+  if (p.k >= kDeep && p.m >= kFewRows)
+    gemm_tn_deep<V>(p, panel);
+  else if (p.k <= kFewest && p.n % (kLong.vectors * V::lanes) == 0)
     gemm_tn_in<V, kLong>(p, panel);
   else
     gemm_tn_in<V, V::tile(true)>(p, panel);

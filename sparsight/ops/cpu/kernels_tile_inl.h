@@ -16,13 +16,16 @@ struct TileShape {
   int rows, vectors;
 };
 
-// Scratch of a product: a panel, as deep as a block and as wide as the widest tile, or quantised rows
-// (kernels_integers_inl.h).
-constexpr int64_t kIntegerRows = 144;
+// Scratch of a product: a panel, as deep as a block and as wide as the widest tile, and rows of A that were columns
+// (kernels_gemm_tn_inl.h); or quantised rows (kernels_integers_inl.h).
+constexpr int64_t kIntegerRows = 144, kTransposedRows = 96;
+template <class V>
+constexpr int64_t widest_panel_floats() {
+  return kBlock * V::lanes * max(V::tile(false).vectors, V::tile(true).vectors);
+}
 template <class V>
 constexpr int64_t panel_floats() {
-  const int64_t vectors = max(V::tile(false).vectors, V::tile(true).vectors);
-  return max(kBlock * V::lanes * vectors, kIntegerRows * (kBlock / 2 + 1));
+  return max(widest_panel_floats<V>() + kTransposedRows * kBlockLd, kIntegerRows * (kBlock / 2 + 1));
 }
 
 // Splits the rows of a product into as few groups as tiles of up to `limit` rows allow, of nearly equal size: first
