@@ -1,6 +1,6 @@
 // The operators torch.ops.sparsight.*: their schemas, kernels and derivatives. Their fake kernels are in
-// sparsight/_library.py. What they compute is documented in routing_calls.h, expert_ops.h, packed_ops.h and
-// router_setup.h.
+// sparsight/_library.py. What they compute is documented in routing_calls.h, expert_ops.h, packed_ops.h,
+// dense_operators.cpp and router_setup.h.
 #include "python/csrc/expert_ops.h"
 #include "python/csrc/operators.h"
 #include "python/csrc/packed_ops.h"
@@ -185,6 +185,7 @@ TORCH_LIBRARY(sparsight, m) {
   m.def("list_routers() -> str", &list_routers);
   m.def("list_losses() -> str", &list_losses);
   m.def("version() -> str", [] { return std::string(SPARSIGHT_VERSION); });
+  define_dense_operators(m);
   m.def("init_router(str config, int dim, int seed, str path) -> Tensor[]", &init);
 }
 
@@ -192,6 +193,7 @@ namespace {
 
 void add_kernels(torch::Library& m) {
   add_routing_kernels(m);
+  add_dense_kernels(m);
   m.impl("moe_mlp", &mlp);
   m.impl("moe_mlp_forward", &mlp_forward);
   m.impl("moe_mlp_backward", &mlp_backward);
@@ -206,6 +208,7 @@ TORCH_LIBRARY_IMPL(sparsight, CPU, m) { add_kernels(m); }
 TORCH_LIBRARY_IMPL(sparsight, CUDA, m) { add_kernels(m); }
 TORCH_LIBRARY_IMPL(sparsight, Autograd, m) {
   add_routing_derivatives(m);
+  add_dense_derivatives(m);
   m.impl("moe_mlp", &mlp_autograd);
   m.impl("packed_moe_mlp", &packed_mlp_autograd);
 }

@@ -48,8 +48,11 @@ inline bool needs_graph(TensorList tensors) {
 
 inline OptionalTensor optional(const Tensor& t) { return t.defined() ? OptionalTensor(t) : std::nullopt; }
 
-// Kernels for all devices, and their autograd functions.
+// Schemas, kernels for all devices, and autograd functions.
 void add_routing_kernels(torch::Library& m);
 void add_routing_derivatives(torch::Library& m);
+void define_dense_operators(torch::Library& m);
+void add_dense_kernels(torch::Library& m);
+void add_dense_derivatives(torch::Library& m);
 
 }  // namespace sparsight::python

@@ -8,10 +8,11 @@ docs/python.md has an example of each part. The operators are `torch.ops.sparsig
 from . import losses
 from ._library import ops
 from .collect import CollectedRoutings, collect_routings
+from .dense import MLP, mlp, self_attention
 from .moe_mlp import MoEMLP, moe_mlp
 from .router import Router, routers
 from .routing import Routing, SoftRouting
 
 __version__ = ops.version()
-__all__ = ["CollectedRoutings", "MoEMLP", "Router", "Routing", "SoftRouting", "collect_routings", "losses", "moe_mlp",
-           "ops", "routers"]
+__all__ = ["CollectedRoutings", "MLP", "MoEMLP", "Router", "Routing", "SoftRouting", "collect_routings", "losses", "mlp",
+           "moe_mlp", "ops", "routers", "self_attention"]

@@ -115,6 +115,43 @@ def _(grad, tokens, expert, gate, w1, b1, w2, b2, activation, token, kept, pre_a
     return like(tokens, need_tokens), like(gate) if need_gate else no_gate, *weights
 
 
+@_fake("mlp")
+def _(x, w1, b1, w2, b2, activation="gelu"):
+    return x.new_empty(x.shape)
+
+
+@_fake("mlp_forward")
+def _(x, w1, b1, w2, b2, activation, keep):
+    return x.new_empty(x.shape), x.new_empty((x.numel() // x.shape[-1], w1.shape[0]) if keep else (0,))
+
+
+@_fake("mlp_backward")
+def _(grad, x, w1, b1, w2, b2, activation, pre_activation, need_x, need_weights):
+    def like(t, needed):
+        return t.new_empty(t.shape) if needed and t is not None else x.new_empty((0,))
+    return [like(x, need_x), *(like(w, need_weights) for w in (w1, b1, w2, b2))]
+
+
+def _attention_output(qkv):
+    return qkv.new_empty((qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3))
+
+
+@_fake("self_attention")
+def _(qkv, heads):
+    return _attention_output(qkv)
+
+
+@_fake("self_attention_forward")
+def _(qkv, heads, keep):
+    wide = torch.float64 if qkv.dtype == torch.float64 else torch.float32
+    return _attention_output(qkv), qkv.new_empty((qkv.shape[0], heads, qkv.shape[1]) if keep else (0,), dtype=wide)
+
+
+@_fake("self_attention_backward")
+def _(grad, qkv, heads, out, log_sum):
+    return qkv.new_empty(qkv.shape)
+
+
 @_fake("packed_moe_mlp")
 def _(tokens, expert, gate, packed, type, order, hidden, activation="gelu", token=None, kept=None):
     return tokens.new_empty(tokens.shape)

@@ -5,7 +5,7 @@ import warnings
 import torch
 from torch import nn
 
-from . import _checks
+from . import _checks, _mlp_parts
 from ._library import ops
 from .router import Router, routers
 
@@ -115,14 +115,7 @@ class MoEMLP(nn.Module):
         Raises:
             TypeError: an MLP of another form (gated, with a norm, or with an activation that experts do not have).
         """
-        fc1, fc2 = getattr(mlp, "fc1", None), getattr(mlp, "fc2", None)
-        if not (isinstance(fc1, nn.Linear) and isinstance(fc2, nn.Linear) and fc1.out_features == fc2.in_features):
-            raise TypeError(f"from_mlp takes a module with linear layers fc1 and fc2, got {type(mlp).__name__}")
-        if not isinstance(getattr(mlp, "norm", None), (nn.Identity, type(None))):
-            raise TypeError("from_mlp takes an MLP without a norm between its linear layers")
-        if (fc1.bias is None) != (fc2.bias is None) or fc1.in_features != fc2.out_features:
-            raise TypeError("from_mlp takes an MLP whose linear layers both have a bias or both have none, and whose "
-                            "output is as wide as its input")
+        fc1, fc2 = _mlp_parts.linear_layers(mlp)
         router = options.get("router", "softmax_topk")
         settings = _router_settings(router) if isinstance(router, str) else {}
         if "renormalize" in settings:
@@ -131,9 +124,9 @@ class MoEMLP(nn.Module):
             if chosen == 1 and options["renormalize"] in (True, "on"):
                 warnings.warn(f"from_mlp with k=1: a single gate of {router} is renormalised to 1, so only the balance losses "
                               "train the router; use k=2 or more, or renormalize=False", stacklevel=2)
-        if any(isinstance(part, nn.Dropout) and part.p > 0 for part in mlp.children()):
+        if _mlp_parts.has_dropout(mlp):
             warnings.warn("from_mlp does not copy dropout: experts have none", stacklevel=2)
-        layer = cls(fc1.in_features, fc1.out_features, experts, k, activation=_activation_name(getattr(mlp, "act", None)),
+        layer = cls(fc1.in_features, fc1.out_features, experts, k, activation=_mlp_parts.activation_name(mlp),
                     bias=fc1.bias is not None, **options)
         with torch.no_grad():
             layer.experts.w1.copy_(fc1.weight.t())
@@ -224,15 +217,6 @@ class MoEMLP(nn.Module):
 
 def _router_settings(name):
     return {option["name"]: option for option in routers().get(name, {"options": []})["options"]}
-
-
-def _activation_name(module):
-    if isinstance(module, nn.GELU):
-        return "gelu" if module.approximate == "none" else "gelu_tanh"
-    for kind, name in ((nn.ReLU, "relu"), (nn.SiLU, "silu")):
-        if isinstance(module, kind):
-            return name
-    raise TypeError(f"experts have GELU, ReLU or SiLU, got the activation {type(module).__name__}")
 
 
 def _without_autocast(device_type):

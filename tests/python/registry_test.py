@@ -3,6 +3,7 @@ the same bits for any number of threads."""
 import itertools
 import unittest
 
+import dense_cases
 import loss_cases
 import support
 import torch
@@ -141,7 +142,7 @@ def packed_moe_mlp():
 
 
 OPERATORS = {calls.__name__: calls for calls in (route, mix, routing_loss, routing_backward, router_post_step_update, moe_mlp,
-                                                 moe_mlp_forward, moe_mlp_backward, packed_moe_mlp)}
+                                                 moe_mlp_forward, moe_mlp_backward, packed_moe_mlp)} | dense_cases.OPERATORS
 
 
 class Operators(unittest.TestCase):
