@@ -1,6 +1,6 @@
-// The tn GEMM (A transposed), C = A^T B over the rows of an expert: gradients of weights. With few rows the depth is
-// short and C large, so that writing C decides the speed: it has a variant of its own. With many, columns of A are
-// transposed into rows, for the tiled kernel. Over a vector type V. Included by kernels_inl.h.
+// The tn GEMM (A transposed), C = A^T B over the rows of an expert: gradients of weights. Its depth is the number of
+// those rows. While it is short, writing C decides the speed: there is a variant for that. From kDeep on columns of A
+// are transposed into rows, for the tiled kernel. Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
 #include <utility>
