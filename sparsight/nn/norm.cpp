@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "sparsight/ops/layer_norm.h"
+
 namespace sparsight {
 namespace {
 
@@ -18,7 +20,9 @@ LayerNormImpl::LayerNormImpl(int64_t width)
       bias(register_parameter("bias", parameter_zeros({width}))) {}
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) {
-  return at::layer_norm(x, {weight.size(0)}, weight, bias, 1e-6);
+  // Under autocast rows may be in half precision beside weights in fp32, which torch takes.
+  return at::isReducedFloatingType(x.scalar_type()) ? at::layer_norm(x, {weight.size(0)}, weight, bias, 1e-6)
+                                                    : layer_norm(x, weight, bias, 1e-6);
 }
 
 void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }

@@ -13,6 +13,7 @@ namespace off_cpu = cuda;
 #include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
+#include "sparsight/ops/ref/layer_norm.h"
 #include "sparsight/ops/ref/rows.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
 #include "sparsight/ops/ref/sum_of_squares.h"

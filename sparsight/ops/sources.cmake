@@ -10,6 +10,7 @@ light_sources(
   ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
+  ops/cpu/layer_norm.cpp
   ops/cpu/pack_weights.cpp
   ops/cpu/packed_linear.cpp
   ops/cpu/arena.cpp
@@ -24,6 +25,7 @@ light_sources(
   ops/ref/attention.cpp
   ops/ref/expert_mlp.cpp
   ops/ref/grouped_linear.cpp
+  ops/ref/layer_norm.cpp
   ops/ref/rows.cpp
   ops/ref/sort_by_expert.cpp
   ops/ref/sum_of_squares.cpp
@@ -32,6 +34,7 @@ torch_sources(
   ops/attention.cpp
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp
+  ops/layer_norm.cpp
   ops/packed_experts.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles

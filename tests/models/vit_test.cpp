@@ -187,4 +187,30 @@ TEST(Vit, RunsUnderAutocastWithRoutersInFp32) {
   for (const auto& p : vit->named_parameters()) EXPECT_EQ(p.value().grad().scalar_type(), at::kFloat) << p.key();
 }
 
+// Every gradient of dense and routed blocks with dropout, through the kernels of ops/ in fp32.
+TEST(Vit, TrainingHasTheSameBitsForAnyNumberOfThreads) {
+  VitOptions options = tiny_options();
+  options.width = 48, options.heads = 3, options.dropout = 0.1, options.drop_path = 0.2;
+  const int threads = at::get_num_threads();
+  for (const std::vector<int64_t>& blocks : {std::vector<int64_t>{}, {1}}) {
+    std::vector<at::Tensor> one;
+    for (const int count : {1, 2, 4}) {
+      at::set_num_threads(count);
+      const auto vit = tiny_vit(options, blocks);
+      const ModelOutput out = vit->forward({images(70), ForwardMode::training(), {1, 0}});  // 350 tokens
+      at::Tensor loss = at::cross_entropy_loss(out.logits + 1, torch::arange(70) % 3);
+      for (const NamedLoss& named : out.losses) loss = loss + named.weight * named.value;
+      loss.backward();
+      std::vector<at::Tensor> seen{out.logits.detach()};
+      for (const auto& parameter : vit->named_parameters())
+        if (parameter.value().grad().defined()) seen.push_back(parameter.value().grad().clone());
+      if (count == 1) one = seen;
+      ASSERT_EQ(seen.size(), one.size());
+      for (size_t i = 0; i < seen.size(); ++i)
+        EXPECT_TRUE(torch::equal(seen[i], one[i])) << count << " threads, " << blocks.size() << " MoE layers, " << i;
+    }
+  }
+  at::set_num_threads(threads);
+}
+
 }  // namespace sparsight::vit_test

@@ -84,6 +84,17 @@ struct AdamArrays {
   int64_t count;
 };
 
+// Mean of a row, and 1 / sqrt(variance + epsilon).
+struct RowMoments {
+  float mean, scale;
+};
+// A row that layer norm was applied to.
+struct LayerNormRow {
+  const float *x, *grad, *weight;  // [width]; grad: of the result
+  RowMoments moments;
+  int64_t width;
+};
+
 struct Kernels {
   void (*product)(const Gemm& p, float* panel);  // panel: scratch of the product
   int64_t panel_floats;                          // size of `panel`, 64-byte aligned
@@ -98,8 +109,10 @@ struct Kernels {
   float (*dot)(const float* a, const float* b, int64_t count);
   void (*add_scaled)(float factor, const float* x, float* y, int64_t count);  // y += factor * x
   // Layer norm of one row, which is written in blocks: column c to out[c / kBlock * out_block + c % kBlock].
-  void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, int64_t width, float* out,
-                     int64_t out_block);
+  RowMoments (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, int64_t width,
+                           float* out, int64_t out_block);
+  // Writes the gradient of x, and adds those of weight and bias.
+  void (*layer_norm_backward)(const LayerNormRow& row, float* x_grad, float* weight_grad, float* bias_grad);
   void (*attention_forward)(const AttentionForward& p);
   void (*attention_backward)(const AttentionBackward& p);
   void (*adam)(const AdamFactors& factors, const AdamArrays& arrays);

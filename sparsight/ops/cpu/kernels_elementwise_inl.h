@@ -208,34 +208,6 @@ float dot(const float* a, const float* b, int64_t count) {
   return V::sum(sum);
 }
 
-// The variance is summed in a second pass, from differences to the mean.
-template <class V>
-void layer_norm(const float* x, const float* weight, const float* bias, float epsilon, int64_t width, float* out,
-                int64_t out_block) {
-  const int64_t whole = width / V::lanes * V::lanes;
-  const auto count = static_cast<float>(width);
-  auto sums = V::set1(0.0f);
-  for (int64_t c = 0; c < whole; c += V::lanes) sums = V::add(sums, V::load(x + c));
-  float sum = V::sum(sums);
-  for (int64_t c = whole; c < width; ++c) sum += x[c];
-  const float mean = sum / count;
-  const auto shift = V::set1(-mean);
-  auto squares = V::set1(0.0f);
-  for (int64_t c = 0; c < whole; c += V::lanes) {
-    const auto difference = V::add(V::load(x + c), shift);
-    squares = V::fma(difference, difference, squares);
-  }
-  float square = V::sum(squares);
-  for (int64_t c = whole; c < width; ++c) square += (x[c] - mean) * (x[c] - mean);
-  const auto scale = V::set1(1 / __builtin_sqrtf(square / count + epsilon));
-  for (int64_t block = 0; block < width; block += kBlock)
-    for_vectors<V>(min(kBlock, width - block), [&](int64_t c, int some) {
-      const auto normal = V::mul(V::add(load_some<V>(x + block + c, some), shift), scale);
-      const auto shifted = V::fma(normal, load_some<V>(weight + block + c, some), load_some<V>(bias + block + c, some));
-      store_some<V>(out + block / kBlock * out_block + c, shifted, some);
-    });
-}
-
 template <class V>
 void add_scaled(float factor, const float* x, float* y, int64_t count) {
   const auto f = V::set1(factor);

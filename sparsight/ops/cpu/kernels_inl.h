@@ -8,6 +8,7 @@
 #include "sparsight/ops/cpu/kernels_attention_inl.h"
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
+#include "sparsight/ops/cpu/kernels_norm_inl.h"
 #include "sparsight/ops/cpu/kernels_panels_inl.h"
 #include "sparsight/ops/cpu/kernels_small_m_inl.h"
 #include "sparsight/ops/cpu/kernels_tiled_inl.h"
@@ -29,9 +30,19 @@ void gemm_any(const Gemm& p, float* panel) {
 
 template <class V>
 constexpr Kernels make_kernels() {
-  return {
-      gemm_any<V>, panel_floats<V>(), 144,           activate_any<V>,      activate_backward_any<V>, scaled_sum<V>,
-      dot<V>,      add_scaled<V>,     layer_norm<V>, attention_forward<V>, attention_backward<V>,    adam_step_any<V>};
+  return {gemm_any<V>,
+          panel_floats<V>(),
+          144,
+          activate_any<V>,
+          activate_backward_any<V>,
+          scaled_sum<V>,
+          dot<V>,
+          add_scaled<V>,
+          layer_norm<V>,
+          layer_norm_backward<V>,
+          attention_forward<V>,
+          attention_backward<V>,
+          adam_step_any<V>};
 }
 
 }  // namespace

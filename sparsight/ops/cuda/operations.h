@@ -8,6 +8,7 @@
 #include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/ref/expert_mlp.h"
 #include "sparsight/ops/ref/grouped_linear.h"
+#include "sparsight/ops/ref/layer_norm.h"
 #include "sparsight/ops/ref/rows.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
 #include "sparsight/ops/ref/sum_of_squares.h"
@@ -30,9 +31,11 @@ using ref::expert_mlp_forward;
 using ref::grouped_linear_backward;
 using ref::grouped_linear_forward;
 
-// Between experts' layers: the whole of attention but its projections.
+// Between experts' layers: the whole of attention but its projections, and layer norm.
 using ref::attention_backward;
 using ref::attention_forward;
+using ref::layer_norm_backward;
+using ref::layer_norm_forward;
 
 // Combine: rows back into tokens, and the gradient of their gates.
 using ref::dot_rows;
