@@ -42,6 +42,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // The loop began before this object was made: rate and time taken count from then.
+  void set_begin(std::chrono::steady_clock::time_point begin) { begin_ = begin; }
+
   void update(int64_t done, const std::string& extra = "");
   void add(int64_t more = 1);
   // A last line with the time taken. If it is not called, the loop ended early.

@@ -141,7 +141,7 @@ PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, c
     predictor.run(batch);
     const int64_t done = predictor.result.images;
     if (!progress && std::chrono::steady_clock::now() - begin > kQuietTime)
-      progress.emplace("predict", names.total(), "images", done);
+      progress.emplace("predict", names.total(), "images").set_begin(begin);
     if (progress) progress->update(done);
   }
   if (interrupted())

@@ -113,6 +113,15 @@ TEST(Progress, PlainOutputHasOneLineAtTheEndForAShortLoop) {
   EXPECT_EQ(text.rfind("decode  1000", 0), 0u) << text;
 }
 
+TEST(Progress, CountsFromTheBeginningOfTheLoop) {
+  CapturedLog log(plain());
+  Progress progress("predict", 300, "images");
+  progress.set_begin(std::chrono::steady_clock::now() - std::chrono::seconds(30));
+  progress.update(300);
+  progress.finish();
+  EXPECT_NE(log.text().find("  in 30 s"), std::string::npos) << log.text();
+}
+
 TEST(Progress, QuietSaysNothing) {
   LogSettings settings = plain();
   settings.quiet = true;
