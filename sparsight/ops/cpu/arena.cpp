@@ -18,6 +18,7 @@ namespace sparsight::cpu {
 namespace {
 
 constexpr size_t kPage = size_t{2} << 20;   // large pages: fewer page faults and TLB misses
+constexpr size_t kStep = size_t{64} << 10;  // sizes are multiples of it: the end of a block is in small pages
 constexpr size_t kSmall = size_t{1} << 20;  // below this torch's own allocator is as fast
 
 struct Block {
@@ -98,7 +99,7 @@ void give_back(Block block) {
 at::Tensor empty_from_arena(at::IntArrayRef sizes) {
   const size_t wanted = static_cast<size_t>(c10::multiply_integers(sizes)) * sizeof(float);
   if (wanted < kSmall) return at::empty(sizes, at::kFloat);
-  const Block block = take((wanted + kPage - 1) / kPage * kPage);
+  const Block block = take((wanted + kStep - 1) / kStep * kStep);
   return at::from_blob(
       block.memory, sizes, [block](void*) { give_back(block); }, at::kFloat);
 }
