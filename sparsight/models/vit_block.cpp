@@ -70,12 +70,14 @@ bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {
-  return x + regularize(attn_->forward(norm1_->forward(x)), input, ".attn");
+  return x + regularize(attn_->forward(x, norm1_), input, ".attn");
 }
 
 at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                ModelOutput& out) {
-  return x + regularize(mlp_.forward(norm2_->forward(x), layout, input, out), input, ".mlp");
+  Mlp dense = mlp_.dense();
+  const at::Tensor branch = dense ? dense->forward(x, norm2_) : mlp_.forward(norm2_->forward(x), layout, input, out);
+  return x + regularize(branch, input, ".mlp");
 }
 
 at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,

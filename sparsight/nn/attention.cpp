@@ -29,6 +29,10 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options)
 
 at::Tensor AttentionImpl::forward(const at::Tensor& x) { return proj_->forward(attend(qkv_->forward(x), heads_)); }
 
+at::Tensor AttentionImpl::forward(const at::Tensor& x, LayerNorm norm) {
+  return proj_->forward(attend(fully_connected_of_norm(x, *norm, *qkv_), heads_));
+}
+
 Cost AttentionImpl::cost(int64_t tokens) const {
   return attention_cost({proj_->weight.size(0), heads_, qkv_->bias.defined()}, tokens);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sparsight/nn/linear.h"
+#include "sparsight/nn/norm.h"
 
 namespace sparsight {
 
@@ -14,8 +15,9 @@ struct AttentionOptions {
 class AttentionImpl : public torch::nn::Module {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [B,S,D] -> [B,S,D]
-  Cost cost(int64_t tokens) const;          // per image
+  at::Tensor forward(const at::Tensor& x);                  // [B,S,D] -> [B,S,D]
+  at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
+  Cost cost(int64_t tokens) const;                          // per image
 
   Linear qkv() const { return qkv_; }
   Linear proj() const { return proj_; }

@@ -25,6 +25,14 @@ at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const 
   return out.view(sizes);
 }
 
+at::Tensor fully_connected_of_norm(const at::Tensor& x, LayerNormImpl& norm, LinearImpl& linear) {
+  if (!has_linear_kernels(x)) return linear.forward(norm.forward(x));
+  const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = linear.weight.size(0);
+  return norm_linear(rows, norm.row_norm(), linear.weight, linear.bias).view(sizes);
+}
+
 at::Tensor LinearImpl::forward(const at::Tensor& x) { return fully_connected(x, weight, bias); }
 
 void LinearImpl::initialize(const InitRandom& random) {

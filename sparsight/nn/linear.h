@@ -5,6 +5,7 @@
 
 #include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/nn/norm.h"
 
 namespace sparsight {
 
@@ -26,5 +27,8 @@ class LinearImpl : public torch::nn::Module, public Initialized {
   at::Tensor bias;    // [outputs] or undefined
 };
 TORCH_MODULE(Linear);
+
+// linear(norm(x)) without keeping norm(x) for the backward pass. x: [...,inputs] -> [...,outputs].
+at::Tensor fully_connected_of_norm(const at::Tensor& x, LayerNormImpl& norm, LinearImpl& linear);
 
 }  // namespace sparsight

@@ -19,6 +19,12 @@ at::Tensor MlpImpl::forward(const at::Tensor& x) {
       .view_as(x);
 }
 
+at::Tensor MlpImpl::forward(const at::Tensor& x, LayerNorm norm) {
+  if (!has_linear_kernels(x)) return forward(norm->forward(x));
+  const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
+  return norm_mlp(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_}).view_as(x);
+}
+
 Cost MlpImpl::cost() const {
   return fc1_->cost() + elementwise_cost(activation_operations(activation_) * fc1_->weight.size(0)) + fc2_->cost();
 }

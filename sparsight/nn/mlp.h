@@ -15,8 +15,9 @@ struct MlpOptions {
 class MlpImpl : public torch::nn::Module {
  public:
   explicit MlpImpl(const MlpOptions& options);
-  at::Tensor forward(const at::Tensor& x);  // [...,D] -> [...,D]
-  Cost cost() const;                        // per row
+  at::Tensor forward(const at::Tensor& x);                  // [...,D] -> [...,D]
+  at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
+  Cost cost() const;                                        // per row
 
   Linear fc1() const { return fc1_; }
   Linear fc2() const { return fc2_; }

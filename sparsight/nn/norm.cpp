@@ -7,6 +7,8 @@
 namespace sparsight {
 namespace {
 
+constexpr double kEpsilon = 1e-6;
+
 void norm_identity(at::Tensor& weight, at::Tensor& bias) {
   const torch::NoGradGuard no_grad;
   weight.fill_(1);
@@ -21,9 +23,11 @@ LayerNormImpl::LayerNormImpl(int64_t width)
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) {
   // Under autocast rows may be in half precision beside weights in fp32, which torch takes.
-  return at::isReducedFloatingType(x.scalar_type()) ? at::layer_norm(x, {weight.size(0)}, weight, bias, 1e-6)
-                                                    : layer_norm(x, weight, bias, 1e-6);
+  return at::isReducedFloatingType(x.scalar_type()) ? at::layer_norm(x, {weight.size(0)}, weight, bias, kEpsilon)
+                                                    : layer_norm(x, weight, bias, kEpsilon);
 }
+
+RowNorm LayerNormImpl::row_norm() const { return {weight, bias, kEpsilon}; }
 
 void LayerNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
 

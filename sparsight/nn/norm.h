@@ -5,6 +5,7 @@
 
 #include "sparsight/cost/layer_cost.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/ops/norm_linear.h"
 
 namespace sparsight {
 
@@ -15,6 +16,7 @@ class LayerNormImpl : public torch::nn::Module, public Initialized {
   at::Tensor forward(const at::Tensor& x);             // [...,D] -> [...,D]
   void initialize(const InitRandom& random) override;  // ones and zeros
   Cost cost() const;                                   // per row
+  RowNorm row_norm() const;                            // for norm_linear() and norm_mlp()
 
   at::Tensor weight, bias;  // [D]
 };

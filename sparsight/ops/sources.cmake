@@ -35,6 +35,7 @@ torch_sources(
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp
   ops/layer_norm.cpp
+  ops/norm_linear.cpp
   ops/packed_experts.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles

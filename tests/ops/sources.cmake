@@ -18,6 +18,7 @@ torch_tests(
   ops/top_experts_test.cpp)
 property_tests(
   ops/layer_norm_test.cpp
+  ops/norm_linear_test.cpp
   ops/op_properties_test.cpp)
 if(SPARSIGHT_CUDA)
   torch_tests(ops/cuda_test.cpp)

@@ -1,0 +1,110 @@
+#include "sparsight/ops/norm_linear.h"
+
+#include <ATen/ops/tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/grouped_linear.h"
+#include "sparsight/ops/layer_norm.h"
+#include "sparsight/ops/no_second_derivative.h"
+
+namespace sparsight {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using OptionalBias = std::optional<at::Tensor>;
+
+at::Tensor one_group(const at::Tensor& rows) { return at::tensor({int64_t{0}, rows.size(0)}); }
+at::Tensor as_expert(const at::Tensor& weight) {
+  return weight.dim() == 2 ? weight.t().unsqueeze(0) : weight.unsqueeze(0);
+}
+at::Tensor as_expert(const OptionalBias& bias) { return bias ? as_expert(*bias) : at::Tensor(); }
+at::Tensor of_expert(const at::Tensor& grad) {
+  if (!grad.defined()) return grad;
+  return grad.dim() == 3 ? grad.squeeze(0).t() : grad.squeeze(0);
+}
+
+at::Tensor normalised(const at::Tensor& x, const RowNorm& norm) {
+  return layer_norm_forward(x, norm.weight, norm.bias, norm.epsilon, /*needs_moments=*/false).out;
+}
+
+class NormLinear : public torch::autograd::Function<NormLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
+                            const at::Tensor& norm_bias, const at::Tensor& weight, const OptionalBias& bias,
+                            double epsilon) {
+    const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
+    context->save_for_backward({x, norm_weight, norm_bias, rows.moments, weight});
+    context->saved_data["bias"] = bias.has_value();
+    context->saved_data["epsilon"] = epsilon;
+    return grouped_linear_forward(rows.out, one_group(x), as_expert(weight), as_expert(bias));
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative("a linear layer has");
+    const auto s = context->get_saved_variables();
+    const bool bias = context->saved_data["bias"].toBool() && context->needs_input_grad(4);
+    const bool below = context->needs_input_grad(0) || context->needs_input_grad(1) || context->needs_input_grad(2);
+    const at::Tensor rows = normalised(s[0], {s[1], s[2], context->saved_data["epsilon"].toDouble()});
+    const GroupedLinearGradients g = grouped_linear_backward(
+        grads[0].contiguous(), rows, one_group(rows), as_expert(s[4]), {below, context->needs_input_grad(3), bias});
+    const LayerNormGradients n = below ? layer_norm_backward(g.rows, s[0], s[1], s[3]) : LayerNormGradients{};
+    return {n.x, n.weight, n.bias, of_expert(g.weight), of_expert(g.bias), {}};
+  }
+};
+
+class NormMlp : public torch::autograd::Function<NormMlp> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
+                            const at::Tensor& norm_bias, const at::Tensor& w1, const at::Tensor& b1,
+                            const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation) {
+    const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
+    at::Tensor pre_activation;
+    at::Tensor out = expert_mlp_forward(rows.out, rows_in_place(rows.out, one_group(x)),
+                                        {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
+                                        static_cast<Activation>(activation), &pre_activation);
+    context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
+    context->saved_data["epsilon"] = epsilon;
+    context->saved_data["activation"] = activation;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative("an MLP has");
+    const auto s = context->get_saved_variables();
+    bool below = false, weights = false;
+    for (size_t i = 0; i < 3; ++i) below = below || context->needs_input_grad(i);
+    for (size_t i = 3; i < 7; ++i) weights = weights || context->needs_input_grad(i);
+    const at::Tensor rows = normalised(s[0], {s[1], s[2], context->saved_data["epsilon"].toDouble()});
+    const ExpertMlpGradients g = expert_mlp_backward(
+        grads[0].contiguous(), rows, rows_in_place(rows, one_group(rows)),
+        {as_expert(s[4]), as_expert(s[5]), as_expert(s[6]), as_expert(s[7])},
+        static_cast<Activation>(context->saved_data["activation"].toInt()), s[8], {below, /*gate=*/false, weights});
+    const LayerNormGradients n = below ? layer_norm_backward(g.tokens, s[0], s[1], s[3]) : LayerNormGradients{};
+    const ExpertMlpWeights& w = g.weights;
+    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor norm_linear(const at::Tensor& x, const RowNorm& norm, const at::Tensor& weight, const at::Tensor& bias) {
+  if (at::GradMode::is_enabled())
+    return NormLinear::apply(x, norm.weight, norm.bias, weight, bias.defined() ? OptionalBias(bias) : std::nullopt,
+                             norm.epsilon);
+  return grouped_linear_forward(normalised(x, norm), one_group(x), as_expert(weight),
+                                bias.defined() ? as_expert(bias) : bias);
+}
+
+at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w) {
+  if (at::GradMode::is_enabled())
+    return NormMlp::apply(x, norm.weight, norm.bias, w.w1, w.b1, w.w2, w.b2, norm.epsilon,
+                          static_cast<int64_t>(w.activation));
+  const at::Tensor rows = normalised(x, norm);
+  return expert_mlp_forward(rows, rows_in_place(rows, one_group(rows)),
+                            {as_expert(w.w1), as_expert(w.b1), as_expert(w.w2), as_expert(w.b2)}, w.activation,
+                            nullptr);
+}
+
+}  // namespace sparsight
