@@ -3,9 +3,6 @@
 #include <fstream>
 #include <sstream>
 
-#include <ATen/Version.h>
-#include <torch/headeronly/version.h>
-
 namespace sparsight {
 
 std::string compiler_name() {
@@ -15,10 +12,6 @@ std::string compiler_name() {
   return "g++ " __VERSION__;
 #endif
 }
-
-std::string torch_version() { return TORCH_VERSION; }
-
-std::string instruction_set() { return at::get_cpu_capability(); }
 
 bool has_fast_bfloat16() {
 #if defined(__x86_64__)

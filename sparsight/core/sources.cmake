@@ -1,4 +1,4 @@
-light_sources(
+torch_free_sources(
   core/config.cpp
   core/config_text.cpp
   core/input_file.cpp
@@ -14,3 +14,4 @@ light_sources(
   core/progress.cpp
   core/random.cpp
   core/toml.cpp)
+light_sources(core/torch_build.cpp)

@@ -1,4 +1,4 @@
-light_sources(
+torch_free_sources(
   cost/convention.cpp
   cost/cost.cpp
   cost/layer_cost.cpp

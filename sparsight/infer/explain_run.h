@@ -1,25 +1,10 @@
 // `sparsight explain`: runs the model of a run on images and reports what its experts processed.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "sparsight/analysis/explanation.h"
+#include "sparsight/infer/explain_request.h"
 
 namespace sparsight {
-
-struct ExplainRequest {
-  std::string run;                     // run folder
-  std::vector<std::string> paths;      // image files and folders; none: images of the run's own data
-  std::string split;                   // of the data: "train", "val" or "test"; "": test, or val where there is none
-  std::string checkpoint;              // "best" or "last"; "": best, or last where there is no best
-  std::string routing;                 // a file of routings that replace the routers' own, or ""
-  std::string save_routing;            // a file to write the routings to, or ""
-  std::vector<std::string> overrides;  // of the run's configuration: "data.root=/elsewhere"
-  int64_t images = 500;                // maximum number of images of the run's data
-  int64_t examples = 12;               // number of images shown as examples
-};
 
 // Raises Error if the run has no checkpoint, or an image cannot be read or does not fit the model.
 Explanation explain_run(const ExplainRequest& request);

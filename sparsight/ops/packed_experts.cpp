@@ -9,7 +9,6 @@
 #include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/nearest_name.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/cpu/pack_weights.h"
@@ -85,18 +84,9 @@ PackedExperts in_panels(const PackedExperts& packed) {
 
 }  // namespace
 
-const std::vector<std::string>& weight_type_names() {
-  static const std::vector<std::string> names{"fp32", "bf16", "int8"};  // in the order of the enumeration
-  return names;
-}
-
 const std::vector<std::string>& pack_order_names() {
   static const std::vector<std::string> names{"plain", "panels", "tiles"};
   return names;
-}
-
-WeightType parse_weight_type(const std::string& name) {
-  return static_cast<WeightType>(position_of(name, weight_type_names(), "weight type"));
 }
 
 PackedExperts pack_expert_weights(const ExpertMlpWeights& w, WeightType type) {

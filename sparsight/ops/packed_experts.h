@@ -10,12 +10,9 @@
 
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/kernel_types.h"
+#include "sparsight/ops/weight_type.h"
 
 namespace sparsight {
-
-// The names that parse_weight_type knows: "fp32", "bf16", "int8".
-const std::vector<std::string>& weight_type_names();
-WeightType parse_weight_type(const std::string& name);  // raises UsageError for an unknown name
 
 // The names of PackOrder, in its order.
 const std::vector<std::string>& pack_order_names();

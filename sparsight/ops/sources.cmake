@@ -1,3 +1,4 @@
+torch_free_sources(ops/weight_type.cpp)
 light_sources(
   ops/activation.cpp
   ops/adam_step.cpp
