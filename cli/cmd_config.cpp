@@ -1,16 +1,10 @@
+#include "cli/cmd_config.h"
+
 #include <memory>
 
-#include "cli/config_arguments.h"
-#include "cli/output.h"
 #include "cli/verbs.h"
-#include "sparsight/core/config_text.h"
-#include "sparsight/core/limits.h"
-#include "sparsight/core/log.h"
-#include "sparsight/io/atomic_file.h"
-#include "sparsight/models/model_cost.h"
-#include "sparsight/report/cost_table.h"
-#include "sparsight/train/run_config.h"
-#include "sparsight/train/training_setup.h"
+#include "sparsight/core/error.h"
+#include "sparsight/cost/convention.h"
 
 namespace sparsight::cli {
 namespace {
@@ -20,10 +14,7 @@ void add_show(CLI::App& config) {
   CLI::App* verb = add_verb(config, "show", "Print every setting with its value and where it came from",
                             "sparsight config show configs/demo.toml --set optimizer.name=sgd");
   arguments->declare(verb);
-  verb->callback([arguments] {
-    const Config config = arguments->read();
-    output() << toml_with_origins(resolve(config, config_sections()), config);
-  });
+  verb->callback([arguments] { run_config_show(*arguments); });
 }
 
 void add_check(CLI::App& config) {
@@ -32,24 +23,11 @@ void add_check(CLI::App& config) {
       add_verb(config, "check", "Check a configuration: read it, open its data and build its model, without training",
                "sparsight config check my.toml");
   arguments->declare(verb);
-  verb->callback([arguments] {
-    const Json config = arguments->resolved();
-    // `fresh` initialises or reads the weights, which is worth checking only if they come from a file.
-    const bool reads_weights = !config.at("train").at("init_from").get<std::string>().empty();
-    make_training_setup(config, /*fresh=*/reads_weights);
-    log_info("the configuration is valid");
-  });
+  verb->callback([arguments] { run_config_check(*arguments); });
 }
 
-struct CostArguments {
-  ConfigArguments config;
-  std::vector<int64_t> image{3, 64, 64};
-  int64_t classes = 2;
-  std::string flops = "multiply_adds";
-};
-
 void add_cost(CLI::App& config) {
-  const auto arguments = std::make_shared<CostArguments>();
+  const auto arguments = std::make_shared<ConfigCostArguments>();
   CLI::App* verb = add_verb(config, "cost",
                             "Print the cost of each part of the model: parameters (total and per token), weight bytes, "
                             "multiply-adds and elementwise operations per image",
@@ -65,11 +43,8 @@ void add_cost(CLI::App& config) {
   for (const CostConvention& c : cost_conventions()) conventions += cat("\n  ", c.name, ": ", c.summary);
   verb->add_option("--flops", arguments->flops, "What to count as FLOPs per image:" + conventions);
   verb->callback([arguments] {
-    const std::vector<int64_t>& image = arguments->image;
-    const ImageShape shape{image[0], image[1], image[2], arguments->classes};
-    const Json config = arguments->config.resolved();
-    const CostOptions options{cost_convention(arguments->flops), config.at("loader").at("batch").get<int64_t>()};
-    output() << cost_table(model_cost(config, shape, options), options.convention);
+    cost_convention(arguments->flops);  // an unknown name is an error before the configuration is read
+    run_config_cost(*arguments);
   });
 }
 
@@ -80,11 +55,7 @@ void add_docs(CLI::App& config) {
                             "sparsight config docs --update docs/routing.md docs/moe.md");
   verb->add_option("--update", *pages, "Regenerate the component tables in these Markdown pages instead")
       ->type_name("PAGE");
-  verb->callback([pages] {
-    if (pages->empty()) output() << configuration_reference(config_sections());
-    for (const std::string& page : *pages)
-      write_file_atomically(page, with_tables(read_file(page, kMaxTextBytes), config_sections()));
-  });
+  verb->callback([pages] { run_config_docs(*pages); });
 }
 
 }  // namespace

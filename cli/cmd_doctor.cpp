@@ -1,88 +1,11 @@
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <thread>
+#include "cli/cmd_doctor.h"
 
-#include <ATen/Parallel.h>
-
-#include "cli/output.h"
 #include "cli/verbs.h"
-#include "sparsight/core/error.h"
-#include "sparsight/core/machine.h"
-#include "sparsight/core/nearest_name.h"
-#include "sparsight/core/printable.h"
-#include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight::cli {
-namespace {
-
-// Prints facts and counts problems.
-struct Findings {
-  int problems = 0;
-
-  void fact(const std::string& text) { output() << "ok       " << text << "\n"; }
-  void note(const std::string& text) { output() << "note     " << text << "\n"; }
-  void problem(const std::string& text) {
-    output() << "PROBLEM  " << text << "\n";
-    ++problems;
-  }
-};
-
-void look_at_processor(Findings& findings) {
-  const std::string level = instruction_set();
-  if (level == "DEFAULT")
-    findings.note(
-        "instruction set: neither AVX2 nor AVX-512; everything works, but slowly (is ATEN_CPU_CAPABILITY set?)");
-  else
-    findings.fact("instruction set: " + level);
-  findings.fact(has_fast_bfloat16() ? "bf16 in hardware: yes" : "bf16 in hardware: no; use fp32 on this processor");
-  findings.fact(cat("expert kernels: ", isa_name(active_isa()), " (available: ", join(isa_names()), ")"));
-  const int threads = at::get_num_threads();
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  if (threads > cores)
-    findings.problem(cat(threads, " threads on ", cores, " cores; unset OMP_NUM_THREADS or set it to ", cores));
-  else if (threads < cores)
-    findings.note(cat(threads, " threads on ", cores, " cores (raise it with OMP_NUM_THREADS or run.threads)"));
-  else
-    findings.fact(cat(threads, " threads on ", cores, " cores"));
-  double busy = 0;  // load average of the last minute
-  if (getloadavg(&busy, 1) == 1 && busy > 0.5)
-    findings.note(
-        cat("other processes keep about ", std::lround(std::ceil(busy)), " cores busy: training will take longer"));
-}
-
-void look_at_memory(Findings& findings) {
-  const double gigabytes = static_cast<double>(available_memory_bytes()) / 1e9;
-  const std::string text = cat(static_cast<int>(gigabytes * 10) / 10.0, " GB memory free");
-  if (gigabytes > 0 && gigabytes < 1)
-    findings.problem(text + "; training a small model needs 1 GB: close other programs");
-  else
-    findings.fact(text);
-}
-
-void look_at_data(Findings& findings) {
-  const char* root = std::getenv("SPARSIGHT_DATA");
-  if (!root || !*root)
-    findings.note("SPARSIGHT_DATA is not set: only generated datasets and paths given as data.root can be used");
-  else if (!std::filesystem::is_directory(root))
-    findings.problem(cat("SPARSIGHT_DATA=", printable(root), " is not a folder; set it to the folder of the datasets"));
-  else
-    findings.fact(cat("data: ", printable(root)));
-}
-
-}  // namespace
 
 void add_doctor(CLI::App& app) {
-  add_verb(app, "doctor", "Check this machine and say how to fix problems", "sparsight doctor")->callback([] {
-    Findings findings;
-    findings.fact(cat("sparsight ", SPARSIGHT_VERSION, ", libtorch ", torch_version(), ", ", compiler_name()));
-    look_at_processor(findings);
-    look_at_memory(findings);
-    look_at_data(findings);
-    if (findings.problems > 0)
-      fail(findings.problems, findings.problems == 1 ? " problem" : " problems", ", see above");
-    output() << "ok\n";
-  });
+  add_verb(app, "doctor", "Check this machine and say how to fix problems", "sparsight doctor")->callback(run_doctor);
 }
 
 }  // namespace sparsight::cli

@@ -1,22 +1,14 @@
+#include "cli/cmd_eval.h"
+
 #include <memory>
 
 #include "cli/model_arguments.h"
-#include "cli/output.h"
 #include "cli/verbs.h"
-#include "sparsight/core/json_fields.h"
-#include "sparsight/infer/evaluate_run.h"
-#include "sparsight/report/table.h"
-
-#include <nlohmann/json.hpp>
 
 namespace sparsight::cli {
 
 void add_eval(CLI::App& app) {
-  struct Arguments {
-    EvaluateRunOptions options;
-    bool json = false;
-  };
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EvalArguments>();
   CLI::App* verb = add_verb(app, "eval", "Evaluate a trained model: accuracy, loss and expert load",
                             "sparsight eval runs/demo\n"
                             "sparsight eval runs/demo --split val --checkpoint last --json\n"
@@ -35,14 +27,7 @@ void add_eval(CLI::App& app) {
   add_routing_options(*verb, arguments->options.routing, arguments->options.save_routing);
   add_overrides_option(*verb, arguments->options.overrides);
   verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
-  interruptible(verb, [arguments] {
-    const Json result = evaluate_run(arguments->options);
-    if (arguments->json) {
-      output() << json_text(result) << "\n";
-    } else {
-      output() << result_table(sort_metrics({result}));
-    }
-  });
+  verb->callback([arguments] { run_eval(*arguments); });
 }
 
 }  // namespace sparsight::cli

@@ -1,55 +1,11 @@
+#include "cli/cmd_explain.h"
+
 #include <memory>
 
 #include "cli/model_arguments.h"
-#include "cli/output.h"
 #include "cli/verbs.h"
-#include "sparsight/core/json_fields.h"
-#include "sparsight/core/log.h"
-#include "sparsight/core/printable.h"
-#include "sparsight/infer/explain_run.h"
-#include "sparsight/report/explain_folder.h"
-#include "sparsight/report/format.h"
-#include "sparsight/report/report.h"
-#include "sparsight/report/table.h"
 
 namespace sparsight::cli {
-namespace {
-
-struct ExplainArguments {
-  ExplainRequest request;
-  std::string out;
-  bool json = false;
-
-  // Given images leave the explanation of the run's dataset as it is.
-  std::string folder() const {
-    if (!out.empty()) return out;
-    return request.paths.empty() ? explain_folder(request.run) : explain_images_folder(request.run);
-  }
-};
-
-void explain(const ExplainArguments& arguments) {
-  const Explanation explanation = explain_run(arguments.request);
-  const Json json = write_explanation(arguments.folder(), explanation);
-  const std::string report = arguments.out.empty() ? write_report(arguments.request.run) : "";
-  if (arguments.json) {
-    output() << json_text(json, 2) << "\n";
-    return;
-  }
-  output() << explanation.source << "\n";
-  if (const auto accuracy = explanation.accuracy())
-    output() << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
-  if (const std::string table = layer_table(explanation.layers); !table.empty()) output() << "\n" << table << "\n";
-  const std::string title = explanation.by_predicted_class() ? "predicted class" : "class";
-  if (const std::string table = class_expert_table(explanation.class_expert, explanation.classes, title);
-      !table.empty())
-    output() << table << "\n";
-  if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
-    output() << table << "\n";
-  output() << "pictures: " << printable(arguments.folder()) << "\n";
-  if (!report.empty()) output() << "report:   " << printable(report) << "\n";
-}
-
-}  // namespace
 
 void add_explain(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
@@ -85,7 +41,7 @@ void add_explain(CLI::App& app) {
   add_routing_options(*verb, request.routing, request.save_routing);
   add_overrides_option(*verb, request.overrides);
   verb->add_flag("--json", arguments->json, "Print explain.json instead of the summary");
-  interruptible(verb, [arguments] { explain(*arguments); });
+  verb->callback([arguments] { run_explain(*arguments); });
 }
 
 }  // namespace sparsight::cli

@@ -1,21 +1,29 @@
-#include <filesystem>
+#include "cli/cmd_train.h"
+
 #include <memory>
 
-#include "cli/config_arguments.h"
-#include "cli/output.h"
 #include "cli/verbs.h"
 #include "sparsight/core/error.h"
-#include "sparsight/train/train_run.h"
 
 namespace sparsight::cli {
+namespace {
+
+void check_train(const TrainArguments& arguments) {
+  const ConfigArguments& config = arguments.config;
+  if (arguments.resume.empty() && config.file.empty())
+    fail_usage("train needs a configuration, for example configs/demo.toml, or --resume DIR");
+  const bool changed = !config.file.empty() || !config.overrides.empty() || !arguments.out.empty() ||
+                       !arguments.init_from.empty() || arguments.overwrite || arguments.allow_missing;
+  if (!arguments.resume.empty() && changed)
+    fail_usage(
+        "--resume takes its configuration from the run folder; leave out the configuration, --out, --set, "
+        "--init-from, --allow-missing and --overwrite");
+}
+
+}  // namespace
 
 void add_train(CLI::App& app) {
-  struct Arguments {
-    ConfigArguments config;
-    std::string out, resume, init_from, on_nan;
-    bool overwrite = false, allow_changed_config = false, allow_missing = false;
-  };
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb = add_verb(app, "train", "Train a model from a configuration file into a run folder",
                             "sparsight train configs/demo.toml --out runs/demo\n"
                             "sparsight train configs/demo.toml --set train.epochs=2 --set router.k=1 --out runs/short\n"
@@ -34,24 +42,9 @@ void add_train(CLI::App& app) {
                    "What to do if the loss is NaN or infinite: stop (default) or skip (the step)");
   verb->add_flag("--allow-changed-config", arguments->allow_changed_config,
                  "Resume even if config.toml was changed after the last checkpoint");
-  interruptible(verb, [arguments] {
-    ConfigArguments config = arguments->config;
-    if (!arguments->resume.empty()) {
-      if (!config.file.empty() || !config.overrides.empty() || !arguments->out.empty() ||
-          !arguments->init_from.empty() || arguments->overwrite || arguments->allow_missing)
-        fail_usage(
-            "--resume takes its configuration from the run folder; leave out the configuration, --out, --set, "
-            "--init-from, --allow-missing and --overwrite");
-      resume_training(arguments->resume, {arguments->on_nan, arguments->allow_changed_config}, output());
-      return;
-    }
-    if (config.file.empty()) fail_usage("train needs a configuration, for example configs/demo.toml, or --resume DIR");
-    if (!arguments->init_from.empty()) config.overrides.push_back("train.init_from=" + arguments->init_from);
-    if (arguments->allow_missing) config.overrides.push_back("train.allow_missing=true");
-    if (!arguments->on_nan.empty()) config.overrides.push_back("train.on_nan=" + arguments->on_nan);
-    const std::string name = std::filesystem::path(config.file).stem().string();
-    start_training(config.resolved(), arguments->out.empty() ? "runs/" + name : arguments->out, arguments->overwrite,
-                   output());
+  verb->callback([arguments] {
+    check_train(*arguments);
+    run_train(*arguments);
   });
 }
 

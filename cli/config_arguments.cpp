@@ -1,7 +1,6 @@
 #include "cli/config_arguments.h"
 
-#include "sparsight/core/log.h"
-#include "sparsight/train/run_config.h"
+#include <CLI/CLI.hpp>
 
 namespace sparsight::cli {
 
@@ -11,15 +10,5 @@ void ConfigArguments::declare(CLI::App* verb, const std::string& name) {
       ->type_name("SECTION.KEY=VALUE")
       ->allow_extra_args(false);
 }
-
-Config ConfigArguments::read() const {
-  std::vector<std::string> ignored;
-  Config config = overridden(file.empty() ? Config::from_text("", "") : Config::from_file(file), overrides,
-                             config_sections(), &ignored);
-  for (const std::string& line : ignored) log_info(line);
-  return config;
-}
-
-Json ConfigArguments::resolved() const { return resolve(read(), config_sections()); }
 
 }  // namespace sparsight::cli

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
-#include "sparsight/core/config.h"
+namespace CLI {
+class App;
+}
 
 namespace sparsight::cli {
 
@@ -16,8 +16,6 @@ struct ConfigArguments {
 
   // `name`: "config" for a positional argument, or a flag such as "--config".
   void declare(CLI::App* verb, const std::string& name = "config");
-  Config read() const;    // all defaults if there is no file
-  Json resolved() const;  // checked against config_sections()
 };
 
 }  // namespace sparsight::cli

@@ -1,17 +1,14 @@
-// The sparsight program: `sparsight <verb> ...`.
+#include "cli/program.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include <c10/util/Exception.h>
-
 #include "cli/usage.h"
 #include "cli/verbs.h"
-#include "sparsight/cli/main.h"
-#include "sparsight/core/log.h"
 
-namespace sparsight {
+namespace sparsight::cli {
 namespace {
 
 // A file that is opened while one of the standard descriptors is closed would take its number, and get the log.
@@ -19,20 +16,9 @@ void open_standard_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) == -1) open("/dev/null", O_RDWR);  // takes the lowest free number: this one
 }
-// torch's warnings, which may quote names and values, become lines of the log.
-class LoggedWarnings : public c10::WarningHandler {
-  void process(const c10::Warning& warning) override { log_warning(warning.msg()); }
-};
-
-int run(int argc, char** argv) {
-  CLI::App app;
-  cli::add_program(app);
-  return cli::parsed(app, [&] { app.parse(argc, argv); });
-}
-
 }  // namespace
 
-void cli::add_program(CLI::App& app) {
+void add_program(CLI::App& app) {
   app.name("sparsight");
   app.description("Train, evaluate, explain and deploy mixture-of-experts image models.");
   app.require_subcommand(1);
@@ -54,15 +40,15 @@ void cli::add_program(CLI::App& app) {
   add_version(app);
 }
 
-int main(int argc, char** argv, const std::function<void()>& register_components) {
+int run_program(int argc, char** argv, const std::function<void()>& prepare) {
   open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like one on a full disk
-  static LoggedWarnings warnings;
-  c10::WarningUtils::set_warning_handler(&warnings);
-  return cli::exit_code_of([&] {
-    if (register_components) register_components();
-    return run(argc, argv);
+  return exit_code_of([&] {
+    if (prepare) prepare();
+    CLI::App app;
+    add_program(app);
+    return parsed(app, [&] { app.parse(argc, argv); });
   });
 }
 
-}  // namespace sparsight
+}  // namespace sparsight::cli

@@ -8,16 +8,13 @@
 #include <sstream>
 
 #include "cli/output.h"
+#include "cli/setting_keys.h"
 #include "cli/verbs.h"
-#include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
-#include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/ops/cpu/thread_waiting.h"
-#include "sparsight/ops/packed_experts.h"
-#include "sparsight/train/run_config.h"
+#include "sparsight/ops/weight_type.h"
 
 namespace sparsight::cli {
 namespace {
@@ -59,9 +56,8 @@ std::string setting_of(const std::string& word, const std::string& next, const C
   const std::string given = equals == std::string::npos ? next : word.substr(equals + 1);
   const std::string value = given.empty() || given.front() == '-' ? "VALUE" : printable(given);
   std::vector<std::string> settings;
-  const Json defaults = resolve(Config::from_text("", "defaults"), config_sections());
-  for (const auto& [section, keys] : defaults.items())
-    if (keys.is_object() && keys.contains(key)) settings.push_back(cat("--set ", section, ".", key, "=", value));
+  for (const std::string& setting : setting_keys())
+    if (setting.substr(setting.find('.') + 1) == key) settings.push_back(cat("--set ", setting, "=", value));
   return join(settings, " or ");
 }
 
@@ -100,14 +96,6 @@ CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& su
   while (std::getline(lines, line)) footer += "\n  " + line;
   verb->footer(footer);
   return verb;
-}
-
-void interruptible(CLI::App* verb, const std::function<void()>& work) {
-  verb->callback([work] {
-    install_interrupt_handler();
-    cpu::adapt_thread_waiting();
-    work();
-  });
 }
 
 void add_weights_option(CLI::App& verb, std::string& type) {

@@ -1,21 +1,17 @@
 // One function per verb: each declares its flags on a subcommand of `app` and sets the callback that runs it.
-// A verb parses, calls the library and prints; it contains no logic of its own. stdout carries only results
-// (cli/output.h); messages and progress go through core/log.h and core/progress.h (--quiet and --log-json work for
-// every verb).
+//
+// Declarations (this folder) include nothing of torch: the front program has them too, and answers --help and usage
+// errors without loading it. What a verb then does is declared in its cmd_x.h, as run_x(const XArguments&), and defined
+// twice: in cli/work, which calls the library and prints, and in cli/front, which starts the full program.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <string>
 
 namespace sparsight::cli {
 
 // A subcommand whose --help ends with `examples` (one or more lines, without indentation).
 CLI::App* add_verb(CLI::App& app, const std::string& name, const std::string& summary, const std::string& examples);
-
-// Sets the work of a verb that checks interrupted() (core/interrupt.h): on the first Ctrl-C it finishes its step. Other
-// verbs end at once.
-void interruptible(CLI::App* verb, const std::function<void()>& work);
 
 // --weights: `type` receives one of weight_type_names(), or stays empty.
 void add_weights_option(CLI::App& verb, std::string& type);

@@ -10,7 +10,7 @@ demo_build "$folder/build"
 cmake --install "$folder/build" --prefix "$folder/first" >"$folder/log" 2>&1 || { tail -n 5 "$folder/log"; exit 1; }
 rm -rf "$folder/build"
 mv "$folder/first" "$folder/prefix"
-prefix=$folder/prefix program=$folder/prefix/bin/sparsight
+prefix=$folder/prefix program=$folder/prefix/bin/sparsight full=$folder/prefix/libexec/sparsight/sparsight
 has_torch=0
 ! grep -q '^SPARSIGHT_INSTALL_TORCH:BOOL=ON' "$BUILD/CMakeCache.txt" || has_torch=1
 
@@ -21,10 +21,11 @@ loads() {
   grep -q libtorch_cpu <<<"$used" || { echo "$1 does not load libtorch: $used"; exit 1; }
   ! grep -E "^($PWD|$(cd "$BUILD" && pwd))/" <<<"$used" || { echo "$1 loads these files of the clone"; exit 1; }
 }
-"$program" version
+[ "$("$program" version)" = "$("$full" version)" ]
+! ldd "$program" | grep torch || { echo "the front program loads libtorch"; exit 1; }
 if [ $has_torch = 1 ]; then
-  loads "$program" version
-  [ "$(readelf -d "$program" | sed -n 's/.*R.*PATH.*\[\(.*\)\]/\1/p')" = "\$ORIGIN/../lib/sparsight/torch/lib" ]
+  loads "$program" data list
+  [ "$(readelf -d "$full" | sed -n 's/.*R.*PATH.*\[\(.*\)\]/\1/p')" = "\$ORIGIN/../../lib/sparsight/torch/lib" ]
   [ -s "$prefix/lib/sparsight/torch/licenses/LICENSE" ]
 fi
 

@@ -1,30 +1,18 @@
 // The input is a command line, one argument a line. It is parsed by the program's own declarations of verbs and flags,
-// without running a verb. The verbs' work is not linked: the few functions that declarations call are these or in
-// fuzz_verbs.
+// without running a verb: as in the front program, whose part they are, the verbs' work is not linked.
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
 #include <vector>
 
+#include "cli/setting_keys.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
-#include "sparsight/ops/packed_experts.h"
-#include "sparsight/train/run_config.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace sparsight {
 
-const std::vector<std::string>& weight_type_names() {
-  static const std::vector<std::string> names{"fp32", "bf16", "int8"};
-  return names;
-}
-
 namespace {
-
-struct TrainLike {
-  int64_t epochs = 1;
-  void declare(OptionSet& set) { set.integer("epochs", &epochs, {1, 1000}, "passes"); }
-};
 
 // A command line without errors ends here, before any verb runs.
 struct ParserOnly : CLI::App {
@@ -40,7 +28,7 @@ void parse(std::vector<std::string> arguments) {
 
 }  // namespace
 
-std::vector<Section> config_sections() { return {plain_section<TrainLike>("train", "settings")}; }
+std::vector<std::string> cli::setting_keys() { return {"train.epochs"}; }
 
 }  // namespace sparsight
 

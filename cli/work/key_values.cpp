@@ -1,4 +1,4 @@
-#include "cli/key_values.h"
+#include "cli/work/key_values.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,0 +1,24 @@
+// `sparsight config`
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/config_arguments.h"
+
+namespace sparsight::cli {
+
+struct ConfigCostArguments {
+  ConfigArguments config;
+  std::vector<int64_t> image{3, 64, 64};  // channels, height, width
+  int64_t classes = 2;
+  std::string flops = "multiply_adds";  // a name of cost_conventions()
+};
+
+void run_config_show(const ConfigArguments& arguments);
+void run_config_check(const ConfigArguments& arguments);
+void run_config_cost(const ConfigCostArguments& arguments);
+void run_config_docs(const std::vector<std::string>& pages);
+
+}  // namespace sparsight::cli

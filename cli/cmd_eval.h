@@ -1,0 +1,15 @@
+// `sparsight eval`
+#pragma once
+
+#include "sparsight/infer/evaluate_run.h"
+
+namespace sparsight::cli {
+
+struct EvalArguments {
+  EvaluateRunOptions options;
+  bool json = false;
+};
+
+void run_eval(const EvalArguments& arguments);
+
+}  // namespace sparsight::cli

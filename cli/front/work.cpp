@@ -1,0 +1,37 @@
+// The work of the verbs in the front program. (The work of `bench` and `version` needs no libtorch.)
+#include "cli/cmd_compare.h"
+#include "cli/cmd_config.h"
+#include "cli/cmd_data.h"
+#include "cli/cmd_doctor.h"
+#include "cli/cmd_eval.h"
+#include "cli/cmd_explain.h"
+#include "cli/cmd_moe.h"
+#include "cli/cmd_predict.h"
+#include "cli/cmd_report.h"
+#include "cli/cmd_reproduce.h"
+#include "cli/cmd_train.h"
+#include "cli/front/start_full_program.h"
+
+namespace sparsight::cli {
+
+void run_compare(const CompareArguments&) { start_full_program(); }
+void run_config_show(const ConfigArguments&) { start_full_program(); }
+void run_config_check(const ConfigArguments&) { start_full_program(); }
+void run_config_cost(const ConfigCostArguments&) { start_full_program(); }
+void run_config_docs(const std::vector<std::string>&) { start_full_program(); }
+void run_data_list() { start_full_program(); }
+void run_data_inspect(const SetArguments&) { start_full_program(); }
+void run_data_verify(const SetArguments&) { start_full_program(); }
+void run_data_make(const DataMakeArguments&) { start_full_program(); }
+void run_data_fetch(const DataFetchArguments&) { start_full_program(); }
+void run_data_where(const std::string&) { start_full_program(); }
+void run_doctor() { start_full_program(); }
+void run_eval(const EvalArguments&) { start_full_program(); }
+void run_explain(const ExplainArguments&) { start_full_program(); }
+void run_moe(const MoeArguments&) { start_full_program(); }
+void run_predict(const PredictArguments&) { start_full_program(); }
+void run_report(const ReportArguments&) { start_full_program(); }
+void run_reproduce(const ReproduceArguments&) { start_full_program(); }
+void run_train(const TrainArguments&) { start_full_program(); }
+
+}  // namespace sparsight::cli

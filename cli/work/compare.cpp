@@ -1,0 +1,18 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/cmd_compare.h"
+#include "cli/output.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/eval/compare_records.h"
+#include "sparsight/report/comparison_text.h"
+
+namespace sparsight::cli {
+
+void run_compare(const CompareArguments& arguments) {
+  const RecordColumns columns{.logits = false};
+  const Json result = compare_records(read_records(records_folder(arguments.a), columns),
+                                      read_records(records_folder(arguments.b), columns));
+  output() << (arguments.json ? json_text(result) + "\n" : comparison_text(result));
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,42 @@
+#include "cli/cmd_config.h"
+#include "cli/output.h"
+#include "cli/work/read_config.h"
+#include "sparsight/core/config_text.h"
+#include "sparsight/core/limits.h"
+#include "sparsight/core/log.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/models/model_cost.h"
+#include "sparsight/report/cost_table.h"
+#include "sparsight/train/run_config.h"
+#include "sparsight/train/training_setup.h"
+
+namespace sparsight::cli {
+
+void run_config_show(const ConfigArguments& arguments) {
+  const Config config = read_config(arguments);
+  output() << toml_with_origins(resolve(config, config_sections()), config);
+}
+
+void run_config_check(const ConfigArguments& arguments) {
+  const Json config = resolved_config(arguments);
+  // `fresh` initialises or reads the weights, which is worth checking only if they come from a file.
+  const bool reads_weights = !config.at("train").at("init_from").get<std::string>().empty();
+  make_training_setup(config, /*fresh=*/reads_weights);
+  log_info("the configuration is valid");
+}
+
+void run_config_cost(const ConfigCostArguments& arguments) {
+  const std::vector<int64_t>& image = arguments.image;
+  const ImageShape shape{image[0], image[1], image[2], arguments.classes};
+  const Json config = resolved_config(arguments.config);
+  const CostOptions options{cost_convention(arguments.flops), config.at("loader").at("batch").get<int64_t>()};
+  output() << cost_table(model_cost(config, shape, options), options.convention);
+}
+
+void run_config_docs(const std::vector<std::string>& pages) {
+  if (pages.empty()) output() << configuration_reference(config_sections());
+  for (const std::string& page : pages)
+    write_file_atomically(page, with_tables(read_file(page, kMaxTextBytes), config_sections()));
+}
+
+}  // namespace sparsight::cli

@@ -1,0 +1,21 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/cmd_eval.h"
+#include "cli/output.h"
+#include "cli/work/interruptible.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/report/table.h"
+
+namespace sparsight::cli {
+
+void run_eval(const EvalArguments& arguments) {
+  begin_interruptible_work();
+  const Json result = evaluate_run(arguments.options);
+  if (arguments.json) {
+    output() << json_text(result) << "\n";
+  } else {
+    output() << result_table(sort_metrics({result}));
+  }
+}
+
+}  // namespace sparsight::cli

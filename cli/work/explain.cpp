@@ -1,0 +1,49 @@
+#include "sparsight/infer/explain_run.h"
+
+#include "cli/cmd_explain.h"
+#include "cli/output.h"
+#include "cli/work/interruptible.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/report/explain_folder.h"
+#include "sparsight/report/format.h"
+#include "sparsight/report/report.h"
+#include "sparsight/report/table.h"
+
+namespace sparsight::cli {
+namespace {
+
+// Given images leave the explanation of the run's dataset as it is.
+std::string folder_of(const ExplainArguments& arguments) {
+  const ExplainRequest& request = arguments.request;
+  if (!arguments.out.empty()) return arguments.out;
+  return request.paths.empty() ? explain_folder(request.run) : explain_images_folder(request.run);
+}
+
+}  // namespace
+
+void run_explain(const ExplainArguments& arguments) {
+  begin_interruptible_work();
+  const Explanation explanation = explain_run(arguments.request);
+  const Json json = write_explanation(folder_of(arguments), explanation);
+  const std::string report = arguments.out.empty() ? write_report(arguments.request.run) : "";
+  if (arguments.json) {
+    output() << json_text(json, 2) << "\n";
+    return;
+  }
+  output() << explanation.source << "\n";
+  if (const auto accuracy = explanation.accuracy())
+    output() << "accuracy " << percent(accuracy) << " of " << grouped(explanation.labelled) << " images\n";
+  if (const std::string table = layer_table(explanation.layers); !table.empty()) output() << "\n" << table << "\n";
+  const std::string title = explanation.by_predicted_class() ? "predicted class" : "class";
+  if (const std::string table = class_expert_table(explanation.class_expert, explanation.classes, title);
+      !table.empty())
+    output() << table << "\n";
+  if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
+    output() << table << "\n";
+  output() << "pictures: " << printable(folder_of(arguments)) << "\n";
+  if (!report.empty()) output() << "report:   " << printable(report) << "\n";
+}
+
+}  // namespace sparsight::cli

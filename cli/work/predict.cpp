@@ -1,0 +1,49 @@
+#include <unistd.h>
+
+#include <iostream>
+
+#include "cli/cmd_predict.h"
+#include "cli/output.h"
+#include "cli/work/interruptible.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/log.h"
+#include "sparsight/infer/image_list.h"
+#include "sparsight/infer/predict_files.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/models/routing_file.h"
+
+namespace sparsight::cli {
+namespace {
+
+// The routings in a file belong to the images by position, so all of these must be known first.
+std::vector<std::string> all_images(const PredictArguments& arguments) {
+  return arguments.routing.empty() ? arguments.images : image_list(arguments.images, std::cin);
+}
+
+}  // namespace
+
+// Every image gets a prediction or an error line; an unreadable image does not stop the others.
+void run_predict(const PredictArguments& arguments) {
+  begin_interruptible_work();
+  ImageNames names(all_images(arguments), STDIN_FILENO);
+  LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
+  if (!arguments.weights.empty()) pack_weights(model, arguments.weights);
+  const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
+  if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
+  RoutingCollector decisions;
+  const PredictFilesResult result =
+      predict_files(model, names, replay, {.top = arguments.top}, [&](const Prediction& prediction) {
+        if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
+        output() << (arguments.json ? json_text(to_json(prediction)) : to_text(prediction)) << std::endl;
+      });
+  if (result.failed == 0 && !arguments.save_routing.empty()) {
+    write_routings(arguments.save_routing, decisions.all());
+    log_info("routing: ", arguments.save_routing);
+  }
+  if (result.failed > 0 && !arguments.save_routing.empty())
+    log_warning(arguments.save_routing, " is not written: the images that failed would be missing from it");
+  if (result.failed > 0) fail(result.failed, " of ", result.images, " images could not be processed");
+}
+
+}  // namespace sparsight::cli
