@@ -13,6 +13,7 @@ light_sources(
   ops/cpu/kernels.cpp
   ops/cpu/layer_norm.cpp
   ops/cpu/pack_weights.cpp
+  ops/cpu/packed_conv.cpp
   ops/cpu/packed_linear.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp

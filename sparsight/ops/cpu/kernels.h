@@ -67,6 +67,8 @@ struct Gemm {
 
 struct AttentionForward;  // attention_task.h
 struct AttentionBackward;
+struct ConvProduct;  // conv_task.h
+struct ScaleShift;
 // ops/adam_step.h with everything rounded to fp32 that its elements are multiplied by or added to.
 struct AdamFactors {
   float gradient, coupled_decay;  // G <- gradient G + coupled_decay W
@@ -116,6 +118,8 @@ struct Kernels {
   void (*attention_forward)(const AttentionForward& p);
   void (*attention_backward)(const AttentionBackward& p);
   void (*adam)(const AdamFactors& factors, const AdamArrays& arrays);
+  void (*convolve)(const ConvProduct& p);
+  void (*scale_shift)(const ScaleShift& p);
 };
 
 const Kernels& kernels_baseline();

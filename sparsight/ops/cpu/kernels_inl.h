@@ -6,6 +6,7 @@
 
 #include "sparsight/ops/cpu/kernels_adam_inl.h"
 #include "sparsight/ops/cpu/kernels_attention_inl.h"
+#include "sparsight/ops/cpu/kernels_conv_inl.h"
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
 #include "sparsight/ops/cpu/kernels_norm_inl.h"
@@ -42,7 +43,9 @@ constexpr Kernels make_kernels() {
           layer_norm_backward<V>,
           attention_forward<V>,
           attention_backward<V>,
-          adam_step_any<V>};
+          adam_step_any<V>,
+          convolve<V>,
+          scale_shift<V>};
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// What the convolution kernels of each level compute on one thread. Raw pointers, as in kernels.h. Feature maps are
+// channels last: the patch under a KxK kernel is K runs of K times C floats, so that no patch needs to be copied.
+#pragma once
+
+#include <cstdint>
+
+#include "sparsight/ops/cpu/kernels.h"
+
+namespace sparsight::cpu {
+
+// C [m,n] = A [m,k] B [k,n] + bias (+ residual), where row i of A is `runs` runs of `run` floats, the first at rows[i]
+// and each run_stride floats after the one before. Each element is one chain of multiply-adds over increasing k, which
+// starts from bias + residual, so the bits do not depend on how positions and columns are split.
+struct ConvProduct {
+  int64_t m = 0, n = 0;
+  const float* const* rows = nullptr;  // [m]
+  int64_t runs = 0, run = 0, run_stride = 0;
+  const void* b = nullptr;  // panels (kernels.h) of fp32 or bf16, runs * run deep
+  WeightType b_type = WeightType::fp32;
+  const float* bias = nullptr;      // [n]
+  const float* residual = nullptr;  // [m,n] with the stride of C, or null; may be C itself
+  float* c = nullptr;
+  int64_t c_ld = 0;
+  bool relu = false;  // of the finished elements
+};
+
+// y = scale x + shift (+ residual), then max(0, y) if `relu`, for `rows` rows of `width` contiguous elements; may be in
+// place. `scale` and `shift`: [width].
+struct ScaleShift {
+  const float *x = nullptr, *scale = nullptr, *shift = nullptr, *residual = nullptr;
+  float* y = nullptr;
+  int64_t rows = 0, width = 0, ld = 0;  // ld: stride of x, y and residual
+  bool relu = false;
+};
+
+}  // namespace sparsight::cpu
