@@ -227,7 +227,7 @@ void pack_weights(LoadedModel& loaded, const std::string& type) {
   const WeightType weights = parse_weight_type(type);
   if (loaded.model->freeze(weights) + pack_experts(*loaded.model, weights) == 0)
     fail("the model ", loaded.path, " has no weights that can be packed as ", type,
-         "; only blocks of a vit and experts of the kind mlp with one hidden layer can");
+         "; only blocks of a vit, convolutions and experts of the kind mlp with one hidden layer can");
 }
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {

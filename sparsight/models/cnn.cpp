@@ -44,11 +44,26 @@ std::vector<std::string> Cnn::tap_names() const {
   return names;
 }
 
-ModelOutput Cnn::run(const ModelInput& input) {
-  ModelOutput out;
+int64_t Cnn::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  steps.push_back(frozen_conv(*stem_, type));
+  steps.back().norm = frozen_group_norm(*stem_norm_);
+  steps.back().relu = true;
+  frozen_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
+  for (ResidualBlock& block : blocks_) block->freeze(type);
+  return 1 + static_cast<int64_t>(blocks_.size());
+}
+
+at::Tensor Cnn::run_stem(const ModelInput& input, ModelOutput& out) {
+  if (frozen_stem_.usable(input.images) && !is_tapped(input, "stem_norm")) return frozen_stem_.run(input.images);
   const at::Tensor stem = stem_norm_->forward(stem_->forward(input.images));
   tap(input, out, stem, "stem_norm");
-  at::Tensor x = at::relu(stem);
+  return at::relu(stem);
+}
+
+ModelOutput Cnn::run(const ModelInput& input) {
+  ModelOutput out;
+  at::Tensor x = run_stem(input, out);
   for (size_t i = 0; i < blocks_.size(); ++i) {
     x = blocks_[i]->forward(x);
     tap(input, out, x, "blocks.", i);

@@ -33,6 +33,7 @@ class Cnn : public ImageModel {
   // [moe] blocks = [0] or [-1] adds the MoE layer; there is only one position for it.
   Cnn(const CnnOptions& options, const ModelContext& context);
   std::vector<PartCost> cost(const CostOptions& options) const override;
+  int64_t freeze(WeightType type) override;
   at::Tensor classify(const at::Tensor& features) override;
   // stem_norm, blocks.0 ... and, if there is one, moe: [B,channels,height,width] each.
   std::vector<std::string> tap_names() const override;
@@ -41,8 +42,11 @@ class Cnn : public ImageModel {
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  at::Tensor run_stem(const ModelInput& input, ModelOutput& out);
+
   Conv stem_{nullptr};
   GroupNorm stem_norm_{nullptr};
+  ConvsCopy frozen_stem_;
   std::vector<ResidualBlock> blocks_;
   std::shared_ptr<CnnMoe> moe_;
   Linear head_{nullptr};

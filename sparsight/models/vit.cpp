@@ -134,6 +134,7 @@ Vit::Vit(VitOptions options, const ModelContext& context)
 }
 
 int64_t Vit::freeze(WeightType type) {
+  patch_embed_->freeze(type);
   for (const auto& block : blocks_) block->freeze(type);
   return options_.depth;
 }

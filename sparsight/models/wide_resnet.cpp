@@ -62,7 +62,24 @@ WideBlock::WideBlock(const WideBlockShape& shape, const WideResnetOptions& optio
   if (shape.shortcut) shortcut_ = register_module("shortcut", conv_of(shape.in, shape.out, options, 1, shape.stride));
 }
 
+void WideBlock::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  if (shortcut_) steps.push_back(frozen_conv(*shortcut_, type));
+  FrozenConvStep first = frozen_conv(*conv1_, type, norm2_.get());
+  first.before = frozen_affine(*norm1_);
+  first.relu = true;
+  first.to = ConvBuffer::hidden;
+  steps.push_back(std::move(first));
+  FrozenConvStep second = frozen_conv(*conv2_, type);
+  second.from = ConvBuffer::hidden;
+  second.has_residual = true;
+  second.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
+  steps.push_back(std::move(second));
+  frozen_.pack(std::move(steps), tensors_of(*this));
+}
+
 at::Tensor WideBlock::forward(const at::Tensor& x, const ForwardMode& mode) {
+  if (!mode.batch_statistics && frozen_.usable(x)) return frozen_.run(x);
   const at::Tensor hidden = conv1_->forward(at::relu(norm1_->forward(x, mode.batch_statistics)));
   const at::Tensor u = conv2_->forward(at::relu(norm2_->forward(hidden, mode.batch_statistics)));
   return (shortcut_ ? shortcut_->forward(x) : x) + u;
@@ -79,8 +96,18 @@ WideMoeBlock::WideMoeBlock(const WideBlockShape& shape, const WideResnetOptions&
                  moe, LayerContext{path + ".moe", width, std::max<int64_t>(1, width / moe.options.experts), width}));
 }
 
+void WideMoeBlock::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  steps.push_back(frozen_conv(*conv1_, type));
+  steps.back().before = frozen_affine(*norm1_);
+  frozen_.pack(std::move(steps), tensors_of(*norm1_, *conv1_));
+}
+
 at::Tensor WideMoeBlock::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
-  const at::Tensor map = conv1_->forward(at::relu(norm1_->forward(x, input.mode.batch_statistics)));
+  const bool batch_statistics = input.mode.batch_statistics;
+  const at::Tensor map = !batch_statistics && frozen_.usable(x)
+                             ? frozen_.run(x)
+                             : conv1_->forward(at::relu(norm1_->forward(x, batch_statistics)));
   TokenLayout layout;
   layout.images = map.size(0);
   layout.grid_height = map.size(2) / side_;
@@ -124,9 +151,18 @@ std::vector<std::string> WideResnet::tap_names() const {
   return names;
 }
 
+int64_t WideResnet::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  steps.push_back(frozen_conv(*stem_, type));
+  frozen_stem_.pack(std::move(steps), tensors_of(*stem_));
+  for (const auto& block : blocks_) block->freeze(type);
+  if (moe_block_) moe_block_->freeze(type);
+  return 1 + static_cast<int64_t>(block_names_.size());
+}
+
 ModelOutput WideResnet::run(const ModelInput& input) {
   ModelOutput out;
-  at::Tensor x = stem_->forward(input.images);
+  at::Tensor x = frozen_stem_.usable(input.images) ? frozen_stem_.run(input.images) : stem_->forward(input.images);
   tap(input, out, x, "stem");
   for (size_t i = 0; i < blocks_.size(); ++i) {
     x = blocks_[i]->forward(x, input.mode);

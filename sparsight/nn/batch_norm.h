@@ -49,6 +49,7 @@ class BatchNormImpl : public torch::nn::Module, public Initialized {
   at::Tensor forward(const at::Tensor& x, bool batch_statistics);  // [B,C,H,W] -> [B,C,H,W]
   void initialize(const InitRandom& random) override;              // ones and zeros; running mean 0, variance 1
   Cost cost() const;                                               // per position of the map
+  const BatchNormOptions& options() const { return options_; }
 
   BatchNormTensors tensors;  // parameters "weight" and "bias", buffers "running_mean", "running_var" and
                              // "num_batches_tracked"

@@ -31,6 +31,7 @@ class ConvImpl : public torch::nn::Module, public Initialized {
   void initialize(const InitRandom& random) override;  // weight as options.init says, bias 0
   MapSize output(MapSize in) const;                    // output size for an input of size `in`
   Cost cost(MapSize in) const;                         // per image
+  const ConvOptions& options() const { return options_; }
 
   at::Tensor weight;  // [out,in,kernel,kernel]
   at::Tensor bias;    // [out] or undefined

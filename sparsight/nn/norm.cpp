@@ -36,7 +36,7 @@ GroupNormImpl::GroupNormImpl(int64_t groups, int64_t channels)
       bias(register_parameter("bias", parameter_zeros({channels}))),
       groups_(groups) {}
 
-at::Tensor GroupNormImpl::forward(const at::Tensor& x) { return at::group_norm(x, groups_, weight, bias, 1e-5); }
+at::Tensor GroupNormImpl::forward(const at::Tensor& x) { return at::group_norm(x, groups_, weight, bias, kEpsilon); }
 
 void GroupNormImpl::initialize(const InitRandom&) { norm_identity(weight, bias); }
 

@@ -25,10 +25,12 @@ TORCH_MODULE(LayerNorm);
 // Over groups of channels, epsilon 1e-5. channels must be a multiple of groups.
 class GroupNormImpl : public torch::nn::Module, public Initialized {
  public:
+  static constexpr double kEpsilon = 1e-5;
   GroupNormImpl(int64_t groups, int64_t channels);
   at::Tensor forward(const at::Tensor& x);             // [B,C,H,W] -> [B,C,H,W]
   void initialize(const InitRandom& random) override;  // ones and zeros
   Cost cost() const;                                   // per position of the map
+  int64_t groups() const { return groups_; }
 
   at::Tensor weight, bias;  // [C]
 

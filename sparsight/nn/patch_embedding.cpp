@@ -32,6 +32,10 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
   proj_ = register_module("proj", PatchProjection(projection));
 }
 
+void PatchEmbeddingImpl::freeze(WeightType type) {
+  for (ResidualBlock& block : stem_) block->freeze(type);
+}
+
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
   at::Tensor map = images;
   for (ResidualBlock& block : stem_) map = block->forward(map);

@@ -35,6 +35,7 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
   at::Tensor forward(const at::Tensor& images);
   std::vector<PartCost> cost(MapSize image) const;  // per image
+  void freeze(WeightType type);                     // see ImageModel::freeze
 
  private:
   std::vector<ResidualBlock> stem_;

@@ -11,7 +11,26 @@ ResidualBlockImpl::ResidualBlockImpl(const ResidualBlockOptions& options)
     shortcut_ = register_module("shortcut", Conv(ConvOptions{options.in, options.out, 1, options.stride}));
 }
 
+void ResidualBlockImpl::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  if (shortcut_) steps.push_back(frozen_conv(*shortcut_, type));
+  FrozenConvStep first = frozen_conv(*conv1_, type);
+  first.norm = frozen_group_norm(*norm1_);
+  first.relu = true;
+  first.to = ConvBuffer::hidden;
+  steps.push_back(std::move(first));
+  FrozenConvStep second = frozen_conv(*conv2_, type);
+  second.from = ConvBuffer::hidden;
+  second.norm = frozen_group_norm(*norm2_);
+  second.has_residual = true;
+  second.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
+  second.relu = true;
+  steps.push_back(std::move(second));
+  frozen_.pack(std::move(steps), tensors_of(*this));
+}
+
 at::Tensor ResidualBlockImpl::forward(const at::Tensor& x) {
+  if (frozen_.usable(x)) return frozen_.run(x);
   const at::Tensor hidden = at::relu(norm1_->forward(conv1_->forward(x)));
   return at::relu((shortcut_ ? shortcut_->forward(x) : x) + norm2_->forward(conv2_->forward(hidden)));
 }

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "sparsight/cost/part_cost.h"
-#include "sparsight/nn/conv.h"
-#include "sparsight/nn/norm.h"
+#include "sparsight/nn/freeze_convs.h"
 
 namespace sparsight {
 
@@ -22,6 +21,7 @@ class ResidualBlockImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x);  // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
   // Per image. map: size of the input, set to that of the output.
   std::vector<PartCost> cost(const std::string& path, MapSize& map) const;
+  void freeze(WeightType type);  // see ImageModel::freeze
 
  private:
   Conv conv1_;
@@ -29,6 +29,7 @@ class ResidualBlockImpl : public torch::nn::Module {
   Conv conv2_;
   GroupNorm norm2_;
   Conv shortcut_{nullptr};  // 1x1, where the shape changes
+  ConvsCopy frozen_;
 };
 TORCH_MODULE(ResidualBlock);
 

@@ -1,7 +1,9 @@
 light_sources(
   nn/attention_scores.cpp
+  nn/channel_moments.cpp
   nn/dropout.cpp
   nn/frozen_block.cpp
+  nn/frozen_convs.cpp
   nn/parameter_memory.cpp
   nn/patches.cpp
   nn/position_embedding.cpp)
@@ -9,6 +11,7 @@ torch_sources(
   nn/attention.cpp
   nn/batch_norm.cpp
   nn/conv.cpp
+  nn/freeze_convs.cpp
   nn/glorot.cpp
   nn/init.cpp
   nn/linear.cpp

@@ -317,9 +317,9 @@ TEST(LoadModel, PacksWeightsForInference) {
   pack_weights(loaded, "int8");
   EXPECT_FALSE(at::equal(answer(loaded), plain));
   EXPECT_LT((answer(loaded) - plain).abs().max().item<double>(), 0.02 * plain.abs().max().item<double>() + 1e-6);
-  Config cnn;
-  cnn.set("model.name=cnn");
-  loaded.model = make_model(resolve(cnn, config_sections()), {1, 8, 8, 2}, {});
+  Config mlp;
+  mlp.set("model.name=mlp");
+  loaded.model = make_model(resolve(mlp, config_sections()), {1, 8, 8, 2}, {});
   EXPECT_NE(testing::message_of([&] { pack_weights(loaded, "int8"); }).find("no weights that can be packed as int8"),
             std::string::npos);
   EXPECT_NE(testing::message_of<UsageError>([&] { pack_weights(loaded, "int4"); }).find("known: fp32, bf16, int8"),

@@ -5,6 +5,7 @@ torch_tests(
   nn/batch_norm_test.cpp
   nn/conv_test.cpp
   nn/dropout_test.cpp
+  nn/freeze_convs_test.cpp
   nn/init_test.cpp
   nn/norm_test.cpp
   nn/patch_embedding_test.cpp

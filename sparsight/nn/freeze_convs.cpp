@@ -1,0 +1,75 @@
+#include "sparsight/nn/freeze_convs.h"
+
+#include "sparsight/nn/linear.h"
+
+namespace sparsight {
+namespace {
+
+std::vector<float> floats_of(const at::Tensor& x) {
+  const at::Tensor values = x.detach().to(at::kCPU, at::kFloat).contiguous();
+  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+at::Tensor doubles(const at::Tensor& x) { return x.detach().to(at::kCPU, at::kDouble); }
+
+}  // namespace
+
+BatchNormAffine batch_norm_affine(const BatchNormImpl& norm) {
+  const BatchNormTensors& t = norm.tensors;
+  const at::Tensor scale = doubles(t.weight) / (doubles(t.running_var) + norm.options().epsilon).sqrt();
+  return {scale, doubles(t.bias) - doubles(t.running_mean) * scale};
+}
+
+FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNormImpl* folded) {
+  const ConvOptions& options = conv.options();
+  at::Tensor weight = doubles(conv.weight),
+             bias = conv.bias.defined() ? doubles(conv.bias) : at::zeros({options.out}, at::kDouble);
+  if (folded) {
+    const BatchNormAffine affine = batch_norm_affine(*folded);
+    weight = weight * affine.scale.view({-1, 1, 1, 1});
+    bias = bias * affine.scale + affine.shift;
+  }
+  FrozenConvStep step;
+  step.conv =
+      cpu::PackedConv(floats_of(weight).data(), floats_of(bias).data(), options.in, options.out, options.kernel, type);
+  step.kernel = options.kernel, step.stride = options.stride;
+  step.same = options.padding == ConvPadding::same;
+  return step;
+}
+
+FrozenAffine frozen_affine(const BatchNormImpl& norm) {
+  const BatchNormAffine affine = batch_norm_affine(norm);
+  return {floats_of(affine.scale), floats_of(affine.shift)};
+}
+
+FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm) {
+  return {floats_of(norm.weight), floats_of(norm.bias), norm.groups(), GroupNormImpl::kEpsilon};
+}
+
+void ConvsCopy::pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources) {
+  convs_ = std::make_shared<const FrozenConvs>(std::move(steps));
+  sources_ = std::move(sources);
+  packed_version_ = version();
+}
+
+// torch updates running averages without counting a new version of them, but the number of batches is counted.
+int64_t ConvsCopy::version() const {
+  int64_t sum = 0;
+  for (const at::Tensor& source : sources_) sum += source._version();
+  return sum;
+}
+
+bool ConvsCopy::usable(const at::Tensor& x) const {
+  return convs_ && !at::GradMode::is_enabled() && has_linear_kernels(x) && version() == packed_version_;
+}
+
+at::Tensor ConvsCopy::run(const at::Tensor& x) const {
+  const at::Tensor in = x.contiguous(at::MemoryFormat::ChannelsLast);
+  const FrozenConvs::Map map{in.size(2), in.size(3), in.size(1)}, out = convs_->output(map);
+  at::Tensor y = at::empty({in.size(0), out.channels, out.height, out.width},
+                           in.options().memory_format(at::MemoryFormat::ChannelsLast));
+  convs_->run(in.const_data_ptr<float>(), y.data_ptr<float>(), in.size(0), map);
+  return y;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,56 @@
+// Makes the inference copies of convolutions (frozen_convs.h) from modules, and runs them on tensors.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sparsight/nn/batch_norm.h"
+#include "sparsight/nn/conv.h"
+#include "sparsight/nn/frozen_convs.h"
+#include "sparsight/nn/norm.h"
+
+namespace sparsight {
+
+// Of a batch norm with its running averages, as y = scale x + shift per channel: scale = weight / sqrt(variance +
+// epsilon), shift = bias - mean * scale. In fp64, [C] each.
+struct BatchNormAffine {
+  at::Tensor scale, shift;
+};
+BatchNormAffine batch_norm_affine(const BatchNormImpl& norm);
+
+// Without a norm, or with the batch norm that follows the convolution folded into its weights and bias, in fp64.
+FrozenConvStep frozen_conv(const ConvImpl& conv, WeightType type, const BatchNormImpl* folded = nullptr);
+FrozenAffine frozen_affine(const BatchNormImpl& norm);
+FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm);
+
+// Convolutions packed from the parameters and buffers of some modules, and used until one of these changes.
+class ConvsCopy {
+ public:
+  void pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources);
+  // Whether the copy gives what the layers do: it exists, no source has changed, no gradients are wanted, and x is fp32
+  // on a CPU without autocast.
+  bool usable(const at::Tensor& x) const;
+  // x: [B,C,H,W] -> [B,C',H',W'] in channels-last memory.
+  at::Tensor run(const at::Tensor& x) const;
+
+ private:
+  int64_t version() const;
+  std::shared_ptr<const FrozenConvs> convs_;
+  std::vector<at::Tensor> sources_;
+  int64_t packed_version_ = 0;
+};
+
+// The tensors that a module's output depends on, for pack().
+template <class... Modules>
+std::vector<at::Tensor> tensors_of(const Modules&... modules) {
+  std::vector<at::Tensor> all;
+  const auto add = [&](const torch::nn::Module& module) {
+    for (const at::Tensor& t : module.parameters()) all.push_back(t);
+    for (const at::Tensor& t : module.buffers()) all.push_back(t);
+  };
+  (add(modules), ...);
+  return all;
+}
+
+}  // namespace sparsight

@@ -1,0 +1,173 @@
+#include "sparsight/nn/frozen_convs.h"
+
+#include <algorithm>
+
+#include "sparsight/nn/channel_moments.h"
+#include "sparsight/ops/cpu/conv_task.h"
+#include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/cpu/workspace.h"
+
+namespace sparsight {
+namespace {
+
+using Map = FrozenConvs::Map;
+
+constexpr int64_t kPositionsAtOnce = 128;            // of a task: their patches stay in the L2 cache
+constexpr int64_t kChannelGrain = 32;                // channels of a task are a multiple of this
+constexpr int64_t kFloatsAtOnce = int64_t{1} << 21;  // of the hidden maps of the images in work
+
+// Of the calling thread, shared by its tasks.
+struct ConvBuffers {
+  cpu::Workspace hidden, raw;
+  std::vector<RowMoments> moments;
+};
+ConvBuffers& conv_buffers() {
+  thread_local ConvBuffers buffers;
+  return buffers;
+}
+
+cpu::ConvGeometry geometry_of(const FrozenConvStep& step, Map in) {
+  cpu::ConvGeometry g{step.kernel, step.stride, in.height, in.width};
+  const auto positions = [&](int64_t side) { return (side + step.stride - 1) / step.stride; };
+  // nn/conv.h, ConvPadding
+  const auto before = [&](int64_t side) {
+    const int64_t zeros = std::max<int64_t>(0, (positions(side) - 1) * step.stride + step.kernel - side);
+    return step.same ? zeros / 2 : step.kernel / 2;
+  };
+  g.out_height = positions(in.height), g.out_width = positions(in.width);
+  g.top = before(in.height), g.left = before(in.width);
+  return g;
+}
+
+Map output_of(const FrozenConvStep& step, Map in) {
+  const cpu::ConvGeometry g = geometry_of(step, in);
+  return {g.out_height, g.out_width, step.conv.outputs()};
+}
+
+// The parts of a map of all images that the tasks of a step compute: some rows of one image, or all rows of a few.
+struct Parts {
+  int64_t images, images_at_once, row_parts, channel_parts, grains;
+  Map map;
+
+  Parts(Map out, int64_t count, int64_t threads) : images(count), map(out) {
+    const int64_t fitting = std::max<int64_t>(1, kPositionsAtOnce / map.positions());
+    images_at_once = std::clamp<int64_t>(images / threads, 1, fitting);
+    row_parts = std::clamp<int64_t>((map.positions() + kPositionsAtOnce - 1) / kPositionsAtOnce, 1, map.height);
+    grains = (map.channels + kChannelGrain - 1) / kChannelGrain;
+    const int64_t others = (images + images_at_once - 1) / images_at_once * row_parts;
+    channel_parts = others % threads == 0 || others >= 4 * threads ? 1 : std::min(threads, grains);
+  }
+  // Calls body(const cpu::ConvPart&) on torch's threads.
+  template <class Body>
+  void run(const Body& body) const {
+    const int64_t groups = (images + images_at_once - 1) / images_at_once;
+    cpu::run_tasks(groups * row_parts * channel_parts, [&](int64_t task, const auto&) {
+      const int64_t channel = task % channel_parts, row = task / channel_parts % row_parts,
+                    group = task / channel_parts / row_parts;
+      cpu::ConvPart part;
+      part.first_image = group * images_at_once;
+      part.images = std::min(images_at_once, images - part.first_image);
+      part.first_row = row * map.height / row_parts;
+      part.rows = (row + 1) * map.height / row_parts - part.first_row;
+      part.first = grains * channel / channel_parts * kChannelGrain;
+      part.count = std::min(map.channels, grains * (channel + 1) / channel_parts * kChannelGrain) - part.first;
+      body(part);
+    });
+  }
+};
+
+// y = relu(norm(raw) + residual) of one step whose convolution has written `raw`, with the moments of its rows.
+void normalise(const FrozenConvStep& step, const float* raw, const RowMoments* moments, const float* residual, float* y,
+               const Parts& parts) {
+  const Map map = parts.map;
+  parts.run([&](const cpu::ConvPart& part) {
+    thread_local std::vector<float> scale, shift;
+    scale.resize(static_cast<size_t>(map.channels)), shift.resize(scale.size());
+    for (int64_t image = part.first_image; image < part.first_image + part.images; ++image) {
+      group_scales({moments + image * map.height * map.channels, map.height, map.channels, map.width, step.norm.groups,
+                    step.norm.epsilon},
+                   step.norm.weight.data(), step.norm.bias.data(), scale.data(), shift.data());
+      const int64_t first = ((image * map.height + part.first_row) * map.width) * map.channels + part.first;
+      cpu::kernels().scale_shift({raw + first, scale.data() + part.first, shift.data() + part.first,
+                                  residual ? residual + first : nullptr, y + first, part.rows * map.width, part.count,
+                                  map.channels, step.relu});
+    }
+  });
+}
+
+void run_step(const FrozenConvStep& step, Map in, const float* x, const float* residual, float* y, int64_t images) {
+  const cpu::ConvGeometry geometry = geometry_of(step, in);
+  const Map out = output_of(step, in);
+  const Parts parts(out, images, at::get_num_threads());
+  cpu::ConvMaps maps;
+  maps.x = x;
+  if (!step.before.scale.empty()) maps.scale = step.before.scale.data(), maps.shift = step.before.shift.data();
+  if (step.norm.groups == 0) {
+    maps.residual = residual, maps.y = y, maps.relu = step.relu;
+    parts.run([&](const cpu::ConvPart& part) { step.conv.run(maps, geometry, part); });
+    return;
+  }
+  ConvBuffers& buffers = conv_buffers();
+  maps.y = buffers.raw.floats(images * out.positions() * out.channels);
+  buffers.moments.resize(static_cast<size_t>(images * out.height * out.channels));
+  RowMoments* const moments = buffers.moments.data();
+  parts.run([&](const cpu::ConvPart& part) {
+    step.conv.run(maps, geometry, part);
+    for (int64_t image = part.first_image; image < part.first_image + part.images; ++image)
+      for (int64_t row = part.first_row; row < part.first_row + part.rows; ++row) {
+        const int64_t line = image * out.height + row;
+        row_moments(maps.y + line * out.width * out.channels + part.first, out.width, out.channels, part.count,
+                    moments + line * out.channels + part.first);
+      }
+  });
+  normalise(step, maps.y, moments, residual, y, parts);
+}
+
+}  // namespace
+
+FrozenConvs::Map FrozenConvs::output(Map input) const {
+  Map hidden, output;
+  for (const FrozenConvStep& step : steps_) {
+    const Map from = step.from == ConvBuffer::input ? input : step.from == ConvBuffer::hidden ? hidden : output;
+    (step.to == ConvBuffer::hidden ? hidden : output) = output_of(step, from);
+  }
+  return output;
+}
+
+int64_t FrozenConvs::bytes() const {
+  int64_t sum = 0;
+  for (const FrozenConvStep& step : steps_) sum += step.conv.bytes();
+  return sum;
+}
+
+void FrozenConvs::run(const float* x, float* y, int64_t images, Map input) const {
+  const Map out = output(input);
+  const int64_t floats = std::max(input.positions() * input.channels, out.positions() * out.channels);
+  const int64_t threads = at::get_num_threads(),
+                some = std::max<int64_t>(1, kFloatsAtOnce / floats / threads) * threads;
+  for (int64_t first = 0; first < images; first += some)
+    run_some(x + first * input.positions() * input.channels, y + first * out.positions() * out.channels,
+             std::min(some, images - first), input);
+}
+
+void FrozenConvs::run_some(const float* x, float* y, int64_t images, Map input) const {
+  Map hidden_map, output_map;
+  float* hidden = nullptr;
+  const auto read = [&](ConvBuffer buffer) -> const float* {
+    return buffer == ConvBuffer::input ? x : buffer == ConvBuffer::hidden ? hidden : y;
+  };
+  for (const FrozenConvStep& step : steps_) {
+    const Map in = step.from == ConvBuffer::input ? input : step.from == ConvBuffer::hidden ? hidden_map : output_map;
+    const Map out = output_of(step, in);
+    float* to = y;
+    if (step.to == ConvBuffer::hidden) {
+      hidden_map = out;
+      to = hidden = conv_buffers().hidden.floats(images * out.positions() * out.channels);
+    } else {
+      output_map = out;
+    }
+    run_step(step, in, read(step.from), step.has_residual ? read(step.residual) : nullptr, to, images);
+  }
+}
+
+}  // namespace sparsight

@@ -1,0 +1,61 @@
+// A few convolutions in a row for inference: packed weights, norms folded or fused, no autograd and no torch types.
+// Maps are channels last, [B,H,W,C]. Threads split rows and channels of the maps, several small maps at a time; the
+// bits depend neither on their number nor on the batch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sparsight/ops/cpu/packed_conv.h"
+
+namespace sparsight {
+
+// y = relu(scale x + shift): a batch norm with its running averages, per channel.
+struct FrozenAffine {
+  std::vector<float> scale, shift;  // [C], or empty: x itself
+};
+
+// Over groups of channels; `groups` 0: none.
+struct FrozenGroupNorm {
+  std::vector<float> weight, bias;  // [C]
+  int64_t groups = 0;
+  double epsilon = 0;
+};
+
+// The maps that steps read and write: the input, the output, or one between them.
+enum class ConvBuffer { input, output, hidden };
+
+// to = relu(norm(conv(before(from))) + residual), where `before` and `norm` may be missing, and so may the residual and
+// the last relu.
+struct FrozenConvStep {
+  cpu::PackedConv conv;
+  int64_t kernel = 1, stride = 1;
+  bool same = false;  // zero padding as ConvPadding::same, else kernel / 2 on each edge
+  FrozenAffine before;
+  FrozenGroupNorm norm;
+  bool has_residual = false;
+  ConvBuffer residual = ConvBuffer::input;
+  bool relu = false;
+  ConvBuffer from = ConvBuffer::input, to = ConvBuffer::output;
+};
+
+class FrozenConvs {
+ public:
+  explicit FrozenConvs(std::vector<FrozenConvStep> steps) : steps_(std::move(steps)) {}
+
+  struct Map {
+    int64_t height = 0, width = 0, channels = 0;
+    int64_t positions() const { return height * width; }
+  };
+  Map output(Map input) const;
+  // x: [images, input], y: [images, output]. Uses torch's threads.
+  void run(const float* x, float* y, int64_t images, Map input) const;
+
+  int64_t bytes() const;  // of the packed weights
+
+ private:
+  void run_some(const float* x, float* y, int64_t images, Map input) const;
+  std::vector<FrozenConvStep> steps_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,221 @@
+// Packed convolutions against at::conv2d in fp64, and norms that are folded into them.
+#include "sparsight/nn/freeze_convs.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "sparsight/nn/residual_block.h"
+#include "tests/ops/expert_cases.h"
+#include "tests/support/near.h"
+
+namespace sparsight::freeze_convs_test {
+namespace {
+
+Conv conv_of(const ConvOptions& options) {
+  Conv conv(options);
+  const torch::NoGradGuard no_grad;
+  const auto depth = static_cast<double>(options.in * options.kernel * options.kernel);
+  conv->weight.copy_(test::random_tensor(conv->weight.sizes(), 1, torch::kFloat) / std::sqrt(depth));
+  if (options.bias) conv->bias.copy_(test::random_tensor({options.out}, 2, torch::kFloat));
+  return conv;
+}
+
+BatchNorm norm_of(int64_t channels, uint64_t seed) {
+  BatchNorm norm(BatchNormOptions{channels});
+  const torch::NoGradGuard no_grad;
+  norm->tensors.weight.copy_(test::random_tensor({channels}, seed, torch::kFloat));
+  norm->tensors.bias.copy_(test::random_tensor({channels}, seed + 1, torch::kFloat));
+  norm->tensors.running_mean.copy_(test::random_tensor({channels}, seed + 2, torch::kFloat));
+  norm->tensors.running_var.copy_(test::random_tensor({channels}, seed + 3, torch::kFloat).square() + 0.1);
+  return norm;
+}
+
+ConvsCopy copy_of(FrozenConvStep step) {
+  std::vector<FrozenConvStep> steps;
+  steps.push_back(std::move(step));
+  ConvsCopy copy;
+  copy.pack(std::move(steps), {});
+  return copy;
+}
+
+at::Tensor in_doubles(const Conv& conv, const at::Tensor& x) {
+  Conv exact(conv->options());
+  exact->to(torch::kDouble);
+  const torch::NoGradGuard no_grad;
+  exact->weight.copy_(conv->weight);
+  if (conv->bias.defined()) exact->bias.copy_(conv->bias);
+  return exact->forward(x.to(torch::kDouble));
+}
+
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+  ~ThreadCount() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+struct Sizes {
+  int64_t in, out, kernel, stride, height, width;
+};
+
+// A run of a patch is `kernel * in` floats: shorter and longer than 384, and more maps, rows and channels than a task.
+const std::vector<Sizes>& conv_sizes() {
+  static const std::vector<Sizes> sizes{{1, 1, 1, 1, 1, 1},    {3, 16, 3, 1, 7, 5},   {3, 5, 7, 2, 23, 30},
+                                        {16, 33, 3, 2, 9, 8},  {130, 18, 3, 1, 5, 6}, {20, 40, 1, 2, 7, 10},
+                                        {64, 100, 1, 1, 3, 3}, {9, 17, 5, 1, 1, 40},  {400, 48, 1, 1, 13, 11},
+                                        {8, 70, 3, 1, 40, 17}, {7, 3, 3, 2, 2, 2}};
+  return sizes;
+}
+
+}  // namespace
+
+// W 2, b 1; the norm's weight 3, bias 0.5, mean 5, variance + epsilon 4: scale 1.5, shift 0.5 - 7.5 = -7. Folded:
+// weight 3, bias 1 * 1.5 - 7 = -5.5. At x = 4: 12 - 5.5 = 6.5, and layer by layer (9 - 5) / 2 * 3 + 0.5 = 6.5.
+TEST(FreezeConvs, FoldsABatchNormByHand) {
+  Conv conv(ConvOptions{1, 1, 1, 1, true});
+  BatchNorm norm(BatchNormOptions{1});
+  const torch::NoGradGuard no_grad;
+  conv->weight.fill_(2), conv->bias.fill_(1);
+  norm->tensors.weight.fill_(3), norm->tensors.bias.fill_(0.5);
+  norm->tensors.running_mean.fill_(5), norm->tensors.running_var.fill_(4 - 1e-3);
+  const BatchNormAffine affine = batch_norm_affine(*norm);
+  EXPECT_NEAR(affine.scale.item<double>(), 1.5, 1e-6);
+  EXPECT_NEAR(affine.shift.item<double>(), -7, 1e-6);
+  const at::Tensor x = torch::full({1, 1, 1, 1}, 4.0f);
+  EXPECT_TRUE(test::near(copy_of(frozen_conv(*conv, WeightType::fp32, norm.get())).run(x), x * 0 + 6.5, 1e-5));
+  // Before the convolution: relu(1.5 * 4 - 7) = 0, and relu(1.5 * 6 - 7) = 2, times 2 plus 1.
+  FrozenConvStep after = frozen_conv(*conv, WeightType::fp32);
+  after.before = frozen_affine(*norm);
+  const ConvsCopy copy = copy_of(std::move(after));
+  EXPECT_TRUE(test::near(copy.run(x), x * 0 + 1, 1e-5));
+  EXPECT_TRUE(test::near(copy.run(x + 2), x * 0 + 5, 1e-5));
+}
+
+TEST(FreezeConvs, AreConvolutionsAtEveryLevelAndSize) {
+  test::at_each_level([](const std::string& level) {
+    for (const Sizes& s : conv_sizes())
+      for (const ConvPadding padding : {ConvPadding::centred, ConvPadding::same})
+        for (const int64_t images : {1, 2, 5}) {
+          const Conv conv = conv_of({s.in, s.out, s.kernel, s.stride, images != 2, padding});
+          const at::Tensor x = test::random_tensor({images, s.in, s.height, s.width}, 3, torch::kFloat);
+          const at::Tensor y = copy_of(frozen_conv(*conv, WeightType::fp32)).run(x);
+          EXPECT_TRUE(test::near(y, in_doubles(conv, x), 2e-5))
+              << level << " " << s.in << "-" << s.out << " " << s.kernel << "/" << s.stride << ", " << images;
+        }
+  });
+}
+
+// relu(norm(x)), convolution, folded norm, sum, relu; padding is 0 after the first norm.
+TEST(FreezeConvs, FuseNormsActivationAndResidual) {
+  test::at_each_level([](const std::string& level) {
+    for (const int64_t channels : {3, 16, 37}) {
+      Conv conv = conv_of({channels, channels, 3, 1, true});
+      BatchNorm before = norm_of(channels, 10), after = norm_of(channels, 20);
+      FrozenConvStep step = frozen_conv(*conv, WeightType::fp32, after.get());
+      step.before = frozen_affine(*before);
+      step.has_residual = true, step.relu = true;
+      const at::Tensor x = test::random_tensor({3, channels, 7, 9}, 3, torch::kFloat);
+      const at::Tensor want = at::relu(x + after->forward(conv->forward(at::relu(before->forward(x, false))), false));
+      EXPECT_TRUE(test::near(copy_of(std::move(step)).run(x), want, 1e-4)) << level << " " << channels;
+    }
+  });
+}
+
+TEST(FreezeConvs, ResidualBlocksWithGroupNormAreTheSame) {
+  test::at_each_level([](const std::string& level) {
+    for (const auto& [in, out, stride] : {std::tuple{3, 8, 2}, {24, 24, 1}, {16, 40, 1}, {12, 12, 2}, {5, 7, 1}}) {
+      ResidualBlock block(ResidualBlockOptions{in, out, stride});
+      uint64_t seed = 30;
+      {
+        const torch::NoGradGuard no_grad;
+        for (at::Tensor& p : block->parameters())
+          p.copy_(test::random_tensor(p.sizes(), seed++, torch::kFloat) * (p.dim() > 1 ? 0.2 : 1.0));
+      }
+      // Far from zero: E[x²] - E[x]² would lose its digits.
+      const at::Tensor x = test::random_tensor({3, in, 11, 6}, 3, torch::kFloat) + 30;
+      const at::Tensor want = block->forward(x);
+      block->freeze(WeightType::fp32);
+      const torch::NoGradGuard no_grad;
+      const at::Tensor y = block->forward(x);
+      EXPECT_TRUE(y.is_contiguous(at::MemoryFormat::ChannelsLast));
+      EXPECT_TRUE(test::near(y, want, 2e-3)) << level << " " << in << "-" << out;
+    }
+  });
+}
+
+TEST(FreezeConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
+  for (const auto& [channels, side] : {std::pair{37, 30}, {130, 6}}) {
+    ResidualBlock block(ResidualBlockOptions{channels, 72, 1});
+    initialize(*block, 1);
+    block->freeze(WeightType::fp32);
+    const at::Tensor x = test::random_tensor({7, channels, side, side}, 3, torch::kFloat);
+    const torch::NoGradGuard no_grad;
+    at::Tensor together;
+    {
+      const ThreadCount one(1);
+      together = block->forward(x);
+    }
+    for (const int threads : {1, 2, 4}) {
+      const ThreadCount some(threads);
+      EXPECT_TRUE(torch::equal(block->forward(x), together)) << threads;
+      for (const int64_t images : {1, 2, 3})
+        EXPECT_TRUE(torch::equal(block->forward(x.narrow(0, 2, images)), together.narrow(0, 2, images)))
+            << threads << " " << images;
+    }
+  }
+}
+
+// bf16 keeps 8 bits of a weight: 2^-9 of each, 576 of them with random signs. int8 is stored as bf16.
+TEST(FreezeConvs, FewerBitsPerWeightChangeTheOutputALittle) {
+  const Conv conv = conv_of({64, 32, 3, 1, true});
+  const at::Tensor x = test::random_tensor({2, 64, 9, 9}, 3, torch::kFloat), exact = in_doubles(conv, x);
+  const at::Tensor half = copy_of(frozen_conv(*conv, WeightType::bf16)).run(x);
+  EXPECT_TRUE(test::near(half, exact, 0.02));
+  EXPECT_FALSE(test::near(half, exact, 1e-5));
+  EXPECT_TRUE(torch::equal(copy_of(frozen_conv(*conv, WeightType::int8)).run(x), half));
+}
+
+TEST(FreezeConvs, NaNsStayWhereTheyAre) {
+  const Conv conv = conv_of({8, 16, 3, 1, true});
+  const BatchNorm norm = norm_of(8, 10);
+  FrozenConvStep step = frozen_conv(*conv, WeightType::fp32);
+  step.before = frozen_affine(*norm), step.relu = true;
+  at::Tensor x = test::random_tensor({1, 8, 9, 9}, 3, torch::kFloat);
+  x[0][3][4][5] = std::numeric_limits<float>::quiet_NaN();
+  const at::Tensor y = copy_of(std::move(step)).run(x);
+  EXPECT_EQ(y.isnan().sum().item<int64_t>(), 9 * 16);
+  EXPECT_EQ(y.slice(2, 3, 6).slice(3, 4, 7).isnan().sum().item<int64_t>(), 9 * 16);
+}
+
+TEST(FreezeConvs, ACopyIsUsedUntilASourceChanges) {
+  const Conv conv = conv_of({2, 2, 3, 1, true});
+  BatchNorm norm = norm_of(2, 10);
+  const at::Tensor x = test::random_tensor({1, 2, 4, 4}, 3, torch::kFloat);
+  ConvsCopy copy;
+  const auto pack = [&] {
+    std::vector<FrozenConvStep> steps;
+    steps.push_back(frozen_conv(*conv, WeightType::fp32, norm.get()));
+    copy.pack(std::move(steps), tensors_of(*conv, *norm));
+  };
+  EXPECT_FALSE(copy.usable(x));
+  pack();
+  EXPECT_FALSE(copy.usable(x));  // gradients are on
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(copy.usable(x));
+  EXPECT_FALSE(copy.usable(x.to(torch::kDouble)));
+  norm->forward(x, false);
+  EXPECT_TRUE(copy.usable(x));
+  norm->forward(x, true);  // the running averages change
+  EXPECT_FALSE(copy.usable(x));
+  pack();
+  EXPECT_TRUE(copy.usable(x));
+  conv->bias.add_(1);
+  EXPECT_FALSE(copy.usable(x));
+}
+
+}  // namespace sparsight::freeze_convs_test
