@@ -1,2 +1,3 @@
 bench_sources(
+  nn/conv_bench.cpp
   nn/dense_bench.cpp)
