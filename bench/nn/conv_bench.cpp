@@ -1,10 +1,14 @@
 #include "bench/nn/conv_bench.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -88,6 +92,17 @@ std::string conv_name(const ConvSize& size) {
          (size.stride > 1 ? "/" + std::to_string(size.stride) : "") + ", " + std::to_string(size.side) + " px";
 }
 
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// A single thread is timed on the processor, so that other processes disturb it less.
+Timed timed(std::function<void()> work) {
+  return {[work = std::move(work)](int) { work(); }, at::get_num_threads() == 1 ? thread_seconds : seconds_now};
+}
+
 void conv_row(const ConvSize& size, int64_t batch, int64_t rounds, const Peak& peak) {
   Conv conv(ConvOptions{size.in, size.out, size.kernel, size.stride, /*bias=*/true});
   initialize(*conv, 1);
@@ -100,10 +115,10 @@ void conv_row(const ConvSize& size, int64_t batch, int64_t rounds, const Peak& p
   steps.push_back(frozen_conv(*conv, WeightType::fp32));
   ours.pack(std::move(steps), {});
   const int64_t zeros = size.kernel / 2;
-  const RoundTimes times = time_rounds({{[&](int) { at::conv2d(x, conv->weight, conv->bias, size.stride, zeros); }},
-                                        {[&](int) { at::conv2d(last, weight_last, conv->bias, size.stride, zeros); }},
-                                        {[&](int) { onednn(last); }},
-                                        {[&](int) { ours.run(last); }},
+  const RoundTimes times = time_rounds({timed([&] { at::conv2d(x, conv->weight, conv->bias, size.stride, zeros); }),
+                                        timed([&] { at::conv2d(last, weight_last, conv->bias, size.stride, zeros); }),
+                                        timed([&] { onednn(last); }),
+                                        timed([&] { ours.run(last); }),
                                         {[&](int) { peak.run(); }, [&] { return peak.seconds(); }}},
                                        rounds);
   const MapSize map = conv->output({size.side, size.side});
@@ -134,7 +149,7 @@ void network_row(const std::string& name, int64_t batch, int64_t rounds, double 
   packed->freeze(WeightType::fp32);
   const at::Tensor x = at::rand({batch, 3, 32, 32});
   const RoundTimes times = time_rounds(
-      {{[&](int) { layers->forward({.images = x}); }}, {[&](int) { packed->forward({.images = x}); }}}, rounds);
+      {timed([&] { layers->forward({.images = x}); }), timed([&] { packed->forward({.images = x}); })}, rounds);
   double multiply_adds = 0;
   for (const PartCost& part : layers->cost({})) multiply_adds += static_cast<double>(part.cost.multiply_adds);
   const double limit = 2 * multiply_adds * static_cast<double>(batch) / peak;
