@@ -53,3 +53,23 @@ torch_sources(
   papers/pmoe/two_layer/router_sgd.cpp
   papers/pmoe/two_layer/two_layer.cpp
   papers/pmoe/two_layer/value_function.cpp)
+
+# Puigcerver et al. 2022, adversarial robustness.
+light_sources(
+  papers/robust_moe/figures/equal_spectra.cpp
+  papers/robust_moe/figures/gradient_bound.cpp
+  papers/robust_moe/figures/printed_definition.cpp
+  papers/robust_moe/figures/random_bounds.cpp
+  papers/robust_moe/figures/root_of_experts.cpp
+  papers/robust_moe/figures/root_of_samples.cpp
+  papers/robust_moe/figures/router_margin.cpp
+  papers/robust_moe/figures/router_radius.cpp
+  papers/robust_moe/figures/split_regimes.cpp
+  papers/robust_moe/figures/tilted_subspaces.cpp
+  papers/robust_moe/figures/top1_jump.cpp
+  papers/robust_moe/figures/two_experts.cpp
+  papers/robust_moe/register_figures.cpp
+  papers/robust_moe/theory/fixed_routing.cpp
+  papers/robust_moe/theory/instances.cpp
+  papers/robust_moe/theory/smooth_moe.cpp
+  papers/robust_moe/theory/theorem1.cpp)

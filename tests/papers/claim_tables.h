@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace sparsight::testing {
 
 // What a job measured, from its settings.
 using ClaimResult = std::function<Json(const Json& job)>;
+
+using ClaimTables = std::map<std::string, std::vector<ClaimResult>>;  // by the names of figures
+
+// Of each paper.
+ClaimTables pmoe_claim_tables();
+ClaimTables robust_moe_claim_tables();
 
 // Empty for an unknown figure, so that a new figure's claims need an entry.
 std::vector<ClaimResult> claim_tables(const std::string& figure);

@@ -1,9 +1,16 @@
 light_tests(
+  papers/claim_tables.cpp
   papers/pmoe/figures/claim_tables.cpp
   papers/pmoe/figures/table_figures_test.cpp
   papers/pmoe/theory/pmoe_bounds_test.cpp
   papers/pmoe/theory/pmoe_operations_test.cpp
-  papers/pmoe/two_layer/two_layer_head_test.cpp)
+  papers/pmoe/two_layer/two_layer_head_test.cpp
+  papers/robust_moe/figures/claim_tables.cpp
+  papers/robust_moe/figures/theory_figures_test.cpp
+  papers/robust_moe/theory/fixed_routing_test.cpp
+  papers/robust_moe/theory/instances_test.cpp
+  papers/robust_moe/theory/smooth_moe_test.cpp
+  papers/robust_moe/theory/theorem1_test.cpp)
 torch_tests(
   papers/pmoe/figures/digit_figures_test.cpp
   papers/pmoe/figures/theory_runs_test.cpp

@@ -154,8 +154,10 @@ Tables spurious_tables() {
   return {broken(90), broken(60)};
 }
 
-std::map<std::string, Tables> all_tables() {
-  std::map<std::string, Tables> all = {
+}  // namespace
+
+ClaimTables pmoe_claim_tables() {
+  ClaimTables all = {
       {"pmoe/fig3", constant_tables({{"patches", 16}, {"paper_patches", 16}, {"width", 784}, {"paper_width", 784}},
                                     {{"patches", 9}, {"paper_patches", 16}, {"width", 49}, {"paper_width", 784}})},
       {"pmoe/fig4", fig4_tables()},
@@ -184,14 +186,6 @@ std::map<std::string, Tables> all_tables() {
   for (const char* axis : {"l", "n", "delta_d", "delta_r", "p", "k"})
     all[std::string("pmoe/t11_") + axis] = sample_tables(axis);
   return all;
-}
-
-}  // namespace
-
-std::vector<ClaimResult> claim_tables(const std::string& figure) {
-  static const std::map<std::string, Tables> all = all_tables();
-  const auto found = all.find(figure);
-  return found == all.end() ? Tables() : found->second;
 }
 
 }  // namespace sparsight::testing

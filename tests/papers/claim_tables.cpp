@@ -1,0 +1,15 @@
+#include "tests/papers/claim_tables.h"
+
+namespace sparsight::testing {
+
+std::vector<ClaimResult> claim_tables(const std::string& figure) {
+  static const ClaimTables all = [] {
+    ClaimTables tables;
+    for (const auto& paper : {pmoe_claim_tables, robust_moe_claim_tables}) tables.merge(paper());
+    return tables;
+  }();
+  const auto found = all.find(figure);
+  return found == all.end() ? std::vector<ClaimResult>() : found->second;
+}
+
+}  // namespace sparsight::testing
