@@ -1,0 +1,72 @@
+#include "sparsight/attacks/attack.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+
+#include "sparsight/attacks/check_perturbation.h"
+#include "sparsight/attacks/objective.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/random.h"
+
+namespace sparsight {
+namespace {
+
+void check_batch(const AttackBatch& batch, const ThreatModel& threat, const AttackedModel& model) {
+  const at::Tensor& x = batch.pixels;
+  if (x.dim() < 2 || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kDouble))
+    fail("an attack takes pixels as fp32 or fp64 of shape [B,...], got ", x.scalar_type(), " ", x.sizes());
+  if (!(model.range() == threat.range))
+    fail("the attack changes pixels in ", to_text(threat.range), ", but the model takes pixels in ",
+         to_text(model.range()), "; convert the threat with in_range()");
+  const auto count = [&](const at::Tensor& values) {
+    return values.defined() && values.dim() > 0 ? values.size(0) : -1;
+  };
+  if (count(batch.labels.label) != x.size(0))
+    fail("an attack takes one label per image: got ", x.size(0), " images and labels of shape ",
+         batch.labels.label.defined() ? batch.labels.label.sizes() : at::IntArrayRef{});
+  if (batch.image.defined() && (count(batch.image) != x.size(0) || batch.image.scalar_type() != at::kLong))
+    fail("AttackBatch::image must be int64 of shape [", x.size(0), "], got ", batch.image.scalar_type(), " ",
+         batch.image.sizes());
+  if (x.numel() == 0) return;
+  const double low = x.min().item<double>(), high = x.max().item<double>();
+  if (!(low >= threat.range.low && high <= threat.range.high))
+    fail("an attack starts from pixels in ", to_text(threat.range), ", got ", low, " to ", high,
+         "; normalisation is part of the model");
+}
+
+}  // namespace
+
+AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
+  check_batch(given, context_.threat, model);
+  const at::NoGradGuard no_grad;
+  AttackBatch batch = given;
+  batch.pixels = given.pixels.detach();
+  if (!batch.image.defined()) batch.image = at::arange(batch.pixels.size(0), at::kLong);
+  if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
+  const AttackCost before = model.cost();
+  AttackResult result;
+  result.pixels = perturb(model, batch);
+  check_perturbation(result.pixels, batch.pixels, context_.threat, clips_pixels());
+  result.correct = still_correct(model, batch, result.pixels, first_step("result", 0));
+  result.cost = model.cost() - before;
+  return result;
+}
+
+uint64_t first_step(const std::string& part, int64_t restart, int64_t target) {
+  return hash_combine(hash_combine(hash_name(part), static_cast<uint64_t>(restart)), static_cast<uint64_t>(target));
+}
+
+at::Tensor images_to_attack(const at::Tensor& robust, bool coupled) {
+  if (coupled && robust.any().item<bool>()) return at::arange(robust.size(0), at::kLong);
+  return robust.nonzero().squeeze(1);
+}
+
+at::Tensor still_correct(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step) {
+  Objective objective;
+  objective.loss = [](const at::Tensor& logits, const AttackLabels&) { return logits.select(1, 0); };
+  objective.passes = model.randomised() ? kVotes : 1;
+  return evaluate_loss(model, objective, batch, pixels, step).correct;
+}
+
+}  // namespace sparsight

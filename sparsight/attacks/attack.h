@@ -1,0 +1,70 @@
+// The interface of every attack: it changes images within a threat model so that a model misclassifies them. An attack
+// is one .h and .cpp and a line in register_attacks.cpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sparsight/attacks/attack_batch.h"
+#include "sparsight/attacks/attacked_model.h"
+#include "sparsight/attacks/threat_model.h"
+
+namespace sparsight {
+
+// One evaluation of an iterative attack, for curves of its progress. Tensors are those of the images still attacked.
+struct AttackStep {
+  int64_t iteration = 0;  // 0: the start
+  at::Tensor image;       // [B] int64
+  at::Tensor pixels;      // [B,...] where the loss was evaluated
+  at::Tensor loss;        // [B]
+  at::Tensor best_loss;   // [B] so far
+  at::Tensor step_size;   // [B] of the step that led here; undefined at the start
+};
+
+struct AttackContext {
+  ThreatModel threat = {};
+  uint64_t seed = 0;
+  std::function<void(const AttackStep&)> observe = {};  // may be null
+};
+
+struct AttackResult {
+  at::Tensor pixels;   // [B,...] within the threat model
+  at::Tensor correct;  // [B] bool: whether the model still classifies them correctly
+  AttackCost cost;     // of the attack and of that classification
+};
+
+class Attack {
+ public:
+  explicit Attack(AttackContext context) : context_(std::move(context)) {}
+  virtual ~Attack() = default;
+
+  // Raises Error for images or labels of the wrong shape or range, and for a model that takes pixels of another range.
+  AttackResult run(AttackedModel& model, const AttackBatch& batch) const;
+
+  const AttackContext& context() const { return context_; }
+
+ protected:
+  // Returns pixels of the same shape. batch.image is defined.
+  virtual at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const = 0;
+  // False for attacks that may leave the range of pixels.
+  virtual bool clips_pixels() const { return true; }
+
+ private:
+  AttackContext context_;
+};
+
+// Numbers the evaluations of one run of an attack: its `iteration`s follow from here. part: the name of the attack and
+// what is attacked.
+uint64_t first_step(const std::string& part, int64_t restart, int64_t target = 0);
+
+// The images that an attack goes on with, [n] int64: those at `robust` [B] bool, or all where they influence each
+// other.
+at::Tensor images_to_attack(const at::Tensor& robust, bool coupled);
+
+// [B] bool: whether the largest logit, averaged over passes, or of the only pass of a model without noise, is at the
+// label. A randomised model gets kVotes passes.
+inline constexpr int64_t kVotes = 10;
+at::Tensor still_correct(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step);
+
+}  // namespace sparsight

@@ -1,0 +1,35 @@
+// One of the library's models under attack. Normalisation is part of the model, so an attack sees pixels.
+#pragma once
+
+#include <memory>
+
+#include "sparsight/attacks/attacked_model.h"
+#include "sparsight/models/image_model.h"
+
+namespace sparsight {
+
+struct AttackedModelOptions {
+  ForwardMode mode = {};  // noise, capacity, choices and losses may be those of training
+  uint64_t seed = 0;      // of router noise
+  PixelRange range = {};  // of the pixels that the attack changes; they are mapped to the model's 0..1
+};
+
+class AttackedImageModel : public AttackedModel {
+ public:
+  // Raises UsageError for a mode with dropout, drop path or batch statistics: these would attack a smaller model, or
+  // change the model.
+  explicit AttackedImageModel(std::shared_ptr<ImageModel> model, const AttackedModelOptions& options = {});
+
+  bool randomised() const override { return options_.mode.noise; }
+  bool coupled() const override { return coupled_; }
+
+ protected:
+  ModelOutput run(const at::Tensor& pixels, const AttackPass& pass) override;
+
+ private:
+  std::shared_ptr<ImageModel> model_;
+  AttackedModelOptions options_;
+  bool coupled_ = false;
+};
+
+}  // namespace sparsight

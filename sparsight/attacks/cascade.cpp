@@ -1,0 +1,135 @@
+#include "sparsight/attacks/cascade.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/per_image.h"
+#include "sparsight/attacks/register_attacks.h"
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+
+namespace {
+
+const CascadeStage kSquare{"square", "square", {{"queries", 5000}}};
+const CascadeStage kTargetedApgd{"apgd-t", "apgd_t", {{"targets", 9}}};
+const CascadeStage kTargetedFab{"fab-t", "fab_t", {{"targets", 9}}};
+
+CascadeStage apgd_stage(const std::string& name, const std::string& loss, int64_t restarts, int64_t passes) {
+  return {name, "apgd", {{"loss", loss}, {"restarts", restarts}, {"passes", passes}}};
+}
+
+double share_of(const at::Tensor& flags) {
+  return flags.size(0) > 0 ? static_cast<double>(flags.sum().item<int64_t>()) / static_cast<double>(flags.size(0)) : 0;
+}
+
+at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size) {
+  std::vector<at::Tensor> correct;
+  for (const at::Tensor& index : at::arange(batch.pixels.size(0), at::kLong).split(batch_size)) {
+    const AttackBatch some = batch.select(index);
+    correct.push_back(still_correct(model, some, some.pixels, first_step("cascade.clean", 0)));
+  }
+  return at::cat(correct);
+}
+
+// The images that one call attacks together. Where images influence each other a call has the same images in every
+// stage.
+std::vector<at::Tensor> calls_of(const at::Tensor& robust, bool coupled, int64_t batch_size) {
+  std::vector<at::Tensor> calls;
+  const at::Tensor all = coupled ? at::arange(robust.size(0), at::kLong) : robust.nonzero().squeeze(1);
+  if (all.size(0) == 0) return calls;
+  for (const at::Tensor& index : all.split(batch_size))
+    if (robust.index_select(0, index).any().item<bool>()) calls.push_back(index);
+  return calls;
+}
+
+StageResult run_stage(const CascadeStage& stage, AttackedModel& model, const AttackBatch& batch,
+                      const AttackContext& context, int64_t batch_size, CascadeResult& result) {
+  const auto start = std::chrono::steady_clock::now();
+  const AttackCost before = model.cost();
+  StageResult done;
+  done.name = stage.name;
+  done.robust_before = result.robust.sum().item<int64_t>();
+  const std::shared_ptr<Attack> attack = attacks().make(stage.attack, stage.settings, stage.name, context);
+  for (const at::Tensor& index : calls_of(result.robust, model.coupled(), batch_size)) {
+    const AttackResult found = attack->run(model, batch.select(index));
+    const at::Tensor fooled = result.robust.index_select(0, index) & ~found.correct;
+    result.pixels.index_copy_(0, index, choose_images(fooled, found.pixels, result.pixels.index_select(0, index)));
+    result.robust.index_copy_(0, index, result.robust.index_select(0, index) & ~fooled);
+    done.gained += fooled.sum().item<int64_t>();
+  }
+  done.cost = model.cost() - before;
+  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return done;
+}
+
+}  // namespace
+
+std::vector<CascadeStage> cascade_stages(const std::string& version) {
+  if (version == "standard")
+    return {apgd_stage("apgd-ce", "cross_entropy", 1, 1), kTargetedApgd, kTargetedFab, kSquare};
+  if (version == "plus")
+    return {apgd_stage("apgd-ce", "cross_entropy", 5, 1),
+            apgd_stage("apgd-dlr", "dlr", 5, 1),
+            {"fab", "fab", {{"restarts", 5}}},
+            kSquare,
+            kTargetedApgd,
+            kTargetedFab};
+  if (version == "rand") return {apgd_stage("apgd-ce", "cross_entropy", 1, 20), apgd_stage("apgd-dlr", "dlr", 1, 20)};
+  fail_usage("the cascade \"", version, "\" does not exist: standard, plus, or rand for models with noise");
+}
+
+double CascadeResult::clean_accuracy() const { return share_of(clean); }
+double CascadeResult::robust_accuracy() const { return share_of(robust); }
+
+CascadeResult run_cascade(AttackedModel& model, const AttackBatch& given, const AttackContext& context,
+                          const std::vector<CascadeStage>& stages, int64_t batch_size) {
+  const at::NoGradGuard no_grad;
+  const AttackCost before = model.cost();
+  AttackBatch batch = given;
+  if (!batch.image.defined()) batch.image = at::arange(batch.pixels.size(0), at::kLong);
+  CascadeResult result;
+  result.pixels = batch.pixels.detach().clone();
+  if (batch.pixels.size(0) == 0) fail("the cascade got no images; give it at least one");
+  result.clean = classify(model, batch, batch_size);
+  result.robust = result.clean.clone();
+  result.warnings =
+      model_warnings(model, batch.select(at::arange(std::min(batch_size, batch.pixels.size(0)), at::kLong)), stages);
+  for (const CascadeStage& stage : stages)
+    result.stages.push_back(run_stage(stage, model, batch, context, batch_size, result));
+  for (std::string& warning : stage_warnings(result)) result.warnings.push_back(std::move(warning));
+  result.cost = model.cost() - before;
+  return result;
+}
+
+Json to_json(const CascadeResult& result, const AttackContext& context) {
+  Json stages = Json::array();
+  for (const StageResult& stage : result.stages)
+    stages.push_back({{"name", stage.name},
+                      {"robust_before", stage.robust_before},
+                      {"gained", stage.gained},
+                      {"robust_after", stage.robust_before - stage.gained},
+                      {"queries", stage.cost.queries},
+                      {"gradients", stage.cost.gradients},
+                      {"seconds", stage.seconds}});
+  return {{"images", result.robust.size(0)},
+          {"clean_accuracy", result.clean_accuracy()},
+          {"robust_accuracy", result.robust_accuracy()},
+          {"norm", context.threat.norm == Norm::l2 ? "l2" : "linf"},
+          {"epsilon", context.threat.epsilon},
+          {"range", to_text(context.threat.range)},
+          {"seed", context.seed},
+          {"stages", stages},
+          {"queries", result.cost.queries},
+          {"gradients", result.cost.gradients},
+          {"warnings", result.warnings}};
+}
+
+}  // namespace sparsight

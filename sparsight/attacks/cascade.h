@@ -1,0 +1,52 @@
+// Several attacks in turn, each on the images that are still classified correctly (AutoAttack; Croce and Hein 2020): an
+// image is robust if none fools it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/attacks/attack.h"
+
+namespace sparsight {
+
+struct CascadeStage {
+  std::string name;    // "apgd-ce"
+  std::string attack;  // in attacks()
+  Json settings;       // of the attack
+};
+
+// "standard": apgd-ce, apgd-t, fab-t, square. "plus": apgd-ce and apgd-dlr and fab of 5 runs each, square, apgd-t,
+// fab-t. "rand", for models with noise: apgd-ce and apgd-dlr with gradients averaged over 20 passes. Raises UsageError
+// for others.
+std::vector<CascadeStage> cascade_stages(const std::string& version);
+
+struct StageResult {
+  std::string name;
+  int64_t robust_before = 0, gained = 0;  // images: those attacked, and those of them that were fooled
+  AttackCost cost;
+  double seconds = 0;
+};
+
+struct CascadeResult {
+  at::Tensor pixels;  // [B,...]: of an image that is still robust, or misclassified as it is, the image itself
+  at::Tensor clean;   // [B] bool: classified correctly as it is
+  at::Tensor robust;  // [B] bool: classified correctly after every attack
+  std::vector<StageResult> stages;
+  AttackCost cost;                    // with the first pass over all images
+  std::vector<std::string> warnings;  // why the numbers may not mean what they seem to (cascade_warnings.h)
+
+  double clean_accuracy() const;   // 0 to 1
+  double robust_accuracy() const;  // misclassified images count as not robust
+};
+
+// batch: any number of images, which are attacked `batch_size` at a time. Each attack starts from the images
+// themselves.
+CascadeResult run_cascade(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
+                          const std::vector<CascadeStage>& stages, int64_t batch_size);
+
+// {images, clean_accuracy, robust_accuracy, threat, stages: [{name, ...}], queries, gradients, warnings}
+Json to_json(const CascadeResult& result, const AttackContext& context);
+
+}  // namespace sparsight

@@ -1,0 +1,20 @@
+// Signs that a robust accuracy is not to be trusted (Croce and Hein 2020, and the flags of their code).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sparsight/attacks/cascade.h"
+
+namespace sparsight {
+
+// Of the model: its passes differ, though the stages do not average over passes; its outputs are probabilities rather
+// than logits; some images have a dlr gradient of 0; it has too few classes for the targets. Costs 6 queries and a
+// gradient of each image of `batch`.
+std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
+                                        const std::vector<CascadeStage>& stages);
+
+// Of the result: an attack without gradients did better than those with gradients, by more than 0.2 % of the images.
+std::vector<std::string> stage_warnings(const CascadeResult& result);
+
+}  // namespace sparsight

@@ -1,0 +1,30 @@
+// The fast gradient sign method (Goodfellow et al. 2015; equation 4 of Puigcerver et al. 2022): one step of length
+// epsilon. For l2 the fast gradient method: along the gradient.
+#pragma once
+
+#include "sparsight/attacks/attack.h"
+#include "sparsight/attacks/objective_options.h"
+
+namespace sparsight {
+
+struct FgsmOptions {
+  bool clip = true;
+  ObjectiveOptions objective = {};
+  void declare(OptionSet& set);
+};
+
+// x' = x + epsilon * sign(gradient), or x + epsilon * g / ||g||. The result may have a lower loss than x.
+class Fgsm : public Attack {
+ public:
+  Fgsm(const FgsmOptions& options, AttackContext context);
+
+ protected:
+  at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
+  bool clips_pixels() const override { return options_.clip; }
+
+ private:
+  FgsmOptions options_;
+  Objective objective_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,97 @@
+#include "sparsight/attacks/losses.h"
+
+#include <limits>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/one_hot.h>
+#include <ATen/ops/softplus.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
+
+namespace sparsight {
+namespace {
+
+// z_c for one class c of each image, [B].
+at::Tensor logit_of(const at::Tensor& logits, const at::Tensor& classes) {
+  if (classes.dim() != 1)
+    fail("this loss takes one label per image, [B]; got labels of shape ", classes.sizes(),
+         "; use sigmoid_cross_entropy for images with several classes");
+  return logits.gather(1, classes.unsqueeze(1)).squeeze(1);
+}
+
+at::Tensor largest_other(const at::Tensor& logits, const at::Tensor& label) {
+  const at::Tensor others = logits.scatter(1, label.unsqueeze(1), -std::numeric_limits<double>::infinity());
+  return std::get<0>(others.max(1));
+}
+
+// The `count` largest logits, [B,count], in descending order.
+at::Tensor largest(const at::Tensor& logits, int64_t count, const char* loss) {
+  if (logits.size(1) < count)
+    fail_usage("the ", loss, " loss needs at least ", count, " classes, the model has ", logits.size(1),
+               "; use cross_entropy or margin");
+  return std::get<0>(logits.topk(count, 1));
+}
+
+struct NamedAttackLoss {
+  const char* name;
+  AttackLoss loss;
+};
+constexpr NamedAttackLoss kAttackLosses[] = {{"cross_entropy", attack_loss::cross_entropy},
+                                             {"sigmoid_cross_entropy", attack_loss::sigmoid_cross_entropy},
+                                             {"dlr", attack_loss::dlr},
+                                             {"margin", attack_loss::margin}};
+
+}  // namespace
+
+namespace attack_loss {
+
+at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
+  const at::Tensor own = logit_of(logits, labels.label);
+  return logits.logsumexp(1) - own;
+}
+
+at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
+  const at::Tensor y = labels.label.dim() == 2 ? labels.label : at::one_hot(labels.label, logits.size(1));
+  return (at::softplus(logits) - y.to(logits.scalar_type()) * logits).sum(1);
+}
+
+at::Tensor dlr(const at::Tensor& logits, const AttackLabels& labels) {
+  const at::Tensor own = logit_of(logits, labels.label), sorted = largest(logits, 3, "dlr");
+  return (largest_other(logits, labels.label) - own) / (sorted.select(1, 0) - sorted.select(1, 2) + 1e-12);
+}
+
+at::Tensor targeted_dlr(const at::Tensor& logits, const AttackLabels& labels) {
+  const at::Tensor sorted = largest(logits, 4, "targeted dlr");
+  const at::Tensor scale = sorted.select(1, 0) - 0.5 * (sorted.select(1, 2) + sorted.select(1, 3)) + 1e-12;
+  return targeted_margin(logits, labels) / scale;
+}
+
+at::Tensor margin(const at::Tensor& logits, const AttackLabels& labels) {
+  const at::Tensor own = logit_of(logits, labels.label);
+  return largest_other(logits, labels.label) - own;
+}
+
+at::Tensor targeted_margin(const at::Tensor& logits, const AttackLabels& labels) {
+  return logit_of(logits, labels.target) - logit_of(logits, labels.label);
+}
+
+}  // namespace attack_loss
+
+std::vector<std::string> attack_loss_names() {
+  std::vector<std::string> names;
+  for (const NamedAttackLoss& entry : kAttackLosses) names.emplace_back(entry.name);
+  return names;
+}
+
+AttackLoss attack_loss_named(const std::string& name) {
+  return kAttackLosses[position_of(name, attack_loss_names(), "attack loss")].loss;
+}
+
+at::Tensor classified_correctly(const at::Tensor& logits, const at::Tensor& label) {
+  const at::Tensor predicted = logits.argmax(1);
+  if (label.dim() == 1) return predicted.eq(label);
+  return label.gather(1, predicted.unsqueeze(1)).squeeze(1).to(at::kBool);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,47 @@
+// What attacks maximise, for each image: the higher, the closer the image is to being misclassified, or the surer its
+// misclassification. Letters: moe/axes.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+// Labels of a batch: [B] int64 classes, or [B,K] with 1 for each class of an image that has several and 0 elsewhere,
+// which only sigmoid_cross_entropy takes. target: [B] int64, the class that a targeted loss moves an image to.
+struct AttackLabels {
+  at::Tensor label;
+  at::Tensor target = {};
+};
+
+namespace attack_loss {
+
+// logits: [B,K]. Each returns [B] of the logits' dtype, differentiable.
+at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels);
+// sum over classes of softplus(z_c) - y_c z_c.
+at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& labels);
+// The difference of logits ratio (Croce and Hein 2020): -(z_y - max of the others) / (largest - third largest + 1e-12).
+// Unchanged by z -> a z + b with a > 0; positive where misclassified. Needs 3 classes.
+at::Tensor dlr(const at::Tensor& logits, const AttackLabels& labels);
+// -(z_y - z_target) / (largest - (third + fourth largest) / 2 + 1e-12). Needs 4 classes.
+at::Tensor targeted_dlr(const at::Tensor& logits, const AttackLabels& labels);
+// max of the others - z_y.
+at::Tensor margin(const at::Tensor& logits, const AttackLabels& labels);
+// z_target - z_y.
+at::Tensor targeted_margin(const at::Tensor& logits, const AttackLabels& labels);
+
+}  // namespace attack_loss
+
+using AttackLoss = at::Tensor (*)(const at::Tensor& logits, const AttackLabels& labels);
+
+// "cross_entropy", "sigmoid_cross_entropy", "dlr", "margin": those without a target.
+std::vector<std::string> attack_loss_names();
+// Raises UsageError for an unknown name.
+AttackLoss attack_loss_named(const std::string& name);
+
+// [B] bool: whether the largest logit is at the label, or at one of the labels of [B,K].
+at::Tensor classified_correctly(const at::Tensor& logits, const at::Tensor& label);
+
+}  // namespace sparsight

@@ -1,0 +1,16 @@
+// The settings that attacks with a choice of losses share.
+#pragma once
+
+#include "sparsight/attacks/objective.h"
+
+namespace sparsight {
+
+struct ObjectiveOptions {
+  std::string loss = "cross_entropy";
+  int64_t passes = 1;
+  RouterLossOptions router = {};
+  void declare(OptionSet& set);
+};
+Objective make_objective(const ObjectiveOptions& options);
+
+}  // namespace sparsight

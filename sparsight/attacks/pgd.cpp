@@ -1,0 +1,103 @@
+#include "sparsight/attacks/pgd.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/maximum.h>
+
+#include "sparsight/attacks/per_image.h"
+#include "sparsight/attacks/projection.h"
+#include "sparsight/attacks/random_start.h"
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+
+void PgdOptions::declare(OptionSet& set) {
+  set.choice("preset", &preset, {"strict", "paper"},
+             "strict projects each step and returns the strongest iterate; paper (Puigcerver et al.) takes steps of "
+             "epsilon / steps, neither projects nor clips, and returns the last iterate");
+  set.integer("steps", &steps, {1, 1000000}, "number of steps");
+  set.real("relative_step", &relative_step, {0, 1000},
+           "step size divided by epsilon; 0: 1 / steps with preset = paper, 2.5 / steps with strict");
+  set.choice("start", &start, {"none", "ball", "surface"},
+             "where the first run starts: at the image, at a uniform point of the ball, or on its surface");
+  set.integer("restarts", &restarts, {1, 10000}, "number of runs; all but the first start at random");
+  set.choice("keep", &keep, {"preset", "fooled", "loss", "last"},
+             "which iterate is returned: a misclassified one, then that of the largest loss (strict); that of the "
+             "largest loss; or the last one (paper)");
+  objective.declare(set);
+}
+
+// The iterate to return, so far. `none` at first: the first one offered is taken.
+struct Pgd::Best {
+  std::string rule;
+  at::Tensor pixels = {}, loss = {}, correct = {};  // [B,...], [B], [B] bool
+
+  void offer(const at::Tensor& x, const AttackEvaluation& at_x) {
+    if (!pixels.defined() || rule == "last") {
+      pixels = x, loss = at_x.loss, correct = at_x.correct;
+      return;
+    }
+    at::Tensor better = at_x.loss > loss;
+    if (rule == "fooled") better = (correct & ~at_x.correct) | (better & (correct == at_x.correct));
+    pixels = choose_images(better, x, pixels);
+    loss = choose_images(better, at_x.loss, loss);
+    correct = choose_images(better, at_x.correct, correct);
+  }
+};
+
+Pgd::Pgd(const PgdOptions& options, AttackContext context)
+    : Attack(std::move(context)),
+      options_(options),
+      objective_(make_objective(options.objective)),
+      strict_(options.preset == "strict") {
+  if (!strict_ &&
+      (options.start != "none" || options.restarts > 1 || options.relative_step > 0 || options.keep != "preset"))
+    fail_usage("the preset paper of pgd has no start, restarts, relative_step or keep; use preset = \"strict\"");
+  if (options_.keep == "preset") options_.keep = strict_ ? "fooled" : "last";
+  const double relative =
+      options.relative_step > 0 ? options.relative_step : (strict_ ? 2.5 : 1.0) / static_cast<double>(options.steps);
+  step_ = relative * this->context().threat.epsilon;
+}
+
+at::Tensor Pgd::start(const AttackBatch& batch, int64_t restart) const {
+  if (options_.start == "none" && restart == 0) return batch.pixels;
+  const StartKind kind = options_.start == "surface" ? StartKind::surface : StartKind::ball;
+  return random_start(batch, context(), kind, "pgd", restart);
+}
+
+void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t restart, Best& best) const {
+  const ThreatModel& threat = context().threat;
+  const Projection project(batch.pixels, threat);
+  const uint64_t first = first_step("pgd", restart);
+  const at::Tensor step_size = at::full({batch.pixels.size(0)}, step_, at::kDouble);
+  at::Tensor x = start(batch, restart), best_loss;
+  for (int64_t t = 0; t <= options_.steps; ++t) {
+    const uint64_t step = first + static_cast<uint64_t>(t);
+    const bool last = t == options_.steps;
+    if (last && options_.keep == "last" && !context().observe) {
+      best.offer(x, {});
+      break;
+    }
+    const AttackEvaluation at_x =
+        last ? evaluate_loss(model, objective_, batch, x, step) : evaluate_objective(model, objective_, batch, x, step);
+    best.offer(x, at_x);
+    best_loss = best_loss.defined() ? at::maximum(best_loss, at_x.loss) : at_x.loss;
+    if (context().observe)
+      context().observe({t, batch.image, x, at_x.loss, best_loss, t > 0 ? step_size : at::Tensor()});
+    if (last) break;
+    x = x + step_ * ascent_direction(at_x.gradient, threat.norm);
+    if (strict_) x = project(x);
+  }
+}
+
+at::Tensor Pgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
+  Best best{options_.keep};
+  // An image that is misclassified as it is must stay so.
+  if (options_.keep == "fooled" && options_.start != "none")
+    best.offer(batch.pixels, evaluate_loss(model, objective_, batch, batch.pixels, first_step("pgd.clean", 0)));
+  for (int64_t restart = 0; restart < options_.restarts; ++restart) run_once(model, batch, restart, best);
+  // Without projections the steps add up to epsilon, but for rounding.
+  return strict_ ? best.pixels : Projection(batch.pixels, context().threat).to_ball(best.pixels);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,37 @@
+// Projections onto what a threat model allows around given images: the ball and the box of valid pixels.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/attacks/threat_model.h"
+
+namespace sparsight {
+
+// Where a norm is a divisor, AutoPGD adds kNormGuard to it and the other attacks do not: they leave an image without
+// gradient where it is.
+inline constexpr double kNormGuard = 1e-12;
+
+class Projection {
+ public:
+  // x: [B,...], pixels in threat.range.
+  Projection(const at::Tensor& x, const ThreatModel& threat, double norm_guard = 0);
+
+  // v: [B,...]. linf: clips to [x - epsilon, x + epsilon]. l2: x + d * min(1, epsilon / ||d||), d = v - x. In fp32 the
+  // bounds of linf are rounded towards x, so that no perturbation exceeds epsilon.
+  at::Tensor to_ball(const at::Tensor& v) const;
+  // Clips to threat.range.
+  at::Tensor to_pixels(const at::Tensor& v) const;
+  // First the ball, then the pixels. For l2 this is not the projection onto the intersection, but it lies in it.
+  at::Tensor operator()(const at::Tensor& v) const { return to_pixels(to_ball(v)); }
+
+ private:
+  at::Tensor x_, low_, high_;  // [B,...]; the bounds of linf
+  ThreatModel threat_;
+  double norm_guard_;
+};
+
+// The direction of steepest ascent: sign(g) for linf, with sign(0) = 0, and g / ||g|| of each image for l2. gradient:
+// [B,...]. Without a guard an image with a gradient of 0 has the direction 0.
+at::Tensor ascent_direction(const at::Tensor& gradient, Norm norm, double norm_guard = 0);
+
+}  // namespace sparsight

@@ -1,0 +1,20 @@
+// Random points to start from. Those of an image follow from (seed, purpose, restart, number of the image) alone.
+#pragma once
+
+#include <string>
+
+#include "sparsight/attacks/attack.h"
+
+namespace sparsight {
+
+enum class StartKind {
+  ball,     // uniform in the ball: for l2 a Gaussian direction of length epsilon * U^(1/D)
+  surface,  // linf: epsilon * u / max|u|, u uniform in -1..1; l2: a Gaussian direction of length epsilon
+};
+
+// Returns [B,...]: batch.pixels plus a random perturbation of at most `scale` * epsilon, clipped to the range of
+// pixels.
+at::Tensor random_start(const AttackBatch& batch, const AttackContext& context, StartKind kind,
+                        const std::string& purpose, int64_t restart, double scale = 1);
+
+}  // namespace sparsight

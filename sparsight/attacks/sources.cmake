@@ -1,0 +1,36 @@
+light_sources(
+  attacks/apgd.cpp
+  attacks/apgd_run.cpp
+  attacks/apgd_schedule.cpp
+  attacks/apgd_targeted.cpp
+  attacks/attack.cpp
+  attacks/attack_batch.cpp
+  attacks/attacked_model.cpp
+  attacks/cascade.cpp
+  attacks/cascade_attack.cpp
+  attacks/cascade_warnings.cpp
+  attacks/check_perturbation.cpp
+  attacks/fab.cpp
+  attacks/fab_run.cpp
+  attacks/fgsm.cpp
+  attacks/hyperplane.cpp
+  attacks/losses.cpp
+  attacks/objective.cpp
+  attacks/objective_options.cpp
+  attacks/per_image.cpp
+  attacks/pgd.cpp
+  attacks/projection.cpp
+  attacks/random_start.cpp
+  attacks/register_attacks.cpp
+  attacks/square.cpp
+  attacks/square_l2.cpp
+  attacks/square_linf.cpp
+  attacks/square_moves.cpp
+  attacks/square_random.cpp
+  attacks/square_run.cpp
+  attacks/strongest.cpp
+  attacks/target_classes.cpp
+  attacks/threat_model.cpp)
+torch_sources(
+  attacks/attacked_image_model.cpp
+  attacks/frozen_parameters.cpp)
