@@ -1,0 +1,8 @@
+// The kernels of the fuzz targets: without the other levels, whose files need flags of their own.
+#include "sparsight/ops/cpu/kernels.h"
+
+namespace sparsight::cpu {
+
+const Kernels& kernels() { return kernels_baseline(); }
+
+}  // namespace sparsight::cpu
