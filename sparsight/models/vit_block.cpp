@@ -6,16 +6,13 @@
 namespace sparsight {
 namespace {
 
-std::vector<float> numbers_of(const at::Tensor& x) {
-  const at::Tensor values = x.detach().to(at::kCPU, at::kFloat).contiguous();
-  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+FrozenNorm frozen_norm(const LayerNormImpl& norm) {
+  return {floats_of(norm.weight), floats_of(norm.bias), LayerNormImpl::kEpsilon};
 }
 
-FrozenNorm frozen_norm(const LayerNormImpl& norm) { return {numbers_of(norm.weight), numbers_of(norm.bias)}; }
-
 cpu::PackedLinear packed(const LinearImpl& linear, WeightType type) {
-  const std::vector<float> weight = numbers_of(linear.weight);
-  const std::vector<float> bias = linear.bias.defined() ? numbers_of(linear.bias) : std::vector<float>();
+  const std::vector<float> weight = floats_of(linear.weight);
+  const std::vector<float> bias = linear.bias.defined() ? floats_of(linear.bias) : std::vector<float>();
   return {weight.data(), bias.empty() ? nullptr : bias.data(), linear.weight.size(1), linear.weight.size(0), type};
 }
 
@@ -45,28 +42,16 @@ at::Tensor VitBlock::regularize(const at::Tensor& branch, const ModelInput& inpu
 void VitBlock::freeze(WeightType type) {
   FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type), packed(*attn_->proj(), type),
                             attn_->heads(), std::nullopt};
-  if (const Mlp mlp = mlp_.dense())
+  const Mlp mlp = mlp_.dense();
+  if (mlp)
     frozen.mlp =
         FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type), packed(*mlp->fc2(), type), mlp->activation()};
   frozen_ = std::make_shared<const FrozenBlock>(std::move(frozen));
-  frozen_version_ = weights_version();
-}
-
-int64_t VitBlock::weights_version() const {
-  int64_t sum = 0;
-  for (const at::Tensor& parameter : {norm1_->weight, norm1_->bias, attn_->qkv()->weight, attn_->qkv()->bias,
-                                      attn_->proj()->weight, attn_->proj()->bias})
-    if (parameter.defined()) sum += parameter._version();
-  if (const Mlp mlp = mlp_.dense())
-    for (const at::Tensor& parameter :
-         {norm2_->weight, norm2_->bias, mlp->fc1()->weight, mlp->fc1()->bias, mlp->fc2()->weight, mlp->fc2()->bias})
-      sum += parameter._version();
-  return sum;
+  frozen_sources_ = CopiedTensors(mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp) : tensors_of(*norm1_, *attn_));
 }
 
 bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
-  return frozen_ && !at::GradMode::is_enabled() && !mode.dropout && !mode.drop_path && has_linear_kernels(x) &&
-         x.is_contiguous() && weights_version() == frozen_version_;
+  return frozen_ && !mode.dropout && !mode.drop_path && x.is_contiguous() && frozen_sources_.serve(x);
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {

@@ -3,6 +3,7 @@
 
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/attention.h"
+#include "sparsight/nn/copied_tensors.h"
 #include "sparsight/nn/frozen_block.h"
 #include "sparsight/nn/norm.h"
 
@@ -29,7 +30,6 @@ class VitBlock : public torch::nn::Module {
 
  private:
   bool uses_frozen(const at::Tensor& x, const ForwardMode& mode) const;
-  int64_t weights_version() const;
   at::Tensor attend(const at::Tensor& x, const ModelInput& input);  // the first half, [B,S,D] -> [B,S,D]
   at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
   at::Tensor forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
@@ -42,7 +42,7 @@ class VitBlock : public torch::nn::Module {
   LayerNorm norm2_;
   BlockMlp mlp_;
   std::shared_ptr<const FrozenBlock> frozen_;  // null: not frozen
-  int64_t frozen_version_ = 0;                 // weights_version() of the weights that it is a copy of
+  CopiedTensors frozen_sources_;
 };
 
 }  // namespace sparsight

@@ -5,7 +5,7 @@
 
 namespace sparsight {
 
-void row_moments(const float* x, int64_t width, int64_t ld, int64_t channels, RowMoments* moments) {
+void channel_moments(const float* x, int64_t width, int64_t ld, int64_t channels, ChannelMoments* moments) {
   constexpr int64_t kAtOnce = 64;  // channels
   for (int64_t first = 0; first < channels; first += kAtOnce) {
     const int64_t count = std::min(kAtOnce, channels - first);
@@ -30,9 +30,9 @@ void group_scales(const MapMoments& m, const float* weight, const float* bias, f
       for (int64_t row = 0; row < m.count; ++row)
         for (int64_t c = group * size; c < (group + 1) * size; ++c) body(m.rows[row * m.channels + c]);
     };
-    for_each([&](const RowMoments& part) { sum += part.mean; });
+    for_each([&](const ChannelMoments& part) { sum += part.mean; });
     const double mean = sum / static_cast<double>(m.count * size);
-    for_each([&](const RowMoments& part) {
+    for_each([&](const ChannelMoments& part) {
       squares += part.squares + static_cast<double>(m.width) * (part.mean - mean) * (part.mean - mean);
     });
     const double inverse = 1 / std::sqrt(squares / static_cast<double>(m.count * size * m.width) + m.epsilon);

@@ -6,17 +6,17 @@
 namespace sparsight {
 
 // Of the values of one channel in one row of a map.
-struct RowMoments {
+struct ChannelMoments {
   float mean = 0;
   float squares = 0;  // sum of (value - mean)²
 };
 
 // x: `width` positions, ld floats apart, of `channels` values. Sets moments [channels].
-void row_moments(const float* x, int64_t width, int64_t ld, int64_t channels, RowMoments* moments);
+void channel_moments(const float* x, int64_t width, int64_t ld, int64_t channels, ChannelMoments* moments);
 
 // The moments [rows, channels] of all rows of a map.
 struct MapMoments {
-  const RowMoments* rows = nullptr;
+  const ChannelMoments* rows = nullptr;
   int64_t count = 0, channels = 0;
   int64_t width = 0;  // values of each
   int64_t groups = 1;

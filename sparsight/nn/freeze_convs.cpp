@@ -1,14 +1,7 @@
 #include "sparsight/nn/freeze_convs.h"
 
-#include "sparsight/nn/linear.h"
-
 namespace sparsight {
 namespace {
-
-std::vector<float> floats_of(const at::Tensor& x) {
-  const at::Tensor values = x.detach().to(at::kCPU, at::kFloat).contiguous();
-  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
-}
 
 at::Tensor doubles(const at::Tensor& x) { return x.detach().to(at::kCPU, at::kDouble); }
 
@@ -48,20 +41,10 @@ FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm) {
 
 void ConvsCopy::pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources) {
   convs_ = std::make_shared<const FrozenConvs>(std::move(steps));
-  sources_ = std::move(sources);
-  packed_version_ = version();
+  sources_ = CopiedTensors(std::move(sources));
 }
 
-// torch updates running averages without counting a new version of them, but the number of batches is counted.
-int64_t ConvsCopy::version() const {
-  int64_t sum = 0;
-  for (const at::Tensor& source : sources_) sum += source._version();
-  return sum;
-}
-
-bool ConvsCopy::usable(const at::Tensor& x) const {
-  return convs_ && !at::GradMode::is_enabled() && has_linear_kernels(x) && version() == packed_version_;
-}
+bool ConvsCopy::usable(const at::Tensor& x) const { return convs_ && sources_.serve(x); }
 
 at::Tensor ConvsCopy::run(const at::Tensor& x) const {
   const at::Tensor in = x.contiguous(at::MemoryFormat::ChannelsLast);

@@ -7,6 +7,7 @@
 
 #include "sparsight/nn/batch_norm.h"
 #include "sparsight/nn/conv.h"
+#include "sparsight/nn/copied_tensors.h"
 #include "sparsight/nn/frozen_convs.h"
 #include "sparsight/nn/norm.h"
 
@@ -28,29 +29,14 @@ FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm);
 class ConvsCopy {
  public:
   void pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources);
-  // Whether the copy gives what the layers do: it exists, no source has changed, no gradients are wanted, and x is fp32
-  // on a CPU without autocast.
+  // Whether there is a copy that gives what the layers do (CopiedTensors::serve).
   bool usable(const at::Tensor& x) const;
   // x: [B,C,H,W] -> [B,C',H',W'] in channels-last memory.
   at::Tensor run(const at::Tensor& x) const;
 
  private:
-  int64_t version() const;
   std::shared_ptr<const FrozenConvs> convs_;
-  std::vector<at::Tensor> sources_;
-  int64_t packed_version_ = 0;
+  CopiedTensors sources_;
 };
-
-// The tensors that a module's output depends on, for pack().
-template <class... Modules>
-std::vector<at::Tensor> tensors_of(const Modules&... modules) {
-  std::vector<at::Tensor> all;
-  const auto add = [&](const torch::nn::Module& module) {
-    for (const at::Tensor& t : module.parameters()) all.push_back(t);
-    for (const at::Tensor& t : module.buffers()) all.push_back(t);
-  };
-  (add(modules), ...);
-  return all;
-}
 
 }  // namespace sparsight

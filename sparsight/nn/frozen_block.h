@@ -14,7 +14,7 @@ namespace sparsight {
 
 struct FrozenNorm {
   std::vector<float> weight, bias;  // [D]
-  float epsilon = 1e-6f;
+  float epsilon = 0;
 };
 
 // norm2, fc1 and fc2 of a dense block. Without: a block whose MLP is computed elsewhere, as experts are.

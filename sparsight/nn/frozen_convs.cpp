@@ -19,7 +19,7 @@ constexpr int64_t kFloatsAtOnce = int64_t{1} << 21;  // of the hidden maps of th
 // Of the calling thread, shared by its tasks.
 struct ConvBuffers {
   cpu::Workspace hidden, raw;
-  std::vector<RowMoments> moments;
+  std::vector<ChannelMoments> moments;
 };
 ConvBuffers& conv_buffers() {
   thread_local ConvBuffers buffers;
@@ -77,8 +77,8 @@ struct Parts {
 };
 
 // y = relu(norm(raw) + residual) of one step whose convolution has written `raw`, with the moments of its rows.
-void normalise(const FrozenConvStep& step, const float* raw, const RowMoments* moments, const float* residual, float* y,
-               const Parts& parts) {
+void normalise(const FrozenConvStep& step, const float* raw, const ChannelMoments* moments, const float* residual,
+               float* y, const Parts& parts) {
   const Map map = parts.map;
   parts.run([&](const cpu::ConvPart& part) {
     thread_local std::vector<float> scale, shift;
@@ -110,14 +110,14 @@ void run_step(const FrozenConvStep& step, Map in, const float* x, const float* r
   ConvBuffers& buffers = conv_buffers();
   maps.y = buffers.raw.floats(images * out.positions() * out.channels);
   buffers.moments.resize(static_cast<size_t>(images * out.height * out.channels));
-  RowMoments* const moments = buffers.moments.data();
+  ChannelMoments* const moments = buffers.moments.data();
   parts.run([&](const cpu::ConvPart& part) {
     step.conv.run(maps, geometry, part);
     for (int64_t image = part.first_image; image < part.first_image + part.images; ++image)
       for (int64_t row = part.first_row; row < part.first_row + part.rows; ++row) {
         const int64_t line = image * out.height + row;
-        row_moments(maps.y + line * out.width * out.channels + part.first, out.width, out.channels, part.count,
-                    moments + line * out.channels + part.first);
+        channel_moments(maps.y + line * out.width * out.channels + part.first, out.width, out.channels, part.count,
+                        moments + line * out.channels + part.first);
       }
   });
   normalise(step, maps.y, moments, residual, y, parts);

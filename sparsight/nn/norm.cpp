@@ -7,8 +7,6 @@
 namespace sparsight {
 namespace {
 
-constexpr double kEpsilon = 1e-6;
-
 void norm_identity(at::Tensor& weight, at::Tensor& bias) {
   const torch::NoGradGuard no_grad;
   weight.fill_(1);

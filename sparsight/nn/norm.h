@@ -12,6 +12,8 @@ namespace sparsight {
 // Over the last axis, epsilon 1e-6 as in timm's vision transformers.
 class LayerNormImpl : public torch::nn::Module, public Initialized {
  public:
+  static constexpr double kEpsilon = 1e-6;
+
   explicit LayerNormImpl(int64_t width);
   at::Tensor forward(const at::Tensor& x);             // [...,D] -> [...,D]
   void initialize(const InitRandom& random) override;  // ones and zeros

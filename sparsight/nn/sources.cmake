@@ -11,6 +11,7 @@ torch_sources(
   nn/attention.cpp
   nn/batch_norm.cpp
   nn/conv.cpp
+  nn/copied_tensors.cpp
   nn/freeze_convs.cpp
   nn/glorot.cpp
   nn/init.cpp

@@ -1,0 +1,41 @@
+// What the inference copies of layers (frozen_block.h, frozen_convs.h) are made from: a copy is used until one of the
+// tensors changes that it is a copy of.
+#pragma once
+
+#include <vector>
+
+#include <torch/nn/module.h>
+
+namespace sparsight {
+
+// The parameters and buffers that the outputs of modules depend on.
+template <class... Modules>
+std::vector<at::Tensor> tensors_of(const Modules&... modules) {
+  std::vector<at::Tensor> all;
+  const auto add = [&](const torch::nn::Module& module) {
+    for (const at::Tensor& t : module.parameters()) all.push_back(t);
+    for (const at::Tensor& t : module.buffers()) all.push_back(t);
+  };
+  (add(modules), ...);
+  return all;
+}
+
+// The values as fp32 in memory order, from any device.
+std::vector<float> floats_of(const at::Tensor& x);
+
+class CopiedTensors {
+ public:
+  CopiedTensors() = default;
+  explicit CopiedTensors(std::vector<at::Tensor> tensors);
+
+  // Whether a copy gives what the layers do: no tensor has been written to, no gradients are wanted, and x is fp32 on a
+  // CPU without autocast.
+  bool serve(const at::Tensor& x) const;
+
+ private:
+  int64_t version() const;
+  std::vector<at::Tensor> tensors_;
+  int64_t copied_version_ = 0;
+};
+
+}  // namespace sparsight
