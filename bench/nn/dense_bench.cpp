@@ -17,13 +17,13 @@ using DenseMap = at::Tensor (*)(const at::Tensor& x, const std::vector<at::Tenso
 
 at::Tensor aten_linear(const at::Tensor& x, const std::vector<at::Tensor>& w) { return at::linear(x, w[0], w[1]); }
 at::Tensor our_linear(const at::Tensor& x, const std::vector<at::Tensor>& w) {
-  return grouped_linear(x, torch::tensor({int64_t{0}, x.size(0)}), w[0].t().unsqueeze(0), w[1].unsqueeze(0));
+  return grouped_linear(x, one_group(x), w[0].t().unsqueeze(0), w[1].unsqueeze(0));
 }
 at::Tensor aten_mlp(const at::Tensor& x, const std::vector<at::Tensor>& w) {
   return at::linear(at::gelu(at::linear(x, w[0], w[1])), w[2], w[3]);
 }
 at::Tensor our_mlp(const at::Tensor& x, const std::vector<at::Tensor>& w) {
-  return expert_mlp(x, rows_in_place(x, torch::tensor({int64_t{0}, x.size(0)})),
+  return expert_mlp(x, rows_in_place(x, one_group(x)),
                     {w[0].t().unsqueeze(0), w[1].unsqueeze(0), w[2].t().unsqueeze(0), w[3].unsqueeze(0)}, {});
 }
 

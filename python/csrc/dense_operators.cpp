@@ -1,23 +1,17 @@
 // The operators of dense layers: the MLP of a transformer block (mlp) and its self-attention (self_attention). Letters:
 // moe/axes.md.
 #include <ATen/ops/empty.h>
-#include <ATen/ops/tensor.h>
 
+#include "python/csrc/backward_tensors.h"
 #include "python/csrc/operators.h"
 #include "sparsight/ops/attention.h"
 #include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight::python {
 namespace {
 
-Tensor or_empty(const Tensor& x, const Tensor& like) {
-  return x.defined() ? x.contiguous() : at::empty({0}, like.options());
-}
-void check_like(const Tensor& x, const char* name, at::IntArrayRef sizes, const Tensor& like) {
-  if (x.sizes() != sizes || x.scalar_type() != like.scalar_type() || x.device() != like.device())
-    fail(name, " must be ", sizes, " of ", like.scalar_type(), " on ", like.device(), ", got ", x.sizes(), " of ",
-         x.scalar_type(), " on ", x.device());
-}
+constexpr char kInput[] = "the input's";
 
 // ---- mlp: one expert on all rows. Weights as those of torch.nn.Linear: w1 [F,D], b1 [F], w2 [D,F], b2 [D].
 
@@ -45,7 +39,7 @@ DenseMlp dense_mlp(const Tensor& x, const Tensor& w1, const OptionalTensor& b1, 
   };
   DenseMlp in;
   in.rows = x.reshape({-1, x.size(-1)}).contiguous();
-  in.map = rows_in_place(in.rows, at::tensor({int64_t{0}, in.rows.size(0)}));
+  in.map = rows_in_place(in.rows, one_group(in.rows));
   in.weights = {w1.contiguous().t().unsqueeze(0), bias(b1, w1.size(0), "b1"), w2.contiguous().t().unsqueeze(0),
                 bias(b2, w2.size(0), "b2")};
   in.activation = parse_activation(std::string(activation));
@@ -60,7 +54,7 @@ std::tuple<Tensor, Tensor> dense_mlp_forward(const Tensor& x, const Tensor& w1, 
     const DenseMlp in = dense_mlp(x, w1, b1, w2, b2, activation);
     Tensor hidden;
     const Tensor out = expert_mlp_forward(in.rows, in.map, in.weights, in.activation, keep ? &hidden : nullptr);
-    return {out.view(x.sizes()), or_empty(hidden, x)};
+    return {out.view(x.sizes()), or_nothing(hidden, x)};
   });
 }
 
@@ -70,15 +64,15 @@ std::vector<Tensor> dense_mlp_backward(const Tensor& grad, const Tensor& x, cons
   return with_python_errors([&]() -> std::vector<Tensor> {
     const c10::AutoGradMode no_grad(false);
     const DenseMlp in = dense_mlp(x, w1, b1, w2, b2, activation);
-    check_like(grad, "grad", x.sizes(), x);
-    check_like(pre_activation, "pre_activation", {in.rows.size(0), w1.size(0)}, x);
+    check_saved(grad, "grad", x.sizes(), x, kInput);
+    check_saved(pre_activation, "pre_activation", {in.rows.size(0), w1.size(0)}, x, kInput);
     const ExpertMlpGradients out =
         expert_mlp_backward(grad.reshape(in.rows.sizes()).contiguous(), in.rows, in.map, in.weights, in.activation,
                             pre_activation.contiguous(), {need_x, /*gate=*/false, need_weights});
-    const auto matrix = [&](const Tensor& w) { return or_empty(w.defined() ? w.squeeze(0).t() : w, x); };
-    const auto vector = [&](const Tensor& b) { return or_empty(b.defined() ? b.squeeze(0) : b, x); };
+    const auto matrix = [&](const Tensor& w) { return or_nothing(w.defined() ? w.squeeze(0).t() : w, x); };
+    const auto vector = [&](const Tensor& b) { return or_nothing(b.defined() ? b.squeeze(0) : b, x); };
     const ExpertMlpWeights& w = out.weights;
-    return {or_empty(need_x ? out.tokens.view(x.sizes()) : Tensor(), x), matrix(w.w1), vector(w.b1), matrix(w.w2),
+    return {or_nothing(need_x ? out.tokens.view(x.sizes()) : Tensor(), x), matrix(w.w1), vector(w.b1), matrix(w.w2),
             vector(w.b2)};
   });
 }
@@ -133,15 +127,6 @@ Tensor dense_mlp_kernel(const Tensor& x, const Tensor& w1, const OptionalTensor&
 using AttentionForwardSignature = std::tuple<Tensor, Tensor>(const Tensor&, int64_t, bool);
 using AttentionBackwardSignature = Tensor(const Tensor&, const Tensor&, int64_t, const Tensor&, const Tensor&);
 
-void check_attention(const Tensor& qkv, int64_t heads) {
-  if (heads < 1) fail("self_attention needs at least one head, got ", heads);
-  if (qkv.dim() != 3 || qkv.size(2) == 0 || qkv.size(2) % (3 * heads) != 0)
-    fail("self_attention with ", heads, " heads needs qkv [B,S,3D] where D is a multiple of the heads, got ",
-         qkv.sizes());
-  if (!at::isFloatingType(qkv.scalar_type()))
-    fail("self_attention needs qkv of a floating type, got ", qkv.scalar_type());
-}
-
 std::tuple<Tensor, Tensor> self_attention_forward(const Tensor& qkv, int64_t heads, bool keep) {
   return with_python_errors([&]() -> std::tuple<Tensor, Tensor> {
     const c10::AutoGradMode no_grad(false);
@@ -158,8 +143,8 @@ Tensor self_attention_backward(const Tensor& grad, const Tensor& qkv, int64_t he
     const c10::AutoGradMode no_grad(false);
     check_attention(qkv, heads);
     const std::vector<int64_t> sizes = {qkv.size(0), qkv.size(1), qkv.size(2) / 3};
-    check_like(grad, "grad", sizes, qkv);
-    check_like(out, "out", sizes, qkv);
+    check_saved(grad, "grad", sizes, qkv, kInput);
+    check_saved(out, "out", sizes, qkv, kInput);
     if (log_sum.sizes() != at::IntArrayRef({qkv.size(0), heads, qkv.size(1)}))
       fail("log_sum must be [", qkv.size(0), ", ", heads, ", ", qkv.size(1), "], got ", log_sum.sizes());
     return attention_backward(grad.contiguous(), qkv.contiguous(), {out.contiguous(), log_sum.contiguous()});

@@ -2,6 +2,7 @@
 
 #include <torch/types.h>
 
+#include "python/csrc/backward_tensors.h"
 #include "python/csrc/check_index.h"
 #include "sparsight/core/error.h"
 #include "sparsight/ops/expert_mlp.h"
@@ -9,6 +10,8 @@
 
 namespace sparsight::python {
 namespace {
+
+constexpr char kTokens[] = "the tokens'";
 
 at::Tensor given(const OptionalTensor& x) { return x.value_or(at::Tensor()); }
 
@@ -51,17 +54,6 @@ Prepared prepare(const MoeMlpCall& call) {
   return in;
 }
 
-// The kernels do not check the tensors that autograd passes back.
-void check_saved(const at::Tensor& x, const char* name, at::IntArrayRef sizes, const at::Tensor& tokens) {
-  if (x.sizes() != sizes || x.scalar_type() != tokens.scalar_type() || x.device() != tokens.device())
-    fail(name, " must be ", sizes, " of the tokens' ", tokens.scalar_type(), " on ", tokens.device(), ", got ",
-         x.sizes(), " of ", x.scalar_type(), " on ", x.device());
-}
-
-at::Tensor or_nothing(const at::Tensor& x, const at::Tensor& like) {
-  return x.defined() ? x.contiguous() : torch::empty({0}, like.options());
-}
-
 }  // namespace
 
 AssignedRows assigned_rows(const Assignments& given, int64_t experts) {
@@ -100,8 +92,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tenso
   const c10::AutoGradMode no_grad(false);
   const Prepared in = prepare(call);
   const at::Tensor &tokens = call.assignments.tokens, &gates = call.assignments.gate;
-  check_saved(grad, "grad", tokens.sizes(), tokens);
-  check_saved(pre_activation, "pre_activation", {call.assignments.expert.numel(), in.weights.w1.size(2)}, tokens);
+  check_saved(grad, "grad", tokens.sizes(), tokens, kTokens);
+  check_saved(pre_activation, "pre_activation", {call.assignments.expert.numel(), in.weights.w1.size(2)}, tokens,
+              kTokens);
   const ExpertMlpGradients out = expert_mlp_backward(grad.contiguous(), in.tokens, in.rows, in.weights, in.activation,
                                                      pre_activation.narrow(0, 0, in.order.size(0)).contiguous(),
                                                      {need_tokens, need_gate, need_weights});

@@ -3,6 +3,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/models/block_mlp.h"
 #include "sparsight/nn/patches.h"
+#include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
 
@@ -84,7 +85,7 @@ ModelOutput PatchCnn::run(const ModelInput& input) {
   at::Tensor outputs;  // [N,O]
   at::Tensor taken;    // [B,1], or undefined: all patches
   if (filters_) {
-    outputs = filters_->forward(patches, torch::tensor({int64_t{0}, patches.size(0)}, torch::kLong));
+    outputs = filters_->forward(patches, one_group(patches));
   } else {
     const MoeOutput moe = run_moe(*moe_, patches, layout, input, out);
     outputs = moe.tokens;

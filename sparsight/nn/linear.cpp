@@ -18,8 +18,8 @@ bool has_linear_kernels(const at::Tensor& x) {
 at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!has_linear_kernels(x)) return at::linear(x, weight, bias);
   const at::Tensor rows = x.reshape({-1, x.size(-1)});
-  const at::Tensor out = grouped_linear(rows, at::tensor({int64_t{0}, rows.size(0)}), weight.t().unsqueeze(0),
-                                        bias.defined() ? bias.unsqueeze(0) : bias);
+  const at::Tensor out =
+      grouped_linear(rows, one_group(rows), weight.t().unsqueeze(0), bias.defined() ? bias.unsqueeze(0) : bias);
   std::vector<int64_t> sizes = x.sizes().vec();
   sizes.back() = weight.size(0);
   return out.view(sizes);

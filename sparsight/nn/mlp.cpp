@@ -1,6 +1,7 @@
 #include "sparsight/nn/mlp.h"
 
 #include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/grouped_linear.h"
 
 namespace sparsight {
 
@@ -12,7 +13,7 @@ MlpImpl::MlpImpl(const MlpOptions& options)
 at::Tensor MlpImpl::forward(const at::Tensor& x) {
   if (!has_linear_kernels(x)) return fc2_->forward(activate(fc1_->forward(x), activation_));
   const at::Tensor rows = x.reshape({-1, x.size(-1)});
-  return expert_mlp(rows, rows_in_place(rows, at::tensor({int64_t{0}, rows.size(0)})),
+  return expert_mlp(rows, rows_in_place(rows, one_group(rows)),
                     {fc1_->weight.t().unsqueeze(0), fc1_->bias.unsqueeze(0), fc2_->weight.t().unsqueeze(0),
                      fc2_->bias.unsqueeze(0)},
                     {activation_})

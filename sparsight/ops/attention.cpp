@@ -29,7 +29,11 @@ class SelfAttention : public torch::autograd::Function<SelfAttention> {
   }
 };
 
-void check(const at::Tensor& qkv, int64_t heads) {
+bool has_attention_kernels(const at::Tensor& qkv) { return qkv.scalar_type() == at::kFloat; }
+
+}  // namespace
+
+void check_attention(const at::Tensor& qkv, int64_t heads) {
   if (heads < 1) fail("attention needs at least one head, got ", heads);
   if (qkv.dim() != 3 || qkv.size(2) == 0 || qkv.size(2) % (3 * heads) != 0)
     fail("attention with ", heads, " heads needs qkv [B,S,3D] where D is a multiple of the heads, got ", qkv.sizes());
@@ -37,12 +41,8 @@ void check(const at::Tensor& qkv, int64_t heads) {
     fail("attention needs qkv of a floating type, got ", qkv.scalar_type(), "; convert it first");
 }
 
-bool has_attention_kernels(const at::Tensor& qkv) { return qkv.scalar_type() == at::kFloat; }
-
-}  // namespace
-
 at::Tensor attention(const at::Tensor& qkv, int64_t heads) {
-  check(qkv, heads);
+  check_attention(qkv, heads);
   const at::Tensor x = qkv.contiguous();
   return at::GradMode::is_enabled() ? SelfAttention::apply(x, heads)
                                     : attention_forward(x, heads, /*needs_log_sum=*/false).out;

@@ -11,6 +11,9 @@ namespace sparsight {
 // softmax(q k^T / sqrt(d)) v per image and head. Differentiable once. Raises Error for other shapes and types.
 at::Tensor attention(const at::Tensor& qkv, int64_t heads);
 
+// The checks of attention().
+void check_attention(const at::Tensor& qkv, int64_t heads);
+
 // The same without autograd. Tensors are contiguous.
 struct AttentionOutput {
   at::Tensor out;      // [B,S,D]

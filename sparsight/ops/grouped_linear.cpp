@@ -1,5 +1,6 @@
 #include "sparsight/ops/grouped_linear.h"
 
+#include <ATen/ops/tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/core/error.h"
@@ -55,6 +56,8 @@ void check(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& 
 }
 
 }  // namespace
+
+at::Tensor one_group(const at::Tensor& rows) { return at::tensor({int64_t{0}, rows.size(0)}); }
 
 at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                           const at::Tensor& bias) {

@@ -13,6 +13,9 @@ namespace sparsight {
 at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                           const at::Tensor& bias = {});
 
+// The offsets of a single expert that owns all rows [R,...]: (0, R).
+at::Tensor one_group(const at::Tensor& rows);
+
 // The same without autograd. Tensors are contiguous; of the weight, either itself or its transpose [E,O,I] is.
 struct GroupedLinearGradients {  // undefined unless requested
   at::Tensor rows;               // [R,I]

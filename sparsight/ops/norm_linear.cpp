@@ -1,6 +1,5 @@
 #include "sparsight/ops/norm_linear.h"
 
-#include <ATen/ops/tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/ops/expert_mlp.h"
@@ -15,7 +14,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using OptionalBias = std::optional<at::Tensor>;
 
-at::Tensor one_group(const at::Tensor& rows) { return at::tensor({int64_t{0}, rows.size(0)}); }
 at::Tensor as_expert(const at::Tensor& weight) {
   return weight.dim() == 2 ? weight.t().unsqueeze(0) : weight.unsqueeze(0);
 }
@@ -27,6 +25,12 @@ at::Tensor of_expert(const at::Tensor& grad) {
 
 at::Tensor normalised(const at::Tensor& x, const RowNorm& norm) {
   return layer_norm_forward(x, norm.weight, norm.bias, norm.epsilon, /*needs_moments=*/false).out;
+}
+
+// Only the gradients of weights read the values of the normalised rows. saved: x, and the norm's weight and bias.
+at::Tensor rows_for_weights(bool needed, AutogradContext* context, const variable_list& saved) {
+  if (!needed) return saved[0];
+  return normalised(saved[0], {saved[1], saved[2], context->saved_data["epsilon"].toDouble()});
 }
 
 class NormLinear : public torch::autograd::Function<NormLinear> {
@@ -46,9 +50,10 @@ class NormLinear : public torch::autograd::Function<NormLinear> {
     const auto s = context->get_saved_variables();
     const bool bias = context->saved_data["bias"].toBool() && context->needs_input_grad(4);
     const bool below = context->needs_input_grad(0) || context->needs_input_grad(1) || context->needs_input_grad(2);
-    const at::Tensor rows = normalised(s[0], {s[1], s[2], context->saved_data["epsilon"].toDouble()});
-    const GroupedLinearGradients g = grouped_linear_backward(
-        grads[0].contiguous(), rows, one_group(rows), as_expert(s[4]), {below, context->needs_input_grad(3), bias});
+    const bool weight = context->needs_input_grad(3);
+    const at::Tensor rows = rows_for_weights(weight, context, s);
+    const GroupedLinearGradients g =
+        grouped_linear_backward(grads[0].contiguous(), rows, one_group(rows), as_expert(s[4]), {below, weight, bias});
     const LayerNormGradients n = below ? layer_norm_backward(g.rows, s[0], s[1], s[3]) : LayerNormGradients{};
     return {n.x, n.weight, n.bias, of_expert(g.weight), of_expert(g.bias), {}};
   }
@@ -76,7 +81,7 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     bool below = false, weights = false;
     for (size_t i = 0; i < 3; ++i) below = below || context->needs_input_grad(i);
     for (size_t i = 3; i < 7; ++i) weights = weights || context->needs_input_grad(i);
-    const at::Tensor rows = normalised(s[0], {s[1], s[2], context->saved_data["epsilon"].toDouble()});
+    const at::Tensor rows = rows_for_weights(weights, context, s);
     const ExpertMlpGradients g = expert_mlp_backward(
         grads[0].contiguous(), rows, rows_in_place(rows, one_group(rows)),
         {as_expert(s[4]), as_expert(s[5]), as_expert(s[6]), as_expert(s[7])},

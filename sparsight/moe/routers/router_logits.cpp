@@ -12,8 +12,7 @@ at::Tensor router_logits(const at::Tensor& tokens, const at::Tensor& weight, con
   const NoAutocast fp32;
   const auto type = weight.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   // As one group of rows: torch's GEMM sums the weight gradient in an order that depends on the number of threads.
-  const at::Tensor offsets = torch::tensor({int64_t{0}, tokens.size(0)}, torch::kLong);
-  return grouped_linear(tokens.to(type), offsets, weight.to(type).t().unsqueeze(0),
+  return grouped_linear(tokens.to(type), one_group(tokens), weight.to(type).t().unsqueeze(0),
                         bias.defined() ? bias.to(type).unsqueeze(0) : bias);
 }
 
