@@ -43,7 +43,7 @@ at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batc
 // stage.
 std::vector<at::Tensor> calls_of(const at::Tensor& robust, bool coupled, int64_t batch_size) {
   std::vector<at::Tensor> calls;
-  const at::Tensor all = coupled ? at::arange(robust.size(0), at::kLong) : robust.nonzero().squeeze(1);
+  const at::Tensor all = images_to_attack(robust, coupled);
   if (all.size(0) == 0) return calls;
   for (const at::Tensor& index : all.split(batch_size))
     if (robust.index_select(0, index).any().item<bool>()) calls.push_back(index);
@@ -122,7 +122,7 @@ Json to_json(const CascadeResult& result, const AttackContext& context) {
   return {{"images", result.robust.size(0)},
           {"clean_accuracy", result.clean_accuracy()},
           {"robust_accuracy", result.robust_accuracy()},
-          {"norm", context.threat.norm == Norm::l2 ? "l2" : "linf"},
+          {"norm", to_text(context.threat.norm)},
           {"epsilon", context.threat.epsilon},
           {"range", to_text(context.threat.range)},
           {"seed", context.seed},

@@ -81,11 +81,12 @@ ThreatModel in_range(const ThreatModel& threat, const PixelRange& range) {
 
 std::string to_text(const PixelRange& range) { return cat(range.low, "..", range.high); }
 
+std::string to_text(Norm norm) { return norm == Norm::l2 ? "l2" : "linf"; }
+
 std::string to_text(const ThreatModel& threat) {
   std::ostringstream epsilon;
   epsilon << std::setprecision(5) << threat.epsilon;
-  return cat(threat.norm == Norm::l2 ? "l2" : "linf", ", epsilon ", epsilon.str(), " of pixels in ",
-             to_text(threat.range));
+  return cat(to_text(threat.norm), ", epsilon ", epsilon.str(), " of pixels in ", to_text(threat.range));
 }
 
 }  // namespace sparsight

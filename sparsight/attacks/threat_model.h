@@ -43,6 +43,7 @@ ThreatModel in_range(const ThreatModel& threat, const PixelRange& range);
 // "0..1", "-1..1", "0..255". Raises UsageError for others.
 PixelRange parse_pixel_range(const std::string& text);
 std::string to_text(const PixelRange& range);
+std::string to_text(Norm norm);  // as in ThreatOptions
 // "linf, epsilon 0.031373 of pixels in 0..1"
 std::string to_text(const ThreatModel& threat);
 

@@ -78,8 +78,7 @@ Figure root_of_samples_figure() {
   figure.notes = {
       "Inputs N(0, I/D), labels +1 or -1 at random, the interpolating solution with the smallest norm. The law of "
       "Bubeck and Sellke, which the paper quotes, is a lower bound of order sqrt(N D / P) for P parameters. It does "
-      "not "
-      "say that a larger model is smoother.",
+      "not say that a larger model is smoother.",
       "The first seed is 11; every N has the same seeds."};
   return figure;
 }
