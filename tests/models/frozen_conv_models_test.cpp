@@ -1,5 +1,4 @@
 // Every model with convolutions, packed for inference, against the same model on autograd's layers.
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 #include "sparsight/nn/init.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/near.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::frozen_conv_models_test {
 namespace {
@@ -68,15 +68,6 @@ ModelOutput layers_output(ImageModel& model, const at::Tensor& images, const std
 
 double scale_of(const at::Tensor& x) { return std::max(1.0, x.abs().max().item<double>()); }
 
-class Threads {
- public:
-  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
-  ~Threads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
 }  // namespace
 
 TEST(FrozenConvModels, HaveTheLogitsAndTapsOfTheirLayers) {
@@ -117,7 +108,7 @@ TEST(FrozenConvModels, HaveTheSameBitsForAnyNumberOfThreads) {
       const at::Tensor x = images_of(c, images);
       at::Tensor first;
       for (const int threads : {1, 2, 4}) {
-        const Threads some(threads);
+        const test::ThreadCount some(threads);
         const at::Tensor logits = packed_output(*model, x).logits;
         if (!first.defined()) first = logits;
         EXPECT_TRUE(torch::equal(logits, first)) << c.name << " " << threads;

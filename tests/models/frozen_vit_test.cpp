@@ -1,11 +1,11 @@
 // Vision transformers with packed weights against the same models on autograd's layers.
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "sparsight/models/vit.h"
 #include "sparsight/nn/init.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/near.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::frozen_vit_test {
 namespace {
@@ -37,15 +37,6 @@ at::Tensor logits_of(Vit& model, const at::Tensor& images) {
   return model.forward({.images = images}).logits;
 }
 
-class Threads {
- public:
-  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
-  ~Threads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
 }  // namespace
 
 TEST(FrozenVit, HasTheLogitsOfItsLayers) {
@@ -75,11 +66,11 @@ TEST(FrozenVit, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
   const at::Tensor x = test::random_tensor({7, 3, 28, 28}, 5, torch::kFloat).abs();
   at::Tensor alone, together;
   {
-    const Threads one(1);
+    const test::ThreadCount one(1);
     together = logits_of(*model, x);
   }
   for (const int threads : {1, 2, 4}) {
-    const Threads some(threads);
+    const test::ThreadCount some(threads);
     EXPECT_TRUE(torch::equal(logits_of(*model, x), together)) << threads;
     EXPECT_TRUE(test::near(logits_of(*model, x.narrow(0, 2, 1)), together.narrow(0, 2, 1), 1e-5)) << threads;
     const at::Tensor single = logits_of(*model, x.narrow(0, 2, 1));

@@ -7,6 +7,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::vit_test {
 namespace {
@@ -191,11 +192,10 @@ TEST(Vit, RunsUnderAutocastWithRoutersInFp32) {
 TEST(Vit, TrainingHasTheSameBitsForAnyNumberOfThreads) {
   VitOptions options = tiny_options();
   options.width = 48, options.heads = 3, options.dropout = 0.1, options.drop_path = 0.2;
-  const int threads = at::get_num_threads();
   for (const std::vector<int64_t>& blocks : {std::vector<int64_t>{}, {1}}) {
     std::vector<at::Tensor> one;
     for (const int count : {1, 2, 4}) {
-      at::set_num_threads(count);
+      const test::ThreadCount threads(count);
       const auto vit = tiny_vit(options, blocks);
       const ModelOutput out = vit->forward({images(70), ForwardMode::training(), {1, 0}});  // 350 tokens
       at::Tensor loss = at::cross_entropy_loss(out.logits + 1, torch::arange(70) % 3);
@@ -210,7 +210,6 @@ TEST(Vit, TrainingHasTheSameBitsForAnyNumberOfThreads) {
         EXPECT_TRUE(torch::equal(seen[i], one[i])) << count << " threads, " << blocks.size() << " MoE layers, " << i;
     }
   }
-  at::set_num_threads(threads);
 }
 
 }  // namespace sparsight::vit_test

@@ -1,7 +1,6 @@
 // Packed convolutions against at::conv2d in fp64, and norms that are folded into them.
 #include "sparsight/nn/freeze_convs.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "sparsight/nn/residual_block.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/near.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::freeze_convs_test {
 namespace {
@@ -49,15 +49,6 @@ at::Tensor in_doubles(const Conv& conv, const at::Tensor& x) {
   if (conv->bias.defined()) exact->bias.copy_(conv->bias);
   return exact->forward(x.to(torch::kDouble));
 }
-
-class ThreadCount {
- public:
-  explicit ThreadCount(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
-  ~ThreadCount() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 struct Sizes {
   int64_t in, out, kernel, stride, height, width;
@@ -157,11 +148,11 @@ TEST(FreezeConvs, HaveTheSameBitsForAnyNumberOfThreadsAndImages) {
     const torch::NoGradGuard no_grad;
     at::Tensor together;
     {
-      const ThreadCount one(1);
+      const test::ThreadCount one(1);
       together = block->forward(x);
     }
     for (const int threads : {1, 2, 4}) {
-      const ThreadCount some(threads);
+      const test::ThreadCount some(threads);
       EXPECT_TRUE(torch::equal(block->forward(x), together)) << threads;
       for (const int64_t images : {1, 2, 3})
         EXPECT_TRUE(torch::equal(block->forward(x.narrow(0, 2, images)), together.narrow(0, 2, images)))

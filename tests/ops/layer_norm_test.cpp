@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -12,6 +11,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::layer_norm_test {
 namespace {
@@ -83,15 +83,15 @@ TEST(LayerNormOp, GradientsFollowDifferences) {
 
 TEST(LayerNormOp, HasTheSameBitsForAnyNumberOfThreads) {
   const Inputs in = random_inputs(333, 384);
-  const int threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const std::vector<at::Tensor> one = with_gradients(in);
+  const auto with_threads = [&](int count) {
+    const test::ThreadCount threads(count);
+    return with_gradients(in);
+  };
+  const std::vector<at::Tensor> one = with_threads(1);
   for (const int count : {2, 4}) {
-    at::set_num_threads(count);
-    const std::vector<at::Tensor> other = with_gradients(in);
+    const std::vector<at::Tensor> other = with_threads(count);
     for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], other[i])) << count << ", " << i;
   }
-  at::set_num_threads(threads);
 }
 
 TEST(LayerNormOp, TakesAnyLeadingAxesAndStrides) {
