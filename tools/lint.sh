@@ -12,6 +12,10 @@ if git grep -nE '(^|[^[:alnum:]_.])/(work|root|home)/|-march=native' -- . ':!too
   echo "text: the lines above name one machine's paths or processor"
   problems=1
 fi
+if git grep -nE "^(<<<<<<<|>>>>>>>) " -- .; then
+  echo "text: the lines above are left over from a merge"
+  problems=1
+fi
 while IFS= read -r long; do
   echo "size: $long lines; split files of more than 400 lines"
   problems=1
