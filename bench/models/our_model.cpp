@@ -13,6 +13,7 @@
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/models/model_cost.h"
+#include "sparsight/moe/moe_layer.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/optim/adam.h"
 #include "sparsight/optim/precision.h"
@@ -82,12 +83,16 @@ void OurModel::save(const std::string& path) const {
 }
 
 at::Tensor OurModel::logits(const ForwardMode& mode) const {
-  const AutocastScope autocast(which_.bf16);
   return model_->forward({.images = pixels_, .mode = mode}).logits;
 }
 
-at::Tensor OurModel::predict() const {
+at::Tensor OurModel::predict() {
   const c10::AutoGradMode no_grad(false);
+  if (which_.bf16 && !packed_) {  // as pack_weights() does, after save()
+    model_->freeze(WeightType::bf16);
+    pack_experts(*model_, WeightType::bf16);
+    packed_ = true;
+  }
   return logits(ForwardMode::evaluation());
 }
 
@@ -99,7 +104,11 @@ double OurModel::train_step() {
   }
   ForwardMode mode = ForwardMode::training();
   mode.losses = false;  // the others have no auxiliary losses
-  const at::Tensor loss = at::cross_entropy_loss(logits(mode), labels_);
+  const at::Tensor out = [&] {
+    const AutocastScope autocast(which_.bf16);
+    return logits(mode);
+  }();
+  const at::Tensor loss = at::cross_entropy_loss(out, labels_);
   optimizer_->zero_grad();
   loss.backward();
   optimizer_->step(kLearningRate);

@@ -22,7 +22,7 @@ struct ModelCase {
   int64_t patch = 32;
   std::string routing = "dense";
   int64_t batch = 1;
-  bool bf16 = false;  // products in bf16 (autocast)
+  bool bf16 = false;  // forward: weights packed as bf16; training: products in bf16 (autocast)
 };
 
 class OurModel {
@@ -37,7 +37,7 @@ class OurModel {
 
   // The forward pass as `sparsight predict` runs it, for these pixels: [B,K]. The only place that a faster inference
   // path has to enter.
-  at::Tensor predict() const;
+  at::Tensor predict();
 
   // Cross-entropy, gradients and AdamW (lr 1e-4). Returns the loss before the step.
   double train_step();
@@ -47,6 +47,7 @@ class OurModel {
   ModelCase which_;
   std::shared_ptr<ImageModel> model_;
   std::shared_ptr<Optimizer> optimizer_;  // null before the first step
+  bool packed_ = false;
   at::Tensor pixels_, labels_;
   double operations_ = 0;
 };
