@@ -36,7 +36,7 @@ PeakLoops active_loops() {
   const Isa isa = active_isa();
   if (isa == Isa::avx2) loops = peak_loops_avx2();
   if (isa >= Isa::avx512) loops = peak_loops_avx512();
-  if (isa >= Isa::avx512 && __builtin_cpu_supports("avx512bf16")) loops.bf16 = peak_loops_avx512bf16().bf16;
+  if (isa >= Isa::avx512_bf16) loops.bf16 = peak_loops_avx512bf16().bf16;
   if (isa == Isa::amx) loops.bf16 = peak_loops_amx().bf16, loops.int8 = peak_loops_amx().int8;
   return loops;
 #else

@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 
 #include "sparsight/ops/grouped_linear.h"
+#include "sparsight/ops/product_type.h"
 
 namespace sparsight {
 
@@ -12,7 +13,8 @@ LinearImpl::LinearImpl(int64_t inputs, int64_t outputs, bool with_bias)
 }
 
 bool has_linear_kernels(const at::Tensor& x) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0 && !at::autocast::is_autocast_enabled(at::kCPU);
+  return x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0 &&
+         (!at::autocast::is_autocast_enabled(at::kCPU) || product_type() == ProductType::bf16);
 }
 
 at::Tensor fully_connected(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {

@@ -15,9 +15,11 @@ light_sources(
   ops/cpu/pack_weights.cpp
   ops/cpu/packed_conv.cpp
   ops/cpu/packed_linear.cpp
+  ops/cpu/packed_operand.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
   ops/cpu/thread_waiting.cpp
+  ops/product_type.cpp
   ops/random_fill.cpp
   ops/rows.cpp
   ops/sort_by_expert.cpp
@@ -56,6 +58,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   isa_sources(ops/cpu/kernels_avx2.cpp -mavx2 -mfma)
   isa_sources(ops/cpu/kernels_avx512.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma
     -mprefer-vector-width=512)
+  isa_sources(ops/cpu/kernels_avx512_bf16.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16
+    -mfma -mprefer-vector-width=512)
   foreach(file kernels_amx kernels_amx_fp32)
     isa_sources(ops/cpu/${file}.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16 -mfma -mamx-tile -mamx-bf16
       -mamx-int8 -mprefer-vector-width=512)

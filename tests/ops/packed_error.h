@@ -34,7 +34,7 @@ inline at::Tensor power_of(const at::Tensor& x, double p) { return x.defined() ?
 
 // Whether the level in use rounds rows of tokens too, and the hidden layer.
 inline bool rounds_rows(WeightType type) {
-  return type == WeightType::int8 || (type == WeightType::bf16 && active_isa() == Isa::amx);
+  return type == WeightType::int8 || (type == WeightType::bf16 && active_isa() >= Isa::avx512_bf16);
 }
 
 // Error bound of products with rounded rows: [N,D]. They round the rows x of tokens and the active hidden layer

@@ -1,6 +1,7 @@
 light_tests(
   ops/contention_test.cpp
   ops/cpu_kernels_test.cpp
+  ops/cpu_gemm_bf16_test.cpp
   ops/cpu_gemm_test.cpp
   ops/task_plan_test.cpp)
 torch_tests(
@@ -11,6 +12,7 @@ torch_tests(
   ops/packed_experts_test.cpp
   ops/packed_linear_test.cpp
   ops/arena_test.cpp
+  ops/product_type_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp
   ops/sort_by_expert_test.cpp

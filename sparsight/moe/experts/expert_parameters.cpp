@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/grouped_linear.h"
+#include "sparsight/ops/product_type.h"
 
 namespace sparsight {
 
@@ -15,7 +16,9 @@ void KindOptions::declare(OptionSet& set) {
 
 at::ScalarType expert_type(const at::Tensor& rows) {
   const auto device = rows.device().type();
-  const bool lowered = rows.scalar_type() != torch::kDouble && at::autocast::is_autocast_enabled(device);
+  const bool in_products = rows.is_cpu() && rows.scalar_type() == torch::kFloat && product_type() == ProductType::bf16;
+  const bool lowered =
+      rows.scalar_type() != torch::kDouble && at::autocast::is_autocast_enabled(device) && !in_products;
   return lowered ? at::autocast::get_autocast_dtype(device) : rows.scalar_type();
 }
 

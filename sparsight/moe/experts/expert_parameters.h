@@ -19,7 +19,8 @@ struct KindOptions {
   void declare(OptionSet& set);
 };
 
-// The dtype a linear layer would compute in: the autocast dtype if autocast is on, else that of the rows.
+// The dtype a linear layer would compute in: the autocast dtype if autocast is on, else that of the rows; under an
+// autocast that ops/product_type.h takes over, that of the rows too.
 at::ScalarType expert_type(const at::Tensor& rows);
 
 // A linear layer per expert, with parameters w<number> [E,in,out] and b<number> [E,out].

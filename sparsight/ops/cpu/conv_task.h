@@ -15,7 +15,7 @@ struct ConvProduct {
   int64_t m = 0, n = 0;
   const float* const* rows = nullptr;  // [m]
   int64_t runs = 0, run = 0, run_stride = 0;
-  const void* b = nullptr;  // panels (kernels.h) of fp32 or bf16, runs * run deep
+  const void* b = nullptr;  // panels (kernels.h) of fp32 or bf16, runs * run deep, one row at a time
   WeightType b_type = WeightType::fp32;
   const float* bias = nullptr;      // [n]
   const float* residual = nullptr;  // [m,n] with the stride of C, or null; may be C itself

@@ -3,7 +3,9 @@
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_rows.h"
+#include "sparsight/ops/cpu/packed_operand.h"
 #include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/product_type.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -52,6 +54,11 @@ class Forward {
         rows_(rows),
         plan_(make_plan(rows.offsets.const_data_ptr<int64_t>(), shape_.experts, shape_.chunks(), kernel_.task_rows)),
         x_(floats_of(tokens)) {
+    if (!w.panels) {
+      const int64_t* offset = rows.offsets.const_data_ptr<int64_t>();
+      packed_w1_ = PackedOperand(w.w1, offset, shape_.experts, bf16_);
+      packed_w2_ = PackedOperand(w.w2, offset, shape_.experts, bf16_);
+    }
     join_parts(plan_, at::get_num_threads());
     if (pre_activation) {
       *pre_activation = empty_from_arena({shape_.rows, shape_.hidden});
@@ -105,6 +112,7 @@ class Forward {
         } else if (const Task* upcoming = next_task()) {
           fetch_first(down, *upcoming, upcoming->chunk);
         }
+        packed_w2_.serve(down, task.expert, first * kBlock, 0);
         kernel_.product(down, panel());
       }
     }
@@ -126,7 +134,7 @@ class Forward {
     up.m = task.count, up.n = shape_.chunk_columns(c, end - c), up.k = shape_.width;
     up.a = in.data, up.a_block = in.stride;
     up.b = w_.first(task.expert, c), up.b_ld = w_.w1.ld(), up.b_transposed = w_.w1.transposed;
-    up.b_type = w_.type(), up.b_panels = w_.panels != nullptr;
+    up.b_type = w_.type(), up.b_panels = w_.panels != nullptr, up.bf16_products = bf16_;
     up.b_scale = w_.scale1 ? w_.scale1 + task.expert * shape_.hidden + c * kBlock : nullptr;
     up.c = hidden.data, up.c_ld = kBlockLd, up.c_block = hidden.stride;
     up.bias = w_.b1 ? w_.b1 + task.expert * shape_.hidden + c * kBlock : nullptr;
@@ -135,6 +143,7 @@ class Forward {
       up.pre_activation = kept_ + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
     up.prefetch = w_.w2.transposed ? nullptr : w_.second(task.expert, c);
     up.prefetch_rows = up.n, up.prefetch_columns = up.prefetch_ld = shape_.width;
+    packed_w1_.serve(up, task.expert, 0, c * kBlock);
     kernel_.product(up, panel());
   }
 
@@ -145,7 +154,7 @@ class Forward {
     down.a = hidden.data, down.a_block = hidden.stride;
     down.b = w_.second(task.expert, c), down.b_ld = w_.w2.ld(), down.b_transposed = w_.w2.transposed;
     down.b_type = w_.type();
-    down.b_panels = w_.panels != nullptr;
+    down.b_panels = w_.panels != nullptr, down.bf16_products = bf16_;
     down.b_scale = w_.scale2 ? w_.scale2 + task.expert * shape_.width : nullptr;
     down.c = rows_out_ + (part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > plan_.first_chunk(part);
@@ -154,11 +163,13 @@ class Forward {
   }
 
   const Kernels& kernel_ = kernels();
+  const bool bf16_ = product_type() == ProductType::bf16;
   const StoredWeights& w_;
   const MlpShape shape_;
   const Activation activation_;
   const ExpertRows& rows_;
   Plan plan_;
+  PackedOperand packed_w1_, packed_w2_;
   const float* const x_;
   float* kept_ = nullptr;      // [R,F], pre-activations
   at::Tensor out_;             // if writes_out()

@@ -11,7 +11,9 @@
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/cpu/expert_rows.h"
+#include "sparsight/ops/cpu/packed_operand.h"
 #include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/product_type.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -49,7 +51,9 @@ class Backward {
         w1_(view_of(w.w1)),
         w2_(view_of(w.w2)),
         b1_(floats_of(w.b1)),
+        packed_w2_(w2_.t(), offset_, shape_.experts, bf16_),
         needs_weights_(needs.weights) {
+    if (needs.tokens) packed_w1_ = PackedOperand(w1_.t(), offset_, shape_.experts, bf16_);
     if (needs_weights_)
       weights_grad_ = {.w1 = empty_weights_like(w.w1),
                        .b1 = w.b1.defined() ? at::empty_like(w.b1) : w.b1,
@@ -158,6 +162,7 @@ class Backward {
       up.m = task.count, up.n = columns, up.k = shape_.width;
       up.a = rows.in.data, up.a_block = rows.in.stride;
       up.b = first(task.expert, c), up.b_ld = w1_.ld(), up.b_transposed = w1_.transposed;
+      up.bf16_products = bf16_;
       up.c = rows.active.data, up.c_ld = kBlockLd, up.c_block = rows.active.stride;
       up.bias = b1_ ? b1_ + task.expert * shape_.hidden + c * kBlock : nullptr;
       kernel_.product(up, panel());
@@ -166,9 +171,11 @@ class Backward {
     back.m = task.count, back.n = columns, back.k = shape_.width;
     back.a = rows.out_grad.data, back.a_block = rows.out_grad.stride;
     back.b = second(task.expert, c), back.b_ld = w2_.ld(), back.b_transposed = !w2_.transposed;
+    back.bf16_products = bf16_;
     back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.stride;
     back.prefetch = w1_.transposed ? nullptr : first(task.expert, c);
     back.prefetch_rows = shape_.width, back.prefetch_columns = columns, back.prefetch_ld = shape_.hidden;
+    packed_w2_.serve(back, task.expert, 0, c * kBlock);
     kernel_.product(back, panel());
     for (int64_t i = 0; i < chunks; ++i) {
       float *const grads = rows.hidden_grad.block(i), *const actives = rows.active.block(i);
@@ -187,10 +194,12 @@ class Backward {
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
     down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.stride;
     down.b = first(task.expert, c), down.b_ld = w1_.ld(), down.b_transposed = !w1_.transposed;
+    down.bf16_products = bf16_;
     down.c = rows_grad_ + (task.part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > task.chunk;
     down.prefetch_rows = down.k, down.prefetch_columns = shape_.width, down.prefetch_ld = shape_.width;
     down.prefetch = prefetch;
+    packed_w1_.serve(down, task.expert, c * kBlock, 0);
     kernel_.product(down, panel());
   }
 
@@ -228,14 +237,14 @@ class Backward {
     int64_t count;
   };
   // The part of `grad` from `to` on: left^T right, or its transpose.
-  static Gemm outer_product(int64_t rows, Columns left, Columns right, float* to, const WeightView& grad) {
+  Gemm outer_product(int64_t rows, Columns left, Columns right, float* to, const WeightView& grad) const {
     if (grad.transposed) std::swap(left, right);
     Gemm p;
     p.m = left.count, p.n = right.count, p.k = rows;
     p.a = left.data, p.a_transposed = true, p.a_ld = kBlockLd;
     p.b = right.data, p.b_ld = kBlockLd;
     p.c = to, p.c_ld = grad.ld();
-    p.stream = true;
+    p.stream = true, p.bf16_products = bf16_;
     return p;
   }
   int64_t block_columns(int64_t block) const { return std::min(kBlock, shape_.width - block * kBlock); }
@@ -258,6 +267,7 @@ class Backward {
   }
 
   const Kernels& kernel_ = kernels();
+  const bool bf16_ = product_type() == ProductType::bf16;
   const MlpShape shape_;
   const Activation activation_;
   const int64_t *const offset_, *const row_token_;
@@ -266,6 +276,7 @@ class Backward {
   const float *const x_, *const grad_, *const gate_, *const kept_;
   const WeightView w1_, w2_;
   const float* const b1_;
+  PackedOperand packed_w2_, packed_w1_;  // transposed
   const bool needs_weights_;
   ExpertMlpWeights weights_grad_;
   BackwardRows shared_{};

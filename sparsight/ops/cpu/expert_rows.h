@@ -6,6 +6,7 @@
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/task_plan.h"
+#include "sparsight/ops/cpu/weight_view.h"
 #include "sparsight/ops/cpu/workspace.h"
 #include "sparsight/ops/expert_mlp.h"
 
@@ -23,20 +24,6 @@ inline MlpShape shape_of(const ExpertRows& rows, const ExpertMlpWeights& w) {
   return {w.w1.size(0), w.w1.size(1), w.w1.size(2), rows.map.row_token.size(0)};
 }
 
-// The matrices of a layer, [E,rows,columns], in memory as they are or transposed ([E,columns,rows]).
-struct WeightView {
-  float* data = nullptr;
-  int64_t rows = 0, columns = 0;
-  bool transposed = false;
-  float* at(int64_t expert, int64_t row, int64_t column) const {
-    return data + expert * rows * columns + (transposed ? column * rows + row : row * columns + column);
-  }
-  int64_t ld() const { return transposed ? rows : columns; }
-};
-// w: [E,rows,columns], contiguous itself or after mT(). What is only read is not written through a view.
-inline WeightView view_of(const at::Tensor& w) {
-  return {const_cast<float*>(w.const_data_ptr<float>()), w.size(1), w.size(2), !w.is_contiguous()};
-}
 // A new tensor in the same layout.
 inline at::Tensor empty_weights_like(const at::Tensor& w) {
   return w.is_contiguous() ? empty_from_arena(w.sizes()) : empty_from_arena(w.mT().sizes()).mT();

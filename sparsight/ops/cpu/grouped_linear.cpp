@@ -8,8 +8,10 @@
 
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/packed_operand.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
+#include "sparsight/ops/product_type.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -18,7 +20,8 @@ constexpr int64_t kRows = 96;  // per task: with their columns they stay in the 
 // Up to kFewColumns columns of a transposed matrix the dot products of the small-M kernel are the fastest, so tasks
 // have few enough rows for it.
 constexpr int64_t kFewColumns = 16, kSmallM = 12;
-constexpr int64_t kInputs = 96;  // rows of a weight's gradient per task
+// Rows and columns of a weight's gradient per task. bf16: more rows, since each task packs its columns.
+constexpr int64_t kInputs = 96, kBf16Inputs = 192, kBf16Outputs = 384;
 
 struct Spaces {
   Workspace rows, panel;
@@ -43,13 +46,16 @@ std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum) {
 }
 
 // out [R,columns] = rows [R,depth] times the matrix of each row's expert, + bias [E,columns] unless it is null.
-// matrices: [E,depth,columns], or [E,columns,depth] in memory if `transposed`.
-void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& matrices, bool transposed,
-                   const float* bias, at::Tensor& out) {
+// matrices: [E,depth,columns].
+void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const WeightView& matrices, const float* bias,
+                   at::Tensor& out) {
   const Kernels& kernel = kernels();
+  const bool bf16 = product_type() == ProductType::bf16;
   const int64_t depth = rows.size(1), columns = out.size(1);
-  const std::vector<RowTask> tasks = row_tasks(offsets, transposed && columns <= kFewColumns ? kSmallM : kRows);
-  const float *from = rows.const_data_ptr<float>(), *b = matrices.const_data_ptr<float>();
+  const std::vector<RowTask> tasks =
+      row_tasks(offsets, matrices.transposed && columns <= kFewColumns ? kSmallM : kRows);
+  const PackedOperand packed(matrices, offsets.const_data_ptr<int64_t>(), offsets.size(0) - 1, bf16);
+  const float* from = rows.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
   const auto count = static_cast<int64_t>(tasks.size());
   run_tasks(count, [&](int64_t number, const auto& claim) {
@@ -62,7 +68,8 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
     Gemm p;
     p.m = task.count, p.n = columns, p.k = depth;
     p.a = in, p.a_block = task.count * kBlockLd;
-    p.b = b + task.expert * depth * columns, p.b_ld = transposed ? depth : columns, p.b_transposed = transposed;
+    p.b = matrices.at(task.expert, 0, 0), p.b_ld = matrices.ld(), p.b_transposed = matrices.transposed;
+    p.bf16_products = bf16;
     p.c = to + task.first * columns, p.c_ld = columns;
     p.bias = bias ? bias + task.expert * columns : nullptr;
     if (const int64_t then = claim(); then < count) {
@@ -70,6 +77,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
       p.prefetch = from + upcoming.first * depth;
       p.prefetch_rows = upcoming.count, p.prefetch_columns = depth, p.prefetch_ld = depth;
     }
+    packed.serve(p, task.expert, 0, 0);
     kernel.product(p, spaces().panel.floats(kernel.panel_floats));
   });
 }
@@ -79,8 +87,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const at::
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias) {
   at::Tensor out = empty_from_arena({rows.size(0), weight.size(2)});
-  multiply_rows(rows, offsets, weight, /*transposed=*/!weight.is_contiguous(),
-                bias.defined() ? bias.const_data_ptr<float>() : nullptr, out);
+  multiply_rows(rows, offsets, view_of(weight), bias.defined() ? bias.const_data_ptr<float>() : nullptr, out);
   return out;
 }
 
@@ -88,13 +95,15 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
                                                const at::Tensor& offsets, const at::Tensor& weight,
                                                GroupedLinearNeeds needs) {
   const Kernels& kernel = kernels();
+  const bool bf16 = product_type() == ProductType::bf16;
   const int64_t experts = weight.size(0), inputs = weight.size(1), outputs = weight.size(2);
-  const int64_t blocks = (inputs + kInputs - 1) / kInputs;
+  const int64_t tall = bf16 ? kBf16Inputs : kInputs, wide = bf16 ? kBf16Outputs : outputs;
+  const int64_t blocks = (inputs + tall - 1) / tall, strips = (outputs + wide - 1) / wide;
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   GroupedLinearGradients out;
   if (needs.rows) {
     out.rows = at::empty_like(rows);
-    multiply_rows(grad, offsets, weight, /*transposed=*/weight.is_contiguous(), nullptr, out.rows);
+    multiply_rows(grad, offsets, view_of(weight).t(), nullptr, out.rows);
   }
   if (needs.weight) out.weight = empty_from_arena(weight.sizes());
   if (needs.bias) out.bias = at::empty({experts, outputs}, weight.options());
@@ -103,17 +112,19 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   float* const to = needs.weight ? out.weight.data_ptr<float>() : nullptr;
   float* const to_bias = needs.bias ? out.bias.data_ptr<float>() : nullptr;
   // Each element is summed over all rows of its expert in one task.
-  run_tasks(experts * blocks, [&](int64_t number, const auto&) {
-    const int64_t e = number / blocks, i = number % blocks * kInputs, first = offset[e];
+  run_tasks(experts * blocks * strips, [&](int64_t number, const auto&) {
+    const int64_t e = number / strips / blocks, first = offset[e];
+    const int64_t i = number / strips % blocks * tall, j = number % strips * wide;
     if (to) {
       Gemm p;
-      p.m = std::min(kInputs, inputs - i), p.n = outputs, p.k = offset[e + 1] - first;
+      p.m = std::min(tall, inputs - i), p.n = std::min(wide, outputs - j), p.k = offset[e + 1] - first;
       p.a = x + first * inputs + i, p.a_ld = inputs, p.a_transposed = true;
-      p.b = g + first * outputs, p.b_ld = outputs;
-      p.c = to + (e * inputs + i) * outputs, p.c_ld = outputs;
+      p.b = g + first * outputs + j, p.b_ld = outputs;
+      p.bf16_products = bf16;
+      p.c = to + (e * inputs + i) * outputs + j, p.c_ld = outputs;
       kernel.product(p, spaces().panel.floats(kernel.panel_floats));
     }
-    if (i > 0 || !to_bias) return;
+    if (i > 0 || j > 0 || !to_bias) return;
     float* sum = to_bias + e * outputs;
     std::fill_n(sum, outputs, 0.0f);
     for (int64_t r = first; r < offset[e + 1]; ++r) kernel.add_scaled(1.0f, g + r * outputs, sum, outputs);

@@ -15,7 +15,7 @@ namespace sparsight {
 namespace {
 
 const std::vector<std::string>& all_names() {
-  static const std::vector<std::string> names{"baseline", "avx2", "avx512", "amx"};  // in the order of the enumeration
+  static const std::vector<std::string> names{"baseline", "avx2", "avx512", "avx512_bf16", "amx"};  // in the order of the enumeration
   return names;
 }
 
@@ -32,7 +32,7 @@ bool has_amx() {
   constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAll) == kAll &&
-         __builtin_cpu_supports("avx512bf16") && may_use_tiles();
+         may_use_tiles();
 }
 #endif
 
@@ -40,7 +40,7 @@ Isa fastest() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"))
-    return has_amx() ? Isa::amx : Isa::avx512;
+    return !__builtin_cpu_supports("avx512bf16") ? Isa::avx512 : has_amx() ? Isa::amx : Isa::avx512_bf16;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
 #endif
   return Isa::baseline;

@@ -7,11 +7,11 @@
 
 namespace sparsight {
 
-// avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; amx: avx512 with BF16 and tiles of bf16 and int8, which multiply
-// packed weights and, with each fp32 number split into three of bf16 (bf16x3), fp32 weights.
-enum class Isa { baseline, avx2, avx512, amx };
+// avx2 includes FMA; avx512: F, BW, DQ, VL and VNNI; avx512_bf16: with BF16; amx: with tiles of bf16 and int8 too,
+// which multiply packed weights and, with each fp32 number split into three of bf16 (bf16x3), fp32 weights.
+enum class Isa { baseline, avx2, avx512, avx512_bf16, amx };
 
-// "baseline", "avx2", "avx512", "amx", from the slowest to the fastest that this CPU has.
+// "baseline", "avx2", "avx512", "avx512_bf16", "amx", from the slowest to the fastest that this CPU has.
 std::vector<std::string> isa_names();
 
 // The level in use: the environment variable SPARSIGHT_ISA (read once) or else the fastest of this CPU.

@@ -17,10 +17,11 @@ constexpr int64_t kBlockLd = 400;
 inline int64_t blocks_of(int64_t columns) { return (columns + kBlock - 1) / kBlock; }
 
 // Packed weights in panels (diagram: docs/kernels.md, "Packed weights") have this many columns per panel: panel after
-// panel, each row-major. B(l,j) is element (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; for int8,
-// with k rounded up to even, element
-// (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns * 2 + l % 2. Padding is zeros.
+// panel, each row-major. B(l,j) is element (j / kPanelColumns * k + l) * kPanelColumns + j % kPanelColumns; for bf16
+// and int8, with k rounded up to even, element (j / kPanelColumns * k + l / 2 * 2) * kPanelColumns + j % kPanelColumns
+// * 2 + l % 2. Padding is zeros.
 constexpr int64_t kPanelColumns = 16;
+constexpr int64_t rows_together(WeightType type) { return type == WeightType::fp32 ? 1 : 2; }
 
 constexpr int64_t bytes_of(WeightType type) { return type == WeightType::fp32 ? 4 : type == WeightType::bf16 ? 2 : 1; }
 
@@ -42,7 +43,9 @@ struct Gemm {
   bool b_transposed = false;
 
   bool b_panels = false;                 // B is packed in panels, and b_ld is not used
+  int64_t b_panel_rows = 0;              // rows of the panels, if more than k: B is the first k of them
   WeightType b_type = WeightType::fp32;  // of the panels; a plain B is fp32
+  bool bf16_products = false;            // with a plain B: round A and B to bf16, if the level multiplies bf16
   const float* b_scale = nullptr;        // [n], for int8 panels: column j of B is b_scale[j] times the stored numbers
 
   // C(i,j) = c[j / kBlock * c_block + i * c_ld + j % kBlock]; row-major if c_block = kBlock
@@ -65,6 +68,15 @@ struct Gemm {
   int64_t streams = 1;
 };
 
+// A plain matrix [depth,columns] to be packed into panels of fp32 or bf16 (bf16: at levels that multiply it).
+struct PanelPacking {
+  const float* matrix;  // (l,j) is at l * ld + j, or at j * ld + l if transposed
+  int64_t ld;
+  bool transposed;
+  int64_t depth, columns;
+  WeightType type;
+  void* panels;
+};
 struct AttentionForward;  // attention_task.h
 struct AttentionBackward;
 struct ConvProduct;  // conv_task.h
@@ -120,11 +132,13 @@ struct Kernels {
   void (*adam)(const AdamFactors& factors, const AdamArrays& arrays);
   void (*convolve)(const ConvProduct& p);
   void (*scale_shift)(const ScaleShift& p);
+  void (*pack_panels)(const PanelPacking& p);
 };
 
 const Kernels& kernels_baseline();
 const Kernels& kernels_avx2();
 const Kernels& kernels_avx512();
+const Kernels& kernels_avx512_bf16();
 const Kernels& kernels_amx();
 const Kernels& kernels();  // of the active level
 

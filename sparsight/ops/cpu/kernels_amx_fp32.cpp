@@ -337,10 +337,10 @@ void gemm_small_m_transposed(const Gemm& p, char* space) {
 }
 
 void product(const Gemm& p, float* space) {
-  if (p.b_panels || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) {
+  if (p.b_panels || p.bf16_products || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) {
     Gemm in_vectors = p;
     in_vectors.streams = Fetch::kStreams;
-    return kernels_avx512().product(in_vectors, space);
+    return kernels_avx512_bf16().product(in_vectors, space);
   }
   if (p.b_transposed && !p.a_transposed && p.m <= kSmallM && !p.activates)
     return gemm_small_m_transposed(p, reinterpret_cast<char*>(space));
@@ -356,7 +356,7 @@ void product(const Gemm& p, float* space) {
 
 const Kernels& kernels_amx() {
   static const Kernels table = [] {
-    Kernels kernels = kernels_avx512();
+    Kernels kernels = kernels_avx512_bf16();
     kernels.product = product;
     kernels.task_rows = 208;
     const int64_t floats = (kRowsSpace + 2 * kPanelSpace) / 4 + kMaxRows * kWaitingLd;

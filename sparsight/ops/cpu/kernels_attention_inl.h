@@ -42,7 +42,7 @@ constexpr int rows_of_tile() {
 }
 template <class V, int kVectors, int... kRows>
 TileFunction attention_tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction table[] = {run_tile<V, float, kRows + 1, kVectors, Source::rows>...};
+  static constexpr TileFunction table[] = {run_tile<V, kRows + 1, kVectors, Source::rows>...};
   return table[rows - 1];
 }
 

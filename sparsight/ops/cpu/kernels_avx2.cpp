@@ -36,6 +36,11 @@ struct Vec {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
   }
+  // The first and second numbers of pairs of bf16.
+  static T load_first(const uint16_t* p) { return _mm256_castsi256_ps(_mm256_slli_epi32(load_bits(p), 16)); }
+  static T load_second(const uint16_t* p) {
+    return _mm256_castsi256_ps(_mm256_and_si256(load_bits(p), _mm256_set1_epi32(-65536)));
+  }
   static T load_part(const float* p, int n) { return _mm256_maskload_ps(p, mask(n)); }
   static void store(float* p, T x) { _mm256_storeu_ps(p, x); }
   static void store_part(float* p, T x, int n) { _mm256_maskstore_ps(p, mask(n), x); }
@@ -121,6 +126,7 @@ struct Vec {
   }
 
  private:
+  static __m256i load_bits(const uint16_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   static __m256i mask(int n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   }

@@ -30,12 +30,16 @@ struct Vec {
     std::memcpy(&x, p, sizeof x);
     return x;
   }
-  static T load(const uint16_t* p) {
-    const Ints bits = Ints{p[0], p[1], p[2], p[3]} << 16;
+  static T widened(const Ints& bf16) {
+    const Ints bits = bf16 << 16;
     T x;
     std::memcpy(&x, &bits, sizeof x);
     return x;
   }
+  static T load(const uint16_t* p) { return widened(Ints{p[0], p[1], p[2], p[3]}); }
+  // The first and second numbers of pairs of bf16.
+  static T load_first(const uint16_t* p) { return widened(Ints{p[0], p[2], p[4], p[6]}); }
+  static T load_second(const uint16_t* p) { return widened(Ints{p[1], p[3], p[5], p[7]}); }
   static T load_part(const float* p, int n) {
     T x = set1(0.0f);
     for (int i = 0; i < lanes; ++i)

@@ -45,7 +45,8 @@ constexpr Kernels make_kernels() {
           attention_backward<V>,
           adam_step_any<V>,
           convolve<V>,
-          scale_shift<V>};
+          scale_shift<V>,
+          pack_panels<V>};
 }
 
 }  // namespace

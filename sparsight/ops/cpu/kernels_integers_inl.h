@@ -40,7 +40,7 @@ void run_integer_tile(const Tile& t) {
   typename V::Ints sum[kMr][kNv];
   const TileOfC<V, kMr, kNv> c(t);
   c.each([&](int i, int v) { sum[i][v] = V::no_sum(); });
-  const int16_t* a = t.quantised;
+  const int16_t* a = t.rounded;
   const int8_t* b = static_cast<const int8_t*>(t.b);
   fetching_steps(
       t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {

@@ -34,5 +34,13 @@ void pack(bool transposed, const float* b, int64_t b_ld, int64_t depth, int64_t 
              : pack_rows(b, b_ld, depth, columns, width, panel);
 }
 
+// Into panels of fp32 (kernels.h).
+template <class V>
+void pack_panels(const PanelPacking& p) {
+  for (int64_t j = 0; j < p.columns; j += kPanelColumns)
+    pack<V>(p.transposed, p.transposed ? p.matrix + j * p.ld : p.matrix + j, p.ld, p.depth,
+            min(kPanelColumns, p.columns - j), kPanelColumns, static_cast<float*>(p.panels) + j * p.depth);
+}
+
 }  // namespace
 }  // namespace sparsight::cpu

@@ -1,8 +1,10 @@
 // GEMMs with packed weights in panels (packed_layout.h; diagram: docs/kernels.md, "Packed weights"): each panel is one
 // contiguous stream and stays in L1 while it is multiplied with all rows. Chosen for all weights packed as panels: bf16
-// is widened to fp32 in registers, int8 is multiplied as integers. Over a vector type V. Included by kernels_inl.h.
+// is widened to fp32 in registers or multiplied with rows in bf16, int8 is multiplied as integers. Over a vector type
+// V. Included by kernels_inl.h.
 #pragma once
 
+#include "sparsight/ops/cpu/kernels_bf16_tile_inl.h"
 #include "sparsight/ops/cpu/kernels_integers_inl.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
 
@@ -13,8 +15,12 @@ template <class V, class W, int kMr, int kNv>
 constexpr TileFunction tile_over_panels() {
   if constexpr (std::is_same_v<W, int8_t>)
     return run_integer_tile<V, kMr, kNv>;
+  else if constexpr (std::is_same_v<W, Bf16Pairs>)
+    return run_bf16_tile<V, kMr, kNv>;
+  else if constexpr (std::is_same_v<W, uint16_t>)
+    return run_widened_tile<V, kMr, kNv>;
   else
-    return run_tile<V, W, kMr, kNv, Source::panels>;
+    return run_tile<V, kMr, kNv, Source::panels>;
 }
 
 // The micro-kernel for a number of rows. lone_panel_tile: for a product of one row group, as wide as this number of
@@ -32,28 +38,31 @@ TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
 
 constexpr int64_t kUnfetchedRows = 4;  // up to here the hardware prefetcher is faster, see below
 
-// space: scratch of panel_floats, used with int8 weights, which take up to kIntegerRows rows.
+// space: scratch of panel_floats, used where rows are rounded (int8 and Bf16Pairs), which takes up to kRoundedRows
+// rows.
 template <class V, class W>
 void gemm_panels(const Gemm& p, float* space) {
-  constexpr bool kIntegers = std::is_same_v<W, int8_t>;
-  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = kIntegers ? 2 : 1;
+  constexpr bool kIntegers = std::is_same_v<W, int8_t>, kBf16 = std::is_same_v<W, Bf16Pairs>;
+  constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = std::is_same_v<W, float> ? 1 : 2;
   constexpr int kMax = V::panel_rows, kOne = one_panel<V>();
   constexpr auto kCounts = std::make_integer_sequence<int, kMax>{};
   const W* const weights = static_cast<const W*>(p.b);
   float* const row_scale = space;
-  int16_t* const quantised = reinterpret_cast<int16_t*>(space + kIntegerRows);
+  int16_t* const rounded = reinterpret_cast<int16_t*>(space + kRoundedRows);
   const RowGroups groups(p.m, kMax);
   const bool lone = groups.count == 1;
   const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMax) / kOne;
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns, whole = panels / across * across;
-  const int64_t rows_of_panel = (p.k + kStep - 1) / kStep * kStep;
+  const int64_t rows_of_panel = p.b_panel_rows > 0 ? p.b_panel_rows : (p.k + kStep - 1) / kStep * kStep;
   const auto at = [&](int64_t panel, int64_t row) { return weights + (panel * rows_of_panel + row) * kPanelColumns; };
   for (int64_t k0 = 0; k0 < p.k || k0 == 0; k0 += kBlock) {
     const int64_t depth = min(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
     const float* const a = p.a + k0 / kBlock * p.a_block;
     if constexpr (kIntegers)
-      for (int64_t i = 0; i < p.m; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, quantised + i * kBlock);
+      for (int64_t i = 0; i < p.m; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
+    if constexpr (kBf16)
+      for (int64_t i = 0; i < p.m; ++i) bf16_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
     Tile t{};
     t.b_panel = rows_of_panel * kPanelColumns;
     t.depth = depth;
@@ -80,7 +89,7 @@ void gemm_panels(const Gemm& p, float* space) {
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;
-        t.quantised = quantised + i * kBlock;
+        t.rounded = rounded + i * kBlock;
         t.row_scale = row_scale + i;
         t.c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
         (here < across ? panel_tile<V, W, kOne>(rows, kCounts)
@@ -93,18 +102,24 @@ void gemm_panels(const Gemm& p, float* space) {
   finish_blocks<V>(p, p.n);
 }
 
+// Calls multiply() for up to kRoundedRows rows at a time.
+template <class Multiply>
+void in_row_parts(const Gemm& p, const Multiply& multiply) {
+  Gemm part = p;
+  for (int64_t i = 0; i < p.m; i += kRoundedRows) {
+    part.m = min(kRoundedRows, p.m - i);
+    part.a = p.a + i * kBlockLd;
+    part.c = p.c + i * p.c_ld;
+    part.pre_activation = p.pre_activation ? p.pre_activation + i * p.pre_activation_ld : nullptr;
+    multiply(part);
+  }
+}
+
 template <class V>
 void gemm_panels_any(const Gemm& p, float* space) {
   if (p.b_type == WeightType::fp32) return gemm_panels<V, float>(p, space);
   if (p.b_type == WeightType::bf16) return gemm_panels<V, uint16_t>(p, space);
-  Gemm part = p;
-  for (int64_t i = 0; i < p.m; i += kIntegerRows) {
-    part.m = min(kIntegerRows, p.m - i);
-    part.a = p.a + i * kBlockLd;
-    part.c = p.c + i * p.c_ld;
-    part.pre_activation = p.pre_activation ? p.pre_activation + i * p.pre_activation_ld : nullptr;
-    gemm_panels<V, int8_t>(part, space);
-  }
+  in_row_parts(p, [space](const Gemm& part) { gemm_panels<V, int8_t>(part, space); });
 }
 
 }  // namespace

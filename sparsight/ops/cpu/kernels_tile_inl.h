@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_fetch_inl.h"
@@ -17,15 +18,15 @@ struct TileShape {
 };
 
 // Scratch of a product: a panel, as deep as a block and as wide as the widest tile, and rows of A that were columns
-// (kernels_gemm_tn_inl.h); or quantised rows (kernels_integers_inl.h).
-constexpr int64_t kIntegerRows = 144, kTransposedRows = 96;
+// (kernels_gemm_tn_inl.h); or rows in 16 bits (kernels_panels_inl.h).
+constexpr int64_t kRoundedRows = 144, kTransposedRows = 96;
 template <class V>
 constexpr int64_t widest_panel_floats() {
   return kBlock * V::lanes * max(V::tile(false).vectors, V::tile(true).vectors);
 }
 template <class V>
 constexpr int64_t panel_floats() {
-  return max(widest_panel_floats<V>() + kTransposedRows * kBlockLd, kIntegerRows * (kBlock / 2 + 1));
+  return max(widest_panel_floats<V>() + kTransposedRows * kBlockLd, kRoundedRows * (kBlock / 2 + 1));
 }
 
 // Splits the rows of a product into as few groups as tiles of up to `limit` rows allow, of nearly equal size: first
@@ -61,12 +62,12 @@ struct Tile {
   int64_t columns;  // may be fewer than the tile has: B is padded with zeros, C is not
   Start start;
   const float* bias;
-  const int16_t* quantised;  // quantised rows instead of A, with int8 weights: kernels_integers_inl.h
-  const float* row_scale;    // of the quantised rows
-  const float* scale;        // of the columns of int8 weights
-  float* copy;               // receives B while it is read: [depth][columns of the tile]
-  bool stream;               // streaming stores
-  Fetch* fetch;              // prefetches one piece per `every` steps of the depth
+  const int16_t* rounded;  // rows of A in 16 bits: quantised with int8 weights, or bf16
+  const float* row_scale;  // of the quantised rows
+  const float* scale;      // of the columns of int8 weights
+  float* copy;             // receives B while it is read: [depth][columns of the tile]
+  bool stream;             // streaming stores
+  Fetch* fetch;            // prefetches one piece per `every` steps of the depth
   int64_t every;
 };
 
@@ -146,8 +147,8 @@ constexpr int one_panel() {
   return static_cast<int>(kPanelColumns) / V::lanes;
 }
 
-// The fp32 micro-kernel (and bf16, widened while loading): kMr x (kNv vectors) elements of C stay in registers.
-template <class V, class W, int kMr, int kNv, Source kSource>
+// The fp32 micro-kernel: kMr x (kNv vectors) elements of C stay in registers.
+template <class V, int kMr, int kNv, Source kSource>
 void run_tile(const Tile& t) {
   using T = typename V::T;
   constexpr bool kCopy = kSource == Source::rows_copied, kPanels = kSource == Source::panels;
@@ -155,7 +156,7 @@ void run_tile(const Tile& t) {
   T acc[kMr][kNv];
   c.begin(acc);
   const float* a = t.a;
-  const W* b = static_cast<const W*>(t.b);
+  const float* b = static_cast<const float*>(t.b);
   float* copy = t.copy;
   const int64_t b_step = kPanels ? kPanelColumns : t.b_ld;
   fetching_steps(
@@ -216,7 +217,7 @@ void finish_blocks(const Gemm& p, int64_t columns) {
 // The micro-kernel for a number of rows.
 template <class V, Source kSource, int... kRows>
 TileFunction tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
-  static constexpr TileFunction table[] = {run_tile<V, float, kRows + 1, V::tile(false).vectors, kSource>...};
+  static constexpr TileFunction table[] = {run_tile<V, kRows + 1, V::tile(false).vectors, kSource>...};
   return table[rows - 1];
 }
 

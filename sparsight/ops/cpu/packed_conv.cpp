@@ -27,7 +27,7 @@ PackedLinear packed_patches(const float* weight, const float* bias, int64_t inpu
     for (int64_t c = 0; c < inputs; ++c)
       for (int64_t p = 0; p < positions; ++p)
         turned[static_cast<size_t>(o * depth + p * inputs + c)] = weight[(o * inputs + c) * positions + p];
-  return {turned.data(), bias, depth, outputs, type == WeightType::fp32 ? type : WeightType::bf16};
+  return {turned.data(), bias, depth, outputs, type == WeightType::fp32 ? type : WeightType::bf16, /*together=*/1};
 }
 
 // Rows of the padded input under a part of the output: [images, rows, width, I].

@@ -1,0 +1,35 @@
+// The matrices of a layer as B of products with many rows: packed into panels once and read by all tasks, where each
+// task would pack a plain B again. Same bits as with a plain B.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/weight_view.h"
+
+namespace sparsight::cpu {
+
+class PackedOperand {
+ public:
+  // Nothing is packed: tasks read plain matrices.
+  PackedOperand() = default;
+  // matrices: [E,k,n] of all experts, `offset`: [E+1], the rows that each is multiplied with. Packs, on torch's
+  // threads, the matrices for which that is faster; bf16: for products of bf16.
+  PackedOperand(const WeightView& matrices, const int64_t* offset, int64_t experts, bool bf16);
+
+  // If the expert's matrix is packed, makes its part from (row, column) on the B of the product. `row` and `column` are
+  // multiples of kBlock.
+  void serve(Gemm& p, int64_t expert, int64_t row, int64_t column) const;
+
+ private:
+  static constexpr int64_t kPlain = -1;
+  int64_t depth_ = 0, bytes_ = 0;  // rows of a panel; of a packed matrix
+  WeightType type_ = WeightType::fp32;
+  std::vector<int64_t> position_;  // [E] in panels_, or kPlain
+  at::Tensor panels_;
+};
+
+}  // namespace sparsight::cpu
