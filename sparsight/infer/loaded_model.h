@@ -38,9 +38,9 @@ LoadedModel load_model(const std::string& path, const std::string& which = "",
 // still do not, or for another number of channels.
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image);
 
-// Packs the weights of dense blocks as `type`, one of weight_type_names() (ImageModel::freeze; load_model packs fp32), and
-// replaces the model's experts with packed ones, whose memory is freed (Experts::packed). Raises Error if nothing can be
-// packed.
+// Packs the weights of dense blocks as `type`, one of weight_type_names() (ImageModel::freeze; load_model packs fp32),
+// and replaces the model's experts with packed ones, whose memory is freed (Experts::packed). Raises Error if nothing
+// can be packed.
 void pack_weights(LoadedModel& loaded, const std::string& type);
 
 // The shape that images of `data` have after `transforms`.

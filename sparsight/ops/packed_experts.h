@@ -2,8 +2,8 @@
 // tokens experts are memory-bound, so half or a quarter of the bytes saves most of the time.
 // Where the CPU multiplies tiles of bf16 and int8 (the level "amx" of ops/cpu/isa.h) the products use the stored type:
 // bf16 rows with bf16 weights, rows quantised to two int8 numbers with int8 weights; sums, biases, activation and gates
-// are fp32. Where it multiplies vectors of bf16 ("avx512_bf16") rows are rounded to bf16 with bf16 weights too. Elsewhere
-// the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
+// are fp32. Where it multiplies vectors of bf16 ("avx512_bf16") rows are rounded to bf16 with bf16 weights too.
+// Elsewhere the kernels expand the weights in registers and compute in fp32. Letters: moe/axes.md.
 #pragma once
 
 #include <string>

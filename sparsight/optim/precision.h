@@ -1,5 +1,5 @@
-// Mixed precision: bfloat16 matrix products around fp32 weights. On CPUs whose level multiplies bf16 the kernels of ops/
-// round operands and keep every tensor in fp32 (ops/product_type.h); what they do not compute is torch's autocast.
+// Mixed precision: bfloat16 matrix products around fp32 weights. On CPUs whose level multiplies bf16 the kernels of
+// ops/ round operands and keep every tensor in fp32 (ops/product_type.h); what they do not compute is torch's autocast.
 #pragma once
 
 #include <string>

@@ -119,7 +119,7 @@ void for_products(const Body& body) {
             for (const Order order : {Order::rows, Order::transposed, Order::packed}) {
               if (a_transposed && order == Order::packed) continue;
               SCOPED_TRACE(::testing::Message() << m << " x " << n << " x " << k << (a_transposed ? ", A^T" : "")
-                                              << ", order " << static_cast<int>(order));
+                                                << ", order " << static_cast<int>(order));
               Product product(m, n, k, a_transposed, order);
               body(product);
             }

@@ -15,7 +15,8 @@ namespace sparsight {
 namespace {
 
 const std::vector<std::string>& all_names() {
-  static const std::vector<std::string> names{"baseline", "avx2", "avx512", "avx512_bf16", "amx"};  // in the order of the enumeration
+  static const std::vector<std::string> names{"baseline", "avx2", "avx512", "avx512_bf16",
+                                              "amx"};  // in the order of the enumeration
   return names;
 }
 
@@ -31,8 +32,7 @@ bool may_use_tiles() {
 bool has_amx() {
   constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25, kAll = kBf16 | kTile | kInt8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAll) == kAll &&
-         may_use_tiles();
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & kAll) == kAll && may_use_tiles();
 }
 #endif
 

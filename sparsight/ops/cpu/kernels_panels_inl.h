@@ -38,11 +38,19 @@ TileFunction panel_tile(int64_t rows, std::integer_sequence<int, kRows...>) {
 
 constexpr int64_t kUnfetchedRows = 4;  // up to here the hardware prefetcher is faster, see below
 
+// Rows of A in 16 bits, [rows,kBlock], where weights of type W are multiplied with such.
+template <class V, class W>
+void round_rows(const float* a, int64_t rows, int64_t depth, int16_t* rounded, float* row_scale) {
+  if constexpr (std::is_same_v<W, int8_t>)
+    for (int64_t i = 0; i < rows; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
+  else if constexpr (std::is_same_v<W, Bf16Pairs>)
+    for (int64_t i = 0; i < rows; ++i) bf16_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
+}
+
 // space: scratch of panel_floats, used where rows are rounded (int8 and Bf16Pairs), which takes up to kRoundedRows
 // rows.
 template <class V, class W>
 void gemm_panels(const Gemm& p, float* space) {
-  constexpr bool kIntegers = std::is_same_v<W, int8_t>, kBf16 = std::is_same_v<W, Bf16Pairs>;
   constexpr int64_t kSize = sizeof(W), kRow = kPanelColumns * kSize, kStep = std::is_same_v<W, float> ? 1 : 2;
   constexpr int kMax = V::panel_rows, kOne = one_panel<V>();
   constexpr auto kCounts = std::make_integer_sequence<int, kMax>{};
@@ -59,10 +67,7 @@ void gemm_panels(const Gemm& p, float* space) {
     const int64_t depth = min(kBlock, p.k - k0);
     const bool last = k0 + kBlock >= p.k;
     const float* const a = p.a + k0 / kBlock * p.a_block;
-    if constexpr (kIntegers)
-      for (int64_t i = 0; i < p.m; ++i) row_scale[i] = quantise_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
-    if constexpr (kBf16)
-      for (int64_t i = 0; i < p.m; ++i) bf16_row<V>(a + i * kBlockLd, depth, rounded + i * kBlock);
+    round_rows<V, W>(a, p.m, depth, rounded, row_scale);
     Tile t{};
     t.b_panel = rows_of_panel * kPanelColumns;
     t.depth = depth;
