@@ -48,7 +48,7 @@ class Moe(nn.Module):
         for e, mlp in enumerate(self.experts):
             item, rank = torch.where(expert == e)
             weight = gate[item, rank].reshape(-1, *[1] * (items.dim() - 1))
-            out = out.index_add(0, item, mlp(items[item]) * weight)
+            out = out.index_add(0, item, (mlp(items[item]) * weight).to(out.dtype))
         return out.reshape(x.shape)
 
 

@@ -1,12 +1,16 @@
 // Products in bf16 under autocast: who multiplies that way, and that gradients do too.
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/mlp.h"
+#include "sparsight/ops/attention.h"
 #include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/product_type.h"
 #include "sparsight/optim/precision.h"
@@ -95,6 +99,31 @@ TEST(ProductTypeTest, LayersRoundProductsAndTheirGradients) {
     SCOPED_TRACE(rows);
     errs_as_bf16_does(Linear(100, 60), at::randn({rows, 100}));
     errs_as_bf16_does(Mlp(MlpOptions{.width = 72, .hidden = 500}), at::randn({rows, 72}));
+  }
+}
+
+TEST(ProductTypeTest, AttentionRoundsProductsAndItsGradients) {
+  if (!multiplies_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16";
+  at::manual_seed(6);
+  for (const auto& [tokens, heads, size] : {std::tuple{5, 2, 7}, {197, 2, 64}, {50, 3, 16}, {400, 1, 33}}) {
+    SCOPED_TRACE(tokens);
+    const at::Tensor input = at::randn({2, tokens, 3 * heads * size});
+    const auto grads = [&, heads = heads](const at::Tensor& from, bool bf16) {
+      const at::Tensor x = from.clone().requires_grad_();
+      at::Tensor y;
+      {
+        const AutocastScope autocast(bf16);
+        y = attention(x, heads);
+      }
+      const at::Tensor upstream = at::sin(at::arange(y.numel()).to(y)).view_as(y);
+      return std::pair{y.detach(), torch::autograd::grad({y}, {x}, {upstream})[0]};
+    };
+    const auto [out, grad] = grads(input, true);
+    const auto [exact_out, exact_grad] = grads(input.to(at::kDouble), false);
+    for (const double error : {relative_error(out, exact_out), relative_error(grad, exact_grad)}) {
+      EXPECT_LT(error, 0.01);
+      EXPECT_GT(error, 5e-4);
+    }
   }
 }
 

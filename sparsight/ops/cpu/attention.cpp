@@ -10,6 +10,7 @@
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
+#include "sparsight/ops/product_type.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -49,6 +50,7 @@ class AllHeads {
 
 AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool needs_log_sum) {
   const Kernels& kernel = kernels();
+  const bool bf16 = product_type() == ProductType::bf16;
   const AllHeads all(qkv, heads);
   const int64_t tokens = all.tokens();
   AttentionOutput output;
@@ -66,6 +68,7 @@ AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool nee
     p.head = all.at(head);
     p.first = parts.first(part), p.count = parts.length(part);
     p.out = out + all.offset(head, all.width()), p.out_ld = all.width();
+    p.bf16 = bf16;
     p.log_sum = log_sum ? log_sum + head * tokens : nullptr;
     p.scratch = scratch(attention_forward_floats(tokens, all.size()));
     kernel.attention_forward(p);
@@ -75,6 +78,7 @@ AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool nee
 
 at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, const AttentionOutput& forward) {
   const Kernels& kernel = kernels();
+  const bool bf16 = product_type() == ProductType::bf16;
   const AllHeads all(qkv, forward.log_sum.size(1));
   const int64_t tokens = all.tokens(), width = all.width();
   at::Tensor qkv_grad = empty_from_arena(qkv.sizes());
@@ -87,6 +91,7 @@ at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, con
     p.head = all.at(head);
     p.out = out + all.offset(head, width), p.out_grad = out_grad + all.offset(head, width), p.out_ld = width;
     p.log_sum = log_sum + head * tokens;
+    p.bf16 = bf16;
     p.q_grad = to + all.offset(head, 3 * width);
     p.k_grad = p.q_grad + width, p.v_grad = p.k_grad + width;
     p.scratch = scratch(attention_backward_floats(tokens, all.size()));

@@ -32,6 +32,7 @@ struct AttentionForward {
   int64_t first = 0, count = 0;  // queries to compute
   float* out = nullptr;          // [S,d], rows out_ld apart
   int64_t out_ld = 0;
+  bool bf16 = false;         // products in bf16, at levels that multiply it
   float* log_sum = nullptr;  // [S], or null: receives log2 of the sum over keys of 2^(score log2 e)
   float* scratch = nullptr;  // attention_forward_floats() of them, 64-byte aligned
 };
@@ -41,6 +42,7 @@ struct AttentionBackward {
   const float *out = nullptr, *out_grad = nullptr;  // [S,d], rows out_ld apart
   int64_t out_ld = 0;
   const float* log_sum = nullptr;                                 // [S], of the forward pass
+  bool bf16 = false;                                              // as in the forward pass
   float *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;  // [S,d], rows head.ld apart
   float* scratch = nullptr;                                       // attention_backward_floats() of them
 };

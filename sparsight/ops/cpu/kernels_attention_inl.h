@@ -134,6 +134,22 @@ void pack_blocks(const float* rows, int64_t ld, int64_t count, int64_t size, flo
     });
 }
 
+// The products of attention in fp32.
+template <class V>
+struct Fp32Products {
+  static void pack(const float* matrix, int64_t ld, int64_t rows, int64_t columns, float* panels) {
+    pack_panels<V>(matrix, ld, rows, columns, panels);
+  }
+  static void pack_transposed(const float* matrix, int64_t ld, int64_t rows, int64_t columns, float* panels) {
+    pack_panels_transposed<V>(matrix, ld, rows, columns, panels);
+  }
+  static void multiply(const PanelProduct& p) { multiply_panels<V>(p); }
+  static void multiply_transposed(const float* a, const float* b, int64_t rows, int64_t columns, int64_t depth,
+                                  float* c, int64_t c_ld, bool accumulate) {
+    sparsight::cpu::multiply_transposed<V>(a, b, rows, columns, depth, c, c_ld, accumulate);
+  }
+};
+
 // ---- softmax --------------------------------------------------------------------------------------------------------
 
 // 2^x for x below 127, within 2 ulp; 0 below -126. Coefficients fitted to the minimum relative error on [-0.5, 0.5].
@@ -214,7 +230,7 @@ class Cut {
   float* next_;
 };
 
-template <class V>
+template <class V, class Products = Fp32Products<V>>
 void attention_forward(const AttentionForward& p) {
   const AttentionHead& h = p.head;
   Cut scratch(p.scratch);
@@ -227,19 +243,19 @@ void attention_forward(const AttentionForward& p) {
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
     const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = vectors_of<V>(columns);
     const bool last = block + 1 == key_blocks.runs;
-    pack_panels_transposed<V>(h.k + j * h.ld, h.ld, columns, h.size, keys);
-    pack_panels<V>(h.v + j * h.ld, h.ld, columns, h.size, values);
+    Products::pack_transposed(h.k + j * h.ld, h.ld, columns, h.size, keys);
+    Products::pack(h.v + j * h.ld, h.ld, columns, h.size, values);
     mask_padding<V>(columns, mask);
     for (int64_t part = 0; part < query_blocks.runs; ++part) {
       const int64_t first = query_blocks.first(part), rows = query_blocks.length(part);
       float* const out = p.out + (p.first + first) * p.out_ld;
       pack_blocks<V>(h.q + (p.first + first) * h.ld, h.ld, rows, h.size, h.scale * kLog2E, queries);
-      multiply_panels<V>({queries, keys, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask});
+      Products::multiply({queries, keys, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask});
       for (int64_t i = 0; i < rows; ++i) {
         const float factor = softmax_row<V>(scores + i * kBlockLd, vectors, maximum + first + i, sum + first + i);
         if (block > 0) copy_scaled<V>(out + i * p.out_ld, factor, h.size, out + i * p.out_ld);
       }
-      multiply_panels<V>({scores, values, rows, h.size, columns, out, p.out_ld, block > 0, nullptr});
+      Products::multiply({scores, values, rows, h.size, columns, out, p.out_ld, block > 0, nullptr});
       if (!last) continue;
       for (int64_t i = 0; i < rows; ++i)
         copy_scaled<V>(out + i * p.out_ld, 1 / sum[first + i], h.size, out + i * p.out_ld);
@@ -249,7 +265,7 @@ void attention_forward(const AttentionForward& p) {
   for (int64_t i = 0; i < p.count; ++i) p.log_sum[p.first + i] = maximum[i] + __builtin_log2f(sum[i]);
 }
 
-template <class V>
+template <class V, class Products = Fp32Products<V>>
 void attention_backward(const AttentionBackward& p) {
   const AttentionHead& h = p.head;
   const int64_t width = padded(h.size), packed = packed_floats(h.size);
@@ -265,23 +281,23 @@ void attention_backward(const AttentionBackward& p) {
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
     const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = vectors_of<V>(columns);
     const bool last = block + 1 == key_blocks.runs;
-    pack_panels_transposed<V>(h.k + j * h.ld, h.ld, columns, h.size, keys_t);
-    pack_panels_transposed<V>(h.v + j * h.ld, h.ld, columns, h.size, values_t);
-    pack_panels<V>(h.k + j * h.ld, h.ld, columns, h.size, keys);
+    Products::pack_transposed(h.k + j * h.ld, h.ld, columns, h.size, keys_t);
+    Products::pack_transposed(h.v + j * h.ld, h.ld, columns, h.size, values_t);
+    Products::pack(h.k + j * h.ld, h.ld, columns, h.size, keys);
     mask_padding<V>(columns, mask);
     for (int64_t part = 0; part < query_blocks.runs; ++part) {
       const int64_t first = query_blocks.first(part), rows = query_blocks.length(part);
       float* const q_grad = p.q_grad + first * h.ld;
       pack_blocks<V>(h.q + first * h.ld, h.ld, rows, h.size, h.scale * kLog2E, queries);
       pack_blocks<V>(p.out_grad + first * p.out_ld, p.out_ld, rows, h.size, 1, out_grad);
-      multiply_panels<V>({queries, keys_t, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask});
-      multiply_panels<V>({out_grad, values_t, rows, vectors * V::lanes, h.size, grads, kBlockLd, false, nullptr});
+      Products::multiply({queries, keys_t, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask});
+      Products::multiply({out_grad, values_t, rows, vectors * V::lanes, h.size, grads, kBlockLd, false, nullptr});
       for (int64_t i = 0; i < rows; ++i)
         softmax_backward_row<V>(scores + i * kBlockLd, grads + i * kBlockLd, vectors, p.log_sum[first + i],
                                 delta[first + i]);
-      multiply_transposed<V>(scores, out_grad, columns, h.size, rows, v_grad, width, part > 0);
-      multiply_transposed<V>(grads, queries, columns, h.size, rows, k_grad, width, part > 0);
-      multiply_panels<V>({grads, keys, rows, h.size, columns, q_grad, h.ld, block > 0, nullptr});
+      Products::multiply_transposed(scores, out_grad, columns, h.size, rows, v_grad, width, part > 0);
+      Products::multiply_transposed(grads, queries, columns, h.size, rows, k_grad, width, part > 0);
+      Products::multiply({grads, keys, rows, h.size, columns, q_grad, h.ld, block > 0, nullptr});
       if (last)
         for (int64_t i = 0; i < rows; ++i) copy_scaled<V>(q_grad + i * h.ld, h.scale, h.size, q_grad + i * h.ld);
     }

@@ -1,7 +1,7 @@
 // The avx512_bf16 level, chosen on CPUs with AVX512-BF16 but without AMX: products of packed bf16 weights, and those
 // that ask for it (Gemm::bf16_products), multiply pairs of bf16. The amx level uses it too. Everything else is
 // avx512's. Compiled with its own flags: see ops/sources.cmake.
-#include "sparsight/ops/cpu/kernels_bf16_inl.h"
+#include "sparsight/ops/cpu/kernels_attention_bf16_inl.h"
 #include "sparsight/ops/cpu/vectors_avx512_inl.h"
 
 namespace sparsight::cpu {
@@ -43,6 +43,13 @@ void pack_any_panels(const PanelPacking& p) {
   p.type == WeightType::bf16 ? pack_bf16_panels<Bf16Vec>(p) : kernels_avx512().pack_panels(p);
 }
 
+void attention_forward_any(const AttentionForward& p) {
+  p.bf16 ? attention_forward<Bf16Vec, Bf16Products<Bf16Vec>>(p) : kernels_avx512().attention_forward(p);
+}
+void attention_backward_any(const AttentionBackward& p) {
+  p.bf16 ? attention_backward<Bf16Vec, Bf16Products<Bf16Vec>>(p) : kernels_avx512().attention_backward(p);
+}
+
 }  // namespace
 
 const Kernels& kernels_avx512_bf16() {
@@ -50,6 +57,8 @@ const Kernels& kernels_avx512_bf16() {
     Kernels kernels = kernels_avx512();
     kernels.product = bf16_product;
     kernels.pack_panels = pack_any_panels;
+    kernels.attention_forward = attention_forward_any;
+    kernels.attention_backward = attention_backward_any;
     kernels.panel_floats = max(kernels.panel_floats, bf16_floats<Bf16Vec>());
     return kernels;
   }();
