@@ -4,10 +4,13 @@ light_sources(
   analysis/class_information.cpp
   analysis/confusions.cpp
   analysis/expert_colours.cpp
+  analysis/expert_usage.cpp
   analysis/heat_map.cpp
   analysis/patch_routing_report.cpp
   analysis/patch_tint.cpp
-  analysis/routing_accumulator.cpp)
+  analysis/routing_accumulator.cpp
+  analysis/routing_change.cpp)
 torch_sources(
   analysis/explain.cpp
-  analysis/layer_probe.cpp)
+  analysis/layer_probe.cpp
+  analysis/output_redundancy.cpp)

@@ -37,10 +37,11 @@ void append_routing(Routing routing, ModelOutput& out) {
 
 MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& layout, const ModelInput& input,
                   ModelOutput& out) {
-  const MoeInput moe{tokens, layout, input.mode, input.random, routing_context(input.info, layout)};
+  MoeInput moe{tokens, layout, input.mode, input.random, routing_context(input.info, layout)};
   const auto given = input.routings.find(layer.path());
   MoeOutput result;
   result.routing = given == input.routings.end() ? layer.route(moe) : given->second;
+  if (input.at_experts) input.at_experts(layer, moe, result.routing);
   result.tokens = layer.apply(moe, result.routing);
   if (layer.own_router()) append_routing(result.routing, out);  // else the model-wide router has done so
   return result;

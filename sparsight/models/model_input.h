@@ -3,6 +3,7 @@
 // Letters: moe/axes.md.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,6 +29,13 @@ struct ImageInfo {
   at::Tensor priority = {};  // [B,S]: order of slots for [capacity] priority = "given"
 };
 
+class MoeLayer;
+struct MoeInput;
+
+// Called at each MoE layer between its decision and its experts: may read or replace the decision, and the tokens that
+// the experts get. With a model-wide router each layer gets the shared decision, of which ModelOutput has the router's.
+using ExpertsHook = std::function<void(MoeLayer& layer, MoeInput& input, Routing& routing)>;
+
 // The default is a forward pass in evaluation mode.
 struct ModelInput {
   at::Tensor images;  // [B,C,H,W] pixels in 0..1
@@ -36,6 +44,7 @@ struct ModelInput {
   ImageInfo info = {};
   std::map<std::string, Routing> routings = {};  // by MoE layer: used instead of its router's decision (a replay, an
                                                  // attack); for the same number of images and tokens
+  ExpertsHook at_experts = {};                   // null: none
   std::vector<std::string> taps = {};            // intermediate outputs to return, from ImageModel::tap_names()
 };
 
