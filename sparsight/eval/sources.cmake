@@ -1,5 +1,6 @@
 light_sources(
   eval/compare_records.cpp
+  eval/precision_at_one.cpp
   eval/record_writer.cpp
   eval/recorded_routing.cpp
   eval/records.cpp
