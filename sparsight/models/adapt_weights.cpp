@@ -15,7 +15,7 @@ std::optional<AdaptedTensor> adapt_position_embedding(const Vit& vit, const at::
   const int64_t side = patches > 0 ? std::llround(std::sqrt(static_cast<double>(patches))) : 0;
   if (side == 0 || side * side != patches) return std::nullopt;
   const PatchGrid to = vit.grid();
-  return AdaptedTensor{resample_position_embedding(source, vit.prefix_tokens(), {side, side}, to),
+  return AdaptedTensor{resample_position_embedding(source, vit.prefix_tokens(), {side, side}, to, vit.resampling()),
                        cat("resampled from ", side, "x", side, " to ", to.height, "x", to.width, " patches")};
 }
 

@@ -8,7 +8,7 @@ const std::string SharedRouter::kName = "router";
 
 SharedRouter::SharedRouter(torch::nn::Module& owner, const MoeSpec& spec, int64_t width,
                            std::vector<std::string> layers)
-    : policy_{spec.capacity, spec.losses, spec.options.normalizes_gates()}, layers_(std::move(layers)) {
+    : policy_{spec.capacity, spec.losses, spec.options.gate_rule()}, layers_(std::move(layers)) {
   if (!spec.shares_router() || layers_.empty()) return;
   router_ = owner.register_module(kName, spec.make_router({width, spec.options.experts}));
   policy_.losses = with_router_weights(spec.losses, *router_, kName);

@@ -26,6 +26,8 @@ const std::vector<VitSize>& vit_sizes() {
       {"base", 768, 12, 12},
       {"large", 1024, 24, 16},
       {"huge", 1280, 32, 16},
+      // V-MoE's own S (Riquelme et al. 2021)
+      {"8x512", 512, 8, 8},
       // between base and large (Puigcerver et al. 2022, "On the Adversarial Robustness of Mixture of Experts")
       {"base+", 832, 15, 13},
       {"base++", 896, 18, 14},
@@ -74,10 +76,10 @@ VitOptions with_preset(VitOptions options, const ImageShape& image) {
 int64_t VitOptions::mlp_hidden() const { return std::llround(static_cast<double>(width) * mlp_ratio); }
 
 void VitOptions::declare(OptionSet& set) {
-  set.choice(
-      "size", &size, size_names(),
-      "a published size, which sets width, depth and heads: timm's, those between base and large, or Mobile V-MoE's "
-      "depth x width; custom: the settings below");
+  set.choice("size", &size, size_names(),
+             "a published size, which sets width, depth and heads: timm's, those between base and large, or V-MoE's "
+             "and Mobile "
+             "V-MoE's depth x width; custom: the settings below");
   set.integer("width", &width, {1, 16384}, "embedding dimension of a token");
   set.integer("depth", &depth, {1, 1000}, "number of blocks");
   set.integer("heads", &heads, {1, 1024}, "attention heads");
@@ -95,6 +97,9 @@ void VitOptions::declare(OptionSet& set) {
   set.flag("recompute", &recompute,
            "keep only the inputs of the blocks and recompute their activations in the backward pass (less memory, "
            "slower); of a block with an MoE layer the attention, its experts with experts.recompute");
+  set.choice("pos_resampling", &pos_resampling, {"bicubic", "linear"},
+             "how a position embedding of another patch grid is resampled when weights are loaded: antialiased bicubic "
+             "(timm), or linear with aligned corners (V-MoE)");
 }
 
 Vit::Vit(VitOptions options, const ModelContext& context)
@@ -137,6 +142,10 @@ int64_t Vit::freeze(WeightType type) {
   patch_embed_->freeze(type);
   for (const auto& block : blocks_) block->freeze(type);
   return options_.depth;
+}
+
+Resampling Vit::resampling() const {
+  return options_.pos_resampling == "linear" ? Resampling::linear : Resampling::bicubic;
 }
 
 PatchGrid Vit::grid() const { return {image_.height / options_.patch, image_.width / options_.patch}; }

@@ -29,6 +29,7 @@ struct VitOptions {
   double dropout = 0;
   double drop_path = 0;
   bool recompute = false;
+  std::string pos_resampling = "bicubic";
   void declare(OptionSet& set);
   int64_t mlp_hidden() const;  // F of the dense MLPs
 };
@@ -49,6 +50,7 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
 
   int64_t prefix_tokens() const { return options_.pool == "class" ? 1 : 0; }
   PatchGrid grid() const;
+  Resampling resampling() const;  // of a position embedding of another grid
   Router* own_router() override { return shared_router_->router(); }
   const std::string& routing_name() const override { return shared_router_->name(); }
   RoutingPolicy& policy() override { return shared_router_->policy(); }

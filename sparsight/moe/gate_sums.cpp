@@ -15,4 +15,9 @@ void normalize_gate_sums(Routing& routing) {
   routing.gate = gate / at::where(own == 0, at::ones_like(own), own);
 }
 
+void apply_gate_rule(Routing& routing, GateRule rule) {
+  if (rule == GateRule::sum_to_one) normalize_gate_sums(routing);
+  if (rule == GateRule::one) routing.gate = at::ones_like(routing.gate.detach());
+}
+
 }  // namespace sparsight

@@ -19,7 +19,7 @@ MoeLayer::MoeLayer(const MoeSpec& spec, const LayerContext& context)
       dispatcher_(spec.dispatcher),
       shared_count_(spec.options.shared),
       output_sigmoid_(spec.options.output_sigmoid),
-      policy_{spec.capacity, spec.losses, spec.options.normalizes_gates()} {
+      policy_{spec.capacity, spec.losses, spec.options.gate_rule()} {
   if (shared_) register_module("shared", shared_);
   if (router_) policy_.losses = with_router_weights(spec.losses, *router_, path_);
   if (!router_ && !context.can_share_router)

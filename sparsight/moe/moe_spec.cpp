@@ -15,15 +15,21 @@ void MoeOptions::declare(OptionSet& set) {
               "number of shared experts, which see every token and have no gate (DeepSeek)");
   set.integer("shared_hidden", &shared_hidden, {0, 1 << 20}, "hidden width of a shared expert; 0: that of the others");
   set.flag("output_sigmoid", &output_sigmoid, "apply a sigmoid to the layer's output");
-  set.choice("gates", &gates, {"auto", "router", "sum_to_one"},
-             "router: as the router gives them; sum_to_one: divided by their sum over the token's experts; auto: "
-             "sum_to_one if train.init_from upcycles a dense model, else router");
+  set.choice(
+      "gates", &gates, {"auto", "router", "sum_to_one", "one"},
+      "router: as the router gives them; sum_to_one: divided by their sum over the token's experts; one: ungated "
+      "experts, the task's loss does not train the router; auto: sum_to_one if train.init_from upcycles a dense "
+      "model, else router");
   set.tables("layer", &layer,
              "settings of single blocks: {blocks = [8, 10], experts = 16, router = {k = 1}, ...}, with the tables "
              "router, expert, capacity and losses");
   set.tables("schedule", &schedule,
              "settings that change during training: {setting = \"router.k\", from = 4, to = 1, begin = 0, end = 0.5, "
              "shape = \"linear\"}; of [router], [capacity] and [losses]");
+}
+
+GateRule MoeOptions::gate_rule() const {
+  return gates == "sum_to_one" ? GateRule::sum_to_one : gates == "one" ? GateRule::one : GateRule::router;
 }
 
 void RouterScopeOptions::declare(OptionSet& set) {

@@ -12,6 +12,7 @@
 #include "sparsight/moe/capacity.h"
 #include "sparsight/moe/dispatch/dispatcher.h"
 #include "sparsight/moe/experts.h"
+#include "sparsight/moe/gate_sums.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/router.h"
 
@@ -27,7 +28,7 @@ struct MoeOptions {
   std::string gates = "auto";
   Json layer, schedule;  // lists of tables
   void declare(OptionSet& set);
-  bool normalizes_gates() const { return gates == "sum_to_one"; }
+  GateRule gate_rule() const;
   // Hidden widths of the routed and of the shared experts in place of an MLP of `mlp_hidden`.
   int64_t hidden_for(int64_t mlp_hidden) const { return hidden > 0 ? hidden : mlp_hidden; }
   int64_t shared_hidden_for(int64_t mlp_hidden) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
-#include "sparsight/moe/gate_sums.h"
 #include "sparsight/moe/losses/token_sums.h"
 #include "sparsight/moe/validate_router.h"
 
@@ -47,7 +46,7 @@ Routing route_tokens(Router& router, const RouterInput& input, const RoutingPoli
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);
   if (input.mode.losses) routing.losses = checked_losses(router, input, routing, policy.losses);
   apply_capacity(routing, policy.capacity, capacity_factor(policy.capacity, input.mode.capacity));
-  if (policy.normalize_gates) normalize_gate_sums(routing);
+  apply_gate_rule(routing, policy.gates);
   return routing;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sparsight/moe/capacity.h"
+#include "sparsight/moe/gate_sums.h"
 #include "sparsight/moe/losses/routing_loss.h"
 #include "sparsight/moe/router.h"
 
@@ -12,7 +13,7 @@ namespace sparsight {
 struct RoutingPolicy {
   CapacityOptions capacity;
   LossOptions losses;
-  bool normalize_gates = false;  // gate_sums.h
+  GateRule gates = GateRule::router;
 };
 
 // The complete decision. Losses are computed if input.mode.losses, from the gates before drops.

@@ -1,4 +1,4 @@
-// Resamples a learned position embedding to another patch grid, as timm's resample_abs_pos_embed does.
+// Resamples a learned position embedding to another patch grid.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,15 @@ struct PatchGrid {
   bool operator==(const PatchGrid&) const = default;
 };
 
+enum class Resampling {
+  bicubic,  // antialiased, as timm's resample_abs_pos_embed does
+  linear,   // separable, with aligned corners: output i is at i (n_in - 1) / (n_out - 1) of the input (V-MoE). The
+            // corners stay as they are
+};
+
 // embedding: [1, prefix + from.height * from.width, D]. Returns [1, prefix + to.height * to.width, D] of its type: the
-// prefix unchanged, the rest by antialiased bicubic interpolation in fp32. Raises Error where the sizes do not match.
-at::Tensor resample_position_embedding(const at::Tensor& embedding, int64_t prefix, PatchGrid from, PatchGrid to);
+// prefix unchanged, the rest interpolated in fp32 (fp64 for fp64). Raises Error where the sizes do not match.
+at::Tensor resample_position_embedding(const at::Tensor& embedding, int64_t prefix, PatchGrid from, PatchGrid to,
+                                       Resampling resampling = Resampling::bicubic);
 
 }  // namespace sparsight

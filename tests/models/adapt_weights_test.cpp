@@ -33,6 +33,25 @@ TEST(AdaptWeights, FitsAnotherGridAndAnotherNumberOfChannels) {
       target->named_parameters()["pos_embed"].slice(1, 0, 1)));
 }
 
+// With pos_resampling = linear the corners of the grid stay as they are; bicubic resampling changes them.
+TEST(AdaptWeights, A10_ResamplesPositionsAsTheModelSays) {
+  const auto vit = [](int64_t side, const char* resampling) {
+    const Json options{{"width", 8}, {"depth", 1}, {"heads", 2}, {"patch", 4}, {"pos_resampling", resampling}};
+    auto model = models().make("vit", options, "model", ModelContext{{3, side, side, 5}, default_moe_spec()});
+    initialize(*model, 1);
+    return model;
+  };
+  const auto last_patch = [](const ImageModel& model) {
+    const at::Tensor positions = model.named_parameters()["pos_embed"];
+    return positions.select(1, positions.size(1) - 1);
+  };
+  const auto source = vit(16, "bicubic"), linear = vit(24, "linear"), bicubic = vit(24, "bicubic");
+  load_into(*linear, *source);
+  load_into(*bicubic, *source);
+  EXPECT_TRUE(torch::allclose(last_patch(*linear), last_patch(*source), 0, 1e-6));
+  EXPECT_FALSE(torch::allclose(last_patch(*bicubic), last_patch(*source), 0, 1e-4));
+}
+
 TEST(AdaptWeights, AGreyImageGivesTheSameLogitsAfterSummingChannels) {
   const auto colour = small_vit(3, 16, 10), grey = small_vit(1, 16, 10);
   load_into(*grey, *colour);

@@ -5,6 +5,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/models/model_cost.h"
+#include "sparsight/models/vit.h"
 #include "sparsight/train/run_config.h"
 
 namespace sparsight::published_flops_test {
@@ -151,6 +152,31 @@ TEST(PublishedFlops, A8_TheCostOfAdversarialRobustness) {
   EXPECT_NEAR(giga(fine_tuned("base")), 26.09, 0.00501);
   EXPECT_NEAR(giga(vmoe(fine_tuned("base"), 32)), 36.04, 0.00501);
   EXPECT_NEAR(giga(fine_tuned("base++")), 52.44, 0.00501);
+}
+
+TEST(PublishedFlops, A9_SizesAndPlacesOfTheMoeLayers) {
+  const struct {
+    const char* size;
+    int64_t width, depth, hidden, heads;
+  } rows[] = {{"8x512", 512, 8, 2048, 8},    {"base", 768, 12, 3072, 12},    {"base+", 832, 15, 3328, 13},
+              {"base++", 896, 18, 3584, 14}, {"base+++", 960, 21, 3840, 15}, {"large", 1024, 24, 4096, 16},
+              {"huge", 1280, 32, 5120, 16}};
+  for (const auto& row : rows) {
+    VitOptions options;
+    options.size = row.size;
+    options.patch = 32;
+    options = with_preset(options, kImagenet);
+    EXPECT_EQ(options.width, row.width) << row.size;
+    EXPECT_EQ(options.depth, row.depth) << row.size;
+    EXPECT_EQ(options.mlp_hidden(), row.hidden) << row.size;
+    EXPECT_EQ(options.heads, row.heads) << row.size;
+  }
+  std::vector<std::string> layers;
+  for (const PartCost& part : parts_of(vmoe({{"model.size=base", "model.patch=32"}}, 32), "flops"))
+    if (part.part.ends_with(".experts")) layers.push_back(part.part);
+  std::vector<std::string> expected;
+  for (int64_t block = 1; block < 12; block += 2) expected.push_back(cat("blocks.", block, ".mlp.experts"));
+  EXPECT_EQ(layers, expected);
 }
 
 TEST(PublishedFlops, A8_ParametersByNumberOfExperts) {

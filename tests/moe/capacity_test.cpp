@@ -168,6 +168,22 @@ TEST(Capacity, S24_PublishedFormulas) {
   EXPECT_EQ(rows(1.5, 18912, 6, 1), 4728);
 }
 
+// ceil(c 2 (8 tokens) / 32), then to a multiple of 4, of 8 images of 50 tokens (224 pixels) or 145 (384 pixels).
+TEST(Capacity, A5_ReproducesTheTableOfAdversarialRobustness) {
+  const struct {
+    double factor;
+    int64_t rows50, padded50, rows145, padded145;
+  } table[] = {{1.0, 25, 28, 73, 76}, {1.05, 27, 28, 77, 80}, {1.5, 38, 40, 109, 112}, {2.0, 50, 52, 145, 148}};
+  for (const auto& row : table) {
+    CapacityOptions exact, padded;
+    padded.multiple = 4;
+    EXPECT_EQ(expert_capacity(exact, row.factor, 400, 32, 2), row.rows50) << row.factor;
+    EXPECT_EQ(expert_capacity(padded, row.factor, 400, 32, 2), row.padded50) << row.factor;
+    EXPECT_EQ(expert_capacity(exact, row.factor, 1160, 32, 2), row.rows145) << row.factor;
+    EXPECT_EQ(expert_capacity(padded, row.factor, 1160, 32, 2), row.padded145) << row.factor;
+  }
+}
+
 TEST_P(CapacityExample, S24_NoExpertEverHoldsMoreThanItsRows) {
   const at::Tensor logits =
       (test::random_tensor({97, 5}, 1) + torch::tensor({2., 1., 0., 0., -3.}, torch::kDouble)).to(GetParam());
