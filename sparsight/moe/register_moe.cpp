@@ -60,14 +60,15 @@ std::vector<RoutingLoss> library_losses() {
        "the load loss (Shazeer et al.): squared CV of smooth token counts, with thresholds that exclude the expert "
        "itself; "
        "0 when balanced; needs router noise",
-       [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }},
+       [](R r, V v) { return load_loss(r, v.threshold_gradient, v.unbiased_variance); }, false, /*needs_noise=*/true},
       {"vmoe_importance",
        "the importance loss of V-MoE: squared CV of summed router probabilities of all experts; 0 when balanced",
        [](R r, V v) { return vmoe_importance_loss(r, v.unbiased_variance); }},
       {"vmoe_load",
        "the load loss of V-MoE: squared CV of smooth token counts, one threshold per token; 0 when balanced; needs "
        "router noise",
-       [](R r, V v) { return vmoe_load_loss(r, v.unbiased_variance, v.vmoe_load_of == "scores"); }},
+       [](R r, V v) { return vmoe_load_loss(r, v.unbiased_variance, v.vmoe_load_of == "scores"); }, false,
+       /*needs_noise=*/true},
       {"switch",
        "the load balancing loss of GShard and Switch: sum over experts of token fraction times mean probability; 1 "
        "when balanced, k with switch_counts = sum",
@@ -108,8 +109,11 @@ using RouterRegistry = Registry<std::shared_ptr<Router>, RouterShape>;
 
 // Each token takes its k best experts.
 void add_top_k_routers(RouterRegistry& r) {
-  r.add<SoftmaxTopKOptions>("softmax_topk", "top-k of softmax(logits + noise / E); gates are the probabilities (V-MoE)",
-                            construct<SoftmaxTopKRouter>);
+  r.add<SoftmaxTopKOptions>(
+      "softmax_topk",
+      "top-k of softmax(logits + noise / E); gates are the probabilities (V-MoE); with two experts the default loss is "
+      "GShard's, switch 0.01",
+      construct<SoftmaxTopKRouter>);
   r.add<NoisyTopKOptions>(
       "noisy_topk", "top-k of logits + noise of learned scale; gates are a softmax over the chosen (Shazeer et al.)",
       construct<NoisyTopKRouter>);

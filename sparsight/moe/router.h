@@ -76,6 +76,9 @@ class Router : public torch::nn::Module {
   // The purposes for which this router samples random numbers (router_normal, router_uniform) under any settings: the
   // keys that RoutingContext::samples may have.
   virtual std::vector<std::string> random_purposes() const { return {}; }
+  // Whether its routings in training have noise, which the load losses need. By default where it samples random
+  // numbers.
+  virtual bool has_noise() const { return !random_purposes().empty(); }
   // Whether it needs RoutingContext::target with its settings: a run whose dataset has none is then an error.
   virtual bool needs_target() const { return false; }
 

@@ -54,6 +54,11 @@ void check_number(const char* name, double value, double maximum = std::numeric_
             maximum < std::numeric_limits<double>::max() ? cat("from 0 to ", maximum) : "finite and 0 or above"));
 }
 
+bool needs_noise(const std::string& loss) {
+  return std::ranges::any_of(routing_losses(),
+                             [&](const RoutingLoss& known) { return known.name == loss && known.needs_noise; });
+}
+
 }  // namespace
 
 std::string router_title(const Router& router, const std::string& layer) {
@@ -101,6 +106,18 @@ RouterCost checked_cost(const Router& router, const std::string& layer, const To
   return cost;
 }
 
+namespace {
+
+// A router that mixes tokens has no losses at all.
+void refuse_load_losses(const LossOptions& options, const Router& router, const std::string& layer) {
+  for (size_t i = 0; i < options.weights.size() && !router.mixes_tokens(); ++i)
+    if (const std::string& name = routing_losses()[i].name; options.weights[i] > 0 && needs_noise(name))
+      fail_usage("[losses] ", name, " = ", options.weights[i], " needs router noise, but ", router_title(router, layer),
+                 " has none; set losses.", name, " = 0, or turn on the noise of a router that has it (router.noise)");
+}
+
+}  // namespace
+
 LossOptions with_router_weights(const LossOptions& options, const Router& router, const std::string& layer) {
   std::vector<LossWeight> paper;
   call_router(router, layer, "default_losses", [&] {
@@ -114,6 +131,11 @@ LossOptions with_router_weights(const LossOptions& options, const Router& router
       check_weight(loss.name, loss.weight);
     }
   });
+  // Without noise the default weights have no load loss.
+  if (!router.has_noise()) {
+    std::erase_if(paper, [](const LossWeight& loss) { return needs_noise(loss.name); });
+    refuse_load_losses(options, router, layer);
+  }
   return with_default_weights(options, paper);
 }
 

@@ -22,8 +22,9 @@ void call_router(const Router& router, const std::string& layer, const char* fun
 // Router::cost(): finite, 0 or above, no more experts per token than there are. Raises Error.
 RouterCost checked_cost(const Router& router, const std::string& layer, const TokenLayout& layout);
 
-// The options with every -1 replaced by the weight in Router::default_losses(), whose names must be known. Raises
-// Error.
+// The options with every -1 replaced by the weight in Router::default_losses(), whose names must be known; that of a
+// load loss by 0 where the router has no noise. Raises Error, and UsageError for a load loss with a weight but no
+// noise.
 LossOptions with_router_weights(const LossOptions& options, const Router& router, const std::string& layer);
 
 // The losses of a routing (compute_losses) with Router::own_losses(): named once each, scalars of a floating type,

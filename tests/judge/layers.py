@@ -56,6 +56,10 @@ class Layer:
         """Samples of the noise, or None if it is off in this pass."""
         return self.samples[name] if self.training or self.settings.get("eval_noise") else None
 
+    def has_noise(self):
+        """Whether logits get noise in training."""
+        return self.settings.get("noise", 0) > 0
+
     def used_samples(self):
         """Those that this pass uses: the program takes no others."""
         s, k = self.settings, self.k() if "k" in self.settings else 0
@@ -170,6 +174,8 @@ def random_layer(router, seed, defaults, loss_names):
     if router == "soft_moe":
         layer.capacity = {**layer.capacity, "factor": 0.0, "eval_factor": -1.0}
     layer.losses = {name: round(float(rng.uniform(0.1, 2)), 3) for name in loss_names if rng.random() < 0.7}
+    if not layer.has_noise():  # the load losses are refused
+        layer.losses = {name: weight for name, weight in layer.losses.items() if name not in ("load", "vmoe_load")}
     layer.valid = _padding(rng, layer)
     if layer.valid is not None:
         layer.x[~layer.valid] = 0

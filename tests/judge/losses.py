@@ -78,6 +78,8 @@ def switch(layer, d, v):
     counts = v["switch_counts"]
     if counts == "auto":
         counts = {"gshard_top2": "first", "top_p": "sum"}.get(layer.router, "mean")  # as in their papers
+        if layer.router == "softmax_topk" and layer.experts == 2:
+            counts = "first"
     p, e = softmax(d.noisy), layer.experts
 
     def of_group(tokens):
@@ -209,6 +211,17 @@ DEFAULTS = {
     "per_image": {"superclass": 0.3},  # Daxberger et al. 2023, section 3
     "top_p": {"switch": 0.01, "entropy": 1e-4},  # Huang et al. 2024, section 4.1
 }
+
+NEED_NOISE = ("load", "vmoe_load")
+
+
+def defaults(layer):
+    """Without noise there is no load loss. V-MoE's router of two experts trains with GShard's loss (Puigcerver et al. 2022)."""
+    if layer.router == "softmax_topk" and layer.experts == 2:
+        return {"switch": 0.01}
+    return {name: weight for name, weight in DEFAULTS.get(layer.router, {}).items()
+            if layer.has_noise() or name not in NEED_NOISE}
+
 
 LOSSES = {f.__name__: f for f in (importance, load, vmoe_importance, vmoe_load, switch, router_z, threshold, sequence_balance,
                                   superclass, separation, entropy, marginal_entropy, mutual_information)}

@@ -76,7 +76,7 @@ def expected(layer, d):
     for e in range(layer.experts):
         output += dense[:, e, None] * _mlp(layer, layer.x, e)
     out.update({"output": output, "gates": dense, **{f"metric.{name}": value for name, value in d.metrics.items()}})
-    weights = {**losses.DEFAULTS.get(layer.router, {}), **layer.losses}
+    weights = {**losses.defaults(layer), **layer.losses}
     total = 0.0
     for name, weight in weights.items():
         value = losses.LOSSES[name](layer, d, layer.variants)

@@ -44,6 +44,7 @@ class OwnRouter : public Router {
   std::vector<RouterLoss> own_losses() const override { return mistakes_.own_losses; }
   std::vector<RoutingMetric> metrics(const Routing& routing) const override { return mistakes_.metrics(routing); }
   RouterCost cost(const TokenLayout& layout) const override { return mistakes_.cost(layout); }
+  bool has_noise() const override { return true; }
   bool needs_post_step_update() const override { return true; }
   void post_step_update(const std::vector<Routing>&) override { mistakes_.on_post_step(); }
 

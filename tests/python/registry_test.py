@@ -13,6 +13,7 @@ from sparsight import losses, ops
 
 B, S, D, F, E = 2, 6, 8, 12, 4
 ROUTERS, LOSSES = sorted(sparsight.routers()), sorted(losses.names())
+NOISY, NEED_NOISE = ("softmax_topk", "noisy_topk", "cosine", "hierarchical"), ("load", "vmoe_load")
 # They say what there is, or make it once: they are not traced.
 SETUP = {"describe_router", "pack_moe_mlp", "init_router", "list_losses", "list_routers", "version"}
 ROUTE, LOSS = 0, 2  # RoutingCallKind
@@ -171,12 +172,19 @@ class Gradients(unittest.TestCase):
                 with self.subTest(name):
                     torch.autograd.gradcheck(*case)
 
+    def test_a_load_loss_without_noise_is_refused(self):
+        for name in {router.name for router in choosing()} - set(NOISY):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, "load = 0.1 needs router noise"):
+                router_of(name, {"load": 0.1})
+        with self.assertRaisesRegex(ValueError, "vmoe_load = 0.1 needs router noise"):
+            router_of("softmax_topk", {"vmoe_load": 0.1}, noise=0)
+
     def test_every_router_with_every_loss(self):
         # By default the threshold loss gives scores no gradient, on purpose.
         weigh = {**dict.fromkeys(LOSSES, 0.1), "threshold_score_gradient": True}
         for name in ROUTERS:
             with self.subTest(name):
-                router = router_of(name, weigh).double()
+                router = router_of(name, {key: weigh[key] for key in weigh if name in NOISY or key not in NEED_NOISE}).double()
                 names = [n for n, _ in router.named_parameters()]
                 given = {} if router.soft else {"seed": 3, "target": target().double()}
 

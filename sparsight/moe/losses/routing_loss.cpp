@@ -14,7 +14,8 @@ void LossVariants::declare(OptionSet& set) {
              "vmoe_load: what is compared with the threshold; scores: as GMoE's library does");
   set.choice("switch_counts", &switch_counts, {"auto", "first", "mean", "sum"},
              "switch: an expert's token fraction counts first choices, all choices divided by k, or all choices; auto: "
-             "first choices for gshard_top2 and all for top_p, as in their papers, else mean");
+             "first choices for gshard_top2 and for softmax_topk with two experts, all for top_p, as in their papers, "
+             "else mean");
   set.choice("switch_form", &switch_form, {"switch", "gshard"},
              "switch: experts * sum (Switch, 1 when uniform) or sum / experts (as printed in GShard)");
 }

@@ -27,6 +27,7 @@ struct RoutingLoss {
   at::Tensor (*value)(const Routing&,
                       const LossVariants&);  // [] unweighted, or undefined where the routing has no such term
   bool needs_target = false;                 // needs Routing::target: trained only with guided images
+  bool needs_noise = false;                  // needs router noise
 };
 
 // A loss that a router's paper trains with, and its weight there.

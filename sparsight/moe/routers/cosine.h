@@ -36,6 +36,7 @@ class CosineRouter : public Router, public Initialized {
   CosineRouter(const CosineOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  bool has_noise() const override { return options_.noise > 0; }
   // projector N(0, 0.02²), bias 0, codebook N(0, 0.01²), log_scale ln(1 / temperature)
   void initialize(const InitRandom& random) override;
 

@@ -45,6 +45,7 @@ class HierarchicalRouter : public Router, public Initialized {
   HierarchicalRouter(const HierarchicalOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise", "group_noise"}; }
+  bool has_noise() const override { return options_.noise; }
   void initialize(const InitRandom& random) override;  // zeros (appendix A)
 
   at::Tensor group_weight;        // [G,D]

@@ -33,6 +33,7 @@ class NoisyTopKRouter : public Router, public Initialized {
   NoisyTopKRouter(const NoisyTopKOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  bool has_noise() const override { return options_.noise; }
   void initialize(const InitRandom& random) override;  // zeros: all logits equal, noise of ln 2 (appendix A)
 
   at::Tensor weight;        // [E,D]

@@ -43,6 +43,7 @@ class PerImageRouter : public Router, public Initialized {
   PerImageRouter(const PerImageOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  bool has_noise() const override { return options_.noise > 0; }
   bool needs_target() const override { return options_.teacher_forced; }
   void initialize(const InitRandom& random) override;  // weight N(0, 0.02²)
 

@@ -17,6 +17,7 @@ class RandomRouter : public Router {
   void declare(OptionSet& set) override { options_.declare(set); }
   RouterCost cost(const TokenLayout& layout) const override;
   std::vector<std::string> random_purposes() const override { return {"draw"}; }
+  bool has_noise() const override { return false; }  // none on the logits
 
  protected:
   Routing choose(const RouterInput& input) override;

@@ -27,6 +27,7 @@ class SoftmaxTopKRouter : public Router, public Initialized {
   SoftmaxTopKRouter(const SoftmaxTopKOptions& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"noise"}; }
+  bool has_noise() const override { return options_.noise > 0; }
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]

@@ -26,6 +26,7 @@ class SwitchTop1Router : public Router, public Initialized {
   SwitchTop1Router(const SwitchTop1Options& options, RouterShape shape);
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"jitter"}; }
+  bool has_noise() const override { return false; }  // none on the logits
   // N(0, 0.1 / D), section 2.4.
   // Differs from the paper: not truncated at two standard deviations.
   void initialize(const InitRandom& random) override;
