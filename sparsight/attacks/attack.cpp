@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 
 #include "sparsight/attacks/check_perturbation.h"
+#include "sparsight/attacks/clean_pass.h"
 #include "sparsight/attacks/objective.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/random.h"
@@ -43,6 +44,8 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
   AttackBatch batch = given;
   batch.pixels = given.pixels.detach();
   if (!batch.image.defined()) batch.image = at::arange(batch.pixels.size(0), at::kLong);
+  batch.clean = std::make_shared<CleanImages>(batch.pixels, batch.image);
+  batch.row = at::arange(batch.pixels.size(0), at::kLong);
   if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
   const AttackCost before = model.cost();
   AttackResult result;

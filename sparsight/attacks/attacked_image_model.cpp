@@ -25,7 +25,8 @@ ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& 
   ModelOutput output = model_->forward({.images = canonical ? pixels : (pixels - range().low) / range().width(),
                                         .mode = options_.mode,
                                         .random = {options_.seed, pass.step},
-                                        .info = {.image = pass.image}});
+                                        .info = {.image = pass.image},
+                                        .at_experts = pass.at_experts});
   coupled_ = coupled_ ||
              std::ranges::any_of(output.routings, [](const Routing& routing) { return routing.capacity.defined(); });
   return output;

@@ -8,14 +8,16 @@
 #include <ATen/core/Tensor.h>
 
 #include "sparsight/attacks/threat_model.h"
+#include "sparsight/models/model_input.h"
 #include "sparsight/models/model_output.h"
 
 namespace sparsight {
 
 // What a pass needs besides pixels. Random numbers of a pass are a function of the step and of the images' numbers.
 struct AttackPass {
-  at::Tensor image;   // [B] int64: the number of each image in the data
-  uint64_t step = 0;  // passes of different steps have different router noise
+  at::Tensor image;             // [B] int64: the number of each image in the data
+  uint64_t step = 0;            // passes of different steps have different router noise
+  ExpertsHook at_experts = {};  // reads or replaces what MoE layers do; ignored by models without any
 };
 
 // Costs that do not depend on the machine: images that went through the model.

@@ -7,10 +7,13 @@ void ObjectiveOptions::declare(OptionSet& set) {
   set.integer("passes", &passes, {1, 10000},
               "passes of a model with noise whose losses and gradients are averaged at each step (EOT)");
   router.declare(set);
+  routing.declare(set);
+  path.declare(set);
 }
 
 Objective make_objective(const ObjectiveOptions& options) {
-  return {attack_loss_named(options.loss), options.router, options.passes};
+  options.router.check();
+  return {attack_loss_named(options.loss), options.router, options.routing, options.path, options.passes};
 }
 
 }  // namespace sparsight

@@ -9,6 +9,8 @@ struct ObjectiveOptions {
   std::string loss = "cross_entropy";
   int64_t passes = 1;
   RouterLossOptions router = {};
+  RoutingAttackOptions routing = {};
+  GradientPath path = {};
   void declare(OptionSet& set);
 };
 Objective make_objective(const ObjectiveOptions& options);

@@ -1,4 +1,5 @@
 light_sources(
+  attacks/among_others.cpp
   attacks/apgd.cpp
   attacks/apgd_run.cpp
   attacks/apgd_schedule.cpp
@@ -22,6 +23,7 @@ light_sources(
   attacks/projection.cpp
   attacks/random_start.cpp
   attacks/register_attacks.cpp
+  attacks/routing_losses.cpp
   attacks/square.cpp
   attacks/square_l2.cpp
   attacks/square_linf.cpp
@@ -30,7 +32,11 @@ light_sources(
   attacks/square_run.cpp
   attacks/strongest.cpp
   attacks/target_classes.cpp
-  attacks/threat_model.cpp)
+  attacks/threat_model.cpp
+  attacks/transfer.cpp)
 torch_sources(
   attacks/attacked_image_model.cpp
-  attacks/frozen_parameters.cpp)
+  attacks/clean_pass.cpp
+  attacks/frozen_parameters.cpp
+  attacks/gradient_path.cpp
+  attacks/router_losses.cpp)

@@ -1,9 +1,13 @@
 torch_tests(
+  attacks/among_others_test.cpp
   attacks/apgd_test.cpp
   attacks/attacked_image_model_test.cpp
   attacks/boundary_attacks_test.cpp
   attacks/cascade_test.cpp
   attacks/every_attack_test.cpp
   attacks/gradient_attacks_test.cpp
+  attacks/gradient_path_test.cpp
   attacks/losses_test.cpp
+  attacks/router_losses_test.cpp
+  attacks/routing_losses_test.cpp
   attacks/threat_model_test.cpp)
