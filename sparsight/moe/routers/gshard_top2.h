@@ -42,7 +42,7 @@ class GshardTop2Router : public Router, public Initialized {
   // Counts first choices, as GShard's c_e does.
   std::vector<LossWeight> default_losses() const override;
   std::vector<std::string> random_purposes() const override { return {"second", "second_expert"}; }
-  bool has_noise() const override { return false; }  // none on the logits
+  bool has_noise() const override { return false; }    // none on the logits
   void initialize(const InitRandom& random) override;  // N(0, 0.02²)
 
   at::Tensor weight;  // [E,D]
