@@ -43,12 +43,14 @@ class Attack {
   AttackResult run(AttackedModel& model, const AttackBatch& batch) const;
 
   const AttackContext& context() const { return context_; }
+  // False for attacks that only look at logits, which quantised models have too.
+  virtual bool needs_gradients() const { return true; }
+  // False for attacks that may leave the range of pixels.
+  virtual bool clips_pixels() const { return true; }
 
  protected:
   // Returns pixels of the same shape. batch.image is defined.
   virtual at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const = 0;
-  // False for attacks that may leave the range of pixels.
-  virtual bool clips_pixels() const { return true; }
 
  private:
   AttackContext context_;

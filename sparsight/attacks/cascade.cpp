@@ -7,7 +7,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 
 #include "sparsight/attacks/cascade_warnings.h"
 #include "sparsight/attacks/per_image.h"
@@ -50,19 +51,29 @@ std::vector<at::Tensor> calls_of(const at::Tensor& robust, bool coupled, int64_t
   return calls;
 }
 
+struct StageCalls {
+  int64_t batch_size = 0;
+  const CascadeProgress& progress;
+};
+
 StageResult run_stage(const CascadeStage& stage, AttackedModel& model, const AttackBatch& batch,
-                      const AttackContext& context, int64_t batch_size, CascadeResult& result) {
+                      const AttackContext& context, const StageCalls& calls, CascadeResult& result) {
+  const size_t number = result.stages.size();
   const auto start = std::chrono::steady_clock::now();
   const AttackCost before = model.cost();
   StageResult done;
   done.name = stage.name;
   done.robust_before = result.robust.sum().item<int64_t>();
   const std::shared_ptr<Attack> attack = attacks().make(stage.attack, stage.settings, stage.name, context);
-  for (const at::Tensor& index : calls_of(result.robust, model.coupled(), batch_size)) {
+  for (const at::Tensor& index : calls_of(result.robust, model.coupled(), calls.batch_size)) {
+    if (calls.progress) calls.progress(number, done.robust_before - done.gained);
     const AttackResult found = attack->run(model, batch.select(index));
     const at::Tensor fooled = result.robust.index_select(0, index) & ~found.correct;
     result.pixels.index_copy_(0, index, choose_images(fooled, found.pixels, result.pixels.index_select(0, index)));
     result.robust.index_copy_(0, index, result.robust.index_select(0, index) & ~fooled);
+    const at::Tensor before_call = result.stage.index_select(0, index);
+    result.stage.index_copy_(
+        0, index, choose_images(fooled, at::full_like(before_call, static_cast<int64_t>(number)), before_call));
     done.gained += fooled.sum().item<int64_t>();
   }
   done.cost = model.cost() - before;
@@ -89,22 +100,35 @@ std::vector<CascadeStage> cascade_stages(const std::string& version) {
 double CascadeResult::clean_accuracy() const { return share_of(clean); }
 double CascadeResult::robust_accuracy() const { return share_of(robust); }
 
-CascadeResult run_cascade(AttackedModel& model, const AttackBatch& given, const AttackContext& context,
-                          const std::vector<CascadeStage>& stages, int64_t batch_size) {
+CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const AttackContext& context,
+                         const std::vector<CascadeStage>& stages, int64_t batch_size, const CascadeProgress& progress) {
   const at::NoGradGuard no_grad;
   const AttackCost before = model.cost();
+  if (given.pixels.size(0) == 0) fail("the cascade got no images; give it at least one");
   AttackBatch batch = given;
   if (!batch.image.defined()) batch.image = at::arange(batch.pixels.size(0), at::kLong);
   CascadeResult result;
   result.pixels = batch.pixels.detach().clone();
-  if (batch.pixels.size(0) == 0) fail("the cascade got no images; give it at least one");
   result.clean = classify(model, batch, batch_size);
   result.robust = result.clean.clone();
-  result.warnings =
-      model_warnings(model, batch.select(at::arange(std::min(batch_size, batch.pixels.size(0)), at::kLong)), stages);
+  result.stage = at::full({batch.pixels.size(0)}, -1, at::kLong);
   for (const CascadeStage& stage : stages)
-    result.stages.push_back(run_stage(stage, model, batch, context, batch_size, result));
-  for (std::string& warning : stage_warnings(result)) result.warnings.push_back(std::move(warning));
+    result.stages.push_back(run_stage(stage, model, batch, context, {batch_size, progress}, result));
+  result.cost = model.cost() - before;
+  return result;
+}
+
+CascadeResult run_cascade(AttackedModel& model, const AttackBatch& given, const AttackContext& context,
+                          const std::vector<CascadeStage>& stages, int64_t batch_size) {
+  const at::NoGradGuard no_grad;
+  const AttackCost before = model.cost();
+  CascadeResult result = run_stages(model, given, context, stages, batch_size);
+  AttackBatch first = given;
+  if (!first.image.defined()) first.image = at::arange(first.pixels.size(0), at::kLong);
+  first = first.select(at::arange(std::min(batch_size, first.pixels.size(0)), at::kLong));
+  result.warnings = model_warnings(model, first, stages);
+  for (std::string& warning : stage_warnings(result.stages, result.robust.size(0)))
+    result.warnings.push_back(std::move(warning));
   result.cost = model.cost() - before;
   return result;
 }

@@ -33,6 +33,7 @@ struct CascadeResult {
   at::Tensor pixels;  // [B,...]: of an image that is still robust, or misclassified as it is, the image itself
   at::Tensor clean;   // [B] bool: classified correctly as it is
   at::Tensor robust;  // [B] bool: classified correctly after every attack
+  at::Tensor stage;   // [B] int64: number of the stage that fooled the image, -1 for none
   std::vector<StageResult> stages;
   AttackCost cost;                    // with the first pass over all images
   std::vector<std::string> warnings;  // why the numbers may not mean what they seem to (cascade_warnings.h)
@@ -41,8 +42,15 @@ struct CascadeResult {
   double robust_accuracy() const;  // misclassified images count as not robust
 };
 
+// Called before each call of an attack, with the number of the stage. May raise an exception to end the cascade.
+using CascadeProgress = std::function<void(size_t stage, int64_t robust)>;
+
 // batch: any number of images, which are attacked `batch_size` at a time. Each attack starts from the images
-// themselves.
+// themselves. The warnings are left to the caller.
+CascadeResult run_stages(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
+                         const std::vector<CascadeStage>& stages, int64_t batch_size,
+                         const CascadeProgress& progress = {});
+// The same with warnings.
 CascadeResult run_cascade(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
                           const std::vector<CascadeStage>& stages, int64_t batch_size);
 

@@ -39,11 +39,11 @@ int64_t number_in(const CascadeStage& stage, const char* setting, int64_t otherw
   return stage.settings.value(setting, otherwise);
 }
 
+// Of the images that are classified correctly. (The dlr loss of an image whose class comes third is constant.)
 int64_t images_without_gradient(AttackedModel& model, const AttackBatch& batch) {
   const Objective dlr{.loss = attack_loss::dlr};
-  const at::Tensor gradient =
-      evaluate_objective(model, dlr, batch, batch.pixels, first_step("cascade.warnings", 1)).gradient;
-  return (gradient.flatten(1).abs().amax(1) == 0).sum().item<int64_t>();
+  const AttackEvaluation found = evaluate_objective(model, dlr, batch, batch.pixels, first_step("cascade.warnings", 1));
+  return (found.correct & (found.gradient.flatten(1).abs().amax(1) == 0)).sum().item<int64_t>();
 }
 
 }  // namespace
@@ -68,12 +68,11 @@ std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch&
   return warnings;
 }
 
-std::vector<std::string> stage_warnings(const CascadeResult& result) {
+std::vector<std::string> stage_warnings(const std::vector<StageResult>& stages, int64_t images) {
   std::vector<std::string> warnings;
-  if (result.stages.size() < 2) return warnings;
-  for (const StageResult& stage : result.stages)
-    if (stage.cost.gradients == 0 &&
-        static_cast<double>(stage.gained) > kSquareGain * static_cast<double>(result.robust.size(0)))
+  if (stages.size() < 2) return warnings;
+  for (const StageResult& stage : stages)
+    if (stage.cost.gradients == 0 && static_cast<double>(stage.gained) > kSquareGain * static_cast<double>(images))
       warnings.push_back(cat(stage.name, " fooled ", stage.gained,
                              " images that attacks with gradients did not: their results are not to be trusted"));
   return warnings;

@@ -9,12 +9,13 @@
 namespace sparsight {
 
 // Of the model: its passes differ, though the stages do not average over passes; its outputs are probabilities rather
-// than logits; some images have a dlr gradient of 0; it has too few classes for the targets. Costs 6 queries and a
-// gradient of each image of `batch`.
+// than logits; some correct images have a dlr gradient of 0; it has too few classes for the targets. Costs 6 queries
+// and a gradient of each image of `batch`.
 std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
                                         const std::vector<CascadeStage>& stages);
 
-// Of the result: an attack without gradients did better than those with gradients, by more than 0.2 % of the images.
-std::vector<std::string> stage_warnings(const CascadeResult& result);
+// Of the stages of a cascade over `images` images: an attack without gradients did better than those with gradients, by
+// more than 0.2 % of the images.
+std::vector<std::string> stage_warnings(const std::vector<StageResult>& stages, int64_t images);
 
 }  // namespace sparsight

@@ -18,9 +18,10 @@ class Fgsm : public Attack {
  public:
   Fgsm(const FgsmOptions& options, AttackContext context);
 
+  bool clips_pixels() const override { return options_.clip; }
+
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
-  bool clips_pixels() const override { return options_.clip; }
 
  private:
   FgsmOptions options_;

@@ -28,9 +28,10 @@ class Pgd : public Attack {
   // Raises UsageError for the paper's preset with what it does not have.
   Pgd(const PgdOptions& options, AttackContext context);
 
+  bool clips_pixels() const override { return strict_; }
+
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
-  bool clips_pixels() const override { return strict_; }
 
  private:
   struct Best;

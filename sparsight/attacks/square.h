@@ -17,6 +17,7 @@ struct SquareOptions {
 class Square : public Attack {
  public:
   Square(const SquareOptions& options, AttackContext context) : Attack(std::move(context)), options_(options) {}
+  bool needs_gradients() const override { return false; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;
