@@ -50,10 +50,23 @@ Json side(const Records& records, const std::vector<double>& right) {
           {"routing", recorded_routing(records)}};
 }
 
+// "linf, epsilon 0.0157 of pixels in 0..1, by pgd", of records of attacked images; else "not attacked".
+std::string attack_of(const Json& settings) {
+  const Json attack = settings.value("attack", Json());
+  if (!attack.is_object()) return "not attacked";
+  const auto part = [&](const char* key) {
+    const Json value = attack.value(key, Json());
+    return printable(value.is_string() ? value.get<std::string>() : shown(value));
+  };
+  return cat(part("norm"), ", epsilon ", part("epsilon"), " of pixels in ", part("range"), ", by ", part("name"));
+}
+
 // Settings that may make the pixels differ although the ids are the same.
 Json notes_on(const Records& a, const Records& b) {
   Json notes = Json::array();
   if (!a.settings.is_object() || !b.settings.is_object()) return notes;
+  if (a.settings.value("attack", Json()) != b.settings.value("attack", Json()))
+    notes.push_back(cat("the attacks differ: A ", attack_of(a.settings), "; B ", attack_of(b.settings)));
   const Json data_a = a.settings.value("data", Json::object()), data_b = b.settings.value("data", Json::object());
   if (!data_a.is_object() || !data_b.is_object()) return notes;
   for (const auto& [key, value] : data_a.items())

@@ -174,7 +174,13 @@ void remove_run_records(const std::string& run) {
 std::string records_folder(const std::string& path) {
   std::error_code error;
   const auto holds = [&](const fs::path& file) { return fs::exists(file, error); };
-  if (holds(fs::path(path) / kRecordIndex) || !holds(fs::path(path) / "config.toml")) return path;
+  if (holds(fs::path(path) / kRecordIndex)) return path;
+  if (holds(fs::path(path) / "attack.json")) {
+    if (!holds(run_records(path) / kRecordIndex))
+      fail(printable(path), " holds an attack that is not finished; run its sparsight attack again");
+    return run_records(path).string();
+  }
+  if (!holds(fs::path(path) / "config.toml")) return path;
   const fs::path below = run_records(path);
   if (holds(below / kRecordIndex)) return below.string();
   fail(printable(path), " is a run folder without records; first: sparsight eval ", printable(path), " --records ",
