@@ -1,5 +1,7 @@
 light_sources(
   report/accuracy_cells.cpp
+  report/attack_page.cpp
+  report/attack_text.cpp
   report/assets.cpp
   report/charts.cpp
   report/class_information_text.cpp

@@ -1,0 +1,40 @@
+// The files of a finished attack, written piece by piece in bounded memory (all but the routings) and made visible
+// together (docs/attacks.md). Letters: moe/axes.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sparsight/eval/record_writer.h"
+#include "sparsight/io/safetensors_rows.h"
+#include "sparsight/runs/attack_check.h"
+
+namespace sparsight {
+
+//   records/, clean_records/   evaluation records of attacked and clean images: sparsight compare reads them
+//   adversarial.safetensors    pixels [n,C,H,W] fp32, image, label, stage, queries [n] int64, norm [n] fp64,
+//                              clean_logits, logits [n,K] fp32
+//   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes
+//   images.csv, stages.csv     tables of the images and of the attacks
+class AttackFiles {
+ public:
+  // folder: exists.
+  AttackFiles(const std::string& folder, const AttackPlan& plan);
+  void add(const AttackedBatch& images, const AttackPiece& piece, const PieceCheck& check);
+  // source: of the records. stages: of AttackSummary::json().
+  void commit(RecordSource source, const Json& stages);
+
+ private:
+  std::string folder_;
+  AttackPlan plan_;
+  RecordWriter records_, clean_records_;
+  SafetensorsRowWriter pixels_;
+  RoutingCollector routing_, clean_routing_;
+  std::string csv_;
+};
+
+// [B] int64: the stage that fooled each image by its last pass, -1 for none. An image that only the last pass finds
+// misclassified counts for the last stage.
+at::Tensor fooled_by(const AttackPiece& piece, const AttackPlan& plan);
+
+}  // namespace sparsight

@@ -1,0 +1,116 @@
+#include "sparsight/runs/attack_piece.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+
+#include "sparsight/attacks/objective.h"
+#include "sparsight/attacks/per_image.h"
+#include "sparsight/attacks/register_attacks.h"
+#include "sparsight/core/error.h"
+
+namespace sparsight {
+namespace {
+
+AttackPass first_pass(const AttackBatch& batch) { return {batch.image, first_step("verdict", 0)}; }
+
+// All images, whether they are fooled or not: the points of a single attack say how far it came.
+CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, const PieceAttack& how) {
+  const AttackCost before = model.cost();
+  const CascadeStage& stage = how.plan.stages.at(0);
+  const auto attack = attacks().make(stage.attack, stage.settings, stage.name, how.context);
+  CascadeResult result;
+  StageResult done;
+  done.name = stage.name;
+  std::vector<at::Tensor> pixels, correct, clean;
+  for (const at::Tensor& index : at::arange(batch.pixels.size(0), at::kLong).split(how.batch_size)) {
+    const AttackBatch some = batch.select(index);
+    clean.push_back(still_correct(model, some, some.pixels, first_step("cascade.clean", 0)));
+    if (how.progress) how.progress(0, clean.back().sum().item<int64_t>());
+    const auto start = std::chrono::steady_clock::now();
+    const AttackResult found = attack->run(model, some);
+    done.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    pixels.push_back(found.pixels);
+    correct.push_back(found.correct);
+    done.cost.queries += found.cost.queries;
+    done.cost.gradients += found.cost.gradients;
+  }
+  result.pixels = at::cat(pixels);
+  result.clean = at::cat(clean);
+  result.robust = result.clean & at::cat(correct);
+  const at::Tensor fooled = result.clean & ~result.robust;
+  result.stage = fooled.to(at::kLong) - 1;
+  done.robust_before = result.clean.sum().item<int64_t>();
+  done.gained = fooled.sum().item<int64_t>();
+  result.stages = {done};
+  result.cost = model.cost() - before;
+  return result;
+}
+
+}  // namespace
+
+ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels,
+                           int64_t batch_size) {
+  const at::NoGradGuard no_grad;
+  ModelVerdict verdict;
+  std::vector<at::Tensor> logits;
+  RoutingCollector routings;
+  for (const at::Tensor& index : at::arange(pixels.size(0), at::kLong).split(batch_size)) {
+    const AttackBatch some = batch.select(index);
+    const at::Tensor x = pixels.index_select(0, index);
+    const ModelOutput output = model.forward(x, first_pass(some));
+    at::Tensor decided = output.logits;
+    if (model.randomised())
+      decided = evaluate_loss(model, {.passes = kVotes}, some, x, first_step("verdict", 1)).logits;
+    logits.push_back(decided.detach().to(at::kFloat));
+    routings.add(routings_of(output));
+    if (!verdict.layers.empty()) continue;
+    for (const Routing& routing : output.routings) verdict.layers.push_back(routing.layer);
+    for (const SoftRouting& routing : output.soft_routings) verdict.layers.push_back(routing.layer);
+  }
+  verdict.logits = at::cat(logits);
+  verdict.routings = routings.all();
+  return verdict;
+}
+
+AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how) {
+  const at::NoGradGuard no_grad;
+  model.forget_counts();
+  const AttackBatch& batch = images.batch;
+  AttackPiece piece;
+  piece.batch = batch;
+  piece.checksum = images.checksum;
+  const CascadeResult found = how.plan.is_cascade()
+                                  ? run_stages(model, batch, how.context, how.plan.stages, how.batch_size, how.progress)
+                                  : run_single_attack(model, batch, how);
+  piece.pixels = found.pixels.contiguous();
+  piece.stage = found.stage;
+  piece.stages = found.stages;
+  piece.cost = found.cost;
+  piece.gradients = model.gradients();
+  piece.norm = image_norms(piece.pixels.to(at::kDouble) - batch.pixels.to(at::kDouble), how.context.threat.norm);
+  std::vector<int64_t> queries;
+  for (int64_t i = 0; i < batch.image.size(0); ++i) queries.push_back(model.queries_of(batch.image[i].item<int64_t>()));
+  piece.queries = at::tensor(queries, at::kLong);
+  const int64_t together = how.exact ? 1 : how.batch_size;
+  piece.clean = model_verdict(model, batch, batch.pixels, together);
+  piece.attacked = model_verdict(model, batch, piece.pixels, together);
+  return piece;
+}
+
+at::Tensor clean_correct(const AttackPiece& piece) {
+  return classified_correctly(piece.clean.logits, piece.batch.labels.label);
+}
+
+at::Tensor attacked_correct(const AttackPiece& piece) {
+  return classified_correctly(piece.attacked.logits, piece.batch.labels.label);
+}
+
+}  // namespace sparsight

@@ -1,0 +1,35 @@
+// What `sparsight attack` is to do. Nothing of torch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sparsight {
+
+struct AttackRequest {
+  std::string path;                   // a run folder, a checkpoint file, or a file of weights alone
+  std::string checkpoint;             // "best", "last" or "" for best, or last if there is no best; for run folders
+  std::string weights;                // one of weight_type_names() for packed weights, or ""
+  std::string split = "test";         // "train", "val" or "test"
+  std::string data;                   // folder of the dataset, instead of data.root of the configuration; or ""
+  int64_t images = 0;                 // the first ones of the split; 0: all
+  std::string attack = "autoattack";  // a name in attacks(), or autoattack for its cascade
+  std::string norm = "linf";          // ThreatOptions
+  std::string epsilon = "8/255";
+  std::string range = "0..1";
+  std::vector<std::string> overrides;  // "attack.steps=20" of the attack, the rest of the run's configuration
+  uint64_t seed = 0;
+  int64_t batch = 0;     // images attacked together; 0: as many as memory allows
+  bool noise = false;    // with the noise of the routers
+  bool exact = false;    // passes of single images, so that results have the same bits for every batch
+  int64_t examples = 8;  // pictures in examples.html
+  std::string out;       // "": in the folder attacks/ of the run
+
+  // Of a file of weights alone.
+  std::string config;     // a configuration with [model] and [data]
+  std::string normalize;  // a preset of the transform `normalize`, or MEAN:STD with one number or one per channel
+  int64_t classes = 0;    // 0: from the file
+};
+
+}  // namespace sparsight

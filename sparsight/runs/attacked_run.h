@@ -1,0 +1,20 @@
+// The model that an attack is on.
+#pragma once
+
+#include "sparsight/infer/loaded_model.h"
+#include "sparsight/runs/attack_plan.h"
+
+namespace sparsight {
+
+struct AttackedRun {
+  LoadedModel loaded;
+  std::string fingerprint;  // of the weights as trained: names and values of all parameters and buffers
+};
+
+// Sets the number of threads too. Raises UsageError where what a file of weights alone does not say is not given.
+AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan);
+
+// The batch of models whose images share capacity: that of evaluation, as it changes what is dropped.
+int64_t shared_batch(const LoadedModel& loaded);
+
+}  // namespace sparsight

@@ -1,0 +1,44 @@
+// The model under attack with what a report says about it: queries of each image, gradients of 0 or not finite. Ends an
+// attack on Ctrl-C.
+#pragma once
+
+#include <map>
+
+#include "sparsight/attacks/attacked_model.h"
+
+namespace sparsight {
+
+// Of the images that went through a backward pass.
+struct GradientCounts {
+  int64_t images = 0, zero = 0, not_finite = 0;
+};
+
+class ObservedModel : public AttackedModel {
+ public:
+  // exact: each image goes through the model alone, so that its logits and gradients have the same bits whatever else
+  // is in the batch. Otherwise matrix products of other sizes round differently, by about 1e-7.
+  ObservedModel(AttackedModel& model, bool exact) : AttackedModel(model.range()), model_(model), exact_(exact) {}
+
+  bool randomised() const override { return model_.randomised(); }
+  bool coupled() const override { return model_.coupled(); }
+
+  int64_t queries_of(int64_t image) const;
+  const GradientCounts& gradients() const { return gradients_; }
+  void forget_counts();
+
+ protected:
+  // Raises Error for logits that are not finite, and where exact passes would hide that images share capacity.
+  // Gradients that are not finite become 0.
+  ModelOutput run(const at::Tensor& pixels, const AttackPass& pass) override;
+
+ private:
+  ModelOutput passes(const at::Tensor& pixels, const AttackPass& pass);
+  at::Tensor counted(const at::Tensor& gradient);
+
+  AttackedModel& model_;
+  bool exact_;
+  std::map<int64_t, int64_t> queries_;  // by image
+  GradientCounts gradients_;
+};
+
+}  // namespace sparsight

@@ -1,0 +1,207 @@
+#include "sparsight/runs/run_attack.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sparsight/attacks/attacked_image_model.h"
+#include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/register_attacks.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checksum.h"
+#include "sparsight/report/attack_page.h"
+#include "sparsight/runs/attack_batch_size.h"
+#include "sparsight/runs/attack_examples.h"
+#include "sparsight/runs/attack_files.h"
+#include "sparsight/runs/attack_folder.h"
+#include "sparsight/runs/attack_identity.h"
+#include "sparsight/runs/attack_summary.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kPieceImages = 64;    // about how many images are saved together
+constexpr int64_t kCheckedImages = 32;  // the first ones, on which the model is checked before the attack
+
+bool clips_all(const AttackPlan& plan) {
+  return std::ranges::all_of(plan.stages, [](const CascadeStage& stage) {
+    return attacks().make(stage.attack, stage.settings, stage.name, {})->clips_pixels();
+  });
+}
+
+bool has_gradients(const AttackPlan& plan) {
+  return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) {
+    return attacks().make(stage.attack, stage.settings, stage.name, {})->needs_gradients();
+  });
+}
+
+bool has_router_losses(const AttackPlan& plan) {
+  return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) {
+    return !stage.settings.value("router_losses", Json::array()).empty();
+  });
+}
+
+// One attack from its request to its result.
+class AttackWork {
+ public:
+  explicit AttackWork(const AttackRequest& request)
+      : request_(request),
+        plan_(plan_attack(request)),
+        attacked_(load_attacked(request, plan_)),
+        loaded_(attacked_.loaded),
+        images_(loaded_, request.split, request.images),
+        identity_(identity_checked()),
+        folder_(attack_folder(request), identity_),
+        inner_(loaded_.model, {.mode = mode(), .seed = request.seed}),
+        model_(inner_, request.exact) {}
+
+  Json run() {
+    if (auto result = folder_.result()) return *result;
+    check_model();
+    if (folder_.batch() == 0) begin();
+    if (request_.batch > 0 && request_.batch != folder_.batch() && !request_.exact)
+      fail(printable(folder_.path()), " was begun with batches of ", folder_.batch(), ", not ", request_.batch,
+           ", which round differently; leave out --batch, or choose another folder with --out");
+    attack_pieces();
+    return report();
+  }
+
+ private:
+  ForwardMode mode() const {
+    ForwardMode mode = ForwardMode::evaluation();
+    mode.noise = request_.noise;
+    mode.losses = has_router_losses(plan_);
+    return mode;
+  }
+
+  // What has to be known before the folder is touched.
+  Json identity_checked() {
+    fit_to_classes(plan_, loaded_.shape.classes);
+    check_stages(plan_, request_.weights, request_.noise);
+    check_radius(plan_.threat, loaded_.shape.channels * loaded_.shape.height * loaded_.shape.width);
+    if (request_.exact && has_router_losses(plan_))
+      fail_usage("--exact runs each image alone, but router losses are of a whole batch; leave out one of them");
+    return attack_identity(request_, plan_, attacked_, images_);
+  }
+
+  // Warnings that do not need the attack; they come before hours of it.
+  void check_model() {
+    const AttackedBatch first = images_.read(0, std::min(kCheckedImages, images_.size()));
+    if (has_gradients(plan_)) {
+      warnings_ = model_warnings(model_, first.batch, plan_.stages);
+    } else {
+      model_verdict(model_, first.batch, first.batch.pixels, request_.exact ? 1 : kCheckedImages);
+    }
+    for (const std::string& note : plan_.notes) log_info(note);
+    for (const std::string& warning : warnings_) log_warning(warning);
+  }
+
+  // Images that share capacity are attacked in the batches of evaluation, if memory allows.
+  void begin() {
+    BatchMemory found{request_.batch, 0};
+    if (request_.batch == 0) {
+      found =
+          find_batch_size(model_, images_.read(0, std::min<int64_t>(16, images_.size())).batch, has_gradients(plan_));
+      if (model_.coupled()) found.batch = std::min(found.batch, shared_batch(loaded_));
+      log_info("batches of ", found.batch, " images");
+    }
+    folder_.begin(found.batch, found.bytes_per_image);
+  }
+
+  int64_t batch() const { return request_.exact && request_.batch > 0 ? request_.batch : folder_.batch(); }
+  int64_t piece_images() const { return batch() * std::max<int64_t>(1, kPieceImages / batch()); }
+  int64_t pass_images() const { return request_.exact ? 1 : folder_.batch(); }
+
+  // Where the saved pieces end. They may go on after a piece that was removed.
+  int64_t images_done() const {
+    const std::vector<PieceRange> done = folder_.pieces();
+    const int64_t last = done.empty() ? 0 : done.back().last;
+    if (last > images_.size())
+      fail("the saved piece ", printable(done.back().path), " is of more images than the ", images_.size(),
+           " attacked ones; remove that folder and run the same command again");
+    return last;
+  }
+
+  void attack_pieces() {
+    Progress progress("attack", images_.size(), "images", images_done());
+    for (int64_t next; (next = images_done()) < images_.size();) {
+      const int64_t last = std::min(images_.size(), next + piece_images());
+      PieceAttack how{plan_, {plan_.threat, request_.seed}, batch(), request_.exact};
+      how.progress = [&](size_t stage, int64_t robust) {
+        const auto share = static_cast<double>(stage) / static_cast<double>(plan_.stages.size());
+        progress.update(next + static_cast<int64_t>(share * static_cast<double>(last - next)),
+                        cat(plan_.stages.at(stage).name, ", ", robust, " robust"));
+      };
+      write_piece(folder_.piece_path(next, last), attack_piece(model_, images_.read(next, last), how));
+      progress.update(last);
+    }
+    progress.finish();
+  }
+
+  Json report() {
+    AttackSummary summary(plan_);
+    AttackFiles files(folder_.path(), plan_);
+    AttackExamples examples(request_.examples, loaded_.data.classes);
+    Checksum data;
+    Progress progress("check", images_.size(), "images");
+    for (const PieceRange& range : folder_.pieces()) {
+      const AttackedBatch images = images_.read(range.first, range.last);
+      AttackPiece piece = read_piece(range.path, range.last - range.first);
+      piece.batch = images.batch;
+      const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clips_all(plan_), pass_images());
+      summary.add(piece, check);
+      files.add(images, piece, check);
+      examples.add(images, piece, plan_);
+      data.update(images.checksum.data(), images.checksum.size());
+      progress.update(range.last);
+    }
+    progress.finish();
+    Json result = attack_description(request_, plan_, attacked_, images_);
+    result["data"]["fingerprint"] = data.hex();
+    result["batch"] = batch();
+    result["peak_bytes_per_image"] = folder_.bytes_per_image() > 0 ? Json(folder_.bytes_per_image()) : Json();
+    result["images_share_capacity"] = model_.coupled();
+    result["pixels_clipped"] = clips_all(plan_);
+    result.update(summary.json());
+    for (std::string& warning : summary.warnings()) warnings_.push_back(std::move(warning));
+    result["warnings"] = warnings_;
+    result["notes"] = plan_.notes;
+    Json settings = loaded_.config;
+    settings["attack"] = identity_.at("attack");
+    files.commit({images_.info(), request_.split, loaded_.path, loaded_.step, loaded_.weights, settings},
+                 result["stages"]);
+    write_file_atomically(folder_.file("examples.html"), attack_page(result, examples.all()));
+    folder_.finish(result);
+    return *folder_.result();
+  }
+
+  AttackRequest request_;
+  AttackPlan plan_;
+  AttackedRun attacked_;
+  const LoadedModel& loaded_;
+  AttackedImages images_;
+  Json identity_;
+  AttackFolder folder_;
+  AttackedImageModel inner_;
+  ObservedModel model_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+std::string attack_folder(const AttackRequest& request) {
+  if (!request.out.empty()) return request.out;
+  std::error_code ignored;
+  const fs::path path(request.path);
+  const fs::path run =
+      fs::is_directory(path, ignored) ? path : path.parent_path() / (path.stem().string() + "_attacks");
+  return (fs::is_directory(path, ignored) ? run / "attacks" : run) / attack_name(request);
+}
+
+Json run_attack(const AttackRequest& request) { return AttackWork(request).run(); }
+
+}  // namespace sparsight

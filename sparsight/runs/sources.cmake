@@ -1,0 +1,16 @@
+light_sources(
+  runs/attack_batch_size.cpp
+  runs/attack_check.cpp
+  runs/attack_folder.cpp
+  runs/attack_plan.cpp
+  runs/attack_summary.cpp
+  runs/observed_model.cpp)
+torch_sources(
+  runs/attack_examples.cpp
+  runs/attack_files.cpp
+  runs/attack_identity.cpp
+  runs/attack_piece.cpp
+  runs/attacked_images.cpp
+  runs/attacked_run.cpp
+  runs/run_attack.cpp
+  runs/write_piece.cpp)

@@ -1,0 +1,71 @@
+// An attack's result as text and as a page.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/report/attack_page.h"
+#include "sparsight/report/attack_text.h"
+
+namespace sparsight::attack_text_test {
+namespace {
+
+Json some_share(int64_t count, int64_t of, double value) {
+  return {{"count", count}, {"of", of}, {"value", value}, {"interval", {0.25, 0.75}}};
+}
+
+Json some_result() {
+  return {
+      {"model", {{"checkpoint", "runs/a<b>/best.safetensors"}, {"packed", nullptr}, {"path", "runs/a<b>"}}},
+      {"attack", {{"name", "autoattack"}, {"version", "standard"}, {"noise", true}}},
+      {"threat", {{"norm", "linf"}, {"epsilon", 4.0 / 255}, {"range", "0..1"}, {"given", "4/255 of pixels in 0..1"}}},
+      {"pixels_clipped", false},
+      {"clean_accuracy", some_share(3, 4, 0.75)},
+      {"robust_accuracy", some_share(1, 4, 0.25)},
+      {"accuracy_after", some_share(2, 4, 0.5)},
+      {"stages",
+       {{{"name", "apgd-ce"},
+         {"attack", "apgd"},
+         {"settings", {{"steps", 100}, {"router_losses", Json::array()}}},
+         {"gained", 2},
+         {"robust_after", some_share(1, 4, 0.25)},
+         {"queries", 1234},
+         {"gradients", 5},
+         {"seconds", 3.0}}}},
+      {"warnings", {"look <here>"}},
+      {"notes", {"steps = 100"}}};
+}
+
+}  // namespace
+
+TEST(AttackText, HasARowForEachAttack) {
+  const Rows rows = attack_rows(some_result());
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1][1], "75.00 %");
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"apgd-ce", "25.00 %", "25.00 to 75.00", "2", "1,234", "5", "3.0 s"}));
+}
+
+TEST(AttackText, A60_SaysUnitsClippingNoiseAndSettings) {
+  const std::string text = attack_text(some_result());
+  for (const char* part : {"autoattack (standard), linf, epsilon 4/255 of pixels in 0..1, which is 0.0156863 of pixels",
+                           "not clipped", "with router noise", "  apgd-ce: apgd, steps 100, router_losses none\n",
+                           "accuracy after the attack 50.00 %", "warning: look <here>\n", "note: steps = 100\n"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+// Results of other versions may lack anything.
+TEST(AttackText, TakesMissingFields) {
+  EXPECT_NE(attack_text(Json::object()).find("robust accuracy - (95 % CI: -)"), std::string::npos);
+}
+
+TEST(AttackText, ThePageEscapesNames) {
+  AttackExample example;
+  example.id = "<script>";
+  example.label = "cat&dog";
+  example.clean = example.attacked = example.change = "png";
+  const std::string page = attack_page(some_result(), {example});
+  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
+  EXPECT_NE(page.find("cat&amp;dog is taken for"), std::string::npos);
+  EXPECT_NE(page.find("look &lt;here&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("experts, clean"), std::string::npos);
+}
+
+}  // namespace sparsight::attack_text_test

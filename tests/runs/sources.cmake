@@ -1,0 +1,4 @@
+torch_tests(
+  runs/attack_piece_test.cpp
+  runs/attack_plan_test.cpp
+  runs/observed_model_test.cpp)
