@@ -27,6 +27,7 @@ void add_program(CLI::App& app) {
   add_global_flags(app);
   add_train(app);
   add_eval(app);
+  add_attack(app);
   add_compare(app);
   add_predict(app);
   add_explain(app);

@@ -19,6 +19,7 @@ void add_weights_option(CLI::App& verb, std::string& type);
 // The whole command line: the global flags and every verb.
 void add_program(CLI::App& app);
 
+void add_attack(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_config(CLI::App& app);

@@ -1,4 +1,5 @@
 // The work of the verbs in the front program. (The work of `bench` and `version` needs no libtorch.)
+#include "cli/cmd_attack.h"
 #include "cli/cmd_compare.h"
 #include "cli/cmd_config.h"
 #include "cli/cmd_data.h"
@@ -14,6 +15,7 @@
 
 namespace sparsight::cli {
 
+void run_attack_verb(const AttackArguments&) { start_full_program(); }
 void run_compare(const CompareArguments&) { start_full_program(); }
 void run_config_show(const ConfigArguments&) { start_full_program(); }
 void run_config_check(const ConfigArguments&) { start_full_program(); }

@@ -35,7 +35,18 @@ def smaller(config):
     return config
 
 
+def short_attack(line):
+    """A few images and steps, with settings that the line's attacks have."""
+    if "sparsight attack" not in line:
+        return line
+    line = line.rstrip() + " --images 6"
+    if "--attack" not in line:
+        line += " --set attack.steps=2" + ("" if "version=rand" in line else " --set attack.queries=5 --set attack.targets=2")
+    return line
+
+
 def smallest(command):
+    command = "\n".join(map(short_attack, command.split("\n")))
     command = re.sub(r"--scale \w+", "--scale smoke", command)
     command = re.sub(r"(sparsight reproduce .*?) --(?:data \S+|synthetic)", r"\1", command)
     return re.sub(r"(sparsight reproduce pmoe/\S+)", r"\1 --synthetic", command)

@@ -123,6 +123,20 @@ with tempfile.TemporaryDirectory() as folder:
     huge.write_bytes(struct.pack("<Q", 1 << 62) + b"{}")
     refused("predict", huge, image)
 
+    refused("attack", huge)
+    refused("attack", fifo)
+    refused("attack", trained, "--eps", "9" * 100_000, code=(2,))
+    attacked = folder / "attacked"
+    attack = ("attack", trained, "--attack", "fgsm", "--images", "4", "--out", attacked)
+    code, _, err, _ = run(*attack, "--quiet")
+    assert code == 0, err
+    for name in ("result.json", "attack.json"):
+        whole = (attacked / name).read_bytes()
+        for damage in (DEEP.encode(), whole[:100], b"", b'{"format": "sparsight-attack", "version": 1e300}'):
+            (attacked / name).write_bytes(damage)
+            refused(*attack)
+        (attacked / name).write_bytes(whole)
+
     (trained / "explain").mkdir(exist_ok=True)
     (trained / "explain" / "explain.json").write_text(DEEP)
     with open(trained / "metrics.jsonl", "a") as log:

@@ -1,0 +1,91 @@
+#include "cli/cmd_attack.h"
+
+#include <memory>
+
+#include "cli/model_arguments.h"
+#include "cli/verbs.h"
+
+namespace sparsight::cli {
+namespace {
+
+constexpr int64_t kMostImages = 1'000'000'000;
+
+void add_threat_options(CLI::App& verb, AttackRequest& request) {
+  verb.add_option("--attack", request.attack, "autoattack, or one attack: fgsm, pgd, apgd, apgd_t, fab, fab_t, square")
+      ->capture_default_str()
+      ->type_name("NAME");
+  verb.add_option("--norm", request.norm, "Norm of the perturbations")
+      ->check(CLI::IsMember({"linf", "l2"}))
+      ->capture_default_str();
+  verb.add_option("--eps", request.epsilon, "Radius of the perturbations, a number or a fraction, in units of --range")
+      ->capture_default_str()
+      ->type_name("EPS");
+  verb.add_option("--range", request.range, "Range of the pixels that --eps refers to")
+      ->check(CLI::IsMember({"0..1", "-1..1", "0..255"}))
+      ->capture_default_str();
+}
+
+void add_image_options(CLI::App& verb, AttackRequest& request) {
+  verb.add_option("--split", request.split, "Split of the dataset: train, val or test")
+      ->check(CLI::IsMember({"train", "val", "test"}))
+      ->capture_default_str();
+  verb.add_option("--data", request.data, "Folder of the dataset (setting data.root)")->type_name("FOLDER");
+  verb.add_option("--images", request.images, "Attack only the first N images")
+      ->check(CLI::Range(int64_t{1}, kMostImages))
+      ->type_name("N");
+}
+
+void add_pass_options(CLI::App& verb, AttackRequest& request) {
+  verb.add_option("--batch", request.batch, "Images attacked together (default: as many as memory allows)")
+      ->check(CLI::Range(int64_t{1}, kMostImages))
+      ->type_name("N");
+  verb.add_option("--seed", request.seed, "Seed of the attack's random numbers")->capture_default_str();
+  verb.add_flag("--noise", request.noise, "With the routers' noise of training");
+  verb.add_flag("--exact", request.exact,
+                "Run each image through the model alone: slower, the same bits for every --batch");
+}
+
+void add_bare_weights_options(CLI::App& verb, AttackRequest& request) {
+  verb.add_option("--config", request.config, "Configuration of a file of weights alone: its [model] and [data]")
+      ->type_name("FILE");
+  verb.add_option("--normalize", request.normalize,
+                  "How such weights take pixels: imagenet, cifar10, ..., MEAN:STD or none")
+      ->type_name("NAME");
+  verb.add_option("--classes", request.classes, "Number of classes of such weights, where their names do not say it")
+      ->check(CLI::Range(int64_t{2}, kMostImages))
+      ->type_name("N");
+}
+
+}  // namespace
+
+void add_attack(CLI::App& app) {
+  const auto arguments = std::make_shared<AttackArguments>();
+  AttackRequest& request = arguments->request;
+  CLI::App* verb = add_verb(app, "attack", "Attack a trained model with adversarial images: robust accuracy",
+                            "sparsight attack runs/demo --eps 4/255\n"
+                            "sparsight attack runs/demo --attack pgd --eps 4/255 --set attack.steps=10\n"
+                            "sparsight attack runs/demo --attack pgd --eps 4/255 --set attack.preset=paper\n"
+                            "sparsight attack runs/demo --norm l2 --eps 0.5 --images 200 --out attacks/l2\n"
+                            "sparsight attack runs/demo --weights int8 --attack square --eps 4/255\n"
+                            "sparsight attack runs/demo --noise --set attack.version=rand --eps 4/255\n"
+                            "sparsight attack vit.safetensors --config vit.toml --normalize imagenet --eps 4/255\n"
+                            "sparsight compare runs/a/attacks/NAME runs/b/attacks/NAME");
+  verb->add_option("run", request.path, "Run folder, checkpoint or file of weights")->required()->type_name("RUN");
+  add_threat_options(*verb, request);
+  add_overrides_option(*verb, request.overrides);
+  add_image_options(*verb, request);
+  add_pass_options(*verb, request);
+  add_checkpoint_option(*verb, request.checkpoint);
+  add_weights_option(*verb, request.weights);
+  add_bare_weights_options(*verb, request);
+  verb->add_option("--examples", request.examples, "Number of fooled images in examples.html")
+      ->check(CLI::Range(int64_t{0}, int64_t{64}))
+      ->capture_default_str()
+      ->type_name("N");
+  verb->add_option("--out", request.out, "Folder to write (default: RUN/attacks/NAME); a killed attack goes on there")
+      ->type_name("FOLDER");
+  verb->add_flag("--json", arguments->json, "Print the result as one JSON object");
+  verb->callback([arguments] { run_attack_verb(*arguments); });
+}
+
+}  // namespace sparsight::cli

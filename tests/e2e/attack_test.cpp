@@ -1,0 +1,320 @@
+// The attack verb as a user runs it: results, files, kills, refusals.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include <ATen/TensorOperators.h>
+
+#include "sparsight/core/error.h"
+#include "sparsight/eval/records.h"
+#include "sparsight/io/atomic_file.h"
+#include "sparsight/io/checkpoint.h"
+#include "sparsight/io/safetensors.h"
+#include "sparsight/models/routing_file.h"
+#include "tests/e2e/output.h"
+#include "tests/e2e/train_fixture.h"
+
+namespace sparsight::testing::attack_verb_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AttackVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult trained = run_program({"train", tiny_config(*folder_), "--out", run(), "--quiet", "--set",
+                                               "train.epochs=10", "--set", "optimizer.lr=0.005"});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string run() { return folder_->path("run"); }
+  static std::string at(const std::string& name) { return folder_->path(name); }
+  // Words after the run, separated by spaces.
+  static std::vector<std::string> words(const std::string& text) {
+    std::vector<std::string> all{"attack", run(), "--quiet"};
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) all.push_back(word);
+    return all;
+  }
+  static ProgramResult attack(const std::string& text) { return run_program(words(text)); }
+  static Json result(const std::string& text) {
+    const ProgramResult ended = attack(text + " --json");
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    return Json::parse(ended.out, nullptr, false);
+  }
+  static std::string bytes(const std::string& path) { return read_file(path, size_t{1} << 30); }
+  // All files that do not contain times.
+  static void expect_same_records(const std::string& a, const std::string& b) {
+    for (const char* file :
+         {"/adversarial.safetensors", "/images.csv", "/routing.safetensors", "/clean_routing.safetensors",
+          "/records/records.safetensors", "/records/index.json", "/clean_records/records.safetensors"})
+      EXPECT_TRUE(bytes(a + file) == bytes(b + file)) << file;
+  }
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* AttackVerb::folder_ = nullptr;
+
+// The standard cascade, shortened.
+std::string short_cascade(const std::string& out, const std::string& eps = "8/255") {
+  return " --set attack.steps=4 --set attack.queries=20 --set attack.targets=2 --eps " + eps + " --out " + out;
+}
+
+}  // namespace
+
+TEST_F(AttackVerb, A40_RatesAgreeWithTheRecords) {
+  const Json found = result("--attack pgd --eps 8/255 --set attack.steps=8 --out " + at("pgd"));
+  const Records after = read_records(at("pgd/records")), before = read_records(at("pgd/clean_records"));
+  ASSERT_EQ(after.images(), 64);
+  EXPECT_EQ(after.ids.at(63), "test/63");
+  const at::Tensor clean = before.prediction.eq(before.label), robust = clean & after.prediction.eq(after.label);
+  const auto count = [](const at::Tensor& flags) { return flags.sum().item<int64_t>(); };
+  const auto share = [&](const char* name) {
+    return std::pair<int64_t, int64_t>{found[name]["count"], found[name]["of"]};
+  };
+  EXPECT_EQ(share("clean_accuracy"), std::pair(count(clean), int64_t{64}));
+  EXPECT_EQ(share("robust_accuracy"), std::pair(count(robust), int64_t{64}));
+  EXPECT_EQ(share("success_rate"), std::pair(count(clean & ~robust), count(clean)));
+  EXPECT_EQ(share("prediction_change"), std::pair(count(before.prediction.ne(after.prediction)), int64_t{64}));
+  EXPECT_LT(count(robust), count(clean));
+  const Json& accuracy = found["robust_accuracy"];
+  EXPECT_LE(accuracy["interval"][0].get<double>(), accuracy["value"].get<double>());
+  EXPECT_GE(accuracy["interval"][1].get<double>(), accuracy["value"].get<double>());
+  EXPECT_GT(found["loss"]["attacked"].get<double>(), found["loss"]["clean"].get<double>());
+  // As evaluation counts.
+  const Json line = Json::parse(run_program({"eval", run(), "--json", "--quiet"}).out);
+  EXPECT_DOUBLE_EQ(found["clean_accuracy"]["value"], line["accuracy"]);
+  ASSERT_EQ(after.layers.size(), 1u);
+  EXPECT_TRUE(after.layers[0].kept.sum(1).eq(34).all().item<bool>());
+}
+
+TEST_F(AttackVerb, A60_TheReportSaysWhatWasDone) {
+  const ProgramResult ended =
+      attack("--attack pgd --eps 10 --range 0..255 --seed 5 --set attack.steps=3 --out " + at("said"));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (const char* part :
+       {"epsilon 10 of pixels in 0..255, which is 0.0392157 of pixels in 0..1, clipped to them", "pgd, linf", "seed 5",
+        "without router noise", "batch ", "fp32", "normalised by mean [0.5", "experts' capacity: no limit",
+        "preset strict, steps 3, relative_step 0, start none, restarts 1",
+        "64 of 64 images of the test split of glyphs", "  clean ", "  pgd ", "mean cross entropy", "read again, "})
+    EXPECT_NE(ended.out.find(part), std::string::npos) << part << " in\n" << ended.out;
+  const Json found = Json::parse(bytes(at("said/result.json")));
+  EXPECT_NEAR(found["threat"]["epsilon"].get<double>(), 10.0 / 255, 1e-12);
+  EXPECT_EQ(found["model"]["fingerprint"].get<std::string>().size(), 16u);
+  EXPECT_EQ(found["data"]["fingerprint"].get<std::string>().size(), 16u);
+  EXPECT_EQ(found["gradient_counts"]["not_finite"], 0);
+  const std::string page = bytes(at("said/examples.html"));
+  EXPECT_NE(page.find("times as large"), std::string::npos);
+  EXPECT_NE(page.find("experts, attacked"), std::string::npos);
+  EXPECT_EQ(bytes(at("said/stages.csv")).rfind("name,attack,robust_before,gained,robust_after,queries", 0), 0u);
+}
+
+TEST_F(AttackVerb, SavedImagesAreWhatTheRecordsSay) {
+  result("--attack fgsm --norm l2 --eps 1.5 --out " + at("saved"));
+  const TensorFile file = read_safetensors(at("saved/adversarial.safetensors"));
+  const std::map<std::string, at::Tensor> saved(file.tensors.begin(), file.tensors.end());
+  EXPECT_EQ(saved.at("pixels").size(0), 64);
+  EXPECT_EQ(saved.at("pixels").scalar_type(), at::kFloat);
+  EXPECT_LE(saved.at("norm").max().item<double>(), 1.5 * (1 + 1e-6));
+  EXPECT_GT(saved.at("norm").min().item<double>(), 0);
+  const Records records = read_records(at("saved/records"));
+  EXPECT_TRUE(saved.at("logits").argmax(1).equal(records.prediction));
+  EXPECT_TRUE(saved.at("label").equal(records.label));
+  // One query to see whether it is right, and one in the attack, with its gradient, and one to see whether it still is.
+  EXPECT_TRUE(saved.at("queries").eq(3).all().item<bool>());
+  EXPECT_EQ(read_routings(at("saved/routing.safetensors")).size(), 1u);
+}
+
+TEST_F(AttackVerb, A25_ExactPassesGiveTheSameBitsForEveryBatch) {
+  for (const auto& [norm, eps] : {std::pair{"linf", "8/255"}, {"l2", "0.5"}}) {
+    for (const char* batch : {"4", "16"})
+      result(cat("--exact --images 20 --norm ", norm, " --batch ", batch, short_cascade(at(cat(norm, batch)), eps)));
+    expect_same_records(at(cat(norm, 4)), at(cat(norm, 16)));
+  }
+}
+
+// In passes of many images fp32 sums round differently, so that the sign of a gradient near 0 may differ.
+TEST_F(AttackVerb, A25_VerdictsHardlyDependOnTheBatch) {
+  const Json a = result("--batch 4" + short_cascade(at("by4"))), b = result("--batch 16" + short_cascade(at("by16")));
+  EXPECT_EQ(a["batch"], 4);
+  const Records of_a = read_records(at("by4/records")), of_b = read_records(at("by16/records"));
+  EXPECT_LE(of_a.prediction.ne(of_b.prediction).sum().item<int64_t>(), 2);
+  EXPECT_LE(std::abs(a["robust_accuracy"]["count"].get<int>() - b["robust_accuracy"]["count"].get<int>()), 1);
+}
+
+TEST_F(AttackVerb, KilledAttacksGoOnAndGiveTheSameRecords) {
+  const std::string settings = "--attack apgd --eps 4/255 --batch 32 --set data.test=256 --set attack.steps=8 --out ";
+  const Json whole = result(settings + at("whole"));
+  for (size_t pieces = 1; pieces <= 3; ++pieces) {
+    Program killed(words(settings + at("killed")));
+    const auto saved = [&] {
+      std::error_code error;
+      size_t count = 0;
+      for (const auto& entry : fs::directory_iterator(at("killed/pieces"), error))
+        count += !entry.path().filename().string().ends_with(".tmp");
+      return count;
+    };
+    for (int wait = 0; wait < 3000 && saved() < pieces; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    killed.send(SIGKILL);
+    EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
+    EXPECT_GE(saved(), pieces);
+    EXPECT_FALSE(fs::exists(at("killed/result.json")));
+  }
+  expect_failure(run_program({"compare", at("killed"), at("whole")}), 1, "is not finished");
+  Json resumed = result(settings + at("killed"));
+  expect_same_records(at("whole"), at("killed"));
+  for (const char* key : {"robust_accuracy", "queries", "gradients", "gradient_counts", "saved_images", "data"})
+    EXPECT_EQ(resumed[key], whole[key]) << key;
+  EXPECT_FALSE(fs::exists(at("killed/pieces")));
+  EXPECT_FALSE(fs::exists(at("killed/lock")));
+  EXPECT_EQ(result(settings + at("killed")), resumed);  // read, not repeated
+}
+
+TEST_F(AttackVerb, AFolderIsOfOneAttack) {
+  const std::string pgd = "--attack pgd --set attack.steps=2 --images 8 --out " + at("one");
+  result(pgd + " --eps 2/255");
+  expect_failure(attack(pgd + " --eps 4/255"), 1,
+                 "holds an attack with attack.epsilon = 0.00784313725490196, not 0.0156");
+  expect_failure(attack(pgd + " --eps 2/255 --seed 1"), 1, "attack.seed = 0, not 1; choose another folder with --out");
+  expect_failure(attack(pgd + " --eps 2/255 --split val"), 1, "data.split");
+  expect_failure(attack(pgd + " --eps 2/255 --set attack.restarts=3"), 1,
+                 "attack.stages.0.settings.restarts = 1, not 3");
+  expect_failure(attack(pgd + " --eps 2/255 --set router.eval_k=1"), 1, "model.settings.router.eval_k");
+  expect_failure(attack("--attack pgd --images 8 --out " + run()), 2, "cannot write an attack into");
+  const std::string before = bytes(at("one/result.json"));
+  write_file_atomically(at("one/result.json"), before.substr(0, 200));
+  expect_failure(attack(pgd + " --eps 2/255"), 1, "is damaged; remove its folder and attack again");
+}
+
+TEST_F(AttackVerb, DamagedPiecesAreNamed) {
+  const std::string settings = "--attack fgsm --batch 32 --set data.test=128 --out " + at("cut");
+  result(settings);
+  // As if it had been killed before its end, with a piece that a failing disk cut.
+  fs::remove(at("cut/result.json"));
+  const std::string piece = at("cut/pieces/000000000-000000064");
+  fs::create_directories(piece);
+  write_file_atomically(piece + "/images.safetensors", bytes(at("cut/adversarial.safetensors")).substr(0, 3000));
+  const ProgramResult ended = attack(settings);
+  expect_failure(ended, 1, "is damaged (");
+  EXPECT_NE(ended.err.find("remove that folder and run the same command again"), std::string::npos) << ended.err;
+  fs::remove_all(piece);
+  EXPECT_EQ(result(settings)["images"], 128);
+}
+
+TEST_F(AttackVerb, RefusesWhatMakesNoSense) {
+  const auto refused = [](const std::string& text, int code, const std::string& says) {
+    expect_failure(attack(text), code, says);
+  };
+  refused("--eps abc", 2, "epsilon must be a number or a fraction");
+  refused("--eps -1", 2, "must be a number or a fraction of at least 0");
+  refused("--eps 1/0", 2, "must be a number or a fraction");
+  refused("--eps 8", 2, "lets every pixel have any value");
+  refused("--norm l2 --eps 100", 2, "lets every pixel");
+  refused("--attack pdg", 2, "did you mean \"pgd\"?");
+  refused("--attack pgd --set attack.stepz=3", 2, "steps");
+  refused("--set attack.stepz=3", 2, "unknown setting attack.stepz");
+  refused("--set attack.version=fast", 2, "standard, plus, or rand");
+  refused("--attack pgd --set attack.preset=paper --set attack.restarts=2", 2, "preset paper of pgd has no start");
+  refused("--images 65", 1, "has 64 images, not 65");
+  refused("--weights int8 --attack pgd", 2, "weights packed as int8 have no gradients");
+  refused("--weights int8", 2, "--attack square");
+  refused("--noise --attack pgd", 2, "--set attack.passes=20");
+  refused("--normalize none", 2, "--normalize is for files of weights alone");
+  refused("--exact --attack fgsm --set capacity.eval_factor=0.5", 2, "share the experts' capacity");
+  refused("--set model.name=cnn", 2, "model.name");
+  EXPECT_FALSE(fs::exists(run() + "/attacks"));
+  expect_failure(run_program({"attack", at("nothing")}), 1, "nothing");
+  fs::create_directories(at("empty"));
+  expect_failure(run_program({"attack", at("empty")}), 1, "empty");
+  expect_failure(run_program({"attack", tiny_config(*folder_)}), 2, "is a configuration");
+}
+
+TEST_F(AttackVerb, QuantisedModelsAreAttackedWithoutGradients) {
+  const Json found =
+      result("--weights int8 --attack square --eps 16/255 --images 16 --set attack.queries=30 --out " + at("int8"));
+  EXPECT_EQ(found["model"]["packed"], "int8");
+  EXPECT_EQ(found["gradients"], 0);
+  EXPECT_GT(found["queries"], 16 * 3);
+  EXPECT_EQ(found["stages"][0]["robust_before"], found["clean_accuracy"]["count"]);
+}
+
+TEST_F(AttackVerb, A59_NoiseNeedsAveragedGradients) {
+  const Json found = result(
+      "--noise --set attack.version=rand --set attack.steps=2 --set attack.passes=3 --images 8 --out " + at("noise"));
+  EXPECT_EQ(found["attack"]["noise"], true);
+  EXPECT_EQ(found["stages"][0]["settings"]["passes"], 3);
+  EXPECT_LE(found["robust_accuracy"]["count"], found["clean_accuracy"]["count"]);
+}
+
+TEST_F(AttackVerb, ImagesThatShareCapacityAreAttackedTogether) {
+  const std::string name = at("shared");
+  const Json found =
+      result("--attack apgd --set attack.steps=3 --set capacity.eval_factor=0.5 --batch 16 --out " + name);
+  EXPECT_EQ(found["images_share_capacity"], true);
+  EXPECT_GT(found["drop_rate"]["clean"].get<double>(), 0.2);
+  const Records records = read_records(name + "/records");
+  EXPECT_LT(records.layers[0].kept.sum().item<int64_t>(), records.layers[0].chosen.sum().item<int64_t>());
+}
+
+TEST_F(AttackVerb, TheCascadeSaysWhatItReplaces) {
+  const Json found = result("--set data.classes=4 --images 8" + short_cascade(at("cascade")));
+  ASSERT_EQ(found["stages"].size(), 4u);
+  int64_t robust = found["clean_accuracy"]["count"];
+  for (const Json& stage : found["stages"]) {
+    EXPECT_EQ(stage["robust_before"], robust);
+    robust -= stage["gained"].get<int64_t>();
+  }
+  EXPECT_EQ(found["robust_accuracy"]["count"], robust);
+  EXPECT_EQ(found["notes"].size(), 3u);  // steps, queries and targets are not AutoAttack's
+}
+
+TEST_F(AttackVerb, AttacksAreCompared) {
+  for (const char* eps : {"2/255", "8/255"})
+    result(std::string("--attack pgd --set attack.steps=5 --eps ") + eps + " --out " + at(std::string("eps") + eps[0]));
+  const Json compared = Json::parse(run_program({"compare", at("eps2"), at("eps8"), "--json"}).out);
+  EXPECT_EQ(compared["images"], 64);
+  EXPECT_GE(compared["only_a"], compared["only_b"]);
+  EXPECT_NE(compared["notes"].dump().find("the attacks differ: A linf, epsilon 0.0078"), std::string::npos);
+  EXPECT_EQ(run_program({"compare", at("eps2/clean_records"), at("eps2")}).exit_code, 0);
+}
+
+// Weights alone, as other libraries save them.
+TEST_F(AttackVerb, WeightsAloneNeedTheirNormalisation) {
+  NamedTensors weights;
+  for (const auto& [name, tensor] : read_checkpoint(run() + "/checkpoints/best.safetensors").weights)
+    if (!name.starts_with("normalize.")) weights.emplace_back(name, tensor);
+  const std::string file = at("bare.safetensors"), config = tiny_config(*folder_);
+  write_safetensors(file, {weights, {}});
+  std::string plain = read_file(config, 1 << 16);
+  for (size_t step; (step = plain.find("{op = \"normalize\"")) != std::string::npos;)
+    plain.erase(step, plain.find('}', step) + 1 - step);
+  const std::string unnormalised = folder_->write("plain.toml", plain);
+  const std::vector<std::string> pgd{"--attack",       "pgd",     "--eps", "4/255",   "--set",
+                                     "attack.steps=3", "--batch", "32",    "--quiet", "--json"};
+  const auto of = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"attack", file});
+    arguments.insert(arguments.end(), pgd.begin(), pgd.end());
+    return run_program(arguments);
+  };
+  expect_failure(of({}), 2, "has weights alone; give --config");
+  expect_failure(of({"--config", unnormalised}), 2, "give --normalize imagenet, MEAN:STD");
+  expect_failure(of({"--config", config, "--classes", "5"}), 2, "--classes 5: ");
+  expect_failure(of({"--config", config, "--set", "data.classes=6"}), 1,
+                 "has 4 classes, the dataset glyphs of [data] 6");
+  expect_failure(of({"--config", config, "--normalize", "0.5"}), 2, "preset");
+  expect_failure(of({"--config", config, "--normalize", "a:b"}), 2, "MEAN:STD needs one number");
+  expect_failure(of({"--config", config, "--set", "model.width=64"}), 1, "does not fit [model]");
+  const ProgramResult ended = of({"--config", unnormalised, "--normalize", "0.5:0.5"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const Json found = Json::parse(ended.out),
+             same = result("--attack pgd --eps 4/255 --set attack.steps=3 --batch 32 --out " + at("of_run"));
+  EXPECT_EQ(found["robust_accuracy"], same["robust_accuracy"]);
+  EXPECT_TRUE(fs::exists(at("bare_attacks/pgd_linf_4_255/result.json")));
+}
+
+}  // namespace sparsight::testing::attack_verb_test
