@@ -36,16 +36,22 @@ void check_batch(const AttackBatch& batch, const ThreatModel& threat, const Atta
          "; normalisation is part of the model");
 }
 
-}  // namespace
-
-AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
-  check_batch(given, context_.threat, model);
-  const at::NoGradGuard no_grad;
+// With numbers of the images, and their clean passes.
+AttackBatch numbered(const AttackBatch& given) {
   AttackBatch batch = given;
   batch.pixels = given.pixels.detach();
   if (!batch.image.defined()) batch.image = at::arange(batch.pixels.size(0), at::kLong);
   batch.clean = std::make_shared<CleanImages>(batch.pixels, batch.image);
   batch.row = at::arange(batch.pixels.size(0), at::kLong);
+  return batch;
+}
+
+}  // namespace
+
+AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
+  check_batch(given, context_.threat, model);
+  const at::NoGradGuard no_grad;
+  const AttackBatch batch = numbered(given);
   if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
   const AttackCost before = model.cost();
   AttackResult result;
@@ -54,6 +60,13 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
   result.correct = still_correct(model, batch, result.pixels, first_step("result", 0));
   result.cost = model.cost() - before;
   return result;
+}
+
+at::Tensor Attack::pixels(AttackedModel& model, const AttackBatch& given) const {
+  check_batch(given, context_.threat, model);
+  const at::NoGradGuard no_grad;
+  const AttackBatch batch = numbered(given);
+  return batch.pixels.size(0) == 0 ? batch.pixels : perturb(model, batch);
 }
 
 uint64_t first_step(const std::string& part, int64_t restart, int64_t target) {

@@ -41,6 +41,9 @@ class Attack {
 
   // Raises Error for images or labels of the wrong shape or range, and for a model that takes pixels of another range.
   AttackResult run(AttackedModel& model, const AttackBatch& batch) const;
+  // The pixels alone, [B,...], as training needs them: without the check of what the attack did, and without the pass
+  // that says which images are still classified correctly.
+  at::Tensor pixels(AttackedModel& model, const AttackBatch& batch) const;
 
   const AttackContext& context() const { return context_; }
   // False for attacks that only look at logits, which quantised models have too.

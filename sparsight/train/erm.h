@@ -15,16 +15,15 @@ class Erm : public Algorithm {
   explicit Erm(const AlgorithmContext& context);
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override;
-  AlgorithmState state() const override;
-  void load_state(const AlgorithmState& state) override;
+  AlgorithmState state() const override { return weights_.state(); }
+  void load_state(const AlgorithmState& state) override { weights_.load_state(state); }
   WeightAverage* weight_average() override { return weights_.average(); }
 
- private:
-  struct Step;
-  void forward_backward(const Batch& batch, const UpdateContext& context, Step& step);
+ protected:
+  WeightUpdate& weights() { return weights_; }
 
+ private:
   WeightUpdate weights_;
-  bool bf16_;
 };
 
 }  // namespace sparsight

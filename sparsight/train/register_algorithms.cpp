@@ -1,7 +1,19 @@
 // Every training algorithm, by name.
+#include "sparsight/train/adversarial/fast_training.h"
+#include "sparsight/train/adversarial/free_training.h"
+#include "sparsight/train/adversarial/pgd_training.h"
+#include "sparsight/train/adversarial/trades.h"
 #include "sparsight/train/erm.h"
 
 namespace sparsight {
+namespace {
+
+// The usual factory: Made(options, context).
+template <class Made>
+constexpr auto construct_algorithm =
+    [](const auto& options, const AlgorithmContext& context) { return std::make_shared<Made>(options, context); };
+
+}  // namespace
 
 AlgorithmRegistry& algorithms() {
   static AlgorithmRegistry registry = [] {
@@ -9,6 +21,17 @@ AlgorithmRegistry& algorithms() {
     list.add<ErmOptions>(
         "erm", "empirical risk minimisation: the mean loss of the step's images plus the auxiliary losses",
         [](const ErmOptions&, const AlgorithmContext& context) { return std::make_shared<Erm>(context); });
+    list.add<PgdTrainingOptions>("pgd_training",
+                                 "erm on images under a PGD attack at the current weights (Madry et al.)",
+                                 construct_algorithm<PgdTraining>);
+    list.add<TradesOptions>("trades",
+                            "erm plus the divergence of the probabilities under attack from those without (TRADES)",
+                            construct_algorithm<Trades>);
+    list.add<FreeTrainingOptions>(
+        "free", "each batch several times, with an attack that costs no passes of its own (Shafahi et al.)",
+        construct_algorithm<FreeTraining>);
+    list.add<FastTrainingOptions>("fast", "erm on images after one attack step from a random start (Wong et al.)",
+                                  construct_algorithm<FastTraining>);
     return list;
   }();
   return registry;

@@ -3,11 +3,17 @@ light_sources(
   train/named_means.cpp
   train/training_progress.cpp)
 torch_sources(
+  train/adversarial/adversary.cpp
+  train/adversarial/fast_training.cpp
+  train/adversarial/free_training.cpp
+  train/adversarial/pgd_training.cpp
+  train/adversarial/trades.cpp
   train/algorithm.cpp
   train/algorithm_context.cpp
   train/dense_agreement.cpp
   train/erm.cpp
   train/initial_weights.cpp
+  train/loss_step.cpp
   train/register_algorithms.cpp
   train/run_config.cpp
   train/train_run.cpp

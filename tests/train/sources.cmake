@@ -3,6 +3,7 @@ light_tests(
   train/named_means_test.cpp
   train/training_progress_test.cpp)
 torch_tests(
+  train/adversarial_training_test.cpp
   train/algorithm_test.cpp
   train/algorithm_context_test.cpp
   train/initial_weights_test.cpp

@@ -1,0 +1,47 @@
+// The first half of a step, shared by most algorithms: the gradients of the loss of its minibatches. Then WeightUpdate
+// follows them. Letters: moe/axes.md.
+#pragma once
+
+#include <set>
+
+#include "sparsight/train/weight_update.h"
+
+namespace sparsight {
+
+// One step: the mean over `minibatches` of a task loss plus the weighted auxiliary losses. Images are numbered across
+// all minibatches, so random numbers do not depend on how the batch is divided.
+class LossStep {
+ public:
+  // Sets the gradients to 0. Everything given must outlive the step.
+  LossStep(const AlgorithmContext& context, WeightUpdate& weights, const UpdateContext& update, int64_t minibatches);
+
+  // [B] int64: the numbers of the next batch's images in the step.
+  at::Tensor numbers(const Batch& batch) const;
+  // A pass in training mode over `images` [B,C,H,W] with the labels of the next batch.
+  ModelOutput forward(const Batch& batch, const at::Tensor& images) const;
+
+  // Adds the gradients of a batch, with the task loss of [train].
+  void add(const Batch& batch);
+  // The same for passes over the batch that were made before, with a task loss of their own, []. Auxiliary losses are
+  // the mean of those of the passes; the accuracy is that of the last one.
+  void add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task);
+
+  // Updates the weights, unless something was not finite. Called once, after all minibatches.
+  UpdateResult finish();
+
+ private:
+  void report(const Batch& batch, const std::vector<ModelOutput>& passes);
+
+  const AlgorithmContext& context_;
+  WeightUpdate& weights_;
+  const UpdateContext& update_;
+  bool bf16_;
+  int64_t minibatches_, images_ = 0;
+  double loss_ = 0;                   // task loss plus weighted auxiliary losses, summed over minibatches
+  double task_ = 0;                   // task loss alone
+  std::set<std::string> not_finite_;  // auxiliary losses
+  UpdateResult result_;
+  std::vector<Routing> routings_;  // for routers with a post-step update
+};
+
+}  // namespace sparsight
