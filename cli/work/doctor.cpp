@@ -7,6 +7,7 @@
 
 #include "cli/cmd_doctor.h"
 #include "cli/output.h"
+#include "cli/work/product_rates.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/nearest_name.h"
@@ -49,6 +50,10 @@ void look_at_processor(Findings& findings) {
   if (getloadavg(&busy, 1) == 1 && busy > 0.5)
     findings.note(
         cat("other processes keep about ", std::lround(std::ceil(busy)), " cores busy: training will take longer"));
+  const ProductRates rates = measure_products();
+  std::string measured = cat("linear layers: ", std::lround(rates.ours), " GFLOP/s in fp32");
+  if (rates.ours_bf16 > 0) measured += cat(", ", std::lround(rates.ours_bf16), " in bf16");
+  findings.fact(cat(measured, " (torch: ", std::lround(rates.torch), " in fp32)"));
 }
 
 void look_at_memory(Findings& findings) {
