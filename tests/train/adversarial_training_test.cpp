@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/config.h"
+#include "sparsight/io/checkpoint.h"
 #include "sparsight/optim/schedule.h"
 #include "sparsight/train/adversarial/free_training.h"
 #include "sparsight/train/adversarial/pgd_training.h"
