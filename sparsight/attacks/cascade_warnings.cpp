@@ -29,12 +29,6 @@ bool passes_differ(AttackedModel& model, const AttackBatch& batch, const at::Ten
   return false;
 }
 
-bool are_probabilities(const at::Tensor& outputs) {
-  return outputs.min().item<double>() > -kProbabilityTolerance &&
-         outputs.max().item<double>() < 1 + kProbabilityTolerance &&
-         (outputs.sum(1) - 1).abs().max().item<double>() < kProbabilityTolerance;
-}
-
 int64_t number_in(const CascadeStage& stage, const char* setting, int64_t otherwise) {
   return stage.settings.value(setting, otherwise);
 }
@@ -48,6 +42,12 @@ int64_t images_without_gradient(AttackedModel& model, const AttackBatch& batch) 
 
 }  // namespace
 
+bool are_probabilities(const at::Tensor& outputs) {
+  return outputs.min().item<double>() > -kProbabilityTolerance &&
+         outputs.max().item<double>() < 1 + kProbabilityTolerance &&
+         (outputs.sum(1) - 1).abs().max().item<double>() < kProbabilityTolerance;
+}
+
 std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
                                         const std::vector<CascadeStage>& stages) {
   std::vector<std::string> warnings;
@@ -57,7 +57,7 @@ std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch&
   if (any([](const CascadeStage& stage) { return number_in(stage, "passes", 1) == 1; }) &&
       passes_differ(model, batch, logits))
     warnings.emplace_back("the model's passes differ: gradients of single passes say little; use the cascade rand");
-  if (are_probabilities(logits)) warnings.emplace_back("the model's outputs are probabilities: attacks need logits");
+  if (are_probabilities(logits)) warnings.emplace_back(kProbabilitiesWarning);
   if (any([&](const CascadeStage& stage) { return number_in(stage, "targets", 0) >= classes; }))
     warnings.push_back(cat("the model has ", classes, " classes: targeted attacks go through only ", classes - 1));
   if (classes >= 3)

@@ -8,6 +8,11 @@
 
 namespace sparsight {
 
+// Whether outputs [B,K] are 0 to 1 and sum to 1, as those of a model whose last layer is a softmax. (Logits never are,
+// but by chance.)
+bool are_probabilities(const at::Tensor& outputs);
+inline constexpr const char* kProbabilitiesWarning = "the model's outputs are probabilities: attacks need logits";
+
 // Of the model: its passes differ, though the stages do not average over passes; its outputs are probabilities rather
 // than logits; some correct images have a dlr gradient of 0; it has too few classes for the targets. Costs 6 queries
 // and a gradient of each image of `batch`.

@@ -3,6 +3,7 @@
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/loader.h"
 #include "sparsight/infer/bare_weights.h"
 #include "sparsight/io/checksum.h"
@@ -22,7 +23,9 @@ std::string weights_fingerprint(const ImageModel& model) {
 }
 
 LoadedModel load_model_of(const AttackRequest& request, std::vector<std::string> overrides) {
-  if (!request.data.empty()) overrides.push_back("data.root=" + Json(request.data).dump());
+  // As TOML, whose text is UTF-8; what is no TOML is taken as it is.
+  if (!request.data.empty())
+    overrides.push_back("data.root=" + (is_utf8(request.data) ? Json(request.data).dump() : request.data));
   if (is_bare_weights(request.path))
     return load_bare_weights({request.path, request.config, overrides, request.normalize, request.classes});
   for (const auto& [flag, given] : {std::pair{"--config", !request.config.empty()},

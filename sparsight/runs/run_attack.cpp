@@ -94,7 +94,9 @@ class AttackWork {
     if (has_gradients(plan_)) {
       warnings_ = model_warnings(model_, first.batch, plan_.stages);
     } else {
-      model_verdict(model_, first.batch, first.batch.pixels, request_.exact ? 1 : kCheckedImages);
+      const int64_t together = request_.exact ? 1 : kCheckedImages;
+      if (are_probabilities(model_verdict(model_, first.batch, first.batch.pixels, together).logits))
+        warnings_.emplace_back(kProbabilitiesWarning);
     }
     for (const std::string& note : plan_.notes) log_info(note);
     for (const std::string& warning : warnings_) log_warning(warning);

@@ -104,6 +104,11 @@ TEST_F(NameBytes, JsonStaysJson) {
   expect_json({"predict", kOdd, images + "/0" + kOdd + ".png"}, true);
   EXPECT_TRUE(Json::accept(read_file(folder_->path(kOdd + "/explain/explain.json"), kMaxFile)));
   EXPECT_TRUE(Json::accept(read_file(folder_->path(kOdd + "_records/index.json"), kMaxFile)));
+  expect_json({"attack", kOdd, "--attack", "fgsm", "--images", "4", "--out", kOdd + "_attack"});
+  EXPECT_TRUE(Json::accept(read_file(folder_->path(kOdd + "_attack/result.json"), kMaxFile)));
+  EXPECT_TRUE(is_utf8(read_file(folder_->path(kOdd + "_attack/images.csv"), kMaxFile)));
+  EXPECT_TRUE(is_utf8(read_file(folder_->path(kOdd + "_attack/examples.html"), kMaxFile)));
+  expect_success({"attack", kOdd, "--attack", "fgsm", "--images", "4"});
   for (const char* verb : {"eval", "explain"}) expect_success({verb, kOdd});
   expect_success({"predict", kOdd, images});
   expect_success({"compare", kOdd + "_records", kOdd + "_records"});
@@ -119,7 +124,7 @@ TEST_F(NameBytes, DataVerbsKeepTheClassesApart) {
 
 TEST_F(NameBytes, ErrorsAreOneLine) {
   const std::string missing = kOdd + "none", shown = "x\\xff\\xfenone";
-  for (const char* verb : {"eval", "report", "explain"}) expect_one_line({verb, missing}, 1, shown);
+  for (const char* verb : {"attack", "eval", "report", "explain"}) expect_one_line({verb, missing}, 1, shown);
   expect_one_line({"predict", missing, "set"}, 1, shown);
   expect_one_line({"train", "--resume", missing}, 1, shown);
   expect_one_line({"train", missing}, 2, shown);
