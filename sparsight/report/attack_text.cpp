@@ -115,6 +115,8 @@ std::vector<std::string> attack_findings(const Json& result) {
           "; read again, ", grouped(whole_number(saved, "misclassified")), " of ", grouped(whole_number(saved, "of")),
           " fooled images are misclassified, rounded to 8 bits ",
           grouped(whole_number(saved, "misclassified_in_8_bits")))};
+  if (const Json& noise = member(result, "random_noise"); noise.is_object())
+    lines.push_back("random noise of the same size, on the first images, fools " + share_text(noise));
   const Json &after = member(result, "accuracy_after"), &robust = member(result, "robust_accuracy");
   if (whole_number(after, "count") != whole_number(robust, "count"))
     lines.push_back("accuracy after the attack " + share_text(after) +

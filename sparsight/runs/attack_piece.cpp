@@ -1,15 +1,12 @@
 #include "sparsight/runs/attack_piece.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/where.h>
 
 #include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/per_image.h"

@@ -5,7 +5,6 @@
 #include <ATen/TensorOperators.h>
 
 #include "sparsight/attacks/cascade_warnings.h"
-#include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/error.h"
 #include "sparsight/eval/statistics.h"
 

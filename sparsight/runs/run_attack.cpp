@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <ATen/TensorOperators.h>
+
 #include "sparsight/attacks/attacked_image_model.h"
 #include "sparsight/attacks/cascade_warnings.h"
+#include "sparsight/attacks/random_start.h"
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
@@ -88,16 +91,20 @@ class AttackWork {
     return attack_identity(request_, plan_, attacked_, images_);
   }
 
-  // Warnings that do not need the attack; they come before hours of it.
+  // What needs no attack; warnings come before hours of it.
   void check_model() {
-    const AttackedBatch first = images_.read(0, std::min(kCheckedImages, images_.size()));
-    if (has_gradients(plan_)) {
-      warnings_ = model_warnings(model_, first.batch, plan_.stages);
-    } else {
-      const int64_t together = request_.exact ? 1 : kCheckedImages;
-      if (are_probabilities(model_verdict(model_, first.batch, first.batch.pixels, together).logits))
-        warnings_.emplace_back(kProbabilitiesWarning);
-    }
+    const AttackBatch first = images_.read(0, std::min(kCheckedImages, images_.size())).batch;
+    const int64_t together = request_.exact ? 1 : kCheckedImages;
+    const at::Tensor logits = model_verdict(model_, first, first.pixels, together).logits;
+    if (has_gradients(plan_))
+      warnings_ = model_warnings(model_, first, plan_.stages);
+    else if (are_probabilities(logits))
+      warnings_.emplace_back(kProbabilitiesWarning);
+    const at::Tensor noisy = random_start(first, {plan_.threat, request_.seed}, StartKind::surface, "random noise", 0);
+    const at::Tensor correct = classified_correctly(logits, first.labels.label),
+                     after =
+                         classified_correctly(model_verdict(model_, first, noisy, together).logits, first.labels.label);
+    random_noise_ = share_json((correct & ~after).sum().item<int64_t>(), correct.sum().item<int64_t>());
     for (const std::string& note : plan_.notes) log_info(note);
     for (const std::string& warning : warnings_) log_warning(warning);
   }
@@ -170,6 +177,11 @@ class AttackWork {
     result["pixels_clipped"] = clips_all(plan_);
     result.update(summary.json());
     for (std::string& warning : summary.warnings()) warnings_.push_back(std::move(warning));
+    result["random_noise"] = random_noise_;
+    const Json& success = result["success_rate"];
+    if (random_noise_["count"] > 0 && success["of"] > 0 && random_noise_["value"] >= success["value"])
+      warnings_.emplace_back(
+          "random noise of this size fools as many images as the attack: it is too weak, or epsilon too large to tell");
     result["warnings"] = warnings_;
     result["notes"] = plan_.notes;
     Json settings = loaded_.config;
@@ -191,6 +203,7 @@ class AttackWork {
   AttackedImageModel inner_;
   ObservedModel model_;
   std::vector<std::string> warnings_;
+  Json random_noise_;  // which share of the first correct images it fools
 };
 
 }  // namespace

@@ -1,9 +1,5 @@
 // Pieces as folders: images.safetensors with a description in its metadata, and the routings of clean and attacked
 // images as eval --save-routing writes them.
-#include <cmath>
-
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/isfinite.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"

@@ -81,6 +81,7 @@ TEST_F(AttackVerb, A40_RatesAgreeWithTheRecords) {
   EXPECT_EQ(share("success_rate"), std::pair(count(clean & ~robust), count(clean)));
   EXPECT_EQ(share("prediction_change"), std::pair(count(before.prediction.ne(after.prediction)), int64_t{64}));
   EXPECT_LT(count(robust), count(clean));
+  EXPECT_LT(found["random_noise"]["value"].get<double>(), found["success_rate"]["value"].get<double>());
   const Json& accuracy = found["robust_accuracy"];
   EXPECT_LE(accuracy["interval"][0].get<double>(), accuracy["value"].get<double>());
   EXPECT_GE(accuracy["interval"][1].get<double>(), accuracy["value"].get<double>());
@@ -100,7 +101,8 @@ TEST_F(AttackVerb, A60_TheReportSaysWhatWasDone) {
        {"epsilon 10 of pixels in 0..255, which is 0.0392157 of pixels in 0..1, clipped to them", "pgd, linf", "seed 5",
         "without router noise", "batch ", "fp32", "normalised by mean [0.5", "experts' capacity: no limit",
         "preset strict, steps 3, relative_step 0, start none, restarts 1",
-        "64 of 64 images of the test split of glyphs", "  clean ", "  pgd ", "mean cross entropy", "read again, "})
+        "64 of 64 images of the test split of glyphs", "  clean ", "  pgd ", "mean cross entropy", "read again, ",
+        "random noise of the same size, on the first images, fools "})
     EXPECT_NE(ended.out.find(part), std::string::npos) << part << " in\n" << ended.out;
   const Json found = Json::parse(bytes(at("said/result.json")));
   EXPECT_NEAR(found["threat"]["epsilon"].get<double>(), 10.0 / 255, 1e-12);
