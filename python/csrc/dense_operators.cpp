@@ -49,7 +49,7 @@ DenseMlp dense_mlp(const Tensor& x, const Tensor& w1, const OptionalTensor& b1, 
 
 std::tuple<Tensor, Tensor> dense_mlp_forward(const Tensor& x, const Tensor& w1, const OptionalTensor& b1,
                                              const Tensor& w2, const OptionalTensor& b2, Text activation, bool keep) {
-  return with_python_errors([&]() -> std::tuple<Tensor, Tensor> {
+  return run_operator([&]() -> std::tuple<Tensor, Tensor> {
     const c10::AutoGradMode no_grad(false);
     const DenseMlp in = dense_mlp(x, w1, b1, w2, b2, activation);
     Tensor hidden;
@@ -61,7 +61,7 @@ std::tuple<Tensor, Tensor> dense_mlp_forward(const Tensor& x, const Tensor& w1, 
 std::vector<Tensor> dense_mlp_backward(const Tensor& grad, const Tensor& x, const Tensor& w1, const OptionalTensor& b1,
                                        const Tensor& w2, const OptionalTensor& b2, Text activation,
                                        const Tensor& pre_activation, bool need_x, bool need_weights) {
-  return with_python_errors([&]() -> std::vector<Tensor> {
+  return run_operator([&]() -> std::vector<Tensor> {
     const c10::AutoGradMode no_grad(false);
     const DenseMlp in = dense_mlp(x, w1, b1, w2, b2, activation);
     check_saved(grad, "grad", x.sizes(), x, kInput);
@@ -128,7 +128,7 @@ using AttentionForwardSignature = std::tuple<Tensor, Tensor>(const Tensor&, int6
 using AttentionBackwardSignature = Tensor(const Tensor&, const Tensor&, int64_t, const Tensor&, const Tensor&);
 
 std::tuple<Tensor, Tensor> self_attention_forward(const Tensor& qkv, int64_t heads, bool keep) {
-  return with_python_errors([&]() -> std::tuple<Tensor, Tensor> {
+  return run_operator([&]() -> std::tuple<Tensor, Tensor> {
     const c10::AutoGradMode no_grad(false);
     check_attention(qkv, heads);
     const AttentionOutput out = attention_forward(qkv.contiguous(), heads, keep);
@@ -139,7 +139,7 @@ std::tuple<Tensor, Tensor> self_attention_forward(const Tensor& qkv, int64_t hea
 
 Tensor self_attention_backward(const Tensor& grad, const Tensor& qkv, int64_t heads, const Tensor& out,
                                const Tensor& log_sum) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     const c10::AutoGradMode no_grad(false);
     check_attention(qkv, heads);
     const std::vector<int64_t> sizes = {qkv.size(0), qkv.size(1), qkv.size(2) / 3};

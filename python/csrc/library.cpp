@@ -23,7 +23,7 @@ using BackwardSignature = Gradients(const Tensor&, const Tensor&, const Tensor&,
 Kept mlp_forward(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const Tensor& w1,
                  const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2, Text activation,
                  const OptionalTensor& token, const OptionalTensor& kept, bool keep) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     return moe_mlp_forward({{tokens, expert, gate, token, kept}, w1, b1, w2, b2, activation}, keep);
   });
 }
@@ -32,7 +32,7 @@ Gradients mlp_backward(const Tensor& grad, const Tensor& tokens, const Tensor& e
                        const Tensor& w1, const OptionalTensor& b1, const Tensor& w2, const OptionalTensor& b2,
                        Text activation, const OptionalTensor& token, const OptionalTensor& kept,
                        const Tensor& pre_activation, bool need_tokens, bool need_gate, bool need_weights) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     return moe_mlp_backward(grad, {{tokens, expert, gate, token, kept}, w1, b1, w2, b2, activation}, pre_activation,
                             need_tokens, need_gate, need_weights);
   });
@@ -106,13 +106,13 @@ Tensor mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, const
 
 std::tuple<std::vector<Tensor>, std::string> pack_mlp(const Tensor& w1, const OptionalTensor& b1, const Tensor& w2,
                                                       const OptionalTensor& b2, Text type) {
-  return with_python_errors([&] { return pack_moe_mlp(w1, b1, w2, b2, type); });
+  return run_operator([&] { return pack_moe_mlp(w1, b1, w2, b2, type); });
 }
 
 Tensor packed_mlp(const Tensor& tokens, const Tensor& expert, const Tensor& gate, TensorList packed, Text type,
                   Text order, int64_t hidden, Text activation, const OptionalTensor& token,
                   const OptionalTensor& kept) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     return packed_moe_mlp({tokens, expert, gate, token, kept}, {packed, type, order, hidden}, activation);
   });
 }
@@ -128,17 +128,17 @@ Tensor packed_mlp_autograd(const Tensor& tokens, const Tensor& expert, const Ten
 }
 
 std::string describe(Text config, int64_t dim) {
-  return with_python_errors([&] { return describe_router(std::string(config), dim); });
+  return run_operator([&] { return describe_router(std::string(config), dim); });
 }
 
 std::vector<Tensor> init(Text config, int64_t dim, int64_t seed, Text path) {
-  return with_python_errors([&] { return initial_weights(std::string(config), dim, seed, std::string(path)); });
+  return run_operator([&] { return initial_weights(std::string(config), dim, seed, std::string(path)); });
 }
 
 std::vector<Tensor> post_step_update(Text config, int64_t dim, TensorList weights, TensorList scores,
                                      TensorList chosen_count, TensorList valid, TensorList group_scores,
                                      TensorList group_count) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     return weights_after_update(std::string(config), dim, weights,
                                 {scores, chosen_count, valid, group_scores, group_count});
   });

@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/routers/router_logits.h"
 #include "sparsight/ops/no_second_derivative.h"
 
 namespace sparsight::python {
@@ -19,9 +20,11 @@ using torch::autograd::variable_list;
 using OptionalTensor = std::optional<at::Tensor>;
 using Text = std::string_view;
 
-// Converts UsageError (a wrong setting) to ValueError; other errors become RuntimeError by default.
+// The body of an operator. Autocast changes nothing in it. Converts UsageError (a wrong setting) to ValueError; other
+// errors become RuntimeError by default.
 template <class Run>
-auto with_python_errors(const Run& run) {
+auto run_operator(const Run& run) {
+  const NoAutocast no_autocast;
   try {
     return run();
   } catch (const UsageError& error) {

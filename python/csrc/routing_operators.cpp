@@ -42,7 +42,7 @@ using CallBelow = variable_list (*)(Text config, const c10::SymInt& images, Text
 std::vector<Tensor> routing_backward(int64_t kind, Text config, int64_t images, Text samples,
                                      const c10::List<OptionalTensor>& inputs, const c10::List<OptionalTensor>& grads,
                                      const c10::List<bool>& needs) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     const std::vector<bool> wanted(needs.begin(), needs.end());
     return run_backward({static_cast<RoutingCallKind>(kind), config, images, samples, tensor_vector(inputs)},
                         tensor_vector(grads), wanted);
@@ -126,7 +126,7 @@ Inputs route_inputs(const Tensor& tokens, TensorList weights, const Tensor& seed
 Routed route(Text config, const Tensor& tokens, int64_t images, TensorList weights, const Tensor& seed,
              const OptionalTensor& valid, const OptionalTensor& token_id, const OptionalTensor& target,
              Text sample_names, TensorList samples, const OptionalTensor& priority) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     const Inputs in = route_inputs(tokens, weights, seed, valid, token_id, target, samples, priority);
     return routed(run({RoutingCallKind::route, config, images, sample_names, in.all}));
   });
@@ -157,7 +157,7 @@ using Mixed = std::tuple<Tensor, Tensor, Tensor>;
 using MixSignature = Mixed(Text, const Tensor&, c10::SymInt, TensorList, const OptionalTensor&);
 
 Mixed mix(Text config, const Tensor& tokens, int64_t images, TensorList weights, const OptionalTensor& valid) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     const Inputs in = Inputs().add(tokens).add(valid).add(weights);
     const variable_list o = run({RoutingCallKind::mix, config, images, "", in.all});
     return Mixed{o[0], o[1], o[2]};
@@ -204,7 +204,7 @@ Tensor routing_loss(Text config, int64_t images, const OptionalTensor& logits, c
                     const OptionalTensor& noise_scale, const OptionalTensor& scores, const OptionalTensor& gate,
                     const OptionalTensor& expert, const OptionalTensor& valid, const OptionalTensor& target,
                     const OptionalTensor& threshold, const OptionalTensor& token) {
-  return with_python_errors([&] {
+  return run_operator([&] {
     const Inputs in =
         loss_inputs(logits, noisy_logits, noise_scale, scores, gate, expert, valid, target, threshold, token);
     return run({RoutingCallKind::loss, config, images, "", in.all})[0];

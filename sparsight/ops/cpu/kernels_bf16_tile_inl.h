@@ -29,23 +29,7 @@ void run_bf16_tile(const Tile& t) {
   const TileOfC<V, kMr, kNv> c(t);
   typename V::T acc[kMr][kNv];
   c.begin(acc);
-  const int16_t* a = t.rounded;
-  const uint16_t* b = static_cast<const uint16_t*>(t.b);
-  fetching_steps(
-      t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {
-        typename V::Pairs bv[kNv];
-#pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v)
-          bv[v] = V::load_bf16_pairs(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * 2 * V::lanes));
-#pragma GCC unroll 32
-        for (int i = 0; i < kMr; ++i) {
-          const auto av = V::set_pair(a + i * kBlock);
-#pragma GCC unroll 32
-          for (int v = 0; v < kNv; ++v) acc[i][v] = V::add_bf16_pairs(acc[i][v], av, bv[v]);
-        }
-        a += 2;
-        b += 2 * kPanelColumns;
-      });
+  multiply_pairs<V, kMr, kNv, uint16_t>(t, acc, V::load_bf16_pairs, V::add_bf16_pairs);
   c.end(acc);
 }
 
@@ -58,30 +42,11 @@ void run_widened_tile(const Tile& t) {
   const float* a = t.a;
   const uint16_t* b = static_cast<const uint16_t*>(t.b);
   const auto add = [&](int64_t l, const auto& load) __attribute__((always_inline)) {
-    const auto at = [&](int v) __attribute__((always_inline)) {
-      return load(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * 2 * V::lanes));
-    };
-    if constexpr (kMr < kNv) {  // the smaller operand stays in registers
-      typename V::T av[kMr];
-#pragma GCC unroll 32
-      for (int i = 0; i < kMr; ++i) av[i] = V::set1(a[i * kBlockLd + l]);
-#pragma GCC unroll 32
-      for (int v = 0; v < kNv; ++v) {
-        const auto bv = at(v);
-#pragma GCC unroll 32
-        for (int i = 0; i < kMr; ++i) acc[i][v] = V::fma(av[i], bv, acc[i][v]);
-      }
-    } else {
-      typename V::T bv[kNv];
-#pragma GCC unroll 32
-      for (int v = 0; v < kNv; ++v) bv[v] = at(v);
-#pragma GCC unroll 32
-      for (int i = 0; i < kMr; ++i) {
-        const auto av = V::set1(a[i * kBlockLd + l]);
-#pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
-      }
-    }
+    multiply_add<V, kMr, kNv>(
+        acc, [&](int i) __attribute__((always_inline)) { return a[i * kBlockLd + l]; },
+        [&](int v) __attribute__((always_inline)) {
+          return load(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * 2 * V::lanes));
+        });
   };
   const auto first = [](const uint16_t* p) __attribute__((always_inline)) { return V::load_first(p); };
   const auto second = [](const uint16_t* p) __attribute__((always_inline)) { return V::load_second(p); };

@@ -40,23 +40,7 @@ void run_integer_tile(const Tile& t) {
   typename V::Ints sum[kMr][kNv];
   const TileOfC<V, kMr, kNv> c(t);
   c.each([&](int i, int v) { sum[i][v] = V::no_sum(); });
-  const int16_t* a = t.rounded;
-  const int8_t* b = static_cast<const int8_t*>(t.b);
-  fetching_steps(
-      t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {
-        typename V::Pairs bv[kNv];
-#pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v)
-          bv[v] = V::load_pairs(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * 2 * V::lanes));
-#pragma GCC unroll 32
-        for (int i = 0; i < kMr; ++i) {
-          const auto av = V::set_pair(a + i * kBlock);
-#pragma GCC unroll 32
-          for (int v = 0; v < kNv; ++v) sum[i][v] = V::add_pairs(sum[i][v], av, bv[v]);
-        }
-        a += 2;
-        b += 2 * kPanelColumns;
-      });
+  multiply_pairs<V, kMr, kNv, int8_t>(t, sum, V::load_pairs, V::add_pairs);
   typename V::T acc[kMr][kNv];
   c.begin(acc);
   c.each([&](int i, int v) {

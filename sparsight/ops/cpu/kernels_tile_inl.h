@@ -147,6 +147,34 @@ constexpr int one_panel() {
   return static_cast<int>(kPanelColumns) / V::lanes;
 }
 
+// One step of the depth: adds the product of a column of A, a_at(i), and a row of B, b_at(v).
+template <class V, int kMr, int kNv, class ColumnOfA, class RowOfB>
+[[gnu::always_inline]] inline void multiply_add(typename V::T (&sum)[kMr][kNv], const ColumnOfA& a_at,
+                                                const RowOfB& b_at) {
+  using T = typename V::T;
+  if constexpr (kMr < kNv) {  // the smaller operand stays in registers: with the sums these are at most 16
+    T av[kMr];
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i) av[i] = V::set1(a_at(i));
+#pragma GCC unroll 32
+    for (int v = 0; v < kNv; ++v) {
+      const T bv = b_at(v);
+#pragma GCC unroll 32
+      for (int i = 0; i < kMr; ++i) sum[i][v] = V::fma(av[i], bv, sum[i][v]);
+    }
+  } else {
+    T bv[kNv];
+#pragma GCC unroll 32
+    for (int v = 0; v < kNv; ++v) bv[v] = b_at(v);
+#pragma GCC unroll 32
+    for (int i = 0; i < kMr; ++i) {
+      const T av = V::set1(a_at(i));
+#pragma GCC unroll 32
+      for (int v = 0; v < kNv; ++v) sum[i][v] = V::fma(av, bv[v], sum[i][v]);
+    }
+  }
+}
+
 // The fp32 micro-kernel: kMr x (kNv vectors) elements of C stay in registers.
 template <class V, int kMr, int kNv, Source kSource>
 void run_tile(const Tile& t) {
@@ -161,38 +189,43 @@ void run_tile(const Tile& t) {
   const int64_t b_step = kPanels ? kPanelColumns : t.b_ld;
   fetching_steps(
       t, t.depth, [&]() __attribute__((always_inline)) {
-        const auto load = [&](int v) __attribute__((always_inline)) {
-          const int64_t across = v / one_panel<V>() * t.b_panel + v % one_panel<V>() * V::lanes;
-          const T bv = V::load(b + (kPanels ? across : v * V::lanes));
-          if constexpr (kCopy) V::store(copy + v * V::lanes, bv);
-          return bv;
-        };
-        if constexpr (kMr < kNv) {  // the smaller operand stays in registers: with the sums these are at most 16
-          T av[kMr];
-#pragma GCC unroll 32
-          for (int i = 0; i < kMr; ++i) av[i] = V::set1(a[i * kBlockLd]);
-#pragma GCC unroll 32
-          for (int v = 0; v < kNv; ++v) {
-            const T bv = load(v);
-#pragma GCC unroll 32
-            for (int i = 0; i < kMr; ++i) acc[i][v] = V::fma(av[i], bv, acc[i][v]);
-          }
-        } else {
-          T bv[kNv];
-#pragma GCC unroll 32
-          for (int v = 0; v < kNv; ++v) bv[v] = load(v);
-#pragma GCC unroll 32
-          for (int i = 0; i < kMr; ++i) {
-            const T av = V::set1(a[i * kBlockLd]);
-#pragma GCC unroll 32
-            for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
-          }
-        }
+        multiply_add<V, kMr, kNv>(
+            acc, [&](int i) __attribute__((always_inline)) { return a[i * kBlockLd]; },
+            [&](int v) __attribute__((always_inline)) {
+              const int64_t across = v / one_panel<V>() * t.b_panel + v % one_panel<V>() * V::lanes;
+              const T bv = V::load(b + (kPanels ? across : v * V::lanes));
+              if constexpr (kCopy) V::store(copy + v * V::lanes, bv);
+              return bv;
+            });
         ++a;
         b += b_step;
         if constexpr (kCopy) copy += kNv * V::lanes;
       });
   c.end(acc);
+}
+
+// Micro-kernels for rows of A in 16 bits (Tile::rounded) and panels that have two rows of the depth together: adds the
+// products of pairs to `sum`. load(p): a vector of pairs of B; add(sum, pairs of A, pairs of B).
+template <class V, int kMr, int kNv, class W, class Sum, class Load, class Add>
+[[gnu::always_inline]] inline void multiply_pairs(const Tile& t, Sum (&sum)[kMr][kNv], const Load& load,
+                                                  const Add& add) {
+  const int16_t* a = t.rounded;
+  const W* b = static_cast<const W*>(t.b);
+  fetching_steps(
+      t, (t.depth + 1) / 2, [&]() __attribute__((always_inline)) {
+        typename V::Pairs bv[kNv];
+#pragma GCC unroll 32
+        for (int v = 0; v < kNv; ++v)
+          bv[v] = load(b + (v / one_panel<V>() * t.b_panel + v % one_panel<V>() * 2 * V::lanes));
+#pragma GCC unroll 32
+        for (int i = 0; i < kMr; ++i) {
+          const auto av = V::set_pair(a + i * kBlock);
+#pragma GCC unroll 32
+          for (int v = 0; v < kNv; ++v) sum[i][v] = add(sum[i][v], av, bv[v]);
+        }
+        a += 2;
+        b += 2 * kPanelColumns;
+      });
 }
 
 using TileFunction = void (*)(const Tile&);
