@@ -15,6 +15,7 @@ using cpu::kBlockLd;
 
 constexpr int64_t kRowsAtOnce = 128;  // of a task: with their hidden layer they stay in the cache
 constexpr int64_t kColumnGrain = 96;  // columns of a task are a multiple of this, which all tiles divide evenly
+constexpr int64_t kSmallBytes = int64_t{512} << 10;  // weights up to this size are in the cache of each core
 
 // Scratch of a thread; `panel` also of products.
 struct FrozenSpace {
@@ -140,8 +141,32 @@ void FrozenBlock::run(const float* x, float* y, int64_t images, int64_t tokens) 
   const int64_t fitting = std::max<int64_t>(1, kRowsAtOnce / tokens), rounds = images / (fitting * threads);
   if (rounds >= 1 || images % threads == 0)
     whole_images(x, y, images, tokens, std::clamp<int64_t>(images / threads, 1, fitting));
+  else if (bytes() <= kSmallBytes)
+    by_rows(x, y, images, tokens);
   else
     by_columns(x, y, images, tokens);
+}
+
+void FrozenBlock::project_qkv(const float* x, int64_t rows, float* qkv) const {
+  float* in = frozen_space().in.floats(blocks_floats(width(), rows));
+  normalise(w_.norm1, x, rows, in);
+  multiply({w_.qkv, in, rows, qkv, 3 * width()}, {0, 3 * width()}, std::nullopt, false);
+}
+
+void FrozenBlock::after_attention(const float* x, const float* mixed, int64_t rows, float* y) const {
+  const int64_t width = this->width();
+  FrozenSpace& space = frozen_space();
+  float* in = space.in.floats(blocks_floats(width, rows));
+  to_blocks(mixed, rows, width, in);
+  add_bias(x, w_.proj.bias(), {0, width}, rows, width, y);
+  multiply({w_.proj, in, rows, y, width}, {0, width}, std::nullopt, true);
+  if (!w_.mlp) return;
+  const FrozenMlp& mlp = *w_.mlp;
+  float* hidden = space.hidden.floats(blocks_floats(mlp.fc1.outputs(), rows));
+  normalise(mlp.norm, y, rows, in);
+  multiply({mlp.fc1, in, rows, hidden, 0}, {0, mlp.fc1.outputs()}, mlp.activation, false);
+  add_bias(y, mlp.fc2.bias(), {0, width}, rows, width, y);
+  multiply({mlp.fc2, hidden, rows, y, width}, {0, width}, std::nullopt, true);
 }
 
 void FrozenBlock::whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const {
@@ -151,24 +176,36 @@ void FrozenBlock::whole_images(const float* x, float* y, int64_t images, int64_t
     const float* from = x + first * tokens * width;
     float* to = y + first * tokens * width;
     FrozenSpace& space = frozen_space();
-    float* in = space.in.floats(blocks_floats(width, rows));
     float* qkv = space.qkv.floats(rows * 3 * width);
     float* mixed = space.mixed.floats(rows * width);
-    normalise(w_.norm1, from, rows, in);
-    multiply({w_.qkv, in, rows, qkv, 3 * width}, {0, 3 * width}, std::nullopt, false);
+    project_qkv(from, rows, qkv);
     for (int64_t image = 0; image < count; ++image)
       for (int64_t head = 0; head < w_.heads; ++head)
         attend(qkv + image * tokens * 3 * width, tokens, w_.heads, head, width, mixed + image * tokens * width);
-    to_blocks(mixed, rows, width, in);
-    add_bias(from, w_.proj.bias(), {0, width}, rows, width, to);
-    multiply({w_.proj, in, rows, to, width}, {0, width}, std::nullopt, true);
-    if (!w_.mlp) return;
-    const FrozenMlp& mlp = *w_.mlp;
-    float* hidden = space.hidden.floats(blocks_floats(mlp.fc1.outputs(), rows));
-    normalise(mlp.norm, to, rows, in);
-    multiply({mlp.fc1, in, rows, hidden, 0}, {0, mlp.fc1.outputs()}, mlp.activation, false);
-    add_bias(to, mlp.fc2.bias(), {0, width}, rows, width, to);
-    multiply({mlp.fc2, hidden, rows, to, width}, {0, width}, std::nullopt, true);
+    after_attention(from, mixed, rows, to);
+  });
+}
+
+void FrozenBlock::by_rows(const float* x, float* y, int64_t images, int64_t tokens) const {
+  const int64_t width = this->width(), rows = images * tokens, parts = at::get_num_threads();
+  float* const qkv = shared_space().qkv.floats(rows * 3 * width);
+  float* const mixed = shared_space().mixed.floats(rows * width);
+  const auto each_part = [&](const auto& body) {
+    cpu::run_tasks(parts, [&](int64_t part, const auto&) {
+      const int64_t first = rows * part / parts;
+      body(first * width, rows * (part + 1) / parts - first);
+    });
+  };
+  each_part([&](int64_t at, int64_t count) { project_qkv(x + at, count, qkv + 3 * at); });
+  attend_all(qkv, images, tokens, mixed);
+  each_part([&](int64_t at, int64_t count) { after_attention(x + at, mixed + at, count, y + at); });
+}
+
+void FrozenBlock::attend_all(const float* qkv, int64_t images, int64_t tokens, float* mixed) const {
+  const int64_t width = this->width();
+  cpu::run_tasks(images * w_.heads, [&](int64_t task, const auto&) {
+    const int64_t image = task / w_.heads;
+    attend(qkv + image * tokens * 3 * width, tokens, w_.heads, task % w_.heads, width, mixed + image * tokens * width);
   });
 }
 
@@ -184,10 +221,7 @@ void FrozenBlock::by_columns(const float* x, float* y, int64_t images, int64_t t
     normalise(w_.norm1, x + first * width, count, in);
     multiply({w_.qkv, in, count, qkv + first * 3 * width, 3 * width}, columns, std::nullopt, false);
   });
-  cpu::run_tasks(images * w_.heads, [&](int64_t task, const auto&) {
-    const int64_t image = task / w_.heads;
-    attend(qkv + image * tokens * 3 * width, tokens, w_.heads, task % w_.heads, width, mixed + image * tokens * width);
-  });
+  attend_all(qkv, images, tokens, mixed);
   Grid(rows, width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
     float* in = in_blocks(count);
     to_blocks(mixed + first * width, count, width, in);

@@ -1,7 +1,8 @@
-// A transformer block for inference: packed weights, fused epilogues, no autograd and no torch types. Two orders of
+// A transformer block for inference: packed weights, fused epilogues, no autograd and no torch types. Three orders of
 // work: many images are split among the threads, each of which takes its images through the whole block while they are
-// in its cache; few images are split by columns of each layer. Both give the same bits. Letters: moe/axes.md; R rows
-// (tokens of all images).
+// in its cache; few images are split by rows if the weights are small, so that threads wait for each other twice only,
+// else by columns of each layer, so that each reads its part of the weights. All give the same bits. Letters:
+// moe/axes.md; R rows (tokens of all images).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,13 @@ class FrozenBlock {
 
  private:
   void whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const;
+  void by_rows(const float* x, float* y, int64_t images, int64_t tokens) const;
   void by_columns(const float* x, float* y, int64_t images, int64_t tokens) const;
+
+  // On the calling thread: qkv [R,3D] of x [R,D], and y [R,D] of x and the mixed values.
+  void project_qkv(const float* x, int64_t rows, float* qkv) const;
+  void after_attention(const float* x, const float* mixed, int64_t rows, float* y) const;
+  void attend_all(const float* qkv, int64_t images, int64_t tokens, float* mixed) const;
 
   int64_t width() const { return w_.proj.outputs(); }
   FrozenBlockWeights w_;
