@@ -1,5 +1,6 @@
 bench_sources(
   measure/interference.cpp
+  measure/own_process.cpp
   measure/ratio_interval.cpp
   measure/rounds.cpp
   measure/table.cpp)

@@ -32,8 +32,9 @@ class OurModel {
 
   const at::Tensor& pixels() const { return pixels_; }  // [B,3,H,W] in 0..1
   const at::Tensor& labels() const { return labels_; }  // [B] int64
-  double operations() const { return operations_; }     // multiplications and additions of a forward pass
-  void save(const std::string& path) const;             // weights under timm's names, "pixels" and "labels"
+  const std::shared_ptr<ImageModel>& model() const { return model_; }
+  double operations() const { return operations_; }  // multiplications and additions of a forward pass
+  void save(const std::string& path) const;          // weights under timm's names, "pixels" and "labels"
 
   // The forward pass as `sparsight predict` runs it, for these pixels: [B,K]. The only place that a faster inference
   // path has to enter.

@@ -189,6 +189,27 @@ def train_compiled(model, pixels, labels, options):
 TRAINING = {"PyTorch": train_eager, "torch.compile": train_compiled}
 
 
+def gradient_eager(model, pixels, labels, options, compile_model=False):
+    """The gradient of the summed cross entropy with respect to the pixels, as attacks take it; none of weights."""
+    model.requires_grad_(False)
+    forward = torch.compile(model, dynamic=False) if compile_model else model
+
+    def run():
+        x = pixels.detach().requires_grad_(True)
+        with autocast(options):
+            logits = forward(x)
+        return torch.autograd.grad(F.cross_entropy(logits.float(), labels, reduction="sum"), x)[0]
+
+    return run
+
+
+def gradient_compiled(model, pixels, labels, options):
+    return gradient_eager(model, pixels, labels, options, compile_model=True)
+
+
+INPUT_GRADIENT = {"PyTorch": gradient_eager, "torch.compile": gradient_compiled}
+
+
 def checked(run, expected, what, tolerance):
     """Runs twice (the second without building anything); raises SkippedError if the result is another."""
     first = torch.as_tensor(run()).detach().float().clone()
@@ -206,7 +227,11 @@ def prepare(name, case):
     if case["training"]:
         run = TRAINING[name](model.train(), pixels, labels, case)
         return run, checked(run, torch.tensor(case["loss"]), "loss", TOLERANCE[case["type"]])
-    expected = read_safetensors(os.path.join(case["folder"], "ours.safetensors"))["logits"]
+    ours = read_safetensors(os.path.join(case["folder"], "ours.safetensors"))
+    if case["input_gradient"]:
+        run = INPUT_GRADIENT[name](model, pixels, labels, case)
+        return run, checked(run, ours["gradient"], "gradient", TOLERANCE[case["type"]])
+    expected = ours["logits"]
     run = FORWARD[name](model, pixels, case)
     return run, checked(run, expected, "output", TOLERANCE[case["type"]])
 

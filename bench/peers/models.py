@@ -1,9 +1,10 @@
-"""Times whole vision transformers in this library and in other engines: the tables `models` and `train` of docs/benchmarks.md.
+"""Times whole vision transformers in this library and in other engines: the tables `models` and `train` of docs/benchmarks.md,
+and the passes that attacks are made of (--input-gradient).
 
 Each engine runs in a process of its own, one at a time, on the same random weights and pixels; outputs are compared before
 anything is timed. Rounds in which all engines run in turn, each round in another order. Engines whose package is missing are
 left out with a line. Use, with an interpreter that has torch and the packages to compare:
-  models.py [--train] [--size 12x384] [--routing dense,top1] [--batch 1,32] [--engines OpenVINO,PyTorch] [--rounds 15]
+  models.py [--train | --input-gradient] [--size 12x384] [--routing dense,top1] [--batch 1,32] [--engines OpenVINO,PyTorch] [--rounds 15]
 """
 
 import argparse
@@ -53,6 +54,7 @@ def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default="build/release/bench/sparsight_bench")
     parser.add_argument("--train", dest="training", action="store_true", help="training steps instead of forward passes")
+    parser.add_argument("--input-gradient", action="store_true", help="forward passes with the gradient of the pixels")
     parser.add_argument("--size", type=texts)
     parser.add_argument("--routing", type=texts)
     parser.add_argument("--batch", type=numbers)
@@ -65,6 +67,8 @@ def options_of(arguments):
     usual = (
         dict(size=["12x384"], routing=["dense", "top1", "top2"], batch=[16], patch=16, rounds=7)
         if options.training
+        else dict(size=["12x192"], routing=["dense", "top1", "top2"], batch=[32], patch=32, rounds=7)
+        if options.input_gradient
         else dict(size=["12x384", "12x192", "6x64"], routing=["dense", "top1", "top2", "image1"], batch=[1, 32], patch=32, rounds=15)
     )
     for name, value in usual.items():
@@ -76,7 +80,7 @@ def options_of(arguments):
 class Bench:
     def __init__(self, options):
         self.options = options
-        table = engines.TRAINING if options.training else engines.FORWARD
+        table = engines.TRAINING if options.training else engines.INPUT_GRADIENT if options.input_gradient else engines.FORWARD
         self.names = [name for name in table if options.engines is None or name in options.engines]
         script = str(pathlib.Path(engines.__file__))
         self.processes = {name: Process([sys.executable, script, name]) for name in self.names}
@@ -94,9 +98,10 @@ class Bench:
         """(what ours says about the case, times by engine)."""
         options = self.options
         with tempfile.TemporaryDirectory() as folder:
-            verb = "train" if options.training else "models"
+            verb = "train" if options.training else "attack" if options.input_gradient else "models"
             command = [options.bench, verb, "--worker", folder, "--size", size, "--routing", routing, "--batch", str(batch)]
-            command += ["--patch", str(options.patch), "--threads", str(options.threads), "--type", options.type]
+            command += ["--patch", str(options.patch), "--threads", str(options.threads)]
+            command += [] if options.input_gradient else ["--type", options.type]
             ours = Process(command)
             ready = ours.ask()
             if "machine" not in ready:
@@ -152,7 +157,8 @@ def main():
                 ready, times = bench.case(size, routing, batch)
                 if not machine:
                     machine = ready["machine"]
-                    what = "training step" if options.training else "forward pass"
+                    what = "forward pass and gradient of the pixels" if options.input_gradient else "forward pass"
+                    what = "training step" if options.training else what
                     print(f"{machine}\n{what}; ViT of patch {options.patch} at 224 pixels, {options.type}, ms (medians); in brackets:")
                     print(f"ours / other, {rounds.interval_note(options.rounds)}")
                     rounds.header("size", "MLPs", "batch", "ours", "share of peak", *bench.names)

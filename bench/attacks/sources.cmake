@@ -1,0 +1,3 @@
+bench_sources(
+  attacks/attack_bench.cpp
+  attacks/attacked_vit.cpp)

@@ -1,0 +1,56 @@
+#include "bench/measure/own_process.h"
+
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "sparsight/core/error.h"
+
+namespace sparsight::bench {
+namespace {
+
+// A value of /proc/self/status in bytes.
+double own_status(const std::string& name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;)
+    if (double kilobytes = 0; word == name + ":" && file >> kilobytes) return kilobytes * 1024;
+  return 0;
+}
+
+}  // namespace
+
+std::vector<double> values_in_own_process(size_t count, const std::function<std::vector<double>()>& measure) {
+  int ends[2];
+  if (pipe(ends) != 0) fail("cannot make a pipe");
+  const pid_t child = fork();
+  if (child < 0) fail("cannot start a process");
+  const size_t bytes = count * sizeof(double);
+  if (child == 0) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);  // freed memory goes back to the system
+    const std::vector<double> values = measure();
+    const bool sent = values.size() == count && write(ends[1], values.data(), bytes) == static_cast<ssize_t>(bytes);
+    _exit(sent ? 0 : 1);
+  }
+  close(ends[1]);
+  std::vector<double> values(count);
+  const bool got = read(ends[0], values.data(), bytes) == static_cast<ssize_t>(bytes);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!got || status != 0) fail("the process that measures memory has failed");
+  return values;
+}
+
+double resident_memory() { return own_status("VmRSS"); }
+
+double peak_growth(const std::function<void()>& work) {
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is the memory that is resident now
+  const double before = resident_memory();
+  work();
+  return own_status("VmHWM") - before;
+}
+
+}  // namespace sparsight::bench
