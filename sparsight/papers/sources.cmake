@@ -56,6 +56,7 @@ torch_sources(
 
 # Puigcerver et al. 2022, adversarial robustness.
 light_sources(
+  papers/robust_moe/experiments/trial_claims.cpp
   papers/robust_moe/figures/equal_spectra.cpp
   papers/robust_moe/figures/gradient_bound.cpp
   papers/robust_moe/figures/printed_definition.cpp
@@ -73,3 +74,18 @@ light_sources(
   papers/robust_moe/theory/instances.cpp
   papers/robust_moe/theory/smooth_moe.cpp
   papers/robust_moe/theory/theorem1.cpp)
+torch_sources(
+  papers/robust_moe/experiments/attack_cells.cpp
+  papers/robust_moe/experiments/generated_task.cpp
+  papers/robust_moe/experiments/kept_results.cpp
+  papers/robust_moe/experiments/measure_attack.cpp
+  papers/robust_moe/experiments/token_mixer.cpp
+  papers/robust_moe/experiments/vision_models.cpp
+  papers/robust_moe/figures/auxiliary_curves.cpp
+  papers/robust_moe/figures/cell_figure.cpp
+  papers/robust_moe/figures/error_cost.cpp
+  papers/robust_moe/figures/error_curves.cpp
+  papers/robust_moe/figures/expert_curves.cpp
+  papers/robust_moe/figures/generated_figure.cpp
+  papers/robust_moe/figures/routing_curves.cpp
+  papers/robust_moe/figures/sweep.cpp)

@@ -34,7 +34,7 @@ void read_log(const std::vector<Json>& lines, JobTraining& training) {
 
 }  // namespace
 
-JobTraining train_in_job(const Json& sections, const std::string& job_folder) {
+JobTraining train_in_job(const Json& sections, const std::string& job_folder, const std::string& weights) {
   SPARSIGHT_CHECK(!job_folder.empty());
   const std::string folder = job_folder + "/training";
   const Json config = resolved_sections(sections);
@@ -45,13 +45,14 @@ JobTraining train_in_job(const Json& sections, const std::string& job_folder) {
   const bool begun = std::filesystem::exists(folder + "/config.toml");
   RunFolder run = RunFolder::create(folder, begun ? IfExists::kResume : IfExists::kOverwrite);
   write_file_atomically(run.config(), to_toml(config));
-  const std::string metrics = run.metrics();
+  const std::string metrics = run.metrics(), checkpoint = run.checkpoint("best");
   {
     Trainer trainer(std::move(setup), std::move(run));
     trainer.resume();
     if (trainer.run() == TrainingEnd::interrupted) fail("interrupted after step ", trainer.step());
   }
   read_log(read_metrics(metrics), training);
+  if (!weights.empty()) std::filesystem::rename(checkpoint, weights);
   std::filesystem::remove_all(folder);
   return training;
 }

@@ -25,7 +25,8 @@ struct JobTraining {
 
 // sections: of a configuration, {"data": {...}, "model": {...}, ...}; omitted settings keep their defaults. The
 // validation split is not used. job_folder: FigureRun::job_folder; the trainer's own folder in it, "training", is
-// deleted afterwards. Raises Error on an interrupt, with a checkpoint written.
-JobTraining train_in_job(const Json& sections, const std::string& job_folder);
+// deleted afterwards, but for the checkpoint of the final weights, which moves to `weights` unless that is "". Raises
+// Error on an interrupt, with a checkpoint written.
+JobTraining train_in_job(const Json& sections, const std::string& job_folder, const std::string& weights = "");
 
 }  // namespace sparsight

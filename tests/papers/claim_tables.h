@@ -20,7 +20,8 @@ using ClaimTables = std::map<std::string, std::vector<ClaimResult>>;  // by the 
 
 // Of each paper.
 ClaimTables pmoe_claim_tables();
-ClaimTables robust_moe_claim_tables();
+ClaimTables robust_moe_theory_claim_tables();
+ClaimTables robust_moe_attack_claim_tables();
 
 // Empty for an unknown figure, so that a new figure's claims need an entry.
 std::vector<ClaimResult> claim_tables(const std::string& figure);

@@ -5,8 +5,10 @@ light_tests(
   papers/pmoe/theory/pmoe_bounds_test.cpp
   papers/pmoe/theory/pmoe_operations_test.cpp
   papers/pmoe/two_layer/two_layer_head_test.cpp
+  papers/robust_moe/figures/attack_claim_tables.cpp
   papers/robust_moe/figures/claim_tables.cpp
   papers/robust_moe/figures/theory_figures_test.cpp
+  papers/robust_moe/experiments/trial_claims_test.cpp
   papers/robust_moe/theory/fixed_routing_test.cpp
   papers/robust_moe/theory/instances_test.cpp
   papers/robust_moe/theory/smooth_moe_test.cpp
@@ -20,4 +22,6 @@ torch_tests(
   papers/pmoe/theory/router_theory_test.cpp
   papers/pmoe/two_layer/value_function_test.cpp
   papers/pmoe/two_layer/patch_sgd_test.cpp
-  papers/pmoe/two_layer/two_layer_test.cpp)
+  papers/pmoe/two_layer/two_layer_test.cpp
+  papers/robust_moe/experiments/measure_attack_test.cpp
+  papers/robust_moe/experiments/vision_cells_test.cpp)

@@ -59,7 +59,7 @@ std::vector<ClaimResult> root_of_experts_tables() {
 
 }  // namespace
 
-ClaimTables robust_moe_claim_tables() {
+ClaimTables robust_moe_theory_claim_tables() {
   return {{"robust_moe/t1",
            same_everywhere({{"violations", 0}, {"difference", 1e-10}}, {{"violations", 4}, {"difference", .1}})},
           {"robust_moe/t2", same_everywhere({{"norm", 1}, {"closed", 1}, {"quarter", 1}, {"share", .5}},

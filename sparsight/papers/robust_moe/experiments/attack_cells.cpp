@@ -1,0 +1,166 @@
+#include "sparsight/papers/robust_moe/experiments/attack_cells.h"
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/stack.h>
+#include <torch/types.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/attacks/register_attacks.h"
+#include "sparsight/core/config.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/infer/loaded_model.h"
+#include "sparsight/papers/robust_moe/experiments/kept_results.h"
+#include "sparsight/papers/robust_moe/experiments/measure_attack.h"
+#include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/train_job.h"
+
+namespace sparsight::robust_moe {
+namespace {
+
+// Read once for each folder of data.
+std::string fingerprint_of_data(VisionData data, const FigureRun& run) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  const std::lock_guard lock(mutex);
+  std::string& found = known[run.data + "/" + vision_choice(data).set];
+  if (found.empty()) found = read_data({vision_choice(data)}, run).fingerprint;
+  return found;
+}
+
+Json attack_settings(const CellAttack& attack, const CellOptions& options) {
+  Json settings;
+  if (attack.name == kApgd)
+    settings = {{"steps", options.apgd_steps}};
+  else
+    settings = {{"steps", options.pgd_steps}, {"preset", attack.name == kPgd ? "strict" : "paper"}};
+  if (attack.router_weight == 0) return settings;
+  settings["router_losses"] = {"vmoe_importance"};
+  settings["router_weight"] = attack.router_weight;
+  settings["task_weight"] = attack.task_weight;
+  return settings;
+}
+
+// The test split, as the model takes it.
+AttackBatch test_images(const LoadedModel& loaded) {
+  const DataSplits splits = make_component(data_sets(), loaded.config, "data", DataContext{0});
+  std::vector<at::Tensor> pixels;
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < splits.test->size(); ++i) {
+    const Sample sample = splits.test->get(i);
+    pixels.push_back(model_image(loaded, sample.image));
+    labels.push_back(sample.label);
+  }
+  const auto images = static_cast<int64_t>(labels.size());
+  return {at::stack(pixels), {torch::tensor(labels, torch::kLong)}, torch::arange(images, torch::kLong)};
+}
+
+}  // namespace
+
+void CellOptions::declare(OptionSet& set) {
+  repeats.declare(set);
+  vision.declare(set);
+  set.integer("attack_batch", &attack_batch, {1, 100000}, "images that are attacked together");
+  set.floats("epsilons", &epsilons, {0, 255}, "radii of the attacks, in 255ths, ascending");
+  set.integer("pgd_steps", &pgd_steps, {1, 100000}, "steps of PGD");
+  set.integer("apgd_steps", &apgd_steps, {1, 100000}, "steps of AutoPGD");
+}
+
+CellOptions cell_options(Scale scale) {
+  CellOptions options;
+  options.repeats.trials = by_scale<int64_t>(scale, 1, 3, 5);
+  options.vision.test_images = by_scale<int64_t>(scale, 16, 200, 1000);
+  options.epsilons = by_scale<std::vector<double>>(scale, {0, 8}, {0, .5, 1, 2, 4, 8, 16, 32},
+                                                   {0, .25, .5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64});
+  if (scale == Scale::paper) return options;
+  VisionOptions& vision = options.vision;
+  if (scale == Scale::small) {
+    vision.width = 64, vision.depth = 4, vision.heads = 4, vision.patch = 8;
+    vision.epochs = 4, vision.adversarial_epochs = 1, vision.adversarial_updates = 100;
+    return options;
+  }
+  vision.width = 16, vision.depth = 2, vision.heads = 2, vision.patch = 8, vision.experts = 4;
+  vision.train_images = 64, vision.epochs = vision.adversarial_epochs = 1, vision.batch = 32;
+  vision.adversarial_steps = 2;
+  options.pgd_steps = 3, options.apgd_steps = 4;
+  return options;
+}
+
+AttackCells::AttackCells(const CellOptions& options, VisionData data, const FigureRun& run)
+    : options_(options), data_(data), run_(run), folder_(kept_folder(run)) {}
+
+std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
+  const bool adversarial = model.training == kAdversarial;
+  std::string start;
+  if (adversarial) {
+    VisionModel standard = model;
+    standard.training = kStandard;
+    start = trained(standard, seed);
+  }
+  const Json sections = vision_sections(model, options_.vision, data_, run_, seed, start);
+  Json identity = sections;
+  identity["data"].erase("root");
+  if (adversarial) identity["train"]["init_from"] = std::filesystem::path(start).filename().string();
+  identity["of"] = fingerprint_of_data(data_, run_);
+  const std::string weights = cat(folder_, "/", kept_name(identity), ".safetensors");
+  if (std::filesystem::exists(weights)) return weights;
+  const FileLock lock = kept_lock(weights);
+  if (!std::filesystem::exists(weights)) train_in_job(sections, run_.job_folder, weights);
+  return weights;
+}
+
+Json AttackCells::attacked(const std::string& weights, int64_t seed, const CellAttack& attack) const {
+  const LoadedModel loaded = load_model(weights);
+  const AttackContext context{.threat = {.epsilon = attack.epsilon / 255}, .seed = static_cast<uint64_t>(seed)};
+  const std::string name = attack.name == kApgd ? "apgd" : "pgd";
+  Json settings = attack_settings(attack, options_);
+  if (attack.epsilon == 0) settings["steps"] = 1;  // it cannot change anything
+  MeasuredAttack how;
+  how.attack = attacks().make(name, settings, "attack", context);
+  how.losses = attack.router_weight > 0;
+  how.batch = options_.attack_batch;
+  how.seed = static_cast<uint64_t>(seed);
+  return measure_attack(loaded.model, test_images(loaded), how);
+}
+
+Json AttackCells::measure(const VisionModel& model, int64_t seed, const CellAttack& attack) const {
+  const std::string weights = trained(model, seed);
+  const Json identity = {std::filesystem::path(weights).filename().string(),
+                         attack.name,
+                         attack_settings(attack, options_),
+                         attack.epsilon,
+                         seed,
+                         options_.attack_batch};
+  return kept_result(folder_, identity, [&] { return attacked(weights, seed, attack); });
+}
+
+Json layer_summary(const Json& measured) {
+  const Json& layers = measured.at("layers");
+  Json summary = Json::object();
+  for (const char* key : {"change", "change_chosen", "change_public", "of_chance", "dropped", "entropy",
+                          "attacked_entropy", "load_cv2", "attacked_load_cv2", "redundancy", "redundancy_random"}) {
+    double sum = 0;
+    bool known = !layers.empty();
+    for (const Json& layer : layers) {
+      known = known && layer.at(key).is_number();
+      if (known) sum += layer.at(key).get<double>();
+    }
+    summary[key] = known ? Json(sum / static_cast<double>(layers.size())) : Json();
+  }
+  summary["change_first"] = layers.empty() ? Json() : layers.front().at("change");
+  summary["change_last"] = layers.empty() ? Json() : layers.back().at("change");
+  return summary;
+}
+
+std::vector<double> attacked_epsilons(const CellOptions& options) {
+  std::vector<double> found;
+  for (const double epsilon : options.epsilons)
+    if (epsilon > 0) found.push_back(epsilon);
+  return found;
+}
+
+}  // namespace sparsight::robust_moe

@@ -1,0 +1,55 @@
+// A sweep of attacks over models: a cell is one attack at one epsilon on one trained model. Trained models and measured
+// cells are kept in a folder that the figures share, so that none is trained or attacked twice.
+#pragma once
+
+#include "sparsight/papers/robust_moe/experiments/vision_models.h"
+
+namespace sparsight::robust_moe {
+
+struct CellOptions {
+  Repeats repeats;
+  VisionOptions vision;
+  int64_t attack_batch = 128;
+  std::vector<double> epsilons;  // in 255ths of the pixel range
+  int64_t pgd_steps = 40, apgd_steps = 100;
+  void declare(OptionSet& set);
+};
+// Scale paper: as large as here; the paper's own sizes need its data.
+CellOptions cell_options(Scale scale);
+
+// The attacks. Differs from the paper: "PGD" and "AutoPGD" project each step, stay in the range of pixels, and return
+// the strongest iterate (a misclassified one, if there is any). "PGD as published" does none of these, and is what the
+// paper's numbers come from.
+inline constexpr const char *kPgd = "PGD", *kPublishedPgd = "PGD as published", *kApgd = "AutoPGD";
+
+struct CellAttack {
+  std::string name = kPgd;
+  double epsilon = 0;        // in 255ths
+  double router_weight = 0;  // above 0: also attacks the importance loss, with this multiple of its weight in training
+  double task_weight = 1;    // 0: attacks the importance loss alone
+};
+
+class AttackCells {
+ public:
+  AttackCells(const CellOptions& options, VisionData data, const FigureRun& run);
+
+  // As measure_attack(). Raises Error on an interrupt.
+  Json measure(const VisionModel& model, int64_t seed, const CellAttack& attack) const;
+
+ private:
+  std::string trained(const VisionModel& model, int64_t seed) const;
+  Json attacked(const std::string& weights, int64_t seed, const CellAttack& attack) const;
+
+  CellOptions options_;
+  VisionData data_;
+  FigureRun run_;
+  std::string folder_;
+};
+
+// {"change_first", "change_mean", "change_last", ...}: of the layers, and their mean; null for a dense model.
+Json layer_summary(const Json& measured);
+
+// Epsilons of the sweep above 0.
+std::vector<double> attacked_epsilons(const CellOptions& options);
+
+}  // namespace sparsight::robust_moe

@@ -1,0 +1,150 @@
+#include "sparsight/papers/robust_moe/experiments/measure_attack.h"
+
+#include <cmath>
+#include <map>
+
+#include <ATen/ops/arange.h>
+
+#include "sparsight/analysis/expert_usage.h"
+#include "sparsight/analysis/output_redundancy.h"
+#include "sparsight/analysis/routing_change.h"
+#include "sparsight/attacks/attacked_image_model.h"
+#include "sparsight/attacks/check_perturbation.h"
+#include "sparsight/eval/statistics.h"
+
+namespace sparsight::robust_moe {
+namespace {
+
+struct LayerSums {
+  LayerChange change, change_public;
+  std::vector<Routing> clean, attacked;
+  double redundancy = 0, redundancy_random = 0;
+  int64_t tokens = 0;  // behind the redundancies
+};
+
+// Sums over batches.
+struct Sums {
+  int64_t images = 0, clean_correct = 0, robust = 0, changed = 0, fooled = 0;
+  double clean_loss = 0, attacked_loss = 0, largest = 0;
+  AttackCost cost;
+  std::vector<std::string> order;  // of layers
+  std::map<std::string, LayerSums> layers;
+};
+
+int64_t count(const at::Tensor& which) { return which.sum().item<int64_t>(); }
+
+double percent(int64_t part, int64_t whole) {
+  return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+void add_layers(Sums& sums, const ModelOutput& clean, const ModelOutput& attacked) {
+  const std::vector<LayerChange> changes = routing_changes(clean.routings, attacked.routings);
+  const std::vector<LayerChange> as_published =
+      routing_changes(clean.routings, attacked.routings, BothEmpty::public_compat);
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const std::string& name = changes[i].layer;
+    const auto [found, is_new] = sums.layers.try_emplace(name);
+    LayerSums& layer = found->second;
+    if (is_new) {
+      sums.order.push_back(name);
+      layer.change = changes[i];
+      layer.change_public = as_published[i];
+    } else {
+      layer.change.kept.add(changes[i].kept);
+      layer.change.chosen.add(changes[i].chosen);
+      layer.change_public.kept.add(as_published[i].kept);
+    }
+    layer.clean.push_back(sparsight::detached(clean.routings[i]));
+    layer.attacked.push_back(sparsight::detached(attacked.routings[i]));
+  }
+}
+
+void add_redundancy(Sums& sums, ImageModel& model, const ModelInput& clean, const ModelOutput& attacked,
+                    uint64_t seed) {
+  for (const auto& [name, found] : output_redundancy(model, clean, routings_of(attacked), seed)) {
+    LayerSums& layer = sums.layers.at(name);
+    const auto tokens = static_cast<double>(found.tokens);
+    layer.tokens += found.tokens;
+    layer.redundancy += tokens * found.attacked;
+    layer.redundancy_random += tokens * found.random;
+  }
+}
+
+void add_batch(Sums& sums, const std::shared_ptr<ImageModel>& model, const AttackBatch& batch,
+               const MeasuredAttack& how) {
+  ForwardMode mode = ForwardMode::evaluation();
+  mode.losses = how.losses;
+  AttackedImageModel under_attack(model, {.mode = mode});
+  const AttackResult result = how.attack->run(under_attack, batch);
+  const at::NoGradGuard no_grad;
+  const ModelInput clean_input{.images = batch.pixels, .info = {.image = batch.image}};
+  const ModelOutput clean = model->forward(clean_input);
+  const ModelOutput attacked = model->forward({.images = result.pixels, .info = {.image = batch.image}});
+  const at::Tensor& label = batch.labels.label;
+  const at::Tensor right = classified_correctly(clean.logits, label);
+  const at::Tensor robust = classified_correctly(attacked.logits, label);
+  sums.images += batch.pixels.size(0);
+  sums.clean_correct += count(right);
+  sums.robust += count(robust);
+  sums.fooled += count(right & ~robust);
+  sums.changed += count(clean.logits.argmax(1).ne(attacked.logits.argmax(1)));
+  sums.clean_loss += attack_loss::cross_entropy(clean.logits, batch.labels).sum().item<double>();
+  sums.attacked_loss += attack_loss::cross_entropy(attacked.logits, batch.labels).sum().item<double>();
+  sums.largest = std::max(sums.largest, largest_perturbation(result.pixels, batch.pixels, Norm::linf));
+  sums.cost.queries += result.cost.queries;
+  sums.cost.gradients += result.cost.gradients;
+  if (clean.routings.empty()) return;
+  add_layers(sums, clean, attacked);
+  add_redundancy(sums, *model, clean_input, attacked, how.seed);
+}
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json layer_json(const std::string& name, const LayerSums& layer) {
+  const ExpertUsage clean = expert_usage(layer.clean), attacked = expert_usage(layer.attacked);
+  const auto tokens = static_cast<double>(layer.tokens);
+  return {{"layer", name},
+          {"change", layer.change.kept.rate()},
+          {"change_chosen", layer.change.chosen.rate()},
+          {"change_public", layer.change_public.kept.rate()},
+          {"chance", layer.change.chance()},
+          {"of_chance", number_or_null(layer.change.of_chance())},
+          {"dropped", clean.dropped},
+          {"attacked_dropped", attacked.dropped},
+          {"entropy", clean.relative_entropy},
+          {"attacked_entropy", attacked.relative_entropy},
+          {"load_cv2", clean.load_cv2},
+          {"attacked_load_cv2", attacked.load_cv2},
+          {"importance_cv2", clean.importance_cv2},
+          {"attacked_importance_cv2", attacked.importance_cv2},
+          {"redundancy", number_or_null(layer.redundancy / tokens)},
+          {"redundancy_random", number_or_null(layer.redundancy_random / tokens)}};
+}
+
+}  // namespace
+
+Json measure_attack(const std::shared_ptr<ImageModel>& model, const AttackBatch& images, const MeasuredAttack& how) {
+  Sums sums;
+  const int64_t total = images.pixels.size(0);
+  for (int64_t first = 0; first < total; first += how.batch)
+    add_batch(sums, model, images.select(at::arange(first, std::min(total, first + how.batch), at::kLong)), how);
+  const auto n = static_cast<double>(sums.images);
+  const Interval interval = wilson_interval(sums.images - sums.robust, sums.images);
+  Json measured = {{"images", sums.images},
+                   {"clean_error", percent(sums.images - sums.clean_correct, sums.images)},
+                   {"robust_error", percent(sums.images - sums.robust, sums.images)},
+                   {"robust_low", 100 * interval.low},
+                   {"robust_high", 100 * interval.high},
+                   {"success", percent(sums.fooled, sums.clean_correct)},
+                   {"changed", percent(sums.changed, sums.images)},
+                   {"clean_loss", sums.clean_loss / n},
+                   {"attacked_loss", sums.attacked_loss / n},
+                   {"queries", static_cast<double>(sums.cost.queries) / n},
+                   {"gradients", static_cast<double>(sums.cost.gradients) / n},
+                   {"largest", 255 * sums.largest},
+                   {"layers", Json::array()}};
+  for (const std::string& name : sums.order) measured["layers"].push_back(layer_json(name, sums.layers.at(name)));
+  return measured;
+}
+
+}  // namespace sparsight::robust_moe

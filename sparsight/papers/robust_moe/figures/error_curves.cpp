@@ -1,0 +1,86 @@
+// Figures 1 and 4 (left): error against epsilon.
+#include <nlohmann/json.hpp>
+
+#include "sparsight/papers/robust_moe/experiments/trial_claims.h"
+#include "sparsight/papers/robust_moe/figures/attack_figures.h"
+
+namespace sparsight::robust_moe {
+namespace {
+
+std::vector<Json> error_jobs(const FigureRun& run) {
+  const CellOptions options = chosen(cell_options, run);
+  std::vector<Json> jobs;
+  for (const VisionModel& model : all_models(options))
+    for (const double epsilon : options.epsilons) jobs.push_back({{"model", curve_name(model)}, {"epsilon", epsilon}});
+  return with_seeds(jobs, options.repeats);
+}
+
+const std::vector<Measure>& error_measures() {
+  static const std::vector<Measure> measures = {
+      {"robust_error", "error under attack (%)"}, {"success", "success of the attack (%)"},
+      {"changed", "other prediction (%)"},        {"attacked_loss", "cross entropy under attack", 2},
+      {"gradients", "gradients per image", 0},    {"images", "images", 0}};
+  return measures;
+}
+
+// The cells of a job with one attack, and the error of another one at the same epsilon.
+Json measure_errors(const Json& job, const FigureRun& run, VisionData data, const char* attack, const char* other,
+                    const char* key) {
+  const CellOptions options = chosen(cell_options, run);
+  const AttackCells cells(options, data, run);
+  const VisionModel model = model_of_curve(job.at("model"), options);
+  const double epsilon = job.at("epsilon");
+  const auto seed = job.at("seed").get<int64_t>();
+  Json measured = cells.measure(model, seed, {.name = attack, .epsilon = epsilon});
+  measured[key] = cells.measure(model, seed, {.name = other, .epsilon = epsilon}).at("robust_error");
+  return measured;
+}
+
+FigureChart error_chart(const char* measure) {
+  FigureChart chart;
+  chart.x = "epsilon";
+  chart.y = measure;
+  chart.series = "model";
+  return chart;
+}
+
+}  // namespace
+
+Figure error_figure(VisionData data) {
+  Figure figure = cell_figure("robust_moe/f1", "error under PGD against epsilon", data);
+  figure.axes = {"model", "epsilon"};
+  figure.measures = error_measures();
+  figure.measures.insert(figure.measures.begin() + 1, {"published_error", "error, PGD as published (%)"});
+  figure.jobs = error_jobs;
+  figure.measure = [data](const Json& job, const FigureRun& run) {
+    return measure_errors(job, run, data, kPgd, kPublishedPgd, "published_error");
+  };
+  figure.claims = [](const ResultTable& table, const FigureRun&) {
+    std::vector<Claim> claims = claims_about_errors(table);
+    for (Claim& claim : claims_about_adversarial_training(table)) claims.push_back(std::move(claim));
+    claims.push_back(never_below(table, "PGD finds at least the errors of PGD as published", {}, "published_error", 1));
+    return claims;
+  };
+  figure.charts = {error_chart("robust_error")};
+  return figure;
+}
+
+Figure adaptive_error_figure(VisionData data) {
+  Figure figure = cell_figure("robust_moe/f4a", "error under AutoPGD against epsilon", data);
+  figure.axes = {"model", "epsilon"};
+  figure.measures = error_measures();
+  figure.measures.insert(figure.measures.begin() + 1, {"pgd_error", "error, PGD (%)"});
+  figure.jobs = error_jobs;
+  figure.measure = [data](const Json& job, const FigureRun& run) {
+    return measure_errors(job, run, data, kApgd, kPgd, "pgd_error");
+  };
+  figure.claims = [](const ResultTable& table, const FigureRun&) {
+    std::vector<Claim> claims = claims_about_errors(table);
+    claims.push_back(never_below(table, "AutoPGD finds at least the errors of PGD", {}, "pgd_error", 1));
+    return claims;
+  };
+  figure.charts = {error_chart("robust_error")};
+  return figure;
+}
+
+}  // namespace sparsight::robust_moe

@@ -1,0 +1,93 @@
+// Figure 3 (middle and right): numbers of experts, two of which see each token.
+#include <nlohmann/json.hpp>
+
+#include "sparsight/papers/robust_moe/experiments/trial_claims.h"
+#include "sparsight/papers/robust_moe/figures/attack_figures.h"
+#include "sparsight/reproduce/figure_parts.h"
+#include "sparsight/reproduce/margins.h"
+
+namespace sparsight::robust_moe {
+namespace {
+
+struct ExpertNumberOptions : CellOptions {
+  std::vector<int64_t> expert_numbers = {2, 4, 8, 16, 32};
+  explicit ExpertNumberOptions(Scale scale) : CellOptions(cell_options(scale)) {
+    if (scale == Scale::smoke) expert_numbers = {2, 4};
+  }
+  void declare(OptionSet& set) {
+    CellOptions::declare(set);
+    set.integers("expert_numbers", &expert_numbers, {2, 1024}, "numbers of experts, ascending");
+  }
+};
+ExpertNumberOptions expert_number_options(Scale scale) { return ExpertNumberOptions(scale); }
+
+std::vector<Json> expert_number_jobs(const FigureRun& run) {
+  const ExpertNumberOptions options = chosen(expert_number_options, run);
+  std::vector<Json> jobs;
+  for (const int64_t experts : options.expert_numbers)
+    for (const double epsilon : options.epsilons) jobs.push_back({{"experts", experts}, {"epsilon", epsilon}});
+  return with_seeds(jobs, options.repeats);
+}
+
+Json measure_expert_number(const Json& job, const FigureRun& run, VisionData data) {
+  const ExpertNumberOptions options = chosen(expert_number_options, run);
+  const AttackCells cells(options, data, run);
+  const VisionModel model{kVmoe, kStandard, job.at("experts").get<int64_t>()};
+  Json measured = cells.measure(model, job.at("seed").get<int64_t>(), {.epsilon = job.at("epsilon").get<double>()});
+  measured.update(layer_summary(measured));
+  const auto cost = [&](int64_t experts) {
+    return vision_cost({kVmoe, kStandard, experts}, options.vision, data, run);
+  };
+  const VisionCost own = cost(model.experts);
+  measured["gflop"] = own.gflop;
+  measured["gflop_share"] = 100 * own.gflop / cost(2).gflop;
+  measured["parameters"] = own.parameters;
+  return measured;
+}
+
+Claim more_experts_help(const ResultTable& table) {
+  const std::vector<Json> numbers = table.values_of("experts");
+  std::vector<Margin> margins;
+  if (numbers.size() > 1)
+    for (const Json& epsilon : table.values_of("epsilon"))
+      margins.push_back({difference_of({{"experts", numbers.front()}, {"epsilon", epsilon}},
+                                       {{"experts", numbers.back()}, {"epsilon", epsilon}}, "robust_error"),
+                         cat("at ", shown(epsilon))});
+  return judge(table, "with the most experts the error is at most that with two, at every epsilon", margins,
+               {.ties = true});
+}
+
+}  // namespace
+
+Figure expert_number_figure(VisionData data) {
+  Figure figure = cell_figure("robust_moe/f3_experts", "error of V-MoEs with different numbers of experts", data);
+  figure.axes = {"experts", "epsilon"};
+  figure.measures = {{"robust_error", "error under attack (%)"},
+                     {"change", "change of the routing, mean of the layers", 3},
+                     {"of_chance", "as a share of chance", 3},
+                     {"gflop", "GFLOP of an image", 5},
+                     {"gflop_share", "of those with two experts (%)", 1},
+                     {"parameters", "parameters (millions)", 3},
+                     {"images", "images", 0}};
+  figure.settings = settings_of(expert_number_options);
+  figure.jobs = expert_number_jobs;
+  figure.measure = [data](const Json& job, const FigureRun& run) { return measure_expert_number(job, run, data); };
+  figure.claims = [](const ResultTable& table, const FigureRun&) {
+    return std::vector<Claim>{
+        every_trial_at_most(table, "the operations grow by at most 4 % from two experts on", "gflop_share", 104),
+        always_grows(table, "the parameters grow with the experts", "experts", "parameters"), more_experts_help(table),
+        every_trial_at_most(table, "with two experts, both of which see every token, the routing never changes",
+                            "change", 0, {{"experts", 2}})};
+  };
+  FigureChart chart;
+  chart.x = "epsilon";
+  chart.y = "robust_error";
+  chart.series = "experts";
+  figure.charts = {chart};
+  figure.notes.push_back(
+      "Two experts, two of which see each token: the layer is a smooth mixture, whose routing cannot change. As in the "
+      "authors' code it is trained with the balance loss of GShard (weight 0.01), the others with V-MoE's.");
+  return figure;
+}
+
+}  // namespace sparsight::robust_moe

@@ -1,0 +1,89 @@
+// The sweep of attacks over vision transformers, at its smallest scale and on generated images.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/papers/register_figures.h"
+#include "sparsight/papers/robust_moe/experiments/attack_cells.h"
+#include "sparsight/reproduce/result_charts.h"
+#include "sparsight/reproduce/run_figure.h"
+#include "tests/support/program.h"
+
+namespace sparsight::robust_moe::vision_cells_test {
+namespace {
+
+FigureOutcome run_smallest(const std::string& name, const testing::TemporaryFolder& folder,
+                           const Json& settings = Json::object()) {
+  FigureRequest request;
+  request.run = {Scale::smoke, "", folder.path(name)};
+  request.run.settings = settings;
+  return run_figure(find_figure(name), request);
+}
+
+int64_t files_in(const std::string& folder) {
+  const std::filesystem::directory_iterator files(folder);
+  return std::distance(begin(files), end(files));
+}
+
+}  // namespace
+
+TEST(AttackCells, A52_TheSweepHasARowWithAllMeasuresForEachCell) {
+  const testing::TemporaryFolder folder;
+  const FigureOutcome outcome = run_smallest("robust_moe/sweep", folder);
+  EXPECT_TRUE(outcome.failed.empty());
+  // Two epsilons of 6 models x 3 attacks, and of the two V-MoEs x 2 attacks on the importance loss too.
+  ASSERT_EQ(outcome.table.rows.size(), 2u * (18 + 4));
+  for (const ResultRow& row : outcome.table.rows)
+    for (size_t m = 0; m < row.mean.size(); ++m) {
+      const std::string& key = outcome.table.measures[m].key;
+      const bool of_routing = key.starts_with("change_") || key.starts_with("attacked_") || key.starts_with("re") ||
+                              key == "change" || key == "of_chance" || key == "dropped" || key == "entropy" ||
+                              key == "load_cv2";
+      if (!of_routing || key == "attacked_loss") EXPECT_TRUE(row.mean[m]) << key;
+      const bool routed = row.settings.at("model") == kVmoe;
+      const bool defined_if_changed = key.starts_with("redundancy");  // undefined if no token changed
+      if (of_routing && key != "attacked_loss" && !defined_if_changed)
+        EXPECT_EQ(row.mean[m].has_value(), routed) << key;
+    }
+}
+
+TEST(AttackCells, FiguresShareModelsAndCells) {
+  const testing::TemporaryFolder folder;
+  run_smallest("robust_moe/f1", folder);
+  const std::string models = folder.path("robust_moe/models");
+  const int64_t after = files_in(models);
+  EXPECT_EQ(after, 6 + 6 * 2 * 2);  // models, and cells of two attacks at two epsilons
+  run_smallest("robust_moe/f2", folder);
+  EXPECT_EQ(files_in(models), after);
+  // Other settings train other models.
+  run_smallest("robust_moe/f2", testing::TemporaryFolder(), {{"width", 20}, {"heads", 2}});
+}
+
+TEST(AttackCells, A58_ChartsShowErrorAndRoutingAgainstEpsilonAndErrorAgainstCost) {
+  const testing::TemporaryFolder folder;
+  for (const char* name : {"robust_moe/f1", "robust_moe/f2", "robust_moe/cost"})
+    EXPECT_FALSE(result_charts(run_smallest(name, folder)).empty()) << name;
+}
+
+TEST(VisionModels, A57_OperationsBarelyGrowWithTheNumberOfExpertsAndParametersDo) {
+  const VisionOptions options = cell_options(Scale::paper).vision;
+  const FigureRun run{Scale::paper, "data", "nowhere"};
+  double parameters = 0;
+  const double two = vision_cost({kVmoe, kStandard, 2}, options, VisionData::cifar100, run).gflop;
+  for (const int64_t experts : {2, 4, 8, 16, 32}) {
+    const VisionCost cost = vision_cost({kVmoe, kStandard, experts}, options, VisionData::cifar100, run);
+    EXPECT_LT(cost.gflop, 1.04 * two);
+    EXPECT_GE(cost.gflop, two);
+    EXPECT_GT(cost.parameters, parameters);
+    parameters = cost.parameters;
+  }
+  const double dense = vision_cost({kVit, kStandard}, options, VisionData::cifar100, run).gflop;
+  const double wide = vision_cost({kWideVit, kStandard}, options, VisionData::cifar100, run).gflop;
+  const double routed = vision_cost({kVmoe, kStandard, 8}, options, VisionData::cifar100, run).gflop;
+  EXPECT_NEAR(routed / wide, 1, .02);
+  EXPECT_GT(routed / dense, 1.2);
+}
+
+}  // namespace sparsight::robust_moe::vision_cells_test
