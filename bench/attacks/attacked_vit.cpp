@@ -57,7 +57,7 @@ AttackResult AttackedVit::targeted(int64_t steps, double epsilon, bool leave) {
 
 std::shared_ptr<Algorithm> AttackedVit::algorithm(const std::string& name, int64_t steps) const {
   AlgorithmContext context;
-  context.config = resolve(Config(), config_sections());
+  context.config = resolve(Config::from_text("", "attack bench"), config_sections());
   context.model = model_.model();
   const Json settings = name == "erm" ? Json::object() : Json{{"steps", steps}};
   return algorithms().make(name, settings, "algorithm", context);
