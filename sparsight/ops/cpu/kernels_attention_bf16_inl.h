@@ -64,7 +64,7 @@ struct Bf16Products {
 
  private:
   static Tile tile_of_depth(int64_t depth) {
-    static Fetch nothing;
+    thread_local Fetch nothing;
     Tile t{};
     t.depth = depth, t.every = depth + 1;
     t.fetch = &nothing;
