@@ -6,8 +6,8 @@
 #include "sparsight/ops/cpu/attention.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
-#include "sparsight/ops/product_type.h"
 #include "sparsight/ops/ref/attention.h"
+#include "sparsight/ops/saved_products.h"
 
 namespace sparsight {
 namespace {
@@ -20,13 +20,13 @@ class SelfAttention : public torch::autograd::Function<SelfAttention> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, int64_t heads) {
     const AttentionOutput output = attention_forward(qkv, heads, /*needs_log_sum=*/true);
     context->save_for_backward({qkv, output.out, output.log_sum});
-    context->saved_data["products"] = static_cast<int64_t>(product_type());
+    save_products(context);
     return output.out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("attention has");
-    const ProductScope products(static_cast<ProductType>(context->saved_data["products"].toInt()));
+    const SavedProducts products(context);
     const auto saved = context->get_saved_variables();
     return {attention_backward(grads[0].contiguous(), saved[0], {saved[1], saved[2]}), {}};
   }

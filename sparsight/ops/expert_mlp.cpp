@@ -6,8 +6,8 @@
 #include "sparsight/ops/cpu/expert_mlp.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
-#include "sparsight/ops/product_type.h"
 #include "sparsight/ops/ref/expert_mlp.h"
+#include "sparsight/ops/saved_products.h"
 
 namespace sparsight {
 namespace {
@@ -42,13 +42,13 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
     context->saved_data["activation"] = static_cast<int64_t>(options.activation);
     context->saved_data["tokens"] = map.tokens;
     context->saved_data["in_place"] = map.in_place;
-    context->saved_data["products"] = static_cast<int64_t>(product_type());
+    save_products(context);
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative();
-    const ProductScope products(static_cast<ProductType>(context->saved_data["products"].toInt()));
+    const SavedProducts products(context);
     const auto saved = context->get_saved_variables();
     const ExpertRows rows{{context->saved_data["tokens"].toInt(), saved[8], saved[9], saved[10],
                            context->saved_data["in_place"].toBool()},

@@ -7,8 +7,8 @@
 #include "sparsight/ops/cpu/grouped_linear.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
-#include "sparsight/ops/product_type.h"
 #include "sparsight/ops/ref/grouped_linear.h"
+#include "sparsight/ops/saved_products.h"
 
 namespace sparsight {
 namespace {
@@ -28,13 +28,13 @@ class GroupedLinear : public torch::autograd::Function<GroupedLinear> {
     const at::Tensor bias = bias_in.value_or(at::Tensor());
     context->save_for_backward({rows, offsets, weight});
     context->saved_data["bias"] = bias.defined();
-    context->saved_data["products"] = static_cast<int64_t>(product_type());
+    save_products(context);
     return grouped_linear_forward(rows, offsets, weight, bias);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative();
-    const ProductScope products(static_cast<ProductType>(context->saved_data["products"].toInt()));
+    const SavedProducts products(context);
     const auto saved = context->get_saved_variables();
     const GroupedLinearGradients out =
         grouped_linear_backward(grads[0].contiguous(), saved[0], saved[1], saved[2],

@@ -6,7 +6,7 @@
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
 #include "sparsight/ops/no_second_derivative.h"
-#include "sparsight/ops/product_type.h"
+#include "sparsight/ops/saved_products.h"
 
 namespace sparsight {
 namespace {
@@ -43,13 +43,13 @@ class NormLinear : public torch::autograd::Function<NormLinear> {
     context->save_for_backward({x, norm_weight, norm_bias, rows.moments, weight});
     context->saved_data["bias"] = bias.has_value();
     context->saved_data["epsilon"] = epsilon;
-    context->saved_data["products"] = static_cast<int64_t>(product_type());
+    save_products(context);
     return grouped_linear_forward(rows.out, one_group(x), as_expert(weight), as_expert(bias));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("a linear layer has");
-    const ProductScope products(static_cast<ProductType>(context->saved_data["products"].toInt()));
+    const SavedProducts products(context);
     const auto s = context->get_saved_variables();
     const bool bias = context->saved_data["bias"].toBool() && context->needs_input_grad(4);
     const bool below = context->needs_input_grad(0) || context->needs_input_grad(1) || context->needs_input_grad(2);
@@ -74,14 +74,14 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
                                         static_cast<Activation>(activation), &pre_activation);
     context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
     context->saved_data["epsilon"] = epsilon;
-    context->saved_data["products"] = static_cast<int64_t>(product_type());
+    save_products(context);
     context->saved_data["activation"] = activation;
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("an MLP has");
-    const ProductScope products(static_cast<ProductType>(context->saved_data["products"].toInt()));
+    const SavedProducts products(context);
     const auto s = context->get_saved_variables();
     bool below = false, weights = false;
     for (size_t i = 0; i < 3; ++i) below = below || context->needs_input_grad(i);

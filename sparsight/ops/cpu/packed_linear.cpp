@@ -58,8 +58,7 @@ PackedLinear::PackedLinear(const float* weight, const float* bias, int64_t input
   std::fill_n(static_cast<char*>(panels_.get()), size, '\0');
   const auto at = [&](int64_t j, int64_t l) { return weight[j * inputs + l]; };
   if (type == WeightType::fp32) {
-    auto* const to = static_cast<float*>(panels_.get());
-    for_weights(inputs, outputs, together, [&](int64_t index, int64_t j, int64_t l) { to[index] = at(j, l); });
+    kernels().pack_panels({weight, inputs, /*transposed=*/true, inputs, outputs, type, panels_.get()});
   } else if (type == WeightType::bf16) {
     auto* const to = static_cast<uint16_t*>(panels_.get());
     for_weights(inputs, outputs, together, [&](int64_t index, int64_t j, int64_t l) { to[index] = to_bf16(at(j, l)); });
