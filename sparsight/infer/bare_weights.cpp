@@ -13,6 +13,7 @@
 #include "sparsight/io/weights.h"
 #include "sparsight/models/adapt_weights.h"
 #include "sparsight/models/make_model.h"
+#include "sparsight/models/normalize.h"
 
 namespace sparsight {
 namespace {
@@ -49,21 +50,9 @@ int64_t head_classes(const NamedTensors& tensors) {
   return 0;
 }
 
-PixelStatistics statistics_in(const NamedTensors& tensors) {
-  const auto values = [&](const std::string& name) {
-    for (const auto& [key, tensor] : tensors)
-      if (key == name) {
-        const at::Tensor flat = tensor.to(at::kDouble).flatten().contiguous();
-        return std::vector<double>(flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel());
-      }
-    return std::vector<double>();
-  };
-  return {values("normalize.mean"), values("normalize.std")};
-}
-
 PixelStatistics bare_statistics(const BareWeights& bare, const NamedTensors& tensors, const TransformPipeline& eval) {
   if (!bare.normalize.empty()) return parse_normalize(bare.normalize);
-  if (const PixelStatistics own = statistics_in(tensors); !own.empty()) return own;
+  if (const PixelStatistics own = pixel_statistics_of(tensors); !own.empty()) return own;
   if (!eval.statistics().empty()) return eval.statistics();
   fail_usage(printable(bare.path), " does not say how its pixels are normalised, nor does [transforms] eval of ",
              printable(bare.config), "; give --normalize imagenet, MEAN:STD (of pixels in 0..1) or none");

@@ -56,4 +56,13 @@ void Normalize::set(const PixelStatistics& statistics) {
 
 bool is_pixel_statistics(const std::string& name) { return name == "normalize.mean" || name == "normalize.std"; }
 
+PixelStatistics pixel_statistics_of(const NamedTensors& tensors) {
+  const auto values = [&](const std::string& name) {
+    for (const auto& [key, tensor] : tensors)
+      if (key == name) return values_of(tensor.flatten());
+    return std::vector<double>();
+  };
+  return {values("normalize.mean"), values("normalize.std")};
+}
+
 }  // namespace sparsight

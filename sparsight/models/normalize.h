@@ -5,6 +5,7 @@
 #include <torch/nn/module.h>
 
 #include "sparsight/data/transforms/normalize.h"
+#include "sparsight/io/safetensors.h"
 
 namespace sparsight {
 
@@ -27,5 +28,7 @@ class Normalize : public torch::nn::Module {
 
 // Whether the name of a model's tensor belongs to its Normalize.
 bool is_pixel_statistics(const std::string& name);
+// Those among a model's tensors; empty if there are none.
+PixelStatistics pixel_statistics_of(const NamedTensors& tensors);
 
 }  // namespace sparsight

@@ -4,21 +4,14 @@
 #include "sparsight/core/log.h"
 #include "sparsight/io/weight_names.h"
 #include "sparsight/models/adapt_weights.h"
+#include "sparsight/models/normalize.h"
 
 namespace sparsight {
 namespace {
 
 // The pixel statistics of the configuration apply, whatever the file's model was trained with.
 NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistics& pixels, const std::string& path) {
-  const auto values = [&](const std::string& name) {
-    for (const auto& [key, tensor] : tensors)
-      if (key == name) {
-        const at::Tensor flat = tensor.to(at::kDouble).flatten().contiguous();
-        return std::vector<double>(flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel());
-      }
-    return std::vector<double>();
-  };
-  const PixelStatistics of_file{values("normalize.mean"), values("normalize.std")};
+  const PixelStatistics of_file = pixel_statistics_of(tensors);
   if (!of_file.empty() && !(of_file == pixels))
     log_warning(path, " was trained on images normalised by ", to_text(of_file), ", this model normalises by ",
                 to_text(pixels), ", as set in [transforms]");
