@@ -4,24 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <string>
-
 #include "sparsight/core/error.h"
+#include "sparsight/core/machine.h"
 
 namespace sparsight::bench {
-namespace {
-
-// A value of /proc/self/status in bytes.
-double own_status(const std::string& name) {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;)
-    if (double kilobytes = 0; word == name + ":" && file >> kilobytes) return kilobytes * 1024;
-  return 0;
-}
-
-}  // namespace
-
 std::vector<double> values_in_own_process(size_t count, const std::function<std::vector<double>()>& measure) {
   int ends[2];
   if (pipe(ends) != 0) fail("cannot make a pipe");
@@ -44,13 +30,11 @@ std::vector<double> values_in_own_process(size_t count, const std::function<std:
   return values;
 }
 
-double resident_memory() { return own_status("VmRSS"); }
-
 double peak_growth(const std::function<void()>& work) {
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is the memory that is resident now
-  const double before = resident_memory();
+  reset_peak_memory();
+  const int64_t before = resident_memory_bytes();
   work();
-  return own_status("VmHWM") - before;
+  return static_cast<double>(peak_memory_bytes() - before);
 }
 
 }  // namespace sparsight::bench

@@ -11,8 +11,7 @@ namespace sparsight::bench {
 // Error if the child fails.
 std::vector<double> values_in_own_process(size_t count, const std::function<std::vector<double>()>& measure);
 
-// Resident memory of this process, and how far its peak rises above that while `work` runs, in bytes.
-double resident_memory();
+// How far the peak of this process's memory rises above what is resident now while `work` runs, in bytes.
 double peak_growth(const std::function<void()>& work);
 
 }  // namespace sparsight::bench

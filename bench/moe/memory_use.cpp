@@ -8,6 +8,7 @@
 
 #include "bench/measure/own_process.h"
 #include "bench/moe/contenders.h"
+#include "sparsight/core/machine.h"
 #include "sparsight/ops/cpu/arena.h"
 
 namespace sparsight::bench {
@@ -28,9 +29,9 @@ MemoryUse measure(const Forward& forward, const Load& load, const ExpertMlpWeigh
   in.tokens = load.tokens.detach().requires_grad_(true);
   MemoryUse use{};
   use.peak = peak_growth([&] {
-    const double before = resident_memory();
+    const int64_t before = resident_memory_bytes();
     const at::Tensor out = forward(in, weights);
-    use.saved = resident_memory() - before;
+    use.saved = static_cast<double>(resident_memory_bytes() - before);
     (out * load.out_grad).sum().backward();
   });
   use.peak -= gradients;

@@ -4,6 +4,22 @@
 #include <sstream>
 
 namespace sparsight {
+namespace {
+
+// The number in the line of `file` that begins with `key`; 0 if there is none.
+int64_t kilobytes_in(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string name;
+    int64_t kilobytes = 0;
+    if (words >> name >> kilobytes && name == key) return kilobytes;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::string compiler_name() {
 #if defined(__clang__)
@@ -21,16 +37,9 @@ bool has_fast_bfloat16() {
 #endif
 }
 
-int64_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string name;
-    int64_t kilobytes = 0;
-    if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
-  }
-  return 0;
-}
+int64_t available_memory_bytes() { return kilobytes_in("/proc/meminfo", "MemAvailable:") * 1024; }
+int64_t resident_memory_bytes() { return kilobytes_in("/proc/self/status", "VmRSS:") * 1024; }
+int64_t peak_memory_bytes() { return kilobytes_in("/proc/self/status", "VmHWM:") * 1024; }
+void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 }  // namespace sparsight

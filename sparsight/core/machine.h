@@ -13,5 +13,9 @@ std::string instruction_set();
 // Whether bf16 matrix products run in hardware (AVX-512 BF16 or AMX).
 bool has_fast_bfloat16();
 int64_t available_memory_bytes();  // 0 if unknown
+// Resident memory of this process, now and at its peak since the process began or reset_peak_memory(); 0 if unknown.
+int64_t resident_memory_bytes();
+int64_t peak_memory_bytes();
+void reset_peak_memory();
 
 }  // namespace sparsight

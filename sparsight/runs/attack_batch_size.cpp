@@ -1,8 +1,6 @@
 #include "sparsight/runs/attack_batch_size.h"
 
 #include <algorithm>
-#include <fstream>
-#include <string>
 
 #include <ATen/ops/arange.h>
 
@@ -14,16 +12,6 @@ namespace sparsight {
 namespace {
 
 constexpr int64_t kMeasuredImages = 9;
-
-// A size in /proc/self/status, in bytes; 0 if there is none.
-int64_t process_memory(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(key + ":")) return std::atoll(line.c_str() + key.size() + 1) * 1024;
-  return 0;
-}
-
-void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 void one_pass(AttackedModel& model, const AttackBatch& batch, bool gradients) {
   const uint64_t step = first_step("batch size", 0);
@@ -39,12 +27,12 @@ BatchMemory find_batch_size(AttackedModel& model, const AttackBatch& batch, bool
   const int64_t images = std::min(kMeasuredImages, batch.pixels.size(0));
   if (images < 2) return {};
   one_pass(model, batch.select(at::arange(1, at::kLong)), gradients);  // and what is needed only once
-  forget_peak();
-  const int64_t before = process_memory("VmRSS");
+  reset_peak_memory();
+  const int64_t before = resident_memory_bytes();
   one_pass(model, batch.select(at::arange(images, at::kLong)), gradients);
   // What the first pass took is still there, unused.
   BatchMemory found;
-  found.bytes_per_image = std::max<int64_t>(process_memory("VmHWM") - before, 0) / (images - 1);
+  found.bytes_per_image = std::max<int64_t>(peak_memory_bytes() - before, 0) / (images - 1);
   const int64_t room = available_memory_bytes() / 2;
   while (found.batch < kLargestFoundBatch && (room == 0 || 2 * found.batch * found.bytes_per_image <= room))
     found.batch *= 2;
