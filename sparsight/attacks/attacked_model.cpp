@@ -8,6 +8,12 @@ AttackCost operator-(const AttackCost& a, const AttackCost& b) {
   return {a.queries - b.queries, a.gradients - b.gradients};
 }
 
+AttackCost& operator+=(AttackCost& sum, const AttackCost& cost) {
+  sum.queries += cost.queries;
+  sum.gradients += cost.gradients;
+  return sum;
+}
+
 ModelOutput AttackedModel::forward(const at::Tensor& pixels, const AttackPass& pass) {
   ModelOutput output = run(pixels, pass);
   cost_.queries += pixels.size(0);

@@ -26,6 +26,7 @@ struct AttackCost {
   int64_t gradients = 0;  // backward passes of one image
 };
 AttackCost operator-(const AttackCost& a, const AttackCost& b);
+AttackCost& operator+=(AttackCost& sum, const AttackCost& cost);
 
 class AttackedModel {
  public:

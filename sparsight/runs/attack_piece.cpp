@@ -36,8 +36,7 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, 
     done.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     pixels.push_back(found.pixels);
     correct.push_back(found.correct);
-    done.cost.queries += found.cost.queries;
-    done.cost.gradients += found.cost.gradients;
+    done.cost += found.cost;
   }
   result.pixels = at::cat(pixels);
   result.clean = at::cat(clean);

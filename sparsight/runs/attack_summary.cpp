@@ -50,12 +50,10 @@ void AttackSummary::add_stages(const AttackPiece& piece) {
     const StageResult& stage = piece.stages[i];
     stages_[i].robust_before += stage.robust_before;
     stages_[i].gained += stage.gained;
-    stages_[i].cost.queries += stage.cost.queries;
-    stages_[i].cost.gradients += stage.cost.gradients;
+    stages_[i].cost += stage.cost;
     stages_[i].seconds += stage.seconds;
   }
-  cost_.queries += piece.cost.queries;
-  cost_.gradients += piece.cost.gradients;
+  cost_ += piece.cost;
   gradients_.images += piece.gradients.images;
   gradients_.zero += piece.gradients.zero;
   gradients_.not_finite += piece.gradients.not_finite;

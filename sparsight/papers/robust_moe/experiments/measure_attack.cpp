@@ -91,8 +91,7 @@ void add_batch(Sums& sums, const std::shared_ptr<ImageModel>& model, const Attac
   sums.clean_loss += attack_loss::cross_entropy(clean.logits, batch.labels).sum().item<double>();
   sums.attacked_loss += attack_loss::cross_entropy(attacked.logits, batch.labels).sum().item<double>();
   sums.largest = std::max(sums.largest, largest_perturbation(result.pixels, batch.pixels, Norm::linf));
-  sums.cost.queries += result.cost.queries;
-  sums.cost.gradients += result.cost.gradients;
+  sums.cost += result.cost;
   if (clean.routings.empty()) return;
   add_layers(sums, clean, attacked);
   add_redundancy(sums, *model, clean_input, attacked, how.seed);
