@@ -30,16 +30,17 @@ namespace fs = std::filesystem;
 constexpr int64_t kPieceImages = 64;    // about how many images are saved together
 constexpr int64_t kCheckedImages = 32;  // the first ones, on which the model is checked before the attack
 
+std::shared_ptr<Attack> attack_of(const CascadeStage& stage) {
+  return attacks().make(stage.attack, stage.settings, stage.name, {});
+}
+
 bool clips_all(const AttackPlan& plan) {
-  return std::ranges::all_of(plan.stages, [](const CascadeStage& stage) {
-    return attacks().make(stage.attack, stage.settings, stage.name, {})->clips_pixels();
-  });
+  return std::ranges::all_of(plan.stages, [](const CascadeStage& stage) { return attack_of(stage)->clips_pixels(); });
 }
 
 bool has_gradients(const AttackPlan& plan) {
-  return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) {
-    return attacks().make(stage.attack, stage.settings, stage.name, {})->needs_gradients();
-  });
+  return std::ranges::any_of(plan.stages,
+                             [](const CascadeStage& stage) { return attack_of(stage)->needs_gradients(); });
 }
 
 bool has_router_losses(const AttackPlan& plan) {
@@ -156,12 +157,13 @@ class AttackWork {
     AttackFiles files(folder_.path(), plan_);
     AttackExamples examples(request_.examples, loaded_.data.classes);
     Checksum data;
+    const bool clipped = clips_all(plan_);
     Progress progress("check", images_.size(), "images");
     for (const PieceRange& range : folder_.pieces()) {
       const AttackedBatch images = images_.read(range.first, range.last);
       AttackPiece piece = read_piece(range.path, range.last - range.first);
       piece.batch = images.batch;
-      const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clips_all(plan_), pass_images());
+      const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clipped, pass_images());
       summary.add(piece, check);
       files.add(images, piece, check);
       examples.add(images, piece, plan_);
@@ -174,7 +176,7 @@ class AttackWork {
     result["batch"] = batch();
     result["peak_bytes_per_image"] = folder_.bytes_per_image() > 0 ? Json(folder_.bytes_per_image()) : Json();
     result["images_share_capacity"] = model_.coupled();
-    result["pixels_clipped"] = clips_all(plan_);
+    result["pixels_clipped"] = clipped;
     result.update(summary.json());
     for (std::string& warning : summary.warnings()) warnings_.push_back(std::move(warning));
     result["random_noise"] = random_noise_;

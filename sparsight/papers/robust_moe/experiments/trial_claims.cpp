@@ -76,6 +76,21 @@ struct Worst {
   }
 };
 
+// Two measures of each trial: gap(ours, theirs) may be some standard errors of the second one.
+template <class Gap>
+Worst worst_against(const ResultTable& table, const ErrorMeasure& error, const std::string& other, double deviations,
+                    const Gap& gap) {
+  Worst worst;
+  for (const TrialValues& trial : trials_of(table)) {
+    if (!trial.value.contains(error.key) || !trial.value.contains(other)) continue;
+    const double ours = trial.value.at(error.key), theirs = trial.value.at(other);
+    const double allowed = deviations * standard_error_of(theirs, trial.value.at(error.images));
+    worst.offer(gap(ours, theirs) - allowed,
+                cat("at worst ", fixed(ours, 1), " against ", fixed(theirs, 1), " % (", row_text(trial), ")"));
+  }
+  return worst;
+}
+
 }  // namespace
 
 Claim never_falls(const ResultTable& table, const std::string& text, const std::string& x, const ErrorMeasure& error,
@@ -92,30 +107,16 @@ Claim never_falls(const ResultTable& table, const std::string& text, const std::
 
 Claim never_below(const ResultTable& table, const std::string& text, const ErrorMeasure& error,
                   const std::string& other, double deviations) {
-  Worst worst;
-  for (const TrialValues& trial : trials_of(table)) {
-    if (!trial.value.contains(error.key) || !trial.value.contains(other)) continue;
-    const double ours = trial.value.at(error.key), theirs = trial.value.at(other);
-    const double allowed = deviations * standard_error_of(theirs, trial.value.at(error.images));
-    worst.offer(theirs - ours - allowed,
-                cat("at worst ", fixed(ours, 1), " against ", fixed(theirs, 1), " % (", row_text(trial), ")"));
-  }
-  return worst.claim(text, cat("every single trial, at least the other minus ", shown_number(deviations),
-                               deviations == 1 ? " standard error" : " standard errors"));
+  return worst_against(table, error, other, deviations, [](double ours, double theirs) { return theirs - ours; })
+      .claim(text, cat("every single trial, at least the other minus ", shown_number(deviations),
+                       deviations == 1 ? " standard error" : " standard errors"));
 }
 
 Claim never_apart(const ResultTable& table, const std::string& text, const ErrorMeasure& error,
                   const std::string& other, double deviations) {
-  Worst worst;
-  for (const TrialValues& trial : trials_of(table)) {
-    if (!trial.value.contains(error.key) || !trial.value.contains(other)) continue;
-    const double ours = trial.value.at(error.key), theirs = trial.value.at(other);
-    const double allowed = deviations * standard_error_of(theirs, trial.value.at(error.images));
-    worst.offer(std::abs(theirs - ours) - allowed,
-                cat("at worst ", fixed(ours, 1), " against ", fixed(theirs, 1), " % (", row_text(trial), ")"));
-  }
-  return worst.claim(text,
-                     cat("every single trial, differs by at most ", shown_number(deviations), " standard errors"));
+  return worst_against(table, error, other, deviations,
+                       [](double ours, double theirs) { return std::abs(theirs - ours); })
+      .claim(text, cat("every single trial, differs by at most ", shown_number(deviations), " standard errors"));
 }
 
 Claim always_grows(const ResultTable& table, const std::string& text, const std::string& x,

@@ -71,11 +71,7 @@ Figure error_cost_figure(VisionData data) {
   figure.jobs = [data](const FigureRun& run) { return error_cost_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_error_cost(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) { return std::vector<Claim>{costs_the_same(table)}; };
-  FigureChart chart;
-  chart.x = "MFLOP";
-  chart.y = "robust_error";
-  chart.series = "training";
-  figure.charts = {chart};
+  figure.charts = {{.x = "MFLOP", .y = "robust_error", .series = "training"}};
   figure.notes.push_back(
       "Differs from the paper: it calls a V-MoE and the ViT that it is built on equally expensive; by its own numbers "
       "they cost 12.4 and 8.9 GFLOP.");

@@ -25,7 +25,7 @@ const std::vector<Measure>& error_measures() {
 
 // The cells of a job with one attack, and the error of another one at the same epsilon.
 Json measure_errors(const Json& job, const FigureRun& run, VisionData data, const char* attack, const char* other,
-                    const char* key) {
+                    const std::string& key) {
   const CellOptions options = chosen(cell_options, run);
   const AttackCells cells(options, data, run);
   const VisionModel model = model_of_curve(job.at("model"), options);
@@ -36,50 +36,50 @@ Json measure_errors(const Json& job, const FigureRun& run, VisionData data, cons
   return measured;
 }
 
-FigureChart error_chart(const char* measure) {
-  FigureChart chart;
-  chart.x = "epsilon";
-  chart.y = measure;
-  chart.series = "model";
-  return chart;
+// Errors under one attack beside those of another one.
+struct ErrorCurves {
+  const char *name, *title, *attack, *other;
+  Measure other_error;
+};
+Figure error_curves(const ErrorCurves& curves, VisionData data) {
+  Figure figure = cell_figure(curves.name, curves.title, data);
+  figure.axes = {"model", "epsilon"};
+  figure.measures = error_measures();
+  figure.measures.insert(figure.measures.begin() + 1, curves.other_error);
+  figure.jobs = error_jobs;
+  figure.measure = [curves, data](const Json& job, const FigureRun& run) {
+    return measure_errors(job, run, data, curves.attack, curves.other, curves.other_error.key);
+  };
+  figure.charts = {{.x = "epsilon", .y = "robust_error", .series = "model"}};
+  return figure;
 }
 
 }  // namespace
 
 Figure error_figure(VisionData data) {
-  Figure figure = cell_figure("robust_moe/f1", "error under PGD against epsilon", data);
-  figure.axes = {"model", "epsilon"};
-  figure.measures = error_measures();
-  figure.measures.insert(figure.measures.begin() + 1, {"published_error", "error, PGD as published (%)"});
-  figure.jobs = error_jobs;
-  figure.measure = [data](const Json& job, const FigureRun& run) {
-    return measure_errors(job, run, data, kPgd, kPublishedPgd, "published_error");
-  };
+  Figure figure = error_curves({"robust_moe/f1",
+                                "error under PGD against epsilon",
+                                kPgd,
+                                kPublishedPgd,
+                                {"published_error", "error, PGD as published (%)"}},
+                               data);
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     std::vector<Claim> claims = claims_about_errors(table);
     for (Claim& claim : claims_about_adversarial_training(table)) claims.push_back(std::move(claim));
     claims.push_back(never_below(table, "PGD finds at least the errors of PGD as published", {}, "published_error", 1));
     return claims;
   };
-  figure.charts = {error_chart("robust_error")};
   return figure;
 }
 
 Figure adaptive_error_figure(VisionData data) {
-  Figure figure = cell_figure("robust_moe/f4a", "error under AutoPGD against epsilon", data);
-  figure.axes = {"model", "epsilon"};
-  figure.measures = error_measures();
-  figure.measures.insert(figure.measures.begin() + 1, {"pgd_error", "error, PGD (%)"});
-  figure.jobs = error_jobs;
-  figure.measure = [data](const Json& job, const FigureRun& run) {
-    return measure_errors(job, run, data, kApgd, kPgd, "pgd_error");
-  };
+  Figure figure = error_curves(
+      {"robust_moe/f4a", "error under AutoPGD against epsilon", kApgd, kPgd, {"pgd_error", "error, PGD (%)"}}, data);
   figure.claims = [](const ResultTable& table, const FigureRun&) {
     std::vector<Claim> claims = claims_about_errors(table);
     claims.push_back(never_below(table, "AutoPGD finds at least the errors of PGD", {}, "pgd_error", 1));
     return claims;
   };
-  figure.charts = {error_chart("robust_error")};
   return figure;
 }
 

@@ -79,11 +79,7 @@ Figure expert_number_figure(VisionData data) {
         every_trial_at_most(table, "with two experts, both of which see every token, the routing never changes",
                             "change", 0, {{"experts", 2}})};
   };
-  FigureChart chart;
-  chart.x = "epsilon";
-  chart.y = "robust_error";
-  chart.series = "experts";
-  figure.charts = {chart};
+  figure.charts = {{.x = "epsilon", .y = "robust_error", .series = "experts"}};
   figure.notes.push_back(
       "Two experts, two of which see each token: the layer is a smooth mixture, whose routing cannot change. As in the "
       "authors' code it is trained with the balance loss of GShard (weight 0.01), the others with V-MoE's.");
