@@ -37,7 +37,7 @@ void check_batch(const AttackBatch& batch, const ThreatModel& threat, const Atta
 }
 
 // With numbers of the images, and their clean passes.
-AttackBatch numbered(const AttackBatch& given) {
+AttackBatch with_clean_images(const AttackBatch& given) {
   AttackBatch batch = given;
   batch.pixels = given.pixels.detach();
   if (!batch.image.defined()) batch.image = at::arange(batch.pixels.size(0), at::kLong);
@@ -51,7 +51,7 @@ AttackBatch numbered(const AttackBatch& given) {
 AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
   check_batch(given, context_.threat, model);
   const at::NoGradGuard no_grad;
-  const AttackBatch batch = numbered(given);
+  const AttackBatch batch = with_clean_images(given);
   if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
   const AttackCost before = model.cost();
   AttackResult result;
@@ -65,7 +65,7 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
 at::Tensor Attack::pixels(AttackedModel& model, const AttackBatch& given) const {
   check_batch(given, context_.threat, model);
   const at::NoGradGuard no_grad;
-  const AttackBatch batch = numbered(given);
+  const AttackBatch batch = with_clean_images(given);
   return batch.pixels.size(0) == 0 ? batch.pixels : perturb(model, batch);
 }
 

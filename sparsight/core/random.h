@@ -34,6 +34,10 @@ class RandomStream {
   // The words bits_at(4 * block) .. bits_at(4 * block + 3), at the cost of one.
   std::array<uint32_t, 4> block_at(uint64_t block) const { return philox(key_, step_, block); }
 
+  // The key and the high half of the counter of its blocks, for generators in vectors.
+  uint64_t key() const { return key_; }
+  uint64_t step() const { return step_; }
+
   // A seed for a foreign generator (at::Generator), derived from this stream.
   uint64_t seed() const { return hash_combine(key_, step_); }
 

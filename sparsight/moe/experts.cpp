@@ -11,15 +11,19 @@ at::Tensor Experts::forward(const at::Tensor& rows, const at::Tensor& offsets, c
                     [this, offsets, context](const auto& in) { return compute(in[0], offsets, context); });
 }
 
+RowContext Experts::row_context(const Routing& routing, const ExpertContext& context) const {
+  RowContext of_rows{context.mode, context.random, context.path, {}};
+  if (!is_stochastic(context.mode)) return of_rows;
+  const at::Tensor token = token_numbers(routing.layout, context.image).to(routing.token.device());
+  const at::Tensor number = token.index_select(0, routing.token) * routing.experts + routing.expert;
+  of_rows.number = number.index_select(0, routing.order);
+  return of_rows;
+}
+
 at::Tensor Experts::apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context) {
   const RowMap map = routing_map(routing);
   const at::Tensor offsets = routing.offsets;
-  RowContext of_rows{context.mode, context.random, context.path, {}};
-  if (is_stochastic(context.mode)) {
-    const at::Tensor token = token_numbers(routing.layout, context.image).to(routing.token.device());
-    const at::Tensor number = token.index_select(0, routing.token) * routing.experts + routing.expert;
-    of_rows.number = number.index_select(0, routing.order);
-  }
+  const RowContext of_rows = row_context(routing, context);
   // in: tokens, gates of the rows
   const TensorFunction run = [this, map, offsets, of_rows](const std::vector<at::Tensor>& in) {
     return combine_rows(compute(gather_rows(in[0], map), offsets, of_rows), in[1], map);

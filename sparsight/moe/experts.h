@@ -68,6 +68,9 @@ class Experts : public torch::nn::Module {
   virtual Cost cost(const ExpertUse& use) const;
 
  protected:
+  // The context of the rows of a routing's kept assignments, with their numbers if the pass is stochastic.
+  RowContext row_context(const Routing& routing, const ExpertContext& context) const;
+
   // What forward() returns.
   virtual at::Tensor compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) = 0;
   bool recompute() const { return recompute_; }

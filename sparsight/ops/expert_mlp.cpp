@@ -37,11 +37,12 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
     at::Tensor out = expert_mlp_forward(tokens, in, {w1, b1, w2, b2}, options.activation,
                                         !options.recompute ? &pre_activation : nullptr);
     const RowMap& map = rows.map;
-    context->save_for_backward(
-        {tokens, gate, w1, b1, w2, b2, pre_activation, rows.offsets, map.row_token, map.token_rows, map.token_offsets});
+    context->save_for_backward({tokens, gate, w1, b1, w2, b2, pre_activation, rows.offsets, map.row_token,
+                                map.token_rows, map.token_offsets, rows.dropout.bits});
     context->saved_data["activation"] = static_cast<int64_t>(options.activation);
     context->saved_data["tokens"] = map.tokens;
     context->saved_data["in_place"] = map.in_place;
+    context->saved_data["dropout_scale"] = static_cast<double>(rows.dropout.scale);
     save_products(context);
     return out;
   }
@@ -53,7 +54,8 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
     const ExpertRows rows{{context->saved_data["tokens"].toInt(), saved[8], saved[9], saved[10],
                            context->saved_data["in_place"].toBool()},
                           saved[7],
-                          saved[1]};
+                          saved[1],
+                          {saved[11], static_cast<float>(context->saved_data["dropout_scale"].toDouble())}};
     const bool has_gate = saved[1].defined();
     size_t edge = has_gate ? 2 : 1;
     bool needs_weights = false;
@@ -71,6 +73,15 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
 void check_bias(const at::Tensor& bias, const at::Tensor& weight, const char* name) {
   if (bias.defined() && (bias.dim() != 2 || bias.size(0) != weight.size(0) || bias.size(1) != weight.size(2)))
     fail("expert bias ", name, " needs shape [", weight.size(0), ", ", weight.size(2), "], got ", bias.sizes());
+}
+
+void check_dropout(const ExpertRows& rows, int64_t hidden) {
+  const at::Tensor& bits = rows.dropout.bits;
+  const int64_t count = rows.map.row_token.size(0), bytes = (hidden + 7) / 8;
+  if (bits.defined() && (!bits.is_contiguous() || bits.scalar_type() != at::kByte || !bits.is_cpu() ||
+                         bits.sizes() != at::IntArrayRef{count, bytes}))
+    fail("dropout of experts needs contiguous uint8 bits of shape [", count, ", ", bytes, "] on the CPU, got ",
+         bits.sizes(), " of ", bits.scalar_type());
 }
 
 void check_offsets(const at::Tensor& offsets, int64_t rows) {
@@ -109,7 +120,8 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
   ExpertRows in{{map.tokens, map.row_token.contiguous(), map.token_rows.contiguous(), map.token_offsets.contiguous(),
                  map.in_place},
                 rows.offsets.to(at::kCPU).contiguous(),
-                rows.gate.defined() ? rows.gate.contiguous() : rows.gate};
+                rows.gate.defined() ? rows.gate.contiguous() : rows.gate,
+                rows.dropout};
   check_offsets(in.offsets, map.row_token.size(0));
   return in;
 }
@@ -118,6 +130,7 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
                       const ExpertMlpOptions& options) {
   check_weights(w, tokens.scalar_type(), tokens.device());
   const ExpertRows in = checked_rows(tokens, rows, w.w1.size(0), w.w1.size(1));
+  check_dropout(in, w.w1.size(2));
   bool keep = at::GradMode::is_enabled();
   if (keep) {
     keep = tokens.requires_grad();

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "sparsight/ops/activation.h"
+#include "sparsight/ops/dropout_mask.h"
 #include "sparsight/ops/rows.h"
 
 namespace sparsight {
@@ -20,9 +21,10 @@ struct ExpertMlpWeights {
 
 // Which token each row is, and which expert it belongs to.
 struct ExpertRows {
-  RowMap map;          // of N tokens
-  at::Tensor offsets;  // [E+1] int64: expert e owns rows offsets[e] .. offsets[e+1]
-  at::Tensor gate;     // [R] of any floating type, or undefined for ones
+  RowMap map;                // of N tokens
+  at::Tensor offsets;        // [E+1] int64: expert e owns rows offsets[e] .. offsets[e+1]
+  at::Tensor gate;           // [R] of any floating type, or undefined for ones
+  DropoutMask dropout = {};  // of the hidden layer after its activation, F columns
 };
 
 struct ExpertMlpOptions {
@@ -30,11 +32,11 @@ struct ExpertMlpOptions {
   bool recompute = false;  // recompute the hidden layer in the backward pass instead of keeping it
 };
 
-// tokens: [N,D]. Returns [N,D]: y_j = sum over the rows r of token j of gate_r * (act(x_j W1 + b1) W2 + b2), with the
-// weights of the row's expert; 0 for a token without rows. Differentiable once in tokens, gate and weights; an expert
-// without rows is not read and receives a gradient of exactly 0. fp32 on a CPU runs on the kernels of ops/cpu/, in a
-// fixed order of sums (the same bits for any number of threads); everything else, and a D or F of 0, runs on torch's
-// operations.
+// tokens: [N,D]. Returns [N,D]: y_j = sum over the rows r of token j of gate_r * (drop_r(act(x_j W1 + b1)) W2 + b2),
+// with the weights of the row's expert; 0 for a token without rows. Differentiable once in tokens, gate and weights; an
+// expert without rows is not read and receives a gradient of exactly 0. fp32 on a CPU runs on the kernels of ops/cpu/,
+// in a fixed order of sums (the same bits for any number of threads); everything else, and a D or F of 0, runs on
+// torch's operations.
 at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
                       const ExpertMlpOptions& options);
 

@@ -19,6 +19,7 @@ light_sources(
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
   ops/cpu/thread_waiting.cpp
+  ops/dropout_mask.cpp
   ops/product_type.cpp
   ops/random_fill.cpp
   ops/rows.cpp

@@ -38,6 +38,12 @@ MoeMlpWeights MlpExperts::fused_weights(at::ScalarType type) const {
   return {layers_[0].weight.to(type), bias(0), layers_[1].weight.to(type), bias(1)};
 }
 
+DropoutMask MlpExperts::hidden_dropout(const RowContext& context) const {
+  const int64_t hidden = layers_[0].weight.size(2);
+  return dropout_mask({context.number.size(0), hidden, context.number}, 1 - dropout_,
+                      context.random.stream(cat(context.path, ".dropout1")));
+}
+
 std::shared_ptr<Experts> MlpExperts::packed(WeightType type) const {
   if (!is_fused()) return nullptr;
   return std::make_shared<PackedMlpExperts>(fused_weights(at::kFloat), type, activation_, dropout_ > 0);
@@ -46,7 +52,9 @@ std::shared_ptr<Experts> MlpExperts::packed(WeightType type) const {
 at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets, const RowContext& context) {
   const bool drops = is_stochastic(context.mode) && context.number.defined();
   at::Tensor x = rows.to(expert_type(rows));
-  if (is_fused() && !drops) return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_);
+  if (is_fused())
+    return moe_mlp(x, offsets, fused_weights(x.scalar_type()), activation_,
+                   drops ? hidden_dropout(context) : DropoutMask{});
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) x = activate(x, activation_);
     if (i > 0 && drops)
@@ -58,10 +66,11 @@ at::Tensor MlpExperts::compute(const at::Tensor& rows, const at::Tensor& offsets
 }
 
 at::Tensor MlpExperts::apply_routing(const at::Tensor& tokens, const Routing& routing, const ExpertContext& context) {
-  if (!is_fused() || is_stochastic(context.mode)) return Experts::apply_routing(tokens, routing, context);
+  if (!is_fused()) return Experts::apply_routing(tokens, routing, context);
   const auto type = expert_type(tokens);
-  return expert_mlp(tokens.to(type), {routing_map(routing), routing.offsets, row_gates(routing)}, fused_weights(type),
-                    {activation_, recompute()});
+  ExpertRows rows{routing_map(routing), routing.offsets, row_gates(routing)};
+  if (is_stochastic(context.mode)) rows.dropout = hidden_dropout(row_context(routing, context));
+  return expert_mlp(tokens.to(type), rows, fused_weights(type), {activation_, recompute()});
 }
 
 void MlpExperts::initialize(const InitRandom& random) {

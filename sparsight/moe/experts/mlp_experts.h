@@ -21,7 +21,7 @@ struct MlpExpertsOptions : KindOptions {
 
 // x W1 + b1, activation, ..., W<depth+1> + b<depth+1>: D -> F -> ... -> F -> D. With depth 4 these are the experts of
 // MoE-1-Deep (Shazeer et al. 2017, appendix C). With `dropout` each activation is followed by dropout while training
-// (0.1 in GMoE's code), which the fused kernels do not support: such experts train more slowly.
+// (0.1 in GMoE's code).
 class MlpExperts : public Experts, public Initialized {
  public:
   MlpExperts(const MlpExpertsOptions& options, const ExpertShape& shape);
@@ -37,7 +37,8 @@ class MlpExperts : public Experts, public Initialized {
 
  private:
   bool is_fused() const;
-  MoeMlpWeights fused_weights(at::ScalarType type) const;  // of one hidden layer
+  DropoutMask hidden_dropout(const RowContext& context) const;  // of one hidden layer
+  MoeMlpWeights fused_weights(at::ScalarType type) const;       // of one hidden layer
 
   WeightInit init_;
   std::vector<ExpertLinear> layers_;

@@ -3,8 +3,10 @@
 namespace sparsight {
 
 at::Tensor moe_mlp(const at::Tensor& rows, const at::Tensor& offsets, const MoeMlpWeights& weights,
-                   Activation activation) {
-  return expert_mlp(rows, rows_in_place(rows, offsets), weights, {activation});
+                   Activation activation, const DropoutMask& dropout) {
+  ExpertRows in = rows_in_place(rows, offsets);
+  in.dropout = dropout;
+  return expert_mlp(rows, in, weights, {activation});
 }
 
 }  // namespace sparsight

@@ -145,6 +145,8 @@ class Forward {
     up.prefetch_rows = up.n, up.prefetch_columns = up.prefetch_ld = shape_.width;
     packed_w1_.serve(up, task.expert, 0, c * kBlock);
     kernel_.product(up, panel());
+    for (int64_t i = c; i < end; ++i)
+      drop_rows(kernel_, rows_.dropout, task, i * kBlock, shape_.chunk_columns(i), hidden.block(i - c));
   }
 
   // Chunks c .. end of the hidden layer times W2, added to the partial result of their part.

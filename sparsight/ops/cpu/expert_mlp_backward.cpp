@@ -42,6 +42,7 @@ class Backward {
         activation_(activation),
         offset_(rows.offsets.const_data_ptr<int64_t>()),
         row_token_(rows.map.row_token.const_data_ptr<int64_t>()),
+        dropout_(rows.dropout),
         plan_(make_plan(offset_, shape_.experts, shape_.chunks(), kernel_.task_rows)),
         gates_(float_gate(rows)),
         x_(floats_of(tokens)),
@@ -180,10 +181,12 @@ class Backward {
     for (int64_t i = 0; i < chunks; ++i) {
       float *const grads = rows.hidden_grad.block(i), *const actives = rows.active.block(i);
       const float* const pre_activations = kept_ ? kept_ + task.first * shape_.hidden + (c + i) * kBlock : actives;
+      drop_rows(kernel_, dropout_, task, (c + i) * kBlock, shape_.chunk_columns(c + i), grads);
       for (int64_t r = 0; r < task.count; ++r)
         gate_grad_[(c + i) * shape_.rows + task.first + r] = kernel_.activate_backward(
             activation_, pre_activations + r * (kept_ ? shape_.hidden : kBlockLd), gate_ ? gate_[task.first + r] : 1.0f,
             grads + r * kBlockLd, actives + r * kBlockLd, shape_.chunk_columns(c + i));
+      drop_rows(kernel_, dropout_, task, (c + i) * kBlock, shape_.chunk_columns(c + i), actives);
     }
   }
 
@@ -271,6 +274,7 @@ class Backward {
   const MlpShape shape_;
   const Activation activation_;
   const int64_t *const offset_, *const row_token_;
+  const DropoutMask dropout_;
   const Plan plan_;
   const at::Tensor gates_;
   const float *const x_, *const grad_, *const gate_, *const kept_;

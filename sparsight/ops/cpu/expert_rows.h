@@ -50,6 +50,16 @@ inline void gather(const float* tokens, const int64_t* row_token, const Task& ta
   }
 }
 
+// Applies the dropout of a task's rows, if there is any, to `columns` columns of the hidden layer from `first` on,
+// which is a multiple of 8.
+inline void drop_rows(const Kernels& kernel, const DropoutMask& dropout, const Task& task, int64_t first,
+                      int64_t columns, float* block) {
+  if (!dropout.defined()) return;
+  const int64_t bytes = dropout.bits.size(1);
+  const uint8_t* const bits = dropout.bits.const_data_ptr<uint8_t>() + task.first * bytes + first / 8;
+  for (int64_t r = 0; r < task.count; ++r) kernel.drop(bits + r * bytes, dropout.scale, block + r * kBlockLd, columns);
+}
+
 // Results of rows, [parts,R,D], before they are combined: scratch of the calling thread, used by the forward and the
 // backward pass in turn.
 inline Workspace& row_results() {

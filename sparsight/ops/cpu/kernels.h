@@ -98,6 +98,15 @@ struct AdamArrays {
   int64_t count;
 };
 
+// Blocks of the generator of core/random.h, four words each: bit 4 b + i of `bits` is 1 where word i of block
+// first_block + b is below the limit. `blocks` is even; blocks / 2 bytes are written.
+struct RandomBits {
+  uint64_t key, counter_high, first_block;
+  int64_t blocks;
+  uint64_t limit;
+  uint8_t* bits;
+};
+
 // Mean of a row, and 1 / sqrt(variance + epsilon).
 struct RowMoments {
   float mean, scale;
@@ -133,6 +142,9 @@ struct Kernels {
   void (*convolve)(const ConvProduct& p);
   void (*scale_shift)(const ScaleShift& p);
   void (*pack_panels)(const PanelPacking& p);
+  void (*random_bits)(const RandomBits& p);
+  // x[c] *= bit c % 8 of bits[c / 8] ? scale : 0
+  void (*drop)(const uint8_t* bits, float scale, float* x, int64_t count);
 };
 
 const Kernels& kernels_baseline();

@@ -7,6 +7,7 @@
 #include "sparsight/ops/cpu/kernels_adam_inl.h"
 #include "sparsight/ops/cpu/kernels_attention_inl.h"
 #include "sparsight/ops/cpu/kernels_conv_inl.h"
+#include "sparsight/ops/cpu/kernels_dropout_inl.h"
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
 #include "sparsight/ops/cpu/kernels_norm_inl.h"
@@ -46,7 +47,9 @@ constexpr Kernels make_kernels() {
           adam_step_any<V>,
           convolve<V>,
           scale_shift<V>,
-          pack_panels<V>};
+          pack_panels<V>,
+          random_bits<V>,
+          drop<V>};
 }
 
 }  // namespace
