@@ -25,7 +25,7 @@ namespace sparsight::bench {
 namespace {
 
 struct ModelSettings {
-  std::vector<std::string> sizes, routings = routing_kinds();
+  std::vector<std::string> sizes, routings;
   std::vector<int64_t> batches;
   int64_t patch = 32, threads = 2, rounds = 15;
   std::string type = "fp32", worker;
@@ -35,7 +35,7 @@ struct ModelSettings {
 void declare_models(CLI::App& app, ModelSettings& settings) {
   app.add_option("--size", settings.sizes, "Sizes of ViT, depth x width")->delimiter(',')->capture_default_str();
   app.add_option("--routing", settings.routings,
-                 "MLPs of the last two blocks: dense, 1 or 2 of 8 experts per token, 1 of 8 per image")
+                 "MLPs of the last two blocks: dense, 1 or 2 of 8 experts per token, 1 of 8 per image; or GMoE's")
       ->delimiter(',')
       ->check(CLI::IsMember(routing_kinds()))
       ->capture_default_str();
@@ -71,11 +71,9 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
   Json ready{{"machine", machine_line(rates)},
              {"peak", which.bf16 ? rates.for_bf16() : rates.for_fp32()},
              {"operations", operations_of(model, settings.training)}};
-  if (settings.training) {
-    ready["loss"] = model.train_step();
-  } else {
-    write_safetensors(settings.worker + "/ours.safetensors", {{{"logits", model.predict().contiguous()}}, {}});
-  }
+  write_safetensors(settings.worker + "/ours.safetensors",
+                    {{{"logits", settings.training ? model.logits() : model.predict().contiguous()}}, {}});
+  if (settings.training) ready["loss"] = model.train_step();
   std::cout << ready.dump() << std::endl;
   const std::function<void()> work = work_of(model, settings.training);
   for (int64_t runs = 0; std::cin >> runs;) {
@@ -85,20 +83,32 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
   }
 }
 
-void print_case(const ModelSettings& settings, const ModelCase& which, double peak) {
-  OurModel model(which);
-  const std::function<void()> work = work_of(model, settings.training);
-  work();  // warms up
-  std::vector<double> times, share;
-  for (int64_t round = 0; round < settings.rounds; ++round) {
+// The same batch through models with different MLPs, in turn, round after round: a row for each. The first is what the
+// others are compared with.
+void print_models(const ModelSettings& settings, std::vector<ModelCase> cases, double peak) {
+  std::vector<std::unique_ptr<OurModel>> models;
+  for (const ModelCase& which : cases) models.push_back(std::make_unique<OurModel>(which));
+  std::vector<std::vector<double>> times(cases.size());
+  const auto seconds_of = [&](OurModel& model) {
+    const std::function<void()> work = work_of(model, settings.training);
     int64_t runs = 0;
     const double start = seconds_now();
     while (runs == 0 || seconds_now() - start < 0.02) work(), ++runs;
-    times.push_back((seconds_now() - start) / static_cast<double>(runs));
-    share.push_back(operations_of(model, settings.training) / peak / times.back());
+    return (seconds_now() - start) / static_cast<double>(runs);
+  };
+  for (int64_t round = -1; round < settings.rounds; ++round)  // the first warms up
+    for (size_t i = 0; i < models.size(); ++i) {
+      const size_t turn = (i + static_cast<size_t>(round + 1)) % models.size();
+      const double seconds = seconds_of(*models[turn]);
+      if (round >= 0) times[turn].push_back(seconds);
+    }
+  for (size_t i = 0; i < cases.size(); ++i) {
+    std::vector<double> share;
+    for (const double seconds : times[i])
+      share.push_back(operations_of(*models[i], settings.training) / peak / seconds);
+    print_row({cases[i].size, cases[i].routing, std::to_string(cases[i].batch), milliseconds(median(times[i])),
+               text(median_interval(share)), i == 0 ? "-" : text(ratio_interval(times[i], times[0]))});
   }
-  print_row({which.size, which.routing, std::to_string(which.batch), milliseconds(median(times)),
-             text(median_interval(share))});
 }
 
 void run_models(const ModelSettings& settings) {
@@ -112,12 +122,16 @@ void run_models(const ModelSettings& settings) {
   std::printf("%s\n%s; ViT of patch %ld at %ld pixels, %s, ms; ratio: %s\n", machine_line(rates).c_str(),
               settings.training ? "training step" : "forward pass", settings.patch, kSide, settings.type.c_str(),
               interval_note(static_cast<int>(settings.rounds)).c_str());
-  print_header({"size", "MLPs", "batch", "ours", "multiply-adds at peak / ours"});
+  print_header(
+      {"size", "MLPs", "batch", "ours", "multiply-adds at peak / ours", cat("time / that of ", settings.routings[0])});
   InterferenceWatch watch;
   for (const std::string& size : settings.sizes)
-    for (const int64_t batch : settings.batches)
+    for (const int64_t batch : settings.batches) {
+      std::vector<ModelCase> cases;
       for (const std::string& routing : settings.routings)
-        print_case(settings, {size, settings.patch, routing, batch, bf16}, bf16 ? rates.for_bf16() : rates.for_fp32());
+        cases.push_back({size, settings.patch, routing, batch, bf16});
+      print_models(settings, cases, bf16 ? rates.for_bf16() : rates.for_fp32());
+    }
   watch.print();
 }
 
@@ -131,13 +145,15 @@ void add_table(CLI::App& app, ModelSettings defaults) {
 
 void add_models_bench(CLI::App& app) {
   app.description("Times forward passes of whole vision transformers, dense and routed.");
-  add_table(app, {.sizes = {"12x384", "12x192", "6x64"}, .batches = {1, 32}});
+  add_table(
+      app,
+      {.sizes = {"12x384", "12x192", "6x64"}, .routings = {"dense", "top1", "top2", "image1"}, .batches = {1, 32}});
 }
 
 void add_train_bench(CLI::App& app) {
   app.description("Times training steps of whole vision transformers, dense and routed.");
   add_table(app, {.sizes = {"12x384"},
-                  .routings = {"dense", "top1", "top2"},
+                  .routings = {"dense", "top1", "top2", "gmoe"},
                   .batches = {16},
                   .patch = 16,
                   .rounds = 7,

@@ -29,6 +29,12 @@ std::vector<std::string> settings_of(const ModelCase& which) {
     settings.emplace_back("moe.blocks=[]");
     return settings;
   }
+  if (which.routing == "gmoe") {  // Li et al. 2023 and their code
+    settings.insert(settings.end(),
+                    {"moe.blocks=[-4, -2]", "moe.experts=6", "experts.dropout=0.1", "router.name=cosine",
+                     "capacity.factor=1.5", "capacity.rounding=floor_per_choice", "capacity.priority=max_gate"});
+    return settings;
+  }
   settings.insert(settings.end(), {"moe.blocks=[-2, -1]", cat("moe.experts=", kExperts), "router.noise=0.0"});
   settings.emplace_back(which.routing == "image1" ? "router.name=per_image" : "router.name=softmax_topk");
   settings.emplace_back(which.routing == "top2" ? "router.k=2" : "router.k=1");
@@ -58,7 +64,7 @@ void fill(ImageModel& model) {
 }  // namespace
 
 const std::vector<std::string>& routing_kinds() {
-  static const std::vector<std::string> kinds{"dense", "top1", "top2", "image1"};
+  static const std::vector<std::string> kinds{"dense", "top1", "top2", "image1", "gmoe"};
   return kinds;
 }
 
@@ -82,8 +88,14 @@ void OurModel::save(const std::string& path) const {
   write_safetensors(path, file);
 }
 
-at::Tensor OurModel::logits(const ForwardMode& mode) const {
-  return model_->forward({.images = pixels_, .mode = mode}).logits;
+ModelOutput OurModel::forward(const ForwardMode& mode) const {
+  return model_->forward({.images = pixels_, .mode = mode, .random = {1, step_}});
+}
+
+at::Tensor OurModel::logits() const {
+  const c10::AutoGradMode no_grad(false);
+  const AutocastScope autocast(which_.bf16);
+  return forward(ForwardMode::evaluation()).logits.to(at::kFloat).contiguous();
 }
 
 at::Tensor OurModel::predict() {
@@ -93,7 +105,7 @@ at::Tensor OurModel::predict() {
     pack_experts(*model_, WeightType::bf16);
     packed_ = true;
   }
-  return logits(ForwardMode::evaluation());
+  return forward(ForwardMode::evaluation()).logits;
 }
 
 double OurModel::train_step() {
@@ -103,12 +115,14 @@ double OurModel::train_step() {
     optimizer_ = std::make_shared<Adam>(AdamWOptions(), /*decoupled=*/true, parameters);
   }
   ForwardMode mode = ForwardMode::training();
-  mode.losses = false;  // the others have no auxiliary losses
-  const at::Tensor out = [&] {
+  mode.losses = which_.routing == "gmoe";  // the others have no auxiliary losses
+  const ModelOutput out = [&] {
     const AutocastScope autocast(which_.bf16);
-    return logits(mode);
+    return forward(mode);
   }();
-  const at::Tensor loss = at::cross_entropy_loss(out, labels_);
+  ++step_;
+  at::Tensor loss = at::cross_entropy_loss(out.logits, labels_);
+  for (const NamedLoss& auxiliary : out.losses) loss = loss + auxiliary.weight * auxiliary.value;
   optimizer_->zero_grad();
   loss.backward();
   optimizer_->step(kLearningRate);

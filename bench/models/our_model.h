@@ -14,7 +14,8 @@ namespace sparsight::bench {
 constexpr int64_t kSide = 224, kClasses = 1000, kExperts = 8;
 
 // What the MLPs of the last two blocks are: "dense"; "top1" and "top2", one or two of 8 experts per token (V-MoE);
-// "image1", one of 8 experts per image (Mobile V-MoE).
+// "image1", one of 8 experts per image (Mobile V-MoE). "gmoe": those of blocks -4 and -2 are one of 6 experts per token
+// as GMoE is trained, with its cosine router, noise, capacity, losses and expert dropout.
 const std::vector<std::string>& routing_kinds();
 
 struct ModelCase {
@@ -40,14 +41,18 @@ class OurModel {
   // path has to enter.
   at::Tensor predict();
 
-  // Cross-entropy, gradients and AdamW (lr 1e-4). Returns the loss before the step.
+  // In evaluation with the weights that training changes: [B,K].
+  at::Tensor logits() const;
+
+  // Cross-entropy (GMoE's auxiliary losses added), gradients and AdamW (lr 1e-4). Returns the loss before the step.
   double train_step();
 
  private:
-  at::Tensor logits(const ForwardMode& mode) const;
+  ModelOutput forward(const ForwardMode& mode) const;
   ModelCase which_;
   std::shared_ptr<ImageModel> model_;
   std::shared_ptr<Optimizer> optimizer_;  // null before the first step
+  uint64_t step_ = 0;                     // of training, for its random samples
   bool packed_ = false;
   at::Tensor pixels_, labels_;
   double operations_ = 0;

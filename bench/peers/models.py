@@ -65,7 +65,7 @@ def options_of(arguments):
     parser.add_argument("--engines", type=texts)
     options = parser.parse_args(arguments)
     usual = (
-        dict(size=["12x384"], routing=["dense", "top1", "top2"], batch=[16], patch=16, rounds=7)
+        dict(size=["12x384"], routing=["dense", "top1", "top2", "gmoe"], batch=[16], patch=16, rounds=7)
         if options.training
         else dict(size=["12x192"], routing=["dense", "top1", "top2"], batch=[32], patch=32, rounds=7)
         if options.input_gradient

@@ -6,6 +6,7 @@ import re
 
 import torch
 import torch.nn.functional as F
+from gmoe import CosineMoe
 from torch import nn
 
 
@@ -23,12 +24,13 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width, dropout=0.0):
         super().__init__()
         self.fc1, self.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.dropout = dropout
 
     def forward(self, x):
-        return self.fc2(F.gelu(self.fc1(x)))
+        return self.fc2(F.dropout(F.gelu(self.fc1(x)), self.dropout, self.training))
 
 
 class Moe(nn.Module):
@@ -80,8 +82,12 @@ class Vit(nn.Module):
         tokens = (224 // patch) ** 2 + 1
         self.patch_embed = PatchEmbed(width, patch)
         self.cls_token, self.pos_embed = nn.Parameter(torch.zeros(1, 1, width)), nn.Parameter(torch.zeros(1, tokens, width))
-        moe = lambda: Moe(width, experts, 2 if routing == "top2" else 1, routing == "image1")  # noqa: E731
-        routed = () if routing == "dense" else (depth - 2, depth - 1)
+        self.is_random = routing == "gmoe"  # while training
+        if self.is_random:
+            moe = lambda: CosineMoe(width, 6, Mlp)  # noqa: E731
+        else:
+            moe = lambda: Moe(width, experts, 2 if routing == "top2" else 1, routing == "image1")  # noqa: E731
+        routed = {"dense": (), "gmoe": (depth - 4, depth - 2)}.get(routing, (depth - 2, depth - 1))
         self.blocks = nn.Sequential(*(Block(width, heads, moe() if i in routed else Mlp(width)) for i in range(depth)))
         self.norm, self.head = nn.LayerNorm(width, eps=1e-6), nn.Linear(width, classes)
 
@@ -89,6 +95,10 @@ class Vit(nn.Module):
         x = self.patch_embed(x)
         x = torch.cat([self.cls_token.expand(x.shape[0], -1, -1), x], 1) + self.pos_embed
         return self.head(self.norm(self.blocks(x)[:, 0]))
+
+    def auxiliary_loss(self):
+        """Of the last forward pass; 0 without GMoE's layers."""
+        return sum(module.loss for module in self.modules() if isinstance(module, CosineMoe))
 
 
 def read_safetensors(path):
