@@ -1,6 +1,7 @@
 #include "sparsight/papers/register_figures.h"
 
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/papers/gmoe/register_figures.h"
 #include "sparsight/papers/pmoe/register_figures.h"
 #include "sparsight/papers/robust_moe/register_figures.h"
 
@@ -9,7 +10,7 @@ namespace sparsight {
 const std::vector<Figure>& figures() {
   static const std::vector<Figure> all = [] {
     std::vector<Figure> list;
-    for (const auto& paper : {pmoe::figures, robust_moe::figures})
+    for (const auto& paper : {pmoe::figures, robust_moe::figures, gmoe::figures})
       for (Figure& figure : paper()) list.push_back(std::move(figure));
     return list;
   }();

@@ -89,3 +89,17 @@ torch_sources(
   papers/robust_moe/figures/generated_figure.cpp
   papers/robust_moe/figures/routing_curves.cpp
   papers/robust_moe/figures/sweep.cpp)
+
+# Li et al. 2023, domain generalisation.
+light_sources(
+  papers/gmoe/figures/module_alignment.cpp
+  papers/gmoe/figures/sample_complexity_figure.cpp
+  papers/gmoe/register_figures.cpp
+  papers/gmoe/theory/alignment.cpp
+  papers/gmoe/theory/sample_complexity.cpp)
+torch_sources(
+  papers/gmoe/figures/aligned_pooling.cpp
+  papers/gmoe/figures/branch_experts.cpp
+  papers/gmoe/theory/branch_program.cpp
+  papers/gmoe/theory/set_network.cpp
+  papers/gmoe/theory/training_parts.cpp)

@@ -1,5 +1,8 @@
 light_tests(
   papers/claim_tables.cpp
+  papers/gmoe/figures/claim_tables.cpp
+  papers/gmoe/theory/alignment_test.cpp
+  papers/gmoe/theory/sample_complexity_test.cpp
   papers/pmoe/figures/claim_tables.cpp
   papers/pmoe/figures/table_figures_test.cpp
   papers/pmoe/theory/pmoe_bounds_test.cpp
@@ -14,6 +17,7 @@ light_tests(
   papers/robust_moe/theory/smooth_moe_test.cpp
   papers/robust_moe/theory/theorem1_test.cpp)
 torch_tests(
+  papers/gmoe/theory/theory_training_test.cpp
   papers/pmoe/figures/digit_figures_test.cpp
   papers/pmoe/figures/theory_runs_test.cpp
   papers/pmoe/figures/wrn_figures_test.cpp

@@ -1,0 +1,11 @@
+#include "sparsight/papers/gmoe/register_figures.h"
+
+#include "sparsight/papers/gmoe/figures/theory_figures.h"
+
+namespace sparsight::gmoe {
+
+std::vector<Figure> figures() {
+  return {aligned_pooling_figure(), branch_experts_figure(), module_alignment_figure(), sample_complexity_figure()};
+}
+
+}  // namespace sparsight::gmoe
