@@ -162,10 +162,14 @@ TEST(Capacity, S24_PublishedFormulas) {
   EXPECT_EQ(rows(1.25, 64, 64, 2), 4);
   EXPECT_EQ(rows(0.7, 45, 1, 1), 32);  // not 31: 0.7 * 45 is a little below 31.5 in binary
   options = {};
-  EXPECT_EQ(rows(1, 1024, 64, 2), 32);    // GShard: 2 S / E
-  options.rounding = "floor_per_choice";  // GMoE: floor(1.5 * ceil(197 / 6)) = floor(1.5 * 33) = 49; 1.5 * 3152 = 4728
-  EXPECT_EQ(rows(1.5, 197, 6, 1), 49);
-  EXPECT_EQ(rows(1.5, 18912, 6, 1), 4728);
+  EXPECT_EQ(rows(1, 1024, 64, 2), 32);  // GShard: 2 S / E
+}
+
+TEST(Capacity, G11_ReproducesThoseOfGmoe) {
+  CapacityOptions options;
+  options.rounding = "floor_per_choice";
+  EXPECT_EQ(expert_capacity(options, 1.5, 197, 6, 1), 49);      // floor(1.5 * ceil(197 / 6)) = floor(1.5 * 33)
+  EXPECT_EQ(expert_capacity(options, 1.5, 18912, 6, 1), 4728);  // 1.5 * 3152
 }
 
 // ceil(c 2 (8 tokens) / 32), then to a multiple of 4, of 8 images of 50 tokens (224 pixels) or 145 (384 pixels).

@@ -17,6 +17,7 @@ light_tests(
   papers/robust_moe/theory/smooth_moe_test.cpp
   papers/robust_moe/theory/theorem1_test.cpp)
 torch_tests(
+  papers/gmoe/model/gmoe_model_test.cpp
   papers/gmoe/theory/theory_training_test.cpp
   papers/pmoe/figures/digit_figures_test.cpp
   papers/pmoe/figures/theory_runs_test.cpp

@@ -139,7 +139,7 @@ TEST(VmoeLoss, TheTailOfTheLoadKeepsItsDigitsInFp32) {
 }
 
 // GMoE's check of both conventions: one token, logits (1,0,-1), k = 1, a standard deviation of 1/3.
-TEST(VmoeLoss, ConventionsOfVarianceAndOfTheComparedValue) {
+TEST(VmoeLoss, G14_ConventionsOfVarianceAndOfTheComparedValue) {
   const at::Tensor logits = torch::tensor({{1., 0., -1.}}, torch::kDouble);
   const Routing r = route_softmax_topk(logits, torch::zeros({1, 3}, torch::kDouble), 1.0 / 3, 1, false);
   const auto row = [](std::vector<double> v) { return torch::tensor(v, torch::kDouble).unsqueeze(0); };

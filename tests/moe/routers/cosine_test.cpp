@@ -13,7 +13,7 @@ namespace sparsight::cosine_test {
 
 // The worked example of the router: D = P = 2, the identity as projection, temperature 1/2, token (3,4), directions
 // (1,0), (0,1), (1,1).
-TEST(Cosine, ReproducesTheWorkedExample) {
+TEST(Cosine, G4_ReproducesTheWorkedExample) {
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     const at::Tensor logits =
         cosine_logits(torch::tensor({{3., 4.}}, type), torch::eye(2, type), torch::zeros({2}, type),
@@ -33,7 +33,7 @@ TEST(Cosine, LogitsHaveTheRightGradients) {
   EXPECT_LT(test::gradient_error(loss, {x, projector, bias, codebook, log_scale}), 1e-7);
 }
 
-TEST(Cosine, TheScaleIsBoundedAndGetsNoGradientAboveTheBound) {
+TEST(Cosine, G6_TheScaleIsBoundedAndGetsNoGradientAboveTheBound) {
   const at::Tensor log_scale = torch::tensor(9.).requires_grad_(true);
   const at::Tensor logits =
       cosine_logits(torch::tensor({{1.f, 0.f}}), torch::eye(2), torch::zeros({2}), torch::eye(2), log_scale);
@@ -49,6 +49,17 @@ TEST(Cosine, ParametersAreThoseOfThePaper) {
   EXPECT_EQ(count, 100097);  // 384 * 256 + 256 + 256 * 6 + 1
 }
 
+TEST(Cosine, G5_LengthsDoNotMatter) {
+  const at::Tensor x = test::random_tensor({9, 4}, 1), projector = test::random_tensor({5, 4}, 2),
+                   bias = torch::zeros({5}, torch::kDouble), codebook = test::random_tensor({5, 3}, 4),
+                   log_scale = torch::tensor(0.7, torch::kDouble);
+  const at::Tensor logits = cosine_logits(x, projector, bias, codebook, log_scale);
+  at::Tensor longer = codebook.clone();
+  longer.select(1, 1).mul_(10);
+  EXPECT_TRUE(test::near(cosine_logits(10 * x, projector, bias, codebook, log_scale), logits, 1e-12));
+  EXPECT_TRUE(test::near(cosine_logits(x, projector, bias, longer, log_scale), logits, 1e-12));
+}
+
 TEST(Cosine, StartsAtItsTemperatureWhichMayBeFixed) {
   CosineOptions options;
   options.learn_temperature = false;
@@ -59,7 +70,7 @@ TEST(Cosine, StartsAtItsTemperatureWhichMayBeFixed) {
   EXPECT_NEAR(router.log_scale.item<double>(), std::log(2.), 1e-6);
 }
 
-TEST(Cosine, GatesAreRenormalizedForSeveralChoicesOnly) {
+TEST(Cosine, G9_GatesAreRenormalizedForSeveralChoicesOnly) {
   for (const int64_t k : {1, 2}) {
     CosineOptions options;
     options.k = k;
