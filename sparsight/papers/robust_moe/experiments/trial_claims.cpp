@@ -6,6 +6,7 @@
 #include <map>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/report/format.h"
 #include "sparsight/reproduce/figure_parts.h"
 

@@ -1,0 +1,1 @@
+light_tests(dg/protocol_random_test.cpp)
