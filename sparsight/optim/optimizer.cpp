@@ -24,12 +24,13 @@ void update_average(const OptimizedParameter& parameter, double share) {
   if (parameter.average.defined() && share != 0) parameter.average.lerp_(parameter.value, share);
 }
 
-// Values that an optimizer may have written: its own type and shape, finite, and no negative count of steps.
+// Values that an optimizer may have written: its own type and shape, finite, and no negative count of steps. (Other
+// states of one number, such as the moments of a router's log scale, have either sign.)
 void check_saved(const std::string& name, const at::Tensor& saved, const at::Tensor& own) {
   if (saved.sizes() != own.sizes() || saved.scalar_type() != own.scalar_type())
     fail("the checkpoint's optimizer state ", name, " has shape ", saved.sizes(), " and type ", saved.scalar_type(),
          ", expected ", own.sizes(), " and ", own.scalar_type());
-  if (!saved.isfinite().all().item<bool>() || (saved.dim() == 0 && saved.item<double>() < 0))
+  if (!saved.isfinite().all().item<bool>() || (name.ends_with("/step") && (saved < 0).any().item<bool>()))
     fail("the checkpoint's optimizer state ", name,
          " is damaged: it has values that are not finite, or a negative "
          "number of steps; use another checkpoint");

@@ -97,6 +97,19 @@ TEST(Optimizer, ContinuesFromASavedStateWithTheSameBits) {
   }
 }
 
+// Such as the log scale of a cosine router, with a gradient below 0.
+TEST(Optimizer, AMomentOfASingleNumberMayBeNegative) {
+  const at::Tensor number = at::zeros({}).requires_grad_(true);
+  const auto adam = optimizers().make("adam", Json::object(), "optimizer", {{.name = "log_scale", .value = number}});
+  number.mutable_grad() = at::full({}, -1.f);
+  adam->step(0.1);
+  EXPECT_NO_THROW(adam->load_state(adam->state()));
+  NamedTensors damaged;
+  for (const auto& [name, tensor] : adam->state())
+    damaged.emplace_back(name, name.ends_with("/step") ? at::full({}, -1.f) : tensor);
+  EXPECT_THROW(adam->load_state(damaged), Error);
+}
+
 TEST(Optimizer, RefusesAStateOfAnotherOptimizer) {
   OneParameter sgd("sgd", {}), adam("adam", {});
   EXPECT_THROW(adam.optimizer->load_state(sgd.optimizer->state()), Error);
