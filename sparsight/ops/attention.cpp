@@ -8,6 +8,7 @@
 #include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/attention.h"
 #include "sparsight/ops/saved_products.h"
+#include "sparsight/ops/twice_differentiable.h"
 
 namespace sparsight {
 namespace {
@@ -47,6 +48,7 @@ void check_attention(const at::Tensor& qkv, int64_t heads) {
 at::Tensor attention(const at::Tensor& qkv, int64_t heads) {
   check_attention(qkv, heads);
   const at::Tensor x = qkv.contiguous();
+  if (TwiceDifferentiable::wanted()) return ref::attention_forward(x, heads, /*needs_log_sum=*/false).out;
   return at::GradMode::is_enabled() ? SelfAttention::apply(x, heads)
                                     : attention_forward(x, heads, /*needs_log_sum=*/false).out;
 }

@@ -7,7 +7,10 @@
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/expert_mlp.h"
+#include "sparsight/ops/ref/grouped_linear.h"
+#include "sparsight/ops/ref/rows.h"
 #include "sparsight/ops/saved_products.h"
+#include "sparsight/ops/twice_differentiable.h"
 
 namespace sparsight {
 namespace {
@@ -70,6 +73,15 @@ class ExpertMlp : public torch::autograd::Function<ExpertMlp> {
   }
 };
 
+// The same by operations that autograd differentiates any number of times.
+at::Tensor differentiable_expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
+                                     Activation activation) {
+  const at::Tensor in = ref::gather_rows(tokens, {}, rows.map);
+  at::Tensor hidden = activate(ref::grouped_linear(in, rows.offsets, w.w1, w.b1), activation);
+  if (rows.dropout.defined()) hidden = hidden * dropout_factors(rows.dropout, hidden.size(1), hidden);
+  return ref::scatter_add_rows(ref::grouped_linear(hidden, rows.offsets, w.w2, w.b2), rows.gate, rows.map);
+}
+
 void check_bias(const at::Tensor& bias, const at::Tensor& weight, const char* name) {
   if (bias.defined() && (bias.dim() != 2 || bias.size(0) != weight.size(0) || bias.size(1) != weight.size(2)))
     fail("expert bias ", name, " needs shape [", weight.size(0), ", ", weight.size(2), "], got ", bias.sizes());
@@ -131,6 +143,7 @@ at::Tensor expert_mlp(const at::Tensor& tokens, const ExpertRows& rows, const Ex
   check_weights(w, tokens.scalar_type(), tokens.device());
   const ExpertRows in = checked_rows(tokens, rows, w.w1.size(0), w.w1.size(1));
   check_dropout(in, w.w1.size(2));
+  if (TwiceDifferentiable::wanted()) return differentiable_expert_mlp(tokens, in, w, options.activation);
   bool keep = at::GradMode::is_enabled();
   if (keep) {
     keep = tokens.requires_grad();

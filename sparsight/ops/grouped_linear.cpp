@@ -9,6 +9,7 @@
 #include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/saved_products.h"
+#include "sparsight/ops/twice_differentiable.h"
 
 namespace sparsight {
 namespace {
@@ -68,6 +69,7 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
   const at::Tensor x = rows.contiguous(), ends = offsets.to(at::kCPU).contiguous();
   const at::Tensor w = weight.mT().is_contiguous() ? weight : weight.contiguous();
   const at::Tensor b = bias.defined() ? bias.contiguous() : bias;
+  if (TwiceDifferentiable::wanted()) return ref::grouped_linear(x, ends, w, b);
   if (!at::GradMode::is_enabled())
     return grouped_linear_forward(x, ends, w, b);  // autograd costs as much as a small GEMM
   return GroupedLinear::apply(x, ends, w, b.defined() ? std::optional<at::Tensor>(b) : std::nullopt);

@@ -1,5 +1,6 @@
 #include "sparsight/ops/norm_linear.h"
 
+#include <ATen/ops/linear.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/ops/expert_mlp.h"
@@ -7,6 +8,7 @@
 #include "sparsight/ops/layer_norm.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/saved_products.h"
+#include "sparsight/ops/twice_differentiable.h"
 
 namespace sparsight {
 namespace {
@@ -100,6 +102,8 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
 }  // namespace
 
 at::Tensor norm_linear(const at::Tensor& x, const RowNorm& norm, const at::Tensor& weight, const at::Tensor& bias) {
+  if (TwiceDifferentiable::wanted())
+    return at::linear(layer_norm(x, norm.weight, norm.bias, norm.epsilon), weight, bias);
   if (at::GradMode::is_enabled())
     return NormLinear::apply(x, norm.weight, norm.bias, weight, bias.defined() ? OptionalBias(bias) : std::nullopt,
                              norm.epsilon);
@@ -108,6 +112,8 @@ at::Tensor norm_linear(const at::Tensor& x, const RowNorm& norm, const at::Tenso
 }
 
 at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w) {
+  if (TwiceDifferentiable::wanted())
+    return at::linear(activate(norm_linear(x, norm, w.w1, w.b1), w.activation), w.w2, w.b2);
   if (at::GradMode::is_enabled())
     return NormMlp::apply(x, norm.weight, norm.bias, w.w1, w.b1, w.w2, w.b2, norm.epsilon,
                           static_cast<int64_t>(w.activation));

@@ -3,6 +3,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/ops/no_second_derivative.h"
+#include "sparsight/ops/ref/rows.h"
+#include "sparsight/ops/twice_differentiable.h"
 
 namespace sparsight {
 namespace {
@@ -58,10 +60,13 @@ class CombineRows : public torch::autograd::Function<CombineRows> {
 
 }  // namespace
 
-at::Tensor gather_rows(const at::Tensor& tokens, const RowMap& map) { return GatherRows::apply(tokens, map); }
+at::Tensor gather_rows(const at::Tensor& tokens, const RowMap& map) {
+  return TwiceDifferentiable::wanted() ? ref::gather_rows(tokens, {}, map) : GatherRows::apply(tokens, map);
+}
 
 at::Tensor combine_rows(const at::Tensor& rows, const at::Tensor& row_gate, const RowMap& map) {
-  return CombineRows::apply(rows, row_gate, map);
+  return TwiceDifferentiable::wanted() ? ref::scatter_add_rows(rows, row_gate, map)
+                                       : CombineRows::apply(rows, row_gate, map);
 }
 
 RowMap routing_map(const Routing& routing) { return map_rows(routing.token, routing.order, routing.tokens); }

@@ -7,6 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/no_second_derivative.h"
+#include "sparsight/ops/twice_differentiable.h"
 
 namespace sparsight {
 namespace {
@@ -99,7 +100,7 @@ at::Tensor recomputed(const torch::nn::Module& owner, const std::vector<at::Tens
     if (p.requires_grad()) leaves.push_back(p);
   bool needed = false;
   for (const at::Tensor& leaf : leaves) needed = needed || leaf.requires_grad();
-  if (!needed || !at::GradMode::is_enabled()) return f(inputs);
+  if (!needed || !at::GradMode::is_enabled() || TwiceDifferentiable::wanted()) return f(inputs);
   const auto replay = c10::make_intrusive<Replay>(owner.weak_from_this().lock(), f, inputs[0].device().type());
   return Recomputed::apply(at::TensorList(leaves), static_cast<int64_t>(inputs.size()), replay);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -69,6 +70,17 @@ at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offs
     });
   });
   return out;
+}
+
+at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                          const at::Tensor& bias) {
+  const int64_t* offset = offsets.const_data_ptr<int64_t>();
+  std::vector<at::Tensor> groups;
+  for (int64_t e = 0; e < weight.size(0); ++e) {
+    const at::Tensor group = rows.narrow(0, offset[e], offset[e + 1] - offset[e]);
+    groups.push_back(bias.defined() ? at::addmm(bias[e], group, weight[e]) : at::mm(group, weight[e]));
+  }
+  return at::cat(groups, 0);
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,

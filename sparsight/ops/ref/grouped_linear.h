@@ -7,6 +7,9 @@ namespace sparsight::ref {
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                                   const at::Tensor& bias);
+// The same, but of operations that autograd differentiates any number of times. offsets: on the CPU.
+at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
+                          const at::Tensor& bias);
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight,
                                                GroupedLinearNeeds needs);
