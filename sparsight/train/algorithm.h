@@ -58,6 +58,17 @@ class Algorithm {
   // The weight average that is evaluated and saved as best; nullptr: the plain weights.
   virtual WeightAverage* weight_average() { return nullptr; }
 
+  // Tensors of the algorithm that predict() reads, in shared memory. The best checkpoint contains them, so that the
+  // final evaluation predicts with those of its weights.
+  virtual NamedTensors prediction_tensors() const { return {}; }
+
+  // Told of every evaluation on the validation split, before the next step: its loss, the mean cross entropy.
+  virtual void validated(double /*loss*/) {}
+  // Whether validated() has found that training should end.
+  virtual bool has_converged() const { return false; }
+  // Called after the last step. Returns whether what weight_average() is now are the weights to save as best.
+  virtual bool finish() { return false; }
+
  protected:
   const AlgorithmContext& context() const { return context_; }
   ImageModel& model() { return *context_.model; }
@@ -73,5 +84,7 @@ AlgorithmRegistry& algorithms();
 
 // Adds `tensors` to `state`, their names prefixed with `prefix`, for tensors_under() of io/checkpoint.h.
 void add_tensors(AlgorithmState& state, std::string_view prefix, const NamedTensors& tensors);
+// Copies the tensors of `state` with this prefix into `tensors`. Raises Error if one is missing or of another shape.
+void load_tensors(const NamedTensors& tensors, const AlgorithmState& state, std::string_view prefix);
 
 }  // namespace sparsight

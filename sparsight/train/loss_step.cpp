@@ -37,15 +37,19 @@ LossStep::LossStep(const AlgorithmContext& context, WeightUpdate& weights, const
   result_.details["lr"] = weights_.lr(update);
 }
 
-at::Tensor LossStep::numbers(const Batch& batch) const { return at::arange(images_, images_ + batch.labels.size(0)); }
+at::Tensor LossStep::numbers(const Batch& batch, int64_t first) const {
+  return at::arange(images_ + first, images_ + first + batch.labels.size(0));
+}
 
-ModelOutput LossStep::forward(const Batch& batch, const at::Tensor& images) const {
+ModelOutput LossStep::forward(const Batch& batch, const at::Tensor& images, int64_t first,
+                              const std::vector<std::string>& taps) const {
   const AutocastScope autocast(bf16_);
   return context_.model->forward(
       {.images = images,
        .mode = ForwardMode::training(),
        .random = update_.random,
-       .info = {.image = numbers(batch), .target = super_class_targets(batch, context_.super_classes)}});
+       .info = {.image = numbers(batch, first), .target = super_class_targets(batch, context_.super_classes)},
+       .taps = taps});
 }
 
 void LossStep::add(const Batch& batch) {
@@ -86,13 +90,14 @@ void LossStep::report(const Batch& batch, const std::vector<ModelOutput>& passes
     for (const Routing& routing : output.routings) routings_.push_back(detached(routing));
 }
 
-UpdateResult LossStep::finish() {
-  if (!std::isfinite(loss_)) {
-    blame_loss(result_, task_, not_finite_);
-  } else if (!weights_.step(update_, routings_)) {
-    result_.not_finite = "gradient";
-  }
+UpdateResult LossStep::finish_without_update() {
+  if (!std::isfinite(loss_)) blame_loss(result_, task_, not_finite_);
   return std::move(result_);
+}
+
+UpdateResult LossStep::finish(bool last) {
+  if (std::isfinite(loss_) && !weights_.step(update_, routings_, last)) result_.not_finite = "gradient";
+  return finish_without_update();
 }
 
 }  // namespace sparsight

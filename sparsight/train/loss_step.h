@@ -15,10 +15,11 @@ class LossStep {
   // Sets the gradients to 0. Everything given must outlive the step.
   LossStep(const AlgorithmContext& context, WeightUpdate& weights, const UpdateContext& update, int64_t minibatches);
 
-  // [B] int64: the numbers of the next batch's images in the step.
-  at::Tensor numbers(const Batch& batch) const;
-  // A pass in training mode over `images` [B,C,H,W] with the labels of the next batch.
-  ModelOutput forward(const Batch& batch, const at::Tensor& images) const;
+  // [B] int64: the numbers of the next batch's images in the step, from `first` after those of the batches so far.
+  at::Tensor numbers(const Batch& batch, int64_t first = 0) const;
+  // A pass in training mode over `images` [B,C,H,W] with the labels of the next batch, with these taps.
+  ModelOutput forward(const Batch& batch, const at::Tensor& images, int64_t first = 0,
+                      const std::vector<std::string>& taps = {}) const;
 
   // Adds the gradients of a batch, with the task loss of [train].
   void add(const Batch& batch);
@@ -26,8 +27,11 @@ class LossStep {
   // the mean of those of the passes; the accuracy is that of the last one.
   void add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task);
 
-  // Updates the weights, unless something was not finite. Called once, after all minibatches.
-  UpdateResult finish();
+  // Updates the weights, unless something was not finite. Called once, after all minibatches. last: see
+  // WeightUpdate::step().
+  UpdateResult finish(bool last = true);
+  // The same without an update: the gradients were for another purpose.
+  UpdateResult finish_without_update();
 
  private:
   void report(const Batch& batch, const std::vector<ModelOutput>& passes);

@@ -34,6 +34,13 @@ void set_weights(ImageModel& model, const NamedTensors& weights) {
   load_weights(model, with_later_buffers(weights, model), options);
 }
 
+constexpr std::string_view kPredictionTensors = "prediction/";
+
+void add_prediction_tensors(NamedTensors& training, const Algorithm& algorithm) {
+  for (const auto& [name, tensor] : algorithm.prediction_tensors())
+    training.emplace_back(cat(kPredictionTensors, name), tensor);
+}
+
 // Averages in older checkpoints have no pixel statistics; they get those of the model.
 void complete_averages(NamedTensors& training, const ImageModel& model) {
   const NamedTensors averages = tensors_under(kAverageTensors, training);
@@ -167,6 +174,7 @@ void Trainer::evaluate_and_keep_best() {
     progress_.evaluations_since_best = 0;
   }
   if (better || setup_.train.keep == "last") save_best();
+  setup_.algorithm->validated(evaluation.loss);
   metrics_->write(metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch()));
   log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation accuracy ",
            percent(evaluation.accuracy), ", loss ", evaluation.loss);
@@ -177,6 +185,7 @@ void Trainer::save_best() {
   progress_.best_step = progress_.step;
   Checkpoint checkpoint = weights_checkpoint();
   checkpoint.state["weights"] = evaluated_weights();
+  add_prediction_tensors(checkpoint.training, *setup_.algorithm);
   write_checkpoint(folder_.checkpoint("best"), checkpoint);
 }
 
@@ -185,6 +194,10 @@ void Trainer::ensure_best() {
   if (folder_.has_checkpoint("best")) return;
   if (setup_.validation_loader)
     log_warning(folder_.checkpoint("best"), " is missing; using the weights of the last step");
+  save_averaged_best();
+}
+
+void Trainer::save_averaged_best() {
   WeightAverage::Swap swap(setup_.algorithm->weight_average());
   save_best();
 }
@@ -231,7 +244,9 @@ bool Trainer::tests_on_validation() const {
 }
 
 void Trainer::final_evaluation() {
-  set_weights(*setup_.model, read_checkpoint(folder_.checkpoint("best")).weights);
+  const Checkpoint best = read_checkpoint(folder_.checkpoint("best"));
+  set_weights(*setup_.model, best.weights);
+  load_tensors(setup_.algorithm->prediction_tensors(), {best.training}, kPredictionTensors);
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.best_step));
   const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test");
   if (interrupted()) return;
@@ -274,7 +289,7 @@ TrainingEnd Trainer::run() {
       return TrainingEnd::interrupted;
     }
     if (progress_.step >= setup_.length.total_steps) break;
-    if (out_of_patience()) {
+    if (out_of_patience() || setup_.algorithm->has_converged()) {
       end = TrainingEnd::stopped_early;
       break;
     }
@@ -283,11 +298,15 @@ TrainingEnd Trainer::run() {
     if (checkpoint_due() && !evaluation_due()) save_last();  // a step's log lines come before its checkpoint
   }
   bar.finish();
+  if (setup_.algorithm->finish()) save_averaged_best();
   ensure_best();
   save_last();
   if (end == TrainingEnd::stopped_early)
-    metrics_->write(
-        {{"kind", "note"}, {"step", progress_.step}, {"text", "stopped early: patience exhausted"}, {"end", true}});
+    metrics_->write({{"kind", "note"},
+                     {"step", progress_.step},
+                     {"text", setup_.algorithm->has_converged() ? "stopped early: the algorithm has what it needs"
+                                                                : "stopped early: patience exhausted"},
+                     {"end", true}});
   final_evaluation();
   return interrupted() ? TrainingEnd::interrupted : end;
 }

@@ -46,6 +46,7 @@ class Trainer {
   void evaluate_and_keep_best();
   void save_best();
   void ensure_best();
+  void save_averaged_best();
   bool out_of_patience() const;
   bool tests_on_validation() const;
   void final_evaluation();

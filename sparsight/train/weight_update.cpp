@@ -10,6 +10,10 @@
 namespace sparsight {
 namespace {
 
+constexpr std::string_view kOwnTensors = "own/";
+
+}  // namespace
+
 std::optional<AverageRule> average_rule(const TrainOptions& train) {
   if (train.ema_decay > 0 && train.swa_start > 0)
     fail_usage("train.ema_decay and train.swa_start both average the weights; set one of them to 0");
@@ -18,14 +22,14 @@ std::optional<AverageRule> average_rule(const TrainOptions& train) {
   return std::nullopt;
 }
 
-}  // namespace
-
-WeightUpdate::WeightUpdate(const AlgorithmContext& context)
+WeightUpdate::WeightUpdate(const AlgorithmContext& context, const WeightUpdateOptions& options)
     : model_(context.model),
+      own_(options.own),
+      config_({{"optimizer", context.config.at("optimizer")}}),
       base_lr_(base_learning_rate(context)),
       clip_norm_(context.train.clip_norm),
       needs_routings_(needs_post_step_update(*context.model)) {
-  if (const std::optional<AverageRule> rule = average_rule(context.train))
+  if (const std::optional<AverageRule> rule = options.average ? options.average : average_rule(context.train))
     average_.emplace(named_weights(*model_), *rule);
   std::vector<OptimizedParameter> parameters = trainable_parameters(*model_, context.train);
   for (OptimizedParameter& parameter : parameters) {
@@ -33,18 +37,26 @@ WeightUpdate::WeightUpdate(const AlgorithmContext& context)
     // A post-step update may change a parameter between the optimiser's step and the average.
     if (average_ && !needs_routings_) parameter.average = average_->hand_over(parameter.value);
   }
+  for (const OptimizedParameter& parameter : own_) {
+    trainable_.push_back(parameter.value);
+    parameters.push_back(parameter);
+  }
   optimizer_ = make_optimizer(context, std::move(parameters));
 }
 
-bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>& routings) {
+void WeightUpdate::reset_optimizer() {
+  optimizer_ = make_component(optimizers(), config_, "optimizer", optimizer_->parameters());
+}
+
+bool WeightUpdate::step(const UpdateContext& context, const std::vector<Routing>& routings, bool last) {
   const double norm = gradient_norm(trainable_);
   if (!std::isfinite(norm)) return false;
   const auto updates = static_cast<int64_t>(context.random.step);
   optimizer_->step({.lr = lr(context),
                     .gradient_factor = clip_norm_ > 0 ? clip_factor(norm, clip_norm_) : 1,
-                    .average_share = average_ ? average_->share(updates) : 0});
+                    .average_share = average_ && last ? average_->share(updates) : 0});
   post_step_update(*model_, routings);
-  if (average_) average_->update(updates);
+  if (average_ && last) average_->update(updates);
   return true;
 }
 
@@ -52,12 +64,17 @@ AlgorithmState WeightUpdate::state() const {
   AlgorithmState state;
   add_tensors(state, kOptimizerTensors, optimizer_->state());
   if (average_) add_tensors(state, kAverageTensors, average_->tensors());
+  for (const OptimizedParameter& parameter : own_)
+    state.tensors.emplace_back(cat(kOwnTensors, parameter.name), parameter.value.detach());
   return state;
 }
 
 void WeightUpdate::load_state(const AlgorithmState& state) {
   optimizer_->load_state(tensors_under(kOptimizerTensors, state.tensors));
   if (average_) average_->load(tensors_under(kAverageTensors, state.tensors));
+  NamedTensors own;
+  for (const OptimizedParameter& parameter : own_) own.emplace_back(parameter.name, parameter.value);
+  load_tensors(own, state, kOwnTensors);
 }
 
 }  // namespace sparsight

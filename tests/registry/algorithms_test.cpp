@@ -18,7 +18,8 @@ namespace {
 Json config(const std::string& algorithm) {
   Config config = Config::from_text(testing::kTinyConfig, "test");
   for (const char* setting : {"data.domains=[\"clean\",\"sketch\"]", "data.train=128", "data.validation=32",
-                              "data.test=32", "loader.batch=16", "loader.per_domain=true", "train.max_steps=6"})
+                              "data.test=32", "loader.batch=16", "loader.per_domain=true", "train.max_steps=6",
+                              "train.eval_every=3"})  // also where training stops in between
     config.set(setting);
   config.set("algorithm.name=" + algorithm);
   return resolve(config, config_sections());
