@@ -2,3 +2,17 @@ light_sources(
   dg/numpy_random.cpp
   dg/random_range.cpp
   dg/seed_hash.cpp)
+torch_sources(
+  dg/algorithms/domain_algorithm.cpp
+  dg/algorithms/domain_batches.cpp
+  dg/algorithms/fishr.cpp
+  dg/algorithms/group_dro.cpp
+  dg/algorithms/information_bottleneck.cpp
+  dg/algorithms/irm.cpp
+  dg/algorithms/miro.cpp
+  dg/algorithms/mlp_layers.cpp
+  dg/algorithms/model_probe.cpp
+  dg/algorithms/register_domain_algorithms.cpp
+  dg/algorithms/saved_tensor.cpp
+  dg/algorithms/spectral_decoupling.cpp
+  dg/algorithms/vrex.cpp)

@@ -82,6 +82,9 @@ using AlgorithmRegistry = Registry<std::shared_ptr<Algorithm>, AlgorithmContext>
 // "erm"; register_algorithms.cpp
 AlgorithmRegistry& algorithms();
 
+// Adds those of domain generalisation to the list; defined above this folder, in dg/algorithms/.
+void register_domain_algorithms(AlgorithmRegistry& list);
+
 // Adds `tensors` to `state`, their names prefixed with `prefix`, for tensors_under() of io/checkpoint.h.
 void add_tensors(AlgorithmState& state, std::string_view prefix, const NamedTensors& tensors);
 // Copies the tensors of `state` with this prefix into `tensors`. Raises Error if one is missing or of another shape.

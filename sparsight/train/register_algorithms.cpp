@@ -32,6 +32,7 @@ AlgorithmRegistry& algorithms() {
         construct_algorithm<FreeTraining>);
     list.add<FastTrainingOptions>("fast", "erm on images after one attack step from a random start (Wong et al.)",
                                   construct_algorithm<FastTraining>);
+    register_domain_algorithms(list);
     return list;
   }();
   return registry;
