@@ -3,8 +3,13 @@ light_sources(
   dg/random_range.cpp
   dg/seed_hash.cpp)
 torch_sources(
+  dg/algorithms/cad.cpp
+  dg/algorithms/caus_irl.cpp
+  dg/algorithms/dann.cpp
   dg/algorithms/domain_algorithm.cpp
   dg/algorithms/domain_batches.cpp
+  dg/algorithms/feature_distance.cpp
+  dg/algorithms/feature_matching.cpp
   dg/algorithms/fishr.cpp
   dg/algorithms/group_dro.cpp
   dg/algorithms/information_bottleneck.cpp
@@ -13,6 +18,10 @@ torch_sources(
   dg/algorithms/mlp_layers.cpp
   dg/algorithms/model_probe.cpp
   dg/algorithms/register_domain_algorithms.cpp
+  dg/algorithms/rsc.cpp
+  dg/algorithms/sagnet.cpp
   dg/algorithms/saved_tensor.cpp
+  dg/algorithms/selfreg.cpp
+  dg/algorithms/side_optimizer.cpp
   dg/algorithms/spectral_decoupling.cpp
   dg/algorithms/vrex.cpp)
