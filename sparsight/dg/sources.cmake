@@ -3,20 +3,30 @@ light_sources(
   dg/random_range.cpp
   dg/seed_hash.cpp)
 torch_sources(
+  dg/algorithms/arm.cpp
   dg/algorithms/cad.cpp
   dg/algorithms/caus_irl.cpp
   dg/algorithms/dann.cpp
   dg/algorithms/domain_algorithm.cpp
   dg/algorithms/domain_batches.cpp
+  dg/algorithms/domain_mixup.cpp
+  dg/algorithms/erm_sma.cpp
   dg/algorithms/feature_distance.cpp
   dg/algorithms/feature_matching.cpp
+  dg/algorithms/fish.cpp
   dg/algorithms/fishr.cpp
+  dg/algorithms/gradient_masks.cpp
   dg/algorithms/group_dro.cpp
+  dg/algorithms/iga.cpp
   dg/algorithms/information_bottleneck.cpp
+  dg/algorithms/inner_training.cpp
   dg/algorithms/irm.cpp
+  dg/algorithms/loss_valley.cpp
   dg/algorithms/miro.cpp
+  dg/algorithms/mldg.cpp
   dg/algorithms/mlp_layers.cpp
   dg/algorithms/model_probe.cpp
+  dg/algorithms/mtl.cpp
   dg/algorithms/register_domain_algorithms.cpp
   dg/algorithms/rsc.cpp
   dg/algorithms/sagnet.cpp
@@ -24,4 +34,6 @@ torch_sources(
   dg/algorithms/selfreg.cpp
   dg/algorithms/side_optimizer.cpp
   dg/algorithms/spectral_decoupling.cpp
+  dg/algorithms/swad.cpp
+  dg/algorithms/transfer.cpp
   dg/algorithms/vrex.cpp)

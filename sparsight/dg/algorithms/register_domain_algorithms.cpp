@@ -1,17 +1,27 @@
 // Every algorithm of domain generalisation, by name.
+#include "sparsight/dg/algorithms/arm.h"
 #include "sparsight/dg/algorithms/cad.h"
 #include "sparsight/dg/algorithms/caus_irl.h"
 #include "sparsight/dg/algorithms/dann.h"
+#include "sparsight/dg/algorithms/domain_mixup.h"
+#include "sparsight/dg/algorithms/erm_sma.h"
 #include "sparsight/dg/algorithms/feature_matching.h"
+#include "sparsight/dg/algorithms/fish.h"
 #include "sparsight/dg/algorithms/fishr.h"
+#include "sparsight/dg/algorithms/gradient_masks.h"
 #include "sparsight/dg/algorithms/group_dro.h"
+#include "sparsight/dg/algorithms/iga.h"
 #include "sparsight/dg/algorithms/information_bottleneck.h"
 #include "sparsight/dg/algorithms/irm.h"
 #include "sparsight/dg/algorithms/miro.h"
+#include "sparsight/dg/algorithms/mldg.h"
+#include "sparsight/dg/algorithms/mtl.h"
 #include "sparsight/dg/algorithms/rsc.h"
 #include "sparsight/dg/algorithms/sagnet.h"
 #include "sparsight/dg/algorithms/selfreg.h"
 #include "sparsight/dg/algorithms/spectral_decoupling.h"
+#include "sparsight/dg/algorithms/swad.h"
+#include "sparsight/dg/algorithms/transfer.h"
 #include "sparsight/dg/algorithms/vrex.h"
 
 namespace sparsight {
@@ -47,11 +57,31 @@ void register_features(AlgorithmRegistry& list) {
   list.add<SelfRegOptions>("selfreg", "images of a class have similar features and logits (Kim et al.)", make_selfreg);
 }
 
+void register_others(AlgorithmRegistry& list) {
+  list.add<DomainMixupOptions>("domain_mixup", "mixup of images from two domains (Xu et al., Yan et al.)",
+                               make_domain_mixup);
+  list.add<MldgOptions>("mldg", "a step on some domains should help on others (Li et al.)", make_mldg);
+  list.add<FishOptions>("fish", "domains with aligned gradients, by steps on one after the other (Shi et al.)",
+                        make_fish);
+  list.add<AndMaskOptions>("and_mask", "updates only where the domains' gradients agree in sign (Parascandolo et al.)",
+                           make_and_mask);
+  list.add<SandMaskOptions>("sand_mask", "and_mask with a smooth mask (Shahtalebi et al.)", make_sand_mask);
+  list.add<IgaOptions>("iga", "gradients close to their mean over domains (Koyama and Yamaguchi)", make_iga);
+  list.add<MtlOptions>("mtl", "a classifier that knows the domain's mean features (Blanchard et al.)", make_mtl);
+  list.add<ArmOptions>("arm", "a model that sees a context of its batch (adaptive risk; Zhang et al.)", make_arm);
+  list.add<TransferOptions>("transfer", "features on which no head near ours has unequal risks (Zhang et al.)",
+                            make_transfer);
+  list.add<SwadOptions>("swad", "erm and the mean of the weights along a valley of the validation loss (Cha et al.)",
+                        make_swad);
+  list.add<ErmSmaOptions>("erm_sma", "erm and the mean of the weights from a step on (Arpit et al.)", make_erm_sma);
+}
+
 }  // namespace
 
 void register_domain_algorithms(AlgorithmRegistry& list) {
   register_penalties(list);
   register_features(list);
+  register_others(list);
 }
 
 }  // namespace sparsight
