@@ -1,5 +1,7 @@
-<<<<<<< HEAD
 light_tests(dg/protocol_random_test.cpp)
-=======
-torch_tests(dg/twice_differentiable_test.cpp)
->>>>>>> 968f455 (Let losses contain gradients: layers run on torch's operations while a scope lives)
+torch_tests(
+  dg/algorithms/every_domain_algorithm_test.cpp
+  dg/algorithms/hand_steps_test.cpp
+  dg/algorithms/penalties_test.cpp
+  dg/algorithms/training_rules_test.cpp
+  dg/twice_differentiable_test.cpp)
