@@ -24,6 +24,7 @@ void add_bench(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_config(CLI::App& app);
 void add_data(CLI::App& app);
+void add_dg(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_explain(CLI::App& app);

@@ -3,6 +3,7 @@
 #include "cli/cmd_compare.h"
 #include "cli/cmd_config.h"
 #include "cli/cmd_data.h"
+#include "cli/cmd_dg.h"
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_eval.h"
 #include "cli/cmd_explain.h"
@@ -27,6 +28,10 @@ void run_data_verify(const SetArguments&) { start_full_program(); }
 void run_data_make(const DataMakeArguments&) { start_full_program(); }
 void run_data_fetch(const DataFetchArguments&) { start_full_program(); }
 void run_data_where(const std::string&) { start_full_program(); }
+void run_dg_hparams(const DgHparamsArguments&) { start_full_program(); }
+void run_dg_sweep(const DgSweepArguments&) { start_full_program(); }
+void run_dg_table(const DgTableArguments&) { start_full_program(); }
+void run_dg_train(const DgTrainArguments&) { start_full_program(); }
 void run_doctor() { start_full_program(); }
 void run_eval(const EvalArguments&) { start_full_program(); }
 void run_explain(const ExplainArguments&) { start_full_program(); }

@@ -15,6 +15,8 @@ void TrainOptions::declare(OptionSet& set) {
   set.choice("precision", &precision, {"fp32", "bf16", "auto"},
              "bf16 runs matrix products in bfloat16 (auto: where the CPU has it natively)");
   set.integer("eval_every", &eval_every, {0, INT64_MAX}, "steps between evaluations; 0: once per epoch");
+  set.integer("eval_offset", &eval_offset, {0, INT64_MAX},
+              "steps before the first evaluation, and each is that much later");
   set.integer("log_every", &log_every, {1, INT64_MAX}, "steps between lines of metrics.jsonl");
   set.real("checkpoint_minutes", &checkpoint_minutes, {0, 1e6}, "minutes between checkpoints; 0: off");
   set.integer("checkpoint_every", &checkpoint_every, {0, INT64_MAX},

@@ -21,6 +21,7 @@ struct TrainOptions {
   int64_t swa_every = 1;
   std::string precision = "fp32";
   int64_t eval_every = 0;
+  int64_t eval_offset = 0;
   int64_t log_every = 20;
   double checkpoint_minutes = 5;
   int64_t checkpoint_every = 0;

@@ -28,6 +28,15 @@ struct Bounds {
   T high = std::numeric_limits<T>::max();
 };
 
+// Where a random search samples a setting from.
+struct SearchRange {
+  std::string name;   // the setting's name in the protocol of the search: "irm_lambda"; "": it is not searched
+  std::string range;  // "10^U(-1,5)": dg/random_range.h
+  // For images of 28 x 28 pixels, where they differ; "" and NaN: they do not.
+  std::string small_range = {};
+  double small_default = std::numeric_limits<double>::quiet_NaN();
+};
+
 // One declared setting, bound to a variable of an options struct.
 struct Option {
   std::string name;
@@ -36,6 +45,7 @@ struct Option {
   std::string help;
   std::function<void(const Json&)> set;  // throws UsageError with a message that starts after the key
   std::function<Json()> get;
+  SearchRange search = {};
   bool live = false;  // may change between two passes, so that it can follow a schedule
 };
 

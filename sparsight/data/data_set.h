@@ -43,6 +43,7 @@ struct DataContext {
 // The splits of a dataset, none of them empty. If validation or test is missing, the other is used for both.
 struct DataSplits {
   DataSetPtr train, validation, test;
+  DataSetPtr monitor = {};   // further images, evaluated with the validation split for the log alone; or null
   std::string missing = {};  // "validation" or "test" if the dataset lacks that split and the other one serves as both
 };
 

@@ -1,5 +1,6 @@
 #include "sparsight/data/register_data.h"
 
+#include "sparsight/data/domainbed/domainbed.h"
 #include "sparsight/data/sets/celeba.h"
 #include "sparsight/data/sets/cifar.h"
 #include "sparsight/data/sets/cifar_noise.h"
@@ -36,6 +37,7 @@ Registry<DataSplits, DataContext>& data_sets() {
         make_planted);
     sets.add<FolderOptions>("folder", "image files in class/image", make_folder);
     sets.add<DomainFolderOptions>("domain_folder", "image files in domain/class/image", make_domain_folder);
+    sets.add<DomainBedOptions>("domainbed", "the datasets and splits of DomainBed, by environment", make_domainbed);
     sets.add<ManifestOptions>("manifest", "image files that a CSV file lists", make_manifest);
     sets.add<NpyOptions>("npy", "arrays in .npy files", make_npy);
     return sets;

@@ -61,7 +61,7 @@ std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& cl
 }  // namespace
 
 const std::vector<std::string>& sampling_names() {
-  static const std::vector<std::string> names{"shuffle", "sequential", "class_balanced", "domain_balanced", "weighted"};
+  static const std::vector<std::string> names{"shuffle", "sequential", "class_balanced", "domain_balanced", "replacement", "weighted"};
   return names;
 }
 
@@ -75,6 +75,11 @@ std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& dat
   if (sampling == "domain_balanced")
     return balanced(grouped(data, data.info().domains.size(), [&](int64_t i) { return data.domain(i); }), data.size(),
                     random);
+  if (sampling == "replacement") {
+    std::vector<int64_t> order(static_cast<size_t>(data.size()));
+    for (int64_t& index : order) index = random.below(data.size());
+    return order;
+  }
   if (sampling == "weighted") return weighted(data, class_weights, random);
   SPARSIGHT_CHECK(sampling == "shuffle");
   std::vector<int64_t> order = all_indices(data);

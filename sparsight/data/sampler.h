@@ -15,6 +15,7 @@ namespace sparsight {
 //   class_balanced   as many samples as images; class counts differ by at most one, images of a class are in random
 //                    order and start again when they are used up
 //   domain_balanced  the same by domain
+//   replacement      as many samples as images, with replacement
 //   weighted         as many samples as images, with replacement, image i with probability proportional to
 //                    class_weights[label(i)]
 // Raises UsageError if class_weights does not fit the classes.

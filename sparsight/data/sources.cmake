@@ -44,6 +44,11 @@ light_sources(
   data/untar.cpp
   data/verify.cpp
   data/decorators/concat.cpp
+  data/domainbed/domainbed.cpp
+  data/domainbed/mnist_domains.cpp
+  data/domainbed/numpy_random.cpp
+  data/domainbed/published_domains.cpp
+  data/domainbed/seed_hash.cpp
   data/decorators/stratified.cpp
   data/decorators/subset.cpp
   data/readers/bytes.cpp

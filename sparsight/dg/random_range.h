@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sparsight/dg/numpy_random.h"
+#include "sparsight/data/domainbed/numpy_random.h"
 
 namespace sparsight {
 

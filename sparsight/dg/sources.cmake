@@ -1,8 +1,13 @@
 light_sources(
-  dg/numpy_random.cpp
+  dg/published_results.cpp
   dg/random_range.cpp
-  dg/seed_hash.cpp)
+  dg/result_table.cpp
+  dg/results.cpp
+  dg/selection.cpp)
 torch_sources(
+  dg/dg_run.cpp
+  dg/hyperparameters.cpp
+  dg/sweep.cpp
   dg/algorithms/arm.cpp
   dg/algorithms/cad.cpp
   dg/algorithms/caus_irl.cpp

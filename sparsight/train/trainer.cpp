@@ -137,8 +137,9 @@ void Trainer::log_step(const Json& details) {
 
 bool Trainer::evaluation_due() const {
   const int64_t every = setup_.train.eval_every > 0 ? setup_.train.eval_every : setup_.length.steps_per_epoch;
+  const int64_t since_first = progress_.step - setup_.train.eval_offset;
   return setup_.validation_loader && progress_.evaluated_step != progress_.step &&
-         (progress_.step % every == 0 || progress_.step == setup_.length.total_steps);
+         ((since_first >= 0 && since_first % every == 0) || progress_.step == setup_.length.total_steps);
 }
 
 bool Trainer::checkpoint_due() const {
@@ -165,6 +166,8 @@ void Trainer::evaluate_and_keep_best() {
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.step));
   WeightAverage::Swap swap(setup_.algorithm->weight_average());
   const Evaluation evaluation = evaluate_model(*setup_.validation_loader, "validate");
+  std::optional<Evaluation> monitored;
+  if (setup_.monitor_loader) monitored = evaluate_model(*setup_.monitor_loader, "monitor");
   if (interrupted()) return;  // incomplete: it is repeated after resuming
   progress_.evaluated_step = progress_.step;
   ++progress_.evaluations_since_best;
@@ -176,6 +179,7 @@ void Trainer::evaluate_and_keep_best() {
   if (better || setup_.train.keep == "last") save_best();
   setup_.algorithm->validated(evaluation.loss);
   metrics_->write(metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch()));
+  if (monitored) metrics_->write(metrics_line(*monitored, "monitor", evaluated_weights(), progress_.step, epoch()));
   log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation accuracy ",
            percent(evaluation.accuracy), ", loss ", evaluation.loss);
 }

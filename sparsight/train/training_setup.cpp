@@ -93,6 +93,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
       training_loaders(splits.train, train_transforms, BatchTransform(transforms, setup.shape.classes), loader, seed);
   setup.validation_loader = evaluation_loader(splits.validation, eval_transforms, loader);
   setup.test_loader = evaluation_loader(splits.test, eval_transforms, loader);
+  if (splits.monitor) setup.monitor_loader = evaluation_loader(splits.monitor, eval_transforms, loader);
 
   const at::Tensor super_classes = guidance(resolved, setup.data);
   setup.model = new_model(resolved, setup.shape);

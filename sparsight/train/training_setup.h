@@ -22,6 +22,7 @@ struct TrainingSetup {
   ImageShape shape;
   std::vector<EndlessLoader> train_loaders;                // one, or one for each domain
   std::unique_ptr<Loader> validation_loader, test_loader;  // validation_loader is null without a validation split
+  std::unique_ptr<Loader> monitor_loader;                  // null: none
   std::string missing_split;                               // DataSplits::missing
   std::shared_ptr<ImageModel> model;
   std::shared_ptr<Algorithm> algorithm;  // how the model is trained

@@ -239,5 +239,14 @@ TEST(Sampler, WeightedSamplesInProportion) {
   EXPECT_THROW(epoch_order("weighted", data, {0, 0, 0}, 1, 0), UsageError);
 }
 
+// 1000 samples of 1000 images miss an image with a probability of (1 - 1/1000)^1000 = 0.3677: standard error 0.0097.
+TEST(Sampler, ReplacementMissesAThird) {
+  const Numbers data(1000);
+  const std::vector<int64_t> order = epoch_order("replacement", data, {}, 1, 0);
+  EXPECT_EQ(order.size(), 1000u);
+  EXPECT_NEAR(static_cast<double>(std::set<int64_t>(order.begin(), order.end()).size()), 632.3, 40);
+  EXPECT_NE(epoch_order("replacement", data, {}, 1, 1), order);
+}
+
 }  // namespace
 }  // namespace sparsight::loader_test

@@ -18,6 +18,8 @@ light_tests(
 light_tests(
   data/class_folders_test.cpp
   data/decorators/stratified_test.cpp
+  data/domainbed/domainbed_test.cpp
+  data/domainbed/protocol_random_test.cpp
   data/download_test.cpp
   data/fetch_test.cpp
   data/fingerprint_test.cpp

@@ -1,5 +1,8 @@
-light_tests(dg/protocol_random_test.cpp)
+light_tests(
+  dg/random_range_test.cpp
+  dg/selection_test.cpp)
 torch_tests(
+  dg/protocol_test.cpp
   dg/algorithms/every_domain_algorithm_test.cpp
   dg/algorithms/hand_steps_test.cpp
   dg/algorithms/penalties_test.cpp

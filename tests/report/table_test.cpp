@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsight/core/error.h"
 #include "sparsight/report/format.h"
 #include "tests/report/run_fixture.h"
 

@@ -113,7 +113,7 @@ DataSplits make_folder(const FolderOptions& options, const DataContext& context)
   return make_splits(std::move(parts), options.splits, context);
 }
 
-DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context) {
+DataSetPtr all_of_domain_folder(const DomainFolderOptions& options) {
   const std::string root = data_root(options.root, "");
   FolderScan scan = scan_domain_folders(root);
   check_scan(scan);
@@ -122,6 +122,13 @@ DataSplits make_domain_folder(const DomainFolderOptions& options, const DataCont
   info.classes = printable_names(scan.classes);
   info.domains = printable_names(scan.domains);
   info.channels = checked_channels(options.channels);
+  warn_of_ignored(scan.ignored);
+  return files_set(info, std::move(scan));
+}
+
+DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context) {
+  const DataSetPtr all = all_of_domain_folder(options);
+  const DataInfo& info = all->info();
   std::vector<bool> held_out(info.domains.size());
   for (const std::string& name : options.test_domains) {
     const auto found = std::find(info.domains.begin(), info.domains.end(), name);
@@ -132,8 +139,6 @@ DataSplits make_domain_folder(const DomainFolderOptions& options, const DataCont
   }
   if (std::find(held_out.begin(), held_out.end(), false) == held_out.end())
     fail_usage("data.test_domains names every domain of ", info.name, "; leave at least one to train on");
-  warn_of_ignored(scan.ignored);
-  const DataSetPtr all = files_set(info, std::move(scan));
   std::vector<int64_t> train, test;
   for (int64_t i = 0; i < all->size(); ++i) (held_out[all->domain(i)] ? test : train).push_back(i);
   DataSplits parts;

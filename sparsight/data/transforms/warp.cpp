@@ -1,6 +1,10 @@
 #include "sparsight/data/transforms/warp.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "sparsight/data/transforms/pixel_ops.h"
 
@@ -26,6 +30,44 @@ at::Tensor warp(const at::Tensor& image, const WarpMatrix& matrix, uint8_t fill)
       for (int64_t plane = 0; plane < channels; ++plane)
         out[plane * pixels + to] = inside ? in[plane * pixels + from] : fill;
     }
+  }
+  return result;
+}
+
+namespace {
+
+// Of one plane; x and y from the corner of the image, pixel centres at halves.
+uint8_t bilinear_at(const uint8_t* plane, int64_t height, int64_t width, double x, double y) {
+  x -= 0.5, y -= 0.5;
+  const auto column = static_cast<int64_t>(std::floor(x)), row = static_cast<int64_t>(std::floor(y));
+  const auto across = [&](int64_t r) {
+    const uint8_t* const pixels = plane + std::clamp<int64_t>(r, 0, height - 1) * width;
+    const double left = pixels[std::clamp<int64_t>(column, 0, width - 1)];
+    const double right = pixels[std::clamp<int64_t>(column + 1, 0, width - 1)];
+    return left + (right - left) * (x - static_cast<double>(column));
+  };
+  const double above = across(row), below = across(row + 1);
+  return static_cast<uint8_t>(above + (below - above) * (y - static_cast<double>(row)));
+}
+
+}  // namespace
+
+at::Tensor rotate_bilinear(const at::Tensor& image, double degrees) {
+  const at::Tensor planes = byte_planes(image, "rotate");
+  if (degrees == 0) return planes.clone();
+  at::Tensor result = at::zeros_like(planes);
+  const int64_t channels = planes.size(0), height = planes.size(1), width = planes.size(2), pixels = height * width;
+  const double angle = degrees * 3.141592653589793 / 180, cosine = std::cos(angle), sine = std::sin(angle);
+  const double middle_x = static_cast<double>(width) / 2, middle_y = static_cast<double>(height) / 2;
+  for (int64_t to = 0; to < pixels; ++to) {
+    const double x = static_cast<double>(to % width) + 0.5 - middle_x;
+    const double y = static_cast<double>(to / width) + 0.5 - middle_y;
+    const double from_x = cosine * x - sine * y + middle_x, from_y = sine * x + cosine * y + middle_y;
+    if (from_x < 0 || from_y < 0 || from_x >= static_cast<double>(width) || from_y >= static_cast<double>(height))
+      continue;
+    for (int64_t plane = 0; plane < channels; ++plane)
+      result.data_ptr<uint8_t>()[plane * pixels + to] =
+          bilinear_at(planes.const_data_ptr<uint8_t>() + plane * pixels, height, width, from_x, from_y);
   }
   return result;
 }

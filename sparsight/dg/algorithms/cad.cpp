@@ -40,8 +40,10 @@ at::Tensor same_pairs(const at::Tensor& numbers) { return numbers.unsqueeze(1).e
 }  // namespace
 
 void CadOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the bottleneck");
-  set.real("temperature", &temperature, {1e-6, 1e6}, "what similarities are divided by (T)");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the bottleneck").search = {"lmbda",
+                                                                              "{0.0001,0.001,0.01,0.1,1.0,10.0,100.0}"};
+  set.real("temperature", &temperature, {1e-6, 1e6}, "what similarities are divided by (T)").search = {"temperature",
+                                                                                                       "{0.05,0.1}"};
   set.flag("normalized", &normalized, "compare features of length 1");
   set.flag("flipped", &flipped, "raise the probability of other domains; else lower that of the same one");
 }

@@ -142,15 +142,23 @@ class Dann : public DomainAlgorithm {
 }  // namespace
 
 void DannOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the discriminator's loss in that of the model");
-  set.integer("d_steps", &d_steps, {1, 1000}, "updates of the discriminator per update of the model");
-  set.real("grad_penalty", &grad_penalty, {0, 1e9}, "weight of the squared gradient at the discriminator's input");
-  set.real("beta1", &beta1, {0, 1}, "of Adam, for model and discriminator");
-  set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the discriminator, scaled by the schedule");
-  set.real("weight_decay_d", &weight_decay_d, {0, 1e6}, "weight decay of the discriminator");
-  set.integer("mlp_width", &mlp_width, {1, 100000}, "width of the discriminator's hidden layers");
-  set.integer("mlp_depth", &mlp_depth, {1, 100}, "linear layers of the discriminator");
-  set.real("mlp_dropout", &mlp_dropout, {0, 0.99}, "dropout in the discriminator's hidden layers");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the discriminator's loss in that of the model").search = {
+      "lambda", "10^U(-2,2)"};
+  set.integer("d_steps", &d_steps, {1, 1000}, "updates of the discriminator per update of the model").search = {
+      "d_steps_per_g_step", "floor(2^U(0,3))"};
+  set.real("grad_penalty", &grad_penalty, {0, 1e9}, "weight of the squared gradient at the discriminator's input")
+      .search = {"grad_penalty", "10^U(-2,1)"};
+  set.real("beta1", &beta1, {0, 1}, "of Adam, for model and discriminator").search = {"beta1", "{0.0,0.5}"};
+  set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the discriminator, scaled by the schedule").search = {
+      "lr_d", "10^U(-5,-3.5)", "10^U(-4.5,-2.5)", 1e-3};
+  set.real("weight_decay_d", &weight_decay_d, {0, 1e6}, "weight decay of the discriminator").search = {"weight_decay_d",
+                                                                                                       "10^U(-6,-2)"};
+  set.integer("mlp_width", &mlp_width, {1, 100000}, "width of the discriminator's hidden layers").search = {
+      "mlp_width", "floor(2^U(6,10))"};
+  set.integer("mlp_depth", &mlp_depth, {1, 100}, "linear layers of the discriminator").search = {"mlp_depth",
+                                                                                                 "{3,4,5}"};
+  set.real("mlp_dropout", &mlp_dropout, {0, 0.99}, "dropout in the discriminator's hidden layers").search = {
+      "mlp_dropout", "{0.0,0.1,0.5}"};
 }
 
 at::Tensor input_gradient_penalty(const at::Tensor& logits, const at::Tensor& domains, const at::Tensor& input) {

@@ -46,7 +46,8 @@ class DomainMixup : public DomainAlgorithm {
 }  // namespace
 
 void DomainMixupOptions::declare(OptionSet& set) {
-  set.real("alpha", &alpha, {1e-6, 1e6}, "of the distribution Beta(alpha, alpha) of lambda");
+  set.real("alpha", &alpha, {1e-6, 1e6}, "of the distribution Beta(alpha, alpha) of lambda").search = {"mixup_alpha",
+                                                                                                       "10^U(-1,1)"};
 }
 
 at::Tensor mixed_images(const MixedPair& pair) {

@@ -25,7 +25,8 @@ class FeatureMatching : public DomainAlgorithm {
 }  // namespace
 
 void FeatureMatchingOptions::declare(OptionSet& set) {
-  set.real("gamma", &gamma, {0, 1e9}, "weight of the distance between features of domains");
+  set.real("gamma", &gamma, {0, 1e9}, "weight of the distance between features of domains").search = {"mmd_gamma",
+                                                                                                      "10^U(-1,1)"};
 }
 
 std::shared_ptr<Algorithm> make_coral(const FeatureMatchingOptions& options, const AlgorithmContext& context) {

@@ -75,7 +75,8 @@ class Fish : public Algorithm {
 }  // namespace
 
 void FishOptions::declare(OptionSet& set) {
-  set.real("meta_lr", &meta_lr, {0, 1}, "how far the model moves towards the copy (epsilon in the paper)");
+  set.real("meta_lr", &meta_lr, {0, 1}, "how far the model moves towards the copy (epsilon in the paper)").search = {
+      "meta_lr", "{0.05,0.1,0.5}"};
   set.flag("shuffle", &shuffle, "visit the domains in random order; else in theirs");
 }
 

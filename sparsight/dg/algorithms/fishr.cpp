@@ -86,9 +86,11 @@ at::Tensor product_variance(const at::Tensor& a, const at::Tensor& b) {
 }  // namespace
 
 void FishrOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e12}, "weight of the penalty from the anneal step on; 0 before");
-  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on the penalty has its weight");
-  set.real("ema", &ema, {0, 0.999999}, "decay of the running variances");
+  set.real("lambda", &lambda, {0, 1e12}, "weight of the penalty from the anneal step on; 0 before").search = {
+      "lambda", "10^U(1,4)"};
+  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on the penalty has its weight").search = {
+      "penalty_anneal_iters", "floor(U(0,5000))"};
+  set.real("ema", &ema, {0, 0.999999}, "decay of the running variances").search = {"ema", "U(0.9,0.99)"};
 }
 
 at::Tensor gradient_variances(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& features,

@@ -55,12 +55,14 @@ class GradientMasks : public DomainAlgorithm {
 }  // namespace
 
 void AndMaskOptions::declare(OptionSet& set) {
-  set.real("tau", &tau, {0, 1}, "least |mean sign| of an entry's gradients for it to be updated");
+  set.real("tau", &tau, {0, 1}, "least |mean sign| of an entry's gradients for it to be updated").search = {
+      "tau", "U(0.5,1.0)"};
 }
 
 void SandMaskOptions::declare(OptionSet& set) {
-  set.real("tau", &tau, {0, 1}, "|mean sign| of an entry's gradients at which its mask is 0");
-  set.real("k", &k, {0, 1e9}, "steepness of the mask");
+  set.real("tau", &tau, {0, 1}, "|mean sign| of an entry's gradients at which its mask is 0").search = {"tau",
+                                                                                                        "U(0.0,1.0)"};
+  set.real("k", &k, {0, 1e9}, "steepness of the mask").search = {"k", "10^U(-3,5)"};
 }
 
 at::Tensor and_masked(const at::Tensor& gradients, double tau) {

@@ -41,7 +41,9 @@ class GroupDro : public DomainAlgorithm {
 
 }  // namespace
 
-void GroupDroOptions::declare(OptionSet& set) { set.real("eta", &eta, {0, 1e6}, "step size of the domains' weights"); }
+void GroupDroOptions::declare(OptionSet& set) {
+  set.real("eta", &eta, {0, 1e6}, "step size of the domains' weights").search = {"groupdro_eta", "10^U(-3,-1)"};
+}
 
 std::shared_ptr<Algorithm> make_group_dro(const GroupDroOptions& options, const AlgorithmContext& context) {
   return std::make_shared<GroupDro>(options, context);

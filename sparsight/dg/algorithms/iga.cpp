@@ -49,7 +49,8 @@ class Iga : public DomainAlgorithm {
 }  // namespace
 
 void IgaOptions::declare(OptionSet& set) {
-  set.real("penalty", &penalty, {0, 1e12}, "weight of the spread of the domains' gradients");
+  set.real("penalty", &penalty, {0, 1e12}, "weight of the spread of the domains' gradients").search = {"penalty",
+                                                                                                       "10^U(1,5)"};
 }
 
 at::Tensor gradient_spread(const std::vector<std::vector<at::Tensor>>& gradients) {

@@ -40,8 +40,10 @@ class InformationBottleneck : public DomainAlgorithm {
 }  // namespace
 
 void IbErmOptions::declare(OptionSet& set) {
-  set.real("ib_lambda", &ib_lambda, {0, 1e9}, "weight of the features' variance from ib_anneal on; 0 before");
-  set.integer("ib_anneal", &ib_anneal, {0, 1'000'000'000}, "update from which on the variance has its weight");
+  set.real("ib_lambda", &ib_lambda, {0, 1e9}, "weight of the features' variance from ib_anneal on; 0 before").search = {
+      "ib_lambda", "10^U(-1,5)"};
+  set.integer("ib_anneal", &ib_anneal, {0, 1'000'000'000}, "update from which on the variance has its weight")
+      .search = {"ib_penalty_anneal_iters", "floor(10^U(0,4))"};
 }
 
 void IbIrmOptions::declare(OptionSet& set) {

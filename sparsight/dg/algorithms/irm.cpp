@@ -35,8 +35,10 @@ class Irm : public DomainAlgorithm {
 }  // namespace
 
 void IrmOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the penalty from the anneal step on; 1 before");
-  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on the penalty has its weight");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the penalty from the anneal step on; 1 before").search = {
+      "irm_lambda", "10^U(-1,5)"};
+  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on the penalty has its weight").search = {
+      "irm_penalty_anneal_iters", "floor(10^U(0,4))"};
 }
 
 at::Tensor irm_penalty(const at::Tensor& logits, const Batch& batch) {

@@ -70,8 +70,9 @@ class Mldg : public DomainAlgorithm {
 }  // namespace
 
 void MldgOptions::declare(OptionSet& set) {
-  set.real("beta", &beta, {0, 1e9}, "weight of the test domains' gradients");
-  set.integer("meta_test", &meta_test, {1, 1000}, "domains that test in each update; at most all but one");
+  set.real("beta", &beta, {0, 1e9}, "weight of the test domains' gradients").search = {"mldg_beta", "10^U(-1,1)"};
+  set.integer("meta_test", &meta_test, {1, 1000}, "domains that test in each update; at most all but one").search = {
+      "n_meta_test", "{1,2}"};
 }
 
 std::vector<MetaPair> meta_pairs(const std::vector<size_t>& order, int64_t meta_test) {

@@ -81,7 +81,8 @@ class Mtl : public DomainAlgorithm {
 }  // namespace
 
 void MtlOptions::declare(OptionSet& set) {
-  set.real("ema", &ema, {0, 1}, "share of the batch's mean features in the domain's embedding");
+  set.real("ema", &ema, {0, 1}, "share of the batch's mean features in the domain's embedding").search = {
+      "mtl_ema", "{0.5,0.9,0.99,1.0}"};
   set.choice("embedding", &embedding, {"feature_mean", "noise"},
              "what the classifier sees beside the features; noise is what DomainBed's code does");
 }

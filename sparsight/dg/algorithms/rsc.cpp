@@ -44,8 +44,10 @@ class Rsc : public DomainAlgorithm {
 }  // namespace
 
 void RscOptions::declare(OptionSet& set) {
-  set.real("drop_features", &drop_features, {0, 1}, "share of the features that are muted");
-  set.real("drop_images", &drop_images, {0, 1}, "share of the images whose features are muted");
+  set.real("drop_features", &drop_features, {0, 1}, "share of the features that are muted").search = {
+      "rsc_f_drop_factor", "U(0,0.5)"};
+  set.real("drop_images", &drop_images, {0, 1}, "share of the images whose features are muted").search = {
+      "rsc_b_drop_factor", "U(0,0.5)"};
 }
 
 at::Tensor rsc_feature_mask(const at::Tensor& gradient, double drop) {

@@ -118,7 +118,8 @@ class SagNet : public DomainAlgorithm {
 }  // namespace
 
 void SagNetOptions::declare(OptionSet& set) {
-  set.real("adversary", &adversary, {0, 1e9}, "weight of the adversarial step (w)");
+  set.real("adversary", &adversary, {0, 1e9}, "weight of the adversarial step (w)").search = {"sag_w_adv",
+                                                                                              "10^U(-2,1)"};
 }
 
 at::Tensor with_random_style(const at::Tensor& features, const at::Tensor& alpha, const at::Tensor& others) {

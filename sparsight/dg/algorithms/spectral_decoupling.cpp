@@ -22,7 +22,7 @@ class SpectralDecoupling : public DomainAlgorithm {
 }  // namespace
 
 void SpectralDecouplingOptions::declare(OptionSet& set) {
-  set.real("weight", &weight, {0, 1e9}, "weight of the mean squared logit");
+  set.real("weight", &weight, {0, 1e9}, "weight of the mean squared logit").search = {"sd_reg", "10^U(-5,-1)"};
 }
 
 std::shared_ptr<Algorithm> make_spectral_decoupling(const SpectralDecouplingOptions& options,

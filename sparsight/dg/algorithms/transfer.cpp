@@ -101,10 +101,14 @@ class Transfer : public DomainAlgorithm {
 }  // namespace
 
 void TransferOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the gap between the domains' risks");
-  set.real("delta", &delta, {0, 1e9}, "largest distance of the adversary from the head");
-  set.integer("d_steps", &d_steps, {1, 1000}, "steps of the adversary per update");
-  set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the adversary, scaled by the schedule");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the gap between the domains' risks").search = {"t_lambda",
+                                                                                                  "10^U(-2,1)"};
+  set.real("delta", &delta, {0, 1e9}, "largest distance of the adversary from the head").search = {"delta",
+                                                                                                   "U(0.1,3.0)"};
+  set.integer("d_steps", &d_steps, {1, 1000}, "steps of the adversary per update").search = {"d_steps_per_g",
+                                                                                             "{1,2,5}"};
+  set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the adversary, scaled by the schedule").search = {
+      "lr_d", "10^U(-4.5,-2.5)"};
 }
 
 void project_to_ball(const NamedTensors& tensors, const NamedTensors& centre, double delta) {

@@ -26,8 +26,10 @@ class Vrex : public DomainAlgorithm {
 }  // namespace
 
 void VrexOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the risks' variance from the anneal step on; 1 before");
-  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on the penalty has its weight");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the risks' variance from the anneal step on; 1 before").search = {
+      "vrex_lambda", "10^U(-1,5)"};
+  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on the penalty has its weight").search = {
+      "vrex_penalty_anneal_iters", "floor(10^U(0,4))"};
 }
 
 std::shared_ptr<Algorithm> make_vrex(const VrexOptions& options, const AlgorithmContext& context) {

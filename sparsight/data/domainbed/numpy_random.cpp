@@ -1,4 +1,4 @@
-#include "sparsight/dg/numpy_random.h"
+#include "sparsight/data/domainbed/numpy_random.h"
 
 #include <bit>
 #include <numeric>

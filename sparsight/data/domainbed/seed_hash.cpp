@@ -1,4 +1,4 @@
-#include "sparsight/dg/seed_hash.h"
+#include "sparsight/data/domainbed/seed_hash.h"
 
 #include <nlohmann/json.hpp>
 

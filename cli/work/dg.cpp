@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include "cli/cmd_dg.h"
+
+#include "cli/output.h"
+#include "cli/work/interruptible.h"
+#include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
+#include "sparsight/core/json_fields.h"
+#include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/dg/hyperparameters.h"
+#include "sparsight/dg/published_results.h"
+#include "sparsight/dg/result_table.h"
+#include "sparsight/dg/sweep.h"
+#include "sparsight/jobs/plan.h"
+#include "sparsight/reproduce/result_text.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight::cli {
+namespace {
+
+DgRun run_of(const DgRunArguments& arguments) {
+  DgRun run;
+  run.set = arguments.set, run.root = arguments.data, run.model = arguments.model;
+  run.steps = arguments.steps, run.eval_every = arguments.eval_every, run.image_size = arguments.image_size;
+  run.overrides = arguments.overrides;
+  position_of(run.set, domainbed_names(), "data set");
+  return run;
+}
+
+std::string folder_name(const DgRun& run) {
+  std::string name = cat("runs/dg/", run.set, "-", run.algorithm, run.model.empty() ? "" : "-" + run.model);
+  for (const int64_t environment : run.test_envs) name += cat("-", environment);
+  return cat(name, "-trial", run.trial_seed, "-hparams", run.hparams_seed);
+}
+
+// The last evaluation, a row per environment.
+void print_last(const DgRun& run, const Json& line) {
+  TextTable table{{"environment", "in (%)", "out (%)", ""}, {false, true, true, false}, {}};
+  for (int64_t e = 0; line.contains(cat("env", e, "_in_acc")); ++e) {
+    const auto percent_of = [&](const char* half) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.1f", 100 * line.at(cat("env", e, "_", half, "_acc")).get<double>());
+      return std::string(text);
+    };
+    const bool is_test = std::ranges::find(run.test_envs, e) != run.test_envs.end();
+    table.rows.push_back({std::to_string(e), percent_of("in"), percent_of("out"), is_test ? "test" : ""});
+  }
+  output() << "step " << line.at("step") << "\n" << markdown_table(table);
+}
+
+}  // namespace
+
+void run_dg_hparams(const DgHparamsArguments& arguments) {
+  position_of(arguments.set, domainbed_names(), "data set");
+  const auto list = hyperparameters(arguments.algorithm, arguments.set, arguments.seed, arguments.trial);
+  if (arguments.json) {
+    Json json = Json::object();
+    for (const Hyperparameter& parameter : list) json[parameter.name] = parameter.value;
+    output() << json_text(json, 2) << "\n";
+    return;
+  }
+  const bool sampled = arguments.seed > 0;
+  TextTable table{{"hyper-parameter", "setting", "default", "random search"}, {false, false, true, false}, {}};
+  if (sampled) table.header.emplace_back(cat("seed ", arguments.seed, ", trial ", arguments.trial));
+  if (sampled) table.right.push_back(true);
+  for (const Hyperparameter& parameter : list) {
+    std::vector<std::string> row{parameter.name, parameter.key, parameter.fallback.dump(),
+                                 parameter.range.empty() ? "-" : parameter.range};
+    if (sampled) row.push_back(parameter.value.dump());
+    table.rows.push_back(row);
+  }
+  output() << markdown_table(table);
+}
+
+void run_dg_train(const DgTrainArguments& arguments) {
+  begin_interruptible_work();
+  DgRun run = run_of(arguments.run);
+  run.algorithm = arguments.algorithm, run.test_envs = arguments.test_envs;
+  run.trial_seed = arguments.trial, run.hparams_seed = arguments.seed;
+  const std::string folder = arguments.out.empty() ? folder_name(run) : arguments.out;
+  const std::vector<Json> lines = train_dg(run, folder);
+  print_last(run, lines.back());
+  output() << "run folder: " << printable(folder) << "\n";
+}
+
+void run_dg_sweep(const DgSweepArguments& arguments) {
+  begin_interruptible_work();
+  const DgSweep sweep{run_of(arguments.run), arguments.algorithms, arguments.trials, arguments.hparams,
+                      !arguments.no_pairs};
+  const JobList list = sweep_jobs(sweep);
+  if (arguments.out.empty() && !arguments.plan)
+    fail_usage("dg sweep needs a folder for its runs: --out DIR, or --plan");
+  const std::string of = cat("a sweep of ", sweep.run.set);
+  const std::optional<JobStore> begun = arguments.out.empty() ? std::nullopt : JobStore::open(arguments.out, of);
+  const std::string plan = plan_text(plan_jobs(list, begun ? &*begun : nullptr), 1);
+  if (arguments.plan) {
+    output() << plan << "\n";
+    return;
+  }
+  log_info(plan);
+  const JobStore store(arguments.out, of);
+  if (!arguments.task.empty())
+    work_on_task(list, store, parse_array_task(arguments.task));
+  else
+    work_here(list, store);
+  run_dg_table({arguments.out, "text", false});
+}
+
+void run_dg_table(const DgTableArguments& arguments) {
+  std::vector<std::string> warnings;
+  const std::vector<DgResult> results = read_dg_results(arguments.folder, warnings);
+  for (const std::string& warning : warnings) log_warning(warning);
+  if (results.empty()) fail("none of the results below ", printable(arguments.folder), " can be read");
+  std::vector<DgTable> tables = dg_tables(results);
+  if (tables.empty())
+    fail("no selection rule applies to the results below ", printable(arguments.folder),
+         ": they have no run with a single test environment");
+  if (arguments.published) add_published(tables);
+  output() << formatted(tables, table_format(arguments.format));
+}
+
+}  // namespace sparsight::cli

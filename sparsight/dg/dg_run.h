@@ -1,0 +1,50 @@
+// One run of DomainBed's protocol: a training run whose configuration follows from a few names and seeds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct DgRun {
+  std::string set = "rotated_mnist";  // domainbed_names()
+  std::string root;                   // its folder, or ""
+  std::string algorithm = "erm";
+  std::string model;  // a name of dg_models(); "": mnist_cnn for small images, else resnet50
+  std::vector<int64_t> test_envs = {0};
+  int64_t trial_seed = 0, hparams_seed = 0;
+  int64_t steps = 0;       // 0: 5001, as published
+  int64_t eval_every = 0;  // 0: as published, 300 or 100; 1000 for domain_net
+  int64_t image_size = 224;
+  std::vector<std::string> overrides = {};  // "section.key=value", after everything else
+};
+
+// Models by name, each as settings of a configuration.
+struct DgModel {
+  std::string name, summary;
+  std::vector<std::string> settings;
+};
+const std::vector<DgModel>& dg_models();
+
+// DomainBed's seed of the run: a hash of data set, algorithm, test environments and seeds.
+uint32_t run_seed(const DgRun& run);
+
+// The resolved configuration. Raises UsageError for names that do not exist.
+Json dg_config(const DgRun& run);
+
+// {"dataset", "algorithm", "test_envs", "trial_seed", "hparams_seed", "steps"}: DomainBed's names for what the run is.
+Json dg_arguments(const DgRun& run);
+
+// The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and
+// env{i}_out_acc of every environment, step, epoch, loss, "args" and "hparams".
+std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
+
+// Trains into `folder`, or goes on there, and writes results.jsonl. Returns its lines. Does nothing but that if the run
+// is done. Raises Error if interrupted.
+std::vector<Json> train_dg(const DgRun& run, const std::string& folder);
+
+}  // namespace sparsight

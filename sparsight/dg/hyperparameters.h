@@ -1,0 +1,29 @@
+// The hyper-parameters of DomainBed: of every run, and those that an algorithm declares (SearchRange in its options).
+// Seed 0 gives the defaults; any other seed samples each from its range with a generator of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
+namespace sparsight {
+
+struct Hyperparameter {
+  std::string name;   // in DomainBed: "irm_lambda"
+  std::string key;    // of the configuration: "algorithm.lambda"
+  std::string range;  // dg/random_range.h; "": it always has its default
+  Json fallback;      // the default
+  Json value;         // for the seeds that were asked for
+};
+
+// Whether DomainBed counts the images of this data set as small (28 x 28 pixels).
+bool has_small_images(const std::string& set);
+
+// algorithm: a name of algorithms(); set: one of domainbed_names(). Raises UsageError for an unknown algorithm.
+std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
+                                            int64_t trial_seed);
+
+}  // namespace sparsight

@@ -1,0 +1,126 @@
+#include "sparsight/dg/results.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/json_text.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/io/atomic_file.h"
+
+namespace sparsight {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr size_t kMaxResultBytes = size_t{256} << 20;
+
+// Names are compared without case, "-" and "_": "RotatedMNIST" and "rotated_mnist" are the same dataset.
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
+const ordered_json& member(const ordered_json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key)) fail("a line has no \"", key, "\"");
+  return object.at(key);
+}
+
+int64_t integer_of(const ordered_json& object, const char* key) {
+  const ordered_json& value = member(object, key);
+  if (!value.is_number()) fail("\"", key, "\" must be a number");
+  return value.get<int64_t>();
+}
+
+std::string text_of(const ordered_json& object, const char* key) {
+  const ordered_json& value = member(object, key);
+  if (!value.is_string()) fail("\"", key, "\" must be a string");
+  return value.get<std::string>();
+}
+
+double accuracy_of(const ordered_json& line, const std::string& key) {
+  const ordered_json& value = member(line, key.c_str());
+  if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= 1))
+    fail("\"", key, "\" must be an accuracy of 0 to 1");
+  return value.get<double>();
+}
+
+DgRunName name_of(const ordered_json& args) {
+  DgRunName name{plain_name(text_of(args, "dataset")),
+                 plain_name(text_of(args, "algorithm")),
+                 {},
+                 integer_of(args, "trial_seed"),
+                 integer_of(args, "hparams_seed")};
+  const ordered_json& environments = member(args, "test_envs");
+  if (!environments.is_array()) fail("\"test_envs\" must be a list");
+  for (const ordered_json& environment : environments) {
+    if (!environment.is_number_integer()) fail("\"test_envs\" must be a list of integers");
+    name.test_envs.push_back(environment.get<int64_t>());
+  }
+  std::ranges::sort(name.test_envs);
+  return name;
+}
+
+DgEvaluation evaluation_of(const ordered_json& line) {
+  DgEvaluation evaluation{integer_of(line, "step"), {}, {}};
+  for (size_t e = 0; line.contains(cat("env", e, "_in_acc")); ++e) {
+    evaluation.in.push_back(accuracy_of(line, cat("env", e, "_in_acc")));
+    evaluation.out.push_back(accuracy_of(line, cat("env", e, "_out_acc")));
+  }
+  if (evaluation.in.empty()) fail("a line has no \"env0_in_acc\"");
+  return evaluation;
+}
+
+std::vector<ordered_json> lines_of(const std::string& file) {
+  std::istringstream text(read_file(file, kMaxResultBytes));
+  std::vector<ordered_json> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty()) continue;
+    auto object = try_parse_json_object(line);
+    if (!object) fail("line ", lines.size() + 1, " is not a JSON object");
+    lines.push_back(std::move(*object));
+  }
+  return lines;
+}
+
+}  // namespace
+
+DgResult dg_result(const std::vector<ordered_json>& lines) {
+  if (lines.empty()) fail("there are no evaluations");
+  DgResult result{name_of(member(lines.front(), "args")), {}};
+  for (const ordered_json& line : lines) result.evaluations.push_back(evaluation_of(line));
+  const size_t environments = result.evaluations.front().in.size();
+  for (const DgEvaluation& evaluation : result.evaluations)
+    if (evaluation.in.size() != environments) fail("its lines are of different environments");
+  for (const int64_t environment : result.name.test_envs)
+    if (environment < 0 || environment >= static_cast<int64_t>(environments))
+      fail("test environment ", environment, " is not among its ", environments, " environments");
+  std::ranges::sort(result.evaluations, {}, &DgEvaluation::step);
+  return result;
+}
+
+std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename() == "results.jsonl") files.push_back(entry->path().native());
+  if (error) fail("cannot list ", printable(path), ": ", error.message());
+  if (files.empty()) fail(printable(path), " has no results.jsonl in it or below; give the folder of a sweep");
+  std::ranges::sort(files);
+  std::vector<DgResult> results;
+  for (const std::string& file : files) {
+    try {
+      results.push_back(dg_result(lines_of(file)));
+    } catch (const Error& problem) {
+      warnings.push_back(cat(printable(file), " is left out: ", problem.what()));
+    }
+  }
+  return results;
+}
+
+}  // namespace sparsight

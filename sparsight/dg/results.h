@@ -1,0 +1,40 @@
+// Results of runs as DomainBed logs them: one folder per run with results.jsonl, a JSON line for each evaluation. Reads
+// those of this program and DomainBed's own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight {
+
+// What a run is of.
+struct DgRunName {
+  std::string dataset, algorithm;
+  std::vector<int64_t> test_envs;
+  int64_t trial_seed = 0, hparams_seed = 0;
+};
+
+// An evaluation: accuracies by environment, 0 to 1.
+struct DgEvaluation {
+  int64_t step = 0;
+  std::vector<double> in, out;  // [environments]
+};
+
+struct DgResult {
+  DgRunName name;
+  std::vector<DgEvaluation> evaluations;  // by step; at least one
+};
+
+// Of every folder below `path` that has results.jsonl (and, where DomainBed wrote it, is done). Lines that are damaged
+// or lack a key are named in `warnings`, and their run is left out. Raises Error if nothing is found.
+std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings);
+
+// One run from its lines. Raises Error for a missing key, an accuracy outside of 0 to 1, or evaluations of different
+// environments.
+DgResult dg_result(const std::vector<nlohmann::ordered_json>& lines);
+
+}  // namespace sparsight

@@ -1,0 +1,27 @@
+// Which checkpoint and hyper-parameters DomainBed reports for a test environment (Gulrajani and Lopez-Paz 2021, section
+// 3): a method must not look at the test environment, unless it is the oracle.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sparsight/dg/results.h"
+
+namespace sparsight {
+
+enum class SelectionRule { training_domains, leave_one_domain_out, oracle };
+const std::vector<SelectionRule>& selection_rules();
+std::string to_text(SelectionRule rule);  // "training-domain validation"
+
+// runs: of one dataset, algorithm and trial. Returns the accuracy on the "in" images of the test environment, 0 to 1:
+//   training_domains      of {t}: the step with the highest mean "out" accuracy of the others, then the
+//   hyper-parameters
+//                         with the highest of these
+//   leave_one_domain_out  the step and hyper-parameters with the highest mean over v of the "in" accuracy of v in the
+//                         run with {t, v}
+//   oracle                the hyper-parameters with the highest "out" accuracy of t at the last step
+// Null if a run that the rule needs is missing.
+std::optional<double> selected_accuracy(const std::vector<DgResult>& runs, int64_t test_env, SelectionRule rule);
+
+}  // namespace sparsight

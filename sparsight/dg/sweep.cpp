@@ -1,0 +1,83 @@
+#include "sparsight/dg/sweep.h"
+
+#include <algorithm>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/data/domainbed/published_domains.h"
+
+namespace sparsight {
+namespace {
+
+Json to_json(const DgRun& run) {
+  Json json = dg_arguments(run);
+  json["root"] = run.root;
+  json["model"] = run.model;
+  json["eval_every"] = run.eval_every;
+  json["image_size"] = run.image_size;
+  json["overrides"] = run.overrides;
+  return json;
+}
+
+DgRun run_from(const Json& json) {
+  DgRun run;
+  run.set = json.at("dataset"), run.root = json.at("root"), run.algorithm = json.at("algorithm");
+  run.model = json.at("model");
+  run.test_envs = json.at("test_envs").get<std::vector<int64_t>>();
+  run.trial_seed = json.at("trial_seed"), run.hparams_seed = json.at("hparams_seed");
+  run.steps = json.at("steps"), run.eval_every = json.at("eval_every"), run.image_size = json.at("image_size");
+  run.overrides = json.at("overrides").get<std::vector<std::string>>();
+  return run;
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs) {
+  std::vector<std::vector<int64_t>> sets;
+  for (int64_t e = 0; e < environments; ++e) sets.push_back({e});
+  for (int64_t first = 0; pairs && first < environments; ++first)
+    for (int64_t second = first + 1; second < environments; ++second) sets.push_back({first, second});
+  return sets;
+}
+
+int64_t environments_of_set(const DgRun& run) {
+  if (run.set == "rotated_mnist") return 6;
+  if (run.set == "colored_mnist") return 3;
+  const auto published = std::ranges::find(published_domains(), run.set, &PublishedDomains::name);
+  if (published != published_domains().end()) return static_cast<int64_t>(published->domains.size());
+  DomainBedOptions options;
+  options.set = run.set, options.root = run.root;
+  return static_cast<int64_t>(domainbed_environments(options, 0)->info().domains.size());
+}
+
+std::vector<DgRun> sweep_runs(const DgSweep& sweep) {
+  std::vector<DgRun> runs;
+  const auto sets = test_sets(environments_of_set(sweep.run), sweep.pairs);
+  for (const std::string& algorithm : sweep.algorithms)
+    for (int64_t trial = 0; trial < sweep.trials; ++trial)
+      for (int64_t hparams = 0; hparams < sweep.hparams; ++hparams)
+        for (const std::vector<int64_t>& test_envs : sets) {
+          if (static_cast<int64_t>(test_envs.size()) >= environments_of_set(sweep.run))
+            continue;  // nothing to train on
+          DgRun run = sweep.run;
+          run.algorithm = algorithm, run.test_envs = test_envs;
+          run.trial_seed = trial, run.hparams_seed = hparams;
+          runs.push_back(run);
+        }
+  if (runs.empty()) fail_usage("the sweep has no runs; give it an algorithm, trials and hyper-parameter seeds");
+  return runs;
+}
+
+JobList sweep_jobs(const DgSweep& sweep) {
+  JobList list;
+  list.name = cat("dg ", sweep.run.set);
+  for (const DgRun& run : sweep_runs(sweep)) list.settings.push_back(to_json(run));
+  list.run = [](const Json& settings, const std::string& folder) {
+    const std::vector<Json> lines = train_dg(run_from(settings), folder + "/run");
+    return Json{{"evaluations", lines.size()}, {"last", lines.back()}};
+  };
+  list.expected_seconds = [](const Json& settings) { return settings.at("steps").get<double>(); };
+  return list;
+}
+
+}  // namespace sparsight

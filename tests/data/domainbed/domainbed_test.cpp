@@ -1,0 +1,186 @@
+#include "sparsight/data/domainbed/domainbed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include <torch/types.h>
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/mnist_domains.h"
+#include "sparsight/data/domainbed/published_domains.h"
+#include "sparsight/data/register_data.h"
+#include "sparsight/data/transforms/warp.h"
+#include "tests/data/sets/set_files.h"
+
+namespace sparsight::domainbed_test {
+namespace {
+
+using testing::complaint;
+using testing::grey_png;
+using testing::says;
+using testing::TemporaryFolder;
+
+DataSplits make_set(Json settings) { return data_sets().make("domainbed", settings, "data", DataContext{1}); }
+
+// Three environments of two classes with 5 images each.
+void write_domains(const TemporaryFolder& folder) {
+  for (const char* domain : {"art", "photo", "sketch"})
+    for (const char* label : {"cat", "dog"})
+      for (int i = 0; i < 5; ++i) folder.write(cat(domain, "/", label, "/", i, ".png"), grey_png(i));
+}
+
+// Images of MNIST for real tests; "" where they are absent.
+std::string real_mnist() {
+  const char* home = std::getenv("SPARSIGHT_DATA");
+  return home ? cat(home, "/mnist") : "";
+}
+
+std::vector<int64_t> domains_of(const DataSet& set) {
+  std::vector<int64_t> count(set.info().domains.size(), 0);
+  for (int64_t i = 0; i < set.size(); ++i) ++count[static_cast<size_t>(set.domain(i))];
+  return count;
+}
+
+}  // namespace
+
+TEST(DomainBed, G36_SplitsAreDisjointAndCoverTheEnvironment) {
+  const HoldoutSplit split = holdout_split(20, 0.2, 0, 0);  // the seed (0, 0)
+  EXPECT_EQ(split.out, (std::vector<int64_t>{7, 6, 10, 17}));
+  EXPECT_EQ(split.in, (std::vector<int64_t>{2, 11, 13, 16, 15, 1, 8, 9, 0, 3, 4, 5, 18, 19, 14, 12}));
+  EXPECT_EQ(holdout_split(2048, 0.2, 0, 0).out.size(), 409u);
+  EXPECT_NE(holdout_split(20, 0.2, 1, 0).out, split.out);
+  EXPECT_NE(holdout_split(20, 0.2, 0, 1).out, split.out);
+}
+
+TEST(DomainBed, TrainsOnInValidatesOnOutAndMonitorsTheRestOnce) {
+  const TemporaryFolder folder;
+  write_domains(folder);
+  const DataSplits set = make_set({{"set", "folder"}, {"root", folder.path()}, {"test_envs", {1}}, {"channels", 1}});
+  EXPECT_EQ(set.train->info().domains,
+            (std::vector<std::string>{"art/in", "art/out", "photo/in", "photo/out", "sketch/in", "sketch/out"}));
+  EXPECT_EQ(domains_of(*set.train), (std::vector<int64_t>{8, 0, 0, 0, 8, 0}));
+  EXPECT_EQ(domains_of(*set.validation), (std::vector<int64_t>{0, 2, 0, 0, 0, 2}));
+  EXPECT_EQ(domains_of(*set.test), (std::vector<int64_t>{0, 0, 8, 2, 0, 0}));
+  EXPECT_EQ(domains_of(*set.monitor), (std::vector<int64_t>{8, 0, 8, 2, 8, 0}));
+  std::set<std::string> ids;
+  for (const DataSetPtr& part : {set.validation, set.monitor})
+    for (int64_t i = 0; i < part->size(); ++i) {
+      const Sample sample = part->get(i);
+      EXPECT_EQ(sample.domain, part->domain(i));
+      EXPECT_TRUE(ids.insert(sample.id).second) << sample.id;
+    }
+  EXPECT_EQ(ids.size(), 30u);
+  const DataSplits all =
+      make_set({{"set", "folder"}, {"root", folder.path()}, {"test_envs", Json::array()}, {"channels", 1}});
+  EXPECT_EQ(all.test, all.validation);
+}
+
+TEST(DomainBed, SaysWhichEnvironmentsThereAre) {
+  const TemporaryFolder folder;
+  write_domains(folder);
+  const auto message = [&](const Json& environments) {
+    return complaint([&] {
+      make_set({{"set", "folder"}, {"root", folder.path()}, {"test_envs", environments}, {"channels", 1}});
+    });
+  };
+  EXPECT_TRUE(says(message({3}), "has the environments 0 to 2, got 3"));
+  EXPECT_TRUE(says(message({0, 1, 2}), "leave at least one to train on"));
+}
+
+// One fixture for each way in which a folder is not the published dataset.
+TEST(DomainBed, G34_FilesThatAreNotTheDatasetAreRefused) {
+  const PublishedDomains two{"two", "two", {"art", "photo", "sketch"}, 2, {10, 10, 10}, "https://example.org"};
+  const auto message = [&](const std::function<void(const TemporaryFolder&)>& change) {
+    const TemporaryFolder folder;
+    write_domains(folder);
+    change(folder);
+    DomainBedOptions options;
+    options.set = "folder", options.root = folder.path(), options.channels = 1;
+    const DataSetPtr all = domainbed_environments(options, 1);
+    return complaint([&] { check_published(*all, two, folder.path()); });
+  };
+  const auto remove = [](const std::string& path) {
+    return [=](const TemporaryFolder& folder) { std::filesystem::remove_all(folder.path(path)); };
+  };
+  const auto add = [](const std::string& path) {
+    return [=](const TemporaryFolder& folder) { folder.write(path, grey_png(1)); };
+  };
+  EXPECT_EQ(message([](const TemporaryFolder&) {}), "");
+  EXPECT_TRUE(says(message(remove("art")), "has no domain art (found: photo, sketch)"));
+  EXPECT_TRUE(says(message(remove("sketch/dog")), "the domain sketch has no image of the class dog"));
+  EXPECT_TRUE(says(message(remove("photo/cat/3.png")), "the domain photo has 9 images, not 10"));
+  EXPECT_TRUE(says(message(add("photo/horse/0.png")), "has 3 classes, not 2"));
+  EXPECT_TRUE(says(message(add("quick/cat/0.png")), "a further domain quick"));
+  EXPECT_TRUE(says(message(remove("art")), "Obtain it from https://example.org"));
+}
+
+TEST(DomainBed, G34_EnvironmentsOfPacsInOrder) {
+  const char* home = std::getenv("SPARSIGHT_DATA");
+  if (!home || !std::filesystem::exists(cat(home, "/pacs112"))) GTEST_SKIP() << "needs PACS below SPARSIGHT_DATA";
+  DomainBedOptions options;
+  options.set = "pacs", options.root = cat(home, "/pacs112");
+  const DataSetPtr all = domainbed_environments(options, 0);
+  EXPECT_EQ(all->info().domains, (std::vector<std::string>{"art_painting", "cartoon", "photo", "sketch"}));
+  EXPECT_EQ(domains_of(*all), (std::vector<int64_t>{2048, 2344, 1670, 3929}));
+}
+
+TEST(DomainBed, G37_RotatedMnist) {
+  const TemporaryFolder folder;
+  testing::write_mnist(folder, 30);
+  const DataSetPtr set = rotated_mnist(folder.path(), 5);
+  EXPECT_EQ(domains_of(*set), std::vector<int64_t>(6, 10));  // 60 images
+  std::multiset<int64_t> labels;
+  for (int64_t i = 0; i < set->size(); ++i) labels.insert(set->label(i));
+  for (int64_t label = 0; label < 10; ++label) EXPECT_EQ(labels.count(label), 6u);
+  EXPECT_EQ(set->get(59).domain, 5);
+  if (real_mnist().empty()) GTEST_SKIP() << "the rest needs MNIST below SPARSIGHT_DATA";
+  const DataSetPtr real = rotated_mnist(real_mnist(), 0);
+  EXPECT_EQ(domains_of(*real), (std::vector<int64_t>{11667, 11667, 11667, 11667, 11666, 11666}));
+  EXPECT_EQ(real->get(0).image.sizes(), (std::vector<int64_t>{1, 28, 28}));
+}
+
+// Made by Pillow 11: Image.rotate(degrees, BILINEAR) of 3, 13, ..., 243 in 5 rows.
+TEST(DomainBed, G37_RotationHasThePixelsOfPillow) {
+  const at::Tensor image = (torch::arange(25) * 10 + 3).to(torch::kByte).view({1, 5, 5});
+  const auto turned = [&](double degrees) { return rotate_bilinear(image, degrees).flatten().to(torch::kLong); };
+  EXPECT_TRUE(torch::equal(
+      turned(15), torch::tensor(std::vector<int64_t>{8,   18,  31,  54,  72,  32,  54,  77,  99,  120, 77,  100, 123,
+                                                     145, 168, 125, 146, 168, 191, 213, 173, 191, 214, 227, 237})));
+  EXPECT_TRUE(torch::equal(
+      turned(75), torch::tensor(std::vector<int64_t>{37,  65,  116, 165, 213, 27,  68,  119, 170, 221, 21,  72, 123,
+                                                     173, 224, 24,  75,  126, 177, 218, 32,  80,  129, 180, 208})));
+  EXPECT_TRUE(torch::equal(rotate_bilinear(image, 0), image));
+}
+
+// 70,000 images: a share of 0.25 has a standard error of 0.0016, one third of them 0.0028.
+TEST(DomainBed, G37_ColoredMnist) {
+  if (real_mnist().empty()) GTEST_SKIP() << "needs MNIST below SPARSIGHT_DATA";
+  const DataSetPtr set = colored_mnist(real_mnist(), 0);
+  EXPECT_EQ(set->size(), 70000);
+  EXPECT_EQ(domains_of(*set), (std::vector<int64_t>{23334, 23333, 23333}));
+  std::vector<double> flips(3, 0);
+  std::vector<int64_t> count(3, 0);
+  for (int64_t i = 0; i < set->size(); i += 7) {
+    const Sample sample = set->get(i);
+    const bool first = sample.image[0].any().item<bool>(), second = sample.image[1].any().item<bool>();
+    ASSERT_NE(first, second) << sample.id;
+    const auto domain = static_cast<size_t>(sample.domain);
+    ++count[domain];
+    if ((second ? 1 : 0) != sample.label) ++flips[domain];
+  }
+  const double expected[] = {0.1, 0.2, 0.9};
+  for (size_t d = 0; d < 3; ++d) EXPECT_NEAR(flips[d] / static_cast<double>(count[d]), expected[d], 0.02) << d;
+  EXPECT_EQ(set->get(0).image.sizes(), (std::vector<int64_t>{2, 28, 28}));
+  int64_t ones = 0;
+  for (int64_t i = 0; i < set->size(); ++i) ones += set->label(i);
+  // 5 digits are below 5 in 35,735 of 70,000 images: 0.25 + 0.5 * 0.5105 of the labels are 1.
+  EXPECT_NEAR(static_cast<double>(ones) / 70000, 0.505, 0.008);
+}
+
+}  // namespace sparsight::domainbed_test

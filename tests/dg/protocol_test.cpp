@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/error.h"
+#include "sparsight/dg/dg_run.h"
+#include "sparsight/dg/hyperparameters.h"
+#include "sparsight/dg/random_range.h"
+#include "sparsight/dg/sweep.h"
+#include "sparsight/train/algorithm.h"
+
+namespace sparsight::protocol_test {
+namespace {
+
+Json named(const std::vector<Hyperparameter>& list, const std::string& name, bool value = true) {
+  for (const Hyperparameter& parameter : list)
+    if (parameter.name == name) return value ? parameter.value : parameter.fallback;
+  throw std::runtime_error("no hyper-parameter " + name);
+}
+
+}  // namespace
+
+// Section 5 of the specification: the seed (1, 0) is 785910682.
+TEST(DgHyperparameters, G33_ThoseOfErmOnLargeImages) {
+  const auto sampled = hyperparameters("erm", "pacs", 1, 0);
+  EXPECT_EQ(named(sampled, "lr"), 2.7028930742148706e-05);
+  EXPECT_EQ(named(sampled, "weight_decay"), 0.00044832883881609976);
+  EXPECT_EQ(named(sampled, "batch_size"), 39);
+  EXPECT_EQ(named(sampled, "resnet_dropout"), 0.5);
+  const auto defaults = hyperparameters("erm", "pacs", 0, 7);
+  EXPECT_EQ(named(defaults, "lr"), 5e-5);
+  EXPECT_EQ(named(defaults, "weight_decay"), 0.0);
+  EXPECT_EQ(named(defaults, "batch_size"), 32);
+  const auto small = hyperparameters("erm", "colored_mnist", 0, 0);
+  EXPECT_EQ(named(small, "lr"), 1e-3);
+  EXPECT_EQ(named(small, "batch_size"), 64);
+  EXPECT_EQ(named(hyperparameters("arm", "pacs", 5, 0), "batch_size"), 8);
+}
+
+// Section 4: what each algorithm has by default, and where random search looks.
+TEST(DgHyperparameters, G33_OfAlgorithms) {
+  const std::tuple<const char*, const char*, Json, double, double> rows[] = {
+      {"irm", "irm_lambda", 100.0, 0.1, 1e5},        {"irm", "irm_penalty_anneal_iters", 500, 1, 10000},
+      {"vrex", "vrex_lambda", 10.0, 0.1, 1e5},       {"group_dro", "groupdro_eta", 0.01, 1e-3, 0.1},
+      {"domain_mixup", "mixup_alpha", 0.2, 0.1, 10}, {"mldg", "mldg_beta", 1.0, 0.1, 10},
+      {"coral", "mmd_gamma", 1.0, 0.1, 10},          {"dann", "lambda", 1.0, 0.01, 100},
+      {"dann", "d_steps_per_g_step", 1, 1, 8},       {"fish", "meta_lr", 0.5, 0.05, 0.5},
+      {"fishr", "lambda", 1000.0, 10, 10000},        {"fishr", "ema", 0.95, 0.9, 0.99},
+      {"sagnet", "sag_w_adv", 0.1, 0.01, 10},        {"sd", "sd_reg", 0.1, 1e-5, 0.1}};
+  for (const auto& [algorithm, name, fallback, low, high] : rows) {
+    EXPECT_EQ(named(hyperparameters(algorithm, "pacs", 0, 0), name, false), fallback) << algorithm << " " << name;
+    for (int64_t seed = 1; seed < 20; ++seed) {
+      const double value = named(hyperparameters(algorithm, "pacs", seed, 0), name).get<double>();
+      EXPECT_GE(value, low) << algorithm << " " << name;
+      EXPECT_LE(value, high) << algorithm << " " << name;
+    }
+  }
+}
+
+// Every declared range can be sampled, and gives what the setting takes.
+TEST(DgHyperparameters, EveryAlgorithmTakesWhatItSamples) {
+  for (const auto& entry : algorithms().entries())
+    for (int64_t seed = 1; seed < 4; ++seed)
+      entry.describe([&](OptionSet& options) {
+        for (const Hyperparameter& parameter : hyperparameters(entry.name, "pacs", seed, 0))
+          if (parameter.key.starts_with("algorithm."))
+            EXPECT_NO_THROW(options.find(parameter.key.substr(10))->set(parameter.value))
+                << entry.name << " " << parameter.name;
+      });
+}
+
+TEST(DgRun, TheConfigurationFollowsFromNamesAndSeeds) {
+  DgRun run;
+  run.set = "pacs", run.algorithm = "irm", run.model = "gmoe", run.test_envs = {2}, run.hparams_seed = 1;
+  const Json config = dg_config(run);
+  EXPECT_EQ(config["optimizer"]["lr"], 2.7028930742148706e-05);
+  EXPECT_EQ(config["optimizer"]["name"], "adam");
+  EXPECT_EQ(config["loader"]["batch"], 39);
+  EXPECT_EQ(config["train"]["max_steps"], 5001);
+  EXPECT_EQ(config["train"]["eval_every"], 300);
+  EXPECT_EQ(config["algorithm"]["name"], "irm");
+  EXPECT_EQ(config["moe"]["blocks"], (Json{8, 10}));
+  EXPECT_EQ(config["run"]["seed"], run_seed(run));
+  run.overrides = {"train.max_steps=7"};
+  EXPECT_EQ(dg_config(run)["train"]["max_steps"], 7);
+  run.algorithm = "irmm";
+  EXPECT_THROW(dg_config(run), UsageError);
+  run.algorithm = "irm", run.model = "resnet9";
+  EXPECT_THROW(dg_config(run), UsageError);
+}
+
+TEST(DgRun, G62_ParityIsOneModelAway) {
+  DgRun run;
+  run.set = "pacs", run.model = "gmoe_parity";
+  const Json parity = dg_config(run);
+  EXPECT_EQ(parity["capacity"]["eval_factor"], 1.5);
+  EXPECT_EQ(parity["losses"]["vmoe_load_of"], "scores");
+  EXPECT_EQ(parity["losses"]["unbiased_variance"], true);
+  EXPECT_EQ(parity["loader"]["eval_batch"], 64);
+  run.model = "gmoe";
+  EXPECT_EQ(dg_config(run)["capacity"]["eval_factor"], 0.0);
+}
+
+TEST(DgSweep, G43_ListsTheRightRuns) {
+  EXPECT_EQ(test_sets(4, true).size(), 10u);
+  EXPECT_EQ(test_sets(6, true).size(), 21u);
+  EXPECT_EQ(test_sets(3, false), (std::vector<std::vector<int64_t>>{{0}, {1}, {2}}));
+  DgSweep sweep;
+  sweep.run.set = "pacs";
+  EXPECT_EQ(sweep_runs(sweep).size(), 600u);
+  sweep.run.set = "domain_net";
+  EXPECT_EQ(sweep_runs(sweep).size(), 1260u);
+  sweep.algorithms = {"erm", "irm"};
+  EXPECT_EQ(sweep_runs(sweep).size(), 2520u);
+  sweep.algorithms = {};
+  EXPECT_THROW(sweep_runs(sweep), UsageError);
+}
+
+}  // namespace sparsight::protocol_test
