@@ -16,7 +16,7 @@ struct Hyperparameter {
   std::string key;    // of the configuration: "algorithm.lambda"
   std::string range;  // dg/random_range.h; "": it always has its default
   Json fallback;      // the default
-  Json value;         // for the seeds that were asked for
+  Json value;         // for the requested seeds
 };
 
 // Whether DomainBed counts the images of this data set as small (28 x 28 pixels).

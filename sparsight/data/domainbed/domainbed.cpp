@@ -80,6 +80,8 @@ void DomainBedOptions::declare(OptionSet& options) {
   options.integers("test_envs", &test_envs, {0, 1000000}, "environments kept for testing, by number; the others train");
   options.integer("trial", &trial, {0, 1000000}, "trial seed, from which the split of each environment follows");
   options.real("holdout", &holdout, {0.001, 0.999}, "fraction of each environment's images that do not train");
+  options.integer("limit", &limit, {0, 1'000'000'000},
+                  "at most this many images of each environment, for short runs; 0: all, as published");
   declare_channels(options, &channels);
 }
 
@@ -100,10 +102,16 @@ DataSetPtr domainbed_environments(const DomainBedOptions& options, uint64_t seed
   return all;
 }
 
-HoldoutSplit holdout_split(int64_t images, double holdout, int64_t trial, int64_t environment) {
+HoldoutSplit holdout_split(int64_t images, double holdout, int64_t trial, int64_t environment, int64_t limit) {
   const std::vector<int64_t> keys = NumpyRandom(seed_hash({trial, environment})).permutation(images);
   const auto out = static_cast<int64_t>(static_cast<double>(images) * holdout);
-  return {{keys.begin(), keys.begin() + out}, {keys.begin() + out, keys.end()}};
+  HoldoutSplit split{{keys.begin(), keys.begin() + out}, {keys.begin() + out, keys.end()}};
+  if (limit > 0 && limit < images) {
+    const auto kept = static_cast<int64_t>(static_cast<double>(limit) * holdout);
+    split.out.resize(static_cast<size_t>(std::min(kept, out)));
+    split.in.resize(std::min(split.in.size(), static_cast<size_t>(limit - kept)));
+  }
+  return split;
 }
 
 DataSplits make_domainbed(const DomainBedOptions& options, const DataContext& context) {
@@ -114,8 +122,8 @@ DataSplits make_domainbed(const DomainBedOptions& options, const DataContext& co
   std::vector<bool> is_out(static_cast<size_t>(all->size()), false);
   std::vector<int64_t> train, validation, test, monitor;
   for (size_t e = 0; e < images.size(); ++e) {
-    const HoldoutSplit split =
-        holdout_split(static_cast<int64_t>(images[e].size()), options.holdout, options.trial, static_cast<int64_t>(e));
+    const HoldoutSplit split = holdout_split(static_cast<int64_t>(images[e].size()), options.holdout, options.trial,
+                                             static_cast<int64_t>(e), options.limit);
     if (split.out.empty() || split.in.empty())
       fail("the environment ", info.domains[e], " of ", info.name, " has ", images[e].size(),
            " images, too few for a holdout of ", options.holdout);

@@ -54,6 +54,9 @@ TEST(DomainBed, G36_SplitsAreDisjointAndCoverTheEnvironment) {
   EXPECT_EQ(split.out, (std::vector<int64_t>{7, 6, 10, 17}));
   EXPECT_EQ(split.in, (std::vector<int64_t>{2, 11, 13, 16, 15, 1, 8, 9, 0, 3, 4, 5, 18, 19, 14, 12}));
   EXPECT_EQ(holdout_split(2048, 0.2, 0, 0).out.size(), 409u);
+  const HoldoutSplit half = holdout_split(20, 0.2, 0, 0, 10);
+  EXPECT_EQ(half.out, (std::vector<int64_t>{7, 6}));
+  EXPECT_EQ(half.in, (std::vector<int64_t>{2, 11, 13, 16, 15, 1, 8, 9}));
   EXPECT_NE(holdout_split(20, 0.2, 1, 0).out, split.out);
   EXPECT_NE(holdout_split(20, 0.2, 0, 1).out, split.out);
 }
