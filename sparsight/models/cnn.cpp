@@ -9,17 +9,6 @@ void CnnOptions::declare(OptionSet& set) {
   set.integer("blocks", &blocks, {1, 100}, "residual blocks per stage");
 }
 
-CnnMoe::CnnMoe(const LayerContext& context, const MoeSpec& moe)
-    : norm_(register_module("norm", LayerNorm(context.width))), mlp_(*this, context, &moe) {}
-
-at::Tensor CnnMoe::forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out) {
-  TokenLayout layout;
-  layout.grid_height = x.size(2);
-  layout.grid_width = x.size(3);
-  const at::Tensor tokens = x.flatten(2).transpose(1, 2);  // [B,S,D]
-  return x + mlp_.forward(norm_->forward(tokens), layout, input, out).transpose(1, 2).reshape(x.sizes());
-}
-
 Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(context.image, context.pixels) {
   if (options.widths.empty()) fail_usage("[model] widths is empty; list the channels of at least one stage");
   stem_ = register_module("stem", Conv(ConvOptions{image_.channels, options.widths[0]}));
@@ -32,8 +21,7 @@ Cnn::Cnn(const CnnOptions& options, const ModelContext& context) : ImageModel(co
       blocks_.push_back(blocks->register_module(cat(blocks_.size()), ResidualBlock(block)));
       channels = block.out;
     }
-  if (const MoeSpec* moe = context.moe.layers(1)[0])
-    moe_ = register_module("moe", std::make_shared<CnnMoe>(LayerContext{"moe.mlp", channels, 2 * channels}, *moe));
+  moe_ = register_map_moe(*this, context.moe, channels);
   head_ = register_module("head", Linear(channels, image_.classes));
 }
 
@@ -74,15 +62,6 @@ ModelOutput Cnn::run(const ModelInput& input) {
   }
   out.features = x.mean({2, 3});
   return out;
-}
-
-std::vector<PartCost> CnnMoe::cost(MapSize map, const CostOptions& options) const {
-  const TokenLayout layout{1, map.positions(), 0, map.height, map.width};
-  std::vector<PartCost> parts{{"moe.norm", on_units(norm_->cost(), layout.per_image)}};
-  append(parts, mlp_.cost("moe.mlp", layout, options, nullptr));
-  const Cost residual = elementwise_cost(norm_->weight.size(0));
-  parts.back().cost = parts.back().cost + on_units(residual, layout.per_image);
-  return parts;
 }
 
 std::vector<PartCost> Cnn::cost(const CostOptions& options) const {

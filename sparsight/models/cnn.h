@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "sparsight/models/block_mlp.h"
 #include "sparsight/models/image_model.h"
+#include "sparsight/models/map_moe.h"
 #include "sparsight/nn/residual_block.h"
 
 namespace sparsight {
@@ -14,18 +14,6 @@ struct CnnOptions {
   std::vector<int64_t> widths = {32, 64, 128};
   int64_t blocks = 1;
   void declare(OptionSet& set);
-};
-
-// The MoE layer of a CNN: x + moe(norm(x)), whose tokens are the positions of the feature map.
-class CnnMoe : public torch::nn::Module {
- public:
-  CnnMoe(const LayerContext& context, const MoeSpec& moe);
-  at::Tensor forward(const at::Tensor& x, const ModelInput& input, ModelOutput& out);  // [B,D,H,W] -> [B,D,H,W]
-  std::vector<PartCost> cost(MapSize map, const CostOptions& options) const;           // per image
-
- private:
-  LayerNorm norm_;
-  BlockMlp mlp_;
 };
 
 class Cnn : public ImageModel {
@@ -48,7 +36,7 @@ class Cnn : public ImageModel {
   GroupNorm stem_norm_{nullptr};
   ConvsCopy frozen_stem_;
   std::vector<ResidualBlock> blocks_;
-  std::shared_ptr<CnnMoe> moe_;
+  std::shared_ptr<MapMoe> moe_;
   Linear head_{nullptr};
 };
 

@@ -3,6 +3,7 @@
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/mlp.h"
 #include "sparsight/models/patch_cnn.h"
+#include "sparsight/models/resnet.h"
 #include "sparsight/models/vit.h"
 #include "sparsight/models/wide_resnet.h"
 
@@ -29,6 +30,9 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
     r.add<WideResnetOptions>("wide_resnet",
                              "wide residual network with batch norm; its last convolution can be routed (WRN-pMoE)",
                              construct<WideResnet, WideResnetOptions>);
+    r.add<ResnetOptions>("resnet",
+                         "ResNet-18 to -152 under torchvision's names; an optional MoE layer after the last stage",
+                         construct<Resnet, ResnetOptions>);
     return r;
   }();
   return registry;

@@ -4,11 +4,14 @@ torch_sources(
   models/cnn.cpp
   models/image_model.cpp
   models/make_model.cpp
+  models/map_moe.cpp
   models/mlp.cpp
   models/model_cost.cpp
   models/normalize.cpp
   models/patch_cnn.cpp
   models/register_models.cpp
+  models/resnet.cpp
+  models/resnet_block.cpp
   models/routing_file.cpp
   models/routings.cpp
   models/shared_router.cpp

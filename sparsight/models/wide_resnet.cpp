@@ -4,6 +4,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/models/block_mlp.h"
+#include "sparsight/nn/conv_parts.h"
 #include "sparsight/nn/patches.h"
 
 namespace sparsight {
@@ -178,38 +179,21 @@ ModelOutput WideResnet::run(const ModelInput& input) {
   return out;
 }
 
-namespace {
-
-// A norm and the relu after it, on a map.
-PartCost normed(const std::string& part, const BatchNorm& norm, MapSize map) {
-  const int64_t channels = norm->tensors.weight.size(0);
-  return {part, on_units(norm->cost() + elementwise_cost(channels), map.positions()), map_text(channels, map)};
-}
-
-// A convolution; `map` becomes its output's.
-PartCost convolved(const std::string& part, const Conv& conv, MapSize& map) {
-  const Cost cost = conv->cost(map);
-  map = conv->output(map);
-  return {part, cost, map_text(conv->weight.size(0), map)};
-}
-
-}  // namespace
-
 std::vector<PartCost> WideBlock::cost(const std::string& path, MapSize& map) const {
   MapSize in = map;
-  std::vector<PartCost> parts{normed(path + ".norm1", norm1_, map)};
-  parts.push_back(convolved(path + ".conv1", conv1_, map));
-  parts.push_back(normed(path + ".norm2", norm2_, map));
-  parts.push_back(convolved(path + ".conv2", conv2_, map));
+  std::vector<PartCost> parts{norm_part(path + ".norm1", norm1_, map)};
+  parts.push_back(conv_part(path + ".conv1", conv1_, map));
+  parts.push_back(norm_part(path + ".norm2", norm2_, map));
+  parts.push_back(conv_part(path + ".conv2", conv2_, map));
   parts.back().cost =
       parts.back().cost + on_units(elementwise_cost(conv2_->weight.size(0)), map.positions());  // the sum
-  if (shortcut_) parts.push_back(convolved(path + ".shortcut", shortcut_, in));
+  if (shortcut_) parts.push_back(conv_part(path + ".shortcut", shortcut_, in));
   return parts;
 }
 
 std::vector<PartCost> WideMoeBlock::cost(const std::string& path, MapSize& map, const CostOptions& options) const {
-  std::vector<PartCost> parts{normed(path + ".norm1", norm1_, map)};
-  parts.push_back(convolved(path + ".conv1", conv1_, map));
+  std::vector<PartCost> parts{norm_part(path + ".norm1", norm1_, map)};
+  parts.push_back(conv_part(path + ".conv1", conv1_, map));
   const int64_t height = map.height / side_, width = map.width / side_;
   for (PartCost& part : moe_->cost({1, height * width, 0, height, width}, options)) {
     part.output = map_text(conv1_->weight.size(0), map);
@@ -220,10 +204,10 @@ std::vector<PartCost> WideMoeBlock::cost(const std::string& path, MapSize& map, 
 
 std::vector<PartCost> WideResnet::cost(const CostOptions& options) const {
   MapSize map{image_.height, image_.width};
-  std::vector<PartCost> parts{convolved("stem", stem_, map)};
+  std::vector<PartCost> parts{conv_part("stem", stem_, map)};
   for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(block_names_[i], map));
   if (moe_block_) append(parts, moe_block_->cost(block_names_.back(), map, options));
-  parts.push_back(normed("norm", norm_, map));
+  parts.push_back(norm_part("norm", norm_, map));
   const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
   parts.push_back({"head", head_->cost() + mean, std::to_string(head_->weight.size(0))});
   return parts;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sparsight/nn/glorot.h"
+#include "sparsight/nn/weight_init.h"
 
 namespace sparsight {
 namespace {
@@ -36,6 +37,8 @@ void ConvImpl::initialize(const InitRandom& random) {
   const int64_t positions = options_.kernel * options_.kernel, fan_in = options_.in * positions,
                 fan_out = options_.out * positions;
   const RandomStream stream = random.stream("weight");
+  if (options_.init == ConvInit::torch_default)
+    return init_weights(weight, bias, {fan_in, fan_out}, {.init = "torch_linear"}, stream, random.stream("bias"));
   if (options_.init == ConvInit::glorot_uniform)
     init_glorot_uniform(weight, fan_in, fan_out, stream);
   else

@@ -1,4 +1,4 @@
-// A 3x3 or 1x1 convolution, with the parameters of torch.nn.Conv2d.
+// A square convolution of an odd side, with the parameters of torch.nn.Conv2d.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -12,8 +12,9 @@ namespace sparsight {
 // if their number is odd, the bottom and right edges get one more. A 3x3 kernel with stride 2 on an even side has none
 // at the top and one at the bottom.
 enum class ConvPadding { centred, same };
-// he_normal: N(0, 2/fan_out), He et al. 2015. glorot_uniform: nn/glorot.h.
-enum class ConvInit { he_normal, glorot_uniform };
+// he_normal: N(0, 2/fan_out), He et al. 2015. glorot_uniform: nn/glorot.h. torch_default: U(± 1 / sqrt(fan_in)), the
+// bias too, as PyTorch's nn.Conv2d.
+enum class ConvInit { he_normal, glorot_uniform, torch_default };
 
 struct ConvOptions {
   int64_t in = 0, out = 0;  // channels
@@ -28,7 +29,7 @@ class ConvImpl : public torch::nn::Module, public Initialized {
  public:
   explicit ConvImpl(const ConvOptions& options);
   at::Tensor forward(const at::Tensor& x);             // [B,in,H,W] -> [B,out,ceil(H/stride),ceil(W/stride)]
-  void initialize(const InitRandom& random) override;  // weight as options.init says, bias 0
+  void initialize(const InitRandom& random) override;  // as options.init says; else bias 0
   MapSize output(MapSize in) const;                    // output size for an input of size `in`
   Cost cost(MapSize in) const;                         // per image
   const ConvOptions& options() const { return options_; }

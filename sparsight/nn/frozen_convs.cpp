@@ -1,6 +1,7 @@
 #include "sparsight/nn/frozen_convs.h"
 
 #include <algorithm>
+#include <array>
 
 #include "sparsight/nn/channel_moments.h"
 #include "sparsight/ops/cpu/conv_task.h"
@@ -18,13 +19,17 @@ constexpr int64_t kFloatsAtOnce = int64_t{1} << 21;  // of the hidden maps of th
 
 // Of the calling thread, shared by its tasks.
 struct ConvBuffers {
-  cpu::Workspace hidden, raw;
+  std::array<cpu::Workspace, 2> hidden;
+  cpu::Workspace raw;
   std::vector<ChannelMoments> moments;
 };
 ConvBuffers& conv_buffers() {
   thread_local ConvBuffers buffers;
   return buffers;
 }
+
+constexpr size_t kConvBuffers = 4;
+size_t index_of(ConvBuffer buffer) { return static_cast<size_t>(buffer); }
 
 cpu::ConvGeometry geometry_of(const FrozenConvStep& step, Map in) {
   cpu::ConvGeometry g{step.kernel, step.stride, in.height, in.width};
@@ -126,12 +131,9 @@ void run_step(const FrozenConvStep& step, Map in, const float* x, const float* r
 }  // namespace
 
 FrozenConvs::Map FrozenConvs::output(Map input) const {
-  Map hidden, output;
-  for (const FrozenConvStep& step : steps_) {
-    const Map from = step.from == ConvBuffer::input ? input : step.from == ConvBuffer::hidden ? hidden : output;
-    (step.to == ConvBuffer::hidden ? hidden : output) = output_of(step, from);
-  }
-  return output;
+  std::array<Map, kConvBuffers> maps{input};
+  for (const FrozenConvStep& step : steps_) maps[index_of(step.to)] = output_of(step, maps[index_of(step.from)]);
+  return maps[index_of(ConvBuffer::output)];
 }
 
 int64_t FrozenConvs::bytes() const {
@@ -151,22 +153,16 @@ void FrozenConvs::run(const float* x, float* y, int64_t images, Map input) const
 }
 
 void FrozenConvs::run_some(const float* x, float* y, int64_t images, Map input) const {
-  Map hidden_map, output_map;
-  float* hidden = nullptr;
-  const auto read = [&](ConvBuffer buffer) -> const float* {
-    return buffer == ConvBuffer::input ? x : buffer == ConvBuffer::hidden ? hidden : y;
-  };
+  std::array<Map, kConvBuffers> maps{input};
+  std::array<const float*, kConvBuffers> floats{x, y};
   for (const FrozenConvStep& step : steps_) {
-    const Map in = step.from == ConvBuffer::input ? input : step.from == ConvBuffer::hidden ? hidden_map : output_map;
-    const Map out = output_of(step, in);
+    const size_t from = index_of(step.from), target = index_of(step.to), hidden = index_of(ConvBuffer::hidden);
+    const Map out = maps[target] = output_of(step, maps[from]);
     float* to = y;
-    if (step.to == ConvBuffer::hidden) {
-      hidden_map = out;
-      to = hidden = conv_buffers().hidden.floats(images * out.positions() * out.channels);
-    } else {
-      output_map = out;
-    }
-    run_step(step, in, read(step.from), step.has_residual ? read(step.residual) : nullptr, to, images);
+    if (target >= hidden)
+      floats[target] = to = conv_buffers().hidden[target - hidden].floats(images * out.positions() * out.channels);
+    const float* const residual = step.has_residual ? floats[index_of(step.residual)] : nullptr;
+    run_step(step, maps[from], floats[from], residual, to, images);
   }
 }
 

@@ -22,8 +22,8 @@ struct FrozenGroupNorm {
   double epsilon = 0;
 };
 
-// The maps that steps read and write: the input, the output, or one between them.
-enum class ConvBuffer { input, output, hidden };
+// The maps that steps read and write: the input, the output, or one of two between them. No step writes what it reads.
+enum class ConvBuffer { input, output, hidden, second_hidden };
 
 // to = relu(norm(conv(before(from))) + residual), where `before` and `norm` may be missing, and so may the residual and
 // the last relu.

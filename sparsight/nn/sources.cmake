@@ -11,6 +11,7 @@ torch_sources(
   nn/attention.cpp
   nn/batch_norm.cpp
   nn/conv.cpp
+  nn/conv_parts.cpp
   nn/copied_tensors.cpp
   nn/freeze_convs.cpp
   nn/glorot.cpp
@@ -20,4 +21,5 @@ torch_sources(
   nn/norm.cpp
   nn/patch_embedding.cpp
   nn/residual_block.cpp
+  nn/torch_linear.cpp
   nn/weight_init.cpp)

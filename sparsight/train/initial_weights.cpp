@@ -21,7 +21,9 @@ NamedTensors without_pixel_statistics(NamedTensors tensors, const PixelStatistic
 
 // A new head is what fine-tuning to other classes is about; a count of batches only weights those of a running average.
 bool is_expected(const std::string& entry) {
-  return entry.starts_with("head.") || entry.ends_with("num_batches_tracked");
+  for (const char* head : {"head.", "fc."})
+    if (entry.starts_with(head)) return true;
+  return entry.ends_with("num_batches_tracked");
 }
 
 // A file of a dense model has no routers.

@@ -1,3 +1,4 @@
 torch_tests(
   golden/auto_attack_test.cpp
+  golden/resnet_golden_test.cpp
   golden/vit_golden_test.cpp)

@@ -28,6 +28,9 @@ const std::vector<Case>& cases() {
       {"wide_resnet", {{"widen", 2}, {"depth", 16}, {"padding", "centred"}}, {}, 17, 11},
       {"wide_resnet", {{"widen", 1}, {"padding", "same"}}, {}, 9, 14},
       {"wide_resnet", {{"widen", 1}}, {-1}, 16, 16},
+      {"resnet", {{"base_width", 12}}, {}, 33, 46},
+      {"resnet", {{"base_width", 8}, {"depth", 50}, {"stem", "cifar"}}, {}, 11, 14},
+      {"resnet", {{"base_width", 8}, {"stem", "cifar"}}, {0}, 16, 16},
       {"vit", {{"width", 24}, {"heads", 4}, {"depth", 2}, {"patch", 4}, {"stem", {6, 16}}}, {}, 16, 24},
   };
   return all;

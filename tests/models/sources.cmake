@@ -5,6 +5,7 @@ torch_tests(
   models/normalize_test.cpp
   models/patch_cnn_test.cpp
   models/published_flops_test.cpp
+  models/resnet_test.cpp
   models/routing_file_test.cpp
   models/shared_router_test.cpp
   models/taps_test.cpp

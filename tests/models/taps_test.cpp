@@ -55,4 +55,15 @@ TEST(Taps, WideResnet) {
   EXPECT_EQ(shapes_of("wide_resnet", {{"widen", 1}}, {0}), expected);
 }
 
+// 16 x 16 to 8 x 8 in the stem's convolution, and 4 x 4 in its pool.
+TEST(Taps, Resnet) {
+  Shapes expected{{"features", {4, 64}},       {"bn1", {4, 8, 8, 8}},       {"layer1.0", {4, 8, 4, 4}},
+                  {"layer1.1", {4, 8, 4, 4}},  {"layer2.0", {4, 16, 2, 2}}, {"layer2.1", {4, 16, 2, 2}},
+                  {"layer3.0", {4, 32, 1, 1}}, {"layer3.1", {4, 32, 1, 1}}, {"layer4.0", {4, 64, 1, 1}},
+                  {"layer4.1", {4, 64, 1, 1}}};
+  EXPECT_EQ(shapes_of("resnet", {{"base_width", 8}}), expected);
+  expected["moe"] = {4, 64, 1, 1};
+  EXPECT_EQ(shapes_of("resnet", {{"base_width", 8}}, {-1}), expected);
+}
+
 }  // namespace sparsight::taps_test

@@ -1,0 +1,127 @@
+#include "sparsight/models/resnet.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sparsight/core/error.h"
+#include "sparsight/nn/conv_parts.h"
+#include "sparsight/nn/dropout.h"
+
+namespace sparsight {
+namespace {
+
+// Table 1 of the paper.
+struct ResnetDepth {
+  int64_t depth;
+  std::array<int64_t, 4> blocks;  // of each layer
+  bool bottleneck;
+};
+constexpr std::array<ResnetDepth, 5> kResnetDepths{{{18, {2, 2, 2, 2}, false},
+                                                    {34, {3, 4, 6, 3}, false},
+                                                    {50, {3, 4, 6, 3}, true},
+                                                    {101, {3, 4, 23, 3}, true},
+                                                    {152, {3, 8, 36, 3}, true}}};
+
+const ResnetDepth& resnet_depth(int64_t depth) {
+  const auto* found = std::ranges::find(kResnetDepths, depth, &ResnetDepth::depth);
+  if (found == kResnetDepths.end()) fail_usage("[model] depth must be 18, 34, 50, 101 or 152, got ", depth);
+  return *found;
+}
+
+}  // namespace
+
+void ResnetOptions::declare(OptionSet& set) {
+  set.integer("depth", &depth, {18, 152}, "number of layers: 18, 34, or, with bottleneck blocks, 50, 101 or 152");
+  set.integer("base_width", &base_width, {1, 4096},
+              "channels of the stem and of the first layer's 3x3 convolutions; each layer doubles them");
+  set.choice("stem", &stem, {"imagenet", "cifar"},
+             "7x7 convolution with stride 2 and max pool with stride 2; or, for small images, 3x3 convolution");
+  set.flag("frozen_batch_norm", &frozen_batch_norm,
+           "batch norm uses its running statistics also in training, and does not update them; its scale and shift are "
+           "trained (DomainBed's baseline)");
+  set.real("dropout", &dropout, {0, 0.99}, "dropout of the features before the head");
+}
+
+Resnet::Resnet(const ResnetOptions& options, const ModelContext& context)
+    : ImageModel(context.image, context.pixels), options_(options) {
+  const ResnetDepth& shape = resnet_depth(options.depth);
+  int64_t channels = options.base_width;
+  stem_ = register_module("conv1", Conv(ConvOptions{image_.channels, channels, pools() ? 7 : 3, pools() ? 2 : 1}));
+  stem_norm_ = register_module("bn1", resnet_norm(channels));
+  for (size_t layer = 0; layer < shape.blocks.size(); ++layer) {
+    const std::string name = cat("layer", layer + 1);
+    const auto blocks = register_module(name, std::make_shared<torch::nn::Module>());
+    for (int64_t i = 0; i < shape.blocks[layer]; ++i) {
+      const ResnetBlockOptions block{channels, options.base_width << layer, layer > 0 && i == 0 ? 2 : 1,
+                                     shape.bottleneck};
+      block_names_.push_back(cat(name, ".", i));
+      blocks_.push_back(blocks->register_module(cat(i), std::make_shared<ResnetBlock>(block)));
+      channels = block.out();
+    }
+  }
+  moe_ = register_map_moe(*this, context.moe, channels);
+  head_ = register_module("fc", TorchLinear(channels, image_.classes));
+}
+
+std::vector<std::string> Resnet::tap_names() const {
+  std::vector<std::string> names{"bn1"};
+  names.insert(names.end(), block_names_.begin(), block_names_.end());
+  if (moe_) names.emplace_back("moe");
+  return names;
+}
+
+int64_t Resnet::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  steps.push_back(frozen_conv(*stem_, type, stem_norm_.get()));
+  steps.back().relu = true;
+  frozen_stem_.pack(std::move(steps), tensors_of(*stem_, *stem_norm_));
+  for (const auto& block : blocks_) block->freeze(type);
+  return 1 + static_cast<int64_t>(blocks_.size());
+}
+
+at::Tensor Resnet::run_stem(const ModelInput& input, ModelOutput& out, bool batch_statistics) {
+  at::Tensor x;
+  if (!batch_statistics && frozen_stem_.usable(input.images) && !is_tapped(input, "bn1")) {
+    x = frozen_stem_.run(input.images);
+  } else {
+    x = stem_norm_->forward(stem_->forward(input.images), batch_statistics);
+    tap(input, out, x, "bn1");
+    x = at::relu(x);
+  }
+  return pools() ? at::max_pool2d(x, 3, 2, 1) : x;
+}
+
+ModelOutput Resnet::run(const ModelInput& input) {
+  ModelOutput out;
+  const bool batch_statistics = input.mode.batch_statistics && !options_.frozen_batch_norm;
+  at::Tensor x = run_stem(input, out, batch_statistics);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    x = blocks_[i]->forward(x, batch_statistics);
+    tap(input, out, x, block_names_[i]);
+  }
+  if (moe_) {
+    x = moe_->forward(x, input, out);
+    tap(input, out, x, "moe");
+  }
+  out.features = x.mean({2, 3});
+  if (input.mode.dropout)
+    out.features = dropout(out.features, options_.dropout, input.random.stream("fc.dropout"), input.info.image);
+  return out;
+}
+
+// Finding the maxima of the pool is not counted, as in cost/layer_cost.h.
+std::vector<PartCost> Resnet::cost(const CostOptions& options) const {
+  MapSize map{image_.height, image_.width};
+  std::vector<PartCost> parts{conv_part("conv1", stem_, map)};
+  parts.push_back(norm_part("bn1", stem_norm_, map));
+  if (pools()) map = {(map.height + 1) / 2, (map.width + 1) / 2};
+  for (size_t i = 0; i < blocks_.size(); ++i) append(parts, blocks_[i]->cost(block_names_[i], map));
+  if (moe_) append(parts, moe_->cost(map, options));
+  const Cost mean = on_units(elementwise_cost(head_->weight.size(1)), map.positions());
+  parts.push_back({"fc", head_->cost() + mean, std::to_string(image_.classes)});
+  return parts;
+}
+
+at::Tensor Resnet::classify(const at::Tensor& features) { return as_logits(head_->forward(features)); }
+
+}  // namespace sparsight

@@ -1,0 +1,74 @@
+#include "sparsight/models/resnet_block.h"
+
+#include "sparsight/nn/conv_parts.h"
+
+namespace sparsight {
+
+BatchNorm resnet_norm(int64_t channels) { return BatchNorm(BatchNormOptions{channels, 1e-5, 0.9, /*debias=*/false}); }
+
+ResnetBlock::ResnetBlock(const ResnetBlockOptions& options) {
+  const auto add = [&](int64_t in, int64_t out, int64_t kernel, int64_t stride) {
+    const std::string number = std::to_string(convs_.size() + 1);
+    convs_.push_back(register_module("conv" + number, Conv(ConvOptions{in, out, kernel, stride})));
+    norms_.push_back(register_module("bn" + number, resnet_norm(out)));
+  };
+  const int64_t width = options.width;
+  if (options.bottleneck) {
+    add(options.in, width, 1, 1);
+    add(width, width, 3, options.stride);
+    add(width, options.out(), 1, 1);
+  } else {
+    add(options.in, width, 3, options.stride);
+    add(width, options.out(), 3, 1);
+  }
+  if (options.stride == 1 && options.in == options.out()) return;
+  const auto downsample = register_module("downsample", std::make_shared<torch::nn::Module>());
+  shortcut_ = downsample->register_module("0", Conv(ConvOptions{options.in, options.out(), 1, options.stride}));
+  shortcut_norm_ = downsample->register_module("1", resnet_norm(options.out()));
+}
+
+void ResnetBlock::freeze(WeightType type) {
+  std::vector<FrozenConvStep> steps;
+  if (shortcut_) steps.push_back(frozen_conv(*shortcut_, type, shortcut_norm_.get()));
+  ConvBuffer from = ConvBuffer::input;
+  for (size_t i = 0; i < convs_.size(); ++i) {
+    FrozenConvStep step = frozen_conv(*convs_[i], type, norms_[i].get());
+    step.relu = true;
+    step.from = from;
+    if (i + 1 == convs_.size()) {
+      step.has_residual = true;
+      step.residual = shortcut_ ? ConvBuffer::output : ConvBuffer::input;
+    } else {
+      step.to = from = i % 2 == 0 ? ConvBuffer::hidden : ConvBuffer::second_hidden;
+    }
+    steps.push_back(std::move(step));
+  }
+  frozen_.pack(std::move(steps), tensors_of(*this));
+}
+
+at::Tensor ResnetBlock::forward(const at::Tensor& x, bool batch_statistics) {
+  if (!batch_statistics && frozen_.usable(x)) return frozen_.run(x);
+  at::Tensor y = x;
+  for (size_t i = 0; i < convs_.size(); ++i) {
+    y = norms_[i]->forward(convs_[i]->forward(y), batch_statistics);
+    if (i + 1 < convs_.size()) y = at::relu(y);
+  }
+  return at::relu(y + (shortcut_ ? shortcut_norm_->forward(shortcut_->forward(x), batch_statistics) : x));
+}
+
+std::vector<PartCost> ResnetBlock::cost(const std::string& path, MapSize& map) const {
+  MapSize in = map;
+  std::vector<PartCost> parts;
+  for (size_t i = 0; i < convs_.size(); ++i) {
+    parts.push_back(conv_part(cat(path, ".conv", i + 1), convs_[i], map));
+    parts.push_back(norm_part(cat(path, ".bn", i + 1), norms_[i], map));
+  }
+  const int64_t channels = convs_.back()->weight.size(0);
+  parts.back().cost = parts.back().cost + on_units(elementwise_cost(channels), map.positions());  // the sum
+  if (!shortcut_) return parts;
+  parts.push_back(conv_part(path + ".downsample.0", shortcut_, in));
+  parts.push_back({path + ".downsample.1", on_units(shortcut_norm_->cost(), map.positions()), map_text(channels, map)});
+  return parts;
+}
+
+}  // namespace sparsight
