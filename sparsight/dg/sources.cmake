@@ -8,6 +8,7 @@ torch_sources(
   dg/dg_run.cpp
   dg/hyperparameters.cpp
   dg/sweep.cpp
+  dg/algorithms/adrmx.cpp
   dg/algorithms/arm.cpp
   dg/algorithms/cad.cpp
   dg/algorithms/caus_irl.cpp
@@ -15,6 +16,8 @@ torch_sources(
   dg/algorithms/domain_algorithm.cpp
   dg/algorithms/domain_batches.cpp
   dg/algorithms/domain_mixup.cpp
+  dg/algorithms/eqrm.cpp
+  dg/algorithms/erm_pp.cpp
   dg/algorithms/erm_sma.cpp
   dg/algorithms/feature_distance.cpp
   dg/algorithms/feature_matching.cpp
@@ -32,6 +35,7 @@ torch_sources(
   dg/algorithms/mlp_layers.cpp
   dg/algorithms/model_probe.cpp
   dg/algorithms/mtl.cpp
+  dg/algorithms/rdm.cpp
   dg/algorithms/register_domain_algorithms.cpp
   dg/algorithms/rsc.cpp
   dg/algorithms/sagnet.cpp
@@ -41,4 +45,6 @@ torch_sources(
   dg/algorithms/spectral_decoupling.cpp
   dg/algorithms/swad.cpp
   dg/algorithms/transfer.cpp
+  dg/algorithms/trm.cpp
+  dg/algorithms/urm.cpp
   dg/algorithms/vrex.cpp)

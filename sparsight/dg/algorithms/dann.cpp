@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/dg/algorithms/adam_betas.h"
 #include "sparsight/dg/algorithms/mlp_layers.h"
 #include "sparsight/dg/algorithms/model_probe.h"
 #include "sparsight/dg/algorithms/side_optimizer.h"
@@ -16,16 +17,6 @@ namespace sparsight {
 namespace {
 
 constexpr double kBeta2 = 0.9;
-
-// With the moments' decays of adversarial training.
-AlgorithmContext with_betas(AlgorithmContext context, double beta1) {
-  Json& optimizer = context.config.at("optimizer");
-  if (const auto name = optimizer.at("name").get<std::string>(); name == "adam" || name == "adamw") {
-    optimizer["beta1"] = beta1;
-    optimizer["beta2"] = kBeta2;
-  }
-  return context;
-}
 
 // Made in the first step or from a checkpoint, which know how many domains there are.
 struct Discriminator {
@@ -59,7 +50,7 @@ struct Discriminator {
 class Dann : public DomainAlgorithm {
  public:
   Dann(const DannOptions& options, bool conditional, const AlgorithmContext& context)
-      : DomainAlgorithm(with_betas(context, options.beta1), 2), options_(options), conditional_(conditional) {}
+      : DomainAlgorithm(with_betas(context, options.beta1, kBeta2), 2), options_(options), conditional_(conditional) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const std::vector<Batch> domains = domains_of(minibatches);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 
@@ -40,6 +41,15 @@ at::Tensor MlpLayers::forward(const at::Tensor& input, double dropout, const Ste
     if (i + 1 == layers_.size()) break;
     if (dropout > 0) x = x * keep_mask_like(x, x.sizes(), 1 - dropout, random.stream(cat(name_, ".dropout", i)));
     x = x.relu();
+  }
+  return x;
+}
+
+at::Tensor MlpLayers::forward(const at::Tensor& input, double leak) const {
+  at::Tensor x = input.to(at::kFloat);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    x = layers_[i](x);
+    if (i + 1 < layers_.size()) x = at::leaky_relu(x, leak);
   }
   return x;
 }

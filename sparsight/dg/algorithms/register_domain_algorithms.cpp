@@ -1,9 +1,12 @@
 // Every algorithm of domain generalisation, by name.
+#include "sparsight/dg/algorithms/adrmx.h"
 #include "sparsight/dg/algorithms/arm.h"
 #include "sparsight/dg/algorithms/cad.h"
 #include "sparsight/dg/algorithms/caus_irl.h"
 #include "sparsight/dg/algorithms/dann.h"
 #include "sparsight/dg/algorithms/domain_mixup.h"
+#include "sparsight/dg/algorithms/eqrm.h"
+#include "sparsight/dg/algorithms/erm_pp.h"
 #include "sparsight/dg/algorithms/erm_sma.h"
 #include "sparsight/dg/algorithms/feature_matching.h"
 #include "sparsight/dg/algorithms/fish.h"
@@ -16,12 +19,15 @@
 #include "sparsight/dg/algorithms/miro.h"
 #include "sparsight/dg/algorithms/mldg.h"
 #include "sparsight/dg/algorithms/mtl.h"
+#include "sparsight/dg/algorithms/rdm.h"
 #include "sparsight/dg/algorithms/rsc.h"
 #include "sparsight/dg/algorithms/sagnet.h"
 #include "sparsight/dg/algorithms/selfreg.h"
 #include "sparsight/dg/algorithms/spectral_decoupling.h"
 #include "sparsight/dg/algorithms/swad.h"
 #include "sparsight/dg/algorithms/transfer.h"
+#include "sparsight/dg/algorithms/trm.h"
+#include "sparsight/dg/algorithms/urm.h"
 #include "sparsight/dg/algorithms/vrex.h"
 
 namespace sparsight {
@@ -37,6 +43,9 @@ void register_penalties(AlgorithmRegistry& list) {
   list.add<IbIrmOptions>("ib_irm", "irm with features of little variance (Ahuja et al.)", make_ib_irm);
   list.add<FishrOptions>("fishr", "gradients of the head with the same variance in every domain (Rame et al.)",
                          make_fishr);
+  list.add<RdmOptions>("rdm", "losses with the same distribution in the worst domain and in all (Nguyen et al.)",
+                       make_rdm);
+  list.add<EqrmOptions>("eqrm", "a quantile of the domains' risks (Eastwood et al.)", make_eqrm);
   list.add<MiroOptions>("miro", "features that predict those of the pretrained model (Cha et al.)", make_miro);
 }
 
@@ -54,6 +63,10 @@ void register_features(AlgorithmRegistry& list) {
   list.add<CadOptions>("cond_cad", "cad, class by class (Ruan et al.)", make_cond_cad);
   list.add<SagNetOptions>("sagnet", "content rather than style of the features (Nam et al.)", make_sagnet);
   list.add<RscOptions>("rsc", "without the features that matter most (self-challenging; Huang et al.)", make_rsc);
+  list.add<UrmOptions>("urm", "features that a discriminator takes for uniform noise (Krishnamachari et al.)",
+                       make_urm);
+  list.add<AdrmxOptions>("adrmx", "features less those of their domain, which a second model learns (Demirel et al.)",
+                         make_adrmx);
   list.add<SelfRegOptions>("selfreg", "images of a class have similar features and logits (Kim et al.)", make_selfreg);
 }
 
@@ -71,6 +84,10 @@ void register_others(AlgorithmRegistry& list) {
   list.add<ArmOptions>("arm", "a model that sees a context of its batch (adaptive risk; Zhang et al.)", make_arm);
   list.add<TransferOptions>("transfer", "features on which no head near ours has unequal risks (Zhang et al.)",
                             make_transfer);
+  list.add<TrmOptions>("trm", "every domain's best head should have a low risk in the others (Xu and Jaakkola)",
+                       make_trm);
+  list.add<ErmPlusPlusOptions>("erm_pp", "erm that starts with the head, averages weights and lowers its rate (ERM++)",
+                               make_erm_plus_plus);
   list.add<SwadOptions>("swad", "erm and the mean of the weights along a valley of the validation loss (Cha et al.)",
                         make_swad);
   list.add<ErmSmaOptions>("erm_sma", "erm and the mean of the weights from a step on (Arpit et al.)", make_erm_sma);

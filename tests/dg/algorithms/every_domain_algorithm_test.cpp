@@ -58,7 +58,7 @@ AlgorithmRegistry& domain_algorithms() {
 Json settings_of(const std::string& name) {
   Json settings = Json::object();
   domain_algorithms().get(name).describe([&](const OptionSet& set) {
-    for (const char* key : {"anneal", "ib_anneal"})
+    for (const char* key : {"anneal", "ib_anneal", "burn_in", "start", "linear_steps", "sma_start"})
       if (set.find(key)) settings[key] = 1;
     if (set.find("grad_penalty")) settings["grad_penalty"] = 0.1;
   });

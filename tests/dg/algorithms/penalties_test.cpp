@@ -9,13 +9,18 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "sparsight/dg/algorithms/adrmx.h"
 #include "sparsight/dg/algorithms/cad.h"
+#include "sparsight/dg/algorithms/eqrm.h"
 #include "sparsight/dg/algorithms/feature_distance.h"
 #include "sparsight/dg/algorithms/fishr.h"
 #include "sparsight/dg/algorithms/information_bottleneck.h"
 #include "sparsight/dg/algorithms/irm.h"
 #include "sparsight/dg/algorithms/miro.h"
+#include "sparsight/dg/algorithms/rdm.h"
+#include "sparsight/dg/algorithms/trm.h"
 #include "tests/dg/algorithms/hand_case.h"
+#include "tests/support/gradcheck.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
@@ -190,6 +195,49 @@ TEST(Cad, MatchesAHandComputedCase) {
 TEST(InformationBottleneck, IsTheMeanVarianceOfFeatures) {
   const at::Tensor a = at::tensor({0.f, 0.f, 2.f, 4.f}).view({2, 2});
   EXPECT_TRUE(near(mean_feature_variance({a, at::ones({3, 2})}), 2.5, 1e-6));
+}
+
+// Losses (1,3) and (0,0): the first domain is the worst. Variances that divide by N - 1: of (1,3) 2, of all four 2.
+TEST(Rdm, MatchesAHandComputedCase) {
+  const std::vector<at::Tensor> losses{at::tensor({1.f, 3.f}), at::zeros({2})};
+  EXPECT_TRUE(near(risk_variances(losses), 4, 1e-6));
+  EXPECT_TRUE(near(risk_distribution_distance(losses),
+                   mmd_distance(losses[0].view({2, 1}), at::tensor({1.f, 3.f, 0.f, 0.f}).view({4, 1}),
+                                {1e-4, 1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3})
+                       .item<double>(),
+                   1e-6));
+  EXPECT_TRUE(near(risk_distribution_distance({at::ones({2}), at::ones({2})}), 0, 1e-6));
+}
+
+// Two risks, 0 and 1: by symmetry the median is .5, and both have the derivative .5.
+TEST(Eqrm, TheQuantileOfTheRisks) {
+  at::Tensor risks = at::tensor({0., 1.}).requires_grad_(true);
+  const at::Tensor median = risk_quantile(risks, .5);
+  EXPECT_TRUE(near(median, .5, 1e-9));
+  EXPECT_TRUE(near(torch::autograd::grad({median}, {risks})[0], at::tensor({.5, .5}), 1e-6));
+  // h = 1.06 * .707107 * 2^-.2 = .652511: q solves the equation.
+  const double q = risk_quantile(risks, .9).item<double>(), h = .652511;
+  const auto phi = [](double x) { return std::erfc(-x / std::sqrt(2)) / 2; };
+  EXPECT_NEAR((phi(q / h) + phi((q - 1) / h)) / 2, .9, 1e-5);
+  const at::Tensor uneven = at::tensor({.2, .9, 1.4, .3});
+  EXPECT_LT(test::gradient_error([&] { return risk_quantile(uneven, .75); }, {uneven}), 1e-6);
+  EXPECT_TRUE(near(risk_quantile(at::ones({3}), .75), 1, 1e-6));
+}
+
+// One class-0 pair in two domains and one image of class 1, all features equal: every pair has the same term, so that
+// images 0 and 1 have the share 1/2 (up to 1e-5): 2 ln 2 / (2 + 1).
+TEST(Adrmx, ContrastiveLossByHand) {
+  const at::Tensor labels = at::tensor({0, 0, 1}, at::kLong), domains = at::tensor({0, 1, 0}, at::kLong);
+  EXPECT_TRUE(near(domain_contrastive_loss(at::ones({3, 2}), labels, domains), 2 * .693147 / 3, 1e-4));
+}
+
+// K = 2, D = 1, weight and bias 0, one image with feature 1: the Hessian of the cross entropy in the weight is
+// p (1 - p) [[1,-1],[-1,1]] = [[.25,-.25],[-.25,.25]]. It halves v = (1,-1), so that the terms are v, v/2, v/4, ...:
+// the sum of 11 is (2 - 2^-10) v.
+TEST(Trm, InverseHessianByHand) {
+  const at::Tensor weight = at::zeros({2, 1}).requires_grad_(true), v = at::tensor({1.f, -1.f}).view({2, 1});
+  EXPECT_TRUE(near(inverse_hessian_product(at::ones({1, 1}), at::zeros({1}, at::kLong), weight, at::zeros({2}), v),
+                   (2 - 1. / 1024) * v, 1e-5));
 }
 
 }  // namespace sparsight::dg_penalties_test

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/dg/algorithms/dann.h"
+#include "sparsight/dg/algorithms/erm_pp.h"
 #include "sparsight/dg/algorithms/loss_valley.h"
 #include "sparsight/ops/random_fill.h"
 #include "tests/dg/algorithms/hand_case.h"
@@ -41,6 +42,12 @@ NamedTensors weights_of(const ImageModel& model) {
   NamedTensors copy;
   for (const auto& [name, tensor] : named_weights(model)) copy.emplace_back(name, tensor.detach().clone());
   return copy;
+}
+
+at::Tensor state_of(const NamedTensors& tensors, const std::string& wanted) {
+  for (const auto& [name, tensor] : tensors)
+    if (name == wanted) return tensor;
+  return {};
 }
 
 bool same(const NamedTensors& a, const NamedTensors& b) {
@@ -277,6 +284,31 @@ TEST(Swad, G30_AveragesTheWeightsOfItsSegments) {
     if (name == "head.weight") {
       EXPECT_TRUE(near(tensor, (heads[0] + heads[1] + heads[2] + heads[3]) / 4, 1e-6));
     }
+}
+
+// A rise after 1: the second evaluation in a row that is not lower divides the rate by 10, and with the third division
+// training ends.
+TEST(ErmPlusPlus, DividesTheRateOnPlateaus) {
+  PlateauRate rate;
+  for (const double loss : {1.0, 0.9, 0.95}) rate.add(loss);
+  EXPECT_EQ(rate.factor(), 1);
+  rate.add(0.9);
+  EXPECT_NEAR(rate.factor(), .1, 1e-12);
+  for (const double loss : {0.8, 0.85, 0.85, 0.9, 0.9}) rate.add(loss);
+  EXPECT_NEAR(rate.factor(), .001, 1e-12);
+}
+
+TEST(ErmPlusPlus, TrainsTheHeadFirst) {
+  const DomainCase made = tiny_gmoe({"optimizer.name=adam", "optimizer.lr=0.01"});
+  const auto algorithm = test::algorithm_of(made, "erm_pp", {{"linear_steps", 1}, {"sma_start", 2}});
+  const NamedTensors start = weights_of(*made.model);
+  test::update(*algorithm, {images_of(0, 1)}, 0);
+  for (const auto& [name, tensor] : start)
+    EXPECT_NE(at::equal(test::weight_of(*made.model, name), tensor), name.starts_with("head.")) << name;
+  const NamedTensors after = weights_of(*made.model);
+  test::update(*algorithm, {images_of(0, 1)}, 1);
+  EXPECT_FALSE(at::equal(test::weight_of(*made.model, "cls_token"), state_of(after, "cls_token")));
+  EXPECT_TRUE(at::equal(test::state_tensor(*algorithm, "ema/cls_token"), test::weight_of(*made.model, "cls_token")));
 }
 
 TEST(ErmSma, AveragesFromItsStart) {
