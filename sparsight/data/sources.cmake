@@ -82,3 +82,9 @@ light_sources(
   data/sets/npy.cpp
   data/sets/planted.cpp
   data/sets/splits.cpp)
+
+# Datasets of domain generalisation with text files of their own.
+light_sources(
+  data/domainbed/cub_dg.cpp
+  data/domainbed/wilds.cpp
+  data/readers/cub.cpp)

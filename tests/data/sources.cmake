@@ -34,3 +34,7 @@ light_tests(
   data/sets/composed_sets_test.cpp
   data/sets/composite_test.cpp
   data/sets/file_sets_test.cpp)
+
+light_tests(
+  data/domainbed/cub_dg_test.cpp
+  data/domainbed/wilds_test.cpp)
