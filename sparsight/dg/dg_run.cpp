@@ -11,7 +11,9 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
+#include "sparsight/core/limits.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domainbed.h"
 #include "sparsight/data/domainbed/seed_hash.h"
 #include "sparsight/dg/hyperparameters.h"
@@ -45,12 +47,16 @@ const DgModel& model_of(const DgRun& run) {
 void set_transforms(Config& config, const DgRun& run) {
   if (has_small_images(run.set)) return;
   const int64_t size = run.image_size;
+  const Json resize = {{"op", "resize"}, {"size", {size, size}}};
   const Json crop = {{"op", "random_resized_crop"}, {"size", size}, {"scale", {0.7, 1.0}}};
   const Json jitter = {
       {"op", "color_jitter"}, {"brightness", 0.3}, {"contrast", 0.3}, {"saturation", 0.3}, {"hue", 0.3}};
-  config.set("transforms", "train", Json::array({crop, {{"op", "flip"}}, jitter, {{"op", "grayscale"}, {"p", 0.1}}}),
-             kSource);
-  config.set("transforms", "eval", Json::array({{{"op", "resize"}, {"size", {size, size}}}}), kSource);
+  const Json grayscale = {{"op", "grayscale"}, {"probability", 0.1}};
+  const Json normalize = {{"op", "normalize"}, {"preset", "imagenet"}};
+  Json train = Json::array({crop, {{"op", "flip"}}, jitter, grayscale, normalize});
+  if (run.set.starts_with("wilds_")) train.insert(train.begin(), resize);
+  config.set("transforms", "train", train, kSource);
+  config.set("transforms", "eval", Json::array({resize, normalize}), kSource);
 }
 
 bool has_setting(const std::vector<Section>& sections, const std::string& section, const std::string& component,
@@ -181,6 +187,19 @@ Json dg_arguments(const DgRun& run) {
           {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed}, {"steps", steps_of(run)}};
 }
 
+void check_same_run(const DgRun& run, const std::string& folder) {
+  const std::string file = folder + "/config.toml";
+  const Config written = Config::from_text(read_file(file, kMaxConfigBytes), file);
+  const Json before = resolve(written, config_sections()).flatten(), now = dg_config(run).flatten();
+  for (const auto& [key, value] : now.items()) {
+    const bool upcycled = key == "/moe/gates" && value == "auto";  // training then sets it
+    if (upcycled || (before.contains(key) && before[key] == value)) continue;
+    fail(printable(folder), " holds another run: its ", key.substr(1), " is ",
+         before.contains(key) ? before[key].dump() : "not set", ", not ", value.dump(),
+         "; choose another folder, or repeat the arguments of that run");
+  }
+}
+
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
   const RunMetrics log = read_run_metrics(folder + "/metrics.jsonl");
   std::map<int64_t, std::map<std::string, double>> accuracies;  // by step
@@ -217,10 +236,12 @@ std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
 
 std::vector<Json> train_dg(const DgRun& run, const std::string& folder) {
   std::ostringstream summary;  // results.jsonl says it
-  if (std::filesystem::exists(folder + "/config.toml"))
+  if (std::filesystem::exists(folder + "/config.toml")) {
+    check_same_run(run, folder);
     resume_training(folder, {}, summary);
-  else
+  } else {
     start_training(dg_config(run), folder, /*overwrite=*/false, summary);
+  }
   std::string text;
   const std::vector<Json> lines = dg_results(run, folder);
   for (const Json& line : lines) text += line.dump() + "\n";

@@ -43,8 +43,11 @@ Json dg_arguments(const DgRun& run);
 // env{i}_out_acc of every environment, step, epoch, loss, "args" and "hparams".
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
 
+// Raises Error, with the first difference, if the run in `folder` has another configuration.
+void check_same_run(const DgRun& run, const std::string& folder);
+
 // Trains into `folder`, or goes on there, and writes results.jsonl. Returns its lines. Does nothing but that if the run
-// is done. Raises Error if interrupted.
+// is done. Raises Error if interrupted, and for a folder with another run.
 std::vector<Json> train_dg(const DgRun& run, const std::string& folder);
 
 }  // namespace sparsight

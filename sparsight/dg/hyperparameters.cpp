@@ -17,7 +17,7 @@ std::vector<Hyperparameter> of_every_run(const std::string& algorithm, const std
   Hyperparameter batch{
       "batch_size", "loader.batch", small ? "floor(2^U(3,9))" : "floor(2^U(3,5.5))", small ? 64 : 32, {}};
   if (set == "domain_net") batch.range = "floor(2^U(3,5))";
-  if (algorithm == "arm") batch.range = "", batch.fallback = 8;
+  if (algorithm == "arm" && !small) batch.range = "", batch.fallback = 8;
   return {{"lr", "optimizer.lr", small ? "10^U(-4.5,-2.5)" : "10^U(-5,-3.5)", small ? 1e-3 : 5e-5, {}},
           {"weight_decay", "optimizer.weight_decay", small ? "" : "10^U(-6,-2)", 0.0, {}},
           batch,

@@ -2,14 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <torch/types.h>
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/toml.h"
+#include "sparsight/data/transforms/pipeline.h"
 #include "sparsight/dg/dg_run.h"
 #include "sparsight/dg/hyperparameters.h"
 #include "sparsight/dg/random_range.h"
 #include "sparsight/dg/sweep.h"
 #include "sparsight/train/algorithm.h"
+#include "tests/support/errors.h"
+#include "tests/support/program.h"
 
 namespace sparsight::protocol_test {
 namespace {
@@ -37,6 +42,7 @@ TEST(DgHyperparameters, G33_ThoseOfErmOnLargeImages) {
   EXPECT_EQ(named(small, "lr"), 1e-3);
   EXPECT_EQ(named(small, "batch_size"), 64);
   EXPECT_EQ(named(hyperparameters("arm", "pacs", 5, 0), "batch_size"), 8);
+  EXPECT_EQ(named(hyperparameters("arm", "rotated_mnist", 0, 0), "batch_size"), 64);
 }
 
 // Section 4: what each algorithm has by default, and where random search looks.
@@ -89,6 +95,36 @@ TEST(DgRun, TheConfigurationFollowsFromNamesAndSeeds) {
   EXPECT_THROW(dg_config(run), UsageError);
   run.algorithm = "irm", run.model = "resnet9";
   EXPECT_THROW(dg_config(run), UsageError);
+}
+
+// The pipelines can be built, and the model is to normalise by the statistics of ImageNet.
+TEST(DgRun, G38_TransformsAreThoseOfDomainBed) {
+  DgRun run;
+  run.set = "pacs", run.model = "vit", run.image_size = 64;
+  const Json transforms = dg_config(run)["transforms"];
+  RandomStream random(1, "test");
+  const at::Tensor image = torch::full({3, 90, 50}, 100, torch::kByte);
+  for (const char* part : {"train", "eval"}) {
+    const TransformPipeline pipeline(transforms[part], part);
+    EXPECT_EQ(pipeline.statistics().mean, (std::vector<double>{0.485, 0.456, 0.406})) << part;
+    EXPECT_EQ(pipeline(image, random).sizes(), (std::vector<int64_t>{3, 64, 64})) << part;
+  }
+  const std::vector<std::string> ops{"random_resized_crop", "flip", "color_jitter", "grayscale", "normalize"};
+  for (size_t i = 0; i < ops.size(); ++i) EXPECT_EQ(transforms["train"][i]["op"], ops[i]);
+  run.set = "rotated_mnist";
+  EXPECT_EQ(dg_config(run)["transforms"]["train"], Json::array());
+}
+
+TEST(DgRun, AFolderWithAnotherRunIsRefused) {
+  const testing::TemporaryFolder folder;
+  DgRun run;
+  run.model = "vit";
+  folder.write("config.toml", to_toml(dg_config(run)));
+  EXPECT_NO_THROW(check_same_run(run, folder.path()));
+  run.test_envs = {3};
+  const std::string message = testing::message_of([&] { check_same_run(run, folder.path()); });
+  EXPECT_NE(message.find(" holds another run: its "), std::string::npos) << message;
+  EXPECT_NE(message.find("choose another folder"), std::string::npos) << message;
 }
 
 TEST(DgRun, G62_ParityIsOneModelAway) {
