@@ -45,8 +45,14 @@ def short_attack(line):
     return line
 
 
+def short_generalisation(line):
+    """Two steps."""
+    return re.sub(r"--steps \d+", "--steps 2 --eval-every 1", line) if "sparsight dg" in line else line
+
+
 def smallest(command):
     command = "\n".join(map(short_attack, command.split("\n")))
+    command = "\n".join(map(short_generalisation, command.split("\n")))
     command = re.sub(r"--scale \w+", "--scale smoke", command)
     command = re.sub(r"(sparsight reproduce .*?) --(?:data \S+|synthetic)", r"\1", command)
     return re.sub(r"(sparsight reproduce pmoe/\S+)", r"\1 --synthetic", command)

@@ -1,0 +1,138 @@
+// The verb dg as a user runs it: results, kills, sweeps, tables, refusals.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "sparsight/core/error.h"
+#include "sparsight/io/atomic_file.h"
+#include "tests/support/program.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight::testing::dg_verb_test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class DgVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    const ProgramResult made =
+        run_program({"data", "make", domains(), "--layout", "domain", "--set", "side=16", "--set", "classes=3", "--set",
+                     "train=240", "--set", "validation=24", "--set", "test=24", "--quiet"});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string domains() { return folder_->path("domains"); }
+  static std::string at(const std::string& name) { return folder_->path(name); }
+  static std::vector<std::string> words(const std::string& text) {
+    std::vector<std::string> all{"dg"};
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) all.push_back(word == "DOMAINS" ? domains() : word);
+    return all;
+  }
+  static ProgramResult dg(const std::string& text, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = words(text);
+    all.insert(all.end(), more.begin(), more.end());
+    all.emplace_back("--quiet");
+    return run_program(all);
+  }
+  static std::vector<Json> results(const std::string& run) {
+    std::istringstream text(read_file(run + "/results.jsonl", size_t{1} << 20));
+    std::vector<Json> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+
+  static TemporaryFolder* folder_;
+};
+
+TemporaryFolder* DgVerb::folder_ = nullptr;
+
+const char* const kSmall =
+    " --dataset folder --data DOMAINS --model vit --image-size 16 --set model.size=custom --set model.width=16 "
+    "--set model.depth=2 --set model.heads=2 --set model.patch=4 --set loader.batch=8 --set moe.blocks=[1] "
+    "--set moe.experts=2 --steps 6 --eval-every 2 ";
+
+}  // namespace
+
+TEST_F(DgVerb, TrainsAndEvaluatesOnEveryEnvironment) {
+  const ProgramResult ended = dg(std::string("train --test-envs 1") + kSmall, {"--out", at("run")});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const std::vector<Json> lines = results(at("run"));
+  ASSERT_EQ(lines.size(), 4u);  // after updates 1, 3, 5, 6
+  EXPECT_EQ(lines[0].at("step"), 0);
+  EXPECT_EQ(lines[1].at("step"), 2);
+  EXPECT_EQ(lines[3].at("step"), 5);
+  for (const Json& line : lines)
+    for (int e = 0; e < 4; ++e)
+      for (const char* half : {"in", "out"}) {
+        const double accuracy = line.at(cat("env", e, "_", half, "_acc"));
+        EXPECT_GE(accuracy, 0);
+        EXPECT_LE(accuracy, 1);
+      }
+  EXPECT_EQ(lines[0].at("args").at("test_envs"), Json({1}));
+  EXPECT_EQ(lines[0].at("hparams").at("lr"), 5e-5);
+  EXPECT_NE(ended.out.find("| 1 "), std::string::npos) << ended.out;
+}
+
+TEST_F(DgVerb, AKilledRunGoesOnAndEndsWithTheSameBits) {
+  const std::string train = std::string("train --algorithm irm --test-envs 2") + kSmall;
+  ASSERT_EQ(dg(train, {"--out", at("whole")}).exit_code, 0);
+  std::vector<std::string> arguments = words(train);
+  arguments.insert(arguments.end(), {"--out", at("killed"), "--quiet"});
+  {
+    Program killed(arguments);
+    for (int wait = 0; wait < 3000 && !std::filesystem::exists(at("killed/checkpoints/last.safetensors")); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    killed.send(SIGKILL);
+    killed.wait();
+  }
+  ASSERT_EQ(run_program(arguments).exit_code, 0);
+  EXPECT_EQ(read_file(at("whole/results.jsonl"), size_t{1} << 20),
+            read_file(at("killed/results.jsonl"), size_t{1} << 20));
+  const ProgramResult other = dg(std::string("train --algorithm erm --test-envs 2") + kSmall, {"--out", at("killed")});
+  EXPECT_NE(other.exit_code, 0) << "that folder has another run";
+}
+
+TEST_F(DgVerb, SweepsAndTables) {
+  const std::string sweep = std::string("sweep --algorithms erm,group_dro --trials 2 --hparams 1 --no-pairs") + kSmall;
+  const ProgramResult plan = dg(sweep, {"--plan"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("16 jobs"), std::string::npos) << plan.out;
+  const ProgramResult done = dg(sweep, {"--out", at("sweep")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.out.find("training-domain validation"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("| groupdro |"), std::string::npos) << done.out;
+  const ProgramResult csv = run_program({"dg", "table", at("sweep"), "--format", "csv"});
+  EXPECT_EQ(csv.out.substr(0, csv.out.find('\n')), "dataset,selection,algorithm,test_env,mean,error");
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2 * 2 * 5);  // two rules and algorithms, 4 + average
+}
+
+TEST_F(DgVerb, RefusesInOneLine) {
+  const auto refused = [&](const std::string& text, const std::string& what, int code = 2) {
+    const ProgramResult ended = dg(text);
+    EXPECT_EQ(ended.exit_code, code) << text << ended.err;
+    EXPECT_NE(ended.err.find(what), std::string::npos) << ended.err;
+    EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+  };
+  const std::string small = kSmall;
+  refused("hparams irmm --dataset pacs", "did you mean \"irm\"");
+  refused("hparams irm --dataset pac", "did you mean \"pacs\"");
+  refused("train --dataset pacs --data DOMAINS --model vit", "is not pacs as published", 1);
+  refused("train --test-envs 9" + small, "has the environments 0 to 3");
+  refused("train --algorithm irmm" + small, "did you mean \"irm\"");
+  refused("sweep" + small, "--out DIR, or --plan");
+  const ProgramResult empty = run_program({"dg", "table", domains()});
+  EXPECT_EQ(empty.exit_code, 1);
+  EXPECT_NE(empty.err.find("has no results.jsonl"), std::string::npos) << empty.err;
+}
+
+}  // namespace sparsight::testing::dg_verb_test
