@@ -1,5 +1,6 @@
 #include "sparsight/models/resnet_block.h"
 
+#include "sparsight/core/error.h"
 #include "sparsight/nn/conv_parts.h"
 
 namespace sparsight {
