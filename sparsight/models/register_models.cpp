@@ -2,6 +2,7 @@
 
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/mlp.h"
+#include "sparsight/models/mnist_cnn.h"
 #include "sparsight/models/patch_cnn.h"
 #include "sparsight/models/resnet.h"
 #include "sparsight/models/vit.h"
@@ -33,6 +34,9 @@ Registry<std::shared_ptr<ImageModel>, ModelContext>& models() {
     r.add<ResnetOptions>("resnet",
                          "ResNet-18 to -152 under torchvision's names; an optional MoE layer after the last stage",
                          construct<Resnet, ResnetOptions>);
+    r.add<MnistCnnOptions>("mnist_cnn",
+                           "DomainBed's CNN for 28x28 images; an optional MoE layer after the last convolution",
+                           construct<MnistCnn, MnistCnnOptions>);
     return r;
   }();
   return registry;

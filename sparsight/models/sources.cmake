@@ -6,6 +6,7 @@ torch_sources(
   models/make_model.cpp
   models/map_moe.cpp
   models/mlp.cpp
+  models/mnist_cnn.cpp
   models/model_cost.cpp
   models/normalize.cpp
   models/patch_cnn.cpp

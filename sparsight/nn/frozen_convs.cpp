@@ -113,7 +113,7 @@ void run_step(const FrozenConvStep& step, Map in, const float* x, const float* r
     return;
   }
   ConvBuffers& buffers = conv_buffers();
-  maps.y = buffers.raw.floats(images * out.positions() * out.channels);
+  maps.y = buffers.raw.floats(images * out.positions() * out.channels), maps.relu = step.relu_first;
   buffers.moments.resize(static_cast<size_t>(images * out.height * out.channels));
   ChannelMoments* const moments = buffers.moments.data();
   parts.run([&](const cpu::ConvPart& part) {

@@ -26,7 +26,7 @@ struct FrozenGroupNorm {
 enum class ConvBuffer { input, output, hidden, second_hidden };
 
 // to = relu(norm(conv(before(from))) + residual), where `before` and `norm` may be missing, and so may the residual and
-// the last relu.
+// the last relu. With relu_first: norm(relu(conv(...))) + residual.
 struct FrozenConvStep {
   cpu::PackedConv conv;
   int64_t kernel = 1, stride = 1;
@@ -36,6 +36,7 @@ struct FrozenConvStep {
   bool has_residual = false;
   ConvBuffer residual = ConvBuffer::input;
   bool relu = false;
+  bool relu_first = false;  // with a norm, and instead of `relu`
   ConvBuffer from = ConvBuffer::input, to = ConvBuffer::output;
 };
 

@@ -2,6 +2,7 @@ torch_tests(
   models/adapt_weights_test.cpp
   models/model_cost_test.cpp
   models/make_model_test.cpp
+  models/mnist_cnn_test.cpp
   models/normalize_test.cpp
   models/patch_cnn_test.cpp
   models/published_flops_test.cpp

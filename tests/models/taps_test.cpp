@@ -66,4 +66,13 @@ TEST(Taps, Resnet) {
   EXPECT_EQ(shapes_of("resnet", {{"base_width", 8}}, {-1}), expected);
 }
 
+TEST(Taps, MnistCnn) {
+  const Shapes expected{{"features", {4, 128}},
+                        {"bn0", {4, 64, 16, 16}},
+                        {"bn1", {4, 128, 8, 8}},
+                        {"bn2", {4, 128, 8, 8}},
+                        {"bn3", {4, 128, 8, 8}}};
+  EXPECT_EQ(shapes_of("mnist_cnn", Json::object()), expected);
+}
+
 }  // namespace sparsight::taps_test
