@@ -198,14 +198,21 @@ class Adrmx : public DomainAlgorithm {
 }  // namespace
 
 void AdrmxOptions::declare(OptionSet& set) {
-  set.real("contrastive_weight", &contrastive_weight, {0, 1e9}, "weight of the contrastive losses");
-  set.real("domain_weight", &domain_weight, {0, 1e9}, "weight of the loss of predicting domains from their features");
-  set.real("disc_weight", &disc_weight, {0, 1e9}, "weight of the discriminator's loss in that of the model");
-  set.real("remix_weight", &remix_weight, {0, 1e9}, "weight of the loss on features of two images");
-  set.integer("d_steps", &d_steps, {1, 1000}, "updates of the discriminator per update of the model");
-  set.real("beta1", &beta1, {0, 1}, "of Adam, for model and discriminator");
-  set.integer("mlp_width", &mlp_width, {1, 100000}, "width of the discriminator's hidden layers");
-  set.integer("mlp_depth", &mlp_depth, {1, 100}, "linear layers of the discriminator");
+  set.real("contrastive_weight", &contrastive_weight, {0, 1e9}, "weight of the contrastive losses").search = {
+      "cnt_lambda", "{1.0}"};
+  set.real("domain_weight", &domain_weight, {0, 1e9}, "weight of the loss of predicting domains from their features")
+      .search = {"dclf_lambda", "{1.0}"};
+  set.real("disc_weight", &disc_weight, {0, 1e9}, "weight of the discriminator's loss in that of the model").search = {
+      "disc_lambda", "{0.75}"};
+  set.real("remix_weight", &remix_weight, {0, 1e9}, "weight of the loss on features of two images").search = {
+      "rmxd_lambda", "{1.0}"};
+  set.integer("d_steps", &d_steps, {1, 1000}, "updates of the discriminator per update of the model").search = {
+      "d_steps_per_g_step", "{2}"};
+  set.real("beta1", &beta1, {0, 1}, "of Adam, for model and discriminator").search = {"beta1", "{0.5}"};
+  set.integer("mlp_width", &mlp_width, {1, 100000}, "width of the discriminator's hidden layers").search = {"mlp_width",
+                                                                                                            "{256}"};
+  set.integer("mlp_depth", &mlp_depth, {1, 100}, "linear layers of the discriminator").search = {"mlp_depth",
+                                                                                                 "{8,9,10}"};
 }
 
 at::Tensor domain_contrastive_loss(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& domains) {

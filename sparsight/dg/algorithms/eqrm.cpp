@@ -50,9 +50,12 @@ class Eqrm : public DomainAlgorithm {
 }  // namespace
 
 void EqrmOptions::declare(OptionSet& set) {
-  set.real("quantile", &quantile, {1e-6, 1 - 1e-6}, "which quantile of the domains' risks is minimised (alpha)");
-  set.integer("burn_in", &burn_in, {0, 1'000'000'000}, "updates that minimise the mean risk before");
-  set.real("lr", &lr, {0, 1e6}, "base learning rate after them; 0: that of [optimizer]");
+  set.real("quantile", &quantile, {1e-6, 1 - 1e-6}, "which quantile of the domains' risks is minimised (alpha)")
+      .search = {"eqrm_quantile", "U(0.5,0.99)"};
+  set.integer("burn_in", &burn_in, {0, 1'000'000'000}, "updates that minimise the mean risk before").search = {
+      "eqrm_burnin_iters", "floor(10^U(2.5,3.5))"};
+  set.real("lr", &lr, {0, 1e6}, "base learning rate after them; 0: that of [optimizer]").search = {"eqrm_lr",
+                                                                                                   "10^U(-7,-5)"};
 }
 
 at::Tensor risk_quantile(const at::Tensor& risks, double quantile) {

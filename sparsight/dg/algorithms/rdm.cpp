@@ -63,10 +63,14 @@ class Rdm : public DomainAlgorithm {
 }  // namespace
 
 void RdmOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the distance between distributions of losses");
-  set.real("variance_weight", &variance_weight, {0, 1e9}, "weight of the variances of losses");
-  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on these terms count");
-  set.real("lr", &lr, {0, 1e6}, "base learning rate from then on; 0: that of [optimizer]");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the distance between distributions of losses").search = {
+      "rdm_lambda", "U(0.1,10)"};
+  set.real("variance_weight", &variance_weight, {0, 1e9}, "weight of the variances of losses").search = {
+      "variance_weight", "U(0.001,0.007)"};
+  set.integer("anneal", &anneal, {0, 1'000'000'000}, "update from which on these terms count").search = {
+      "rdm_penalty_anneal_iters", "floor(U(800,2700))"};
+  set.real("lr", &lr, {0, 1e6}, "base learning rate from then on; 0: that of [optimizer]").search = {
+      "rdm_lr", "U(0.000008,0.00002)"};
 }
 
 at::Tensor risk_distribution_distance(const std::vector<at::Tensor>& losses) {

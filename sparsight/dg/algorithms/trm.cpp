@@ -128,9 +128,12 @@ class Trm : public DomainAlgorithm {
 }  // namespace
 
 void TrmOptions::declare(OptionSet& set) {
-  set.real("cos_lambda", &cos_lambda, {0, 1e9}, "weight of the product of gradients");
-  set.integer("start", &start, {0, 1'000'000'000}, "updates of ERM before the transfer risk counts");
-  set.real("eta", &eta, {0, 1e6}, "step size of the weights of pairs of domains");
+  set.real("cos_lambda", &cos_lambda, {0, 1e9}, "weight of the product of gradients").search = {"cos_lambda",
+                                                                                                "10^U(-5,0)"};
+  set.integer("start", &start, {0, 1'000'000'000}, "updates of ERM before the transfer risk counts").search = {
+      "iters", "floor(10^U(0,4))"};
+  set.real("eta", &eta, {0, 1e6}, "step size of the weights of pairs of domains").search = {"groupdro_eta",
+                                                                                            "10^U(-3,-1)"};
 }
 
 at::Tensor inverse_hessian_product(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& weight,

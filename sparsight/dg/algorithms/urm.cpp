@@ -80,10 +80,13 @@ class Urm : public DomainAlgorithm {
 }  // namespace
 
 void UrmOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the discriminator's loss on features");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the discriminator's loss on features").search = {"urm_adv_lambda",
+                                                                                                    "U(0,0.2)"};
   set.choice("output", &output, {"tanh", "relu"}, "what squashes the features for the discriminator");
-  set.integer("hidden_layers", &hidden_layers, {0, 100}, "further hidden layers of the discriminator");
-  set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the discriminator, scaled by the schedule");
+  set.integer("hidden_layers", &hidden_layers, {0, 100}, "further hidden layers of the discriminator").search = {
+      "urm_discriminator_hidden_layers", "{1,2,3}"};
+  set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the discriminator, scaled by the schedule").search = {
+      "urm_discriminator_lr", "10^U(-6,-4.5)", "10^U(-5.5,-3.5)", 1e-3};
 }
 
 std::shared_ptr<Algorithm> make_urm(const UrmOptions& options, const AlgorithmContext& context) {
