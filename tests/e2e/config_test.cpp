@@ -215,7 +215,7 @@ TEST(ConfigVerb, TheTablesOfTheDocsAreUpToDate) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return read(copy);
   };
-  for (const std::string page : {"docs/routing.md", "docs/moe.md"}) {
+  for (const std::string page : {"docs/routing.md", "docs/moe.md", "docs/dg_algorithms.md"}) {
     const std::string text = read(test::source_path(page));
     ASSERT_NE(text.find("<!-- table: "), std::string::npos) << page;
     EXPECT_EQ(updated(text), text) << "run: sparsight config docs --update " << page;
