@@ -22,6 +22,15 @@ std::shared_ptr<ImageModel> small_model(const PixelStatistics& pixels, uint64_t 
   return model;
 }
 
+// Of `channels` and `classes`, 8 channels wide.
+std::shared_ptr<ImageModel> small_resnet(int64_t channels, int64_t classes, uint64_t seed) {
+  Config config;
+  for (const char* assignment : {"model.name=resnet", "model.base_width=8"}) config.set(assignment);
+  auto model = make_model(resolve(config, config_sections()), {channels, 16, 16, classes}, {});
+  initialize(*model, seed);
+  return model;
+}
+
 }  // namespace
 
 // From a model with another normalisation, from one without, and into one without.
@@ -48,6 +57,19 @@ TEST(InitialWeights, StatisticsAloneAreNoWeights) {
               load_initial_weights(*model, folder.path("a.safetensors"));
             }).find("no tensor of the file fits"),
             std::string::npos);
+}
+
+// A first convolution of 3 channels is summed to one: grey images have the features that they had in colour.
+TEST(InitialWeights, AResnetGetsAHeadForItsClassesAndAStemForItsChannels) {
+  const testing::TemporaryFolder folder;
+  const auto from = small_resnet(3, 7, 1), to = small_resnet(1, 4, 2);
+  const at::Tensor head = to->named_parameters()["fc.weight"].detach().clone();
+  write_safetensors(folder.path("a.safetensors"), {named_weights(*from), {}});
+  load_initial_weights(*to, folder.path("a.safetensors"));
+  const at::Tensor grey = torch::rand({2, 1, 16, 16});
+  EXPECT_TRUE(
+      torch::allclose(to->forward({grey}).features, from->forward({grey.expand({2, 3, 16, 16})}).features, 1e-4, 1e-5));
+  EXPECT_TRUE(torch::equal(to->named_parameters()["fc.weight"], head));
 }
 
 }  // namespace sparsight::initial_weights_test
