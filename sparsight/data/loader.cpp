@@ -128,6 +128,13 @@ int64_t Loader::batches_per_epoch() const {
   return options_.drop_last ? data_->size() / options_.batch : (data_->size() + options_.batch - 1) / options_.batch;
 }
 
+void Loader::set_transforms_of(const std::vector<bool>& domains, TransformPipeline transforms) {
+  SPARSIGHT_CHECK(domains.size() == data_->info().domains.size());
+  workers_.reset();
+  has_other_transforms_ = domains;
+  other_transforms_ = std::move(transforms);
+}
+
 void Loader::start(int64_t epoch, int64_t first_batch) {
   workers_.reset();
   epoch_ = epoch;
@@ -192,7 +199,8 @@ at::Tensor Loader::transformed(const Sample& sample, int64_t position) const {
   // The position makes repeated samples of one image in an epoch differ.
   RandomStream random(seed_, "transform", hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(position)));
   try {
-    return transforms_(sample.image, random);
+    const bool other = !has_other_transforms_.empty() && has_other_transforms_.at(static_cast<size_t>(sample.domain));
+    return (other ? other_transforms_ : transforms_)(sample.image, random);
   } catch (const UsageError& error) {
     throw UsageError(cat(error.what(), " (image ", sample.id, ")"));
   } catch (const Error& error) {

@@ -43,6 +43,9 @@ class Loader {
   int64_t batches_per_epoch() const;
   const DataSet& data() const { return *data_; }
 
+  // From the next start() on, images of these domains ([domains of the data]) go through `transforms` instead.
+  void set_transforms_of(const std::vector<bool>& domains, TransformPipeline transforms);
+
   // (Re)starts at a batch of an epoch; batches that are still being prepared are dropped.
   void start(int64_t epoch, int64_t first_batch = 0);
   int64_t epoch() const { return epoch_; }
@@ -63,6 +66,8 @@ class Loader {
   uint64_t seed_;
   int64_t epoch_ = 0, next_batch_ = 0;
   std::vector<int64_t> order_;
+  TransformPipeline other_transforms_;
+  std::vector<bool> has_other_transforms_;  // [domains], or {}: none
   std::unique_ptr<Workers> workers_;
 };
 

@@ -57,6 +57,7 @@ void set_transforms(Config& config, const DgRun& run) {
   if (run.set.starts_with("wilds_")) train.insert(train.begin(), resize);
   config.set("transforms", "train", train, kSource);
   config.set("transforms", "eval", Json::array({resize, normalize}), kSource);
+  config.set("transforms", "val_augment", true, kSource);  // its transforms belong to the environment
 }
 
 bool has_setting(const std::vector<Section>& sections, const std::string& section, const std::string& component,

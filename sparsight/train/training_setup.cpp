@@ -71,6 +71,15 @@ void read_initial_weights(TrainingSetup& setup, const DataSet& data, const Trans
                                                                  train.init_from, some_images(data, transforms))));
 }
 
+// transforms.val_augment: of domains that train or validate, wherever they are evaluated during training.
+void augment_validation(TrainingSetup& setup, const DataSplits& splits, const TransformPipeline& train_transforms) {
+  std::vector<bool> domains(setup.data.domains.size(), false);
+  for (const DataSetPtr& split : {splits.train, splits.validation})
+    for (int64_t i = 0; i < split->size(); ++i) domains.at(static_cast<size_t>(split->domain(i))) = true;
+  setup.validation_loader->set_transforms_of(domains, train_transforms);
+  if (setup.monitor_loader) setup.monitor_loader->set_transforms_of(domains, train_transforms);
+}
+
 }  // namespace
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
@@ -94,6 +103,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.validation_loader = evaluation_loader(splits.validation, eval_transforms, loader);
   setup.test_loader = evaluation_loader(splits.test, eval_transforms, loader);
   if (splits.monitor) setup.monitor_loader = evaluation_loader(splits.monitor, eval_transforms, loader);
+  if (transforms.val_augment) augment_validation(setup, splits, train_transforms);
 
   const at::Tensor super_classes = guidance(resolved, setup.data);
   setup.model = new_model(resolved, setup.shape);

@@ -228,6 +228,24 @@ TEST(Sampler, BalancedSamplesEveryClassEquallyOften) {
   EXPECT_EQ(odd, 150);
 }
 
+// Odd images go through other steps, which leave the middle 2 x 2 pixels of 6 x 6.
+TEST(Loader, G39_DomainsMayHaveTransformsOfTheirOwn) {
+  for (const int64_t workers : {0, 2}) {
+    LoaderOptions options;
+    options.eval_batch = 1, options.workers = workers;
+    const auto loader = evaluation_loader(std::make_shared<Numbers>(4), TransformPipeline(), options);
+    const auto sides = [&] {
+      std::vector<int64_t> found;
+      loader->start(0);
+      while (const auto batch = loader->next()) found.push_back(batch->images.size(2));
+      return found;
+    };
+    EXPECT_EQ(sides(), (std::vector<int64_t>{6, 6, 6, 6}));
+    loader->set_transforms_of({false, true}, {Json::parse(R"([{"op": "center_crop", "size": 2}])"), "transforms"});
+    EXPECT_EQ(sides(), (std::vector<int64_t>{6, 2, 6, 2}));
+  }
+}
+
 TEST(Sampler, WeightedSamplesInProportion) {
   const Numbers data(10000);
   // Class sizes 6000, 3000, 1000 with weights 1, 2, 0: probabilities 1/2, 1/2, 0; 4 standard errors are 200.

@@ -111,7 +111,10 @@ TEST(DgRun, G38_TransformsAreThoseOfDomainBed) {
   }
   const std::vector<std::string> ops{"random_resized_crop", "flip", "color_jitter", "grayscale", "normalize"};
   for (size_t i = 0; i < ops.size(); ++i) EXPECT_EQ(transforms["train"][i]["op"], ops[i]);
-  run.set = "rotated_mnist";
+  EXPECT_EQ(transforms["val_augment"], true);
+  run.overrides = {"transforms.val_augment=false"};
+  EXPECT_EQ(dg_config(run)["transforms"]["val_augment"], false);
+  run.set = "rotated_mnist", run.overrides = {};
   EXPECT_EQ(dg_config(run)["transforms"]["train"], Json::array());
 }
 

@@ -10,6 +10,7 @@ struct TransformOptions {
   double label_smoothing = 0;
   double mixup = 0;
   double cutmix = 0;
+  bool val_augment = false;
   void declare(OptionSet& set);
 };
 
