@@ -94,10 +94,14 @@ void add_sweep(CLI::App& dg) {
                "sparsight dg sweep --dataset pacs --plan\n"
                "sparsight dg sweep --dataset rotated_mnist --algorithms erm,irm --hparams 1 --no-pairs "
                "--out runs/sweep\n"
-               "sparsight dg sweep --dataset pacs --out runs/sweep --task $SLURM_ARRAY_TASK_ID/100");
+               "sparsight dg sweep --dataset pacs --models resnet50,vit,gmoe --hparams 1 --out runs/models\n"
+               "sparsight dg sweep --dataset pacs --out runs/sweep --slurm sweep.sh && sbatch sweep.sh");
   verb->add_option("--algorithms", arguments->algorithms, "Algorithms, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
+  verb->add_option("--models", arguments->models, "Models to compare, separated by commas, instead of --model")
+      ->delimiter(',')
+      ->type_name("NAME ...");
   verb->add_option("--trials", arguments->trials, "Trials")
       ->check(CLI::Range(int64_t{1}, kMost))
       ->capture_default_str();
@@ -110,6 +114,14 @@ void add_sweep(CLI::App& dg) {
   verb->add_option("--out", arguments->out, "Folder of the sweep")->type_name("DIR");
   verb->add_option("--task", arguments->task, "Only the jobs of one task of a job array: INDEX/COUNT")
       ->type_name("I/N");
+  CLI::Option* slurm = verb->add_option("--slurm", arguments->slurm,
+                                        "Run nothing; write an sbatch script whose array tasks do the remaining runs")
+                           ->type_name("FILE");
+  verb->add_option("--tasks", arguments->tasks, "Maximum number of tasks in that array")
+      ->needs(slurm)
+      ->check(CLI::Range(int64_t{1}, kMost))
+      ->capture_default_str()
+      ->type_name("N");
   verb->add_flag("--plan", arguments->plan, "Print how many runs there are and how long they may take, and stop");
   verb->callback([arguments] { run_dg_sweep(*arguments); });
 }

@@ -29,10 +29,11 @@ struct DgTrainArguments {
 
 struct DgSweepArguments {
   DgRunArguments run;
-  std::vector<std::string> algorithms = {"erm"};
+  std::vector<std::string> algorithms = {"erm"}, models;
   std::int64_t trials = 3, hparams = 20;
+  std::int64_t tasks = 100;  // of the array that `slurm` describes
   bool no_pairs = false, plan = false;
-  std::string out, task;
+  std::string out, task, slurm;
 };
 
 struct DgTableArguments {

@@ -5,6 +5,7 @@
 
 #include "cli/output.h"
 #include "cli/work/interruptible.h"
+#include "cli/work/program_path.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
@@ -17,6 +18,7 @@
 #include "sparsight/dg/result_table.h"
 #include "sparsight/dg/sweep.h"
 #include "sparsight/jobs/plan.h"
+#include "sparsight/jobs/slurm.h"
 #include "sparsight/reproduce/result_text.h"
 
 #include <nlohmann/json.hpp>
@@ -52,6 +54,53 @@ void print_last(const DgRun& run, const Json& line) {
     table.rows.push_back({std::to_string(e), percent_of("in"), percent_of("out"), is_test ? "test" : ""});
   }
   output() << "step " << line.at("step") << "\n" << markdown_table(table);
+}
+
+DgSweep sweep_of(const DgSweepArguments& arguments) {
+  DgSweep sweep{run_of(arguments.run), arguments.algorithms, arguments.trials, arguments.hparams, !arguments.no_pairs};
+  sweep.models = arguments.models;
+  return sweep;
+}
+
+// The command of a task of an array: the same sweep, and "--task=" without the task.
+std::vector<std::string> command_of(const DgSweepArguments& arguments) {
+  const DgRunArguments& run = arguments.run;
+  std::vector<std::string> command{program_path(),
+                                   "dg",
+                                   "sweep",
+                                   "--dataset=" + run.set,
+                                   "--algorithms=" + join(arguments.algorithms, ","),
+                                   cat("--trials=", arguments.trials),
+                                   cat("--hparams=", arguments.hparams),
+                                   cat("--image-size=", run.image_size),
+                                   "--out=" + arguments.out};
+  if (arguments.no_pairs) command.emplace_back("--no-pairs");
+  if (!run.data.empty()) command.push_back("--data=" + run.data);
+  if (!run.model.empty()) command.push_back("--model=" + run.model);
+  if (!arguments.models.empty()) command.push_back("--models=" + join(arguments.models, ","));
+  if (run.steps > 0) command.push_back(cat("--steps=", run.steps));
+  if (run.eval_every > 0) command.push_back(cat("--eval-every=", run.eval_every));
+  for (const std::string& assignment : run.overrides) command.push_back("--set=" + assignment);
+  command.emplace_back("--task=");
+  return command;
+}
+
+void write_sweep_array(const DgSweepArguments& arguments, const JobList& list, const JobStore& store) {
+  SlurmArray array = slurm_array(list, store, arguments.tasks);
+  array.working_folder = std::filesystem::current_path().string();
+  array.log_folder = std::filesystem::absolute(arguments.out).string();
+  array.command = command_of(arguments);
+  write_slurm_script(arguments.slurm, array);
+}
+
+[[noreturn]] void fail_sweep(const JobList& list, const JobStore& store) {
+  int64_t count = 0;
+  std::string first;
+  for (const Json& settings : list.settings)
+    if (const auto error = store.failure(settings)) {
+      if (count++ == 0) first = *error;
+    }
+  fail(count, count == 1 ? " run" : " runs", " of the sweep failed; first: ", first, "; run the same command to retry");
 }
 
 }  // namespace
@@ -91,25 +140,36 @@ void run_dg_train(const DgTrainArguments& arguments) {
 
 void run_dg_sweep(const DgSweepArguments& arguments) {
   begin_interruptible_work();
-  const DgSweep sweep{run_of(arguments.run), arguments.algorithms, arguments.trials, arguments.hparams,
-                      !arguments.no_pairs};
-  const JobList list = sweep_jobs(sweep);
+  const JobList list = sweep_jobs(sweep_of(arguments));
   if (arguments.out.empty() && !arguments.plan)
     fail_usage("dg sweep needs a folder for its runs: --out DIR, or --plan");
-  const std::string of = cat("a sweep of ", sweep.run.set);
+  const std::string of = cat("a sweep of ", arguments.run.set);
   const std::optional<JobStore> begun = arguments.out.empty() ? std::nullopt : JobStore::open(arguments.out, of);
-  const std::string plan = plan_text(plan_jobs(list, begun ? &*begun : nullptr), 1);
+  const std::string plan =
+      plan_text(plan_jobs(list, begun ? &*begun : nullptr), arguments.slurm.empty() ? 1 : arguments.tasks);
   if (arguments.plan) {
     output() << plan << "\n";
     return;
   }
-  log_info(plan);
   const JobStore store(arguments.out, of);
-  if (!arguments.task.empty())
-    work_on_task(list, store, parse_array_task(arguments.task));
-  else
-    work_here(list, store);
-  run_dg_table({arguments.out, "text", false});
+  if (!arguments.slurm.empty()) {
+    write_sweep_array(arguments, list, store);
+    output() << plan << "\nwrote " << printable(arguments.slurm)
+             << ": submit it with sbatch; when its tasks have finished, the same command without --slurm prints the "
+                "tables\n";
+    return;
+  }
+  log_info(plan);
+  if (!arguments.task.empty()) {
+    const TaskResult result = work_on_task(list, store, parse_array_task(arguments.task));
+    if (result.failed > 0) fail_sweep(list, store);
+    return;
+  }
+  work_here(list, store);
+  const bool any_done = std::ranges::any_of(list.settings, [&](const Json& run) { return store.is_done(run); });
+  if (any_done) run_dg_table({arguments.out, "text", false});
+  if (std::ranges::any_of(list.settings, [&](const Json& run) { return store.has_failed(run); }))
+    fail_sweep(list, store);
 }
 
 void run_dg_table(const DgTableArguments& arguments) {

@@ -184,8 +184,9 @@ Json dg_config(const DgRun& run) {
 }
 
 Json dg_arguments(const DgRun& run) {
-  return {{"dataset", run.set},           {"algorithm", run.algorithm},       {"test_envs", run.test_envs},
-          {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed}, {"steps", steps_of(run)}};
+  return {{"dataset", run.set},         {"algorithm", run.algorithm},   {"model", model_of(run).name},
+          {"test_envs", run.test_envs}, {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed},
+          {"steps", steps_of(run)}};
 }
 
 void check_same_run(const DgRun& run, const std::string& folder) {

@@ -36,7 +36,8 @@ uint32_t run_seed(const DgRun& run);
 // The resolved configuration. Raises UsageError for names that do not exist.
 Json dg_config(const DgRun& run);
 
-// {"dataset", "algorithm", "test_envs", "trial_seed", "hparams_seed", "steps"}: DomainBed's names for what the run is.
+// {"dataset", "algorithm", "model", "test_envs", "trial_seed", "hparams_seed", "steps"}: what the run is of; but for
+// "model" in DomainBed's names.
 Json dg_arguments(const DgRun& run);
 
 // The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and

@@ -56,6 +56,7 @@ DgRunName name_of(const ordered_json& args) {
                  {},
                  integer_of(args, "trial_seed"),
                  integer_of(args, "hparams_seed")};
+  if (args.contains("model")) name.algorithm += " (" + text_of(args, "model") + ")";
   const ordered_json& environments = member(args, "test_envs");
   if (!environments.is_array()) fail("\"test_envs\" must be a list");
   for (const ordered_json& environment : environments) {

@@ -13,7 +13,8 @@ namespace sparsight {
 
 // What a run is of.
 struct DgRunName {
-  std::string dataset, algorithm;
+  std::string dataset;    // as all names without case, "-" and "_"
+  std::string algorithm;  // with the model, where the log names it: "erm (gmoe)"
   std::vector<int64_t> test_envs;
   int64_t trial_seed = 0, hparams_seed = 0;
 };

@@ -52,18 +52,20 @@ int64_t environments_of_set(const DgRun& run) {
 
 std::vector<DgRun> sweep_runs(const DgSweep& sweep) {
   std::vector<DgRun> runs;
-  const auto sets = test_sets(environments_of_set(sweep.run), sweep.pairs);
-  for (const std::string& algorithm : sweep.algorithms)
-    for (int64_t trial = 0; trial < sweep.trials; ++trial)
-      for (int64_t hparams = 0; hparams < sweep.hparams; ++hparams)
-        for (const std::vector<int64_t>& test_envs : sets) {
-          if (static_cast<int64_t>(test_envs.size()) >= environments_of_set(sweep.run))
-            continue;  // nothing to train on
-          DgRun run = sweep.run;
-          run.algorithm = algorithm, run.test_envs = test_envs;
-          run.trial_seed = trial, run.hparams_seed = hparams;
-          runs.push_back(run);
-        }
+  const int64_t environments = environments_of_set(sweep.run);
+  std::vector<std::vector<int64_t>> sets = test_sets(environments, sweep.pairs);
+  std::erase_if(sets, [&](const auto& tested) { return std::ssize(tested) >= environments; });  // nothing trains
+  const std::vector<std::string> models = sweep.models.empty() ? std::vector{sweep.run.model} : sweep.models;
+  for (const std::string& model : models)
+    for (const std::string& algorithm : sweep.algorithms)
+      for (int64_t trial = 0; trial < sweep.trials; ++trial)
+        for (int64_t hparams = 0; hparams < sweep.hparams; ++hparams)
+          for (const std::vector<int64_t>& test_envs : sets) {
+            DgRun run = sweep.run;
+            run.model = model, run.algorithm = algorithm, run.test_envs = test_envs;
+            run.trial_seed = trial, run.hparams_seed = hparams;
+            runs.push_back(run);
+          }
   if (runs.empty()) fail_usage("the sweep has no runs; give it an algorithm, trials and hyper-parameter seeds");
   return runs;
 }

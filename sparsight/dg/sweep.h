@@ -12,8 +12,9 @@ namespace sparsight {
 struct DgSweep {
   DgRun run;  // what all have in common
   std::vector<std::string> algorithms = {"erm"};
-  int64_t trials = 3, hparams = 20;  // seeds 0 .. n-1
-  bool pairs = true;                 // pairs of test environments too, for leave-one-domain-out
+  int64_t trials = 3, hparams = 20;      // seeds 0 .. n-1
+  bool pairs = true;                     // pairs of test environments too, for leave-one-domain-out
+  std::vector<std::string> models = {};  // every algorithm with each of these; {}: run.model
 };
 
 // Each environment alone, then each pair: E (E + 1) / 2 sets.

@@ -157,4 +157,19 @@ TEST(DgSweep, G43_ListsTheRightRuns) {
   EXPECT_THROW(sweep_runs(sweep), UsageError);
 }
 
+TEST(DgSweep, G47_ComparesModels) {
+  DgSweep sweep;
+  sweep.run.set = "pacs", sweep.run.model = "resnet18";
+  sweep.trials = 1, sweep.hparams = 1, sweep.pairs = false;
+  EXPECT_EQ(sweep_runs(sweep).size(), 4u);
+  EXPECT_EQ(sweep_runs(sweep)[0].model, "resnet18");
+  sweep.models = {"resnet50", "vit", "gmoe"};
+  const std::vector<DgRun> runs = sweep_runs(sweep);
+  ASSERT_EQ(runs.size(), 12u);
+  for (size_t i = 0; i < runs.size(); ++i) EXPECT_EQ(runs[i].model, sweep.models[i / 4]);
+  EXPECT_EQ(dg_arguments(runs[11])["model"], "gmoe");
+  DgRun run;
+  EXPECT_EQ(dg_arguments(run)["model"], "mnist_cnn");
+}
+
 }  // namespace sparsight::protocol_test

@@ -52,6 +52,31 @@ TEST(DgSelection, G44_TheThreeRulesOnAHandMadeLog) {
   EXPECT_EQ(selected_accuracy(no_pairs, 0, SelectionRule::leave_one_domain_out), std::nullopt);
 }
 
+// Runs of two models are never chosen between: they are two rows.
+TEST(DgTable, G47_EachModelHasARow) {
+  std::vector<DgResult> results;
+  for (const auto& [model, accuracy] : {std::pair{"vit", 0.5}, std::pair{"gmoe", 0.75}})
+    for (int64_t t = 0; t < 2; ++t)
+      results.push_back(dg_result({{{"args",
+                                     {{"dataset", "PACS"},
+                                      {"algorithm", "erm"},
+                                      {"model", model},
+                                      {"test_envs", {t}},
+                                      {"trial_seed", 0},
+                                      {"hparams_seed", 0}}},
+                                    {"step", 0},
+                                    {"env0_in_acc", accuracy},
+                                    {"env0_out_acc", accuracy},
+                                    {"env1_in_acc", accuracy},
+                                    {"env1_out_acc", accuracy}}}));
+  const std::vector<DgTable> tables = dg_tables(results);
+  ASSERT_EQ(tables.front().rows.size(), 2u);
+  EXPECT_EQ(tables.front().rows[0].algorithm, "erm (gmoe)");
+  EXPECT_EQ(tables.front().rows[0].cells.back()->mean, 75);
+  EXPECT_EQ(tables.front().rows[1].algorithm, "erm (vit)");
+  EXPECT_EQ(tables.front().rows[1].cells.back()->mean, 50);
+}
+
 // Trials 80 and 86 %: mean 83, population deviation 3, over sqrt(2): 2.12.
 TEST(DgTable, G45_MeansAndErrorsInEveryFormat) {
   EXPECT_EQ(to_text(mean_and_error({80, 86})), "83.0 +/- 2.1");
