@@ -15,10 +15,9 @@ CLI::App* add_part(CLI::App& verb, const std::string& name, const std::string& s
 }
 
 void add_set_option(CLI::App& verb, std::string& set) {
-  verb.add_option(
-          "--dataset", set,
-          "rotated_mnist, colored_mnist, pacs, vlcs, office_home, terra_incognita, domain_net, sviro, cub_dg, or "
-          "folder: any domain/class/image")
+  verb.add_option("--dataset", set,
+                  "rotated_mnist, colored_mnist, pacs, vlcs, office_home, terra_incognita, domain_net, sviro, cub_dg, "
+                  "wilds_camelyon, wilds_fmow, or folder: any domain/class/image")
       ->capture_default_str()
       ->type_name("NAME");
 }

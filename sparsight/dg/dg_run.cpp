@@ -33,7 +33,7 @@ const char* const kSource = "the protocol of DomainBed";
 int64_t steps_between_evaluations(const DgRun& run) {
   if (run.eval_every > 0) return run.eval_every;
   if (run.set == "domain_net") return 1000;
-  return has_small_images(run.set) || run.set == "folder" ? 100 : 300;
+  return has_small_images(run.set) || run.set == "folder" || run.set.starts_with("wilds_") ? 100 : 300;
 }
 
 int64_t steps_of(const DgRun& run) { return run.steps > 0 ? run.steps : 5001; }

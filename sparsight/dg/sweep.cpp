@@ -43,6 +43,8 @@ std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs) {
 int64_t environments_of_set(const DgRun& run) {
   if (run.set == "rotated_mnist") return 6;
   if (run.set == "colored_mnist") return 3;
+  if (run.set == "wilds_camelyon") return 5;
+  if (run.set == "wilds_fmow") return 6;
   const auto published = std::ranges::find(published_domains(), run.set, &PublishedDomains::name);
   if (published != published_domains().end()) return static_cast<int64_t>(published->domains.size());
   DomainBedOptions options;

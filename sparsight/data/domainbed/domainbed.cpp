@@ -11,6 +11,7 @@
 #include "sparsight/data/domainbed/numpy_random.h"
 #include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/domainbed/seed_hash.h"
+#include "sparsight/data/domainbed/wilds.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/sets/data_root.h"
 #include "sparsight/data/sets/folder.h"
@@ -86,7 +87,7 @@ void DomainBedOptions::declare(OptionSet& options) {
 }
 
 std::vector<std::string> domainbed_names() {
-  std::vector<std::string> names{"rotated_mnist", "colored_mnist", "folder"};
+  std::vector<std::string> names{"rotated_mnist", "colored_mnist", "folder", "wilds_camelyon", "wilds_fmow"};
   for (const PublishedDomains& published : published_domains()) names.push_back(published.name);
   return names;
 }
@@ -94,6 +95,8 @@ std::vector<std::string> domainbed_names() {
 DataSetPtr domainbed_environments(const DomainBedOptions& options, uint64_t seed) {
   if (options.set == "rotated_mnist") return rotated_mnist(options.root, seed);
   if (options.set == "colored_mnist") return colored_mnist(options.root, seed);
+  if (options.set == "wilds_camelyon") return camelyon17(data_root(options.root, "camelyon17_v1.0"));
+  if (options.set == "wilds_fmow") return fmow(data_root(options.root, "fmow_v1.1"));
   if (options.set == "folder") return folder_environments(options, data_root(options.root, ""));
   const PublishedDomains& published = *std::ranges::find(published_domains(), options.set, &PublishedDomains::name);
   const std::string root = data_root(options.root, published.folder);

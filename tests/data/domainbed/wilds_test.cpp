@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/domainbed.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 
@@ -94,6 +95,18 @@ TEST(Wilds, OtherCountsThanThePublishedAreRefused) {
             std::string::npos);
   folder.write("metadata.csv", kPatches);
   EXPECT_NE(message_of([&] { camelyon17(folder.path()); }).find("has 3 environments"), std::string::npos);
+}
+
+TEST(Wilds, G40_AreSetsOfDomainBed) {
+  const testing::TemporaryFolder folder;
+  folder.write("metadata.csv", kPatches);
+  const auto message = [&](const char* set) {
+    DomainBedOptions options;
+    options.set = set, options.root = folder.path();
+    return message_of([&] { domainbed_environments(options, 0); });
+  };
+  EXPECT_NE(message("wilds_camelyon").find("has 3 environments, where"), std::string::npos);
+  EXPECT_NE(message("wilds_fmow").find("has no rgb_metadata.csv"), std::string::npos);
 }
 
 }  // namespace sparsight::wilds_test
