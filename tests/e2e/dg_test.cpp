@@ -110,7 +110,7 @@ TEST_F(DgVerb, SweepsAndTables) {
   const ProgramResult done = dg(sweep, {"--out", at("sweep")});
   ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_NE(done.out.find("training-domain validation"), std::string::npos) << done.out;
-  EXPECT_NE(done.out.find("| groupdro |"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("| groupdro (vit) |"), std::string::npos) << done.out;
   const ProgramResult csv = run_program({"dg", "table", at("sweep"), "--format", "csv"});
   EXPECT_EQ(csv.out.substr(0, csv.out.find('\n')), "dataset,selection,algorithm,test_env,mean,error");
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2 * 2 * 5);  // two rules and algorithms, 4 + average
