@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/core/random.h"
 #include "sparsight/optim/optimizer.h"
 
 namespace sparsight {
