@@ -124,7 +124,8 @@ TEST(DgTable, G48_PublishedNumbersHaveTheirSources) {
   const auto average = [](const std::string& algorithm) {
     double sum = 0;
     for (const PublishedResult& result : published_results())
-      if (result.rule == SelectionRule::training_domains && result.algorithm == algorithm && result.dataset != "sviro")
+      if (result.rule == SelectionRule::training_domains && result.algorithm == algorithm &&
+          result.dataset != "sviro" && !result.dataset.starts_with("wilds_"))
         sum += result.mean / 5;
     return sum;
   };
