@@ -118,6 +118,27 @@ TEST(DgRun, G38_TransformsAreThoseOfDomainBed) {
   EXPECT_EQ(dg_config(run)["transforms"]["train"], Json::array());
 }
 
+// Section 3.10: lr and weight decay of the authors, by dataset.
+TEST(DgRun, G33_DefaultsOfGmoe) {
+  const std::tuple<const char*, double, double> rows[] = {
+      {"pacs", 3e-5, 1e-6},      {"vlcs", 3e-5, 1e-6},  {"office_home", 1e-5, 1e-6}, {"terra_incognita", 5e-5, 1e-4},
+      {"domain_net", 5e-5, 0.0}, {"cub_dg", 5e-5, 0.0}, {"sviro", 3e-5, 0.0}};
+  DgRun run;
+  for (const auto& [set, lr, weight_decay] : rows) {
+    run.set = set, run.model = "gmoe";
+    const Json config = dg_config(run);
+    EXPECT_EQ(config["optimizer"]["lr"], lr) << set;
+    EXPECT_EQ(config["optimizer"]["weight_decay"], weight_decay) << set;
+    EXPECT_EQ(config["train"]["max_steps"], run.set == "domain_net" ? 15001 : 5001) << set;
+    run.model = "vit";
+    EXPECT_EQ(dg_config(run)["optimizer"]["lr"], 5e-5) << set;
+  }
+  run.set = "domain_net", run.model = "gmoe";
+  EXPECT_EQ(dg_config(run)["train"]["eval_every"], 500);
+  run.model = "vit";
+  EXPECT_EQ(dg_config(run)["train"]["eval_every"], 1000);
+}
+
 TEST(DgRun, AFolderWithAnotherRunIsRefused) {
   const testing::TemporaryFolder folder;
   DgRun run;
@@ -126,7 +147,7 @@ TEST(DgRun, AFolderWithAnotherRunIsRefused) {
   EXPECT_NO_THROW(check_same_run(run, folder.path()));
   run.test_envs = {3};
   const std::string message = testing::message_of([&] { check_same_run(run, folder.path()); });
-  EXPECT_NE(message.find(" holds another run: its "), std::string::npos) << message;
+  EXPECT_NE(message.find(" holds another run: its data/test_envs/0 is 0, not 3;"), std::string::npos) << message;
   EXPECT_NE(message.find("choose another folder"), std::string::npos) << message;
 }
 
