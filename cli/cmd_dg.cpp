@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "cli/verbs.h"
 
@@ -139,6 +141,24 @@ void add_table(CLI::App& dg) {
   verb->callback([arguments] { run_dg_table(*arguments); });
 }
 
+void add_cub_dg(CLI::App& dg) {
+  const auto arguments = std::make_shared<DgCubArguments>();
+  CLI::App* verb =
+      add_part(dg, "cub-dg", "Make the dataset cub_dg of CUB-200-2011 and three stylised copies of it",
+               "sparsight dg cub-dg CUB_200_2011 --candy candy --mosaic mosaic --udnie udnie --out data/CUB_DG");
+  verb->add_option("cub", arguments->cub, "Folder of CUB-200-2011: images/ and its text files")
+      ->required()
+      ->type_name("FOLDER");
+  const std::pair<const char*, std::string*> copies[] = {
+      {"--candy", &arguments->candy}, {"--mosaic", &arguments->mosaic}, {"--udnie", &arguments->udnie}};
+  for (const auto& [name, folder] : copies)
+    verb->add_option(name, *folder, "Folder of the copies in this style: class/file, named as in images/")
+        ->required()
+        ->type_name("FOLDER");
+  verb->add_option("--out", arguments->out, "Folder to make; must not exist")->required()->type_name("FOLDER");
+  verb->callback([arguments] { run_dg_cub(*arguments); });
+}
+
 }  // namespace
 
 void add_dg(CLI::App& app) {
@@ -151,6 +171,7 @@ void add_dg(CLI::App& app) {
   add_dg_train(*dg);
   add_sweep(*dg);
   add_table(*dg);
+  add_cub_dg(*dg);
 }
 
 }  // namespace sparsight::cli

@@ -41,6 +41,11 @@ struct DgTableArguments {
   bool published = false;
 };
 
+struct DgCubArguments {
+  std::string cub, candy, mosaic, udnie, out;
+};
+
+void run_dg_cub(const DgCubArguments& arguments);
 void run_dg_hparams(const DgHparamsArguments& arguments);
 void run_dg_train(const DgTrainArguments& arguments);
 void run_dg_sweep(const DgSweepArguments& arguments);

@@ -12,6 +12,8 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/core/progress.h"
+#include "sparsight/data/domainbed/cub_dg.h"
 #include "sparsight/data/domainbed/domainbed.h"
 #include "sparsight/dg/hyperparameters.h"
 #include "sparsight/dg/published_results.h"
@@ -104,6 +106,17 @@ void write_sweep_array(const DgSweepArguments& arguments, const JobList& list, c
 }
 
 }  // namespace
+
+void run_dg_cub(const DgCubArguments& arguments) {
+  std::optional<Progress> progress;
+  const int64_t images = build_cub_dg({arguments.cub, arguments.candy, arguments.mosaic, arguments.udnie},
+                                      arguments.out, [&](int64_t done, int64_t total) {
+                                        if (!progress) progress.emplace("make", total, "images");
+                                        progress->update(done);
+                                      });
+  if (progress) progress->finish();
+  output() << images << " images in 4 domains, and the keypoints of their birds: " << printable(arguments.out) << "\n";
+}
 
 void run_dg_hparams(const DgHparamsArguments& arguments) {
   position_of(arguments.set, domainbed_names(), "data set");

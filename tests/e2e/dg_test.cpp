@@ -10,6 +10,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/atomic_file.h"
+#include "tests/data/sets/set_files.h"
 #include "tests/support/program.h"
 
 #include <nlohmann/json.hpp>
@@ -42,7 +43,9 @@ class DgVerb : public ::testing::Test {
     std::vector<std::string> all = words(text);
     all.insert(all.end(), more.begin(), more.end());
     all.emplace_back("--quiet");
-    return run_program(all);
+    ProgramOptions options;
+    options.timeout_seconds = 300;  // a sweep of 16 runs took more than 60 on a busy machine
+    return run_program(all, options);
   }
   static std::vector<Json> results(const std::string& run) {
     std::istringstream text(read_file(run + "/results.jsonl", size_t{1} << 20));
@@ -114,6 +117,37 @@ TEST_F(DgVerb, SweepsAndTables) {
   const ProgramResult csv = run_program({"dg", "table", at("sweep"), "--format", "csv"});
   EXPECT_EQ(csv.out.substr(0, csv.out.find('\n')), "dataset,selection,algorithm,test_env,mean,error");
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2 * 2 * 5);  // two rules and algorithms, 4 + average
+}
+
+TEST_F(DgVerb, G41_MakesCubDg) {
+  const TemporaryFolder folder;
+  folder.write("cub/images.txt", "1 001.Albatross/a.png\n");
+  folder.write("cub/image_class_labels.txt", "1 1\n");
+  folder.write("cub/train_test_split.txt", "1 1\n");
+  folder.write("cub/bounding_boxes.txt", "1 0 0 5 4\n");
+  folder.write("cub/parts/parts.txt", "1 beak\n");
+  folder.write("cub/parts/part_locs.txt", "1 1 2 3 1\n");
+  for (const char* copies : {"cub/images", "candy", "mosaic", "udnie"})
+    folder.write(std::string(copies) + "/001.Albatross/a.png", grey_png(7));
+  const std::vector<std::string> make{"dg",
+                                      "cub-dg",
+                                      folder.path("cub"),
+                                      "--candy",
+                                      folder.path("candy"),
+                                      "--mosaic",
+                                      folder.path("mosaic"),
+                                      "--udnie",
+                                      folder.path("udnie"),
+                                      "--out",
+                                      folder.path("made"),
+                                      "--quiet"};
+  const ProgramResult made = run_program(make);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("4 images in 4 domains"), std::string::npos) << made.out;
+  EXPECT_TRUE(std::filesystem::exists(folder.path("made/Udnie/001.Albatross/a.png")));
+  EXPECT_NE(read_file(folder.path("made/keypoints.csv"), 1000).find("Mosaic,\"001.Albatross/a.png\",beak,2,3"),
+            std::string::npos);
+  EXPECT_EQ(run_program(make).exit_code, 1) << "there is something at --out";
 }
 
 TEST_F(DgVerb, RefusesInOneLine) {
