@@ -38,6 +38,12 @@ void check_choices(const Routing& routing) {
          layout.images, " images of ", layout.per_image, " tokens");
 }
 
+// K where each token has exactly as many choices, else 0.
+int64_t fixed_choices(const Routing& routing) {
+  const int64_t tokens = routing.valid.defined() ? routing.valid.sum().item<int64_t>() : routing.tokens;
+  return routing.token.numel() == tokens * routing.per_token ? routing.per_token : 0;
+}
+
 double binomial(int64_t n, int64_t k) {
   if (k < 0 || k > n) return 0;
   double product = 1;
@@ -83,8 +89,10 @@ at::Tensor token_changes(const ExpertSets& clean, const ExpertSets& attacked, Bo
   return at::where(clean.valid & attacked.valid, change, nan);
 }
 
-RoutingChange routing_change(const ExpertSets& clean, const ExpertSets& attacked, BothEmpty both_empty) {
-  const at::Tensor changes = token_changes(clean, attacked, both_empty);
+RoutingChange routing_change(const ExpertSets& clean, const ExpertSets& attacked, BothEmpty both_empty,
+                             const at::Tensor& images) {
+  at::Tensor changes = token_changes(clean, attacked, both_empty);
+  if (images.defined()) changes = at::where(images.unsqueeze(1), changes, std::numeric_limits<double>::quiet_NaN());
   const at::Tensor counted = ~changes.isnan(), tokens = counted.sum(1);
   const at::Tensor rates = at::nan_to_num(changes, 0.0).sum(1) / tokens.clamp_min(1).to(at::kDouble);
   RoutingChange change;
@@ -108,7 +116,8 @@ std::vector<LayerChange> routing_changes(const std::vector<Routing>& clean, cons
     const Routing &before = clean[i], &after = attacked[i];
     if (before.layer != after.layer)
       fail("cannot compare the routing of ", printable(before.layer), " with that of ", printable(after.layer));
-    changes.push_back({before.layer, before.experts, before.per_token,
+    const int64_t choices = fixed_choices(before);
+    changes.push_back({before.layer, before.experts, choices == fixed_choices(after) ? choices : 0,
                        routing_change(kept_sets(before), kept_sets(after), both_empty),
                        routing_change(chosen_sets(before), chosen_sets(after), both_empty)});
   }

@@ -46,8 +46,9 @@ struct RoutingChange {
 // other shapes.
 at::Tensor token_changes(const ExpertSets& clean, const ExpertSets& attacked,
                          BothEmpty both_empty = BothEmpty::unchanged);
+// images: [B] bool, those that count; undefined: all.
 RoutingChange routing_change(const ExpertSets& clean, const ExpertSets& attacked,
-                             BothEmpty both_empty = BothEmpty::unchanged);
+                             BothEmpty both_empty = BothEmpty::unchanged, const at::Tensor& images = {});
 
 // Of one layer.
 struct LayerChange {

@@ -1,4 +1,5 @@
 light_sources(
+  analysis/attacked_routing.cpp
   analysis/canvas.cpp
   analysis/cell_accuracy.cpp
   analysis/class_information.cpp

@@ -8,6 +8,7 @@ light_tests(
   analysis/patch_tint_test.cpp
   analysis/routing_accumulator_test.cpp)
 torch_tests(
+  analysis/attacked_routing_test.cpp
   analysis/expert_usage_test.cpp
   analysis/explain_test.cpp
   analysis/output_redundancy_test.cpp

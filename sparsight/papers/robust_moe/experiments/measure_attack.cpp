@@ -5,9 +5,8 @@
 
 #include <ATen/ops/arange.h>
 
-#include "sparsight/analysis/expert_usage.h"
+#include "sparsight/analysis/attacked_routing.h"
 #include "sparsight/analysis/output_redundancy.h"
-#include "sparsight/analysis/routing_change.h"
 #include "sparsight/attacks/attacked_image_model.h"
 #include "sparsight/attacks/check_perturbation.h"
 #include "sparsight/eval/statistics.h"
@@ -15,11 +14,10 @@
 namespace sparsight::robust_moe {
 namespace {
 
-struct LayerSums {
-  LayerChange change, change_public;
-  std::vector<Routing> clean, attacked;
-  double redundancy = 0, redundancy_random = 0;
-  int64_t tokens = 0;  // behind the redundancies
+// Distances of the outputs of a layer's tokens whose experts changed.
+struct LayerRedundancy {
+  double attacked = 0, random = 0;
+  int64_t tokens = 0;
 };
 
 // Sums over batches.
@@ -27,8 +25,8 @@ struct Sums {
   int64_t images = 0, clean_correct = 0, robust = 0, changed = 0, fooled = 0;
   double clean_loss = 0, attacked_loss = 0, largest = 0;
   AttackCost cost;
-  std::vector<std::string> order;  // of layers
-  std::map<std::string, LayerSums> layers;
+  AttackedRouting routing;
+  std::map<std::string, LayerRedundancy> redundancy;  // by layer
 };
 
 int64_t count(const at::Tensor& which) { return which.sum().item<int64_t>(); }
@@ -37,36 +35,14 @@ double percent(int64_t part, int64_t whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-void add_layers(Sums& sums, const ModelOutput& clean, const ModelOutput& attacked) {
-  const std::vector<LayerChange> changes = routing_changes(clean.routings, attacked.routings);
-  const std::vector<LayerChange> as_published =
-      routing_changes(clean.routings, attacked.routings, BothEmpty::public_compat);
-  for (size_t i = 0; i < changes.size(); ++i) {
-    const std::string& name = changes[i].layer;
-    const auto [found, is_new] = sums.layers.try_emplace(name);
-    LayerSums& layer = found->second;
-    if (is_new) {
-      sums.order.push_back(name);
-      layer.change = changes[i];
-      layer.change_public = as_published[i];
-    } else {
-      layer.change.kept.add(changes[i].kept);
-      layer.change.chosen.add(changes[i].chosen);
-      layer.change_public.kept.add(as_published[i].kept);
-    }
-    layer.clean.push_back(sparsight::detached(clean.routings[i]));
-    layer.attacked.push_back(sparsight::detached(attacked.routings[i]));
-  }
-}
-
 void add_redundancy(Sums& sums, ImageModel& model, const ModelInput& clean, const ModelOutput& attacked,
                     uint64_t seed) {
   for (const auto& [name, found] : output_redundancy(model, clean, routings_of(attacked), seed)) {
-    LayerSums& layer = sums.layers.at(name);
+    LayerRedundancy& layer = sums.redundancy[name];
     const auto tokens = static_cast<double>(found.tokens);
     layer.tokens += found.tokens;
-    layer.redundancy += tokens * found.attacked;
-    layer.redundancy_random += tokens * found.random;
+    layer.attacked += tokens * found.attacked;
+    layer.random += tokens * found.random;
   }
 }
 
@@ -93,31 +69,22 @@ void add_batch(Sums& sums, const std::shared_ptr<ImageModel>& model, const Attac
   sums.largest = std::max(sums.largest, largest_perturbation(result.pixels, batch.pixels, Norm::linf));
   sums.cost += result.cost;
   if (clean.routings.empty()) return;
-  add_layers(sums, clean, attacked);
+  sums.routing.add(clean.routings, attacked.routings);
   add_redundancy(sums, *model, clean_input, attacked, how.seed);
 }
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-Json layer_json(const std::string& name, const LayerSums& layer) {
-  const ExpertUsage clean = expert_usage(layer.clean), attacked = expert_usage(layer.attacked);
-  const auto tokens = static_cast<double>(layer.tokens);
-  return {{"layer", name},
-          {"change", layer.change.kept.rate()},
-          {"change_chosen", layer.change.chosen.rate()},
-          {"change_public", layer.change_public.kept.rate()},
-          {"chance", layer.change.chance()},
-          {"of_chance", number_or_null(layer.change.of_chance())},
-          {"dropped", clean.dropped},
-          {"attacked_dropped", attacked.dropped},
-          {"entropy", clean.relative_entropy},
-          {"attacked_entropy", attacked.relative_entropy},
-          {"load_cv2", clean.load_cv2},
-          {"attacked_load_cv2", attacked.load_cv2},
-          {"importance_cv2", clean.importance_cv2},
-          {"attacked_importance_cv2", attacked.importance_cv2},
-          {"redundancy", number_or_null(layer.redundancy / tokens)},
-          {"redundancy_random", number_or_null(layer.redundancy_random / tokens)}};
+Json layers_json(const Sums& sums) {
+  Json layers = sums.routing.layers();
+  for (Json& layer : layers) {
+    const auto found = sums.redundancy.find(layer.at("layer").get<std::string>());
+    const LayerRedundancy redundancy = found == sums.redundancy.end() ? LayerRedundancy{} : found->second;
+    const auto tokens = static_cast<double>(redundancy.tokens);
+    layer["redundancy"] = number_or_null(redundancy.attacked / tokens);
+    layer["redundancy_random"] = number_or_null(redundancy.random / tokens);
+  }
+  return layers;
 }
 
 }  // namespace
@@ -129,21 +96,19 @@ Json measure_attack(const std::shared_ptr<ImageModel>& model, const AttackBatch&
     add_batch(sums, model, images.select(at::arange(first, std::min(total, first + how.batch), at::kLong)), how);
   const auto n = static_cast<double>(sums.images);
   const Interval interval = wilson_interval(sums.images - sums.robust, sums.images);
-  Json measured = {{"images", sums.images},
-                   {"clean_error", percent(sums.images - sums.clean_correct, sums.images)},
-                   {"robust_error", percent(sums.images - sums.robust, sums.images)},
-                   {"robust_low", 100 * interval.low},
-                   {"robust_high", 100 * interval.high},
-                   {"success", percent(sums.fooled, sums.clean_correct)},
-                   {"changed", percent(sums.changed, sums.images)},
-                   {"clean_loss", sums.clean_loss / n},
-                   {"attacked_loss", sums.attacked_loss / n},
-                   {"queries", static_cast<double>(sums.cost.queries) / n},
-                   {"gradients", static_cast<double>(sums.cost.gradients) / n},
-                   {"largest", 255 * sums.largest},
-                   {"layers", Json::array()}};
-  for (const std::string& name : sums.order) measured["layers"].push_back(layer_json(name, sums.layers.at(name)));
-  return measured;
+  return {{"images", sums.images},
+          {"clean_error", percent(sums.images - sums.clean_correct, sums.images)},
+          {"robust_error", percent(sums.images - sums.robust, sums.images)},
+          {"robust_low", 100 * interval.low},
+          {"robust_high", 100 * interval.high},
+          {"success", percent(sums.fooled, sums.clean_correct)},
+          {"changed", percent(sums.changed, sums.images)},
+          {"clean_loss", sums.clean_loss / n},
+          {"attacked_loss", sums.attacked_loss / n},
+          {"queries", static_cast<double>(sums.cost.queries) / n},
+          {"gradients", static_cast<double>(sums.cost.gradients) / n},
+          {"largest", 255 * sums.largest},
+          {"layers", layers_json(sums)}};
 }
 
 }  // namespace sparsight::robust_moe

@@ -22,9 +22,7 @@ struct MeasuredAttack {
 //   that were classified correctly), changed (other prediction), clean_loss, attacked_loss (cross entropy), queries and
 //   gradients per image, largest (perturbation, in 255ths of the pixel range)
 // and "layers", a list with
-//   layer, change (1 - intersection over union, after capacity), change_chosen (before it), change_public (as the
-//   authors' code counts tokens dropped twice), chance, of_chance, dropped, entropy, attacked_entropy (relative),
-//   load_cv2, attacked_load_cv2, importance_cv2, attacked_importance_cv2, redundancy and redundancy_random (distance of
+//   what AttackedRouting::layers() says (change, chance, entropy, ...), redundancy and redundancy_random (distance of
 //   the outputs where experts changed; analysis/output_redundancy.h)
 // A dense model has none. For single-label images the false discovery rate is the error.
 Json measure_attack(const std::shared_ptr<ImageModel>& model, const AttackBatch& images, const MeasuredAttack& how);
