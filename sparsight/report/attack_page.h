@@ -17,7 +17,12 @@ struct AttackExample {
   std::string clean_experts, attacked_experts;  // PNG files of patches in the colours of their experts; "" without any
 };
 
-// result: result.json. A pure function.
+// Parts of pages that show an attack, as HTML; result: result.json. Pure functions.
+std::string attack_tables_html(const Json& result);  // the attacks, the routing and the findings
+std::string attack_examples_html(const std::vector<AttackExample>& examples);
+std::string attack_settings_html(const Json& result);
+std::vector<std::string> attack_notices(const Json& result);  // warnings, then notes; plain text
+
 std::string attack_page(const Json& result, const std::vector<AttackExample>& examples);
 
 }  // namespace sparsight

@@ -7,6 +7,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
+#include "sparsight/report/attack_routing_text.h"
 #include "sparsight/report/format.h"
 
 namespace sparsight {
@@ -17,15 +18,9 @@ int64_t whole_number(const Json& record, const char* key) {
   return std::abs(value) < 1e18 ? static_cast<int64_t>(value) : 0;
 }
 
-// "5.81 to 14.20"
-std::string share_range(const Json& share) {
-  const std::vector<double> interval = numbers(member(share, "interval"));
-  return interval.size() == 2 ? fixed(100 * interval[0], 2) + " to " + fixed(100 * interval[1], 2) : "-";
-}
-
 // "91.20 % (95 % CI: 81.00 to 96.10), 31 of 34"
 std::string share_text(const Json& share) {
-  return cat(percent(number(share, "value")), " (95 % CI: ", share_range(share), "), ",
+  return cat(percent(number(share, "value")), " (95 % CI: ", attack_interval_text(share), "), ",
              grouped(whole_number(share, "count")), " of ", grouped(whole_number(share, "of")));
 }
 
@@ -55,19 +50,25 @@ std::string cascade_text(const Json& attack) {
 
 }  // namespace
 
+std::string attack_interval_text(const Json& share) {
+  const std::vector<double> interval = numbers(member(share, "interval"));
+  return interval.size() == 2 ? fixed(100 * interval[0], 2) + " to " + fixed(100 * interval[1], 2) : "-";
+}
+
 std::vector<std::string> attack_lines(const Json& result) {
   const Json &model = member(result, "model"), &data = member(result, "data"), &threat = member(result, "threat"),
              &attack = member(result, "attack"), &drops = member(result, "drop_rate"),
              &environment = member(result, "environment");
   const std::string packed = text(model, "packed");
+  const std::optional<double> radius = number(threat, "epsilon");  // none of a curve, which has several
   std::vector<std::string> lines{
       cat(text(model, "checkpoint"), ", step ", whole_number(model, "step"), ", weights ", text(model, "fingerprint"),
           packed.empty() ? "" : " packed as " + packed, ", normalised by ", text(model, "normalisation")),
       cat(grouped(whole_number(result, "images")), " of ", grouped(whole_number(data, "of")), " images of the ",
           split_name(text(data, "split")), " split of ", text(data, "name"), ", fingerprint ",
           text(data, "fingerprint")),
-      cat(cascade_text(attack), ", ", text(threat, "norm"), ", epsilon ", text(threat, "given"), ", which is ",
-          significant(number(threat, "epsilon").value_or(0)), " of pixels in ", text(threat, "range"),
+      cat(cascade_text(attack), ", ", text(threat, "norm"), ", epsilon ", text(threat, "given"),
+          radius ? cat(", which is ", significant(*radius), " of pixels in ", text(threat, "range")) : "",
           member(result, "pixels_clipped") == Json(true) ? ", clipped to them" : ", not clipped"),
       cat("seed ", whole_number(attack, "seed"), ", ", member(attack, "noise") == Json(true) ? "with" : "without",
           " router noise, batch ", whole_number(result, "batch"),
@@ -78,8 +79,10 @@ std::vector<std::string> attack_lines(const Json& result) {
   std::string capacity = "experts' capacity: no limit";
   if (member(result, "images_share_capacity") == Json(true))
     capacity = cat("experts' capacity: factor ", value_line(member(member(model, "capacity"), "eval_factor")),
-                   ", images attacked together, dropped ", percent(number(drops, "clean")), " clean, ",
-                   percent(number(drops, "attacked")), " attacked");
+                   ", images attacked together",
+                   drops.is_object() ? cat(", dropped ", percent(number(drops, "clean")), " clean, ",
+                                           percent(number(drops, "attacked")), " attacked")
+                                     : "");
   lines.push_back(capacity);
   return lines;
 }
@@ -87,10 +90,10 @@ std::vector<std::string> attack_lines(const Json& result) {
 Rows attack_rows(const Json& result) {
   Rows rows{{"attack", "robust", "95 % CI", "gained", "queries", "gradients", "time"}};
   const Json& clean = member(result, "clean_accuracy");
-  rows.push_back({"clean", percent(number(clean, "value")), share_range(clean), "-", "-", "-", "-"});
+  rows.push_back({"clean", percent(number(clean, "value")), attack_interval_text(clean), "-", "-", "-", "-"});
   for (const Json& stage : member(result, "stages")) {
     const Json& after = member(stage, "robust_after");
-    rows.push_back({text(stage, "name"), percent(number(after, "value")), share_range(after),
+    rows.push_back({text(stage, "name"), percent(number(after, "value")), attack_interval_text(after),
                     grouped(whole_number(stage, "gained")), grouped(whole_number(stage, "queries")),
                     grouped(whole_number(stage, "gradients")), duration(number(stage, "seconds").value_or(0))});
   }
@@ -136,6 +139,8 @@ std::string attack_text(const Json& result) {
   for (const std::string& line : attack_lines(result)) page += line + "\n";
   for (const std::string& line : attack_settings_lines(result)) page += "  " + line + "\n";
   page += "\n" + aligned(attack_rows(result)) + "\n";
+  if (const Rows routing = attack_routing_rows(result); !routing.empty())
+    page += aligned(routing) + "  " + attack_routing_note(result) + "\n\n";
   for (const std::string& line : attack_findings(result)) page += line + "\n";
   for (const Json& note : member(result, "notes")) page += "note: " + value_line(note) + "\n";
   for (const Json& warning : member(result, "warnings")) page += "warning: " + value_line(warning) + "\n";

@@ -44,6 +44,18 @@ std::string html_table(const std::string& header, const std::string& rows) {
          "</tbody></table></div>\n";
 }
 
+std::string html_rows(const Rows& rows) {
+  if (rows.empty()) return "";
+  std::string header, body;
+  for (const std::string& title : rows.front()) header += "<th>" + escape_html(title) + "</th>";
+  for (size_t i = 1; i < rows.size(); ++i) {
+    body += "<tr>";
+    for (const std::string& value : rows[i]) body += html_cell(html_text(value));
+    body += "</tr>\n";
+  }
+  return html_table(header, body);
+}
+
 std::string html_list(const std::vector<std::string>& lines) {
   std::string html = "<ul>";
   for (const std::string& line : lines) html += "<li>" + escape_html(line) + "</li>";

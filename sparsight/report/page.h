@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/report/charts.h"
+#include "sparsight/report/text_table.h"
 
 namespace sparsight {
 
@@ -33,6 +34,7 @@ std::string html_page(const PageFrame& frame, const Page& page);
 std::string html_text(const std::string& text);  // escaped, "-" if empty
 std::string html_cell(const std::string& html, const char* kind = "");
 std::string html_table(const std::string& header, const std::string& rows);
+std::string html_rows(const Rows& rows);                                         // plain text; "" without any
 std::string html_list(const std::vector<std::string>& lines);                    // lines of plain text
 std::string html_image(const std::string& png, const std::string& description);  // "" if empty
 

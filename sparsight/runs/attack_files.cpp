@@ -1,34 +1,16 @@
 #include "sparsight/runs/attack_files.h"
 
-#include <cstdio>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
-#include "sparsight/core/json_fields.h"
-#include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
+#include "sparsight/report/attack_csv.h"
 
 namespace sparsight {
 namespace {
-
-// A field of a CSV file: quoted where it has to be.
-std::string csv_field(const std::string& text) {
-  const std::string safe = printable(text);
-  if (safe.find_first_of(",\"\n") == std::string::npos) return safe;
-  std::string quoted = "\"";
-  for (const char c : safe) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string exact_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
 
 Batch recorded_batch(const AttackedBatch& images) {
   Batch batch;
@@ -49,15 +31,6 @@ ModelOutput recorded_output(const ModelVerdict& verdict) {
       output.routings.push_back(routing);
   }
   return output;
-}
-
-std::string stages_csv(const Json& stages) {
-  std::string csv = "name,attack,robust_before,gained,robust_after,queries,gradients,seconds\n";
-  for (const Json& stage : stages)
-    csv += cat(csv_field(text(stage, "name")), ",", csv_field(text(stage, "attack")), ",", stage.at("robust_before"),
-               ",", stage.at("gained"), ",", stage.at("robust_after").at("count"), ",", stage.at("queries"), ",",
-               stage.at("gradients"), ",", exact_number(stage.at("seconds").get<double>()), "\n");
-  return csv;
 }
 
 }  // namespace
@@ -97,22 +70,24 @@ void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, con
   const auto at_row = [](const at::Tensor& values, int64_t i) { return values[i].item<int64_t>(); };
   for (int64_t i = 0; i < label.size(0); ++i) {
     const int64_t by = at_row(stage, i);
-    csv_ += cat(at_row(image, i), ",", csv_field(images.ids[static_cast<size_t>(i)]), ",", at_row(label, i), ",",
+    csv_ += cat(at_row(image, i), ",", attack_csv_text(images.ids[static_cast<size_t>(i)]), ",", at_row(label, i), ",",
                 at_row(clean, i), ",", at_row(attacked, i), ",",
-                by < 0 ? "" : csv_field(plan_.stages.at(static_cast<size_t>(by)).name), ",",
-                exact_number(piece.norm[i].item<double>()), ",", at_row(piece.queries, i), ",",
+                by < 0 ? "" : attack_csv_text(plan_.stages.at(static_cast<size_t>(by)).name), ",",
+                attack_csv_number(piece.norm[i].item<double>()), ",", at_row(piece.queries, i), ",",
                 check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0, "\n");
   }
 }
 
-void AttackFiles::commit(RecordSource source, const Json& stages) {
+void AttackFiles::commit(RecordSource source, const Json& result) {
   pixels_.commit({{"format", "sparsight-adversarial"}, {"version", "1"}, {"threat", to_text(plan_.threat)}});
   if (const Routings all = routing_.all(); !all.empty()) {
     write_routings(folder_ + "/routing.safetensors", all);
     write_routings(folder_ + "/clean_routing.safetensors", clean_routing_.all());
   }
   write_file_atomically(folder_ + "/images.csv", csv_);
-  write_file_atomically(folder_ + "/stages.csv", stages_csv(stages));
+  write_file_atomically(folder_ + "/stages.csv", attack_stages_csv(result.at("stages")));
+  if (const Json& layers = result.at("routing"); !layers.empty())
+    write_file_atomically(folder_ + "/routing.csv", attack_routing_csv(layers));
   records_.commit(source);
   source.settings.erase("attack");
   clean_records_.commit(source);

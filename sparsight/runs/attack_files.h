@@ -12,17 +12,18 @@
 namespace sparsight {
 
 //   records/, clean_records/   evaluation records of attacked and clean images: sparsight compare reads them
-//   adversarial.safetensors    pixels [n,C,H,W] fp32, image, label, stage, queries [n] int64, norm [n] fp64,
+//   adversarial.safetensors    pixels [n,C,H,W] fp32, image, label, stage, queries [n]
+//   int64, norm [n] fp64,
 //                              clean_logits, logits [n,K] fp32
 //   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes
-//   images.csv, stages.csv     tables of the images and of the attacks
+//   images.csv, stages.csv, routing.csv   tables of the images, of the attacks and of the MoE layers, if there are any
 class AttackFiles {
  public:
   // folder: exists.
   AttackFiles(const std::string& folder, const AttackPlan& plan);
   void add(const AttackedBatch& images, const AttackPiece& piece, const PieceCheck& check);
-  // source: of the records. stages: of AttackSummary::json().
-  void commit(RecordSource source, const Json& stages);
+  // source: of the records. result: has "stages" and "routing" of AttackSummary::json().
+  void commit(RecordSource source, const Json& result);
 
  private:
   std::string folder_;

@@ -31,6 +31,12 @@ Json drop_rate(int64_t chosen, int64_t kept) {
   return chosen > 0 ? Json(static_cast<double>(chosen - kept) / static_cast<double>(chosen)) : Json();
 }
 
+std::vector<Routing> routings_in_order(const ModelVerdict& verdict) {
+  std::vector<Routing> routings;
+  for (const std::string& layer : verdict.layers) routings.push_back(verdict.routings.at(layer));
+  return routings;
+}
+
 }  // namespace
 
 Json share_json(int64_t count, int64_t of) {
@@ -81,6 +87,9 @@ void AttackSummary::add(const AttackPiece& piece, const PieceCheck& check) {
   highest_ = std::max(highest_, check.highest);
   count_assignments(piece.clean.routings, chosen_[0], kept_[0]);
   count_assignments(piece.attacked.routings, chosen_[1], kept_[1]);
+  const at::Tensor moved = piece.norm > 0;
+  routing_.add(routings_in_order(piece.clean), routings_in_order(piece.attacked), moved);
+  moved_ += count_of(moved);
   add_stages(piece);
 }
 
@@ -122,7 +131,9 @@ Json AttackSummary::json() const {
             {"highest", highest_},
             {"misclassified", misclassified_},
             {"misclassified_in_8_bits", in_8_bits_},
-            {"of", fooled_}}}};
+            {"of", fooled_}}},
+          {"moved_images", moved_},
+          {"routing", routing_.layers()}};
 }
 
 std::vector<std::string> AttackSummary::warnings() const {

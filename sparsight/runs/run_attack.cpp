@@ -188,8 +188,7 @@ class AttackWork {
     result["notes"] = plan_.notes;
     Json settings = loaded_.config;
     settings["attack"] = identity_.at("attack");
-    files.commit({images_.info(), request_.split, loaded_.path, loaded_.step, loaded_.weights, settings},
-                 result["stages"]);
+    files.commit({images_.info(), request_.split, loaded_.path, loaded_.step, loaded_.weights, settings}, result);
     write_file_atomically(folder_.file("examples.html"), attack_page(result, examples.all()));
     folder_.finish(result);
     return *folder_.result();

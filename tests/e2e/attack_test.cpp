@@ -7,57 +7,23 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "sparsight/analysis/expert_usage.h"
+#include "sparsight/analysis/routing_change.h"
 #include "sparsight/core/error.h"
 #include "sparsight/eval/records.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/models/routing_file.h"
+#include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
-#include "tests/e2e/train_fixture.h"
 
 namespace sparsight::testing::attack_verb_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-class AttackVerb : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    const ProgramResult trained = run_program({"train", tiny_config(*folder_), "--out", run(), "--quiet", "--set",
-                                               "train.epochs=10", "--set", "optimizer.lr=0.005"});
-    ASSERT_EQ(trained.exit_code, 0) << trained.err;
-  }
-  static void TearDownTestSuite() { delete folder_; }
-
-  static std::string run() { return folder_->path("run"); }
-  static std::string at(const std::string& name) { return folder_->path(name); }
-  // Words after the run, separated by spaces.
-  static std::vector<std::string> words(const std::string& text) {
-    std::vector<std::string> all{"attack", run(), "--quiet"};
-    std::istringstream stream(text);
-    for (std::string word; stream >> word;) all.push_back(word);
-    return all;
-  }
-  static ProgramResult attack(const std::string& text) { return run_program(words(text)); }
-  static Json result(const std::string& text) {
-    const ProgramResult ended = attack(text + " --json");
-    EXPECT_EQ(ended.exit_code, 0) << ended.err;
-    return Json::parse(ended.out, nullptr, false);
-  }
-  static std::string bytes(const std::string& path) { return read_file(path, size_t{1} << 30); }
-  // All files that do not contain times.
-  static void expect_same_records(const std::string& a, const std::string& b) {
-    for (const char* file :
-         {"/adversarial.safetensors", "/images.csv", "/routing.safetensors", "/clean_routing.safetensors",
-          "/records/records.safetensors", "/records/index.json", "/clean_records/records.safetensors"})
-      EXPECT_TRUE(bytes(a + file) == bytes(b + file)) << file;
-  }
-  static TemporaryFolder* folder_;
-};
-
-TemporaryFolder* AttackVerb::folder_ = nullptr;
+class AttackVerb : public AttackFixture {};
 
 // The standard cascade, shortened.
 std::string short_cascade(const std::string& out, const std::string& eps = "8/255") {
@@ -113,6 +79,29 @@ TEST_F(AttackVerb, A60_TheReportSaysWhatWasDone) {
   EXPECT_NE(page.find("times as large"), std::string::npos);
   EXPECT_NE(page.find("experts, attacked"), std::string::npos);
   EXPECT_EQ(bytes(at("said/stages.csv")).rfind("name,attack,robust_before,gained,robust_after,queries", 0), 0u);
+}
+
+// The routing in the result is that of the saved decisions.
+TEST_F(AttackVerb, A38_TheReportSaysHowRoutingChanged) {
+  const ProgramResult ended = attack("--attack pgd --eps 16/255 --set attack.steps=4 --out " + at("routed"));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const Json found = Json::parse(bytes(at("routed/result.json")));
+  ASSERT_EQ(found["routing"].size(), 1u);
+  EXPECT_EQ(found["moved_images"], 64);
+  const Json& layer = found["routing"][0];
+  const Routing clean = read_routings(at("routed/clean_routing.safetensors")).begin()->second,
+                attacked = read_routings(at("routed/routing.safetensors")).begin()->second;
+  EXPECT_DOUBLE_EQ(layer["change"], routing_change(kept_sets(clean), kept_sets(attacked)).rate());
+  EXPECT_GT(layer["change"].get<double>(), 0);
+  EXPECT_DOUBLE_EQ(layer["chance"], chance_change_rate(clean.experts, clean.per_token));
+  EXPECT_NEAR(layer["of_chance"].get<double>(), layer["change"].get<double>() / layer["chance"].get<double>(), 1e-12);
+  EXPECT_EQ(layer["load"], expert_usage({clean}).count);
+  EXPECT_EQ(layer["attacked_load"], expert_usage({attacked}).count);
+  EXPECT_DOUBLE_EQ(layer["attacked_entropy"], expert_usage({attacked}).relative_entropy);
+  EXPECT_NE(ended.out.find("  MoE layer"), std::string::npos) << ended.out;
+  EXPECT_NE(bytes(at("routed/examples.html")).find("<h3>Routing</h3>"), std::string::npos);
+  const std::string csv = bytes(at("routed/routing.csv"));
+  EXPECT_NE(csv.find("\n" + layer["layer"].get<std::string>() + ","), std::string::npos) << csv;
 }
 
 TEST_F(AttackVerb, SavedImagesAreWhatTheRecordsSay) {

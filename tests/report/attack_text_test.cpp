@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/report/attack_csv.h"
 #include "sparsight/report/attack_page.h"
+#include "sparsight/report/attack_routing_text.h"
 #include "sparsight/report/attack_text.h"
 
 namespace sparsight::attack_text_test {
@@ -30,6 +32,19 @@ Json some_result() {
          {"queries", 1234},
          {"gradients", 5},
          {"seconds", 3.0}}}},
+      {"moved_images", 3},
+      {"routing",
+       {{{"layer", "blocks.1.mlp"},
+         {"experts", 2},
+         {"per_token", 2},
+         {"images", 4},
+         {"change", 0.0},
+         {"chance", 0.0},
+         {"of_chance", nullptr},
+         {"load", {40, 20}},
+         {"attacked_load", {20, 40}},
+         {"entropy", 0.9183},
+         {"attacked_entropy", 0.91829}}}},
       {"warnings", {"look <here>"}},
       {"notes", {"steps = 100"}}};
 }
@@ -49,6 +64,26 @@ TEST(AttackText, A60_SaysUnitsClippingNoiseAndSettings) {
                            "not clipped", "with router noise", "  apgd-ce: apgd, steps 100, router_losses none\n",
                            "accuracy after the attack 50.00 %", "warning: look <here>\n", "note: steps = 100\n"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST(AttackText, A38_RoutingStandsBesideChance) {
+  const Rows rows = attack_routing_rows(some_result());
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1],
+            (std::vector<std::string>{"blocks.1.mlp", "0.00 %", "-", "0.00 %", "-", "█▅", "▅█", "0.9183", "0.9183"}));
+  Json dropping = some_result();
+  dropping["routing"][0]["attacked_dropped"] = 0.25;
+  EXPECT_EQ(attack_routing_rows(dropping)[1].back(), "25.00 %");
+  EXPECT_NE(attack_text(some_result()).find("over 4 images, of which 3 moved;"), std::string::npos);
+  EXPECT_NE(attack_page(some_result(), {}).find("<td>█▅</td>"), std::string::npos);
+}
+
+TEST(AttackText, CsvQuotesNamesAndLeavesUnknownNumbersEmpty) {
+  Json layers = some_result()["routing"];
+  layers[0]["layer"] = "a,\"b\"";
+  const std::string csv = attack_routing_csv(layers);
+  EXPECT_EQ(csv.substr(0, csv.find("change_chosen")), "layer,experts,per_token,images,change,change_moved,");
+  EXPECT_NE(csv.find("\n\"a,\"\"b\"\"\",2,2,4,0,,,,0,,0.9183,0.91829,,,,,,,,,40 20,20 40\n"), std::string::npos) << csv;
 }
 
 // Results of other versions may lack anything.
