@@ -85,8 +85,7 @@ void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t resta
     if (context().observe)
       context().observe({t, batch.image, x, at_x.loss, best_loss, t > 0 ? step_size : at::Tensor()});
     if (last) break;
-    x = x + step_ * ascent_direction(at_x.gradient, threat.norm);
-    if (strict_) x = project(x);
+    x = strict_ ? project.step(x, at_x.gradient, step_) : x + step_ * ascent_direction(at_x.gradient, threat.norm);
   }
 }
 

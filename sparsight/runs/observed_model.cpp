@@ -1,9 +1,12 @@
 #include "sparsight/runs/observed_model.h"
 
+#include <cmath>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/linalg_vector_norm.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
@@ -22,11 +25,13 @@ void ObservedModel::forget_counts() {
 
 at::Tensor ObservedModel::counted(const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
-  const at::Tensor flat = gradient.detach().flatten(1), finite = at::isfinite(flat);
-  gradients_.images += flat.size(0);
-  gradients_.zero += flat.eq(0).all(1).sum().item<int64_t>();
+  // The largest magnitudes, which NaN and infinity reach, in one pass over memory.
+  const at::Tensor largest = at::linalg_vector_norm(gradient.detach().flatten(1), INFINITY, 1),
+                   finite = at::isfinite(largest);
+  gradients_.images += largest.size(0);
+  gradients_.zero += largest.eq(0).sum().item<int64_t>();
   if (finite.all().item<bool>()) return gradient;
-  gradients_.not_finite += finite.logical_not().any(1).sum().item<int64_t>();
+  gradients_.not_finite += finite.logical_not().sum().item<int64_t>();
   return gradient.nan_to_num(0, 0, 0);
 }
 

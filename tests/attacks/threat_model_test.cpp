@@ -11,6 +11,7 @@
 #include "tests/attacks/toy_classifier.h"
 #include "tests/support/errors.h"
 #include "tests/support/near.h"
+#include "tests/support/random_tensor.h"
 
 namespace sparsight::threat_model_test {
 namespace {
@@ -25,6 +26,27 @@ ThreatModel threat_of(const Json& settings) {
 
 std::string refusal(const Json& settings) {
   return testing::message_of<UsageError>([&] { threat_of(settings); });
+}
+
+// Pixels of 0 and of 1 are among them, and gradients of 0, of both signs and NaN.
+void expect_same_bits(at::ScalarType type, double epsilon, double step, const PixelRange& range = {}) {
+  const ThreatModel threat{Norm::linf, epsilon, range};
+  const at::Tensor x = (range.low + range.width() * (0.5 + 0.4 * test::random_tensor({3, 2, 7, 11}, 1)))
+                           .clamp(range.low, range.high)
+                           .to(type);
+  at::Tensor gradient = test::random_tensor({3, 2, 7, 11}, 2).to(type);
+  gradient.view(-1).narrow(0, 5, 60).zero_();
+  gradient.view(-1)[70] = std::nan("");
+  gradient.view(-1)[71] = -0.0;
+  const Projection project(x, threat);
+  at::Tensor v = x;
+  for (int i = 0; i < 4; ++i) {  // the ball's surface is reached
+    const at::Tensor expected = project(v + step * ascent_direction(gradient, Norm::linf));
+    const at::Tensor got = project.step(v, gradient, step);
+    EXPECT_TRUE(torch::equal(got, expected)) << type << " " << epsilon << " " << i;
+    EXPECT_EQ(got.scalar_type(), type);
+    v = got;
+  }
 }
 
 }  // namespace
@@ -87,6 +109,26 @@ TEST(Projection, NeverExceedsEpsilonInSinglePrecision) {
       EXPECT_GT(largest, epsilon - 1e-7);
     }
   }
+}
+
+TEST(ProjectedStep, IsTheOperationsOneAfterTheOther) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble})
+    for (const double epsilon : {0.0, 1e-9, 1.0 / 255, 8.0 / 255, 0.3}) expect_same_bits(type, epsilon, 0.4 * epsilon);
+  expect_same_bits(at::kFloat, 16.0 / 255, 4.0 / 255, {-1, 1});  // bounds of both signs
+  expect_same_bits(at::kFloat, 8, 3, {0, 255});
+}
+
+TEST(ProjectedStep, A21_NoGradientNoMove) {
+  const at::Tensor x = (0.5 + 0.2 * test::random_tensor({2, 5}, 3)).clamp(0, 1).to(torch::kFloat);
+  EXPECT_TRUE(torch::equal(Projection(x, {}).step(x, torch::zeros_like(x), 0.1), x));
+}
+
+// Layouts other than that of memory.
+TEST(ProjectedStep, TakesViews) {
+  const at::Tensor x = (0.5 + 0.2 * test::random_tensor({4, 3, 2}, 3)).clamp(0, 1).permute({2, 1, 0});
+  const at::Tensor gradient = test::random_tensor({2, 3, 4}, 4);
+  EXPECT_TRUE(torch::equal(Projection(x, {}).step(x, gradient, 0.01),
+                           Projection(x.contiguous(), {}).step(x.contiguous(), gradient, 0.01)));
 }
 
 TEST(Projection, A21_AscentDirectionOfZeroIsZero) {
