@@ -17,7 +17,9 @@ void add_threat_options(CLI::App& verb, AttackRequest& request) {
   verb.add_option("--norm", request.norm, "Norm of the perturbations")
       ->check(CLI::IsMember({"linf", "l2"}))
       ->capture_default_str();
-  verb.add_option("--eps", request.epsilon, "Radius of the perturbations, a number or a fraction, in units of --range")
+  verb.add_option("--eps", request.epsilon,
+                  "Radius of the perturbations, a number or a fraction, in units of --range; several, separated by "
+                  "commas, give a curve")
       ->capture_default_str()
       ->type_name("EPS");
   verb.add_option("--range", request.range, "Range of the pixels that --eps refers to")
@@ -65,6 +67,7 @@ void add_attack(CLI::App& app) {
                             "sparsight attack runs/demo --eps 4/255\n"
                             "sparsight attack runs/demo --attack pgd --eps 4/255 --set attack.steps=10\n"
                             "sparsight attack runs/demo --attack pgd --eps 4/255 --set attack.preset=paper\n"
+                            "sparsight attack runs/demo --attack pgd --eps 1/255,2/255,4/255,8/255\n"
                             "sparsight attack runs/demo --norm l2 --eps 0.5 --images 200 --out attacks/l2\n"
                             "sparsight attack runs/demo --weights int8 --attack square --eps 4/255\n"
                             "sparsight attack runs/demo --noise --set attack.version=rand --eps 4/255\n"

@@ -22,19 +22,33 @@ std::vector<std::pair<double, double>> thinned(const std::vector<std::pair<doubl
   return means;
 }
 
+// A bar from the low to the high end of each point that has them.
+Json interval_layer(const Axis& axis) {
+  return {{"transform", Json::array({{{"filter", "isValid(datum.low)"}}})},
+          {"mark", {{"type", "rule"}, {"strokeWidth", 1.2}}},
+          {"encoding",
+           {{"y", {{"field", "low"}, {"type", "quantitative"}, {"title", axis.title}}}, {"y2", {{"field", "high"}}}}}};
+}
+
 }  // namespace
 
 Json line_chart(const std::vector<Series>& series, const Axis& axis) {
   Json rows = Json::array(), names = Json::array(), colours = Json::array();
-  bool positive = true, any_measured = false;
+  bool positive = true, any_measured = false, any_interval = false;
   for (size_t i = 0; i < series.size(); ++i) {
     if (series[i].points.empty()) continue;
     names.push_back(series[i].name);
     colours.push_back(kLineColours[i % std::size(kLineColours)]);
     any_measured = any_measured || series[i].measured;
-    for (const auto& [step, value] : thinned(series[i].points)) {
+    const auto points = thinned(series[i].points);
+    const bool intervals = series[i].intervals.size() == points.size();  // not of points that were averaged
+    any_interval = any_interval || intervals;
+    for (size_t j = 0; j < points.size(); ++j) {
+      const auto& [step, value] = points[j];
       positive = positive && value > 0;
       rows.push_back({{"step", step}, {"value", value}, {"series", series[i].name}, {"measured", series[i].measured}});
+      if (intervals)
+        rows.back().update({{"low", series[i].intervals[j].first}, {"high", series[i].intervals[j].second}});
     }
   }
   if (rows.empty()) return Json();
@@ -43,14 +57,17 @@ Json line_chart(const std::vector<Series>& series, const Axis& axis) {
       axis.logarithmic && positive ? Json{{"type", "log"}, {"nice", false}} : Json{{"zero", axis.from_zero}};
   Json y = {{"field", "value"}, {"type", "quantitative"}, {"title", axis.title}, {"scale", scale}};
   y["axis"] = Json{{"format", axis.format}};
-  const Json x = {
-      {"field", "step"}, {"type", "quantitative"}, {"title", "step"}, {"scale", {{"zero", false}, {"nice", false}}}};
+  const Json x = {{"field", "step"},
+                  {"type", "quantitative"},
+                  {"title", axis.x_title},
+                  {"scale", {{"zero", false}, {"nice", false}}}};
   const Json legend = names.size() > 1 ? Json{{"orient", "top"}, {"title", nullptr}, {"columns", 4}} : Json();
   const Json colour = {
       {"field", "series"}, {"type", "nominal"}, {"legend", legend}, {"scale", {{"domain", names}, {"range", colours}}}};
-  const Json tooltip = Json::array({{{"field", "series"}, {"title", "series"}},
-                                    {{"field", "step"}, {"type", "quantitative"}, {"format", ","}},
-                                    {{"field", "value"}, {"type", "quantitative"}, {"format", axis.format}}});
+  const Json tooltip =
+      Json::array({{{"field", "series"}, {"title", "series"}},
+                   {{"field", "step"}, {"type", "quantitative"}, {"title", axis.x_title}, {"format", axis.x_format}},
+                   {{"field", "value"}, {"type", "quantitative"}, {"format", axis.format}}});
   const Json hover = {{"name", "hover"},
                       {"select",
                        {{"type", "point"},
@@ -63,6 +80,7 @@ Json line_chart(const std::vector<Series>& series, const Axis& axis) {
   if (any_measured)
     layers.push_back({{"transform", Json::array({{{"filter", "datum.measured"}}})},
                       {"mark", {{"type", "point"}, {"filled", true}, {"size", 28}}}});
+  if (any_interval) layers.push_back(interval_layer(axis));
   layers.push_back({{"params", Json::array({hover})},
                     {"mark", {{"type", "point"}, {"filled", true}, {"size", 80}}},
                     {"encoding", {{"opacity", opacity}, {"tooltip", tooltip}}}});

@@ -1,4 +1,4 @@
-// A line chart over training steps: named series of points, with values shown on hover.
+// A line chart over training steps, or over another number: named series of points, with values shown on hover.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,6 +14,7 @@ struct Series {
   std::string name;
   bool measured = false;                          // few points, each with a marker (evaluations), not a dense line
   std::vector<std::pair<double, double>> points;  // step, value
+  std::vector<std::pair<double, double>> intervals = {};  // low and high of each point; empty: none
 
   void add(double step, std::optional<double> value) {
     if (value) points.emplace_back(step, *value);
@@ -25,6 +26,7 @@ struct Axis {
   std::string format;  // d3-format, such as ".1%"
   bool from_zero = false;
   bool logarithmic = false;  // only where all values are above zero
+  std::string x_title = "step", x_format = ",";
 };
 
 // Long series are averaged down to about `kMaxPoints` points each. Series without points are left out; the

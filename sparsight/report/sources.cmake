@@ -1,6 +1,8 @@
 light_sources(
   report/accuracy_cells.cpp
   report/attack_csv.cpp
+  report/attack_curve_page.cpp
+  report/attack_curve_text.cpp
   report/attack_page.cpp
   report/attack_routing_text.cpp
   report/attack_text.cpp

@@ -132,18 +132,24 @@ void check_radius(const ThreatModel& threat, int64_t values) {
                " values have any value; it must be below ", std::sqrt(static_cast<double>(values)));
 }
 
-std::string attack_name(const AttackRequest& request) {
-  std::string name = request.attack + "_" + request.norm + "_" + request.epsilon;
-  if (request.range != "0..1") name += "_of_" + request.range;
-  if (request.noise) name += "_noise";
-  if (!request.weights.empty()) name += "_" + request.weights;
+std::string plain_name(std::string text) {
   std::ranges::replace_if(
-      name,
+      text,
       [](char c) {
         return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '.' && c != '-' && c != '_';
       },
       '_');
-  return name;
+  return text;
+}
+
+std::string attack_name(const AttackRequest& request) {
+  std::string epsilon = request.epsilon;
+  std::ranges::replace(epsilon, ',', '-');
+  std::string name = request.attack + "_" + request.norm + "_" + epsilon;
+  if (request.range != "0..1") name += "_of_" + request.range;
+  if (request.noise) name += "_noise";
+  if (!request.weights.empty()) name += "_" + request.weights;
+  return plain_name(std::move(name));
 }
 
 }  // namespace sparsight

@@ -35,7 +35,10 @@ void check_stages(const AttackPlan& plan, const std::string& packed, bool random
 // Raises UsageError for an l2 epsilon beyond the diagonal of images of `values` pixel values.
 void check_radius(const ThreatModel& threat, int64_t values);
 
-// "autoattack_linf_4_255": of a folder.
+// A text as part of a folder's name: "4_255" of "4/255".
+std::string plain_name(std::string text);
+
+// "autoattack_linf_4_255": of a folder. Of a list of epsilons: "pgd_linf_1_255-2_255".
 std::string attack_name(const AttackRequest& request);
 
 }  // namespace sparsight

@@ -16,7 +16,7 @@ struct AttackRequest {
   int64_t images = 0;                 // the first ones of the split; 0: all
   std::string attack = "autoattack";  // a name in attacks(), or autoattack for its cascade
   std::string norm = "linf";          // ThreatOptions
-  std::string epsilon = "8/255";
+  std::string epsilon = "8/255";      // or a list, "1/255,2/255", for run_attack_curve
   std::string range = "0..1";
   std::vector<std::string> overrides;  // "attack.steps=20" of the attack, the rest of the run's configuration
   uint64_t seed = 0;

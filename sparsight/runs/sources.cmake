@@ -4,8 +4,10 @@ light_sources(
   runs/attack_folder.cpp
   runs/attack_plan.cpp
   runs/attack_summary.cpp
+  runs/curve_warnings.cpp
   runs/observed_model.cpp)
 torch_sources(
+  runs/attack_curve.cpp
   runs/attack_examples.cpp
   runs/attack_files.cpp
   runs/attack_identity.cpp

@@ -1,4 +1,5 @@
 light_tests(
+  e2e/attack_curve_test.cpp
   e2e/attack_test.cpp
   e2e/busy_machine_test.cpp
   e2e/command_line_test.cpp

@@ -1,4 +1,5 @@
 light_tests(
+  report/attack_curve_text_test.cpp
   report/attack_text_test.cpp
   report/browser.cpp
   report/cost_table_test.cpp

@@ -1,4 +1,5 @@
 torch_tests(
   runs/attack_piece_test.cpp
   runs/attack_plan_test.cpp
+  runs/curve_warnings_test.cpp
   runs/observed_model_test.cpp)
