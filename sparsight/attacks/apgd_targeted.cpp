@@ -13,6 +13,8 @@ void ApgdTargetedOptions::declare(OptionSet& set) {
   set.integer("restarts", &restarts, {1, 10000}, "number of runs for each class");
   set.real("min_growth", &min_growth, {0, 1},
            "the step is halved unless the loss grew in more than this share of the steps (rho)");
+  set.choice("start", &start, {"surface", "none"},
+             "where a run starts: on the surface of the ball, or at the image (for comparisons with other programs)");
   set.integer("passes", &passes, {1, 10000},
               "passes of a model with noise whose losses and gradients are averaged at each step (EOT)");
 }
@@ -30,7 +32,9 @@ at::Tensor ApgdTargeted::perturb(AttackedModel& model, const AttackBatch& batch)
       if (index.size(0) == 0) return strongest.pixels();
       const AttackBatch attacked = with_target(batch, targets, target).select(index);
       const int64_t run_number = target * options_.restarts + restart;
-      const at::Tensor start = random_start(attacked, context(), StartKind::surface, "apgd_t", run_number);
+      const at::Tensor start = options_.start == "none"
+                                   ? attacked.pixels
+                                   : random_start(attacked, context(), StartKind::surface, "apgd_t", run_number);
       const ApgdRun run =
           run_apgd(model, objective, attacked, context(), options, start, first_step("apgd_t", restart, target));
       strongest.offer(index, run.last_fooled, run.best_loss, run.fooled);

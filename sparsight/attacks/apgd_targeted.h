@@ -12,6 +12,7 @@ struct ApgdTargetedOptions {
   int64_t targets = 9;
   int64_t restarts = 1;
   double min_growth = 0.75;
+  std::string start = "surface";
   int64_t passes = 1;
   void declare(OptionSet& set);
 };

@@ -201,6 +201,27 @@ TEST(ApgdTargeted, A27_TargetsAreOrderedByTheCleanLogits) {
   EXPECT_EQ(target_classes(logits, 9).size(1), 4);
 }
 
+TEST(ApgdTargeted, StartsAtTheImageOnRequest) {
+  const at::Tensor slopes = torch::arange(12, torch::kDouble).view({2, 6});
+  AttackedFunction model([&](const at::Tensor& x) { return x.matmul(slopes.sin()); });
+  const AttackBatch batch{torch::tensor({{.5, .4}, {.1, .9}}, torch::kDouble), {torch::tensor({0, 0}, torch::kLong)}};
+  for (const char* start : {"surface", "none"}) {
+    double moved = 0;
+    AttackContext context{{Norm::linf, .1, {}}, 1};
+    context.observe = [&](const AttackStep& step) {
+      if (step.iteration == 0)
+        moved = std::max(moved, (step.pixels - batch.pixels.index_select(0, step.image)).abs().max().item<double>());
+    };
+    ApgdTargetedOptions options;
+    options.steps = 2;
+    options.start = start;
+    AttackBatch correct = batch;
+    correct.labels.label = batch.pixels.matmul(slopes.sin()).argmax(1);
+    ApgdTargeted(options, context).run(model, correct);
+    EXPECT_NEAR(moved, start == std::string("none") ? 0 : .1, 1e-12) << start;
+  }
+}
+
 TEST(ApgdTargeted, NeedsFourClasses) {
   AttackedFunction model([](const at::Tensor& x) { return x.narrow(1, 0, 3) * torch::arange(1, 4); });
   const AttackBatch batch = {test::toy_batch().pixels, {torch::tensor({2}, torch::kLong)}};
