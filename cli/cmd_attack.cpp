@@ -42,6 +42,9 @@ void add_pass_options(CLI::App& verb, AttackRequest& request) {
       ->check(CLI::Range(int64_t{1}, kMostImages))
       ->type_name("N");
   verb.add_option("--seed", request.seed, "Seed of the attack's random numbers")->capture_default_str();
+  verb.add_option("--precision", request.precision, "Precision of the model and the attack: fp32 or fp64")
+      ->check(CLI::IsMember({"fp32", "fp64"}))
+      ->capture_default_str();
   verb.add_flag("--noise", request.noise, "With the routers' noise of training");
   verb.add_flag("--exact", request.exact,
                 "Run each image through the model alone: slower, the same bits for every --batch");

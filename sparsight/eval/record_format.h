@@ -14,7 +14,7 @@ inline constexpr const char* kRecordTensors = "records.safetensors";
 inline constexpr const char* kLabelColumn = "label";            // [n] int64
 inline constexpr const char* kDomainColumn = "domain";          // [n] int64
 inline constexpr const char* kPredictionColumn = "prediction";  // [n] int64
-inline constexpr const char* kLogitsColumn = "logits";          // [n,K] fp32
+inline constexpr const char* kLogitsColumn = "logits";          // [n,K] fp32 or fp64
 inline constexpr const char* kIdColumn = "id";                  // [bytes] uint8: all ids concatenated
 inline constexpr const char* kIdEndColumn = "id_end";           // [n] int64: where each id ends
 // For each layer that chooses experts, [n,E] int32: assignments of the image's tokens before and after capacity.

@@ -101,7 +101,8 @@ void RecordWriter::observe(const Batch& batch, const ModelOutput& output) {
   columns_->append(kLabelColumn, batch.labels);
   columns_->append(kDomainColumn, batch.domains);
   columns_->append(kPredictionColumn, output.logits.argmax(1));
-  columns_->append(kLogitsColumn, output.logits.to(at::kFloat));
+  logits_type_ = output.logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  columns_->append(kLogitsColumn, output.logits.to(logits_type_));
   at::Tensor ends = at::empty({images}, at::kLong);
   std::string ids;
   for (int64_t i = 0; i < images; ++i) {
@@ -120,12 +121,13 @@ void RecordWriter::observe(const Batch& batch, const ModelOutput& output) {
 
 void RecordWriter::commit(const RecordSource& source) {
   if (images_ == 0) fail("no image was evaluated, so there are no records to write");
-  Json columns = Json::array({column(kLabelColumn, "I64", "n", "the image's class, by its number in classes"),
-                              column(kDomainColumn, "I64", "n", "its domain, by its number in domains"),
-                              column(kPredictionColumn, "I64", "n", "the class with the largest logit"),
-                              column(kLogitsColumn, "F32", "n,K", "the model's logits"),
-                              column(kIdColumn, "U8", "bytes", "ids of the images, concatenated, as UTF-8"),
-                              column(kIdEndColumn, "I64", "n", "where each id ends")});
+  Json columns =
+      Json::array({column(kLabelColumn, "I64", "n", "the image's class, by its number in classes"),
+                   column(kDomainColumn, "I64", "n", "its domain, by its number in domains"),
+                   column(kPredictionColumn, "I64", "n", "the class with the largest logit"),
+                   column(kLogitsColumn, logits_type_ == at::kDouble ? "F64" : "F32", "n,K", "the model's logits"),
+                   column(kIdColumn, "U8", "bytes", "ids of the images, concatenated, as UTF-8"),
+                   column(kIdEndColumn, "I64", "n", "where each id ends")});
   Json layers = Json::array();
   for (const Layer& layer : layers_) {
     layers.push_back({{"layer", layer.name}, {"experts", layer.experts}, {"soft", layer.soft}});

@@ -103,6 +103,11 @@ class Columns {
     wanted_[name] = *entry;
   }
 
+  bool is_double(const std::string& name) const {
+    const auto found = there_.find(name);
+    return found != there_.end() && found->second.type == at::kDouble;
+  }
+
   void read() {
     if (bytes_ > kMaxRecordBytes)
       fail(printable(path_), " holds ", bytes_, " bytes of records, at most ", kMaxRecordBytes,
@@ -212,7 +217,8 @@ Records read_records(const std::string& folder, const RecordColumns& wanted) {
   for (const char* name : {kLabelColumn, kDomainColumn, kPredictionColumn, kIdEndColumn})
     columns.want(name, at::kLong, {images});
   columns.want(kIdColumn, at::kByte, {-1});
-  if (wanted.logits) columns.want(kLogitsColumn, at::kFloat, {images, classes});
+  if (wanted.logits)
+    columns.want(kLogitsColumn, columns.is_double(kLogitsColumn) ? at::kDouble : at::kFloat, {images, classes});
   for (const LayerEntry& layer : layers) {
     if (layer.soft) {
       columns.want(combine_column(layer.layer), at::kFloat, {images, layer.experts});

@@ -28,7 +28,7 @@ struct Records {
   std::vector<std::string> classes, domains;  // K; at least one
   std::vector<std::string> ids;               // [n]
   at::Tensor label, domain, prediction;       // [n] int64
-  at::Tensor logits;                          // [n,K] fp32
+  at::Tensor logits;                          // [n,K] fp32, or fp64 of a model in fp64
   std::vector<RecordedLayer> layers;          // in forward order
   Json settings;                              // the resolved configuration, or null
 

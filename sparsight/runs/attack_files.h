@@ -12,9 +12,9 @@
 namespace sparsight {
 
 //   records/, clean_records/   evaluation records of attacked and clean images: sparsight compare reads them
-//   adversarial.safetensors    pixels [n,C,H,W] fp32, image, label, stage, queries [n]
+//   adversarial.safetensors    pixels [n,C,H,W] fp32 (fp64 with that precision), image, label, stage, queries [n]
 //   int64, norm [n] fp64,
-//                              clean_logits, logits [n,K] fp32
+//                              clean_logits, logits [n,K] of the same type
 //   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes
 //   images.csv, stages.csv, routing.csv   tables of the images, of the attacks and of the MoE layers, if there are any
 class AttackFiles {

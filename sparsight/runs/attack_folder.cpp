@@ -98,7 +98,9 @@ AttackFolder::~AttackFolder() {
 
 void AttackFolder::read_index() {
   const Json index = read_attack_json(file(kAttackIndex));
-  check_identity(path_, index.value("identity", Json()), identity_, "");
+  Json identity = index.value("identity", Json());
+  if (identity.is_object() && !identity.contains("precision")) identity["precision"] = "fp32";  // written before fp64
+  check_identity(path_, identity, identity_, "");
   const auto count = [&](const char* key) {
     const double value = number(index, key).value_or(0);
     return value >= 0 && value < kMostCounted ? static_cast<int64_t>(value) : 0;

@@ -41,6 +41,7 @@ Json attack_identity(const AttackRequest& request, const AttackPlan& plan, const
     if (loaded.config.contains(section)) settings[section] = loaded.config.at(section);
   return {{"attack", attack_json(request, plan)},
           {"exact", request.exact},
+          {"precision", request.precision},
           {"weights", request.weights},
           {"model", {{"fingerprint", run.fingerprint}, {"settings", std::move(settings)}}},
           {"data",
@@ -74,7 +75,7 @@ Json attack_description(const AttackRequest& request, const AttackPlan& plan, co
             {"given", cat(printable(request.epsilon), " of pixels in ", request.range)}}},
           {"attack", attack_json(request, plan)},
           {"exact", request.exact},
-          {"precision", "fp32"},
+          {"precision", request.precision},
           {"environment", std::move(environment)}};
 }
 

@@ -8,7 +8,8 @@
 
 namespace sparsight {
 
-// {"attack": {"name", "version", "norm", "epsilon", "range", "seed", "noise", "stages"}, "exact", "weights", "model":
+// {"attack": {"name", "version", "norm", "epsilon", "range", "seed", "noise", "stages"}, "exact", "precision",
+// "weights", "model":
 // {"fingerprint"}, "data": {"name", "split", "images", "settings"}}. Equal for equal results.
 Json attack_identity(const AttackRequest& request, const AttackPlan& plan, const AttackedRun& run,
                      const AttackedImages& images);

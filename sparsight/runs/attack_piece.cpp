@@ -65,7 +65,7 @@ ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const
     at::Tensor decided = output.logits;
     if (model.randomised())
       decided = evaluate_loss(model, {.passes = kVotes}, some, x, first_step("verdict", 1)).logits;
-    logits.push_back(decided.detach().to(at::kFloat));
+    logits.push_back(decided.detach().to(decided.scalar_type() == at::kDouble ? at::kDouble : at::kFloat));
     routings.add(routings_of(output));
     if (!verdict.layers.empty()) continue;
     for (const Routing& routing : output.routings) verdict.layers.push_back(routing.layer);

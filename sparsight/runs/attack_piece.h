@@ -14,7 +14,7 @@ namespace sparsight {
 
 // What the model says about images: the logits that decide, mean over passes for a model with noise, and a routing.
 struct ModelVerdict {
-  at::Tensor logits;                // [B,K]
+  at::Tensor logits;                // [B,K] fp32; of a model in fp64, fp64
   Routings routings;                // of all images in order
   std::vector<std::string> layers;  // the names of the routings, in forward order
 };

@@ -75,6 +75,11 @@ AttackPlan plan_attack(const AttackRequest& request) {
   AttackPlan plan;
   plan.attack = request.attack;
   Json given = attack_settings(request.overrides, plan.model_overrides);
+  if (request.precision != "fp32" && request.precision != "fp64")
+    fail_usage("the precision \"", printable(request.precision), "\": must be fp32 or fp64");
+  if (request.precision == "fp64" && !request.weights.empty())
+    fail_usage("--precision fp64 runs the weights as they were trained, not packed as ", printable(request.weights),
+               "; leave out --precision or --weights");
   if (request.norm != "linf" && request.norm != "l2")
     fail_usage("the norm \"", printable(request.norm), "\": must be linf or l2");
   plan.threat = make_threat({request.norm, request.epsilon, request.range});
@@ -149,6 +154,7 @@ std::string attack_name(const AttackRequest& request) {
   if (request.range != "0..1") name += "_of_" + request.range;
   if (request.noise) name += "_noise";
   if (!request.weights.empty()) name += "_" + request.weights;
+  if (request.precision != "fp32") name += "_" + request.precision;
   return plain_name(std::move(name));
 }
 

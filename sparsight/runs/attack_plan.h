@@ -21,8 +21,8 @@ struct AttackPlan {
   bool is_cascade() const { return !version.empty(); }
 };
 
-// Raises UsageError for an unknown attack or setting, an epsilon that is not a number of at least 0, and one that
-// covers the whole range of pixels. A setting of a cascade goes to all stages that have it.
+// Raises UsageError for an unknown attack or setting, an epsilon that is not a number of at least 0, one that covers
+// the whole range of pixels, and fp64 with packed weights. A setting of a cascade goes to all stages that have it.
 AttackPlan plan_attack(const AttackRequest& request);
 
 // Replaces losses that need more classes than there are by the margin, with a note: dlr needs 3, targeted dlr 4.

@@ -20,11 +20,12 @@ struct AttackRequest {
   std::string range = "0..1";
   std::vector<std::string> overrides;  // "attack.steps=20" of the attack, the rest of the run's configuration
   uint64_t seed = 0;
-  int64_t batch = 0;     // images attacked together; 0: as many as memory allows
-  bool noise = false;    // with the noise of the routers
-  bool exact = false;    // passes of single images, so that results have the same bits for every batch
-  int64_t examples = 8;  // pictures in examples.html
-  std::string out;       // "": in the folder attacks/ of the run
+  int64_t batch = 0;               // images attacked together; 0: as many as memory allows
+  bool noise = false;              // with the noise of the routers
+  std::string precision = "fp32";  // or "fp64": of the model and of the attack
+  bool exact = false;              // passes of single images, so that results have the same bits for every batch
+  int64_t examples = 8;            // pictures in examples.html
+  std::string out;                 // "": in the folder attacks/ of the run
 
   // Of a file of weights alone.
   std::string config;     // a configuration with [model] and [data]

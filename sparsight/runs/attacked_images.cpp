@@ -44,8 +44,8 @@ at::Tensor attacked_pixels(const LoadedModel& loaded, const Sample& sample) {
 
 }  // namespace
 
-AttackedImages::AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count)
-    : loaded_(loaded), data_(split_of(loaded, split)), count_(count > 0 ? count : data_->size()) {
+AttackedImages::AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count, at::ScalarType type)
+    : loaded_(loaded), data_(split_of(loaded, split)), count_(count > 0 ? count : data_->size()), type_(type) {
   if (count_ > data_->size())
     fail("the ", split_name(split), " split has ", data_->size(), " images, not ", count_, "; lower --images");
 }
@@ -69,6 +69,7 @@ AttackedBatch AttackedImages::read(int64_t first, int64_t last) const {
   for (const at::Tensor& values : {read.batch.pixels, read.batch.labels.label})
     sum.update(values.const_data_ptr(), values.nbytes());
   read.checksum = sum.hex();
+  read.batch.pixels = read.batch.pixels.to(type_);
   return read;
 }
 

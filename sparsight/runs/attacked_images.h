@@ -13,14 +13,14 @@ struct AttackedBatch {
   AttackBatch batch;             // image: the numbers in the split
   at::Tensor domains;            // [B] int64
   std::vector<std::string> ids;  // [B]
-  std::string checksum;          // of pixels and labels
+  std::string checksum;          // of fp32 pixels and labels
 };
 
 class AttackedImages {
  public:
   // The first `count` images of the split; 0: all. Raises Error if the split is missing or empty, its classes are not
-  // those of the model, or it has fewer images.
-  AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count);
+  // those of the model, or it has fewer images. type: of the pixels, fp32 or fp64; they have the same values in both.
+  AttackedImages(const LoadedModel& loaded, const std::string& split, int64_t count, at::ScalarType type = at::kFloat);
 
   int64_t size() const { return count_; }
   int64_t split_size() const { return data_->size(); }
@@ -32,6 +32,7 @@ class AttackedImages {
   const LoadedModel& loaded_;
   DataSetPtr data_;
   int64_t count_;
+  at::ScalarType type_;
 };
 
 }  // namespace sparsight

@@ -41,6 +41,7 @@ AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan) 
   AttackedRun run{load_model_of(request, plan.model_overrides), ""};
   apply_threads(read_section<RunOptions>(run.loaded.config, "run"));
   run.fingerprint = weights_fingerprint(*run.loaded.model);
+  if (request.precision == "fp64") run.loaded.model->to(at::kDouble);
   if (!request.weights.empty()) pack_weights(run.loaded, request.weights);
   return run;
 }

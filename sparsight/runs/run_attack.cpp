@@ -57,7 +57,7 @@ class AttackWork {
         plan_(plan_attack(request)),
         attacked_(load_attacked(request, plan_)),
         loaded_(attacked_.loaded),
-        images_(loaded_, request.split, request.images),
+        images_(loaded_, request.split, request.images, request.precision == "fp64" ? at::kDouble : at::kFloat),
         identity_(identity_checked()),
         folder_(attack_folder(request), identity_),
         inner_(loaded_.model, {.mode = mode(), .seed = request.seed}),

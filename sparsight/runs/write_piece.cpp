@@ -92,12 +92,14 @@ AttackPiece read_piece(const std::string& folder, int64_t images) {
         fail("tensor ", name, " is missing or of another shape");
       return entry->second;
     };
-    piece.pixels = take("pixels", at::kFloat, 4);
+    const at::ScalarType real =
+        found.contains("pixels") && found["pixels"].scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    piece.pixels = take("pixels", real, 4);
     piece.stage = take("stage", at::kLong, 1);
     piece.norm = take("norm", at::kDouble, 1);
     piece.queries = take("queries", at::kLong, 1);
-    piece.clean.logits = take("clean_logits", at::kFloat, 2);
-    piece.attacked.logits = take("logits", at::kFloat, 2);
+    piece.clean.logits = take("clean_logits", real, 2);
+    piece.attacked.logits = take("logits", real, 2);
     read_description(piece, parse_json_object(file.metadata["piece"], "its description"));
     if (!piece.clean.layers.empty()) {
       piece.clean.routings = read_routings(folder + kCleanRouting);

@@ -2,6 +2,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <ATen/TensorOperators.h>
+
+#include "sparsight/eval/records.h"
+#include "sparsight/io/safetensors.h"
 #include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
 
@@ -11,6 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 class AttackCurve : public AttackFixture {};
+
+at::Tensor saved_tensor(const std::string& folder, const char* name) {
+  const TensorFile file = read_safetensors(folder + "/adversarial.safetensors");
+  return std::map<std::string, at::Tensor>(file.tensors.begin(), file.tensors.end()).at(name);
+}
 
 }  // namespace
 
@@ -57,6 +66,42 @@ TEST_F(AttackCurve, RefusesWhatIsNoList) {
   EXPECT_FALSE(fs::exists(run() + "/attacks"));
   result("--eps 1/255 --attack fgsm --images 8 --out " + at("taken"));
   expect_failure(attack("--eps 1/255,2/255 --attack fgsm --images 8 --out " + at("taken")), 2, "it holds ");
+}
+
+// The same attack, but for rounding; its files have fp64.
+TEST_F(AttackCurve, DoublePrecisionIsAnAttackOfItsOwn) {
+  const std::string apgd = "--attack apgd --eps 4/255 --set attack.steps=6 ";
+  const Json wide = result(apgd + "--precision fp64 --out " + at("fp64")),
+             narrow = result(apgd + "--out " + at("fp32"));
+  EXPECT_EQ(wide["precision"], "fp64");
+  EXPECT_EQ(wide["model"]["fingerprint"], narrow["model"]["fingerprint"]);
+  EXPECT_EQ(wide["data"]["fingerprint"], narrow["data"]["fingerprint"]);
+  EXPECT_LE(std::abs(wide["robust_accuracy"]["count"].get<int>() - narrow["robust_accuracy"]["count"].get<int>()), 1);
+  EXPECT_NEAR(wide["loss"]["clean"].get<double>(), narrow["loss"]["clean"].get<double>(), 1e-5);
+  const Records records = read_records(at("fp64/clean_records"));
+  EXPECT_EQ(records.logits.scalar_type(), at::kDouble);
+  // Not fp32 written wider.
+  EXPECT_TRUE((records.logits != records.logits.to(at::kFloat).to(at::kDouble)).any().item<bool>());
+  EXPECT_TRUE(records.logits.allclose(read_records(at("fp32/clean_records")).logits.to(at::kDouble), 1e-3, 1e-4));
+  EXPECT_EQ(saved_tensor(at("fp64"), "pixels").scalar_type(), at::kDouble);
+  EXPECT_EQ(saved_tensor(at("fp64"), "logits").scalar_type(), at::kDouble);
+  expect_failure(attack(apgd + "--out " + at("fp64")), 1, "holds an attack with precision = \"fp64\", not \"fp32\"");
+  expect_failure(attack("--precision fp64 --weights int8 --attack square --eps 4/255"), 2,
+                 "leave out --precision or --weights");
+  EXPECT_EQ(run_program({"compare", at("fp64"), at("fp32")}).exit_code, 0);
+}
+
+// An index from before there was a precision is of fp32.
+TEST_F(AttackCurve, FoldersWithoutAPrecisionAreOfFp32) {
+  const std::string fgsm = "--attack fgsm --eps 1/255 --images 8 --out " + at("old");
+  result(fgsm);
+  std::string index = bytes(at("old/attack.json"));
+  const size_t line = index.find("    \"precision\": \"fp32\",\n");
+  ASSERT_NE(line, std::string::npos) << index;
+  index.erase(line, std::string("    \"precision\": \"fp32\",\n").size());
+  write_file_atomically(at("old/attack.json"), index);
+  EXPECT_EQ(result(fgsm)["images"], 8);
+  expect_failure(attack(fgsm + " --precision fp64"), 1, "precision = \"fp32\", not \"fp64\"");
 }
 
 }  // namespace sparsight::testing::attack_curve_test
