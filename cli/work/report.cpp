@@ -5,6 +5,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/report/read_attacks.h"
 #include "sparsight/report/run_comparison.h"
 #include "sparsight/report/table.h"
 
@@ -22,6 +23,11 @@ void run_report(const ReportArguments& arguments) {
                                                       : result_table(log);
   if (const Rows rows = compared_with(arguments.run, arguments.baselines); !rows.empty())
     text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
+  std::vector<std::string> warnings;
+  if (const Rows rows = attack_overview_rows(read_attacks(arguments.run, warnings));
+      !rows.empty() && arguments.format != "csv")
+    text += "\n" + (arguments.format == "markdown" ? markdown(rows) : aligned(rows));
+  for (const std::string& warning : warnings) log_warning(warning);
   if (arguments.out.empty())
     output() << text;
   else

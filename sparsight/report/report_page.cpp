@@ -6,6 +6,7 @@
 #include "sparsight/analysis/expert_colours.h"
 #include "sparsight/core/error.h"
 #include "sparsight/report/accuracy_cells.h"
+#include "sparsight/report/attack_sections.h"
 #include "sparsight/report/charts.h"
 #include "sparsight/report/class_information_text.h"
 #include "sparsight/report/experts_per_token.h"
@@ -380,6 +381,7 @@ std::string report_page(const RunSummary& run, const Rows& comparison) {
   add_patch_routing(page, run);
   add_examples(page, run.explain, "");
   add_examples(page, run.explain_images, "Given images: ");
+  add_attacks(page, run.attacks);
   add_notes(page, run.log);
   add_settings(page, "configuration", "Configuration", run.config);
   add_settings(page, "environment", "Environment", run.env.is_object() ? Json{{"env.json", run.env}} : Json());

@@ -46,6 +46,7 @@ RunSummary read_run_summary(const std::string& path) {
   attempt(run.warnings, [&] { run.classes = checkpoint_classes(folder); });
   run.explain = read_explanation(path, "explain", run);
   run.explain_images = read_explanation(path, "explain_images", run);
+  run.attacks = read_attacks(path, run.warnings);
   return run;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/report/read_attacks.h"
 #include "sparsight/report/run_metrics.h"
 
 namespace sparsight {
@@ -36,6 +37,7 @@ struct RunSummary {
   std::vector<std::string> classes;
   ExplainSummary explain;             // of the run's dataset
   ExplainSummary explain_images;      // of given images
+  std::vector<ShownAttack> attacks;   // those in attacks/
   std::vector<std::string> warnings;  // what was missing or damaged
 };
 

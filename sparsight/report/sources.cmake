@@ -3,8 +3,10 @@ light_sources(
   report/attack_csv.cpp
   report/attack_curve_page.cpp
   report/attack_curve_text.cpp
+  report/attack_example_files.cpp
   report/attack_page.cpp
   report/attack_routing_text.cpp
+  report/attack_sections.cpp
   report/attack_text.cpp
   report/assets.cpp
   report/charts.cpp
@@ -17,6 +19,7 @@ light_sources(
   report/html.cpp
   report/line_chart.cpp
   report/page.cpp
+  report/read_attacks.cpp
   report/read_explanation.cpp
   report/run_file.cpp
   report/run_metrics.cpp

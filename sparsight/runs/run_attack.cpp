@@ -14,6 +14,7 @@
 #include "sparsight/core/progress.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/checksum.h"
+#include "sparsight/report/attack_example_files.h"
 #include "sparsight/report/attack_page.h"
 #include "sparsight/runs/attack_batch_size.h"
 #include "sparsight/runs/attack_examples.h"
@@ -189,6 +190,7 @@ class AttackWork {
     Json settings = loaded_.config;
     settings["attack"] = identity_.at("attack");
     files.commit({images_.info(), request_.split, loaded_.path, loaded_.step, loaded_.weights, settings}, result);
+    write_attack_examples(folder_.path(), examples.all());
     write_file_atomically(folder_.file("examples.html"), attack_page(result, examples.all()));
     folder_.finish(result);
     return *folder_.result();
