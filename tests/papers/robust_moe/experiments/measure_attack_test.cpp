@@ -79,6 +79,22 @@ TEST(MeasureAttack, A41_OfTwoExpertsTheRoutingNeverChanges) {
       EXPECT_EQ(layer.at("change"), 0);
 }
 
+// Training on images under attack costs clean accuracy and keeps accuracy and routing under attack.
+TEST(MeasureAttack, A55_AdversarialTrainingTradesCleanErrorsForRobustOnesAndSteadiesTheRouting) {
+  constexpr GeneratedTraining kTraining{200, 100, 64};
+  const auto standard = train_on_generated(8, false, 1, kTraining),
+             adversarial = train_on_generated(8, true, 1, kTraining);
+  const AttackBatch batch = images(400);
+  for (const double epsilon : {8.0, 12.0}) {
+    const Json before = measure_attack(standard, batch, pgd(epsilon)),
+               after = measure_attack(adversarial, batch, pgd(epsilon));
+    EXPECT_GT(measured_value(after, "clean_error"), measured_value(before, "clean_error"));
+    EXPECT_LT(measured_value(after, "robust_error"), measured_value(before, "robust_error") - 5);
+    ASSERT_EQ(before["layers"].size(), 2u);
+    for (size_t i = 0; i < 2; ++i) EXPECT_LT(after["layers"][i]["change"], before["layers"][i]["change"]) << i;
+  }
+}
+
 TEST(GeneratedTask, ImagesFollowFromSeedPurposeAndStep) {
   const auto pixels = [](uint64_t seed, const char* purpose, uint64_t step) {
     return generated_images(seed, purpose, step, 20).images;
