@@ -21,44 +21,45 @@
 namespace sparsight::bench {
 namespace {
 
+constexpr int kOneLoad = 1;  // attacks take seconds
+
 struct AttackBenchSettings {
   ModelCase which{.size = "12x192", .batch = 32};
-  int64_t steps = 10, targeted_steps = 5, threads = 2, rounds = 7;
-  double epsilon = 1;  // in 255ths, of the attack that images leave
+  int64_t steps = 10, threads = 2, rounds = 7;
+  int64_t targets = 3, targeted_steps = 3, leaving_rounds = 5;  // some seconds a round
+  double epsilon = 1;                                           // in 255ths, of the attack that images leave
   std::string worker;
 };
-
-// The times of `ours`, `other` and their ratio, round by round, the second multiplied by `times`.
-MedianInterval scaled_ratio(const std::vector<double>& ours, std::vector<double> other, double times) {
-  for (double& value : other) value *= times;
-  return ratio_interval(ours, other);
-}
 
 Timed plain(std::function<void()> work) {
   return {[work = std::move(work)](int) { work(); }};
 }
 
 void pass_rows(AttackedVit& vit, const AttackBenchSettings& settings, const Peak& peak) {
-  const auto k = static_cast<double>(settings.steps);
   const auto erm = vit.algorithm("erm", 0), pgd = vit.algorithm("pgd_training", settings.steps);
-  const RoundTimes times = time_rounds({plain([&] { vit.input_gradient(); }),
+  // As many gradients as the attack takes, so that both last as long.
+  const auto gradients = [&] {
+    for (int64_t i = 0; i < settings.steps; ++i) vit.input_gradient();
+  };
+  const RoundTimes times = time_rounds({plain(gradients),
                                         plain([&] { vit.attack(settings.steps); }),
                                         plain([&] { vit.update(*erm); }),
                                         plain([&] { vit.update(*pgd); }),
                                         {[&](int) { peak.run(); }, [&] { return peak.seconds(); }}},
-                                       settings.rounds);
+                                       settings.rounds, kOneLoad);
   // A pass back to the pixels costs as many multiply-adds as the forward pass: none are for gradients of weights.
+  const auto k = static_cast<double>(settings.steps);
   std::vector<double> limit, parts;
   for (size_t i = 0; i < times[0].size(); ++i) {
-    limit.push_back(2 * vit.operations() / peak.operations() * times[4][i]);
+    limit.push_back(k * 2 * vit.operations() / peak.operations() * times[4][i]);
     parts.push_back(times[1][i] + times[2][i]);
   }
   const std::string steps = std::to_string(settings.steps);
   print_header({"work on " + std::to_string(vit.images()) + " images", "ms", "compared with", "ratio"});
-  print_row({"forward + input gradient", milliseconds(median(times[0])), "multiply-adds at peak (limit / ours)",
+  print_row({"forward + input gradient", milliseconds(median(times[0]) / k), "multiply-adds at peak (limit / ours)",
              text(ratio_interval(limit, times[0]))});
   print_row({"PGD of " + steps + " steps", milliseconds(median(times[1])), steps + " x forward + input gradient",
-             text(scaled_ratio(times[1], times[0], k))});
+             text(ratio_interval(times[1], times[0]))});
   print_row({"pgd_training of " + steps + " steps", milliseconds(median(times[3])), "PGD, and a step of erm",
              text(ratio_interval(times[3], parts))});
 }
@@ -66,11 +67,14 @@ void pass_rows(AttackedVit& vit, const AttackBenchSettings& settings, const Peak
 void leaving_rows(AttackedVit& vit, const AttackBenchSettings& settings) {
   const double epsilon = settings.epsilon / 255;
   AttackResult left, stayed;
-  const RoundTimes times = time_rounds({plain([&] { left = vit.targeted(settings.targeted_steps, epsilon, true); }),
-                                        plain([&] { stayed = vit.targeted(settings.targeted_steps, epsilon, false); })},
-                                       settings.rounds);
+  const auto attack = [&](bool leave) {
+    return vit.targeted(settings.targets, settings.targeted_steps, epsilon, leave);
+  };
+  const RoundTimes times = time_rounds({plain([&] { left = attack(true); }), plain([&] { stayed = attack(false); })},
+                                       settings.leaving_rounds, kOneLoad);
   const int64_t robust = left.correct.sum().item<int64_t>();
-  print_header({"APGD-T, 9 classes", "ms", "gradients per image", "robust images", "all images / this"});
+  print_header({"APGD-T, " + std::to_string(settings.targets) + " classes", "ms", "gradients per image",
+                "robust images", "all images / this"});
   const auto row = [&](const char* name, const std::vector<double>& own, const AttackResult& result,
                        const std::string& ratio) {
     const double gradients = static_cast<double>(result.cost.gradients) / static_cast<double>(vit.images());
@@ -127,6 +131,10 @@ void add_attack_bench(CLI::App& app) {
   app.add_option("--patch", settings->which.patch, "Side of a patch; images have 224 pixels")->capture_default_str();
   app.add_option("--batch", settings->which.batch, "Images at once")->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--steps", settings->steps, "Steps of PGD (k)")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--targets", settings->targets, "Classes of APGD-T")->check(CLI::Range(1, 999))->capture_default_str();
+  app.add_option("--leaving-rounds", settings->leaving_rounds, "Number of rounds of APGD-T")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app.add_option("--targeted-steps", settings->targeted_steps, "Steps of APGD-T for each class")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -44,9 +44,9 @@ void AttackedVit::attack(int64_t steps) {
   Pgd({.steps = steps, .keep = "last"}, {}).pixels(model, batch_);
 }
 
-AttackResult AttackedVit::targeted(int64_t steps, double epsilon, bool leave) {
+AttackResult AttackedVit::targeted(int64_t targets, int64_t steps, double epsilon, bool leave) {
   const AttackContext context{.threat = {.epsilon = epsilon}};
-  const auto attack = attacks().make("apgd_t", Json{{"steps", steps}}, "attack", context);
+  const auto attack = attacks().make("apgd_t", Json{{"targets", targets}, {"steps", steps}}, "attack", context);
   if (leave) {
     AttackedImageModel model(model_.model());
     return attack->run(model, batch_);

@@ -19,9 +19,9 @@ class AttackedVit {
   at::Tensor input_gradient();
   // PGD of `steps` steps on the whole batch, by the library.
   void attack(int64_t steps);
-  // Attacks on 9 classes in turn (APGD-T) of `steps` steps each, on the images that are still classified correctly, or
-  // on all of them until none is.
-  AttackResult targeted(int64_t steps, double epsilon, bool leave);
+  // Attacks on `targets` classes in turn (APGD-T) of `steps` steps each, on the images that are still classified
+  // correctly, or on all of them until none is.
+  AttackResult targeted(int64_t targets, int64_t steps, double epsilon, bool leave);
 
   // Algorithms that train this model with AdamW: "erm", and "pgd_training" with `steps` steps.
   std::shared_ptr<Algorithm> algorithm(const std::string& name, int64_t steps) const;

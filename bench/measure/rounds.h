@@ -22,7 +22,8 @@ struct Timed {
 using RoundTimes = std::vector<std::vector<double>>;
 
 // Runs all in turn, round after round, each often enough to last some milliseconds. The order changes every round,
-// since the previous run decides what is in the caches. A first round, which warms up, is not counted.
-RoundTimes time_rounds(const std::vector<Timed>& works, int64_t rounds);
+// since the previous run decides what is in the caches. A first round, which warms up, is not counted. loads: runs of
+// each in a round, with load 0 .. loads - 1; 1 for work that takes seconds.
+RoundTimes time_rounds(const std::vector<Timed>& works, int64_t rounds, int loads = kLoads);
 
 }  // namespace sparsight::bench
