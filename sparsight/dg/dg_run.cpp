@@ -199,6 +199,7 @@ Json dg_config(const DgRun& run) {
   set("loader", "eval_batch", 64);
   set("algorithm", "name", run.algorithm);
   set("optimizer", "name", "adam");
+  set("train", "no_decay", Json::array());  // every parameter decays
   set("schedule", "name", "constant");
   set("train", "max_steps", steps_of(run));
   set("train", "epochs", 1000000);

@@ -12,7 +12,7 @@ std::vector<ClaimResult> pooling_tables() {
       return Json{{"in_distribution", max}, {"shifted", aligned ? max : plain ? mean : helped}};
     };
   };
-  return {errors(0.01, 0.4, 0.2), errors(0.1, 0.2, 0.3)};
+  return {errors(0.01, 0.4, 0.2), errors(0.03, 0.2, 0.3)};
 }
 
 std::vector<ClaimResult> branch_tables() {
