@@ -23,8 +23,8 @@ DomainCase model_case(const std::string& model) {
   std::vector<std::string> settings{"optimizer.name=adam", "optimizer.lr=0.001"};
   if (model == "cnn")
     settings.insert(settings.end(), {"model.name=cnn", "model.widths=[8,16]", "moe.blocks=[]"});
-  else if (model == "wide_resnet")
-    settings.insert(settings.end(), {"model.name=wide_resnet", "model.widen=1", "moe.blocks=[]"});
+  else if (model == "resnet")
+    settings.insert(settings.end(), {"model.name=resnet", "model.base_width=8", "model.stem=cifar", "moe.blocks=[]"});
   else  // as GMoE: a cosine router that chooses one expert, with noise, and the two losses
     settings.insert(settings.end(),
                     {"model.name=vit", "model.size=custom", "model.width=16", "model.depth=2", "model.heads=2",
@@ -128,7 +128,7 @@ TEST_P(EveryDomainAlgorithm, G24_TrainsAndResumesWithTheSameBits) {
     EXPECT_NO_THROW(check(name, GetParam()));
   }
 }
-INSTANTIATE_TEST_SUITE_P(Models, EveryDomainAlgorithm, ::testing::Values("cnn", "wide_resnet", "vit"),
+INSTANTIATE_TEST_SUITE_P(Models, EveryDomainAlgorithm, ::testing::Values("cnn", "resnet", "vit"),
                          [](const auto& info) { return info.param; });
 
 TEST(DomainAlgorithms, NeedABatchOfEachDomain) {
