@@ -52,7 +52,7 @@ def verbs(alone, path=()):
     """Every verb and sub-verb that the program's own help lists."""
     yield path
     text = answer(alone, [*path, "--help"])[1].decode()
-    for name in re.findall(r"^  (\w+)", text.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M):
+    for name in re.findall(r"^  ([\w-]+)", text.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M):
         yield from verbs(alone, (*path, name))
 
 
