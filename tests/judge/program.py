@@ -4,8 +4,15 @@ import os
 import subprocess
 
 import numpy as np
+import sys
 import torch
 from PIL import Image
+
+try:
+    import safetensors.numpy
+except ModuleNotFoundError:
+    print("needs safetensors (pip install safetensors)")
+    sys.exit(77)
 
 PROGRAM = os.environ["SPARSIGHT_PROGRAM"]
 CLASSES, IMAGES, MEAN, STD = 5, 4, (0.4, 0.5, 0.6), (0.2, 0.3, 0.25)
@@ -50,7 +57,6 @@ def run(*arguments):
 
 def program_logits(folder, model, weights):
     """The logits of the test images, in the order of classes and files. model: the settings of the section."""
-    import safetensors.numpy
     with open(f"{folder}/config.toml", "w") as file:
         file.write(CONFIG.format(folder=folder, mean=list(MEAN), std=list(STD), model=model))
     torch.save(weights, f"{folder}/weights.pt")
