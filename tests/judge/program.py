@@ -2,9 +2,9 @@
 `eval --records`."""
 import os
 import subprocess
+import sys
 
 import numpy as np
-import sys
 import torch
 from PIL import Image
 
