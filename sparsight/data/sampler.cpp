@@ -61,7 +61,8 @@ std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& cl
 }  // namespace
 
 const std::vector<std::string>& sampling_names() {
-  static const std::vector<std::string> names{"shuffle", "sequential", "class_balanced", "domain_balanced", "replacement", "weighted"};
+  static const std::vector<std::string> names{"shuffle",         "sequential",  "class_balanced",
+                                              "domain_balanced", "replacement", "weighted"};
   return names;
 }
 

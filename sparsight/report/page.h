@@ -25,7 +25,7 @@ struct Page {
 // What surrounds the sections. Titles are plain text; notices, lead and footer are HTML.
 struct PageFrame {
   std::string title, heading, subtitle;
-  std::string notices, lead, footer;
+  std::string notices = {}, lead = {}, footer = {};
 };
 
 std::string html_page(const PageFrame& frame, const Page& page);

@@ -386,10 +386,7 @@ std::string report_page(const RunSummary& run, const Rows& comparison) {
   add_settings(page, "configuration", "Configuration", run.config);
   add_settings(page, "environment", "Environment", run.env.is_object() ? Json{{"env.json", run.env}} : Json());
 
-  PageFrame frame;
-  frame.title = run.name + " - Sparsight report";
-  frame.heading = run.name;
-  frame.subtitle = subtitle(run.config);
+  PageFrame frame{.title = run.name + " - Sparsight report", .heading = run.name, .subtitle = subtitle(run.config)};
   if (!run.warnings.empty())
     frame.notices =
         "<div class=\"notice\" id=\"warnings\">Some files of this run could not be read:" + html_list(run.warnings) +
