@@ -88,29 +88,17 @@ void set_transforms(Config& config, const DgRun& run) {
   config.set("transforms", "val_augment", true, kSource);  // its transforms belong to the environment
 }
 
-bool has_setting(const std::vector<Section>& sections, const std::string& section, const std::string& component,
-                 const std::string& key) {
-  bool found = false;
-  for (const Section& candidate : sections)
-    for (const SectionVariant& variant : candidate.variants)
-      if (candidate.name == section && variant.name == component)
-        variant.describe([&](const OptionSet& options) { found = options.find(key) != nullptr; });
-  return found;
-}
-
 std::string model_name(const DgModel& model) {
   for (const std::string& setting : model.settings)
     if (setting.starts_with("model.name=")) return setting.substr(std::string("model.name=").size());
   return "vit";
 }
 
-void set_hyperparameters(Config& config, const DgRun& run, const std::vector<Section>& sections) {
+void set_hyperparameters(Config& config, const DgRun& run) {
   for (const Hyperparameter& parameter : hyperparameters_of(run)) {
     const size_t dot = parameter.key.find('.');
     const std::string section = parameter.key.substr(0, dot), key = parameter.key.substr(dot + 1);
-    // Only some models have dropout before their head.
-    if (section == "model" && !(model_name(model_of(run)) == "resnet" && has_setting(sections, section, "resnet", key)))
-      continue;
+    if (section == "model" && model_name(model_of(run)) != "resnet") continue;  // others have no dropout of features
     config.set(section, key, parameter.value, kSource);
   }
 }
@@ -205,11 +193,10 @@ Json dg_config(const DgRun& run) {
   set("train", "epochs", 1000000);
   set("train", "eval_every", steps_between_evaluations(run));
   set("train", "eval_offset", 1);  // after updates 1, 301, ...: its steps 0, 300, ...
-  const std::vector<Section> sections = config_sections();
   set_transforms(config, run);
-  set_hyperparameters(config, run, sections);
+  set_hyperparameters(config, run);
   for (const std::string& setting : run.overrides) config.set(setting);
-  return resolve(config, sections);
+  return resolve(config, config_sections());
 }
 
 Json dg_arguments(const DgRun& run) {

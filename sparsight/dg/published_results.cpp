@@ -1,7 +1,6 @@
 #include "sparsight/dg/published_results.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "sparsight/core/error.h"
 
@@ -81,12 +80,6 @@ void add_domainbed(std::vector<PublishedResult>& all) {
   row(SelectionRule::leave_one_domain_out, "rsc (ResNet-50)", {82.6, 77.5, 65.8, 40.0, 38.9});
 }
 
-// As dg_result() compares names.
-std::string without_marks(std::string name) {
-  std::erase_if(name, [](char c) { return c == '_' || c == '-'; });
-  return name;
-}
-
 }  // namespace
 
 const std::vector<PublishedResult>& published_results() {
@@ -102,7 +95,7 @@ const std::vector<PublishedResult>& published_results() {
 void add_published(std::vector<DgTable>& tables) {
   for (DgTable& table : tables)
     for (const PublishedResult& result : published_results()) {
-      if (result.rule != table.rule || without_marks(result.dataset) != table.dataset) continue;
+      if (result.rule != table.rule || comparable_name(result.dataset) != table.dataset) continue;
       DgTable::Row row{cat(result.algorithm, ", ", result.source), result.source, {}};
       row.cells.resize(table.columns.size());
       row.cells.back() = MeanAndError{result.mean, result.error};

@@ -1,6 +1,7 @@
 #include "sparsight/dg/results.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -17,14 +18,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxResultBytes = size_t{256} << 20;
-
-// Names are compared without case, "-" and "_": "RotatedMNIST" and "rotated_mnist" are the same dataset.
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const char c : name)
-    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return plain;
-}
 
 const ordered_json& member(const ordered_json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) fail("a line has no \"", key, "\"");
@@ -51,8 +44,8 @@ double accuracy_of(const ordered_json& line, const std::string& key) {
 }
 
 DgRunName name_of(const ordered_json& args) {
-  DgRunName name{plain_name(text_of(args, "dataset")),
-                 plain_name(text_of(args, "algorithm")),
+  DgRunName name{comparable_name(text_of(args, "dataset")),
+                 comparable_name(text_of(args, "algorithm")),
                  {},
                  integer_of(args, "trial_seed"),
                  integer_of(args, "hparams_seed")};
@@ -90,6 +83,13 @@ std::vector<ordered_json> lines_of(const std::string& file) {
 }
 
 }  // namespace
+
+std::string comparable_name(const std::string& name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
 
 DgResult dg_result(const std::vector<ordered_json>& lines) {
   if (lines.empty()) fail("there are no evaluations");

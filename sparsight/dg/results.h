@@ -11,6 +11,10 @@
 
 namespace sparsight {
 
+// How names of datasets and algorithms are compared: without case, "-" and "_", so that "RotatedMNIST" and
+// "rotated_mnist" are the same dataset.
+std::string comparable_name(const std::string& name);
+
 // What a run is of.
 struct DgRunName {
   std::string dataset;    // as all names without case, "-" and "_"
