@@ -9,6 +9,8 @@
 
 namespace sparsight {
 
+struct Page;
+
 struct AttackExample {
   std::string id, label, prediction, stage;     // names of classes, of the attack that fooled it
   double norm = 0;                              // of the perturbation
@@ -22,6 +24,9 @@ std::string attack_tables_html(const Json& result);  // the attacks, the routing
 std::string attack_examples_html(const std::vector<AttackExample>& examples);
 std::string attack_settings_html(const Json& result);
 std::vector<std::string> attack_notices(const Json& result);  // warnings, then notes; plain text
+
+// The HTML page of an attack's result or of its curve, around `page`. notices: plain text.
+std::string framed_attack_page(const Page& page, const Json& of, const std::vector<std::string>& notices);
 
 std::string attack_page(const Json& result, const std::vector<AttackExample>& examples);
 
