@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/zeros.h>

@@ -105,27 +105,27 @@ TEST_F(AttackCurve, FoldersWithoutAPrecisionAreOfFp32) {
 }
 
 TEST_F(AttackCurve, TheReportOfTheRunShowsItsAttacks) {
-  result("--attack pgd --eps 8/255 --set attack.steps=4 --examples 2");
-  result("--attack fgsm --eps 4/255,8/255 --examples 1");
+  result("--attack pgd --eps 32/255 --set attack.steps=4 --examples 2");
+  result("--attack fgsm --eps 4/255,96/255 --examples 1");
   ASSERT_EQ(run_program({"report", run()}).exit_code, 0);
   const std::string page = bytes(run() + "/report.html");
-  for (const char* part : {"<details id=\"attacks\" open>", "Attack pgd_linf_8_255", "Attack fgsm_linf_4_255-8_255",
+  for (const char* part : {"<details id=\"attacks\" open>", "Attack pgd_linf_32_255", "Attack fgsm_linf_4_255-96_255",
                            "<h3>Routing</h3>", "perturbation, ", "experts, clean", "experts, attacked",
-                           "<h3>Epsilon 8/255 of pixels in 0..1</h3>", "<figcaption>Robust accuracy"})
+                           "<h3>Epsilon 96/255 of pixels in 0..1</h3>", "<figcaption>Robust accuracy"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   size_t pictures = 0;
   for (size_t at = 0; (at = page.find("alt=\"attacked\"", at)) != std::string::npos; ++at) ++pictures;
   EXPECT_EQ(pictures, 3u);  // two, and one of the largest epsilon of the curve
   const std::string table = run_program({"report", run(), "--format", "table"}).out;
-  EXPECT_NE(table.find("  pgd_linf_8_255 "), std::string::npos) << table;
+  EXPECT_NE(table.find("  pgd_linf_32_255 "), std::string::npos) << table;
   EXPECT_NE(
-      run_program({"report", run(), "--format", "markdown"}).out.find("| fgsm_linf_4_255-8_255 | linf | 4/255 | 64 |"),
+      run_program({"report", run(), "--format", "markdown"}).out.find("| fgsm_linf_4_255-96_255 | linf | 4/255 | 64 |"),
       std::string::npos);
   // Damaged files cost a warning.
-  write_file_atomically(run() + "/attacks/pgd_linf_8_255/result.json",
+  write_file_atomically(run() + "/attacks/pgd_linf_32_255/result.json",
                         "{\"stages\": 3, \"routing\": [3, {\"load\": 1}]}");
-  write_file_atomically(run() + "/attacks/fgsm_linf_4_255-8_255/curve.json", "[");
-  fs::remove(run() + "/attacks/pgd_linf_8_255/examples/000_clean.png");
+  write_file_atomically(run() + "/attacks/fgsm_linf_4_255-96_255/curve.json", "[");
+  fs::remove(run() + "/attacks/pgd_linf_32_255/examples/000_clean.png");
   ASSERT_EQ(run_program({"report", run()}).exit_code, 0);
   EXPECT_NE(bytes(run() + "/report.html").find("000_clean.png"), std::string::npos);
   fs::remove_all(run() + "/attacks");
