@@ -1,6 +1,6 @@
 // An arena of large pages for large tensors. Outputs of a layer and gradients of its weights are freed and allocated
 // again in every step; without the arena their memory would be paged in each time, which costs more than filling them.
-// Memory in use and unused memory together never exceed 9/8 of the peak in use.
+// Memory in use and unused memory together never exceed the peak in use.
 #pragma once
 
 #include <ATen/core/Tensor.h>
