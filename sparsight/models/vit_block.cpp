@@ -30,6 +30,10 @@ VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
             .can_share_router = true},
            moe) {}
 
+bool VitBlock::regularizes(const ForwardMode& mode) const {
+  return (mode.dropout && options_.dropout > 0) || (mode.drop_path && options_.drop_path > 0);
+}
+
 at::Tensor VitBlock::regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const {
   const auto stream = [&](const char* purpose) { return input.random.stream(options_.path + name + purpose); };
   const at::Tensor& image = input.info.image;
@@ -55,12 +59,14 @@ bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {
+  if (!regularizes(input.mode)) return attn_->forward_residual(x, norm1_);
   return x + regularize(attn_->forward(x, norm1_), input, ".attn");
 }
 
 at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                ModelOutput& out) {
   Mlp dense = mlp_.dense();
+  if (dense && !regularizes(input.mode)) return dense->forward_residual(x, norm2_);
   const at::Tensor branch = dense ? dense->forward(x, norm2_) : mlp_.forward(norm2_->forward(x), layout, input, out);
   return x + regularize(branch, input, ".mlp");
 }

@@ -1,6 +1,7 @@
 #include "sparsight/nn/attention.h"
 
 #include "sparsight/ops/attention.h"
+#include "sparsight/ops/residual_branch.h"
 
 namespace sparsight {
 namespace {
@@ -31,6 +32,12 @@ at::Tensor AttentionImpl::forward(const at::Tensor& x) { return proj_->forward(a
 
 at::Tensor AttentionImpl::forward(const at::Tensor& x, LayerNorm norm) {
   return proj_->forward(attend(fully_connected_of_norm(x, *norm, *qkv_), heads_));
+}
+
+at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm) {
+  if (!has_linear_kernels(x)) return x + forward(x, norm);
+  return attention_residual(x.contiguous(), norm->row_norm(),
+                            {qkv_->weight, qkv_->bias, proj_->weight, proj_->bias, heads_});
 }
 
 Cost AttentionImpl::cost(int64_t tokens) const {

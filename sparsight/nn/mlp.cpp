@@ -2,6 +2,7 @@
 
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/grouped_linear.h"
+#include "sparsight/ops/residual_branch.h"
 
 namespace sparsight {
 
@@ -24,6 +25,13 @@ at::Tensor MlpImpl::forward(const at::Tensor& x, LayerNorm norm) {
   if (!has_linear_kernels(x)) return forward(norm->forward(x));
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   return norm_mlp(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_}).view_as(x);
+}
+
+at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm) {
+  if (!has_linear_kernels(x)) return x + forward(x, norm);
+  const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
+  return mlp_residual(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_})
+      .view_as(x);
 }
 
 Cost MlpImpl::cost() const {

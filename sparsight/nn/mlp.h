@@ -17,7 +17,8 @@ class MlpImpl : public torch::nn::Module {
   explicit MlpImpl(const MlpOptions& options);
   at::Tensor forward(const at::Tensor& x);                  // [...,D] -> [...,D]
   at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
-  Cost cost() const;                                        // per row
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm);  // x + forward(x, norm), as one operation
+  Cost cost() const;                                                 // per row
 
   Linear fc1() const { return fc1_; }
   Linear fc2() const { return fc2_; }

@@ -1,5 +1,6 @@
 #include "sparsight/ops/expert_mlp.h"
 
+#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/core/error.h"
@@ -168,11 +169,13 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
 }
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation) {
-  if (!tokens.is_cpu()) return off_cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
-  return has_expert_kernels(tokens, weights)
-             ? cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation)
-             : ref::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
+                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual) {
+  if (tokens.is_cpu() && has_expert_kernels(tokens, weights))
+    return cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation, residual);
+  const at::Tensor out = tokens.is_cpu()
+                             ? ref::expert_mlp_forward(tokens, rows, weights, activation, pre_activation)
+                             : off_cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
+  return residual.defined() ? residual + out : out;
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,

@@ -49,9 +49,9 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 
 // The same without autograd, on checked and contiguous arguments. `pre_activation`, if not null, receives the hidden
-// layer before its activation: [R,F].
+// layer before its activation: [R,F]. residual: [N,D] or undefined, is added to the result.
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation);
+                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual = {});
 
 // Undefined unless requested.
 struct ExpertMlpGradients {

@@ -1,5 +1,6 @@
 #include "sparsight/ops/grouped_linear.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -76,10 +77,12 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 }
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias) {
-  if (!rows.is_cpu()) return off_cpu::grouped_linear_forward(rows, offsets, weight, bias);
-  return has_linear_kernels(rows, weight) ? cpu::grouped_linear_forward(rows, offsets, weight, bias)
-                                          : ref::grouped_linear_forward(rows, offsets, weight, bias);
+                                  const at::Tensor& bias, const at::Tensor& residual) {
+  if (rows.is_cpu() && has_linear_kernels(rows, weight))
+    return cpu::grouped_linear_forward(rows, offsets, weight, bias, residual);
+  const at::Tensor out = rows.is_cpu() ? ref::grouped_linear_forward(rows, offsets, weight, bias)
+                                       : off_cpu::grouped_linear_forward(rows, offsets, weight, bias);
+  return residual.defined() ? residual + out : out;
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,

@@ -17,6 +17,7 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 at::Tensor one_group(const at::Tensor& rows);
 
 // The same without autograd. Tensors are contiguous; of the weight, either itself or its transpose [E,O,I] is.
+// residual: [R,O] or undefined, is added to the result.
 struct GroupedLinearGradients {  // undefined unless requested
   at::Tensor rows;               // [R,I]
   at::Tensor weight;             // [E,I,O]
@@ -26,7 +27,7 @@ struct GroupedLinearNeeds {
   bool rows = true, weight = true, bias = true;
 };
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias);
+                                  const at::Tensor& bias, const at::Tensor& residual = {});
 // grad: [R,O], of the result.
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight,

@@ -1,5 +1,6 @@
 #include "sparsight/ops/layer_norm.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -67,10 +68,12 @@ LayerNormOutput layer_norm_forward(const at::Tensor& x, const at::Tensor& weight
 }
 
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& moments) {
-  if (!x.is_cpu()) return off_cpu::layer_norm_backward(grad, x, weight, moments);
-  return has_norm_kernels(x) ? cpu::layer_norm_backward(grad, x, weight, moments)
-                             : ref::layer_norm_backward(grad, x, weight, moments);
+                                       const at::Tensor& moments, const at::Tensor& residual) {
+  if (x.is_cpu() && has_norm_kernels(x)) return cpu::layer_norm_backward(grad, x, weight, moments, residual);
+  LayerNormGradients out = x.is_cpu() ? ref::layer_norm_backward(grad, x, weight, moments)
+                                      : off_cpu::layer_norm_backward(grad, x, weight, moments);
+  if (residual.defined()) out.x = out.x + residual;
+  return out;
 }
 
 }  // namespace sparsight

@@ -22,8 +22,9 @@ struct LayerNormGradients {
   at::Tensor x;             // [R,D]
   at::Tensor weight, bias;  // [D]
 };
-// grad: [R,D], of the result; moments: from layer_norm_forward().
+// grad: [R,D], of the result; moments: from layer_norm_forward(). residual: [R,D] or undefined, is added to the
+// gradient of x.
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& moments);
+                                       const at::Tensor& moments, const at::Tensor& residual = {});
 
 }  // namespace sparsight

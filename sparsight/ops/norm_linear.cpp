@@ -3,6 +3,7 @@
 #include <ATen/ops/linear.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "sparsight/ops/as_one_expert.h"
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
@@ -16,15 +17,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using OptionalBias = std::optional<at::Tensor>;
-
-at::Tensor as_expert(const at::Tensor& weight) {
-  return weight.dim() == 2 ? weight.t().unsqueeze(0) : weight.unsqueeze(0);
-}
-at::Tensor as_expert(const OptionalBias& bias) { return bias ? as_expert(*bias) : at::Tensor(); }
-at::Tensor of_expert(const at::Tensor& grad) {
-  if (!grad.defined()) return grad;
-  return grad.dim() == 3 ? grad.squeeze(0).t() : grad.squeeze(0);
-}
 
 at::Tensor normalised(const at::Tensor& x, const RowNorm& norm) {
   return layer_norm_forward(x, norm.weight, norm.bias, norm.epsilon, /*needs_moments=*/false).out;
@@ -107,8 +99,7 @@ at::Tensor norm_linear(const at::Tensor& x, const RowNorm& norm, const at::Tenso
   if (at::GradMode::is_enabled())
     return NormLinear::apply(x, norm.weight, norm.bias, weight, bias.defined() ? OptionalBias(bias) : std::nullopt,
                              norm.epsilon);
-  return grouped_linear_forward(normalised(x, norm), one_group(x), as_expert(weight),
-                                bias.defined() ? as_expert(bias) : bias);
+  return grouped_linear_forward(normalised(x, norm), one_group(x), as_expert(weight), as_expert(bias));
 }
 
 at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w) {

@@ -41,7 +41,8 @@ torch_sources(
   ops/grouped_linear.cpp
   ops/layer_norm.cpp
   ops/norm_linear.cpp
-  ops/packed_experts.cpp)
+  ops/packed_experts.cpp
+  ops/residual_branch.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles
 # are loops that must be unrolled. g++ 12 warns of uninitialised values in its own intrinsics headers.)

@@ -12,7 +12,7 @@ constexpr int64_t kCombineGrain = 32;  // tokens
 }  // namespace
 
 void combine_parts(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t ld,
-                   int64_t parts, int64_t width, float* out) {
+                   int64_t parts, int64_t width, float* out, const float* residual) {
   const int64_t *row_of = map.token_rows.const_data_ptr<int64_t>(),
                 *offset = map.token_offsets.const_data_ptr<int64_t>();
   const int64_t count = map.row_token.size(0);
@@ -22,6 +22,7 @@ void combine_parts(const Kernels& kernels, const RowMap& map, const float* gate,
     for (int64_t j = begin; j < end; ++j) {
       from.clear();
       factor.clear();
+      if (residual) from.push_back(residual + j * width), factor.push_back(1.0f);
       for (int64_t i = offset[j]; i < offset[j + 1]; ++i)
         for (int64_t p = 0; p < parts; ++p) {
           from.push_back(rows + (p * count + row_of[i]) * ld);

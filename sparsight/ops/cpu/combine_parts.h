@@ -7,8 +7,8 @@
 namespace sparsight::cpu {
 
 // out[j] = sum over the rows r of token j, and over parts, of gate[r] * rows[part][r]. rows: [parts,R] rows with stride
-// `ld` in floats; gate: [R], or null for ones; out: [N,width].
+// `ld` in floats; gate: [R], or null for ones; residual: [N,width] that is added, or null; out: [N,width].
 void combine_parts(const Kernels& kernels, const RowMap& map, const float* gate, const float* rows, int64_t ld,
-                   int64_t parts, int64_t width, float* out);
+                   int64_t parts, int64_t width, float* out, const float* residual = nullptr);
 
 }  // namespace sparsight::cpu

@@ -4,6 +4,7 @@
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_rows.h"
 #include "sparsight/ops/cpu/packed_operand.h"
+#include "sparsight/ops/cpu/start_with_residual.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/product_type.h"
 
@@ -45,15 +46,16 @@ struct StoredWeights {
 
 class Forward {
  public:
-  // pre_activation: receives the input of the activation, [R,F]; or null
+  // pre_activation: receives the input of the activation, [R,F]; or null. residual: [N,D], added to the output; or null
   Forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
-          at::Tensor* pre_activation)
+          at::Tensor* pre_activation, const float* residual)
       : w_(w),
         shape_(w.shape),
         activation_(activation),
         rows_(rows),
         plan_(make_plan(rows.offsets.const_data_ptr<int64_t>(), shape_.experts, shape_.chunks(), kernel_.task_rows)),
-        x_(floats_of(tokens)) {
+        x_(floats_of(tokens)),
+        residual_(residual) {
     if (!w.panels) {
       const int64_t* offset = rows.offsets.const_data_ptr<int64_t>();
       packed_w1_ = PackedOperand(w.w1, offset, shape_.experts, bf16_);
@@ -80,7 +82,7 @@ class Forward {
     at::Tensor out = empty_from_arena({rows_.map.tokens, shape_.width});
     const at::Tensor gate = float_gate(rows_);
     combine_parts(kernel_, rows_.map, floats_of(gate), rows_out_, shape_.width, plan_.parts, shape_.width,
-                  out.data_ptr<float>());
+                  out.data_ptr<float>(), residual_);
     return out;
   }
 
@@ -112,6 +114,8 @@ class Forward {
         } else if (const Task* upcoming = next_task()) {
           fetch_first(down, *upcoming, upcoming->chunk);
         }
+        if (residual_ && writes_out() && first == 0)
+          start_with_residual(kernel_, residual_ + task.first * shape_.width, down);
         packed_w2_.serve(down, task.expert, first * kBlock, 0);
         kernel_.product(down, panel());
       }
@@ -172,7 +176,7 @@ class Forward {
   const ExpertRows& rows_;
   Plan plan_;
   PackedOperand packed_w1_, packed_w2_;
-  const float* const x_;
+  const float *const x_, *const residual_;
   float* kept_ = nullptr;      // [R,F], pre-activations
   at::Tensor out_;             // if writes_out()
   float* rows_out_ = nullptr;  // [parts,R,D]
@@ -181,13 +185,13 @@ class Forward {
 }  // namespace
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                              Activation activation, at::Tensor* pre_activation) {
+                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual) {
   const StoredWeights stored{.shape = shape_of(rows, w),
                              .b1 = floats_of(w.b1),
                              .b2 = floats_of(w.b2),
                              .w1 = view_of(w.w1),
                              .w2 = view_of(w.w2)};
-  return Forward(tokens, rows, stored, activation, pre_activation).run();
+  return Forward(tokens, rows, stored, activation, pre_activation, floats_of(residual)).run();
 }
 
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
@@ -202,7 +206,7 @@ at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& ro
       .scale1 = floats_of(packed.scale1),
       .scale2 = floats_of(packed.scale2),
   };
-  return Forward(tokens, rows, stored, activation, nullptr).run();
+  return Forward(tokens, rows, stored, activation, nullptr, nullptr).run();
 }
 
 }  // namespace sparsight::cpu

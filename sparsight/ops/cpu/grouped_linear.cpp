@@ -9,6 +9,7 @@
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/packed_operand.h"
+#include "sparsight/ops/cpu/start_with_residual.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 #include "sparsight/ops/product_type.h"
@@ -45,10 +46,10 @@ std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum) {
   return tasks;
 }
 
-// out [R,columns] = rows [R,depth] times the matrix of each row's expert, + bias [E,columns] unless it is null.
-// matrices: [E,depth,columns].
+// out [R,columns] = rows [R,depth] times the matrix of each row's expert, + bias [E,columns] and residual [R,columns]
+// unless they are null. matrices: [E,depth,columns].
 void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const WeightView& matrices, const float* bias,
-                   at::Tensor& out) {
+                   const float* residual, at::Tensor& out) {
   const Kernels& kernel = kernels();
   const bool bf16 = product_type() == ProductType::bf16;
   const int64_t depth = rows.size(1), columns = out.size(1);
@@ -72,6 +73,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
     p.bf16_products = bf16;
     p.c = to + task.first * columns, p.c_ld = columns;
     p.bias = bias ? bias + task.expert * columns : nullptr;
+    if (residual) start_with_residual(kernel, residual + task.first * columns, p);
     if (const int64_t then = claim(); then < count) {
       const RowTask& upcoming = tasks[static_cast<size_t>(then)];
       p.prefetch = from + upcoming.first * depth;
@@ -85,9 +87,10 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
 }  // namespace
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias) {
+                                  const at::Tensor& bias, const at::Tensor& residual) {
   at::Tensor out = empty_from_arena({rows.size(0), weight.size(2)});
-  multiply_rows(rows, offsets, view_of(weight), bias.defined() ? bias.const_data_ptr<float>() : nullptr, out);
+  multiply_rows(rows, offsets, view_of(weight), bias.defined() ? bias.const_data_ptr<float>() : nullptr,
+                residual.defined() ? residual.const_data_ptr<float>() : nullptr, out);
   return out;
 }
 
@@ -103,7 +106,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   GroupedLinearGradients out;
   if (needs.rows) {
     out.rows = at::empty_like(rows);
-    multiply_rows(grad, offsets, view_of(weight).t(), nullptr, out.rows);
+    multiply_rows(grad, offsets, view_of(weight).t(), nullptr, nullptr, out.rows);
   }
   if (needs.weight) out.weight = empty_from_arena(weight.sizes());
   if (needs.bias) out.bias = at::empty({experts, outputs}, weight.options());

@@ -1,0 +1,169 @@
+#include "sparsight/ops/residual_branch.h"
+
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/linear.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "sparsight/ops/as_one_expert.h"
+#include "sparsight/ops/attention.h"
+#include "sparsight/ops/expert_mlp.h"
+#include "sparsight/ops/grouped_linear.h"
+#include "sparsight/ops/layer_norm.h"
+#include "sparsight/ops/no_second_derivative.h"
+#include "sparsight/ops/saved_products.h"
+#include "sparsight/ops/twice_differentiable.h"
+
+namespace sparsight {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor rows_of(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
+
+at::Tensor normalised_rows(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
+  return layer_norm_forward(rows, weight, bias, epsilon, /*needs_moments=*/false).out;
+}
+
+bool needs_any(AutogradContext* context, size_t begin, size_t end) {
+  bool any = false;
+  for (size_t i = begin; i < end; ++i) any = any || context->needs_input_grad(i);
+  return any;
+}
+
+// What the backward pass reads of the attention half; moments and log_sum are undefined unless requested.
+struct AttentionHalf {
+  at::Tensor out, moments, qkv;
+  AttentionOutput attended;
+};
+
+AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w, bool keeps) {
+  const at::Tensor rows = rows_of(x);
+  AttentionHalf half;
+  {
+    const LayerNormOutput normal = layer_norm_forward(rows, norm.weight, norm.bias, norm.epsilon, keeps);
+    half.moments = normal.moments;
+    half.qkv = grouped_linear_forward(normal.out, one_group(rows), as_expert(w.qkv), as_expert(w.qkv_bias))
+                   .view({x.size(0), x.size(1), w.qkv.size(0)});
+  }
+  half.attended = attention_forward(half.qkv, w.heads, keeps);
+  if (!keeps) half.qkv = at::Tensor();
+  half.out = grouped_linear_forward(rows_of(half.attended.out), one_group(rows), as_expert(w.proj),
+                                    as_expert(w.proj_bias), rows)
+                 .view(x.sizes());
+  return half;
+}
+
+class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
+                            const at::Tensor& norm_bias, const at::Tensor& qkv, const at::Tensor& proj,
+                            const at::Tensor& proj_bias, const std::optional<at::Tensor>& qkv_bias, double epsilon,
+                            int64_t heads) {
+    const AttentionHalf half = attend(x, {norm_weight, norm_bias, epsilon},
+                                      {qkv, qkv_bias.value_or(at::Tensor()), proj, proj_bias, heads}, /*keeps=*/true);
+    context->save_for_backward(
+        {x, norm_weight, norm_bias, half.moments, qkv, proj, half.qkv, half.attended.out, half.attended.log_sum});
+    context->saved_data["epsilon"] = epsilon;
+    context->saved_data["qkv_bias"] = qkv_bias.has_value();
+    save_products(context);
+    return half.out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative("attention has");
+    const SavedProducts products(context);
+    const auto s = context->get_saved_variables();
+    const bool bias = context->saved_data["qkv_bias"].toBool() && context->needs_input_grad(6);
+    const bool input = needs_any(context, 0, 3), below = input || context->needs_input_grad(3) || bias;
+    const at::Tensor grad = rows_of(grads[0].contiguous()), x = rows_of(s[0]), group = one_group(grad);
+    GroupedLinearGradients outer =
+        grouped_linear_backward(grad, rows_of(s[7]), group, as_expert(s[5]),
+                                {below, context->needs_input_grad(4), context->needs_input_grad(5)});
+    GroupedLinearGradients inner;
+    if (below) {
+      const at::Tensor grad_qkv =
+          attention_backward(std::exchange(outer.rows, {}).view(s[7].sizes()), s[6], {s[7], s[8]});
+      // Only the gradient of the weight reads the values of the normalised rows.
+      const bool weight = context->needs_input_grad(3);
+      const at::Tensor rows = weight ? normalised_rows(x, s[1], s[2], context->saved_data["epsilon"].toDouble()) : x;
+      inner = grouped_linear_backward(rows_of(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
+    }
+    LayerNormGradients n;
+    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], grad);
+    if (n.x.defined()) n.x = n.x.view(s[0].sizes());
+    return {n.x,
+            n.weight,
+            n.bias,
+            of_expert(inner.weight),
+            of_expert(outer.weight),
+            of_expert(outer.bias),
+            of_expert(inner.bias),
+            {},
+            {}};
+  }
+};
+
+class MlpResidual : public torch::autograd::Function<MlpResidual> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
+                            const at::Tensor& norm_bias, const at::Tensor& w1, const at::Tensor& b1,
+                            const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation) {
+    const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
+    at::Tensor pre_activation;
+    at::Tensor out = expert_mlp_forward(rows.out, rows_in_place(rows.out, one_group(x)),
+                                        {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
+                                        static_cast<Activation>(activation), &pre_activation, x);
+    context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
+    context->saved_data["epsilon"] = epsilon;
+    context->saved_data["activation"] = activation;
+    save_products(context);
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    no_second_derivative("an MLP has");
+    const SavedProducts products(context);
+    const auto s = context->get_saved_variables();
+    const bool below = needs_any(context, 0, 3), weights = needs_any(context, 3, 7);
+    const at::Tensor grad = grads[0].contiguous();
+    at::Tensor rows = weights ? normalised_rows(s[0], s[1], s[2], context->saved_data["epsilon"].toDouble()) : s[0];
+    const ExpertMlpGradients g = expert_mlp_backward(
+        grad, rows, rows_in_place(rows, one_group(rows)),
+        {as_expert(s[4]), as_expert(s[5]), as_expert(s[6]), as_expert(s[7])},
+        static_cast<Activation>(context->saved_data["activation"].toInt()), s[8], {below, /*gate=*/false, weights});
+    rows.reset();  // its memory is free for the next gradient
+    LayerNormGradients n;
+    if (below) n = layer_norm_backward(g.tokens, s[0], s[1], s[3], grad);
+    const ExpertMlpWeights& w = g.weights;
+    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor attention_residual(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w) {
+  if (TwiceDifferentiable::wanted()) {
+    const at::Tensor qkv = norm_linear(x, norm, w.qkv, w.qkv_bias);
+    return x + at::linear(attention(qkv, w.heads), w.proj, w.proj_bias);
+  }
+  if (!at::GradMode::is_enabled()) return attend(x, norm, w, /*keeps=*/false).out;
+  return AttentionResidual::apply(x, norm.weight, norm.bias, w.qkv, w.proj, w.proj_bias,
+                                  w.qkv_bias.defined() ? std::optional<at::Tensor>(w.qkv_bias) : std::nullopt,
+                                  norm.epsilon, w.heads);
+}
+
+at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w) {
+  if (TwiceDifferentiable::wanted()) return x + norm_mlp(x, norm, w);
+  if (at::GradMode::is_enabled())
+    return MlpResidual::apply(x, norm.weight, norm.bias, w.w1, w.b1, w.w2, w.b2, norm.epsilon,
+                              static_cast<int64_t>(w.activation));
+  const at::Tensor rows = normalised_rows(x, norm.weight, norm.bias, norm.epsilon);
+  return expert_mlp_forward(rows, rows_in_place(rows, one_group(rows)),
+                            {as_expert(w.w1), as_expert(w.b1), as_expert(w.w2), as_expert(w.b2)}, w.activation, nullptr,
+                            x);
+}
+
+}  // namespace sparsight
