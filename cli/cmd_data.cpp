@@ -54,12 +54,17 @@ void add_make(CLI::App& app) {
 
 void add_fetch(CLI::App& app) {
   const auto arguments = std::make_shared<DataFetchArguments>();
-  CLI::App* verb = add_verb(app, "fetch", "Download a published dataset from its official URLs and verify it",
+  CLI::App* verb = add_verb(app, "fetch",
+                            "Download a published dataset or pretrained weights from the official URLs and verify them",
                             "sparsight data fetch mnist\n"
                             "sparsight data fetch cifar10 --to /big/disk/cifar10\n"
-                            "sparsight data fetch mnist --from ~/Downloads/mnist");
-  verb->add_option("name", arguments->name, "Dataset (see sparsight data list)")->type_name("NAME")->required();
-  verb->add_option("--to", arguments->to, "Folder for the files (default: NAME in SPARSIGHT_DATA or data/)")
+                            "sparsight data fetch mnist --from ~/Downloads/mnist\n"
+                            "sparsight data fetch deit_small");
+  verb->add_option("name", arguments->name, "Dataset or weights (see sparsight data list)")
+      ->type_name("NAME")
+      ->required();
+  verb->add_option("--to", arguments->to,
+                   "Folder for the files (default: NAME, of weights weights/NAME, in SPARSIGHT_DATA or data/)")
       ->type_name("FOLDER");
   verb->add_option("--mirror", arguments->mirror, "URL of a folder with the files, instead of the official one")
       ->type_name("URL");

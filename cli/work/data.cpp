@@ -67,6 +67,12 @@ std::string state_of(const DataPlace& place, const std::string& folder) {
   }
 }
 
+void print_remote(const std::vector<RemoteSet>& sets) {
+  for (const RemoteSet& set : sets)
+    output() << "  " << std::left << std::setw(15) << set.name << set.title << "\n"
+             << std::string(17, ' ') << "licence: " << set.licence << "\n";
+}
+
 }  // namespace
 
 void run_data_list() {
@@ -74,9 +80,9 @@ void run_data_list() {
   for (const auto& entry : data_sets().entries())
     output() << "  " << std::left << std::setw(15) << entry.name << entry.summary << "\n";
   output() << "\ndownloadable (sparsight data fetch NAME):\n";
-  for (const RemoteSet& set : remote_sets())
-    output() << "  " << std::left << std::setw(15) << set.name << set.title << "\n"
-             << std::string(17, ' ') << "licence: " << set.licence << "\n";
+  print_remote(remote_sets());
+  output() << "\npretrained weights (sparsight data fetch NAME), for train.init_from:\n";
+  print_remote(remote_weights());
   output() << "\nfiles are searched for in " << data_home()
            << "/ (environment variable SPARSIGHT_DATA) or in data.root\n";
 }
@@ -119,7 +125,7 @@ void run_data_fetch(const DataFetchArguments& arguments) {
   begin_interruptible_work();
   const RemoteSet& set = find_remote_set(arguments.name);
   FetchOptions options{arguments.to, arguments.mirror, arguments.from, {}};
-  if (options.to.empty()) options.to = data_home() + "/" + set.name;
+  if (options.to.empty()) options.to = data_home() + "/" + usual_folder(set);
   log_info(set.title, " (", set.home, ")");
   log_info("licence: ", set.licence);
   LateProgress progress("fetch", "bytes");

@@ -1,5 +1,8 @@
 #include "sparsight/data/remote_sets.h"
 
+#include <algorithm>
+
+#include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 
 namespace sparsight {
@@ -126,6 +129,29 @@ RemoteSet cifar100() {
             kCifarArchive}}};
 }
 
+// Weights whose publishers give a checksum: the file's name ends in the first eight digits of its SHA-256, as torch.hub
+// checks it.
+constexpr int64_t kWeightBytes = 400'000'000;  // of the largest, ViT-B/16, 346 MB
+
+RemoteSet weights(const std::string& name, const std::string& title, const std::string& licence,
+                  const std::string& home, const std::string& base, const std::string& file) {
+  const size_t dash = file.rfind('-'), dot = file.rfind('.');
+  SPARSIGHT_CHECK(dash != std::string::npos && dot == dash + 9);
+  return {name, title, licence, home, {base}, {{file, file.substr(dash + 1, 8), "", {}, kWeightBytes}}};
+}
+
+RemoteSet torchvision(const std::string& name, const std::string& title, const std::string& file) {
+  return weights(name, title,
+                 "BSD 3-Clause (torchvision); trained on ImageNet-1k, whose terms allow non-commercial research",
+                 "https://pytorch.org/vision/stable/models.html", "https://download.pytorch.org/models/", file);
+}
+
+RemoteSet deit(const std::string& name, const std::string& title, const std::string& file) {
+  return weights(name, title,
+                 "Apache 2.0 (Meta Platforms); trained on ImageNet-1k, whose terms allow non-commercial research",
+                 "https://github.com/facebookresearch/deit", "https://dl.fbaipublicfiles.com/deit/", file);
+}
+
 }  // namespace
 
 const std::vector<RemoteSet>& remote_sets() {
@@ -133,8 +159,34 @@ const std::vector<RemoteSet>& remote_sets() {
   return sets;
 }
 
+const std::vector<RemoteSet>& remote_weights() {
+  static const std::vector<RemoteSet> all{
+      torchvision("resnet18", "ResNet-18, ImageNet-1k", "resnet18-f37072fd.pth"),
+      torchvision("resnet34", "ResNet-34, ImageNet-1k", "resnet34-b627a593.pth"),
+      torchvision("resnet50", "ResNet-50, ImageNet-1k (the first weights, as in DomainBed)", "resnet50-0676ba61.pth"),
+      torchvision("resnet50_v2", "ResNet-50, ImageNet-1k (torchvision's later recipe)", "resnet50-11ad3fa6.pth"),
+      torchvision("resnet101", "ResNet-101, ImageNet-1k", "resnet101-63fe2227.pth"),
+      torchvision("resnet152", "ResNet-152, ImageNet-1k", "resnet152-394f9c45.pth"),
+      torchvision("vit_b_16", "ViT-B/16, ImageNet-1k", "vit_b_16-c867db91.pth"),
+      deit("deit_tiny", "DeiT-Ti/16, ImageNet-1k, not distilled", "deit_tiny_patch16_224-a1311bcf.pth"),
+      deit("deit_small", "DeiT-S/16, ImageNet-1k, not distilled (the start of GMoE)",
+           "deit_small_patch16_224-cd65a155.pth"),
+      deit("deit_base", "DeiT-B/16, ImageNet-1k, not distilled", "deit_base_patch16_224-b5f2ef4d.pth")};
+  return all;
+}
+
 const RemoteSet& find_remote_set(const std::string& name) {
-  return entry_named(name, remote_sets(), "dataset to fetch");
+  static const std::vector<RemoteSet> all = [] {
+    std::vector<RemoteSet> list = remote_sets();
+    list.insert(list.end(), remote_weights().begin(), remote_weights().end());
+    return list;
+  }();
+  return entry_named(name, all, "dataset to fetch");
+}
+
+std::string usual_folder(const RemoteSet& set) {
+  const bool is_weights = std::ranges::find(remote_weights(), set.name, &RemoteSet::name) != remote_weights().end();
+  return (is_weights ? "weights/" : "") + set.name;
 }
 
 }  // namespace sparsight

@@ -1,4 +1,5 @@
-// The datasets of `data fetch`: where their owners publish them, their checksums and their licences.
+// The datasets and pretrained weights of `data fetch`: where their owners publish them, their checksums and their
+// licences.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct ArchiveMember {
 
 struct RemoteFile {
   std::string name;                    // appended to a mirror's address; also the name in the dataset's folder
-  std::string digest;                  // SHA-256 or MD5 of the download
+  std::string digest;                  // SHA-256 of the download, its first 8 digits, or MD5
   std::string unpacked_sha256;         // of the content of a .gz file, for copies compressed differently; or ""
   std::vector<ArchiveMember> members;  // of a .tar.gz archive, which is not kept; or empty
   // Neither what is downloaded nor what it unpacks to has more.
@@ -36,7 +37,12 @@ struct RemoteSet {
 
 const std::vector<RemoteSet>& remote_sets();
 
-// Raises UsageError naming the nearest one.
+// Weights of models, for train.init_from; each "set" is one file.
+const std::vector<RemoteSet>& remote_weights();
+
+// Of both. Raises UsageError naming the nearest one.
 const RemoteSet& find_remote_set(const std::string& name);
+// Where its files go below the folder of all datasets: "mnist", "weights/resnet50".
+std::string usual_folder(const RemoteSet& set);
 
 }  // namespace sparsight

@@ -206,4 +206,37 @@ TEST(RemoteSets, AreWellFormed) {
   EXPECT_TRUE(says(complaint([] { find_remote_set("fashion_mnist"); }), "did you mean \"fashion-mnist\"?"));
 }
 
+TEST(RemoteSets, WeightsAreWellFormed) {
+  for (const RemoteSet& set : remote_weights()) {
+    EXPECT_FALSE(set.licence.empty());
+    EXPECT_TRUE(set.mirrors.front().starts_with("https://") && set.mirrors.front().ends_with("/")) << set.name;
+    ASSERT_EQ(set.files.size(), 1u);
+    const RemoteFile& file = set.files.front();
+    EXPECT_EQ(file.digest.size(), 8u);
+    EXPECT_TRUE(file.name.ends_with("-" + file.digest + ".pth")) << file.name;
+    EXPECT_EQ(usual_folder(find_remote_set(set.name)), "weights/" + set.name);
+  }
+  EXPECT_EQ(usual_folder(find_remote_set("mnist")), "mnist");
+  EXPECT_TRUE(says(complaint([] { find_remote_set("deit_smal"); }), "did you mean \"deit_small\"?"));
+}
+
+// Of weights the first digits of the SHA-256 are known.
+TEST_F(Fetch, ChecksTheFirstDigitsOfADigest) {
+  set_.files = {{"w.pth", hash_bytes(bytes_of("weights")).substr(0, 8), "", {}}};
+  server_.answer("/a/w.pth", {{"weights"}});
+  fetch_set(set_, options_);
+  EXPECT_EQ(text_of(options_.to + "/w.pth"), "weights");
+  const size_t requests = server_.requests().size();
+  fetch_set(set_, options_);
+  EXPECT_EQ(server_.requests().size(), requests);
+  folder_.write("toy/w.pth", "damage");
+  server_.answer("/a/w.pth", {{"others"}});
+  server_.answer("/b/w.pth", {{"others"}});
+  EXPECT_TRUE(says(complaint([&] { fetch_set(set_, options_); }), "the published one begins with"));
+  folder_.write("have/w.pth", "weights");
+  options_.from = folder_.path("have");
+  fetch_set(set_, options_);
+  EXPECT_EQ(text_of(options_.to + "/w.pth"), "weights");
+}
+
 }  // namespace sparsight::fetch_test
