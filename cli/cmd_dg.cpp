@@ -28,7 +28,7 @@ void add_run_options(CLI::App& verb, DgRunArguments& run) {
   add_set_option(verb, run.set);
   verb.add_option("--data", run.data, "Folder of the dataset (default: its name below SPARSIGHT_DATA or data/)")
       ->type_name("FOLDER");
-  verb.add_option("--model", run.model, "mnist_cnn, resnet18, resnet50, vit, gmoe, gmoe_parity (default: DomainBed's)")
+  verb.add_option("--model", run.model, "mnist_cnn, resnet18, resnet50, resnet101, vit, gmoe, gmoe_parity (default: DomainBed's)")
       ->type_name("NAME");
   verb.add_option("--steps", run.steps, "Updates (default: 5001, as published)")
       ->check(CLI::Range(int64_t{1}, kMost))

@@ -44,6 +44,7 @@ light_sources(
   data/untar.cpp
   data/verify.cpp
   data/decorators/concat.cpp
+  data/domainbed/domain_sets.cpp
   data/domainbed/domainbed.cpp
   data/domainbed/mnist_domains.cpp
   data/domainbed/numpy_random.cpp

@@ -14,7 +14,7 @@
 #include "sparsight/core/limits.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
-#include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/seed_hash.h"
 #include "sparsight/dg/hyperparameters.h"
 #include "sparsight/io/atomic_file.h"
@@ -35,40 +35,26 @@ const DgModel& model_of(const DgRun& run) {
   return entry_named(name, dg_models(), "model");
 }
 
-bool is_gmoe(const DgRun& run) { return model_of(run).name.starts_with("gmoe"); }
+// What the model or the algorithm has in place of DomainBed's default; of the model where both have one.
+double protocol_default(const DgRun& run, const std::string& key, double usual) {
+  if (const auto* of_model = find_default(model_of(run).defaults, key, run.set)) return of_model->value;
+  if (const auto* of_algorithm = find_default(defaults_of_algorithm(run.algorithm), key, run.set))
+    return of_algorithm->value;
+  return usual;
+}
 
 int64_t steps_between_evaluations(const DgRun& run) {
   if (run.eval_every > 0) return run.eval_every;
-  if (run.set == "domain_net") return is_gmoe(run) ? 500 : 1000;
-  return has_small_images(run.set) || run.set == "folder" || run.set.starts_with("wilds_") ? 100 : 300;
+  const auto usual = static_cast<double>(domain_set(run.set).eval_every);
+  return static_cast<int64_t>(protocol_default(run, "train.eval_every", usual));
 }
 
 int64_t steps_of(const DgRun& run) {
-  if (run.steps > 0) return run.steps;
-  return run.set == "domain_net" && is_gmoe(run) ? 15001 : 5001;
+  return run.steps > 0 ? run.steps : static_cast<int64_t>(protocol_default(run, "train.max_steps", 5001));
 }
 
-// The defaults of GMoE's authors for photographs, in their code; where they name no dataset, of the others.
-struct GmoeDefaults {
-  const char* set;
-  double lr, weight_decay;
-};
-constexpr GmoeDefaults kGmoeDefaults[] = {{"pacs", 3e-5, 1e-6},        {"vlcs", 3e-5, 1e-6},
-                                          {"office_home", 1e-5, 1e-6}, {"terra_incognita", 5e-5, 1e-4},
-                                          {"domain_net", 5e-5, 0},     {"cub_dg", 5e-5, 0}};
-
 std::vector<Hyperparameter> hyperparameters_of(const DgRun& run) {
-  std::vector<Hyperparameter> list = hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed);
-  if (!is_gmoe(run) || has_small_images(run.set)) return list;
-  GmoeDefaults defaults{"", 3e-5, 0};
-  for (const GmoeDefaults& known : kGmoeDefaults)
-    if (run.set == known.set) defaults = known;
-  for (Hyperparameter& parameter : list) {
-    if (parameter.name == "lr") parameter.fallback = defaults.lr;
-    if (parameter.name == "weight_decay") parameter.fallback = defaults.weight_decay;
-    if (run.hparams_seed == 0) parameter.value = parameter.fallback;
-  }
-  return list;
+  return hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
 }
 
 // DomainBed's augmentation of the training environments, and its resize of the others.
@@ -82,10 +68,18 @@ void set_transforms(Config& config, const DgRun& run) {
   const Json grayscale = {{"op", "grayscale"}, {"probability", 0.1}};
   const Json normalize = {{"op", "normalize"}, {"preset", "imagenet"}};
   Json train = Json::array({crop, {{"op", "flip"}}, jitter, grayscale, normalize});
-  if (run.set.starts_with("wilds_")) train.insert(train.begin(), resize);
+  if (domain_set(run.set).resized_first) train.insert(train.begin(), resize);
   config.set("transforms", "train", train, kSource);
   config.set("transforms", "eval", Json::array({resize, normalize}), kSource);
   config.set("transforms", "val_augment", true, kSource);  // its transforms belong to the environment
+}
+
+// The same settings, which overrides may replace or make needless.
+Config without_origins(const Config& config) {
+  Config copy;
+  for (const auto& [section, table] : config.tree().items())
+    for (const auto& [key, value] : table.items()) copy.set(section, key, value, kSource);
+  return copy;
 }
 
 std::string model_name(const DgModel& model) {
@@ -139,37 +133,12 @@ Json mean_loss(const RunMetrics& log, int64_t from, int64_t to) {
 
 }  // namespace
 
-const std::vector<DgModel>& dg_models() {
-  static const std::vector<DgModel> all = [] {
-    const std::vector<std::string> small = {"model.name=vit", "model.size=small", "model.patch=16"};
-    std::vector<std::string> gmoe = small;
-    gmoe.insert(gmoe.end(), {"model.drop_path=0.1", "moe.blocks=[8,10]", "moe.experts=6", "router.name=cosine",
-                             "experts.dropout=0.1", "capacity.factor=1.5", "capacity.eval_factor=0",
-                             "capacity.rounding=floor_per_choice", "capacity.priority=max_gate"});
-    std::vector<std::string> parity = gmoe;  // as the authors' code, also in evaluation
-    parity.insert(parity.end(),
-                  {"capacity.eval_factor=1.5", "losses.vmoe_load_of=scores", "losses.unbiased_variance=true"});
-    return std::vector<DgModel>{{"mnist_cnn", "DomainBed's CNN for images of 28 x 28 pixels", {"model.name=mnist_cnn"}},
-                                {"resnet18",
-                                 "ResNet-18 with frozen batch norm",
-                                 {"model.name=resnet", "model.depth=18", "model.frozen_batch_norm=true"}},
-                                {"resnet50",
-                                 "ResNet-50 with frozen batch norm",
-                                 {"model.name=resnet", "model.depth=50", "model.frozen_batch_norm=true"}},
-                                {"vit", "ViT-S/16", small},
-                                {"gmoe", "GMoE-S/16: 6 experts in blocks 8 and 10, cosine router", gmoe},
-                                {"gmoe_parity", "GMoE-S/16 with everything as in its authors' code", parity}};
-  }();
-  return all;
-}
-
 uint32_t run_seed(const DgRun& run) {
   return seed_hash({run.set, run.algorithm, Json(run.test_envs), run.hparams_seed, run.trial_seed});
 }
 
 Json dg_config(const DgRun& run) {
-  const std::vector<std::string> sets = domainbed_names();
-  position_of(run.set, sets, "data set");
+  domain_set(run.set);
   algorithms().get(run.algorithm);
   Config config;
   for (const std::string& setting : model_of(run).settings) config.set(setting);
@@ -195,14 +164,18 @@ Json dg_config(const DgRun& run) {
   set("train", "eval_offset", 1);  // after updates 1, 301, ...: its steps 0, 300, ...
   set_transforms(config, run);
   set_hyperparameters(config, run);
-  for (const std::string& setting : run.overrides) config.set(setting);
-  return resolve(config, config_sections());
+  const std::vector<Section> sections = config_sections();
+  for (const std::vector<std::string>& settings : {run.overrides, run.variation})
+    config = overridden(without_origins(config), settings, sections);
+  return resolve(config, sections);
 }
 
 Json dg_arguments(const DgRun& run) {
-  return {{"dataset", run.set},         {"algorithm", run.algorithm},   {"model", model_of(run).name},
-          {"test_envs", run.test_envs}, {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed},
-          {"steps", steps_of(run)}};
+  Json arguments = {{"dataset", run.set},         {"algorithm", run.algorithm},   {"model", model_of(run).name},
+                    {"test_envs", run.test_envs}, {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed},
+                    {"steps", steps_of(run)}};
+  if (!run.variation.empty()) arguments["variation"] = join(run.variation, " ");
+  return arguments;
 }
 
 void check_same_run(const DgRun& run, const std::string& folder) {
@@ -210,9 +183,11 @@ void check_same_run(const DgRun& run, const std::string& folder) {
   const Config written = Config::from_text(read_file(file, kMaxConfigBytes), file);
   const Json before = resolve(written, config_sections()).flatten(), now = dg_config(run).flatten();
   for (const auto& [key, value] : now.items()) {
-    if (key == "/run/seed") continue;                              // follows from the rest
-    const bool upcycled = key == "/moe/gates" && value == "auto";  // training then sets it
-    if (upcycled || (before.contains(key) && before[key] == value)) continue;
+    if (key == "/run/seed") continue;  // follows from the rest
+    // Training decides what "auto" is; without weights to start from it is "router".
+    const bool same_gates =
+        key == "/moe/gates" && (value == "auto" || (before[key] == "auto" && now["/train/init_from"] == ""));
+    if (same_gates || (before.contains(key) && before[key] == value)) continue;
     fail(printable(folder), " holds another run: its ", key.substr(1), " is ",
          before.contains(key) ? before[key].dump() : "not set", ", not ", value.dump(),
          "; choose another folder, or repeat the arguments of that run");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/options.h"
+#include "sparsight/dg/dg_models.h"
 
 namespace sparsight {
 
@@ -21,14 +22,9 @@ struct DgRun {
   int64_t eval_every = 0;  // 0: as published, 300 or 100; 1000 for domain_net
   int64_t image_size = 224;
   std::vector<std::string> overrides = {};  // "section.key=value", after everything else
+  // After them; where one names another component, settings that it does not have are left out.
+  std::vector<std::string> variation = {};
 };
-
-// Models by name, each as settings of a configuration.
-struct DgModel {
-  std::string name, summary;
-  std::vector<std::string> settings;
-};
-const std::vector<DgModel>& dg_models();
 
 // DomainBed's seed of the run: a hash of data set, algorithm, test environments and seeds.
 uint32_t run_seed(const DgRun& run);
@@ -37,7 +33,7 @@ uint32_t run_seed(const DgRun& run);
 Json dg_config(const DgRun& run);
 
 // {"dataset", "algorithm", "model", "test_envs", "trial_seed", "hparams_seed", "steps"}: what the run is of; but for
-// "model" in DomainBed's names.
+// "model" and, where there is one, "variation" in DomainBed's names.
 Json dg_arguments(const DgRun& run);
 
 // The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and

@@ -1,9 +1,11 @@
 #include "sparsight/dg/hyperparameters.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/numpy_random.h"
 #include "sparsight/data/domainbed/seed_hash.h"
 #include "sparsight/dg/random_range.h"
@@ -12,15 +14,12 @@
 namespace sparsight {
 namespace {
 
-std::vector<Hyperparameter> of_every_run(const std::string& algorithm, const std::string& set) {
-  const bool small = has_small_images(set);
-  Hyperparameter batch{
-      "batch_size", "loader.batch", small ? "floor(2^U(3,9))" : "floor(2^U(3,5.5))", small ? 64 : 32, {}};
-  if (set == "domain_net") batch.range = "floor(2^U(3,5))";
-  if (algorithm == "arm" && !small) batch.range = "", batch.fallback = 8;
+std::vector<Hyperparameter> of_every_run(const DomainSet& set) {
+  const bool small = set.small_side > 0;
+  const std::string batches = small ? "floor(2^U(3,9))" : "floor(2^U(3,5.5))";
   return {{"lr", "optimizer.lr", small ? "10^U(-4.5,-2.5)" : "10^U(-5,-3.5)", small ? 1e-3 : 5e-5, {}},
           {"weight_decay", "optimizer.weight_decay", small ? "" : "10^U(-6,-2)", 0.0, {}},
-          batch,
+          {"batch_size", "loader.batch", set.batch_range.empty() ? batches : set.batch_range, small ? 64 : 32, {}},
           {"resnet_dropout", "model.dropout", "{0.0,0.1,0.5}", 0.0, {}}};
 }
 
@@ -39,14 +38,34 @@ void add_declared(std::vector<Hyperparameter>& list, const std::string& algorith
   });
 }
 
+// Whole numbers stay integers, unless the default that they replace is none.
+Json number_of(double value, const Json& replaced) {
+  const auto whole = static_cast<int64_t>(value);
+  return !replaced.is_number_float() && static_cast<double>(whole) == value ? Json(whole) : Json(value);
+}
+
+void replace_defaults(std::vector<Hyperparameter>& list, const std::vector<ProtocolDefault>& defaults,
+                      const std::string& set) {
+  for (const ProtocolDefault& entry : defaults) {
+    if (entry.key.starts_with("train.") || find_default(defaults, entry.key, set) != &entry) continue;
+    auto known = std::ranges::find(list, entry.key, &Hyperparameter::key);
+    if (known == list.end())
+      known = list.insert(list.end(), {entry.key.substr(entry.key.find('.') + 1), entry.key, "", {}, {}});
+    known->fallback = number_of(entry.value, known->fallback);
+    if (!entry.searched) known->range.clear();
+  }
+}
+
 }  // namespace
 
-bool has_small_images(const std::string& set) { return set == "rotated_mnist" || set == "colored_mnist"; }
+bool has_small_images(const std::string& set) { return domain_set(set).small_side > 0; }
 
 std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
-                                            int64_t trial_seed) {
-  std::vector<Hyperparameter> list = of_every_run(algorithm, set);
+                                            int64_t trial_seed, const std::vector<ProtocolDefault>& of_model) {
+  std::vector<Hyperparameter> list = of_every_run(domain_set(set));
   add_declared(list, algorithm, has_small_images(set));
+  replace_defaults(list, defaults_of_algorithm(algorithm), set);
+  replace_defaults(list, of_model, set);
   const uint32_t seed = seed_hash({hparams_seed, trial_seed});
   for (Hyperparameter& parameter : list) {
     NumpyRandom random(seed_hash({seed, parameter.name}));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sparsight/core/options.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -22,8 +23,9 @@ struct Hyperparameter {
 // Whether DomainBed counts the images of this data set as small (28 x 28 pixels).
 bool has_small_images(const std::string& set);
 
-// algorithm: a name of algorithms(); set: one of domainbed_names(). Raises UsageError for an unknown algorithm.
+// algorithm: a name of algorithms(); set: one of domainbed_names(). Defaults of the algorithm, and then those of the
+// model, replace DomainBed's. Raises UsageError for an unknown algorithm.
 std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
-                                            int64_t trial_seed);
+                                            int64_t trial_seed, const std::vector<ProtocolDefault>& of_model = {});
 
 }  // namespace sparsight

@@ -5,8 +5,10 @@ light_sources(
   dg/results.cpp
   dg/selection.cpp)
 torch_sources(
+  dg/dg_models.cpp
   dg/dg_run.cpp
   dg/hyperparameters.cpp
+  dg/protocol_defaults.cpp
   dg/sweep.cpp
   dg/algorithms/adrmx.cpp
   dg/algorithms/arm.cpp

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/domainbed.h"
-#include "sparsight/data/domainbed/published_domains.h"
 
 namespace sparsight {
 namespace {
@@ -41,12 +41,7 @@ std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs) {
 }
 
 int64_t environments_of_set(const DgRun& run) {
-  if (run.set == "rotated_mnist") return 6;
-  if (run.set == "colored_mnist") return 3;
-  if (run.set == "wilds_camelyon") return 5;
-  if (run.set == "wilds_fmow") return 6;
-  const auto published = std::ranges::find(published_domains(), run.set, &PublishedDomains::name);
-  if (published != published_domains().end()) return static_cast<int64_t>(published->domains.size());
+  if (const int64_t known = domain_set(run.set).environments; known > 0) return known;
   DomainBedOptions options;
   options.set = run.set, options.root = run.root;
   return static_cast<int64_t>(domainbed_environments(options, 0)->info().domains.size());

@@ -2,6 +2,7 @@ light_tests(
   dg/random_range_test.cpp
   dg/selection_test.cpp)
 torch_tests(
+  dg/declarations_test.cpp
   dg/protocol_test.cpp
   dg/algorithms/every_domain_algorithm_test.cpp
   dg/algorithms/hand_steps_test.cpp

@@ -7,14 +7,9 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/decorators/subset.h"
-#include "sparsight/data/domainbed/mnist_domains.h"
+#include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/numpy_random.h"
-#include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/domainbed/seed_hash.h"
-#include "sparsight/data/domainbed/wilds.h"
-#include "sparsight/data/readers/folder.h"
-#include "sparsight/data/sets/data_root.h"
-#include "sparsight/data/sets/folder.h"
 
 namespace sparsight {
 namespace {
@@ -66,13 +61,6 @@ std::vector<bool> tested(const DomainBedOptions& options, const DataInfo& info) 
   return is_test;
 }
 
-DataSetPtr folder_environments(const DomainBedOptions& options, const std::string& root) {
-  DomainFolderOptions folder;
-  folder.root = root;
-  folder.channels = options.channels;
-  return all_of_domain_folder(folder);
-}
-
 }  // namespace
 
 void DomainBedOptions::declare(OptionSet& options) {
@@ -87,22 +75,13 @@ void DomainBedOptions::declare(OptionSet& options) {
 }
 
 std::vector<std::string> domainbed_names() {
-  std::vector<std::string> names{"rotated_mnist", "colored_mnist", "folder", "wilds_camelyon", "wilds_fmow"};
-  for (const PublishedDomains& published : published_domains()) names.push_back(published.name);
+  std::vector<std::string> names;
+  for (const DomainSet& set : domain_sets()) names.push_back(set.name);
   return names;
 }
 
 DataSetPtr domainbed_environments(const DomainBedOptions& options, uint64_t seed) {
-  if (options.set == "rotated_mnist") return rotated_mnist(options.root, seed);
-  if (options.set == "colored_mnist") return colored_mnist(options.root, seed);
-  if (options.set == "wilds_camelyon") return camelyon17(data_root(options.root, "camelyon17_v1.0"));
-  if (options.set == "wilds_fmow") return fmow(data_root(options.root, "fmow_v1.1"));
-  if (options.set == "folder") return folder_environments(options, data_root(options.root, ""));
-  const PublishedDomains& published = *std::ranges::find(published_domains(), options.set, &PublishedDomains::name);
-  const std::string root = data_root(options.root, published.folder);
-  const DataSetPtr all = folder_environments(options, root);
-  check_published(*all, published, root);
-  return all;
+  return domain_set(options.set).make(options, seed);
 }
 
 HoldoutSplit holdout_split(int64_t images, double holdout, int64_t trial, int64_t environment, int64_t limit) {

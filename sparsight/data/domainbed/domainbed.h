@@ -23,7 +23,7 @@ struct DomainBedOptions {
   void declare(OptionSet& set);
 };
 
-// The names of `set`: generated ones, "folder", and published_domains().
+// The names of `set`: those of domain_sets().
 std::vector<std::string> domainbed_names();
 
 // Images of all environments; a domain is an environment. Raises Error for files that differ from the published ones.

@@ -14,8 +14,10 @@ struct PublishedDomains {
   std::string folder;                // its usual root, which has domain/class/image
   std::vector<std::string> domains;  // in byte order, which is that of the environments
   int64_t classes = 0;
-  std::vector<int64_t> images;  // of each domain; empty: not known, not checked
-  std::string obtain;           // where its authors publish it
+  std::vector<int64_t> images;   // of each domain; empty: not known, not checked
+  std::string obtain;            // where its authors publish it
+  int64_t eval_every = 300;      // DomainBed's updates between evaluations
+  std::string batch_range = {};  // of random search, where it is not that of other photographs
 };
 
 const std::vector<PublishedDomains>& published_domains();

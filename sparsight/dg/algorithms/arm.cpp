@@ -139,6 +139,8 @@ class Arm : public DomainAlgorithm {
 
 }  // namespace
 
+std::vector<ProtocolDefault> arm_defaults() { return {{"", "loader.batch", 8, false}}; }
+
 std::shared_ptr<Algorithm> make_arm(const ArmOptions&, const AlgorithmContext& context) {
   return std::make_shared<Arm>(context);
 }

@@ -14,12 +14,16 @@
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
 struct ArmOptions {
   void declare(OptionSet&) {}
 };
+
+// Photographs come in batches of 8, also in random search.
+std::vector<ProtocolDefault> arm_defaults();
 
 std::shared_ptr<Algorithm> make_arm(const ArmOptions& options, const AlgorithmContext& context);
 

@@ -114,6 +114,25 @@ void MiroOptions::declare(OptionSet& set) {
   set.strings("layers", &layers, "outputs that are compared, such as [\"blocks.3\"]; empty: stem and all blocks");
 }
 
+std::vector<ProtocolDefault> miro_defaults() {
+  const struct {
+    const char* set;
+    double lambda, lr, dropout, weight_decay;
+  } rows[] = {{"pacs", .01, 3e-5, 0, 0},
+              {"vlcs", .01, 1e-5, .5, 1e-6},
+              {"office_home", .1, 3e-5, .1, 1e-6},
+              {"terra_incognita", .1, 3e-5, 0, 1e-4},
+              {"domain_net", .1, 3e-5, .1, 0}};
+  std::vector<ProtocolDefault> all;
+  for (const auto& row : rows) {
+    all.push_back({row.set, "algorithm.lambda", row.lambda});
+    all.push_back({row.set, "optimizer.lr", row.lr});
+    all.push_back({row.set, "model.dropout", row.dropout});
+    all.push_back({row.set, "optimizer.weight_decay", row.weight_decay});
+  }
+  return all;
+}
+
 at::Tensor miro_term(const at::Tensor& z, const at::Tensor& z0, const at::Tensor& b) {
   at::Tensor variance = at::softplus(b) + kVarianceFloor;
   if (z.dim() == 4) variance = variance.view({-1, 1, 1});

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -18,6 +19,9 @@ struct MiroOptions {
   std::vector<std::string> layers;
   void declare(OptionSet& set);
 };
+
+// Weight, learning rate, decay and dropout by dataset, as its authors chose them.
+std::vector<ProtocolDefault> miro_defaults();
 
 // z, z0: [B,C,H,W] or [B,S,C] or [B,C]; b: [C]. One term of the sum, [].
 at::Tensor miro_term(const at::Tensor& z, const at::Tensor& z0, const at::Tensor& b);

@@ -93,6 +93,13 @@ void SwadOptions::declare(OptionSet& set) {
            "the threshold is the mean loss of the first evaluations times 1 + tolerance (0.2 for VLCS)");
 }
 
+std::vector<ProtocolDefault> swad_defaults() {
+  return {{"", "train.eval_every", 100},
+          {"vlcs", "train.eval_every", 50},
+          {"domain_net", "train.eval_every", 500},
+          {"vlcs", "algorithm.tolerance", 0.2}};
+}
+
 std::shared_ptr<Algorithm> make_swad(const SwadOptions& options, const AlgorithmContext& context) {
   return std::make_shared<Swad>(options, context);
 }

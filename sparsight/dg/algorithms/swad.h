@@ -7,6 +7,7 @@
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
 #include "sparsight/dg/algorithms/loss_valley.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -14,6 +15,9 @@ struct SwadOptions {
   LossValleyOptions valley = {};
   void declare(OptionSet& set);
 };
+
+// Length of a segment and tolerance by dataset.
+std::vector<ProtocolDefault> swad_defaults();
 
 std::shared_ptr<Algorithm> make_swad(const SwadOptions& options, const AlgorithmContext& context);
 
