@@ -27,6 +27,8 @@ void TrainOptions::declare(OptionSet& set) {
              "weights tested at the end: those with the best validation accuracy, or the last");
   set.choice("on_nan", &on_nan, {"stop", "skip"}, "what to do when the loss or gradient is not finite");
   set.text("init_from", &init_from, "weights to start from: .safetensors, .pt or .pth");
+  set.choice("upcycle", &upcycle, {"copy", "random"},
+             "experts of a model with MoE layers, where init_from is of a dense one: copies of its MLPs, or random");
   set.real("upcycle_noise", &upcycle_noise, {0, 1e3},
            "noise on experts that init_from copies from a dense MLP, as a multiple of its weights' standard deviation");
   set.flag("allow_missing", &allow_missing,

@@ -29,6 +29,7 @@ struct TrainOptions {
   std::string keep = "best";
   std::string on_nan = "stop";
   std::string init_from;
+  std::string upcycle = "copy";
   double upcycle_noise = 0;
   bool allow_missing = false;
   std::vector<std::string> freeze;

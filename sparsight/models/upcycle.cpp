@@ -48,6 +48,7 @@ WeightDeriver upcycle_dense_mlps(const ImageModel& model, const UpcycleOptions& 
     if (!parameters.count(experts + "w2") || parameters.count(experts + "w3"))
       return std::nullopt;  // not one hidden layer
     const std::string dense = layer + own->second;
+    if (options.random) return DerivedTensor{target.clone(), cat("random, not ", dense), {dense}};
     at::Tensor copies = as_expert(file.at(dense)).unsqueeze(0).expand_as(target);
     std::string how = cat("upcycled: ", target.size(0), " copies of ", dense);
     if (options.noise > 0 && target.dim() == 3) {

@@ -10,6 +10,7 @@ namespace sparsight {
 struct UpcycleOptions {
   double noise = 0;  // standard deviation of the noise on each copied weight, as a multiple of the weights' own
   uint64_t seed = 0;
+  bool random = false;  // experts keep their random weights; only the rest of the model is the file's
 };
 
 // For LoadOptions::derive; `model` must outlive it. Experts that are MLPs with one hidden layer (parameters

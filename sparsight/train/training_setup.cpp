@@ -57,7 +57,7 @@ at::Tensor some_images(const DataSet& data, const TransformPipeline& transforms)
 // with which the model computes what the dense one does, also in the configuration that the run keeps.
 void read_initial_weights(TrainingSetup& setup, const DataSet& data, const TransformPipeline& transforms) {
   const TrainOptions& train = setup.train;
-  const UpcycleOptions upcycle{train.upcycle_noise, static_cast<uint64_t>(setup.run.seed)};
+  const UpcycleOptions upcycle{train.upcycle_noise, static_cast<uint64_t>(setup.run.seed), train.upcycle == "random"};
   if (!load_initial_weights(*setup.model, train.init_from, upcycle, train.allow_missing)) return;
   if (Json& gates = setup.config["moe"]["gates"]; gates == "auto") {
     gates = "sum_to_one";

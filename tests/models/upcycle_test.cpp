@@ -67,4 +67,17 @@ TEST(Upcycle, ExpertsOfAnotherShapeStayFreshAsAWhole) {
   EXPECT_EQ(report.unused.size(), 4u) << describe(report);  // the MLP of block 1
 }
 
+// The rest is the file's; the layer's MLP is known to be left out.
+TEST(Upcycle, ExpertsMayStayRandom) {
+  const auto dense = small_vit("", 1), sparse = small_vit(kMoe, 2);
+  const at::Tensor before = parameter(*sparse, "blocks.1.mlp.experts.w1").detach().clone();
+  UpcycleOptions random;
+  random.random = true;
+  const LoadReport report = load_into(*sparse, *dense, random);
+  EXPECT_TRUE(at::equal(parameter(*sparse, "blocks.1.mlp.experts.w1"), before));
+  EXPECT_TRUE(at::equal(parameter(*sparse, "blocks.0.mlp.fc1.weight"), parameter(*dense, "blocks.0.mlp.fc1.weight")));
+  EXPECT_TRUE(report.unused.empty()) << describe(report);
+  EXPECT_EQ(report.fresh, std::vector<std::string>{"blocks.1.mlp.router.weight"});
+}
+
 }  // namespace sparsight::upcycle_test
