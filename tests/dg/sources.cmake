@@ -3,6 +3,7 @@ light_tests(
   dg/selection_test.cpp)
 torch_tests(
   dg/declarations_test.cpp
+  dg/pixels_test.cpp
   dg/protocol_test.cpp
   dg/algorithms/every_domain_algorithm_test.cpp
   dg/algorithms/hand_steps_test.cpp
