@@ -95,12 +95,26 @@ const std::vector<PublishedResult>& published_results() {
 void add_published(std::vector<DgTable>& tables) {
   for (DgTable& table : tables)
     for (const PublishedResult& result : published_results()) {
-      if (result.rule != table.rule || comparable_name(result.dataset) != table.dataset) continue;
-      DgTable::Row row{cat(result.algorithm, ", ", result.source), result.source, {}};
-      row.cells.resize(table.columns.size());
-      row.cells.back() = MeanAndError{result.mean, result.error};
-      table.rows.push_back(row);
+      if (result.rule != table.rule) continue;
+      const auto column =
+          table.dataset == kAverages
+              ? std::ranges::find(table.columns, comparable_name(result.dataset))
+              : (comparable_name(result.dataset) == table.dataset ? table.columns.end() - 1 : table.columns.end());
+      if (column == table.columns.end()) continue;
+      const std::string label = cat(result.algorithm, ", ", result.source);
+      auto row = std::ranges::find(table.rows, label, &DgTable::Row::algorithm);
+      if (row == table.rows.end()) {
+        row = table.rows.insert(table.rows.end(), {label, result.source, {}});
+        row->cells.resize(table.columns.size());
+      }
+      row->cells[static_cast<size_t>(column - table.columns.begin())] = MeanAndError{result.mean, result.error};
     }
+  for (DgTable& table : tables)
+    for (DgTable::Row& row : table.rows)
+      if (table.dataset == kAverages && row.source != "this run") {
+        row.cells.pop_back();
+        row.cells = with_mean(row.cells);
+      }
 }
 
 const std::vector<SingleSourceResult>& published_single_source() {

@@ -4,35 +4,13 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <set>
+#include <numeric>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 
 namespace sparsight {
 namespace {
-
-// accuracy[trial][environment], in percent; null where it is missing.
-using TrialAccuracies = std::vector<std::vector<std::optional<double>>>;
-
-TrialAccuracies accuracies_of(const std::vector<DgResult>& runs, SelectionRule rule) {
-  std::map<int64_t, std::vector<DgResult>> by_trial;
-  size_t environments = 0;
-  for (const DgResult& run : runs) {
-    by_trial[run.name.trial_seed].push_back(run);
-    environments = std::max(environments, run.evaluations.front().in.size());
-  }
-  TrialAccuracies all;
-  for (const auto& [trial, of_trial] : by_trial) {
-    std::vector<std::optional<double>> row;
-    for (size_t t = 0; t < environments; ++t) {
-      const auto accuracy = selected_accuracy(of_trial, static_cast<int64_t>(t), rule);
-      row.push_back(accuracy ? std::optional(100 * *accuracy) : std::nullopt);
-    }
-    all.push_back(row);
-  }
-  return all;
-}
 
 std::optional<MeanAndError> over_trials(const std::vector<std::optional<double>>& values) {
   std::vector<double> present;
@@ -50,23 +28,23 @@ std::optional<double> mean_of_all(const std::vector<std::optional<double>>& row)
   return row.empty() ? std::nullopt : std::optional(sum / static_cast<double>(row.size()));
 }
 
-DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials) {
-  DgTable::Row row{algorithm, "this run", {}};
-  std::vector<std::optional<double>> averages;
-  for (const auto& trial : trials) averages.push_back(mean_of_all(trial));
-  const size_t environments = trials.empty() ? 0 : trials.front().size();
-  for (size_t t = 0; t < environments; ++t) {
-    std::vector<std::optional<double>> column;
-    for (const auto& trial : trials) column.push_back(trial[t]);
-    row.cells.push_back(over_trials(column));
-  }
-  row.cells.push_back(over_trials(averages));
-  return row;
+using RunsOfAlgorithms = std::map<std::string, std::vector<DgResult>>;
+
+// All that some run has.
+std::vector<int64_t> environments_in(const RunsOfAlgorithms& algorithms) {
+  size_t count = 0;
+  for (const auto& [algorithm, runs] : algorithms)
+    for (const DgResult& run : runs) count = std::max(count, run.evaluations.front().in.size());
+  std::vector<int64_t> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 std::string cell_text(const std::optional<MeanAndError>& cell) { return cell ? to_text(*cell) : "n/a"; }
 
-std::string title_of(const DgTable& table) { return cat(table.dataset, ", ", to_text(table.rule)); }
+std::string title_of(const DgTable& table) {
+  return !table.title.empty() ? table.title : cat(table.dataset, ", ", to_text(table.rule));
+}
 
 // Lines of cells between separators.
 std::string lines_of(const DgTable& table, const std::string& begin, const std::string& between,
@@ -75,10 +53,13 @@ std::string lines_of(const DgTable& table, const std::string& begin, const std::
   const auto line = [&](std::vector<std::string> cells) { text += begin + join(cells, between) + end + "\n"; };
   std::vector<std::string> header{"algorithm"};
   header.insert(header.end(), table.columns.begin(), table.columns.end());
+  header.insert(header.end(), table.fact_columns.begin(), table.fact_columns.end());
   line(header);
   for (const DgTable::Row& row : table.rows) {
     std::vector<std::string> cells{row.algorithm};
     for (const auto& cell : row.cells) cells.push_back(cell_text(cell));
+    for (size_t f = 0; f < table.fact_columns.size(); ++f)
+      cells.push_back(f < row.facts.size() ? row.facts[f].text : "");
     line(cells);
   }
   return text;
@@ -88,21 +69,46 @@ std::string markdown_lines(const DgTable& table) {
   const std::string lines = lines_of(table, "| ", " | ", " |");
   const size_t first = lines.find('\n') + 1;
   std::string rule = "|:--|";
-  for (size_t i = 0; i < table.columns.size(); ++i) rule += "--:|";
+  for (size_t i = 0; i < table.columns.size() + table.fact_columns.size(); ++i) rule += "--:|";
   return lines.substr(0, first) + rule + "\n" + lines.substr(first);
+}
+
+// Quoted as in RFC 4180 where it must be.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+// With all its digits where it is a count.
+std::string number_of_fact(double value) {
+  return std::floor(value) == value && std::abs(value) < 1e15 ? std::to_string(static_cast<int64_t>(value))
+                                                              : cat(value);
 }
 
 std::string csv_lines(const DgTable& table) {
   std::string text;
-  for (const DgTable::Row& row : table.rows)
+  const std::string selection = table.title.empty() ? to_text(table.rule) : table.title;
+  const auto line = [&](const std::string& algorithm, const std::string& column, const std::string& numbers) {
+    text += csv_field(table.dataset) + "," + csv_field(selection) + "," + csv_field(algorithm) + "," +
+            csv_field(column) + "," + numbers + "\n";
+  };
+  for (const DgTable::Row& row : table.rows) {
     for (size_t c = 0; c < row.cells.size(); ++c)
-      text += cat(table.dataset, ",", to_text(table.rule), ",", row.algorithm, ",", table.columns[c], ",",
-                  row.cells[c] ? cat(row.cells[c]->mean, ",", row.cells[c]->error) : ",", "\n");
+      line(row.algorithm, table.columns[c], row.cells[c] ? cat(row.cells[c]->mean, ",", row.cells[c]->error) : ",");
+    for (size_t f = 0; f < row.facts.size(); ++f) {
+      const TableFact& fact = row.facts[f];
+      line(row.algorithm, table.fact_columns[f],
+           (fact.value ? number_of_fact(*fact.value) : "") + "," + (fact.error ? cat(*fact.error) : ""));
+    }
+  }
   return text;
 }
 
 std::string latex_lines(const DgTable& table) {
-  std::string text = "% " + title_of(table) + "\n\\begin{tabular}{l" + std::string(table.columns.size(), 'r') + "}\n";
+  std::string text = "% " + title_of(table) + "\n\\begin{tabular}{l" +
+                     std::string(table.columns.size() + table.fact_columns.size(), 'r') + "}\n";
   std::string rows = lines_of(table, "", " & ", " \\\\");
   for (size_t at = 0; (at = rows.find("+/-", at)) != std::string::npos;) rows.replace(at, 3, "$\\pm$");
   for (size_t at = 0; (at = rows.find('_', at)) != std::string::npos; at += 2) rows.replace(at, 1, "\\_");
@@ -136,24 +142,90 @@ std::string to_text(const MeanAndError& value) {
   return text;
 }
 
+TrialAccuracies accuracies_of(const std::vector<DgResult>& runs, SelectionRule rule,
+                              const std::vector<int64_t>& environments) {
+  std::map<int64_t, std::vector<DgResult>> by_trial;
+  for (const DgResult& run : runs) by_trial[run.name.trial_seed].push_back(run);
+  TrialAccuracies all;
+  for (const auto& [trial, of_trial] : by_trial)
+    for (const int64_t environment : environments) {
+      const auto accuracy = selected_accuracy(of_trial, environment, rule);
+      all[trial].push_back(accuracy ? std::optional(100 * *accuracy) : std::nullopt);
+    }
+  return all;
+}
+
+std::map<int64_t, double> averages_of(const TrialAccuracies& trials) {
+  std::map<int64_t, double> averages;
+  for (const auto& [trial, accuracies] : trials)
+    if (const auto average = mean_of_all(accuracies)) averages[trial] = *average;
+  return averages;
+}
+
+DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials, size_t columns) {
+  DgTable::Row row{algorithm, "this run", {}};
+  for (size_t t = 0; t + 1 < columns; ++t) {
+    std::vector<std::optional<double>> column;
+    for (const auto& [trial, accuracies] : trials) column.push_back(accuracies[t]);
+    row.cells.push_back(over_trials(column));
+  }
+  std::vector<std::optional<double>> averages;
+  for (const auto& [trial, average] : averages_of(trials)) averages.emplace_back(average);
+  row.cells.push_back(over_trials(averages));
+  return row;
+}
+
 std::vector<DgTable> dg_tables(const std::vector<DgResult>& results) {
-  std::map<std::string, std::map<std::string, std::vector<DgResult>>> groups;  // dataset, algorithm
+  std::map<std::string, RunsOfAlgorithms> groups;  // by dataset
   for (const DgResult& result : results) groups[result.name.dataset][result.name.algorithm].push_back(result);
   std::vector<DgTable> tables;
   for (const SelectionRule rule : selection_rules())
     for (const auto& [dataset, algorithms] : groups) {
       DgTable table{rule, dataset, {}, {}};
+      const std::vector<int64_t> environments = environments_in(algorithms);
       for (const auto& [algorithm, runs] : algorithms) {
-        const DgTable::Row row = row_of(algorithm, accuracies_of(runs, rule));
+        const DgTable::Row row = row_of(algorithm, accuracies_of(runs, rule, environments), environments.size() + 1);
         if (std::ranges::none_of(row.cells, [](const auto& cell) { return cell.has_value(); })) continue;
         table.rows.push_back(row);
       }
       if (table.rows.empty()) continue;
-      for (size_t c = 0; c + 1 < table.rows.front().cells.size(); ++c) table.columns.push_back(std::to_string(c));
+      for (const int64_t environment : environments) table.columns.push_back(std::to_string(environment));
       table.columns.emplace_back("Avg");
       tables.push_back(table);
     }
   return tables;
+}
+
+std::vector<DgTable> average_tables(const std::vector<DgTable>& tables) {
+  std::vector<DgTable> all;
+  for (const SelectionRule rule : selection_rules()) {
+    std::map<std::string, std::vector<std::optional<MeanAndError>>> rows;  // by algorithm, a cell per dataset
+    DgTable summary{rule, kAverages, {}, {}};
+    for (const DgTable& table : tables) {
+      if (table.rule != rule) continue;
+      summary.columns.push_back(table.dataset);
+      for (const DgTable::Row& row : table.rows) {
+        rows[row.algorithm].resize(summary.columns.size());
+        rows[row.algorithm].back() = row.cells.back();
+      }
+    }
+    if (summary.columns.size() < 2) continue;
+    for (auto& [algorithm, cells] : rows) {
+      cells.resize(summary.columns.size());
+      summary.rows.push_back({algorithm, "this run", with_mean(cells)});
+    }
+    summary.columns.emplace_back("Avg");
+    all.push_back(summary);
+  }
+  return all;
+}
+
+std::vector<std::optional<MeanAndError>> with_mean(std::vector<std::optional<MeanAndError>> cells) {
+  std::vector<std::optional<double>> means;
+  for (const auto& cell : cells) means.push_back(cell ? std::optional(cell->mean) : std::nullopt);
+  const auto mean = mean_of_all(means);
+  cells.push_back(mean ? std::optional(MeanAndError{*mean, -1}) : std::nullopt);
+  return cells;
 }
 
 const std::vector<std::string>& table_format_names() {

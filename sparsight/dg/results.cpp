@@ -49,7 +49,8 @@ DgRunName name_of(const ordered_json& args) {
                  {},
                  integer_of(args, "trial_seed"),
                  integer_of(args, "hparams_seed")};
-  if (args.contains("model")) name.algorithm += " (" + text_of(args, "model") + ")";
+  const std::string variation = args.contains("variation") ? ", " + text_of(args, "variation") : "";
+  if (args.contains("model")) name.algorithm += " (" + text_of(args, "model") + variation + ")";
   const ordered_json& environments = member(args, "test_envs");
   if (!environments.is_array()) fail("\"test_envs\" must be a list");
   for (const ordered_json& environment : environments) {
@@ -105,6 +106,8 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
   return result;
 }
 
+DgResult read_dg_result(const std::string& file) { return dg_result(lines_of(file)); }
+
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings) {
   std::vector<std::string> files;
   std::error_code error;
@@ -116,7 +119,7 @@ std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::
   std::vector<DgResult> results;
   for (const std::string& file : files) {
     try {
-      results.push_back(dg_result(lines_of(file)));
+      results.push_back(read_dg_result(file));
     } catch (const Error& problem) {
       warnings.push_back(cat(printable(file), " is left out: ", problem.what()));
     }

@@ -38,6 +38,9 @@ struct DgResult {
 // or lack a key are named in `warnings`, and their run is left out. Raises Error if nothing is found.
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings);
 
+// Of one results.jsonl. Raises Error as dg_result(), and for a line that is no JSON object.
+DgResult read_dg_result(const std::string& file);
+
 // One run from its lines. Raises Error for a missing key, an accuracy outside of 0 to 1, or evaluations of different
 // environments.
 DgResult dg_result(const std::vector<nlohmann::ordered_json>& lines);

@@ -3,7 +3,8 @@ light_sources(
   dg/random_range.cpp
   dg/result_table.cpp
   dg/results.cpp
-  dg/selection.cpp)
+  dg/selection.cpp
+  dg/single_source.cpp)
 torch_sources(
   dg/dg_models.cpp
   dg/dg_run.cpp

@@ -15,10 +15,15 @@ struct DgSweep {
   int64_t trials = 3, hparams = 20;      // seeds 0 .. n-1
   bool pairs = true;                     // pairs of test environments too, for leave-one-domain-out
   std::vector<std::string> models = {};  // every algorithm with each of these; {}: run.model
+  std::vector<std::string> sets = {};    // all of it on each of these, in their usual folders; {}: run.set
+  bool single_source = false;            // all environments but one are tested, instead of one or two
 };
 
 // Each environment alone, then each pair: E (E + 1) / 2 sets.
 std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs);
+
+// All but each environment: E sets.
+std::vector<std::vector<int64_t>> single_source_sets(int64_t environments);
 
 // How many environments a data set has. Of "folder" it counts those in run.root.
 int64_t environments_of_set(const DgRun& run);
@@ -27,5 +32,8 @@ std::vector<DgRun> sweep_runs(const DgSweep& sweep);
 
 // The runs as jobs; each trains in its own folder and leaves results.jsonl there.
 JobList sweep_jobs(const DgSweep& sweep);
+JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs);
+// Where the job of a run leaves it.
+std::string results_of_job(const DgRun& run, const JobStore& store);
 
 }  // namespace sparsight

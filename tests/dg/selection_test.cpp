@@ -144,6 +144,30 @@ TEST(DgTable, G48_PublishedNumbersHaveTheirSources) {
       << text;
 }
 
+// The layout of table 1: a column per dataset, own rows beside published ones, and a mean only where none is missing.
+TEST(DgTable, G47_AveragesOfDatasetsBesidePublishedOnes) {
+  std::vector<DgResult> results;
+  for (const char* dataset : {"pacs", "vlcs"})
+    for (int64_t t = 0; t < 2; ++t) {
+      results.push_back(run({t}, 0, {{.6, .8}}, {{.5, .5}}));
+      results.back().name.dataset = dataset;
+    }
+  results.push_back(results.front());
+  results.back().name.algorithm = "irm";  // on one dataset, with one environment
+  std::vector<DgTable> tables = average_tables(dg_tables(results));
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables[0].columns, (std::vector<std::string>{"pacs", "vlcs", "Avg"}));
+  add_published(tables);
+  const std::string text = formatted(tables, TableFormat::text);
+  EXPECT_NE(text.find("averages, training-domain validation"), std::string::npos) << text;
+  EXPECT_NE(text.find("| erm | 70.0 +/- 0.0 | 70.0 +/- 0.0 | 70.0 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| irm | n/a | n/a | n/a |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| erm (GMoE-S/16), Li et al. 2023, table 1 | 88.1 +/- 0.1 | 80.2 +/- 0.2 | 84.2 |"),
+            std::string::npos)
+      << text;
+  EXPECT_TRUE(average_tables(dg_tables(hand_made())).empty());
+}
+
 // A line of DomainBed's own log, shortened.
 TEST(DgResults, ReadsDomainBedsOwnFolders) {
   const TemporaryFolder folder;

@@ -1,6 +1,7 @@
 light_tests(
   dg/random_range_test.cpp
-  dg/selection_test.cpp)
+  dg/selection_test.cpp
+  dg/single_source_test.cpp)
 torch_tests(
   dg/declarations_test.cpp
   dg/pixels_test.cpp

@@ -1,0 +1,123 @@
+#include "sparsight/dg/single_source.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/dg/published_results.h"
+#include "sparsight/report/format.h"
+
+namespace sparsight {
+namespace {
+
+using RunsByTrial = std::map<int64_t, std::vector<const DgResult*>>;
+
+// "out" accuracies of all environments where that of the source is highest; of equals the first.
+std::vector<double> selected_out(const std::vector<const DgResult*>& runs, size_t source) {
+  const DgEvaluation* best = nullptr;
+  for (const DgResult* run : runs)
+    for (const DgEvaluation& evaluation : run->evaluations)
+      if (best == nullptr || evaluation.out[source] > best->out[source]) best = &evaluation;
+  return best->out;
+}
+
+DgTable::Row row_of_source(const std::string& algorithm, RunsByTrial trials, size_t source) {
+  DgTable::Row row{algorithm, "this run", {}};
+  std::vector<std::vector<double>> columns;
+  for (auto& [trial, runs] : trials) {
+    std::ranges::stable_sort(runs, {}, [](const DgResult* run) { return run->name.hparams_seed; });
+    const std::vector<double> out = selected_out(runs, source);
+    columns.resize(std::max(columns.size(), out.size()));
+    for (size_t e = 0; e < out.size(); ++e) columns[e].push_back(100 * out[e]);
+  }
+  for (const auto& column : columns) row.cells.emplace_back(mean_and_error(column));
+  return row;
+}
+
+std::vector<double> means_of(const DgTable::Row& row) {
+  std::vector<double> means;
+  for (const auto& cell : row.cells) means.push_back(cell->mean);
+  return means;
+}
+
+TableFact gain_fact(double gain) { return {cat(gain < 0 ? "" : "+", fixed(100 * gain, 1), " %"), 100 * gain, {}}; }
+
+std::vector<TableFact> gains(const std::vector<double>& accuracy, const std::vector<double>& baseline, size_t source) {
+  const SingleSourceGain gain = single_source_gain(accuracy, baseline, source);
+  return {gain_fact(gain.source), gain_fact(gain.others), gain_fact(gain.mean_of_others)};
+}
+
+const DgTable::Row* baseline_of_table(const DgTable& table, const std::string& wanted) {
+  const auto is_wanted = [&](const DgTable::Row& row) {
+    return wanted.empty() ? row.algorithm.find("(resnet50)") != std::string::npos : row.algorithm == wanted;
+  };
+  const auto found = std::ranges::find_if(table.rows, is_wanted);
+  if (found != table.rows.end()) return &*found;
+  return wanted.empty() ? &table.rows.front() : nullptr;
+}
+
+void add_gains(DgTable& table, const std::string& baseline, size_t source) {
+  const DgTable::Row* of = baseline_of_table(table, baseline);
+  if (of == nullptr) return;
+  const std::vector<double> means = means_of(*of);
+  table.title += ", gains over " + of->algorithm;
+  const bool has_zero = std::ranges::count(means, 0.0) > 0;  // no gain over nothing
+  for (DgTable::Row& row : table.rows)
+    if (&row != of && !has_zero && row.cells.size() == means.size()) row.facts = gains(means_of(row), means, source);
+}
+
+// Those of the paper are of DomainNet's painting.
+void add_published_rows(DgTable& table, size_t source) {
+  constexpr size_t kPainting = 2;
+  if (table.dataset != "domainnet" || source != kPainting) return;
+  const auto& all = published_single_source();
+  for (const SingleSourceResult& result : all) {
+    DgTable::Row row{cat("erm (", result.model, "), Li et al. 2023, table 3"), "Li et al. 2023, table 3", {}};
+    for (const double accuracy : result.accuracy) row.cells.emplace_back(MeanAndError{accuracy, -1});
+    if (&result != &all.front()) row.facts = gains(result.accuracy, all.front().accuracy, source);
+    table.rows.push_back(row);
+  }
+}
+
+}  // namespace
+
+int64_t single_source_of(const DgResult& run) {
+  const auto environments = std::ssize(run.evaluations.front().in);
+  if (environments < 3 || std::ssize(run.name.test_envs) != environments - 1) return -1;
+  for (int64_t e = 0; e < environments; ++e)
+    if (std::ranges::find(run.name.test_envs, e) == run.name.test_envs.end()) return e;
+  return -1;
+}
+
+std::vector<DgTable> single_source_tables(const std::vector<DgResult>& results, const std::string& baseline,
+                                          bool published) {
+  std::map<std::pair<std::string, int64_t>, std::map<std::string, RunsByTrial>> groups;
+  for (const DgResult& run : results)
+    if (const int64_t source = single_source_of(run); source >= 0)
+      groups[{run.name.dataset, source}][run.name.algorithm][run.name.trial_seed].push_back(&run);
+  std::vector<DgTable> tables;
+  std::vector<std::string> rows;
+  bool has_baseline = false;
+  for (const auto& [key, algorithms] : groups) {
+    const auto source = static_cast<size_t>(key.second);
+    DgTable table{SelectionRule::training_domains, key.first, {}, {}};
+    table.title = cat(key.first, ", trained on environment ", source, " alone");
+    table.fact_columns = {"gain on the source", "mean gain on the others", "gain of the others' mean"};
+    for (const auto& [algorithm, trials] : algorithms) {
+      table.rows.push_back(row_of_source(algorithm, trials, source));
+      rows.push_back(algorithm);
+    }
+    for (size_t e = 0; e < table.rows.front().cells.size(); ++e)
+      table.columns.push_back(cat(e, e == source ? " (source)" : ""));
+    has_baseline = has_baseline || baseline_of_table(table, baseline) != nullptr;
+    add_gains(table, baseline, source);
+    if (published) add_published_rows(table, source);
+    tables.push_back(table);
+  }
+  if (!tables.empty() && !has_baseline)
+    fail_usage("no table of a single source has the row \"", printable(baseline), "\"; its rows are ", join(rows));
+  return tables;
+}
+
+}  // namespace sparsight
