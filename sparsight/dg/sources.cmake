@@ -1,4 +1,5 @@
 light_sources(
+  dg/ablations.cpp
   dg/published_results.cpp
   dg/random_range.cpp
   dg/result_table.cpp
@@ -6,6 +7,7 @@ light_sources(
   dg/selection.cpp
   dg/single_source.cpp)
 torch_sources(
+  dg/ablation_run.cpp
   dg/dg_models.cpp
   dg/dg_run.cpp
   dg/hyperparameters.cpp

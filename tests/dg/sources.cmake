@@ -1,8 +1,10 @@
 light_tests(
+  dg/ablations_test.cpp
   dg/random_range_test.cpp
   dg/selection_test.cpp
   dg/single_source_test.cpp)
 torch_tests(
+  dg/ablation_run_test.cpp
   dg/declarations_test.cpp
   dg/pixels_test.cpp
   dg/protocol_test.cpp

@@ -1,0 +1,181 @@
+#include "sparsight/dg/ablation_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/domain_sets.h"
+#include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/dg/sweep.h"
+#include "sparsight/eval/statistics.h"
+#include "sparsight/models/model_cost.h"
+#include "sparsight/models/vit.h"
+#include "sparsight/report/format.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sparsight {
+namespace {
+
+ImageShape shape_of(const DgRun& run) {
+  const DomainSet& set = domain_set(run.set);
+  const int64_t side = set.small_side > 0 ? set.small_side : run.image_size;
+  int64_t classes = set.classes;
+  if (classes == 0) {
+    DomainBedOptions options;
+    options.set = run.set, options.root = run.root;
+    classes = std::ssize(domainbed_environments(options, 0)->info().classes);
+  }
+  return {set.channels, side, side, classes};
+}
+
+bool sets(const std::vector<std::string>& settings, const std::string& key) {
+  return std::ranges::any_of(settings, [&](const std::string& setting) { return setting.starts_with(key + "="); });
+}
+
+int64_t depth_of(const DgRun& run) {
+  const Json config = dg_config(run);
+  if (config.at("model").at("name") != "vit")
+    fail_usage("the ablations are of a ViT with MoE layers, such as --model gmoe; this model is ",
+               config.at("model").at("name").get<std::string>());
+  Json settings = config.at("model");
+  settings.erase("name");
+  VitOptions options;
+  OptionSet set;
+  options.declare(set);
+  assign(set, settings, "model");
+  return with_preset(options, shape_of(run)).depth;
+}
+
+std::string blocks_setting(const std::vector<int64_t>& blocks) {
+  std::vector<std::string> numbers;
+  for (const int64_t block : blocks) numbers.push_back(std::to_string(block));
+  return "moe.blocks=[" + join(numbers, ",") + "]";
+}
+
+// The baseline of a model that is not 12 blocks deep has its MoE layers in its own last two even blocks.
+DgRun baseline_of(const DgAblation& ablation) {
+  DgRun run = ablation.run;
+  if (run.model.empty()) run.model = "gmoe";
+  const int64_t depth = depth_of(run);
+  if (!sets(run.overrides, "moe.blocks")) run.overrides.push_back(blocks_setting(last_two_blocks(depth)));
+  return run;
+}
+
+std::vector<std::string> variation_of(const AblationSetting& setting, int64_t depth) {
+  std::vector<std::string> variation = setting.settings;
+  if (setting.blocks) variation.push_back(blocks_setting(setting.blocks(depth)));
+  return variation;
+}
+
+// The configuration without what differs between runs of the same setting.
+std::string identity_of(DgRun run) {
+  run.test_envs = {0}, run.trial_seed = 0;
+  return dg_config(run).dump();
+}
+
+AblationRow costed(AblationRow row, const DgRun& run, const ImageShape& shape) {
+  const Cost cost = total(model_cost(dg_config(run), shape));
+  row.parameters = cost.parameters, row.active_parameters = cost.active_parameters;
+  row.multiply_adds = cost.multiply_adds;
+  return row;
+}
+
+std::vector<int64_t> tested(const DgAblation& ablation) {
+  if (!ablation.test_envs.empty()) return ablation.test_envs;
+  std::vector<int64_t> all;
+  for (int64_t e = 0; e < environments_of_set(ablation.run); ++e) all.push_back(e);
+  return all;
+}
+
+std::vector<DgRun> runs_of(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
+  std::vector<DgRun> runs;
+  for (int64_t trial = 0; trial < ablation.trials; ++trial)
+    for (const int64_t environment : tested(ablation)) {
+      DgRun run = baseline;
+      run.variation = row.variation, run.trial_seed = trial, run.hparams_seed = 0, run.test_envs = {environment};
+      runs.push_back(run);
+    }
+  return runs;
+}
+
+std::string signed_number(double value) { return (value < 0 ? "" : "+") + fixed(value, 1); }
+
+// Of the average over environments, over the trials that have both.
+TableFact difference_from(const std::map<int64_t, double>& baseline, const std::map<int64_t, double>& row) {
+  std::vector<double> a, b;
+  for (const auto& [trial, average] : row)
+    if (const auto paired = baseline.find(trial); paired != baseline.end())
+      a.push_back(average), b.push_back(paired->second);
+  if (a.empty()) return {"n/a", {}, {}};
+  if (a.size() == 1) return {signed_number(a[0] - b[0]), a[0] - b[0], {}};
+  const PairedDifference difference = paired_difference(a, b);
+  return {cat(signed_number(difference.mean), " (", signed_number(difference.interval.low), " to ",
+              signed_number(difference.interval.high), ")"),
+          difference.mean, difference.standard_error};
+}
+
+TableFact count_fact(int64_t count) { return {grouped(count), static_cast<double>(count), {}}; }
+
+}  // namespace
+
+std::vector<AblationRow> ablation_rows(const DgAblation& ablation) {
+  const DgRun baseline = baseline_of(ablation);
+  const int64_t depth = depth_of(baseline);
+  const ImageShape shape = shape_of(baseline);
+  std::vector<AblationRow> rows{costed({"baseline", "", {}}, baseline, shape)};
+  std::map<std::string, std::vector<std::string>> known{{identity_of(baseline), {}}};  // variations by configuration
+  for (const Ablation& factor : ablation.factors)
+    for (const AblationSetting& setting : factor.settings) {
+      if (sets(setting.settings, "train.upcycle") && !sets(baseline.overrides, "train.init_from")) continue;
+      DgRun run = baseline;
+      run.variation = variation_of(setting, depth);
+      try {
+        const auto& variation = known.try_emplace(identity_of(run), run.variation).first->second;
+        rows.push_back(costed({factor.name, setting.name, variation}, run, shape));
+      } catch (const UsageError& error) {
+        fail_usage(factor.name, " ", setting.name, ": ", error.what(), "; choose other factors with --only");
+      }
+    }
+  return rows;
+}
+
+JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>& rows) {
+  const DgRun baseline = baseline_of(ablation);
+  std::vector<DgRun> runs;
+  std::vector<std::vector<std::string>> done;
+  for (const AblationRow& row : rows) {
+    if (std::ranges::find(done, row.variation) != done.end()) continue;
+    done.push_back(row.variation);
+    for (const DgRun& run : runs_of(ablation, baseline, row)) runs.push_back(run);
+  }
+  return jobs_of_runs(cat("dg ablate ", ablation.run.set), runs);
+}
+
+DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow>& rows, const JobStore& store) {
+  const DgRun baseline = baseline_of(ablation);
+  DgTable table{SelectionRule::training_domains, comparable_name(ablation.run.set), {}, {}};
+  for (const int64_t environment : tested(ablation)) table.columns.push_back(std::to_string(environment));
+  table.columns.emplace_back("Avg");
+  table.fact_columns = {"Avg - baseline", "parameters", "active parameters", "MACs"};
+  std::map<int64_t, double> of_baseline;
+  for (const AblationRow& ablated : rows) {
+    std::vector<DgResult> results;
+    for (const DgRun& run : runs_of(ablation, baseline, ablated))
+      if (const std::string file = results_of_job(run, store); std::filesystem::exists(file))
+        results.push_back(read_dg_result(file));
+    const TrialAccuracies trials = accuracies_of(results, table.rule, tested(ablation));
+    const std::string label = ablated.setting.empty() ? ablated.factor : cat(ablated.factor, ": ", ablated.setting);
+    DgTable::Row row = row_of(label, trials, table.columns.size());
+    const std::map<int64_t, double> averages = averages_of(trials);
+    if (ablated.setting.empty()) of_baseline = averages;
+    const bool is_baseline = ablated.variation.empty();
+    row.facts = {is_baseline ? TableFact{} : difference_from(of_baseline, averages), count_fact(ablated.parameters),
+                 count_fact(ablated.active_parameters), count_fact(ablated.multiply_adds)};
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+}  // namespace sparsight
