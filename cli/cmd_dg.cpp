@@ -28,7 +28,8 @@ void add_run_options(CLI::App& verb, DgRunArguments& run) {
   add_set_option(verb, run.set);
   verb.add_option("--data", run.data, "Folder of the dataset (default: its name below SPARSIGHT_DATA or data/)")
       ->type_name("FOLDER");
-  verb.add_option("--model", run.model, "mnist_cnn, resnet18, resnet50, resnet101, vit, gmoe, gmoe_parity (default: DomainBed's)")
+  verb.add_option("--model", run.model,
+                  "mnist_cnn, resnet18, resnet50, resnet101, vit, gmoe, gmoe_parity (default: DomainBed's)")
       ->type_name("NAME");
   verb.add_option("--steps", run.steps, "Updates (default: 5001, as published)")
       ->check(CLI::Range(int64_t{1}, kMost))
@@ -53,6 +54,27 @@ void add_seed_options(CLI::App& verb, int64_t& trial, int64_t& seed) {
       ->check(CLI::Range(int64_t{0}, kMost))
       ->capture_default_str()
       ->type_name("N");
+}
+
+void add_format_option(CLI::App& verb, std::string& format) {
+  verb.add_option("--format", format, "Format of the tables")
+      ->check(CLI::IsMember({"text", "markdown", "csv", "latex", "html"}))
+      ->capture_default_str();
+}
+
+void add_jobs_options(CLI::App& verb, DgJobsArguments& jobs) {
+  verb.add_option("--out", jobs.out, "Folder of the runs; those that are there are not repeated")->type_name("DIR");
+  verb.add_option("--task", jobs.task, "Only the jobs of one task of a job array: INDEX/COUNT")->type_name("I/N");
+  CLI::Option* slurm = verb.add_option("--slurm", jobs.slurm,
+                                       "Run nothing; write an sbatch script whose array tasks do the remaining runs")
+                           ->type_name("FILE");
+  verb.add_option("--tasks", jobs.tasks, "Maximum number of tasks in that array")
+      ->needs(slurm)
+      ->check(CLI::Range(int64_t{1}, kMost))
+      ->capture_default_str()
+      ->type_name("N");
+  verb.add_flag("--plan", jobs.plan, "Print how many runs there are and how long they may take, and stop");
+  add_format_option(verb, jobs.format);
 }
 
 void add_hparams(CLI::App& dg) {
@@ -95,7 +117,10 @@ void add_sweep(CLI::App& dg) {
                "sparsight dg sweep --dataset pacs --plan\n"
                "sparsight dg sweep --dataset rotated_mnist --algorithms erm,irm --hparams 1 --no-pairs "
                "--out runs/sweep\n"
-               "sparsight dg sweep --dataset pacs --models resnet50,vit,gmoe --hparams 1 --out runs/models\n"
+               "sparsight dg sweep --datasets pacs,vlcs --models resnet50,vit,gmoe --hparams 1 --no-pairs --published "
+               "--out runs/table1\n"
+               "sparsight dg sweep --dataset domain_net --models resnet50,vit,gmoe --hparams 1 --single-source --out "
+               "runs/table3\n"
                "sparsight dg sweep --dataset pacs --out runs/sweep --slurm sweep.sh && sbatch sweep.sh");
   verb->add_option("--algorithms", arguments->algorithms, "Algorithms, separated by commas")
       ->delimiter(',')
@@ -109,22 +134,46 @@ void add_sweep(CLI::App& dg) {
   verb->add_option("--hparams", arguments->hparams, "Hyper-parameter seeds; the first is the defaults")
       ->check(CLI::Range(int64_t{1}, kMost))
       ->capture_default_str();
-  verb->add_flag("--no-pairs", arguments->no_pairs,
-                 "Only single test environments; leave-one-domain-out selection needs pairs");
+  CLI::Option* no_pairs = verb->add_flag("--no-pairs", arguments->no_pairs,
+                                         "Only single test environments; leave-one-domain-out selection needs pairs");
+  verb->add_flag("--single-source", arguments->single_source,
+                 "Train on each environment alone and test on all others, instead of the usual sets")
+      ->excludes(no_pairs);
   add_run_options(*verb, arguments->run);
-  verb->add_option("--out", arguments->out, "Folder of the sweep")->type_name("DIR");
-  verb->add_option("--task", arguments->task, "Only the jobs of one task of a job array: INDEX/COUNT")
-      ->type_name("I/N");
-  CLI::Option* slurm = verb->add_option("--slurm", arguments->slurm,
-                                        "Run nothing; write an sbatch script whose array tasks do the remaining runs")
-                           ->type_name("FILE");
-  verb->add_option("--tasks", arguments->tasks, "Maximum number of tasks in that array")
-      ->needs(slurm)
-      ->check(CLI::Range(int64_t{1}, kMost))
-      ->capture_default_str()
-      ->type_name("N");
-  verb->add_flag("--plan", arguments->plan, "Print how many runs there are and how long they may take, and stop");
+  verb->add_option("--datasets", arguments->sets, "Datasets, separated by commas, instead of --dataset")
+      ->delimiter(',')
+      ->type_name("NAME ...");
+  verb->add_flag("--published", arguments->published, "Published averages beside the tables in the end");
+  add_jobs_options(*verb, arguments->jobs);
   verb->callback([arguments] { run_dg_sweep(*arguments); });
+}
+
+void add_ablate(CLI::App& dg) {
+  const auto arguments = std::make_shared<DgAblateArguments>();
+  CLI::App* verb = add_part(
+      dg, "ablate", "Vary one setting of GMoE at a time, with the same seeds: a row per setting, beside its cost",
+      "sparsight dg ablate --dataset pacs --plan\n"
+      "sparsight dg ablate --dataset folder --data photos --only router,placement,k --trials 3 --out runs/ablations\n"
+      "sparsight dg ablate --dataset pacs --only router --vary router.width=64,256 --vary moe.blocks=[10],[8,10] --out "
+      "runs/ablations");
+  verb->add_option("--only", arguments->only,
+                   "Factors, separated by commas (default: all): router, temperature, placement, experts, k, noise, "
+                   "importance_loss, load_loss, initial_experts, size; none: only those of --vary")
+      ->delimiter(',')
+      ->type_name("NAME ...");
+  verb->add_option("--vary", arguments->vary, "A factor of your own: any setting and its values; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("SECTION.KEY=VALUE,...");
+  verb->add_option("--algorithm", arguments->algorithm, "How to train")->capture_default_str()->type_name("NAME");
+  verb->add_option("--test-envs", arguments->test_envs, "Environments to test on, each alone (default: every one)")
+      ->delimiter(',')
+      ->type_name("N");
+  verb->add_option("--trials", arguments->trials, "Trials, whose seeds all settings share")
+      ->check(CLI::Range(int64_t{1}, kMost))
+      ->capture_default_str();
+  add_run_options(*verb, arguments->run);
+  add_jobs_options(*verb, arguments->jobs);
+  verb->callback([arguments] { run_dg_ablate(*arguments); });
 }
 
 void add_table(CLI::App& dg) {
@@ -134,9 +183,10 @@ void add_table(CLI::App& dg) {
                             "sparsight dg table runs/sweep --format latex\n"
                             "sparsight dg table path/to/domainbed/sweep --published");
   verb->add_option("folder", arguments->folder, "Folder of a sweep or of runs, also DomainBed's own")->required();
-  verb->add_option("--format", arguments->format, "Format of the tables")
-      ->check(CLI::IsMember({"text", "markdown", "csv", "latex", "html"}))
-      ->capture_default_str();
+  add_format_option(*verb, arguments->format);
+  verb->add_option("--baseline", arguments->baseline,
+                   "Row from which gains of training on a single source are (default: a ResNet-50, else the first)")
+      ->type_name("ROW");
   verb->add_flag("--published", arguments->published, "Published averages beside them");
   verb->callback([arguments] { run_dg_table(*arguments); });
 }
@@ -170,6 +220,7 @@ void add_dg(CLI::App& app) {
   add_hparams(*dg);
   add_dg_train(*dg);
   add_sweep(*dg);
+  add_ablate(*dg);
   add_table(*dg);
   add_cub_dg(*dg);
 }

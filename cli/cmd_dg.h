@@ -27,17 +27,33 @@ struct DgTrainArguments {
   std::int64_t trial = 0, seed = 0;
 };
 
+// How the runs of a sweep are done.
+struct DgJobsArguments {
+  std::string out, task, slurm;
+  std::int64_t tasks = 100;  // of the array that `slurm` describes
+  bool plan = false;
+  std::string format = "text";  // of the tables in the end
+};
+
 struct DgSweepArguments {
   DgRunArguments run;
-  std::vector<std::string> algorithms = {"erm"}, models;
+  DgJobsArguments jobs;
+  std::vector<std::string> algorithms = {"erm"}, models, sets;
   std::int64_t trials = 3, hparams = 20;
-  std::int64_t tasks = 100;  // of the array that `slurm` describes
-  bool no_pairs = false, plan = false;
-  std::string out, task, slurm;
+  bool no_pairs = false, single_source = false, published = false;
+};
+
+struct DgAblateArguments {
+  DgRunArguments run;
+  DgJobsArguments jobs;
+  std::string algorithm = "erm";
+  std::vector<std::string> only, vary;
+  std::vector<std::int64_t> test_envs;
+  std::int64_t trials = 3;
 };
 
 struct DgTableArguments {
-  std::string folder, format = "text";
+  std::string folder, format = "text", baseline;
   bool published = false;
 };
 
@@ -45,6 +61,7 @@ struct DgCubArguments {
   std::string cub, candy, mosaic, udnie, out;
 };
 
+void run_dg_ablate(const DgAblateArguments& arguments);
 void run_dg_cub(const DgCubArguments& arguments);
 void run_dg_hparams(const DgHparamsArguments& arguments);
 void run_dg_train(const DgTrainArguments& arguments);

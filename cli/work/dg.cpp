@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
-#include "cli/cmd_dg.h"
 
+#include "cli/cmd_dg.h"
 #include "cli/output.h"
+#include "cli/work/dg_run_of.h"
 #include "cli/work/interruptible.h"
-#include "cli/work/program_path.h"
 #include "sparsight/core/error.h"
-#include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
@@ -18,24 +17,13 @@
 #include "sparsight/dg/hyperparameters.h"
 #include "sparsight/dg/published_results.h"
 #include "sparsight/dg/result_table.h"
-#include "sparsight/dg/sweep.h"
-#include "sparsight/jobs/plan.h"
-#include "sparsight/jobs/slurm.h"
+#include "sparsight/dg/single_source.h"
 #include "sparsight/reproduce/result_text.h"
 
 #include <nlohmann/json.hpp>
 
 namespace sparsight::cli {
 namespace {
-
-DgRun run_of(const DgRunArguments& arguments) {
-  DgRun run;
-  run.set = arguments.set, run.root = arguments.data, run.model = arguments.model;
-  run.steps = arguments.steps, run.eval_every = arguments.eval_every, run.image_size = arguments.image_size;
-  run.overrides = arguments.overrides;
-  position_of(run.set, domainbed_names(), "data set");
-  return run;
-}
 
 std::string folder_name(const DgRun& run) {
   std::string name = cat("runs/dg/", run.set, "-", run.algorithm, run.model.empty() ? "" : "-" + run.model);
@@ -58,54 +46,16 @@ void print_last(const DgRun& run, const Json& line) {
   output() << "step " << line.at("step") << "\n" << markdown_table(table);
 }
 
-DgSweep sweep_of(const DgSweepArguments& arguments) {
-  DgSweep sweep{run_of(arguments.run), arguments.algorithms, arguments.trials, arguments.hparams, !arguments.no_pairs};
-  sweep.models = arguments.models;
-  return sweep;
-}
-
-// The command of a task of an array: the same sweep, and "--task=" without the task.
-std::vector<std::string> command_of(const DgSweepArguments& arguments) {
-  const DgRunArguments& run = arguments.run;
-  std::vector<std::string> command{program_path(),
-                                   "dg",
-                                   "sweep",
-                                   "--dataset=" + run.set,
-                                   "--algorithms=" + join(arguments.algorithms, ","),
-                                   cat("--trials=", arguments.trials),
-                                   cat("--hparams=", arguments.hparams),
-                                   cat("--image-size=", run.image_size),
-                                   "--out=" + arguments.out};
-  if (arguments.no_pairs) command.emplace_back("--no-pairs");
-  if (!run.data.empty()) command.push_back("--data=" + run.data);
-  if (!run.model.empty()) command.push_back("--model=" + run.model);
-  if (!arguments.models.empty()) command.push_back("--models=" + join(arguments.models, ","));
-  if (run.steps > 0) command.push_back(cat("--steps=", run.steps));
-  if (run.eval_every > 0) command.push_back(cat("--eval-every=", run.eval_every));
-  for (const std::string& assignment : run.overrides) command.push_back("--set=" + assignment);
-  command.emplace_back("--task=");
-  return command;
-}
-
-void write_sweep_array(const DgSweepArguments& arguments, const JobList& list, const JobStore& store) {
-  SlurmArray array = slurm_array(list, store, arguments.tasks);
-  array.working_folder = std::filesystem::current_path().string();
-  array.log_folder = std::filesystem::absolute(arguments.out).string();
-  array.command = command_of(arguments);
-  write_slurm_script(arguments.slurm, array);
-}
-
-[[noreturn]] void fail_sweep(const JobList& list, const JobStore& store) {
-  int64_t count = 0;
-  std::string first;
-  for (const Json& settings : list.settings)
-    if (const auto error = store.failure(settings)) {
-      if (count++ == 0) first = *error;
-    }
-  fail(count, count == 1 ? " run" : " runs", " of the sweep failed; first: ", first, "; run the same command to retry");
-}
-
 }  // namespace
+
+DgRun run_of(const DgRunArguments& arguments) {
+  DgRun run;
+  run.set = arguments.set, run.root = arguments.data, run.model = arguments.model;
+  run.steps = arguments.steps, run.eval_every = arguments.eval_every, run.image_size = arguments.image_size;
+  run.overrides = arguments.overrides;
+  position_of(run.set, domainbed_names(), "data set");
+  return run;
+}
 
 void run_dg_cub(const DgCubArguments& arguments) {
   std::optional<Progress> progress;
@@ -151,50 +101,20 @@ void run_dg_train(const DgTrainArguments& arguments) {
   output() << "run folder: " << printable(folder) << "\n";
 }
 
-void run_dg_sweep(const DgSweepArguments& arguments) {
-  begin_interruptible_work();
-  const JobList list = sweep_jobs(sweep_of(arguments));
-  if (arguments.out.empty() && !arguments.plan)
-    fail_usage("dg sweep needs a folder for its runs: --out DIR, or --plan");
-  const std::string of = cat("a sweep of ", arguments.run.set);
-  const std::optional<JobStore> begun = arguments.out.empty() ? std::nullopt : JobStore::open(arguments.out, of);
-  const std::string plan =
-      plan_text(plan_jobs(list, begun ? &*begun : nullptr), arguments.slurm.empty() ? 1 : arguments.tasks);
-  if (arguments.plan) {
-    output() << plan << "\n";
-    return;
-  }
-  const JobStore store(arguments.out, of);
-  if (!arguments.slurm.empty()) {
-    write_sweep_array(arguments, list, store);
-    output() << plan << "\nwrote " << printable(arguments.slurm)
-             << ": submit it with sbatch; when its tasks have finished, the same command without --slurm prints the "
-                "tables\n";
-    return;
-  }
-  log_info(plan);
-  if (!arguments.task.empty()) {
-    const TaskResult result = work_on_task(list, store, parse_array_task(arguments.task));
-    if (result.failed > 0) fail_sweep(list, store);
-    return;
-  }
-  work_here(list, store);
-  const bool any_done = std::ranges::any_of(list.settings, [&](const Json& run) { return store.is_done(run); });
-  if (any_done) run_dg_table({arguments.out, "text", false});
-  if (std::ranges::any_of(list.settings, [&](const Json& run) { return store.has_failed(run); }))
-    fail_sweep(list, store);
-}
-
 void run_dg_table(const DgTableArguments& arguments) {
   std::vector<std::string> warnings;
   const std::vector<DgResult> results = read_dg_results(arguments.folder, warnings);
   for (const std::string& warning : warnings) log_warning(warning);
   if (results.empty()) fail("none of the results below ", printable(arguments.folder), " can be read");
   std::vector<DgTable> tables = dg_tables(results);
-  if (tables.empty())
+  const std::vector<DgTable> summaries = average_tables(tables);
+  const std::vector<DgTable> single = single_source_tables(results, arguments.baseline, arguments.published);
+  if (tables.empty() && single.empty())
     fail("no selection rule applies to the results below ", printable(arguments.folder),
-         ": they have no run with a single test environment");
+         ": they have no run with a single test environment, nor with a single training environment");
+  tables.insert(tables.end(), summaries.begin(), summaries.end());
   if (arguments.published) add_published(tables);
+  tables.insert(tables.end(), single.begin(), single.end());
   output() << formatted(tables, table_format(arguments.format));
 }
 

@@ -9,6 +9,9 @@
 #include <thread>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/dg/ablations.h"
+#include "sparsight/dg/dg_models.h"
 #include "sparsight/io/atomic_file.h"
 #include "tests/data/sets/set_files.h"
 #include "tests/support/program.h"
@@ -63,6 +66,12 @@ const char* const kSmall =
     " --dataset folder --data DOMAINS --model vit --image-size 16 --set model.size=custom --set model.width=16 "
     "--set model.depth=2 --set model.heads=2 --set model.patch=4 --set loader.batch=8 --set moe.blocks=[1] "
     "--set moe.experts=2 --steps 6 --eval-every 2 ";
+
+// A GMoE of six blocks and two experts.
+const char* const kAblated =
+    " --dataset folder --data DOMAINS --image-size 16 --set model.size=custom --set model.width=16 --set model.depth=6 "
+    "--set model.heads=2 --set model.patch=4 --set loader.batch=8 --set moe.experts=2 --set router.width=8 --steps 2 "
+    "--eval-every 2 ";
 
 }  // namespace
 
@@ -119,6 +128,45 @@ TEST_F(DgVerb, SweepsAndTables) {
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2 * 2 * 5);  // two rules and algorithms, 4 + average
 }
 
+// One setting at a time of a small model: rows and files; done runs are not repeated, and a further factor adds to
+// them.
+TEST_F(DgVerb, G57_Ablates) {
+  const std::string ablate = std::string("ablate --trials 2 --test-envs 1") + kAblated;
+  const std::string all = ablate + " --only router,temperature,placement,noise --vary router.k=1,2";
+  const ProgramResult plan = dg(all, {"--plan"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("12 jobs"), std::string::npos) << plan.out;  // baseline and five others, two trials each
+  const ProgramResult first = dg(ablate + " --only router --format csv", {"--out", at("ablations")});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const ProgramResult done = dg(all + " --format markdown", {"--out", at("ablations")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  for (const char* row :
+       {"| baseline | ", "| router: cosine | ", "| router: linear | ", "| temperature: fixed | ",
+        "| placement: last two | ", "| placement: every two | ", "| noise: off | ", "| router.k: 2 | "})
+    EXPECT_NE(done.out.find(row), std::string::npos) << row << done.out;
+  EXPECT_EQ(done.out.find("n/a"), std::string::npos) << done.out;
+  int64_t jobs = 0;
+  for (const auto& job : std::filesystem::directory_iterator(at("ablations/jobs")))
+    jobs += std::filesystem::exists(job.path() / "result.json");
+  EXPECT_EQ(jobs, 12);
+  const ProgramResult latex = dg(ablate + " --only router --format latex", {"--out", at("ablations")});
+  EXPECT_NE(latex.out.find("router: linear & "), std::string::npos) << latex.out;
+  const ProgramResult table = run_program({"dg", "table", at("ablations")});  // also as a sweep
+  EXPECT_NE(table.out.find("| erm (gmoe, router.name=softmax_topk) |"), std::string::npos) << table.out;
+}
+
+TEST_F(DgVerb, G46_TrainsOnASingleSource) {
+  const ProgramResult done =
+      dg(std::string("sweep --single-source --trials 1 --hparams 1 --published") + kSmall, {"--out", at("single")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  for (const char* title : {"folder, trained on environment 0 alone", "folder, trained on environment 3 alone"})
+    EXPECT_NE(done.out.find(title), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("| 1 (source) |"), std::string::npos) << done.out;
+  const ProgramResult wrong = run_program({"dg", "table", at("single"), "--baseline", "erm (resnet50)"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("its rows are erm (vit)"), std::string::npos) << wrong.err;
+}
+
 TEST_F(DgVerb, G41_MakesCubDg) {
   const TemporaryFolder folder;
   folder.write("cub/images.txt", "1 001.Albatross/a.png\n");
@@ -150,6 +198,20 @@ TEST_F(DgVerb, G41_MakesCubDg) {
   EXPECT_EQ(run_program(make).exit_code, 1) << "there is something at --out";
 }
 
+// The command line is read without the library, so its lists are written by hand.
+TEST_F(DgVerb, HelpNamesAllThatThereIs) {
+  const std::string help = run_program({"dg", "ablate", "--help"}).out;
+  std::string words;  // lines are wrapped
+  for (const char c : help)
+    if (c != '\n' && !(c == ' ' && words.ends_with(' '))) words += c;
+  const auto expect_named = [&](const std::string& name) {
+    EXPECT_NE(words.find(name), std::string::npos) << name << "\n" << help;
+  };
+  for (const Ablation& factor : gmoe_ablations()) expect_named(factor.name);
+  for (const DgModel& model : dg_models()) expect_named(model.name);
+  for (const std::string& set : domainbed_names()) expect_named(set);
+}
+
 TEST_F(DgVerb, RefusesInOneLine) {
   const auto refused = [&](const std::string& text, const std::string& what, int code = 2) {
     const ProgramResult ended = dg(text);
@@ -164,6 +226,10 @@ TEST_F(DgVerb, RefusesInOneLine) {
   refused("train --test-envs 9" + small, "has the environments 0 to 3");
   refused("train --algorithm irmm" + small, "did you mean \"irm\"");
   refused("sweep" + small, "--out DIR, or --plan");
+  refused("sweep --datasets pacs,vlcs" + small, "--data is the folder of one dataset");
+  refused(std::string("ablate --only routr") + kAblated, "did you mean \"router\"");
+  refused(std::string("ablate --only k") + kAblated, "k 4: ");
+  refused(std::string("ablate --vary router.k") + kAblated, "what to vary is SECTION.KEY=VALUE");
   const ProgramResult empty = run_program({"dg", "table", domains()});
   EXPECT_EQ(empty.exit_code, 1);
   EXPECT_NE(empty.err.find("has no results.jsonl"), std::string::npos) << empty.err;
