@@ -4,6 +4,7 @@ light_tests(
   analysis/class_information_test.cpp
   analysis/confusions_test.cpp
   analysis/heat_map_test.cpp
+  analysis/keypoint_patches_test.cpp
   analysis/patch_routing_report_test.cpp
   analysis/patch_tint_test.cpp
   analysis/routing_accumulator_test.cpp)
