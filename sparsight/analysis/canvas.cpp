@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sparsight/core/error.h"
 
@@ -70,6 +71,16 @@ void Canvas::text(int64_t x, int64_t y, std::string_view words, Rgb colour, int6
         if (glyph[column] >> row & 1) fill(x + column * scale, y + row * scale, scale, scale, colour);
     x += kGlyphWidth * scale;
   }
+}
+
+void Canvas::ring(double x, double y, double radius, Rgb colour) {
+  const auto reach = static_cast<int64_t>(std::ceil(radius)) + 1;
+  const auto column = static_cast<int64_t>(x), row = static_cast<int64_t>(y);
+  for (int64_t v = row - reach; v <= row + reach; ++v)
+    for (int64_t u = column - reach; u <= column + reach; ++u) {
+      const double distance = std::hypot(static_cast<double>(u) + 0.5 - x, static_cast<double>(v) + 0.5 - y);
+      if (distance <= radius && distance > radius - 1) set(u, v, colour);
+    }
 }
 
 void Canvas::paste(int64_t x, int64_t y, const at::Tensor& image) {

@@ -29,6 +29,8 @@ class Canvas {
   void fill(int64_t x, int64_t y, int64_t width, int64_t height, Rgb colour);
   // Printable ASCII; other bytes show as "?". (x, y) is the upper left corner; a font pixel is scale x scale pixels.
   void text(int64_t x, int64_t y, std::string_view words, Rgb colour, int64_t scale = 1);
+  // A ring of radius - 1 to radius pixels around (x, y).
+  void ring(double x, double y, double radius, Rgb colour);
   // image: [3,H,W] uint8
   void paste(int64_t x, int64_t y, const at::Tensor& image);
 

@@ -40,7 +40,8 @@ std::vector<std::vector<double>> shares_of(const Json& counts) {
 
 }  // namespace
 
-at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows) {
+at::Tensor heat_map_picture(const std::string& title, const Json& counts, const std::vector<std::string>& rows,
+                            const std::string& of) {
   std::vector<std::vector<double>> table = shares_of(counts);
   SPARSIGHT_CHECK(!table.empty() && !table[0].empty());
   const int64_t width = static_cast<int64_t>(table[0].size());
@@ -57,7 +58,7 @@ at::Tensor heat_map_picture(const std::string& title, const Json& counts, const 
   std::erase_if(table, [](const auto& row) { return *std::max_element(row.begin(), row.end()) <= 0; });
   const int64_t height = static_cast<int64_t>(table.size());
   const int64_t left = kMapMargin + static_cast<int64_t>(longest) * Canvas::kGlyphWidth + 6, top = kMapMargin + 24;
-  const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of a class's assignments");
+  const std::string legend = cat("0 to ", std::lround(100 * maximum), " % of ", of);
   const int64_t text_width = Canvas::kGlyphWidth * static_cast<int64_t>(std::max(legend.size(), title.size()));
   Canvas canvas(std::max(left + width * kCell, kMapMargin + text_width) + kMapMargin, top + height * kCell + 44,
                 kPaper);

@@ -89,6 +89,17 @@ Canvas tinted_canvas(const at::Tensor& image, const Routing& routing, int64_t in
   return canvas;
 }
 
+// White rings with a dark outline, of the same size whatever the size of the patches.
+void circle_points(Canvas& canvas, const std::vector<PicturePoint>& points, double scale) {
+  constexpr double kRadius = 9;
+  for (const PicturePoint& point : points) {
+    canvas.ring(point.x * scale, point.y * scale, kRadius + 1, kInk);
+    canvas.ring(point.x * scale, point.y * scale, kRadius, kPaper);
+    canvas.ring(point.x * scale, point.y * scale, kRadius - 1, kPaper);
+    canvas.ring(point.x * scale, point.y * scale, kRadius - 2, kInk);
+  }
+}
+
 void swatch(Canvas& canvas, int64_t x, int64_t y, int64_t expert) {
   canvas.fill(x, y, kSwatch, kSwatch, expert < 0 ? kNoExpert : expert_colour(expert));
   if (expert >= 0) write_number(canvas, x, y, kSwatch, kSwatch, expert);
@@ -145,7 +156,8 @@ at::Tensor tint_patches(const at::Tensor& image, const Routing& routing, int64_t
   return tinted_canvas(image, routing, index, side).tensor();
 }
 
-at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& routings, int64_t index, int64_t side) {
+at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& routings, int64_t index, int64_t side,
+                          const std::vector<PicturePoint>& points) {
   struct Panel {
     std::string title;
     Canvas canvas;
@@ -160,6 +172,8 @@ at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& r
     panels.push_back({routing.layer, tinted_canvas(image, routing, index, side), std::move(others)});
     experts = std::max(experts, routing.experts);
   }
+  for (Panel& panel : panels)
+    circle_points(panel.canvas, points, static_cast<double>(panel.canvas.width()) / static_cast<double>(image.size(2)));
   const int64_t wide = panels[0].canvas.width(), tall = panels[0].canvas.height(), head = kSwatch + kMargin;
   const int64_t width = kMargin + static_cast<int64_t>(panels.size()) * (wide + kMargin);
   const int64_t per_row = std::max<int64_t>(1, (width - 2 * kMargin) / (kSwatch + 4));

@@ -11,6 +11,10 @@
 
 namespace sparsight {
 
+struct PicturePoint {
+  double x = 0, y = 0;
+};
+
 // The expert of each of an image's S tokens: the kept assignment with the largest gate (the first choice of a
 // token-choice router, unless capacity dropped it); -1 for a token without expert.
 std::vector<int64_t> first_experts(const Routing& routing, int64_t image);
@@ -29,9 +33,9 @@ bool can_tint(const Routing& routing);
 at::Tensor tint_patches(const at::Tensor& image, const Routing& routing, int64_t index, int64_t side = 224);
 
 // The image and its tinted copies, one panel per routing that can be shown, side by side under their layer names, with
-// the experts of tokens that are not patches (class token) next to the name and a legend of the experts below. [3,*,*]
-// uint8
+// the experts of tokens that are not patches (class token) next to the name and a legend of the experts below. Each of
+// `points`, in pixels of the image, gets a circle on every panel. [3,*,*] uint8
 at::Tensor routing_panels(const at::Tensor& image, const std::vector<Routing>& routings, int64_t index,
-                          int64_t side = 224);
+                          int64_t side = 224, const std::vector<PicturePoint>& points = {});
 
 }  // namespace sparsight

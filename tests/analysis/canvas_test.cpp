@@ -25,6 +25,16 @@ TEST(Canvas, WritesText) {
   EXPECT_EQ(row_of(canvas, 7), "......");
 }
 
+// Centres of pixels that are 1 to 2 away from (2.5, 2.5): all within a column or row of 2, but for the corners.
+TEST(Canvas, G54_DrawsCircles) {
+  Canvas canvas(5, 5, kWhite);
+  canvas.ring(2.5, 2.5, 2, kBlack);
+  EXPECT_EQ(row_of(canvas, 0), "..#..");
+  EXPECT_EQ(row_of(canvas, 1), ".#.#.");
+  EXPECT_EQ(row_of(canvas, 2), "#...#");
+  canvas.ring(-50, 1e4, 3, kBlack);  // nothing of it is on the canvas
+}
+
 TEST(Canvas, CutsOffWhatIsOutside) {
   Canvas canvas(3, 2, kWhite);
   canvas.fill(-1, 1, 3, 9, kBlack);

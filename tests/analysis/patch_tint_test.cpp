@@ -94,5 +94,17 @@ TEST(PatchTint, PanelsWithClassToken) {
   EXPECT_EQ(panels.pixel(10, 10 + 28), (Rgb{100, 100, 100})) << "the input itself";
 }
 
+// A keypoint at (4, 4) of 8 x 8 pixels is in the middle of each panel of 64: white at a radius of 8, not inside.
+TEST(PatchTint, G54_PanelsWithCirclesAtParts) {
+  Routing routing = hand_made_routing();
+  const Canvas panels = canvas_of(routing_panels(at::full({3, 8, 8}, 100, at::kByte), {routing}, 0, 64, {{4, 4}}));
+  for (const int64_t left : {10, 10 + 64 + 10}) {
+    EXPECT_EQ(panels.pixel(left + 32 + 7, 38 + 32), kPaper);
+    EXPECT_EQ(panels.pixel(left + 32, 38 + 32 - 8), kPaper);
+    EXPECT_NE(panels.pixel(left + 32 + 2, 38 + 32), kPaper);
+    EXPECT_NE(panels.pixel(left + 32 + 20, 38 + 32), kPaper);
+  }
+}
+
 }  // namespace
 }  // namespace sparsight::patch_tint_test
