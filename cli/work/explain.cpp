@@ -21,6 +21,23 @@ std::string folder_of(const ExplainArguments& arguments) {
   return request.paths.empty() ? explain_folder(request.run) : explain_images_folder(request.run);
 }
 
+void print_parts(const Explanation& explanation) {
+  std::vector<std::string> rows = explanation.parts;
+  rows.emplace_back("background");
+  Json tables = Json::object();
+  for (const Json& report : explanation.part_experts)
+    if (report["domain"].is_null()) tables[report["layer"].get<std::string>()] = report["counts"];
+  if (const std::string table = class_expert_table(tables, rows, "part"); !table.empty()) output() << table << "\n";
+  for (const Json& report : explanation.part_experts) {
+    const Json& information = report["information"];
+    output() << "experts of " << report["layer"].get<std::string>() << " tell about the part"
+             << (report["domain"].is_null() ? "" : " in " + printable(report["domain"].get<std::string>())) << ": "
+             << fixed(information["bits"].get<double>(), 3)
+             << " bits (shuffled parts: " << fixed(information["shuffled"].get<double>(), 3) << ")\n";
+  }
+  if (!explanation.part_experts.empty()) output() << "\n";
+}
+
 }  // namespace
 
 void run_explain(const ExplainArguments& arguments) {
@@ -42,6 +59,10 @@ void run_explain(const ExplainArguments& arguments) {
     output() << table << "\n";
   if (const std::string table = patch_routing_table(explanation.patch_routing, explanation.classes); !table.empty())
     output() << table << "\n";
+  if (const std::string table = class_expert_table(explanation.domain_expert, explanation.domains, "domain");
+      !table.empty())
+    output() << table << "\n";
+  print_parts(explanation);
   output() << "pictures: " << printable(folder_of(arguments)) << "\n";
   if (!report.empty()) output() << "report:   " << printable(report) << "\n";
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "sparsight/analysis/image_parts.h"
 #include "sparsight/analysis/patch_routing_report.h"
 #include "sparsight/analysis/patch_tint.h"
 #include "sparsight/analysis/routing_accumulator.h"
@@ -85,7 +86,8 @@ struct ReadImages {
   std::vector<at::Tensor> shown;   // pictures for examples, else undefined
   std::vector<std::string> ids;
   std::vector<std::vector<float>> attributes;
-  std::vector<int64_t> labels;
+  std::vector<int64_t> labels, domains;
+  std::vector<ImageSize> sizes;  // as read, before `pixels`
 };
 
 ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int64_t end, const ImagePixels& pixels,
@@ -102,6 +104,8 @@ ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int
     read.ids.push_back(sample.id);
     read.attributes.push_back(sample.attributes);
     read.labels.push_back(items[i].label);
+    read.domains.push_back(items[i].domain);
+    read.sizes.push_back({sample.image.size(1), sample.image.size(2)});
     const at::Tensor &image = read.images.back(), &first = read.images.front();
     if (image.sizes() != first.sizes())
       fail("image ", sample.id, " is ", image.size(1), " x ", image.size(2), " after the transforms, others are ",
@@ -110,16 +114,48 @@ ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int
   return read;
 }
 
+class DomainsAndParts {
+ public:
+  explicit DomainsAndParts(const ExplainOptions& options)
+      : domains_(options.domains), parts_(options.keypoints, options.domains) {}
+
+  // Returns the parts of each image, in pixels of the model's input.
+  std::vector<std::vector<PicturePoint>> add(const std::vector<Routing>& routings, const ReadImages& read) {
+    const int64_t domains = std::ssize(domains_);
+    if (domains > 1) by_domain_.add(routings, at::tensor(read.domains, at::kLong), domains);
+    std::vector<std::vector<PicturePoint>> points;
+    for (size_t b = 0; b < read.images.size(); ++b)
+      points.push_back(parts_.add(routings, static_cast<int64_t>(b), read.ids[b], read.domains[b], read.sizes[b],
+                                  {read.images[b].size(1), read.images[b].size(2)}));
+    return points;
+  }
+
+  void put_into(Explanation& result) const {
+    result.domains = domains_;
+    result.domain_expert = by_domain_.class_expert();
+    for (const Json& layer : by_domain_.layers())
+      if (layer.contains("class_information"))
+        result.domain_information[layer["layer"].get<std::string>()] = layer["class_information"];
+    result.parts = parts_.names();
+    result.part_experts = parts_.json();
+  }
+
+ private:
+  std::vector<std::string> domains_;
+  RoutingAccumulator by_domain_;
+  ImageParts parts_;
+};
+
 struct ClassNames {
   std::string label, predicted;
 };
 
 // Image `b` of the batch as an example: its patches coloured by expert, if the routings can be shown that way.
 Example example_of(const ReadImages& read, int64_t b, const ClassNames& names, double probability,
-                   const std::vector<Routing>& routings) {
+                   const std::vector<Routing>& routings, const std::vector<PicturePoint>& points) {
   Example example{read.ids[b], names.label, names.predicted, probability, read.shown[b], {}, ""};
   if (std::any_of(routings.begin(), routings.end(), can_tint)) {
-    example.panels = routing_panels(example.picture, routings, b);
+    example.panels = routing_panels(example.picture, routings, b, 224, points);
     example.caption = caption_of(routings, b);
   }
   return example;
@@ -158,6 +194,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
   result.classes = classes;
   RoutingAccumulator routing;
   CellReports cells(options);
+  DomainsAndParts domains_and_parts(options);
   Progress progress("explain", total, "image");
   for (int64_t begin = 0; begin < total; begin += options.batch) {
     if (interrupted()) fail("interrupted after ", begin, " of ", total, " images; nothing was written");
@@ -174,6 +211,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
           "best");
     const at::Tensor predicted = probabilities.argmax(1);
     const at::Tensor labels = at::tensor(read.labels, at::kLong);
+    const std::vector<std::vector<PicturePoint>> points = domains_and_parts.add(output.routings, read);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t guess = predicted[i - begin].item<int64_t>(), label = items[i].label;
       if (label >= 0) {
@@ -182,7 +220,8 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
       }
       if (!pictured.count(i)) continue;
       result.examples.push_back(example_of(read, i - begin, {class_name(classes, label), class_name(classes, guess)},
-                                           probabilities[i - begin][guess].item<double>(), output.routings));
+                                           probabilities[i - begin][guess].item<double>(), output.routings,
+                                           points[static_cast<size_t>(i - begin)]));
     }
     routing.add(output.routings, any_label ? labels : predicted, output.logits.size(1));
     cells.add(output.routings, labels, read.attributes, output.logits.size(1));
@@ -194,6 +233,7 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     for (Json& layer : result.layers) layer.erase("class_information");
   result.class_expert = routing.class_expert();
   result.patch_routing = cells.json();
+  domains_and_parts.put_into(result);
   return result;
 }
 

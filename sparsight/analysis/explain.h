@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sparsight/analysis/explanation.h"
+#include "sparsight/data/domainbed/cub_dg.h"
 #include "sparsight/data/sample.h"
 #include "sparsight/models/image_model.h"
 #include "sparsight/models/routings.h"
@@ -16,6 +17,7 @@ namespace sparsight {
 struct ExplainItem {
   int64_t label = -1;            // -1 if unknown
   std::function<Sample()> read;  // the sample's own label is ignored
+  int64_t domain = -1;           // -1 if unknown
 };
 
 struct ExplainOptions {
@@ -25,6 +27,10 @@ struct ExplainOptions {
   // report of the experts that took these cells' patches.
   std::vector<std::string> attributes = {};
   std::vector<int64_t> cell_grid = {};
+  std::vector<std::string> domains = {};  // names; with several, domains by expert are counted too
+  // The visible parts of objects by Sample::id, in pixels of the sample's image, which `pixels` only scales. Empty:
+  // none.
+  CubDgKeypoints keypoints = {};
   RoutingReplay replay = {};              // decisions about the items that replace the routers' own
   RoutingCollector* decisions = nullptr;  // receives all decisions
 };

@@ -30,6 +30,10 @@ struct Explanation {
   Json layers = Json::array();         // as in metrics.jsonl: load, importance, cv_load ... of each MoE layer
   Json class_expert = Json::object();  // {layer: [K][E]} of the images with a label; by predicted class if none has one
   Json patch_routing = Json::array();  // to_json(PatchRoutingReport) with "of", the attribute that names the patches
+  std::vector<std::string> domains, parts;   // names; parts without the background, the last row of their tables
+  Json domain_expert = Json::object();       // {layer: [domains][E]} of images of several domains
+  Json domain_information = Json::object();  // {layer: what its experts tell about the domain}
+  Json part_experts = Json::array();         // PartExperts::json of each layer, with "domain": a name, or null for all
   std::vector<Example> examples;
 
   bool by_predicted_class() const { return labelled == 0; }  // what class_expert goes by

@@ -7,6 +7,7 @@ light_sources(
   analysis/expert_colours.cpp
   analysis/expert_usage.cpp
   analysis/heat_map.cpp
+  analysis/image_parts.cpp
   analysis/keypoint_patches.cpp
   analysis/patch_routing_report.cpp
   analysis/patch_tint.cpp

@@ -1,5 +1,6 @@
 #include "sparsight/infer/explain_run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -7,8 +8,11 @@
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/register_data.h"
+#include "sparsight/data/sets/data_root.h"
 #include "sparsight/infer/image_list.h"
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/infer/named_split.h"
@@ -51,11 +55,69 @@ Images given_images(const LoadedModel& loaded, const ExplainRequest& request) {
   return {std::move(items), std::move(what)};
 }
 
+// The folder domain/class/image of the run's dataset; "" for other datasets.
+std::string domain_root(const Json& data) {
+  const auto text = [&](const char* key) { return data.value(key, std::string()); };
+  if (text("name") == "domain_folder") return data_root(text("root"), "");
+  if (text("name") != "domainbed") return "";
+  if (text("set") == "folder") return data_root(text("root"), "");
+  const auto& published = published_domains();
+  const auto found = std::ranges::find(published, text("set"), &PublishedDomains::name);
+  return found == published.end() ? "" : data_root(text("root"), found->folder);
+}
+
+// Whether images only change their size, so that keypoints scale with them.
+bool only_resizes(const Json& steps) {
+  bool resizes = false;
+  for (const Json& step : steps) {
+    const auto op = step.value("op", std::string());
+    const bool whole = op == "resize" && step.contains("size") && step["size"].is_array();
+    if (!whole && op != "normalize") return false;
+    resizes = resizes || whole;
+  }
+  return resizes;
+}
+
+// The parts of objects in the images of the run's dataset (keypoints.csv); none without such a file.
+CubDgKeypoints keypoints_of(const LoadedModel& loaded) {
+  const std::string root = domain_root(loaded.config.at("data"));
+  if (root.empty() || !has_cub_dg_keypoints(root)) return {};
+  if (!only_resizes(loaded.config.at("transforms").at("eval"))) {
+    log_warning("the keypoints of ", printable(root),
+                " are left out: transforms.eval must only resize to [height, width]");
+    return {};
+  }
+  CubDgKeypoints keypoints = read_cub_dg_keypoints(root);
+  for (const auto& [id, parts] : keypoints)
+    if (!std::filesystem::exists(root + "/" + id))
+      fail(printable(root), "/keypoints.csv has keypoints of ", id, ", which is not there; make the dataset again");
+  return keypoints;
+}
+
+// Both halves of an environment of DomainBed, "photo/in" and "photo/out", are one domain.
+std::vector<std::string> merge_halves(const std::vector<std::string>& domains, std::vector<ExplainItem>& items) {
+  std::vector<std::string> names;
+  std::vector<int64_t> number;
+  for (const std::string& domain : domains) {
+    const size_t end = domain.ends_with("/in") ? 3 : domain.ends_with("/out") ? 4 : 0;
+    const std::string name = domain.substr(0, domain.size() - end);
+    if (const auto found = std::ranges::find(names, name); found != names.end()) {
+      number.push_back(found - names.begin());
+    } else {
+      number.push_back(std::ssize(names));
+      names.push_back(name);
+    }
+  }
+  for (ExplainItem& item : items)
+    item.domain = item.domain >= 0 && item.domain < std::ssize(number) ? number[static_cast<size_t>(item.domain)] : -1;
+  return names;
+}
+
 }  // namespace
 
 Explanation explain_run(const ExplainRequest& request) {
   const LoadedModel loaded = load_model(RunFolder::open(request.run).path(), request.checkpoint, request.overrides);
-  const Images images =
+  Images images =
       request.paths.empty() ? images_of_run(loaded, request.split, request.images) : given_images(loaded, request);
   const int64_t count = static_cast<int64_t>(images.items.size());
   if (!request.save_routing.empty()) const AtomicFile writable(request.save_routing);
@@ -64,6 +126,10 @@ Explanation explain_run(const ExplainRequest& request) {
   options.examples = request.examples;
   options.attributes = loaded.data.attributes;
   options.cell_grid = loaded.data.cell_grid;
+  if (request.paths.empty()) {
+    options.domains = merge_halves(loaded.data.domains, images.items);
+    options.keypoints = keypoints_of(loaded);
+  }
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
   if (!request.save_routing.empty()) options.decisions = &decisions;
   Explanation explanation = explain_images(

@@ -30,7 +30,8 @@ std::string numbered(size_t index, const char* kind) {
 
 void remove_explanation(const std::string& folder) {
   const std::regex ours(
-      "([0-9]{3,}_(image|experts)\\.png|class_expert_[0-9]+_.*\\.png|explain\\.json)(\\.[0-9]+-[0-9]+\\.tmp)?");
+      "([0-9]{3,}_(image|experts)\\.png|(class|domain|part)_expert_[0-9]+_.*\\.png|part_expert\\.csv|explain\\.json)("
+      "\\.[0-9]+-[0-9]+\\.tmp)?");
   std::error_code ignored;
   if (fs::is_symlink(fs::symlink_status(folder, ignored))) return;
   fs::remove(folder + "/explain.json", ignored);  // first: without it nobody takes the rest for an explanation
@@ -38,6 +39,68 @@ void remove_explanation(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     if (std::regex_match(entry.path().filename().string(), ours)) found.push_back(entry.path());
   for (const fs::path& path : found) fs::remove(path, ignored);
+}
+
+struct MapWords {
+  std::string row, of;  // what a row is, and what it counts
+};
+
+// One file per layer, a row per name. Returns {layer: file}.
+Json write_maps(const std::string& folder, const std::string& kind, const Json& by_layer, const MapWords& words,
+                const std::vector<std::string>& rows) {
+  Json files = Json::object();
+  for (const auto& [layer, counts] : by_layer.items()) {
+    const std::string name = kind + "_expert_" + std::to_string(files.size()) + "_" + plain(layer) + ".png";
+    write_file_atomically(folder + "/" + name, encode_png(heat_map_picture(layer + ": " + words.row + " by expert",
+                                                                           counts, rows, words.of)));
+    files[layer] = name;
+  }
+  return files;
+}
+
+// The tables of all images, by layer.
+Json part_tables(const Json& reports) {
+  Json tables = Json::object();
+  for (const Json& report : reports)
+    if (report["domain"].is_null()) tables[report["layer"].get<std::string>()] = report["counts"];
+  return tables;
+}
+
+std::string part_csv(const Json& reports, const std::vector<std::string>& rows) {
+  std::string csv = "layer,domain,part,expert,patches\n";
+  const auto quoted = [](const std::string& text) {
+    std::string cell = "\"";
+    for (const char c : text) cell += c == '"' ? "\"\"" : std::string(1, c);
+    return cell + "\"";
+  };
+  for (const Json& report : reports) {
+    const std::string layer = quoted(report["layer"].get<std::string>());
+    const std::string domain = report["domain"].is_null() ? "" : quoted(report["domain"].get<std::string>());
+    for (size_t row = 0; row < rows.size(); ++row)
+      for (size_t e = 0; e < report["counts"][row].size(); ++e)
+        csv += layer + "," + domain + "," + quoted(rows[row]) + "," + std::to_string(e) + "," +
+               std::to_string(report["counts"][row][e].get<int64_t>()) + "\n";
+  }
+  return csv;
+}
+
+// What is not about classes: domains and parts, if there are any.
+void add_domains_and_parts(const std::string& folder, const Explanation& explanation, Json& json) {
+  if (!explanation.domain_expert.empty()) {
+    json["domains"] = explanation.domains;
+    json["domain_expert"] = explanation.domain_expert;
+    json["domain_information"] = explanation.domain_information;
+    json["domain_expert_pictures"] = write_maps(folder, "domain", explanation.domain_expert,
+                                                {"domain", "a domain's assignments"}, explanation.domains);
+  }
+  if (explanation.part_experts.empty()) return;
+  std::vector<std::string> rows = explanation.parts;
+  rows.emplace_back("background");
+  json["parts"] = rows;
+  json["part_experts"] = explanation.part_experts;
+  json["part_expert_pictures"] =
+      write_maps(folder, "part", part_tables(explanation.part_experts), {"part", "a part's patches"}, rows);
+  write_file_atomically(folder + "/part_expert.csv", part_csv(explanation.part_experts, rows));
 }
 
 }  // namespace
@@ -54,7 +117,7 @@ Json write_explanation(const std::string& folder, const Explanation& explanation
   create_folder(folder);
   remove_explanation(folder);
 
-  Json examples = Json::array(), maps = Json::object();
+  Json examples = Json::array();
   for (size_t i = 0; i < explanation.examples.size(); ++i) {
     const Example& example = explanation.examples[i];
     Json entry = {{"id", example.id}};
@@ -70,13 +133,8 @@ Json write_explanation(const std::string& folder, const Explanation& explanation
     }
     examples.push_back(std::move(entry));
   }
-  for (const auto& [layer, counts] : explanation.class_expert.items()) {
-    const std::string name = "class_expert_" + std::to_string(maps.size()) + "_" + plain(layer) + ".png";
-    const std::string title =
-        layer + (explanation.by_predicted_class() ? ": predicted class" : ": class") + " by expert";
-    write_file_atomically(folder + "/" + name, encode_png(heat_map_picture(title, counts, explanation.classes)));
-    maps[layer] = name;
-  }
+  const MapWords words{explanation.by_predicted_class() ? "predicted class" : "class", "a class's assignments"};
+  const Json maps = write_maps(folder, "class", explanation.class_expert, words, explanation.classes);
 
   Json json = {
       {"format", "sparsight-explain"}, {"version", 1}, {"caption", explanation.source}, {"images", explanation.images}};
@@ -87,6 +145,7 @@ Json write_explanation(const std::string& folder, const Explanation& explanation
   json["class_expert_by"] = explanation.by_predicted_class() ? "predicted" : "true";
   json["class_expert_pictures"] = maps;
   if (!explanation.patch_routing.empty()) json["patch_routing"] = explanation.patch_routing;
+  add_domains_and_parts(folder, explanation, json);
   json["examples"] = examples;
   write_file_atomically(folder + "/explain.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   return json;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/class_information_text.h"

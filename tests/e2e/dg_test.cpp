@@ -212,6 +212,67 @@ TEST_F(DgVerb, HelpNamesAllThatThereIs) {
   for (const std::string& set : domainbed_names()) expect_named(set);
 }
 
+// Keypoints planted in a copy of the domains: explain counts nine patches for each, and writes maps.
+TEST_F(DgVerb, G54_ExplainShowsPartsAndDomains) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const std::string birds = folder.path("birds"), run = folder.path("run"), out = folder.path("out");
+  fs::copy(domains(), birds, fs::copy_options::recursive);
+  std::string lines = "domain,image,part,x,y\n";
+  for (const auto& entry : fs::recursive_directory_iterator(birds))
+    if (entry.is_regular_file() && entry.path().extension() == ".png") {
+      const std::string id = entry.path().lexically_relative(birds).string();
+      const size_t slash = id.find('/');
+      for (const char* part : {"left eye,4,4", "right eye,12,4", "tail,16,16"})
+        lines += id.substr(0, slash) + ",\"" + id.substr(slash + 1) + "\"," + part + "\n";
+    }
+  folder.write("birds/keypoints.csv", lines);
+  std::string train = std::string("train --test-envs 1") + kSmall;
+  train.replace(train.find("DOMAINS"), 7, birds);
+  const ProgramResult trained = dg(train, {"--out", run});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto explain = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"explain", run, "--split", "train", "--images", "30", "--examples", "2", "--quiet"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_program(all);
+  };
+  const ProgramResult text = explain({"--out", out});
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("tell about the part: "), std::string::npos) << text.out;
+  const Json json = Json::parse(read_file(out + "/explain.json", size_t{1} << 22));
+  EXPECT_EQ(json.at("parts"), Json({"left eye", "right eye", "tail", "background"}));
+  const Json& all = json.at("part_experts").at(0);
+  EXPECT_TRUE(all.at("domain").is_null());
+  EXPECT_EQ(all.at("keypoints"), Json({30, 30, 30}));
+  for (int part = 0; part < 3; ++part)
+    EXPECT_EQ(all.at("counts").at(part).at(0).get<int>() + all.at("counts").at(part).at(1).get<int>(), 9 * 30);
+  EXPECT_EQ(all.at("pairs").at(0).at("pair"), "eye");
+  EXPECT_EQ(json.at("domains").size(), 4u);       // halves of an environment are one domain
+  EXPECT_EQ(json.at("part_experts").size(), 4u);  // of all images, and of the three domains that train
+  for (const char* file :
+       {"part_expert_0_blocks.1.mlp.png", "domain_expert_0_blocks.1.mlp.png", "part_expert.csv", "000_experts.png"})
+    EXPECT_TRUE(fs::exists(out + "/" + file)) << file;
+  const std::string first = lines.substr(lines.find('\n') + 1), row = first.substr(0, first.find(",left"));
+  for (const auto& [bad, message] : {std::pair{row + ",beak,nan,3", "is no pixel of an image"},
+                                     {row + ",beak,3,-1", "is no pixel of an image"},
+                                     {row + ",left eye,3,3", "is there twice"},
+                                     {row + ",beak", "expected the columns domain,image,part,x,y"},
+                                     {std::string("a,\"b/c.png\",beak,3,3"), "which is not there"}}) {
+    folder.write("birds/keypoints.csv", lines + bad + "\n");
+    const ProgramResult refused = explain({"--out", folder.path("none")});
+    EXPECT_EQ(refused.exit_code, 1) << bad;
+    EXPECT_NE(refused.err.find(message), std::string::npos) << refused.err;
+    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    EXPECT_FALSE(fs::exists(folder.path("none/explain.json")));
+  }
+  std::string outside = lines;
+  for (size_t at = 0; (at = outside.find("tail,16,16", at)) != std::string::npos; at += 10)
+    outside.replace(at, 10, "tail,16,17");
+  folder.write("birds/keypoints.csv", outside);
+  const ProgramResult refused = explain({"--out", folder.path("none")});
+  EXPECT_NE(refused.err.find("is outside of its 16x16 pixels"), std::string::npos) << refused.err;
+}
+
 TEST_F(DgVerb, RefusesInOneLine) {
   const auto refused = [&](const std::string& text, const std::string& what, int code = 2) {
     const ProgramResult ended = dg(text);

@@ -56,6 +56,35 @@ TEST_P(RoutingFile, GivesBackDecisionsThatReplayToTheSameBits) {
   EXPECT_FALSE(torch::equal(answer(*model, other, read).logits, answer(*model, other).logits));
 }
 
+// A ViT of the paper's tokens: 224 pixels in patches of 16, and a class token.
+TEST(RoutingRecords, G51_HoldEveryTokenOfEveryLayer) {
+  const testing::TemporaryFolder folder;
+  auto model = models().make("vit", {{"width", 16}, {"depth", 3}, {"heads", 2}, {"patch", 16}}, "model",
+                             ModelContext{{3, 224, 224, 3},
+                                          read_moe_spec({{"moe", {{"blocks", {0, 2}}, {"experts", 6}}},
+                                                         {"experts", {{"name", "mlp"}}},
+                                                         {"capacity", {{"factor", 0}}},
+                                                         {"losses", Json::object()},
+                                                         {"router", {{"name", "cosine"}, {"k", 1}}}})});
+  initialize(*model, 1);
+  const ModelOutput output = answer(*model, test::random_tensor({2, 3, 224, 224}, 3, torch::kFloat));
+  const Routings written = routings_of(output);
+  write_routings(folder.path("r"), written);
+  const Routings read = read_routings(folder.path("r"));
+  ASSERT_EQ(read.size(), 2u);
+  for (const auto& [layer, routing] : read) {
+    const Routing& before = written.at(layer);
+    EXPECT_EQ(routing.layout.images, 2);
+    EXPECT_EQ(routing.layout.per_image, 197);
+    EXPECT_EQ(routing.layout.prefix, 1);
+    EXPECT_EQ(routing.layout.grid_height * routing.layout.grid_width, 196);
+    EXPECT_TRUE(torch::equal(routing.token, at::arange(2 * 197, at::kLong)));
+    EXPECT_TRUE(torch::equal(routing.expert, before.expert));
+    EXPECT_TRUE(torch::equal(routing.gate, before.gate));
+    EXPECT_TRUE(torch::equal(routing.kept, before.kept));
+  }
+}
+
 // Decisions about single images, joined in another order and split again.
 TEST_P(RoutingFile, DecisionsAreJoinedAndSplitByImage) {
   const auto model = vit_of(GetParam());

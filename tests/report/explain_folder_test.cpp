@@ -97,6 +97,29 @@ TEST(ExplainFolder, GivenImagesStandBesideTheRunsOwn) {
   EXPECT_FALSE(fs::exists(run + "/explain_images/explain.json"));
 }
 
+TEST(ExplainFolder, G54_TablesOfPartsAndDomainsAreFiles) {
+  const testing::TemporaryFolder folder;
+  Explanation explanation = two_examples();
+  explanation.domains = {"photo", "sketch"};
+  explanation.domain_expert["blocks.1.mlp"] = Json::parse("[[5, 6], [7, 8]]");
+  explanation.parts = {"beak", "a \"b\""};
+  explanation.part_experts = Json::parse(
+      R"([{"layer": "blocks.1.mlp", "domain": null, "counts": [[9, 0], [1, 8], [2, 3]]},
+          {"layer": "blocks.1.mlp", "domain": "photo", "counts": [[4, 0], [0, 5], [6, 7]]}])");
+  const Json json = write_explanation(folder.path("out"), explanation);
+  EXPECT_EQ(json["parts"], Json({"beak", "a \"b\"", "background"}));
+  EXPECT_EQ(json["part_expert_pictures"]["blocks.1.mlp"], "part_expert_0_blocks.1.mlp.png");
+  for (const char* file : {"part_expert_0_blocks.1.mlp.png", "domain_expert_0_blocks.1.mlp.png"})
+    EXPECT_EQ(read_file(folder.path("out/") + file, 1 << 20).substr(0, 4), "\x89PNG") << file;
+  const std::string csv = read_file(folder.path("out/part_expert.csv"), 1 << 20);
+  EXPECT_EQ(csv.substr(0, csv.find('\n')), "layer,domain,part,expert,patches");
+  EXPECT_NE(csv.find("\n\"blocks.1.mlp\",,\"a \"\"b\"\"\",1,8\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n\"blocks.1.mlp\",\"photo\",\"background\",0,6\n"), std::string::npos) << csv;
+  write_explanation(folder.path("out"), two_examples());
+  for (const char* file : {"part_expert_0_blocks.1.mlp.png", "domain_expert_0_blocks.1.mlp.png", "part_expert.csv"})
+    EXPECT_FALSE(fs::exists(folder.path("out/") + file)) << file;
+}
+
 TEST(ExplainFolder, SaysWhichClassesCount) {
   const testing::TemporaryFolder folder;
   const std::string run = testing::write_run(folder, "run", testing::lines(testing::usual_records()));

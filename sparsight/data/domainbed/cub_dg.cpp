@@ -20,6 +20,7 @@ namespace sparsight {
 namespace {
 
 constexpr const char* kKeypointFile = "keypoints.csv";
+constexpr int64_t kMaxParts = 256;
 constexpr const char* kKeypointHeader = "domain,image,part,x,y";
 
 // In the order of the environments.
@@ -82,6 +83,7 @@ double coordinate(const CsvRow& row, size_t field, const std::string& path) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size())
     fail(path, ":", row.line, ": \"", printable(word), "\" is not a number");
+  if (!(value >= 0 && value <= 1e6)) fail(path, ":", row.line, ": ", printable(word), " is no pixel of an image");
   return value;
 }
 
@@ -119,19 +121,27 @@ int64_t build_cub_dg(const CubDgFolders& folders, const std::string& target,
   return total;
 }
 
+bool has_cub_dg_keypoints(const std::string& root) { return path_exists(root + "/" + kKeypointFile); }
+
 CubDgKeypoints read_cub_dg_keypoints(const std::string& root) {
   const std::string path = root + "/" + kKeypointFile;
   const Bytes bytes = read_bytes(path, kMaxManifestBytes);
   const std::string name = printable(path);
   const std::vector<CsvRow> rows = parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
   CubDgKeypoints result;
+  std::set<std::string> parts;
   for (size_t i = 0; i < rows.size(); ++i) {
     const CsvRow& row = rows[i];
     const std::vector<std::string>& fields = row.fields;
     if (fields.size() != 5 || (i == 0 && join(fields, ",") != kKeypointHeader))
       fail(name, ":", row.line, ": expected the columns ", kKeypointHeader);
     if (i == 0) continue;
-    result[fields[0] + "/" + fields[1]][fields[2]] = {coordinate(row, 3, name), coordinate(row, 4, name), true};
+    const Keypoint point{coordinate(row, 3, name), coordinate(row, 4, name), true};
+    const std::string id = printable(fields[0] + "/" + fields[1]), part = printable(fields[2]);
+    if (!result[id].try_emplace(part, point).second)
+      fail(name, ":", row.line, ": the ", part, " of ", id, " is there twice");
+    parts.insert(part);
+    if (std::ssize(parts) > kMaxParts) fail(name, ":", row.line, ": more than ", kMaxParts, " parts");
   }
   return result;
 }

@@ -32,6 +32,8 @@ Keypoint rescaled(const Keypoint& point, int64_t height, int64_t width, int64_t 
 // The visible parts of each picture: for "domain/class/file" a keypoint by the name of the part.
 using CubDgKeypoints = std::map<std::string, std::map<std::string, Keypoint>>;
 
+// Whether a folder has them.
+bool has_cub_dg_keypoints(const std::string& root);
 // Of a folder that build_cub_dg() made. Raises Error naming the line for other content.
 CubDgKeypoints read_cub_dg_keypoints(const std::string& root);
 
