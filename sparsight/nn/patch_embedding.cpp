@@ -34,12 +34,23 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
 
 void PatchEmbeddingImpl::freeze(WeightType type) {
   for (ResidualBlock& block : stem_) block->freeze(type);
+  const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
+  std::vector<FrozenConvStep> steps(1);
+  FrozenConvStep& step = steps[0];
+  step.conv = cpu::PackedConv(floats_of(weight).data(), floats_of(bias).data(), weight.size(1), weight.size(0),
+                              weight.size(2), type);
+  step.kernel = step.stride = weight.size(2);
+  step.same = true;  // of multiples of the patch side: no padding
+  copy_.pack(std::move(steps), {weight, bias});
 }
 
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
   at::Tensor map = images;
   for (ResidualBlock& block : stem_) map = block->forward(map);
-  return fully_connected(image_patches(map, proj_->weight.size(2)), proj_->weight.flatten(1), proj_->bias);
+  const int64_t patch = proj_->weight.size(2);
+  const bool whole = map.size(2) % patch == 0 && map.size(3) % patch == 0;
+  if (whole && copy_.usable(map)) return copy_.run(map).permute({0, 2, 3, 1}).flatten(1, 2);
+  return fully_connected(image_patches(map, patch), proj_->weight.flatten(1), proj_->bias);
 }
 
 std::vector<PartCost> PatchEmbeddingImpl::cost(MapSize image) const {

@@ -6,6 +6,7 @@
 #include <torch/nn/pimpl.h>
 
 #include "sparsight/cost/layer_cost.h"
+#include "sparsight/nn/freeze_convs.h"
 #include "sparsight/nn/residual_block.h"
 
 namespace sparsight {
@@ -40,6 +41,7 @@ class PatchEmbeddingImpl : public torch::nn::Module {
  private:
   std::vector<ResidualBlock> stem_;
   PatchProjection proj_{nullptr};
+  ConvsCopy copy_;  // of proj_
 };
 TORCH_MODULE(PatchEmbedding);
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ops/expert_cases.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::patch_embedding_test {
 namespace {
@@ -47,6 +49,40 @@ TEST(PatchEmbedding, GradientsWithAStemFollowDifferences) {
   std::vector<at::Tensor> inputs = embed->parameters();
   inputs.push_back(images);
   EXPECT_LT(test::gradient_error([&] { return (embed->forward(images) * upstream).sum(); }, inputs), 1e-7);
+}
+
+// Packed weights give what the layer gives, until a weight changes; ragged sizes, odd and even patches, a stem, each
+// level of instructions and number of threads.
+TEST(PatchEmbedding, FrozenCopyGivesTheSame) {
+  for (const PatchEmbeddingOptions& options :
+       {PatchEmbeddingOptions{3, 16, 40}, PatchEmbeddingOptions{3, 4, 192}, PatchEmbeddingOptions{1, 5, 17},
+        PatchEmbeddingOptions{5, 1, 7}, PatchEmbeddingOptions{3, 4, 24, {8}}})
+    test::at_each_level([&](const std::string& level) {
+      PatchEmbedding embed(options);
+      initialize(*embed, 1);
+      const at::Tensor images = test::random_tensor({3, options.channels, 3 * options.patch, 7 * options.patch}, 2);
+      const torch::NoGradGuard no_grad;
+      const at::Tensor plain = embed->forward(images.to(torch::kFloat));
+      embed->freeze(WeightType::fp32);
+      const at::Tensor frozen = embed->forward(images.to(torch::kFloat));
+      ASSERT_EQ(frozen.sizes(), plain.sizes());
+      EXPECT_TRUE(torch::allclose(frozen, plain, 1e-5, 1e-5)) << level << ", patch " << options.patch;
+      for (const int threads : {1, 2, 4}) {
+        const test::ThreadCount count(threads);
+        EXPECT_TRUE(torch::equal(embed->forward(images.to(torch::kFloat)), frozen)) << level << ", " << threads;
+      }
+      embed->named_parameters()["proj.bias"].add_(1);
+      EXPECT_TRUE(torch::allclose(embed->forward(images.to(torch::kFloat)), plain + 1, 1e-5, 1e-5)) << level;
+    });
+}
+
+// Images that are no multiple of the patch are refused by the copy as by the layer.
+TEST(PatchEmbedding, FrozenCopyRefusesPartsOfPatches) {
+  PatchEmbedding embed(PatchEmbeddingOptions{3, 4, 8});
+  initialize(*embed, 1);
+  embed->freeze(WeightType::fp32);
+  const torch::NoGradGuard no_grad;
+  EXPECT_ANY_THROW(embed->forward(torch::zeros({1, 3, 8, 10})));
 }
 
 // Images of 4 x 4 pixels, maps of 2 x 2: conv1 9 * 8, conv2 9 * 8 * 8, shortcut 8, two norms of 16, proj 8 * 10 + 10.
