@@ -1,5 +1,6 @@
 #include "sparsight/ops/norm_linear.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/linear.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -18,14 +19,10 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using OptionalBias = std::optional<at::Tensor>;
 
-at::Tensor normalised(const at::Tensor& x, const RowNorm& norm) {
-  return layer_norm_forward(x, norm.weight, norm.bias, norm.epsilon, /*needs_moments=*/false).out;
-}
-
 // Only the gradients of weights read the values of the normalised rows. saved: x, and the norm's weight and bias.
 at::Tensor rows_for_weights(bool needed, AutogradContext* context, const variable_list& saved) {
   if (!needed) return saved[0];
-  return normalised(saved[0], {saved[1], saved[2], context->saved_data["epsilon"].toDouble()});
+  return normalised_rows(saved[0], {saved[1], saved[2], context->saved_data["epsilon"].toDouble()});
 }
 
 class NormLinear : public torch::autograd::Function<NormLinear> {
@@ -60,16 +57,18 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& w1, const at::Tensor& b1,
-                            const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation) {
+                            const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation,
+                            bool residual) {
     const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
     at::Tensor pre_activation;
-    at::Tensor out = expert_mlp_forward(rows.out, rows_in_place(rows.out, one_group(x)),
-                                        {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
-                                        static_cast<Activation>(activation), &pre_activation);
+    at::Tensor out = expert_mlp_forward(
+        rows.out, rows_in_place(rows.out, one_group(x)), {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
+        static_cast<Activation>(activation), &pre_activation, residual ? x : at::Tensor());
     context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
     context->saved_data["epsilon"] = epsilon;
     save_products(context);
     context->saved_data["activation"] = activation;
+    context->saved_data["residual"] = residual;
     return out;
   }
 
@@ -80,14 +79,19 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     bool below = false, weights = false;
     for (size_t i = 0; i < 3; ++i) below = below || context->needs_input_grad(i);
     for (size_t i = 3; i < 7; ++i) weights = weights || context->needs_input_grad(i);
-    const at::Tensor rows = rows_for_weights(weights, context, s);
+    const at::Tensor grad = grads[0].contiguous();
+    at::Tensor rows = rows_for_weights(weights, context, s);
     const ExpertMlpGradients g = expert_mlp_backward(
-        grads[0].contiguous(), rows, rows_in_place(rows, one_group(rows)),
+        grad, rows, rows_in_place(rows, one_group(rows)),
         {as_expert(s[4]), as_expert(s[5]), as_expert(s[6]), as_expert(s[7])},
         static_cast<Activation>(context->saved_data["activation"].toInt()), s[8], {below, /*gate=*/false, weights});
-    const LayerNormGradients n = below ? layer_norm_backward(g.tokens, s[0], s[1], s[3]) : LayerNormGradients{};
+    rows.reset();  // its memory is free for the next gradient
+    LayerNormGradients n;
+    if (below)
+      n = layer_norm_backward(g.tokens, s[0], s[1], s[3],
+                              context->saved_data["residual"].toBool() ? grad : at::Tensor());
     const ExpertMlpWeights& w = g.weights;
-    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}};
+    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}, {}};
   }
 };
 
@@ -99,19 +103,25 @@ at::Tensor norm_linear(const at::Tensor& x, const RowNorm& norm, const at::Tenso
   if (at::GradMode::is_enabled())
     return NormLinear::apply(x, norm.weight, norm.bias, weight, bias.defined() ? OptionalBias(bias) : std::nullopt,
                              norm.epsilon);
-  return grouped_linear_forward(normalised(x, norm), one_group(x), as_expert(weight), as_expert(bias));
+  return grouped_linear_forward(normalised_rows(x, norm), one_group(x), as_expert(weight), as_expert(bias));
 }
 
-at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w) {
-  if (TwiceDifferentiable::wanted())
-    return at::linear(activate(norm_linear(x, norm, w.w1, w.b1), w.activation), w.w2, w.b2);
+at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w, bool residual) {
+  if (TwiceDifferentiable::wanted()) {
+    const at::Tensor branch = at::linear(activate(norm_linear(x, norm, w.w1, w.b1), w.activation), w.w2, w.b2);
+    return residual ? x + branch : branch;
+  }
   if (at::GradMode::is_enabled())
     return NormMlp::apply(x, norm.weight, norm.bias, w.w1, w.b1, w.w2, w.b2, norm.epsilon,
-                          static_cast<int64_t>(w.activation));
-  const at::Tensor rows = normalised(x, norm);
+                          static_cast<int64_t>(w.activation), residual);
+  const at::Tensor rows = normalised_rows(x, norm);
   return expert_mlp_forward(rows, rows_in_place(rows, one_group(rows)),
-                            {as_expert(w.w1), as_expert(w.b1), as_expert(w.w2), as_expert(w.b2)}, w.activation,
-                            nullptr);
+                            {as_expert(w.w1), as_expert(w.b1), as_expert(w.w2), as_expert(w.b2)}, w.activation, nullptr,
+                            residual ? x : at::Tensor());
+}
+
+at::Tensor normalised_rows(const at::Tensor& x, const RowNorm& norm) {
+  return layer_norm_forward(x, norm.weight, norm.bias, norm.epsilon, /*needs_moments=*/false).out;
 }
 
 }  // namespace sparsight

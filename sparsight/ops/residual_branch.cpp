@@ -8,7 +8,6 @@
 
 #include "sparsight/ops/as_one_expert.h"
 #include "sparsight/ops/attention.h"
-#include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
 #include "sparsight/ops/no_second_derivative.h"
@@ -22,10 +21,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::Tensor rows_of(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
-
-at::Tensor normalised_rows(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
-  return layer_norm_forward(rows, weight, bias, epsilon, /*needs_moments=*/false).out;
-}
 
 bool needs_any(AutogradContext* context, size_t begin, size_t end) {
   bool any = false;
@@ -88,7 +83,7 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
           attention_backward(std::exchange(outer.rows, {}).view(s[7].sizes()), s[6], {s[7], s[8]});
       // Only the gradient of the weight reads the values of the normalised rows.
       const bool weight = context->needs_input_grad(3);
-      const at::Tensor rows = weight ? normalised_rows(x, s[1], s[2], context->saved_data["epsilon"].toDouble()) : x;
+      const at::Tensor rows = weight ? normalised_rows(x, {s[1], s[2], context->saved_data["epsilon"].toDouble()}) : x;
       inner = grouped_linear_backward(rows_of(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
     }
     LayerNormGradients n;
@@ -106,42 +101,6 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
   }
 };
 
-class MlpResidual : public torch::autograd::Function<MlpResidual> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
-                            const at::Tensor& norm_bias, const at::Tensor& w1, const at::Tensor& b1,
-                            const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation) {
-    const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
-    at::Tensor pre_activation;
-    at::Tensor out = expert_mlp_forward(rows.out, rows_in_place(rows.out, one_group(x)),
-                                        {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
-                                        static_cast<Activation>(activation), &pre_activation, x);
-    context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
-    context->saved_data["epsilon"] = epsilon;
-    context->saved_data["activation"] = activation;
-    save_products(context);
-    return out;
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    no_second_derivative("an MLP has");
-    const SavedProducts products(context);
-    const auto s = context->get_saved_variables();
-    const bool below = needs_any(context, 0, 3), weights = needs_any(context, 3, 7);
-    const at::Tensor grad = grads[0].contiguous();
-    at::Tensor rows = weights ? normalised_rows(s[0], s[1], s[2], context->saved_data["epsilon"].toDouble()) : s[0];
-    const ExpertMlpGradients g = expert_mlp_backward(
-        grad, rows, rows_in_place(rows, one_group(rows)),
-        {as_expert(s[4]), as_expert(s[5]), as_expert(s[6]), as_expert(s[7])},
-        static_cast<Activation>(context->saved_data["activation"].toInt()), s[8], {below, /*gate=*/false, weights});
-    rows.reset();  // its memory is free for the next gradient
-    LayerNormGradients n;
-    if (below) n = layer_norm_backward(g.tokens, s[0], s[1], s[3], grad);
-    const ExpertMlpWeights& w = g.weights;
-    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}};
-  }
-};
-
 }  // namespace
 
 at::Tensor attention_residual(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w) {
@@ -155,15 +114,8 @@ at::Tensor attention_residual(const at::Tensor& x, const RowNorm& norm, const At
                                   norm.epsilon, w.heads);
 }
 
-at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w) {
-  if (TwiceDifferentiable::wanted()) return x + norm_mlp(x, norm, w);
-  if (at::GradMode::is_enabled())
-    return MlpResidual::apply(x, norm.weight, norm.bias, w.w1, w.b1, w.w2, w.b2, norm.epsilon,
-                              static_cast<int64_t>(w.activation));
-  const at::Tensor rows = normalised_rows(x, norm.weight, norm.bias, norm.epsilon);
-  return expert_mlp_forward(rows, rows_in_place(rows, one_group(rows)),
-                            {as_expert(w.w1), as_expert(w.b1), as_expert(w.w2), as_expert(w.b2)}, w.activation, nullptr,
-                            x);
+at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights) {
+  return norm_mlp(x, norm, weights, /*residual=*/true);
 }
 
 }  // namespace sparsight
