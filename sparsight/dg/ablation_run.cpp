@@ -100,8 +100,6 @@ std::vector<DgRun> runs_of(const DgAblation& ablation, const DgRun& baseline, co
   return runs;
 }
 
-std::string signed_number(double value) { return (value < 0 ? "" : "+") + fixed(value, 1); }
-
 // Of the average over environments, over the trials that have both.
 TableFact difference_from(const std::map<int64_t, double>& baseline, const std::map<int64_t, double>& row) {
   std::vector<double> a, b;
@@ -109,10 +107,10 @@ TableFact difference_from(const std::map<int64_t, double>& baseline, const std::
     if (const auto paired = baseline.find(trial); paired != baseline.end())
       a.push_back(average), b.push_back(paired->second);
   if (a.empty()) return {"n/a", {}, {}};
-  if (a.size() == 1) return {signed_number(a[0] - b[0]), a[0] - b[0], {}};
+  if (a.size() == 1) return {signed_fixed(a[0] - b[0], 1), a[0] - b[0], {}};
   const PairedDifference difference = paired_difference(a, b);
-  return {cat(signed_number(difference.mean), " (", signed_number(difference.interval.low), " to ",
-              signed_number(difference.interval.high), ")"),
+  return {cat(signed_fixed(difference.mean, 1), " (", signed_fixed(difference.interval.low, 1), " to ",
+              signed_fixed(difference.interval.high, 1), ")"),
           difference.mean, difference.standard_error};
 }
 

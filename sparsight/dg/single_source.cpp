@@ -41,7 +41,7 @@ std::vector<double> means_of(const DgTable::Row& row) {
   return means;
 }
 
-TableFact gain_fact(double gain) { return {cat(gain < 0 ? "" : "+", fixed(100 * gain, 1), " %"), 100 * gain, {}}; }
+TableFact gain_fact(double gain) { return {signed_fixed(100 * gain, 1) + " %", 100 * gain, {}}; }
 
 std::vector<TableFact> gains(const std::vector<double>& accuracy, const std::vector<double>& baseline, size_t source) {
   const SingleSourceGain gain = single_source_gain(accuracy, baseline, source);

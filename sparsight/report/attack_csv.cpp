@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight {
 namespace {
@@ -36,10 +37,7 @@ std::string csv_cell_of(const Json& value) {
 
 std::string attack_csv_text(const std::string& text) {
   const std::string safe = printable(text);
-  if (safe.find_first_of(",\"\n") == std::string::npos) return safe;
-  std::string quoted = "\"";
-  for (const char c : safe) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  return safe.find_first_of(",\"\n") == std::string::npos ? safe : csv_quoted(safe);
 }
 
 std::string attack_csv_number(const Json& value) {

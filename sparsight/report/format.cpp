@@ -11,6 +11,8 @@ std::string fixed(double value, int decimals) {
   return text;
 }
 
+std::string signed_fixed(double value, int decimals) { return (value < 0 ? "" : "+") + fixed(value, decimals); }
+
 std::string percent(std::optional<double> fraction, int decimals) {
   return fraction ? fixed(100 * *fraction, decimals) + " %" : "-";
 }
@@ -38,5 +40,11 @@ std::string duration(double seconds) {
 }
 
 std::string split_name(const std::string& split) { return split == "val" ? "validation" : split; }
+
+std::string csv_quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
 
 }  // namespace sparsight

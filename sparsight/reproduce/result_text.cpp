@@ -68,10 +68,7 @@ std::string paper_text(const ResultRow& row, size_t m, int decimals) {
 
 // Quoted as in RFC 4180.
 std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text);
 }
 
 Json json_number(Value value) { return value ? Json(*value) : Json(); }
