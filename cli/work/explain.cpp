@@ -22,12 +22,9 @@ std::string folder_of(const ExplainArguments& arguments) {
 }
 
 void print_parts(const Explanation& explanation) {
-  std::vector<std::string> rows = explanation.parts;
-  rows.emplace_back("background");
-  Json tables = Json::object();
-  for (const Json& report : explanation.part_experts)
-    if (report["domain"].is_null()) tables[report["layer"].get<std::string>()] = report["counts"];
-  if (const std::string table = class_expert_table(tables, rows, "part"); !table.empty()) output() << table << "\n";
+  if (const std::string table = class_expert_table(explanation.part_tables(), explanation.part_rows(), "part");
+      !table.empty())
+    output() << table << "\n";
   for (const Json& report : explanation.part_experts) {
     const Json& information = report["information"];
     output() << "experts of " << report["layer"].get<std::string>() << " tell about the part"

@@ -87,7 +87,7 @@ struct ReadImages {
   std::vector<std::string> ids;
   std::vector<std::vector<float>> attributes;
   std::vector<int64_t> labels, domains;
-  std::vector<ImageSize> sizes;  // as read, before `pixels`
+  std::vector<MapSize> sizes;  // as read, before `pixels`
 };
 
 ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int64_t end, const ImagePixels& pixels,

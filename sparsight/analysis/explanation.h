@@ -36,6 +36,17 @@ struct Explanation {
   Json part_experts = Json::array();         // PartExperts::json of each layer, with "domain": a name, or null for all
   std::vector<Example> examples;
 
+  std::vector<std::string> part_rows() const {  // the names of the rows of the parts' tables
+    std::vector<std::string> rows = parts;
+    rows.emplace_back("background");
+    return rows;
+  }
+  Json part_tables() const {  // {layer: [P+1][E]} of all images
+    Json tables = Json::object();
+    for (const Json& report : part_experts)
+      if (report["domain"].is_null()) tables[report["layer"].get<std::string>()] = report["counts"];
+    return tables;
+  }
   bool by_predicted_class() const { return labelled == 0; }  // what class_expert goes by
   std::optional<double> accuracy() const {
     return labelled > 0 ? std::optional(static_cast<double>(correct) / static_cast<double>(labelled)) : std::nullopt;

@@ -18,7 +18,7 @@ ImageParts::ImageParts(const CubDgKeypoints& keypoints, std::vector<std::string>
 }
 
 std::vector<PicturePoint> ImageParts::add(const std::vector<Routing>& routings, int64_t image, const std::string& id,
-                                          int64_t domain, const ImageSize& from, const ImageSize& to) {
+                                          int64_t domain, MapSize from, MapSize to) {
   const auto found = keypoints_.find(id);
   if (found == keypoints_.end()) return {};
   std::vector<PlacedPart> placed;

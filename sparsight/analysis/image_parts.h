@@ -9,13 +9,10 @@
 
 #include "sparsight/analysis/keypoint_patches.h"
 #include "sparsight/analysis/patch_tint.h"
+#include "sparsight/cost/layer_cost.h"
 #include "sparsight/data/domainbed/cub_dg.h"
 
 namespace sparsight {
-
-struct ImageSize {
-  int64_t height = 0, width = 0;
-};
 
 class ImageParts {
  public:
@@ -25,7 +22,7 @@ class ImageParts {
   // Image `image` of the routings, by its id. from: its size in keypoints, to: of the model's input. Returns its parts
   // in pixels of the latter; none if the image has no keypoints. Raises Error for a keypoint outside of the image.
   std::vector<PicturePoint> add(const std::vector<Routing>& routings, int64_t image, const std::string& id,
-                                int64_t domain, const ImageSize& from, const ImageSize& to);
+                                int64_t domain, MapSize from, MapSize to);
 
   const std::vector<std::string>& names() const { return names_; }  // of the parts, in byte order
   // PartExperts::json of each layer and domain, with "domain": a name, or null for all images, which come first.

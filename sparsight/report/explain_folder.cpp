@@ -8,6 +8,7 @@
 #include "sparsight/analysis/heat_map.h"
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/report/format.h"
 
 namespace sparsight {
 
@@ -58,27 +59,14 @@ Json write_maps(const std::string& folder, const std::string& kind, const Json& 
   return files;
 }
 
-// The tables of all images, by layer.
-Json part_tables(const Json& reports) {
-  Json tables = Json::object();
-  for (const Json& report : reports)
-    if (report["domain"].is_null()) tables[report["layer"].get<std::string>()] = report["counts"];
-  return tables;
-}
-
 std::string part_csv(const Json& reports, const std::vector<std::string>& rows) {
   std::string csv = "layer,domain,part,expert,patches\n";
-  const auto quoted = [](const std::string& text) {
-    std::string cell = "\"";
-    for (const char c : text) cell += c == '"' ? "\"\"" : std::string(1, c);
-    return cell + "\"";
-  };
   for (const Json& report : reports) {
-    const std::string layer = quoted(report["layer"].get<std::string>());
-    const std::string domain = report["domain"].is_null() ? "" : quoted(report["domain"].get<std::string>());
+    const std::string layer = csv_quoted(report["layer"].get<std::string>());
+    const std::string domain = report["domain"].is_null() ? "" : csv_quoted(report["domain"].get<std::string>());
     for (size_t row = 0; row < rows.size(); ++row)
       for (size_t e = 0; e < report["counts"][row].size(); ++e)
-        csv += layer + "," + domain + "," + quoted(rows[row]) + "," + std::to_string(e) + "," +
+        csv += layer + "," + domain + "," + csv_quoted(rows[row]) + "," + std::to_string(e) + "," +
                std::to_string(report["counts"][row][e].get<int64_t>()) + "\n";
   }
   return csv;
@@ -94,12 +82,11 @@ void add_domains_and_parts(const std::string& folder, const Explanation& explana
                                                 {"domain", "a domain's assignments"}, explanation.domains);
   }
   if (explanation.part_experts.empty()) return;
-  std::vector<std::string> rows = explanation.parts;
-  rows.emplace_back("background");
+  const std::vector<std::string> rows = explanation.part_rows();
   json["parts"] = rows;
   json["part_experts"] = explanation.part_experts;
   json["part_expert_pictures"] =
-      write_maps(folder, "part", part_tables(explanation.part_experts), {"part", "a part's patches"}, rows);
+      write_maps(folder, "part", explanation.part_tables(), {"part", "a part's patches"}, rows);
   write_file_atomically(folder + "/part_expert.csv", part_csv(explanation.part_experts, rows));
 }
 
