@@ -6,6 +6,7 @@
 
 #include "bench/measure/rounds.h"
 #include "sparsight/core/random.h"
+#include "sparsight/nn/onednn_linear.h"
 #include "sparsight/nn/parameter_memory.h"
 #include "sparsight/ops/random_fill.h"
 #include "sparsight/ops/sort_by_expert.h"
@@ -98,8 +99,8 @@ at::Tensor run_onednn(const Load& load, const OnednnExperts& experts) {
   for (size_t e = 0; e < experts.w1.size(); ++e) {
     const int64_t count = offset[e + 1] - offset[e];
     if (count == 0) continue;
-    const at::Tensor hidden = onednn_linear(rows.narrow(0, offset[e], count), experts.w1[e], experts.b1[e], true);
-    out.push_back(onednn_linear(hidden, experts.w2[e], experts.b2[e], false));
+    const at::Tensor hidden = onednn_product(rows.narrow(0, offset[e], count), experts.w1[e], experts.b1[e], true);
+    out.push_back(onednn_product(hidden, experts.w2[e], experts.b2[e], false));
   }
   return at::zeros_like(load.tokens).index_add(0, token, at::cat(out) * load.rows.gate.unsqueeze(1));
 }

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "sparsight/nn/onednn_linear.h"
 #include "sparsight/ops/grouped_linear.h"
 
 // Fortran BLAS, from libtorch.
@@ -109,8 +110,8 @@ void Products::run_mkl(const Load& load) const {
 void Products::run_onednn(const Load& load, const OnednnExperts& experts) const {
   for_each_touched(load.rows.offsets, [&](int64_t e, int64_t first, int64_t rows) {
     const auto i = static_cast<size_t>(e);
-    onednn_linear(x_.narrow(0, first, rows), experts.w1[i], {}, false);
-    onednn_linear(h_.narrow(0, first, rows), experts.w2[i], {}, false);
+    onednn_product(x_.narrow(0, first, rows), experts.w1[i], {}, false);
+    onednn_product(h_.narrow(0, first, rows), experts.w2[i], {}, false);
   });
 }
 

@@ -4,7 +4,9 @@
 #include "cli/program.h"
 #include "cli/work/program_path.h"
 #include "sparsight/cli/main.h"
+#include "sparsight/core/engines.h"
 #include "sparsight/core/log.h"
+#include "sparsight/models/kept_engine_rates.h"
 
 namespace sparsight {
 namespace {
@@ -20,6 +22,7 @@ int main(int argc, char** argv, const std::function<void()>& register_components
   cli::program_path();  // before any other process inherits what it reads
   static LoggedWarnings warnings;
   c10::WarningUtils::set_warning_handler(&warnings);
+  choose_engines_by(environment_engines);
   return cli::run_program(argc, argv, register_components);
 }
 

@@ -29,6 +29,14 @@ std::string compiler_name() {
 #endif
 }
 
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
+  return "unknown";
+}
+
 bool has_fast_bfloat16() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16");

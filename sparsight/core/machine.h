@@ -6,8 +6,9 @@
 
 namespace sparsight {
 
-std::string compiler_name();  // "g++ 12.2.0"
-std::string torch_version();  // of the headers it was built with
+std::string compiler_name();   // "g++ 12.2.0"
+std::string processor_name();  // as the system reports it, or "unknown"
+std::string torch_version();   // of the headers it was built with
 // The best instruction set that torch's kernels use here: "DEFAULT", "AVX2", "AVX512", ...
 std::string instruction_set();
 // Whether bf16 matrix products run in hardware (AVX-512 BF16 or AMX).

@@ -4,20 +4,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/engines.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/run_folder.h"
 
 namespace sparsight {
 namespace {
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
-      return line.substr(line.find(": ") + 2);
-  return "unknown";
-}
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -39,10 +32,11 @@ std::vector<std::string> command_line() {
 }  // namespace
 
 Json describe_environment() {
-  return {{"sparsight", SPARSIGHT_VERSION},   {"torch", torch_version()},
-          {"processor", processor_name()},    {"instruction_set", instruction_set()},
-          {"threads", at::get_num_threads()}, {"started", utc_now()},
-          {"command", command_line()}};
+  Json faster = Json::object();
+  for (const EngineUse use : kEngineUses) faster[engine_use_name(use)] = engine_name(engine_of(use));
+  return {{"sparsight", SPARSIGHT_VERSION},       {"torch", torch_version()},         {"processor", processor_name()},
+          {"instruction_set", instruction_set()}, {"threads", at::get_num_threads()}, {"started", utc_now()},
+          {"engines", std::move(faster)},         {"command", command_line()}};
 }
 
 }  // namespace sparsight

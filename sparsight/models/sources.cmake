@@ -2,6 +2,7 @@ torch_sources(
   models/adapt_weights.cpp
   models/block_mlp.cpp
   models/cnn.cpp
+  models/engine_rates.cpp
   models/image_model.cpp
   models/make_model.cpp
   models/map_moe.cpp
@@ -20,3 +21,6 @@ torch_sources(
   models/vit.cpp
   models/vit_block.cpp
   models/wide_resnet.cpp)
+light_sources(models/kept_engine_rates.cpp)
+set_source_files_properties(models/kept_engine_rates.cpp TARGET_DIRECTORY sparsight_light PROPERTIES
+  COMPILE_DEFINITIONS SPARSIGHT_VERSION="${PROJECT_VERSION}")

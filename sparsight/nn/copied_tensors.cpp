@@ -13,7 +13,7 @@ CopiedTensors::CopiedTensors(std::vector<at::Tensor> tensors)
     : tensors_(std::move(tensors)), copied_version_(version()) {}
 
 bool CopiedTensors::serve(const at::Tensor& x) const {
-  return !at::GradMode::is_enabled() && has_linear_kernels(x) && version() == copied_version_;
+  return !at::GradMode::is_enabled() && suits_kernels(x) && version() == copied_version_;
 }
 
 // torch updates running averages without counting a new version of them, but the number of batches is counted.

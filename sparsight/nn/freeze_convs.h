@@ -29,7 +29,8 @@ FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm);
 class ConvsCopy {
  public:
   void pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources);
-  // Whether there is a copy that gives what the layers do (CopiedTensors::serve).
+  // Whether there is a copy that gives what the layers do (CopiedTensors::serve), and, of fp32 weights, oneDNN is not
+  // faster (core/engines.h).
   bool usable(const at::Tensor& x) const;
   // x: [B,C,H,W] -> [B,C',H',W'] in channels-last memory.
   at::Tensor run(const at::Tensor& x) const;
@@ -37,6 +38,7 @@ class ConvsCopy {
  private:
   std::shared_ptr<const FrozenConvs> convs_;
   CopiedTensors sources_;
+  WeightType type_ = WeightType::fp32;
 };
 
 }  // namespace sparsight

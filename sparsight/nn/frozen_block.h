@@ -41,6 +41,7 @@ class FrozenBlock {
   void run(const float* x, float* y, int64_t images, int64_t tokens) const;
 
   bool has_mlp() const { return w_.mlp.has_value(); }
+  WeightType type() const { return w_.qkv.type(); }
   int64_t bytes() const;  // of the packed weights
 
  private:

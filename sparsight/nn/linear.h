@@ -9,8 +9,11 @@
 
 namespace sparsight {
 
-// Whether fully connected layers run on the kernels of ops/ for this input: fp32 on a CPU, under autocast only if the
-// kernels multiply bf16 (ops/product_type.h). Otherwise they are ATen's.
+// Whether the kernels of ops/ can take this input: fp32 on a CPU, under autocast only if they multiply bf16
+// (ops/product_type.h).
+bool suits_kernels(const at::Tensor& x);
+
+// Whether fully connected layers run on them: oneDNN may be faster here (core/engines.h). Otherwise they are ATen's.
 bool has_linear_kernels(const at::Tensor& x);
 
 // x: [...,inputs], weight: [outputs,inputs], bias: [outputs] or undefined. Returns [...,outputs].

@@ -19,6 +19,7 @@ torch_sources(
   nn/linear.cpp
   nn/mlp.cpp
   nn/norm.cpp
+  nn/onednn_linear.cpp
   nn/patch_embedding.cpp
   nn/residual_block.cpp
   nn/torch_linear.cpp

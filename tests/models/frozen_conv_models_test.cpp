@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "sparsight/core/engines.h"
 #include "sparsight/models/register_models.h"
 #include "sparsight/nn/init.h"
 #include "tests/ops/expert_cases.h"
@@ -136,6 +137,22 @@ TEST(FrozenConvModels, FollowWeightsAndAveragesThatChangeLater) {
     const at::Tensor after = packed_output(*model, x).logits, want = layers_output(*model, x).logits;
     EXPECT_FALSE(torch::allclose(after, before, 1e-3, 1e-3)) << c.name;
     EXPECT_TRUE(test::near(after, want, 1e-4 * scale_of(want))) << c.name;
+  }
+}
+
+// On oneDNN fp32 weights are those of the layers; packed bf16 has no other form.
+TEST(FrozenConvModels, OnednnReplacesPackedFp32AndNothingElse) {
+  for (const Case& c : cases()) {
+    const at::Tensor x = images_of(c, 4);
+    for (const WeightType type : {WeightType::fp32, WeightType::bf16}) {
+      const auto model = model_of(c);
+      model->freeze(type);
+      const at::Tensor packed = packed_output(*model, x).logits;
+      const EngineScope onednn({Engine::kernels, Engine::kernels, Engine::onednn});
+      const at::Tensor others = packed_output(*model, x).logits;
+      EXPECT_TRUE(test::near(others, packed, 1e-4 * scale_of(packed))) << c.name;
+      EXPECT_EQ(torch::equal(others, packed), type != WeightType::fp32) << c.name;
+    }
   }
 }
 

@@ -1,8 +1,10 @@
 // Vision transformers with packed weights against the same models on autograd's layers.
 #include <gtest/gtest.h>
 
+#include "sparsight/core/engines.h"
 #include "sparsight/models/vit.h"
 #include "sparsight/nn/init.h"
+#include "sparsight/nn/onednn_linear.h"
 #include "tests/ops/expert_cases.h"
 #include "tests/support/near.h"
 #include "tests/support/thread_count.h"
@@ -81,6 +83,45 @@ TEST(FrozenVit, HasTheSameBitsForAnyNumberOfThreadsAndImages) {
       EXPECT_TRUE(torch::equal(single, alone)) << threads;
     }
   }
+}
+
+// On oneDNN fp32 weights are those of the layers, with other rounding; packed int8 has no other form.
+TEST(FrozenVit, OnednnReplacesPackedFp32AndNothingElse) {
+  if (!has_onednn()) GTEST_SKIP() << "this libtorch lacks oneDNN";
+  const auto model = vit_of(64, 4, 16, false);
+  const at::Tensor x = test::random_tensor({4, 3, 16, 16}, 5, torch::kFloat).abs(), exact = logits_of(*model, x);
+  const auto difference = [](const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); };
+  for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::int8}) {
+    model->freeze(type);
+    const at::Tensor packed = logits_of(*model, x);
+    const EngineScope onednn(all_on(Engine::onednn));
+    const at::Tensor others = logits_of(*model, x);  // the head is not packed
+    EXPECT_FALSE(torch::equal(others, packed));
+    EXPECT_LT(difference(others, packed), 1e-4);
+    if (type != WeightType::fp32) EXPECT_GT(difference(others, exact), 20 * difference(others, packed));
+  }
+}
+
+TEST(FrozenVit, TrainsOnOnednnAsOnTheKernels) {
+  if (!has_onednn()) GTEST_SKIP() << "this libtorch lacks oneDNN";
+  const auto model = vit_of(24, 4, 8, true);
+  const at::Tensor x = test::random_tensor({4, 3, 8, 8}, 5, torch::kFloat).abs();
+  const auto gradients = [&] {
+    model->zero_grad();
+    model->forward({.images = x}).logits.square().sum().backward();
+    std::vector<at::Tensor> all;
+    for (const at::Tensor& p : model->parameters()) all.push_back(p.grad().clone());
+    return all;
+  };
+  const std::vector<at::Tensor> kernels = gradients();
+  const EngineScope onednn(all_on(Engine::onednn));
+  const std::vector<at::Tensor> others = gradients();
+  bool same = true;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    EXPECT_TRUE(test::near(others[i], kernels[i], 1e-4 * std::max(1.0, kernels[i].abs().max().item<double>())));
+    same = same && torch::equal(others[i], kernels[i]);
+  }
+  EXPECT_FALSE(same);
 }
 
 // bf16 keeps 8 bits of a weight, int8 7 bits of the largest of an output.

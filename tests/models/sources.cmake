@@ -1,5 +1,6 @@
 torch_tests(
   models/adapt_weights_test.cpp
+  models/kept_engine_rates_test.cpp
   models/model_cost_test.cpp
   models/make_model_test.cpp
   models/mnist_cnn_test.cpp

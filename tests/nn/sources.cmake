@@ -8,6 +8,7 @@ torch_tests(
   nn/freeze_convs_test.cpp
   nn/init_test.cpp
   nn/norm_test.cpp
+  nn/onednn_linear_test.cpp
   nn/patch_embedding_test.cpp
   nn/position_embedding_test.cpp
   nn/weight_init_test.cpp)

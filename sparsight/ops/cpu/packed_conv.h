@@ -43,6 +43,7 @@ class PackedConv {
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return panels_.outputs(); }
+  WeightType type() const { return panels_.type(); }
   int64_t bytes() const { return panels_.bytes(); }
 
   // Uses scratch of the calling thread. The bits of an element do not depend on the part that it is in.

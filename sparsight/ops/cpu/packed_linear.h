@@ -26,6 +26,7 @@ class PackedLinear {
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
+  WeightType type() const { return type_; }
   const float* bias() const { return bias_.data(); }
   int64_t bytes() const;
 
