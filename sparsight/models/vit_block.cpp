@@ -7,22 +7,19 @@
 namespace sparsight {
 namespace {
 
-FrozenNorm frozen_norm(const LayerNormImpl &norm) {
-  return {floats_of(norm.weight), floats_of(norm.bias),
-          LayerNormImpl::kEpsilon};
+FrozenNorm frozen_norm(const LayerNormImpl& norm) {
+  return {floats_of(norm.weight), floats_of(norm.bias), LayerNormImpl::kEpsilon};
 }
 
-cpu::PackedLinear packed(const LinearImpl &linear, WeightType type) {
+cpu::PackedLinear packed(const LinearImpl& linear, WeightType type) {
   const std::vector<float> weight = floats_of(linear.weight);
-  const std::vector<float> bias =
-      linear.bias.defined() ? floats_of(linear.bias) : std::vector<float>();
-  return {weight.data(), bias.empty() ? nullptr : bias.data(),
-          linear.weight.size(1), linear.weight.size(0), type};
+  const std::vector<float> bias = linear.bias.defined() ? floats_of(linear.bias) : std::vector<float>();
+  return {weight.data(), bias.empty() ? nullptr : bias.data(), linear.weight.size(1), linear.weight.size(0), type};
 }
 
-} // namespace
+}  // namespace
 
-VitBlock::VitBlock(const VitBlockOptions &options, const MoeSpec *moe)
+VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
     : options_(options),
       norm1_(register_module("norm1", LayerNorm(options.attention.width))),
       attn_(register_module("attn", Attention(options.attention))),
@@ -34,112 +31,79 @@ VitBlock::VitBlock(const VitBlockOptions &options, const MoeSpec *moe)
             .can_share_router = true},
            moe) {}
 
-bool VitBlock::regularizes(const ForwardMode &mode) const {
-  return (mode.dropout && options_.dropout > 0) ||
-         (mode.drop_path && options_.drop_path > 0);
-}
-
-at::Tensor VitBlock::regularize(const at::Tensor &branch,
-                                const ModelInput &input,
-                                const std::string &name) const {
-  const auto stream = [&](const char *purpose) {
-    return input.random.stream(options_.path + name + purpose);
-  };
-  const at::Tensor &image = input.info.image;
-  at::Tensor x = branch;
-  if (input.mode.dropout)
-    x = dropout(x, options_.dropout, stream(".dropout"), image);
-  if (input.mode.drop_path)
-    x = drop_path(x, options_.drop_path, stream(".drop_path"), image);
-  return x;
+BranchDrop VitBlock::drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name) const {
+  const auto stream = [&](const char* purpose) { return input.random.stream(options_.path + name + purpose); };
+  const TokenRows rows{x.size(0), x.size(1), x.size(2), input.info.image};
+  BranchDrop drop;
+  if (input.mode.dropout) drop.dropout = token_dropout(rows, options_.dropout, stream(".dropout"));
+  if (input.mode.drop_path) drop.row_factor = token_drop_path(rows, options_.drop_path, stream(".drop_path"));
+  return drop;
 }
 
 void VitBlock::freeze(WeightType type) {
-  FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type),
-                            packed(*attn_->proj(), type), attn_->heads(),
-                            std::nullopt};
+  FrozenBlockWeights frozen{frozen_norm(*norm1_), packed(*attn_->qkv(), type), packed(*attn_->proj(), type),
+                            attn_->heads(), std::nullopt};
   const Mlp mlp = mlp_.dense();
   if (mlp)
-    frozen.mlp = FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type),
-                           packed(*mlp->fc2(), type), mlp->activation()};
+    frozen.mlp =
+        FrozenMlp{frozen_norm(*norm2_), packed(*mlp->fc1(), type), packed(*mlp->fc2(), type), mlp->activation()};
   frozen_ = std::make_shared<const FrozenBlock>(std::move(frozen));
-  frozen_sources_ =
-      CopiedTensors(mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp)
-                        : tensors_of(*norm1_, *attn_));
+  frozen_sources_ = CopiedTensors(mlp ? tensors_of(*norm1_, *attn_, *norm2_, *mlp) : tensors_of(*norm1_, *attn_));
 }
 
-bool VitBlock::uses_frozen(const at::Tensor &x, const ForwardMode &mode) const {
-  return frozen_ && !mode.dropout && !mode.drop_path && x.is_contiguous() &&
-         frozen_sources_.serve(x) &&
-         (frozen_->type() != WeightType::fp32 ||
-          engine_of(EngineUse::linear_inference) == Engine::kernels);
+bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
+  return frozen_ && !mode.dropout && !mode.drop_path && x.is_contiguous() && frozen_sources_.serve(x) &&
+         (frozen_->type() != WeightType::fp32 || engine_of(EngineUse::linear_inference) == Engine::kernels);
 }
 
-at::Tensor VitBlock::attend(const at::Tensor &x, const ModelInput &input) {
-  if (!regularizes(input.mode))
-    return attn_->forward_residual(x, norm1_);
-  return x + regularize(attn_->forward(x, norm1_), input, ".attn");
+at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {
+  return attn_->forward_residual(x, norm1_, drop_of(x, input, ".attn"));
 }
 
-at::Tensor VitBlock::transform(const at::Tensor &x, const TokenLayout &layout,
-                               const ModelInput &input, ModelOutput &out) {
-  Mlp dense = mlp_.dense();
-  if (dense && !regularizes(input.mode))
-    return dense->forward_residual(x, norm2_);
-  const at::Tensor branch =
-      dense ? dense->forward(x, norm2_)
-            : mlp_.forward(norm2_->forward(x), layout, input, out);
-  return x + regularize(branch, input, ".mlp");
+at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                               ModelOutput& out) {
+  const BranchDrop drop = drop_of(x, input, ".mlp");
+  if (Mlp dense = mlp_.dense()) return dense->forward_residual(x, norm2_, drop);
+  return add_residual(mlp_.forward(norm2_->forward(x), layout, input, out), {x, drop});
 }
 
-at::Tensor VitBlock::forward_recomputed(const at::Tensor &x,
-                                        const TokenLayout &layout,
-                                        const ModelInput &input,
-                                        ModelOutput &out) {
-  ModelInput kept =
-      input; // until the backward pass: without what these halves do not read
+at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                                        ModelOutput& out) {
+  ModelInput kept = input;  // until the backward pass: without what these halves do not read
   kept.images = at::Tensor();
   kept.routings.clear();
-  // An MoE layer runs once: its routing and losses leave the block and have
-  // gradients of their own.
+  // An MoE layer runs once: its routing and losses leave the block and have gradients of their own.
   const bool dense = static_cast<bool>(mlp_.dense());
-  const at::Tensor y = recomputed(
-      *this, {x},
-      [this, layout, kept, dense](const std::vector<at::Tensor> &in) {
-        ModelOutput none;
-        const at::Tensor attended = attend(in[0], kept);
-        return dense ? transform(attended, layout, kept, none) : attended;
-      });
+  const at::Tensor y = recomputed(*this, {x}, [this, layout, kept, dense](const std::vector<at::Tensor>& in) {
+    ModelOutput none;
+    const at::Tensor attended = attend(in[0], kept);
+    return dense ? transform(attended, layout, kept, none) : attended;
+  });
   return dense ? y : transform(y, layout, input, out);
 }
 
-at::Tensor VitBlock::forward(const at::Tensor &x, const TokenLayout &layout,
-                             const ModelInput &input, ModelOutput &out) {
+at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
+                             ModelOutput& out) {
   if (uses_frozen(x, input.mode)) {
     at::Tensor y = at::empty_like(x);
-    frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), x.size(0),
-                 x.size(1));
+    frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
     return frozen_->has_mlp() ? y : transform(y, layout, input, out);
   }
-  if (options_.recompute)
-    return forward_recomputed(x, layout, input, out);
+  if (options_.recompute) return forward_recomputed(x, layout, input, out);
   return transform(attend(x, input), layout, input, out);
 }
 
-std::vector<PartCost> VitBlock::cost(const TokenLayout &layout,
-                                     const CostOptions &options,
-                                     const Router *deciding) const {
+std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOptions& options,
+                                     const Router* deciding) const {
   const int64_t tokens = layout.per_image;
-  const Cost residual =
-      elementwise_cost(checked_product(tokens, options_.attention.width));
-  const std::string &path = options_.path;
-  std::vector<PartCost> parts{
-      {path + ".norm1", on_units(norm1_->cost(), tokens)},
-      {path + ".attn", attn_->cost(tokens) + residual},
-      {path + ".norm2", on_units(norm2_->cost(), tokens)}};
+  const Cost residual = elementwise_cost(checked_product(tokens, options_.attention.width));
+  const std::string& path = options_.path;
+  std::vector<PartCost> parts{{path + ".norm1", on_units(norm1_->cost(), tokens)},
+                              {path + ".attn", attn_->cost(tokens) + residual},
+                              {path + ".norm2", on_units(norm2_->cost(), tokens)}};
   append(parts, mlp_.cost(path + ".mlp", layout, options, deciding));
   parts.back().cost = parts.back().cost + residual;
   return parts;
 }
 
-} // namespace sparsight
+}  // namespace sparsight

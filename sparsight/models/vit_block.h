@@ -34,9 +34,8 @@ class VitBlock : public torch::nn::Module {
   at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
   at::Tensor forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
                                 ModelOutput& out);
-  // Whether regularize() changes a branch.
-  bool regularizes(const ForwardMode& mode) const;
-  at::Tensor regularize(const at::Tensor& branch, const ModelInput& input, const std::string& name) const;
+  // Dropout and drop path of the branch `name`, [B,S,D].
+  BranchDrop drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name) const;
 
   VitBlockOptions options_;
   LayerNorm norm1_;

@@ -34,10 +34,10 @@ at::Tensor AttentionImpl::forward(const at::Tensor& x, LayerNorm norm) {
   return proj_->forward(attend(fully_connected_of_norm(x, *norm, *qkv_), heads_));
 }
 
-at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm) {
-  if (!has_linear_kernels(x)) return x + forward(x, norm);
+at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop) {
+  if (!has_linear_kernels(x)) return add_residual(forward(x, norm), {x, drop});
   return attention_residual(x.contiguous(), norm->row_norm(),
-                            {qkv_->weight, qkv_->bias, proj_->weight, proj_->bias, heads_});
+                            {qkv_->weight, qkv_->bias, proj_->weight, proj_->bias, heads_}, drop);
 }
 
 Cost AttentionImpl::cost(int64_t tokens) const {

@@ -3,6 +3,7 @@
 
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/norm.h"
+#include "sparsight/ops/residual_add.h"
 
 namespace sparsight {
 
@@ -17,8 +18,9 @@ class AttentionImpl : public torch::nn::Module {
   explicit AttentionImpl(const AttentionOptions& options);
   at::Tensor forward(const at::Tensor& x);                  // [B,S,D] -> [B,S,D]
   at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
-  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm);  // x + forward(x, norm), as one operation
-  Cost cost(int64_t tokens) const;                                   // per image
+  // x + drop(forward(x, norm)), as one operation.
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {});
+  Cost cost(int64_t tokens) const;  // per image
 
   Linear qkv() const { return qkv_; }
   Linear proj() const { return proj_; }

@@ -1,8 +1,8 @@
 #include "sparsight/nn/dropout.h"
 
-#include <vector>
-
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 
 #include "sparsight/ops/random_fill.h"
 
@@ -13,11 +13,18 @@ at::Tensor dropout(const at::Tensor& x, double rate, const RandomStream& stream,
   return x * keep_mask_rows(x, {x.size(0), x.numel() / x.size(0), image}, 1 - rate, stream).view(x.sizes());
 }
 
-at::Tensor drop_path(const at::Tensor& x, double rate, const RandomStream& stream, const at::Tensor& image) {
-  if (rate == 0) return x;
-  std::vector<int64_t> per_image(static_cast<size_t>(x.dim()), 1);
-  per_image[0] = x.size(0);
-  return x * keep_mask_rows(x, {x.size(0), 1, image}, 1 - rate, stream).view(per_image);
+DropoutMask token_dropout(const TokenRows& rows, double rate, const RandomStream& stream) {
+  if (rate == 0) return {};
+  const at::Tensor image = rows.image.defined() ? rows.image.to(at::kCPU) : at::arange(rows.images, at::kLong);
+  const at::Tensor number = (image.unsqueeze(1) * rows.tokens + at::arange(rows.tokens, at::kLong)).flatten();
+  return dropout_mask({rows.images * rows.tokens, rows.width, number}, 1 - rate, stream);
+}
+
+at::Tensor token_drop_path(const TokenRows& rows, double rate, const RandomStream& stream) {
+  if (rate == 0) return {};
+  return keep_mask_rows(at::empty({0}, at::kFloat), {rows.images, 1, rows.image}, 1 - rate, stream)
+      .expand({rows.images, rows.tokens})
+      .reshape({-1});
 }
 
 }  // namespace sparsight

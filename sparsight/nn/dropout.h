@@ -5,13 +5,20 @@
 #include <ATen/core/Tensor.h>
 
 #include "sparsight/core/random.h"
+#include "sparsight/ops/dropout_mask.h"
 
 namespace sparsight {
 
 // Zeroes each element with probability `rate` (0 <= rate < 1) and scales the others by 1/(1-rate). x: [B,...]. image:
 // [B] int64 indices of the images; undefined: 0 .. B-1.
 at::Tensor dropout(const at::Tensor& x, double rate, const RandomStream& stream, const at::Tensor& image = {});
-// The same for whole images.
-at::Tensor drop_path(const at::Tensor& x, double rate, const RandomStream& stream, const at::Tensor& image = {});
+// The same factors for the tokens of a residual branch, [B S] rows of D columns. Rate 0: undefined.
+struct TokenRows {
+  int64_t images = 0, tokens = 0, width = 0;  // B, S, D
+  at::Tensor image = {};                      // [B], as above
+};
+DropoutMask token_dropout(const TokenRows& rows, double rate, const RandomStream& stream);
+// Zeroes whole images: [B S] factors of rows.
+at::Tensor token_drop_path(const TokenRows& rows, double rate, const RandomStream& stream);
 
 }  // namespace sparsight

@@ -27,10 +27,10 @@ at::Tensor MlpImpl::forward(const at::Tensor& x, LayerNorm norm) {
   return norm_mlp(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_}).view_as(x);
 }
 
-at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm) {
-  if (!has_linear_kernels(x)) return x + forward(x, norm);
+at::Tensor MlpImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop) {
+  if (!has_linear_kernels(x)) return add_residual(forward(x, norm), {x, drop});
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
-  return mlp_residual(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_})
+  return mlp_residual(rows, norm->row_norm(), {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, activation_}, drop)
       .view_as(x);
 }
 

@@ -3,6 +3,7 @@
 
 #include "sparsight/nn/linear.h"
 #include "sparsight/ops/activation.h"
+#include "sparsight/ops/residual_add.h"
 
 namespace sparsight {
 
@@ -17,8 +18,9 @@ class MlpImpl : public torch::nn::Module {
   explicit MlpImpl(const MlpOptions& options);
   at::Tensor forward(const at::Tensor& x);                  // [...,D] -> [...,D]
   at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
-  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm);  // x + forward(x, norm), as one operation
-  Cost cost() const;                                                 // per row
+  // x + drop(forward(x, norm)), as one operation.
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {});
+  Cost cost() const;  // per row
 
   Linear fc1() const { return fc1_; }
   Linear fc2() const { return fc2_; }

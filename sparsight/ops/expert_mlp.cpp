@@ -169,13 +169,13 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
 }
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual) {
+                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add) {
   if (tokens.is_cpu() && has_expert_kernels(tokens, weights))
-    return cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation, residual);
+    return cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation, add);
   const at::Tensor out = tokens.is_cpu()
                              ? ref::expert_mlp_forward(tokens, rows, weights, activation, pre_activation)
                              : off_cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
-  return residual.defined() ? residual + out : out;
+  return add_residual(out, add);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,

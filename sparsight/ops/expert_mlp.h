@@ -7,6 +7,7 @@
 
 #include "sparsight/ops/activation.h"
 #include "sparsight/ops/dropout_mask.h"
+#include "sparsight/ops/residual_add.h"
 #include "sparsight/ops/rows.h"
 
 namespace sparsight {
@@ -49,9 +50,9 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 
 // The same without autograd, on checked and contiguous arguments. `pre_activation`, if not null, receives the hidden
-// layer before its activation: [R,F]. residual: [N,D] or undefined, is added to the result.
+// layer before its activation: [R,F]. add: what becomes of the rows of the result, one per token.
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual = {});
+                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add = {});
 
 // Undefined unless requested.
 struct ExpertMlpGradients {

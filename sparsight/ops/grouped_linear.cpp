@@ -77,12 +77,12 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 }
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias, const at::Tensor& residual) {
+                                  const at::Tensor& bias, const ResidualAdd& add) {
   if (rows.is_cpu() && has_linear_kernels(rows, weight))
-    return cpu::grouped_linear_forward(rows, offsets, weight, bias, residual);
+    return cpu::grouped_linear_forward(rows, offsets, weight, bias, add);
   const at::Tensor out = rows.is_cpu() ? ref::grouped_linear_forward(rows, offsets, weight, bias)
                                        : off_cpu::grouped_linear_forward(rows, offsets, weight, bias);
-  return residual.defined() ? residual + out : out;
+  return add_residual(out, add);
 }
 
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,

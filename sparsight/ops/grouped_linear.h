@@ -3,7 +3,7 @@
 // bits for any number of threads.
 #pragma once
 
-#include <ATen/core/Tensor.h>
+#include "sparsight/ops/residual_add.h"
 
 namespace sparsight {
 
@@ -17,7 +17,7 @@ at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, con
 at::Tensor one_group(const at::Tensor& rows);
 
 // The same without autograd. Tensors are contiguous; of the weight, either itself or its transpose [E,O,I] is.
-// residual: [R,O] or undefined, is added to the result.
+// add: what becomes of the rows of the result.
 struct GroupedLinearGradients {  // undefined unless requested
   at::Tensor rows;               // [R,I]
   at::Tensor weight;             // [E,I,O]
@@ -27,7 +27,7 @@ struct GroupedLinearNeeds {
   bool rows = true, weight = true, bias = true;
 };
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias, const at::Tensor& residual = {});
+                                  const at::Tensor& bias, const ResidualAdd& add = {});
 // grad: [R,O], of the result.
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight,

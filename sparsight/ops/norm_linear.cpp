@@ -9,6 +9,7 @@
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
 #include "sparsight/ops/no_second_derivative.h"
+#include "sparsight/ops/saved_drop.h"
 #include "sparsight/ops/saved_products.h"
 #include "sparsight/ops/twice_differentiable.h"
 
@@ -58,17 +59,18 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& w1, const at::Tensor& b1,
                             const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation,
-                            bool residual) {
+                            bool residual, const BranchDrop& drop) {
     const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
     at::Tensor pre_activation;
     at::Tensor out = expert_mlp_forward(
         rows.out, rows_in_place(rows.out, one_group(x)), {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
-        static_cast<Activation>(activation), &pre_activation, residual ? x : at::Tensor());
+        static_cast<Activation>(activation), &pre_activation, {residual ? x : at::Tensor(), drop});
     context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
     context->saved_data["epsilon"] = epsilon;
     save_products(context);
     context->saved_data["activation"] = activation;
     context->saved_data["residual"] = residual;
+    save_drop(context, drop);
     return out;
   }
 
@@ -79,7 +81,8 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     bool below = false, weights = false;
     for (size_t i = 0; i < 3; ++i) below = below || context->needs_input_grad(i);
     for (size_t i = 3; i < 7; ++i) weights = weights || context->needs_input_grad(i);
-    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor whole = grads[0].contiguous();
+    const at::Tensor grad = dropped_rows(whole, saved_drop(context));
     at::Tensor rows = rows_for_weights(weights, context, s);
     const ExpertMlpGradients g = expert_mlp_backward(
         grad, rows, rows_in_place(rows, one_group(rows)),
@@ -89,9 +92,9 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     LayerNormGradients n;
     if (below)
       n = layer_norm_backward(g.tokens, s[0], s[1], s[3],
-                              context->saved_data["residual"].toBool() ? grad : at::Tensor());
+                              context->saved_data["residual"].toBool() ? whole : at::Tensor());
     const ExpertMlpWeights& w = g.weights;
-    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}, {}};
+    return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}, {}, {}};
   }
 };
 
@@ -106,18 +109,31 @@ at::Tensor norm_linear(const at::Tensor& x, const RowNorm& norm, const at::Tenso
   return grouped_linear_forward(normalised_rows(x, norm), one_group(x), as_expert(weight), as_expert(bias));
 }
 
-at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w, bool residual) {
-  if (TwiceDifferentiable::wanted()) {
-    const at::Tensor branch = at::linear(activate(norm_linear(x, norm, w.w1, w.b1), w.activation), w.w2, w.b2);
-    return residual ? x + branch : branch;
-  }
+namespace {
+
+at::Tensor any_norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& w, bool residual,
+                        const BranchDrop& drop) {
+  const auto add = [&] { return ResidualAdd{residual ? x : at::Tensor(), drop}; };
+  if (TwiceDifferentiable::wanted())
+    return add_residual(at::linear(activate(norm_linear(x, norm, w.w1, w.b1), w.activation), w.w2, w.b2), add());
   if (at::GradMode::is_enabled())
     return NormMlp::apply(x, norm.weight, norm.bias, w.w1, w.b1, w.w2, w.b2, norm.epsilon,
-                          static_cast<int64_t>(w.activation), residual);
+                          static_cast<int64_t>(w.activation), residual, drop);
   const at::Tensor rows = normalised_rows(x, norm);
   return expert_mlp_forward(rows, rows_in_place(rows, one_group(rows)),
                             {as_expert(w.w1), as_expert(w.b1), as_expert(w.w2), as_expert(w.b2)}, w.activation, nullptr,
-                            residual ? x : at::Tensor());
+                            add());
+}
+
+}  // namespace
+
+at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights) {
+  return any_norm_mlp(x, norm, weights, /*residual=*/false, {});
+}
+
+at::Tensor norm_mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
+                             const BranchDrop& drop) {
+  return any_norm_mlp(x, norm, weights, /*residual=*/true, drop);
 }
 
 at::Tensor normalised_rows(const at::Tensor& x, const RowNorm& norm) {

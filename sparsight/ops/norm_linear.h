@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "sparsight/ops/activation.h"
+#include "sparsight/ops/residual_add.h"
 
 namespace sparsight {
 
@@ -23,8 +24,11 @@ struct DenseMlpWeights {
   at::Tensor w1, b1, w2, b2;
   Activation activation = Activation::gelu;
 };
-// x: [R,D]. Returns [R,D]: act(norm(x) w1^T + b1) w2^T + b2, and with `residual` x + that. Differentiable once.
-at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights, bool residual = false);
+// x: [R,D]. Returns [R,D]: act(norm(x) w1^T + b1) w2^T + b2. Differentiable once.
+at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights);
+// x + drop(norm_mlp(x)).
+at::Tensor norm_mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
+                             const BranchDrop& drop);
 
 // norm(x) without autograd; x: [R,D].
 at::Tensor normalised_rows(const at::Tensor& x, const RowNorm& norm);

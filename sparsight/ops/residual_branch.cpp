@@ -11,6 +11,7 @@
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
 #include "sparsight/ops/no_second_derivative.h"
+#include "sparsight/ops/saved_drop.h"
 #include "sparsight/ops/saved_products.h"
 #include "sparsight/ops/twice_differentiable.h"
 
@@ -34,7 +35,8 @@ struct AttentionHalf {
   AttentionOutput attended;
 };
 
-AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w, bool keeps) {
+AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w, const BranchDrop& drop,
+                     bool keeps) {
   const at::Tensor rows = rows_of(x);
   AttentionHalf half;
   {
@@ -46,7 +48,7 @@ AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWe
   half.attended = attention_forward(half.qkv, w.heads, keeps);
   if (!keeps) half.qkv = at::Tensor();
   half.out = grouped_linear_forward(rows_of(half.attended.out), one_group(rows), as_expert(w.proj),
-                                    as_expert(w.proj_bias), rows)
+                                    as_expert(w.proj_bias), {rows, drop})
                  .view(x.sizes());
   return half;
 }
@@ -56,14 +58,16 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight,
                             const at::Tensor& norm_bias, const at::Tensor& qkv, const at::Tensor& proj,
                             const at::Tensor& proj_bias, const std::optional<at::Tensor>& qkv_bias, double epsilon,
-                            int64_t heads) {
-    const AttentionHalf half = attend(x, {norm_weight, norm_bias, epsilon},
-                                      {qkv, qkv_bias.value_or(at::Tensor()), proj, proj_bias, heads}, /*keeps=*/true);
+                            int64_t heads, const BranchDrop& drop) {
+    const AttentionHalf half =
+        attend(x, {norm_weight, norm_bias, epsilon}, {qkv, qkv_bias.value_or(at::Tensor()), proj, proj_bias, heads},
+               drop, /*keeps=*/true);
     context->save_for_backward(
         {x, norm_weight, norm_bias, half.moments, qkv, proj, half.qkv, half.attended.out, half.attended.log_sum});
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["qkv_bias"] = qkv_bias.has_value();
     save_products(context);
+    save_drop(context, drop);
     return half.out;
   }
 
@@ -73,7 +77,8 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
     const auto s = context->get_saved_variables();
     const bool bias = context->saved_data["qkv_bias"].toBool() && context->needs_input_grad(6);
     const bool input = needs_any(context, 0, 3), below = input || context->needs_input_grad(3) || bias;
-    const at::Tensor grad = rows_of(grads[0].contiguous()), x = rows_of(s[0]), group = one_group(grad);
+    const at::Tensor whole = rows_of(grads[0].contiguous()), grad = dropped_rows(whole, saved_drop(context)),
+                     x = rows_of(s[0]), group = one_group(grad);
     GroupedLinearGradients outer =
         grouped_linear_backward(grad, rows_of(s[7]), group, as_expert(s[5]),
                                 {below, context->needs_input_grad(4), context->needs_input_grad(5)});
@@ -87,7 +92,7 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
       inner = grouped_linear_backward(rows_of(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
     }
     LayerNormGradients n;
-    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], grad);
+    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], whole);
     if (n.x.defined()) n.x = n.x.view(s[0].sizes());
     return {n.x,
             n.weight,
@@ -97,25 +102,28 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
             of_expert(outer.bias),
             of_expert(inner.bias),
             {},
+            {},
             {}};
   }
 };
 
 }  // namespace
 
-at::Tensor attention_residual(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w) {
+at::Tensor attention_residual(const at::Tensor& x, const RowNorm& norm, const AttentionWeights& w,
+                              const BranchDrop& drop) {
   if (TwiceDifferentiable::wanted()) {
     const at::Tensor qkv = norm_linear(x, norm, w.qkv, w.qkv_bias);
-    return x + at::linear(attention(qkv, w.heads), w.proj, w.proj_bias);
+    return add_residual(at::linear(attention(qkv, w.heads), w.proj, w.proj_bias), {x, drop});
   }
-  if (!at::GradMode::is_enabled()) return attend(x, norm, w, /*keeps=*/false).out;
+  if (!at::GradMode::is_enabled()) return attend(x, norm, w, drop, /*keeps=*/false).out;
   return AttentionResidual::apply(x, norm.weight, norm.bias, w.qkv, w.proj, w.proj_bias,
                                   w.qkv_bias.defined() ? std::optional<at::Tensor>(w.qkv_bias) : std::nullopt,
-                                  norm.epsilon, w.heads);
+                                  norm.epsilon, w.heads, drop);
 }
 
-at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights) {
-  return norm_mlp(x, norm, weights, /*residual=*/true);
+at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
+                        const BranchDrop& drop) {
+  return norm_mlp_residual(x, norm, weights, drop);
 }
 
 }  // namespace sparsight

@@ -42,6 +42,7 @@ torch_sources(
   ops/layer_norm.cpp
   ops/norm_linear.cpp
   ops/packed_experts.cpp
+  ops/residual_add.cpp
   ops/residual_branch.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles

@@ -20,23 +20,38 @@ TEST(Dropout, OfRateZeroIsTheIdentity) {
 }
 
 TEST(DropPath, DropsWholeImages) {
-  const at::Tensor y = drop_path(torch::ones({2000, 3, 5}), 0.5, RandomStream(1, "a"));
-  const at::Tensor sums = y.sum({1, 2});
-  EXPECT_TRUE(((sums == 0) | (sums == 30)).all().item<bool>());  // 15 ones, scaled by 2
-  EXPECT_NEAR((sums == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
+  const at::Tensor factors = token_drop_path({2000, 3, 5}, 0.5, RandomStream(1, "a")).view({2000, 3});
+  const at::Tensor first = factors.select(1, 0);
+  EXPECT_TRUE(torch::equal(factors, first.unsqueeze(1).expand({2000, 3})));
+  EXPECT_TRUE(((first == 0) | (first == 2)).all().item<bool>());
+  EXPECT_NEAR((first == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
+  EXPECT_FALSE(token_drop_path({3, 3, 5}, 0, RandomStream(1, "a")).defined());
 }
 
 // S33: images 3 to 6 by themselves get the same mask as among seven, and so do 5, 0 and 2.
 TEST(Dropout, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   const at::Tensor x = torch::ones({7, 3, 5});
   const RandomStream stream(1, "a");
-  const at::Tensor whole = dropout(x, 0.5, stream), whole_path = drop_path(x, 0.5, stream);
+  const at::Tensor whole = dropout(x, 0.5, stream), whole_path = token_drop_path({7, 3, 5}, 0.5, stream).view({7, 3});
   for (const std::vector<int64_t>& numbers : std::vector<std::vector<int64_t>>{{3, 4, 5, 6}, {5, 0, 2}}) {
     const at::Tensor image = torch::tensor(numbers, torch::kLong), some = x.index_select(0, image);
+    const TokenRows rows{image.size(0), 3, 5, image};
     EXPECT_TRUE(torch::equal(dropout(some, 0.5, stream, image), whole.index_select(0, image)));
-    EXPECT_TRUE(torch::equal(drop_path(some, 0.5, stream, image), whole_path.index_select(0, image)));
+    EXPECT_TRUE(torch::equal(token_drop_path(rows, 0.5, stream).view({-1, 3}), whole_path.index_select(0, image)));
   }
   EXPECT_EQ(dropout(x.slice(0, 7), 0.5, stream).size(0), 0);
+}
+
+// Dropout in a branch's epilogue is dropout() of its rows, also where a row fills no byte of the mask.
+TEST(Dropout, OfTokensHasTheFactorsOfWholeImages) {
+  const RandomStream stream(1, "a");
+  const at::Tensor image = torch::tensor({4, 0, 9}, torch::kLong);
+  for (const int64_t width : {1, 5, 8, 24}) {
+    const DropoutMask mask = token_dropout({3, 7, width, image}, 0.3, stream);
+    EXPECT_TRUE(torch::equal(dropout_factors(mask, width, torch::ones({1})).view({3, 7, width}),
+                             dropout(torch::ones({3, 7, width}), 0.3, stream, image)));
+  }
+  EXPECT_FALSE(token_dropout({3, 7, 5}, 0, stream).defined());
 }
 
 }  // namespace sparsight::dropout_test

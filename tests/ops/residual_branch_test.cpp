@@ -31,34 +31,54 @@ Tensors random_leaves(const std::vector<std::vector<int64_t>>& sizes, at::Scalar
   return leaves;
 }
 
-Half attention_half(int64_t images, int64_t tokens, int64_t heads, int64_t size, bool bias,
+// Of rows of `width` columns: a quarter of the elements and a third of the rows, or only one of the two.
+enum class Drops { none, elements, rows, both };
+BranchDrop drop_of(Drops drops, int64_t rows, int64_t width) {
+  BranchDrop drop;
+  if (drops == Drops::elements || drops == Drops::both) drop.dropout = dropout_mask({rows, width}, 0.75, {7, "drop"});
+  if (drops == Drops::rows || drops == Drops::both)
+    drop.row_factor = (torch::arange(rows).remainder(3) != 0).to(torch::kFloat) * 1.5;
+  return drop;
+}
+at::Tensor times_factors(const at::Tensor& y, const BranchDrop& drop) {
+  at::Tensor rows = y.reshape({-1, y.size(-1)});
+  if (drop.dropout.defined()) rows = rows * dropout_factors(drop.dropout, y.size(-1), y.detach());
+  if (drop.row_factor.defined()) rows = rows * drop.row_factor.to(y.scalar_type()).unsqueeze(1);
+  return rows.view(y.sizes());
+}
+
+Half attention_half(int64_t images, int64_t tokens, int64_t heads, int64_t size, bool bias, Drops drops = Drops::none,
                     at::ScalarType type = torch::kFloat) {
   const int64_t width = heads * size;
   std::vector<std::vector<int64_t>> sizes{{images, tokens, width}, {width},        {width},
                                           {3 * width, width},      {width, width}, {width}};
   if (bias) sizes.push_back({3 * width});
+  const BranchDrop drop = drop_of(drops, images * tokens, width);
   const auto qkv_bias = [bias](const Tensors& v) { return bias ? v[6] : at::Tensor(); };
   return {
       random_leaves(sizes, type),
       [=](const Tensors& v) {
-        return attention_residual(v[0], {v[1], v[2], kEpsilon}, {v[3], qkv_bias(v), v[4], v[5], heads});
+        return attention_residual(v[0], {v[1], v[2], kEpsilon}, {v[3], qkv_bias(v), v[4], v[5], heads}, drop);
       },
       [=](const Tensors& v) {
         const at::Tensor parts =
             torch::linear(normal(v), v[3], qkv_bias(v)).view({images, tokens, 3, heads, size}).permute({2, 0, 3, 1, 4});
         const at::Tensor scores = parts[0].matmul(parts[1].mT()) / std::sqrt(static_cast<double>(size));
         const at::Tensor out = scores.softmax(-1).matmul(parts[2]).transpose(1, 2).reshape(v[0].sizes());
-        return v[0] + torch::linear(out, v[4], v[5]);
+        return v[0] + times_factors(torch::linear(out, v[4], v[5]), drop);
       }};
 }
 
-Half mlp_half(int64_t rows, int64_t width, int64_t hidden, at::ScalarType type = torch::kFloat) {
+Half mlp_half(int64_t rows, int64_t width, int64_t hidden, Drops drops = Drops::none,
+              at::ScalarType type = torch::kFloat) {
+  const BranchDrop drop = drop_of(drops, rows, width);
   return {random_leaves({{rows, width}, {width}, {width}, {hidden, width}, {hidden}, {width, hidden}, {width}}, type),
-          [](const Tensors& v) {
-            return mlp_residual(v[0], {v[1], v[2], kEpsilon}, {v[3], v[4], v[5], v[6]});
+          [drop](const Tensors& v) {
+            return mlp_residual(v[0], {v[1], v[2], kEpsilon}, {v[3], v[4], v[5], v[6]}, drop);
           },
-          [](const Tensors& v) {
-            return v[0] + torch::linear(torch::gelu(torch::linear(normal(v), v[3], v[4])), v[5], v[6]);
+          [drop](const Tensors& v) {
+            const at::Tensor branch = torch::linear(torch::gelu(torch::linear(normal(v), v[3], v[4])), v[5], v[6]);
+            return v[0] + times_factors(branch, drop);
           }};
 }
 
@@ -83,7 +103,12 @@ std::vector<Half> halves() {
           mlp_half(1, 8, 12),
           mlp_half(7, 24, 40),
           mlp_half(150, 33, 400),
-          mlp_half(4700, 8, 400)};
+          mlp_half(4700, 8, 400),
+          attention_half(2, 7, 2, 5, false, Drops::elements),
+          attention_half(3, 50, 2, 17, true, Drops::both),
+          mlp_half(7, 24, 40, Drops::rows),
+          mlp_half(150, 33, 400, Drops::both),
+          mlp_half(4700, 8, 400, Drops::elements)};
 }
 
 }  // namespace
@@ -97,6 +122,22 @@ TEST(ResidualBranch, ReproducesValuesWorkedByHandAtEveryLevel) {
                                         {torch::ones({1, 3}), torch::ones({1}), torch::ones({3, 1}),
                                          torch::tensor({10.f, 20.f, 30.f}), Activation::relu});
     EXPECT_TRUE(test::near(out, torch::tensor({{11.0, 24.0, 31.0}}), 1e-5)) << level;
+  });
+}
+
+// The branch above is (11 21 31). Its dropout keeps the outer columns, times 1.5, and its row counts twice: the result
+// is x + (33 0 93). A row with a factor of 0 is x itself, and so is its gradient.
+TEST(ResidualBranch, DropsInTheEpilogueAsWorkedByHandAtEveryLevel) {
+  test::at_each_level([](const std::string& level) {
+    const at::Tensor x = torch::tensor({{0.f, 3.f, 0.f}, {0.f, 3.f, 0.f}}).requires_grad_();
+    const BranchDrop drop{{torch::tensor({{5}, {7}}, torch::kByte), 1.5f}, torch::tensor({2.f, 0.f})};
+    const DenseMlpWeights weights{torch::ones({1, 3}), torch::ones({1}), torch::ones({3, 1}),
+                                  torch::tensor({10.f, 20.f, 30.f}).requires_grad_(), Activation::relu};
+    const at::Tensor out = mlp_residual(x, {torch::ones({3}), torch::zeros({3}), 0}, weights, drop);
+    EXPECT_TRUE(test::near(out, torch::tensor({{33.0, 3.0, 93.0}, {0.0, 3.0, 0.0}}), 1e-4)) << level;
+    out.sum().backward();
+    EXPECT_TRUE(torch::equal(weights.b2.grad(), torch::tensor({3.f, 0.f, 3.f}))) << level;  // 2 * 1.5
+    EXPECT_TRUE(torch::equal(x.grad()[1], torch::ones({3}))) << level;
   });
 }
 
@@ -117,8 +158,10 @@ TEST(ResidualBranch, AgreesWithTorchAtEveryLevelAndSize) {
 }
 
 TEST(ResidualBranch, GradientsFollowDifferences) {
-  for (const Half& half : {attention_half(2, 3, 2, 2, true, torch::kDouble),
-                           attention_half(1, 2, 1, 3, false, torch::kDouble), mlp_half(3, 5, 4, torch::kDouble)}) {
+  for (const Half& half :
+       {attention_half(2, 3, 2, 2, true, Drops::none, torch::kDouble),
+        attention_half(1, 2, 1, 3, false, Drops::both, torch::kDouble), mlp_half(3, 5, 4, Drops::none, torch::kDouble),
+        mlp_half(3, 5, 4, Drops::both, torch::kDouble)}) {
     const at::Tensor direction = test::random_tensor(half.leaves[0].sizes(), 9);
     EXPECT_LT(test::gradient_error([&] { return (half.fused(half.leaves) * direction).sum(); }, half.leaves), 1e-7);
   }

@@ -4,7 +4,7 @@
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_rows.h"
 #include "sparsight/ops/cpu/packed_operand.h"
-#include "sparsight/ops/cpu/start_with_residual.h"
+#include "sparsight/ops/cpu/residual_rows.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/product_type.h"
 
@@ -46,16 +46,16 @@ struct StoredWeights {
 
 class Forward {
  public:
-  // pre_activation: receives the input of the activation, [R,F]; or null. residual: [N,D], added to the output; or null
+  // pre_activation: receives the input of the activation, [R,F]; or null. add: what becomes of the output
   Forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
-          at::Tensor* pre_activation, const float* residual)
+          at::Tensor* pre_activation, const ResidualAdd& add)
       : w_(w),
         shape_(w.shape),
         activation_(activation),
         rows_(rows),
         plan_(make_plan(rows.offsets.const_data_ptr<int64_t>(), shape_.experts, shape_.chunks(), kernel_.task_rows)),
         x_(floats_of(tokens)),
-        residual_(residual) {
+        residual_(add, shape_.width) {
     if (!w.panels) {
       const int64_t* offset = rows.offsets.const_data_ptr<int64_t>();
       packed_w1_ = PackedOperand(w.w1, offset, shape_.experts, bf16_);
@@ -81,8 +81,9 @@ class Forward {
     if (writes_out()) return out_;
     at::Tensor out = empty_from_arena({rows_.map.tokens, shape_.width});
     const at::Tensor gate = float_gate(rows_);
-    combine_parts(kernel_, rows_.map, floats_of(gate), rows_out_, shape_.width, plan_.parts, shape_.width,
-                  out.data_ptr<float>(), residual_);
+    float* const to = out.data_ptr<float>();
+    combine_parts(kernel_, rows_.map, floats_of(gate), rows_out_, shape_.width, plan_.parts, shape_.width, to,
+                  residual_);
     return out;
   }
 
@@ -114,10 +115,10 @@ class Forward {
         } else if (const Task* upcoming = next_task()) {
           fetch_first(down, *upcoming, upcoming->chunk);
         }
-        if (residual_ && writes_out() && first == 0)
-          start_with_residual(kernel_, residual_ + task.first * shape_.width, down);
+        if (writes_out() && first == 0) residual_.start(kernel_, task.first, down);
         packed_w2_.serve(down, task.expert, first * kBlock, 0);
         kernel_.product(down, panel());
+        if (writes_out() && last == shape_.chunks()) residual_.finish(kernel_, task.first, task.count, down.c);
       }
     }
   }
@@ -176,7 +177,8 @@ class Forward {
   const ExpertRows& rows_;
   Plan plan_;
   PackedOperand packed_w1_, packed_w2_;
-  const float *const x_, *const residual_;
+  const float* const x_;
+  const ResidualRows residual_;
   float* kept_ = nullptr;      // [R,F], pre-activations
   at::Tensor out_;             // if writes_out()
   float* rows_out_ = nullptr;  // [parts,R,D]
@@ -185,13 +187,13 @@ class Forward {
 }  // namespace
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual) {
+                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add) {
   const StoredWeights stored{.shape = shape_of(rows, w),
                              .b1 = floats_of(w.b1),
                              .b2 = floats_of(w.b2),
                              .w1 = view_of(w.w1),
                              .w2 = view_of(w.w2)};
-  return Forward(tokens, rows, stored, activation, pre_activation, floats_of(residual)).run();
+  return Forward(tokens, rows, stored, activation, pre_activation, add).run();
 }
 
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
@@ -206,7 +208,7 @@ at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& ro
       .scale1 = floats_of(packed.scale1),
       .scale2 = floats_of(packed.scale2),
   };
-  return Forward(tokens, rows, stored, activation, nullptr, nullptr).run();
+  return Forward(tokens, rows, stored, activation, nullptr, {}).run();
 }
 
 }  // namespace sparsight::cpu

@@ -9,7 +9,7 @@
 namespace sparsight::cpu {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation, const at::Tensor& residual = {});
+                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add = {});
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
                                        const ExpertMlpWeights& weights, Activation activation,
                                        const at::Tensor& pre_activation, ExpertMlpNeeds needs);

@@ -9,7 +9,7 @@
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/packed_operand.h"
-#include "sparsight/ops/cpu/start_with_residual.h"
+#include "sparsight/ops/cpu/residual_rows.h"
 #include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/cpu/workspace.h"
 #include "sparsight/ops/product_type.h"
@@ -46,10 +46,10 @@ std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum) {
   return tasks;
 }
 
-// out [R,columns] = rows [R,depth] times the matrix of each row's expert, + bias [E,columns] and residual [R,columns]
-// unless they are null. matrices: [E,depth,columns].
+// out [R,columns] = rows [R,depth] times the matrix of each row's expert, + bias [E,columns] unless it is null, and
+// then `add`. matrices: [E,depth,columns].
 void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const WeightView& matrices, const float* bias,
-                   const float* residual, at::Tensor& out) {
+                   const ResidualAdd& add, at::Tensor& out) {
   const Kernels& kernel = kernels();
   const bool bf16 = product_type() == ProductType::bf16;
   const int64_t depth = rows.size(1), columns = out.size(1);
@@ -59,6 +59,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
   const float* from = rows.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
   const auto count = static_cast<int64_t>(tasks.size());
+  const ResidualRows residual(add, columns);
   run_tasks(count, [&](int64_t number, const auto& claim) {
     const RowTask& task = tasks[static_cast<size_t>(number)];
     float* in = spaces().rows.floats(blocks_of(depth) * task.count * kBlockLd);
@@ -73,7 +74,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
     p.bf16_products = bf16;
     p.c = to + task.first * columns, p.c_ld = columns;
     p.bias = bias ? bias + task.expert * columns : nullptr;
-    if (residual) start_with_residual(kernel, residual + task.first * columns, p);
+    residual.start(kernel, task.first, p);
     if (const int64_t then = claim(); then < count) {
       const RowTask& upcoming = tasks[static_cast<size_t>(then)];
       p.prefetch = from + upcoming.first * depth;
@@ -81,16 +82,16 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
     }
     packed.serve(p, task.expert, 0, 0);
     kernel.product(p, spaces().panel.floats(kernel.panel_floats));
+    residual.finish(kernel, task.first, task.count, p.c);
   });
 }
 
 }  // namespace
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias, const at::Tensor& residual) {
+                                  const at::Tensor& bias, const ResidualAdd& add) {
   at::Tensor out = empty_from_arena({rows.size(0), weight.size(2)});
-  multiply_rows(rows, offsets, view_of(weight), bias.defined() ? bias.const_data_ptr<float>() : nullptr,
-                residual.defined() ? residual.const_data_ptr<float>() : nullptr, out);
+  multiply_rows(rows, offsets, view_of(weight), bias.defined() ? bias.const_data_ptr<float>() : nullptr, add, out);
   return out;
 }
 
@@ -106,7 +107,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   GroupedLinearGradients out;
   if (needs.rows) {
     out.rows = at::empty_like(rows);
-    multiply_rows(grad, offsets, view_of(weight).t(), nullptr, nullptr, out.rows);
+    multiply_rows(grad, offsets, view_of(weight).t(), nullptr, {}, out.rows);
   }
   if (needs.weight) out.weight = empty_from_arena(weight.sizes());
   if (needs.bias) out.bias = at::empty({experts, outputs}, weight.options());

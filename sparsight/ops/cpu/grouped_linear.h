@@ -7,7 +7,7 @@
 namespace sparsight::cpu {
 
 at::Tensor grouped_linear_forward(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
-                                  const at::Tensor& bias, const at::Tensor& residual = {});
+                                  const at::Tensor& bias, const ResidualAdd& add = {});
 GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at::Tensor& rows,
                                                const at::Tensor& offsets, const at::Tensor& weight,
                                                GroupedLinearNeeds needs);
