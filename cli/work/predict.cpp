@@ -28,7 +28,10 @@ void run_predict(const PredictArguments& arguments) {
   begin_interruptible_work();
   ImageNames names(all_images(arguments), STDIN_FILENO);
   LoadedModel model = load_model(arguments.run, arguments.checkpoint, arguments.overrides);
-  if (!arguments.weights.empty()) pack_weights(model, arguments.weights);
+  if (!arguments.weights.empty())
+    pack_weights(model, arguments.weights);
+  else
+    pack_experts_for(model, names.total());
   const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
   if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
   RoutingCollector decisions;

@@ -47,6 +47,7 @@ Json evaluate_run(const EvaluateRunOptions& options) {
          loaded.data.classes.size());
   const auto loader = evaluation_loader(data, loaded.eval_transforms, read_section<LoaderOptions>(config, "loader"));
   const bool bf16 = use_bf16(read_section<TrainOptions>(config, "train").precision);
+  if (options.weights.empty() && !bf16) pack_experts_for(loaded, data->size());  // bf16 rounds plain weights
   std::vector<EvaluationObserver*> observers;
   if (records) observers.push_back(records.get());
   RoutingObserver routings;

@@ -312,6 +312,13 @@ TEST(LoadModel, PacksWeightsForInference) {
   const torch::NoGradGuard no_grad;
   LoadedModel loaded = load_model(folder.path("a"));
   const at::Tensor plain = answer(loaded);
+  const auto parameters = [&] { return loaded.model->parameters().size(); };
+  const size_t all = parameters();
+  pack_experts_for(loaded, 15);
+  EXPECT_EQ(parameters(), all);
+  pack_experts_for(loaded, 16);
+  EXPECT_LT(parameters(), all);  // packed experts have buffers
+  EXPECT_TRUE(at::equal(answer(loaded), plain));
   pack_weights(loaded, "fp32");
   EXPECT_TRUE(at::equal(answer(loaded), plain));
   pack_weights(loaded, "int8");
