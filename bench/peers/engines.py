@@ -186,7 +186,24 @@ def train_compiled(model, pixels, labels, options):
     return train_eager(model, pixels, labels, options, compile_model=True)
 
 
-TRAINING = {"PyTorch": train_eager, "torch.compile": train_compiled}
+def train_tutel(model, pixels, labels, options):
+    """GMoE's layers as its code has them, by Tutel. Where capacity drops tokens, rounding decides between equal ones: the
+    outputs are compared without drops."""
+    if options["routing"] != "gmoe":
+        raise SkippedError("it is for GMoE's layers")
+    from gmoe_tutel import set_capacity, with_tutel  # where Tutel is installed
+
+    model.eval()
+    with torch.no_grad():
+        capacity = set_capacity(model, len(model.blocks[-2].mlp.experts))
+        expected = model(pixels)
+        model = with_tutel(model).eval()
+        checked(lambda: model(pixels), expected, "output", TOLERANCE["fp32"])
+        set_capacity(model, capacity)
+    return train_eager(model.train(), pixels, labels, options)
+
+
+TRAINING = {"PyTorch": train_eager, "torch.compile": train_compiled, "Tutel": train_tutel}
 
 
 def gradient_eager(model, pixels, labels, options, compile_model=False):

@@ -98,7 +98,7 @@ class Vit(nn.Module):
 
     def auxiliary_loss(self):
         """Of the last forward pass; 0 without GMoE's layers."""
-        return sum(module.loss for module in self.modules() if isinstance(module, CosineMoe))
+        return sum(block.mlp.loss for block in self.blocks if hasattr(block.mlp, "loss"))
 
 
 def read_safetensors(path):
