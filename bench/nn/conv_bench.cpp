@@ -1,7 +1,5 @@
 #include "bench/nn/conv_bench.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -22,6 +20,7 @@
 #include "bench/measure/ratio_interval.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/table.h"
+#include "sparsight/core/machine.h"
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/wide_resnet.h"
 #include "sparsight/nn/freeze_convs.h"
@@ -90,12 +89,6 @@ std::string conv_name(const ConvSize& size) {
   const std::string kernel = std::to_string(size.kernel);
   return std::to_string(size.in) + "-" + std::to_string(size.out) + ", " + kernel + "x" + kernel +
          (size.stride > 1 ? "/" + std::to_string(size.stride) : "") + ", " + std::to_string(size.side) + " px";
-}
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // A single thread is timed on the processor, so that other processes disturb it less.

@@ -1,5 +1,7 @@
 #include "sparsight/core/machine.h"
 
+#include <time.h>
+
 #include <fstream>
 #include <sstream>
 
@@ -48,6 +50,11 @@ bool has_fast_bfloat16() {
 int64_t available_memory_bytes() { return kilobytes_in("/proc/meminfo", "MemAvailable:") * 1024; }
 int64_t resident_memory_bytes() { return kilobytes_in("/proc/self/status", "VmRSS:") * 1024; }
 int64_t peak_memory_bytes() { return kilobytes_in("/proc/self/status", "VmHWM:") * 1024; }
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 }  // namespace sparsight

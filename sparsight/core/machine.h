@@ -18,5 +18,6 @@ int64_t available_memory_bytes();  // 0 if unknown
 int64_t resident_memory_bytes();
 int64_t peak_memory_bytes();
 void reset_peak_memory();
+double thread_seconds();  // processor time of the calling thread
 
 }  // namespace sparsight

@@ -1,16 +1,15 @@
 #include "sparsight/models/engine_rates.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <limits>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/rand.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "sparsight/models/model_cost.h"
+#include "sparsight/core/machine.h"
+#include "sparsight/cost/part_cost.h"
+#include "sparsight/data/one_compute_thread.h"
 #include "sparsight/models/resnet_block.h"
 #include "sparsight/models/vit_block.h"
 #include "sparsight/nn/onednn_linear.h"
@@ -21,23 +20,6 @@ namespace {
 constexpr int kTurns = 8;
 constexpr int64_t kImages = 4, kTokens = 50, kWidth = 384, kMaps = 8, kChannels = 64, kSide = 16;
 constexpr double kTrainingPasses = 3;  // forward, and two products of the backward pass for each of its own
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-class OneThread {
- public:
-  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 // GFLOP/s of `run`, which does `operations`, on each engine. The first turn warms up.
 template <class Run>
@@ -62,7 +44,7 @@ double operations_of(const std::vector<PartCost>& parts) { return 2 * static_cas
 }  // namespace
 
 EngineRates measure_engine_rates() {
-  const OneThread one_thread;
+  const OneComputeThread one_thread;
   const TokenLayout layout{.images = kImages, .per_image = kTokens};
   VitBlock block({.attention = {.width = kWidth, .heads = kWidth / 64}, .mlp_hidden = 4 * kWidth}, nullptr);
   initialize(block, 1);
