@@ -15,6 +15,7 @@ namespace off_cpu = cuda;
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/layer_norm.h"
 #include "sparsight/ops/ref/rows.h"
+#include "sparsight/ops/ref/softmax_cross_entropy.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
 #include "sparsight/ops/ref/sum_of_squares.h"
 #include "sparsight/ops/ref/top_experts.h"

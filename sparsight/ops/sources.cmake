@@ -16,6 +16,7 @@ light_sources(
   ops/cpu/packed_conv.cpp
   ops/cpu/packed_linear.cpp
   ops/cpu/packed_operand.cpp
+  ops/cpu/softmax_cross_entropy.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
   ops/cpu/thread_waiting.cpp
@@ -32,6 +33,7 @@ light_sources(
   ops/ref/grouped_linear.cpp
   ops/ref/layer_norm.cpp
   ops/ref/rows.cpp
+  ops/ref/softmax_cross_entropy.cpp
   ops/ref/sort_by_expert.cpp
   ops/ref/sum_of_squares.cpp
   ops/ref/top_experts.cpp)
@@ -43,7 +45,8 @@ torch_sources(
   ops/norm_linear.cpp
   ops/packed_experts.cpp
   ops/residual_add.cpp
-  ops/residual_branch.cpp)
+  ops/residual_branch.cpp
+  ops/softmax_cross_entropy.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles
 # are loops that must be unrolled. g++ 12 warns of uninitialised values in its own intrinsics headers.)

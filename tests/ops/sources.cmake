@@ -23,6 +23,7 @@ property_tests(
   ops/layer_norm_test.cpp
   ops/norm_linear_test.cpp
   ops/residual_branch_test.cpp
+  ops/softmax_cross_entropy_test.cpp
   ops/op_properties_test.cpp)
 if(SPARSIGHT_CUDA)
   torch_tests(ops/cuda_test.cpp)

@@ -118,6 +118,18 @@ struct LayerNormRow {
   int64_t width;
 };
 
+// A row of logits with its target (ops/softmax_cross_entropy.h).
+struct CrossEntropyRow {
+  const float *logits, *targets;  // [classes]; targets: null for the share `own` at `label`, plus `shared` everywhere
+  int64_t label;
+  float own, shared;
+  int64_t classes;
+};
+// Max of the logits, and sum(targets) / sum(exp(logits - max)).
+struct SoftmaxMoments {
+  float max, scale;
+};
+
 struct Kernels {
   void (*product)(const Gemm& p, float* panel);  // panel: scratch of the product
   int64_t panel_floats;                          // size of `panel`, 64-byte aligned
@@ -136,6 +148,10 @@ struct Kernels {
                            float* out, int64_t out_block);
   // Writes the gradient of x, and adds those of weight and bias.
   void (*layer_norm_backward)(const LayerNormRow& row, float* x_grad, float* weight_grad, float* bias_grad);
+  float (*cross_entropy)(const CrossEntropyRow& row, SoftmaxMoments* moments);
+  // Writes the gradient of the logits; upstream: the gradient of the row's loss.
+  void (*cross_entropy_backward)(const CrossEntropyRow& row, const SoftmaxMoments& moments, float upstream,
+                                 float* grad);
   void (*attention_forward)(const AttentionForward& p);
   void (*attention_backward)(const AttentionBackward& p);
   void (*adam)(const AdamFactors& factors, const AdamArrays& arrays);

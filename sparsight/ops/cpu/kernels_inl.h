@@ -7,6 +7,7 @@
 #include "sparsight/ops/cpu/kernels_adam_inl.h"
 #include "sparsight/ops/cpu/kernels_attention_inl.h"
 #include "sparsight/ops/cpu/kernels_conv_inl.h"
+#include "sparsight/ops/cpu/kernels_cross_entropy_inl.h"
 #include "sparsight/ops/cpu/kernels_dropout_inl.h"
 #include "sparsight/ops/cpu/kernels_elementwise_inl.h"
 #include "sparsight/ops/cpu/kernels_gemm_tn_inl.h"
@@ -42,6 +43,8 @@ constexpr Kernels make_kernels() {
           add_scaled<V>,
           layer_norm<V>,
           layer_norm_backward<V>,
+          cross_entropy<V>,
+          cross_entropy_backward<V>,
           attention_forward<V>,
           attention_backward<V>,
           adam_step_any<V>,

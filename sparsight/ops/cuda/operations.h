@@ -10,6 +10,7 @@
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/layer_norm.h"
 #include "sparsight/ops/ref/rows.h"
+#include "sparsight/ops/ref/softmax_cross_entropy.h"
 #include "sparsight/ops/ref/sort_by_expert.h"
 #include "sparsight/ops/ref/sum_of_squares.h"
 #include "sparsight/ops/ref/top_experts.h"
@@ -40,6 +41,9 @@ using ref::layer_norm_forward;
 // Combine: rows back into tokens, and the gradient of their gates.
 using ref::dot_rows;
 using ref::scatter_add_rows;
+
+// The loss, differentiable.
+using ref::softmax_cross_entropy;
 
 // Update weights: the norm of gradients, and the optimiser's step.
 using ref::adam_step;
