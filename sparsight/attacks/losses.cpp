@@ -8,15 +8,20 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/ops/softmax_cross_entropy.h"
 
 namespace sparsight {
 namespace {
 
-// z_c for one class c of each image, [B].
-at::Tensor logit_of(const at::Tensor& logits, const at::Tensor& classes) {
+void check_one_class(const at::Tensor& classes) {
   if (classes.dim() != 1)
     fail("this loss takes one label per image, [B]; got labels of shape ", classes.sizes(),
          "; use sigmoid_cross_entropy for images with several classes");
+}
+
+// z_c for one class c of each image, [B].
+at::Tensor logit_of(const at::Tensor& logits, const at::Tensor& classes) {
+  check_one_class(classes);
   return logits.gather(1, classes.unsqueeze(1)).squeeze(1);
 }
 
@@ -47,8 +52,8 @@ constexpr NamedAttackLoss kAttackLosses[] = {{"cross_entropy", attack_loss::cros
 namespace attack_loss {
 
 at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
-  const at::Tensor own = logit_of(logits, labels.label);
-  return logits.logsumexp(1) - own;
+  check_one_class(labels.label);
+  return softmax_cross_entropy(logits, labels.label);
 }
 
 at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {

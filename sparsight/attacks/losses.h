@@ -18,7 +18,7 @@ struct AttackLabels {
 
 namespace attack_loss {
 
-// logits: [B,K]. Each returns [B] of the logits' dtype, differentiable.
+// logits: [B,K]. Each returns [B] of the logits' dtype (cross_entropy: at least fp32), differentiable.
 at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels);
 // sum over classes of softplus(z_c) - y_c z_c.
 at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& labels);

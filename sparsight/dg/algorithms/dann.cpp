@@ -1,7 +1,6 @@
 #include "sparsight/dg/algorithms/dann.h"
 
 #include <ATen/ops/bincount.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -12,6 +11,7 @@
 #include "sparsight/dg/algorithms/model_probe.h"
 #include "sparsight/dg/algorithms/side_optimizer.h"
 #include "sparsight/ops/random_fill.h"
+#include "sparsight/ops/softmax_cross_entropy.h"
 
 namespace sparsight {
 namespace {
@@ -96,7 +96,7 @@ class Dann : public DomainAlgorithm {
     if (conditional_) input = input + at::embedding(d.embedding, joined.labels);
     const at::Tensor logits = d.layers.forward(input, options_.mlp_dropout, context.random);
     const at::Tensor loss = conditional_ ? class_balanced_loss(logits, positions, joined.labels, d.embedding.size(0))
-                                         : at::cross_entropy_loss(logits, positions);
+                                         : softmax_cross_entropy(logits, positions).mean();
     if (options_.grad_penalty == 0) return loss;
     return loss + options_.grad_penalty * input_gradient_penalty(logits, positions, input);
   }
@@ -153,7 +153,7 @@ void DannOptions::declare(OptionSet& set) {
 }
 
 at::Tensor input_gradient_penalty(const at::Tensor& logits, const at::Tensor& domains, const at::Tensor& input) {
-  const at::Tensor sum = at::cross_entropy_loss(logits, domains, {}, at::Reduction::Sum);
+  const at::Tensor sum = softmax_cross_entropy(logits, domains).sum();
   const at::Tensor gradient =
       torch::autograd::grad({sum}, {input}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
   return gradient.square().sum(1).mean();
@@ -163,7 +163,7 @@ at::Tensor class_balanced_loss(const at::Tensor& logits, const at::Tensor& domai
                                int64_t classes) {
   const at::Tensor counts = at::bincount(labels, {}, classes).to(at::kFloat);
   const at::Tensor weights = 1 / (counts.index_select(0, labels) * classes);
-  return (weights * at::cross_entropy_loss(logits, domains, {}, at::Reduction::None)).sum();
+  return (weights * softmax_cross_entropy(logits, domains)).sum();
 }
 
 std::shared_ptr<Algorithm> make_dann(const DannOptions& options, const AlgorithmContext& context) {

@@ -1,12 +1,12 @@
 #include "sparsight/dg/algorithms/rdm.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/stack.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/dg/algorithms/anneal.h"
 #include "sparsight/dg/algorithms/feature_distance.h"
+#include "sparsight/ops/softmax_cross_entropy.h"
 
 namespace sparsight {
 namespace {
@@ -17,8 +17,7 @@ std::vector<at::Tensor> losses_of(const DomainPass& pass) {
   std::vector<at::Tensor> losses;
   for (size_t e = 0; e < logits.size(); ++e) {
     const Batch& batch = pass.domains[e];
-    losses.push_back(at::cross_entropy_loss(logits[e], batch.targets.defined() ? batch.targets : batch.labels, {},
-                                            at::Reduction::None));
+    losses.push_back(softmax_cross_entropy(logits[e], batch.targets.defined() ? batch.targets : batch.labels));
   }
   return losses;
 }
