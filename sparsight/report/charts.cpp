@@ -13,8 +13,7 @@ namespace {
 
 constexpr size_t kAreaExperts = 16;  // up to here the load over time is a stacked area chart, above it a heat map
 constexpr size_t kMaxLoadRows = 6000;
-constexpr size_t kMaxCurves = 256;         // of one chart, and layers; no run has so many
-constexpr size_t kMaxClassRows = 1 << 18;  // (class, expert) pairs of one chart
+constexpr size_t kMaxCurves = 256;  // of one chart, and layers; no run has so many
 
 std::string eval_name(const Json& eval) {
   const std::string shown = split_name(text(eval, "split")), weights = text(eval, "weights");
@@ -235,50 +234,6 @@ std::vector<Chart> expert_charts(const RunMetrics& log) {
               "Share of the chosen assignments, evaluated on " + eval_name(*evals[0]) + " images.",
               load_over_time(layer));
   return charts;
-}
-
-Chart class_expert_chart(const std::string& layer, const Json& counts, const std::vector<std::string>& classes) {
-  Json rows = Json::array(), order = Json::array();
-  for (size_t k = 0; counts.is_array() && k < counts.size() && rows.size() < kMaxClassRows; ++k) {
-    const std::vector<double> row = numbers(counts[k]);
-    double sum = 0;
-    for (double value : row) sum += value;
-    if (sum <= 0) continue;
-    // Two classes may have the same name: the number keeps their rows separate.
-    const std::string name = k < classes.size() ? std::to_string(k) + " " + classes[k] : std::to_string(k);
-    order.push_back(name);
-    for (size_t e = 0; e < row.size(); ++e)
-      rows.push_back({{"class", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
-  }
-  Chart chart{"Class by expert: " + layer,
-              "Share of each class's assignments that went to each expert. Rows also differ by chance.", Json()};
-  if (rows.empty()) return chart;
-  const Json tooltip =
-      Json::array({{{"field", "class"}, {"title", "class"}},
-                   {{"field", "expert"}, {"title", "expert"}},
-                   {{"field", "share"}, {"type", "quantitative"}, {"format", ".1%"}},
-                   {{"field", "count"}, {"type", "quantitative"}, {"title", "assignments"}, {"format", ",d"}}});
-  chart.spec = {
-      {"width", "container"},
-      {"height", order.size() * (order.size() > 40 ? 9 : 18)},
-      {"data", {{"values", rows}}},
-      {"mark", {{"type", "rect"}}},
-      {"encoding",
-       {{"x", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelAngle", 0}, {"labelOverlap", true}}}}},
-        {"y",
-         {{"field", "class"},
-          {"type", "nominal"},
-          {"sort", order},
-          {"title", nullptr},
-          {"axis", {{"labelOverlap", true}, {"labelLimit", 110}}}}},
-        {"color",
-         {{"field", "share"},
-          {"type", "quantitative"},
-          {"title", nullptr},
-          {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
-          {"legend", {{"format", ".0%"}}}}},
-        {"tooltip", tooltip}}}};
-  return chart;
 }
 
 }  // namespace sparsight

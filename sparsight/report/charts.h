@@ -22,7 +22,4 @@ std::vector<Chart> training_charts(const RunMetrics& log);
 // Balance over time (coefficients of variation of load and importance), then the expert load over time of every layer.
 std::vector<Chart> expert_charts(const RunMetrics& log);
 
-// Which experts the images of each class used: `counts` is [K][E], `classes` K names or empty.
-Chart class_expert_chart(const std::string& layer, const Json& counts, const std::vector<std::string>& classes);
-
 }  // namespace sparsight

@@ -6,15 +6,18 @@
 
 namespace sparsight {
 
-std::string class_information_text(const Json& layer) {
-  const Json& information = member(layer, "class_information");
+std::string information_text(const Json& information, const std::string& of) {
   const auto bits = number(information, "bits");
   if (!bits) return "";
   const auto shown = [&](const char* key, int decimals) {
     return fixed(number(information, key).value_or(0), decimals);
   };
-  return cat(fixed(*bits, 3), " bits (shuffled classes: ", shown("shuffled", 3), " +- ", shown("shuffled_deviation", 3),
-             ", at most ", shown("maximum", 2), ")");
+  return cat(fixed(*bits, 3), " bits (shuffled ", of, ": ", shown("shuffled", 3), " +- ",
+             shown("shuffled_deviation", 3), ", at most ", shown("maximum", 2), ")");
+}
+
+std::string class_information_text(const Json& layer) {
+  return information_text(member(layer, "class_information"), "classes");
 }
 
 }  // namespace sparsight

@@ -1,4 +1,4 @@
-// The "class_information" of an MoE layer (analysis/class_information.h) for people.
+// What the experts of an MoE layer tell about classes, domains or parts (analysis/class_information.h), for people.
 #pragma once
 
 #include <string>
@@ -7,7 +7,10 @@
 
 namespace sparsight {
 
-// "0.16 bits (shuffled classes: 0.05 +- 0.02, at most 3.00)" of an entry of "layers"; "" where it has none.
+// "0.16 bits (shuffled classes: 0.05 +- 0.02, at most 3.00)". of: "classes", what was shuffled. "" where `information`
+// has no bits.
+std::string information_text(const Json& information, const std::string& of);
+// Of the "class_information" of an entry of "layers"; "" where it has none.
 std::string class_information_text(const Json& layer);
 
 }  // namespace sparsight

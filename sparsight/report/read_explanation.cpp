@@ -61,6 +61,11 @@ ExplainSummary read_explanation(const std::string& path, const std::string& name
   summary.class_expert = member(explain, "class_expert");
   summary.by_predicted_class = text(explain, "class_expert_by") == "predicted";
   summary.patch_routing = member(explain, "patch_routing");
+  summary.domains = strings_of(member(explain, "domains"));
+  summary.domain_expert = member(explain, "domain_expert");
+  summary.domain_information = member(explain, "domain_information");
+  summary.parts = strings_of(member(explain, "parts"));
+  summary.part_experts = member(explain, "part_experts");
   summary.caption = text(explain, "caption");
   const Json& examples = member(explain, "examples");
   for (size_t i = 0; examples.is_array() && i < std::min(examples.size(), kMaxExamples); ++i)

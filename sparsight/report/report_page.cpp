@@ -8,7 +8,7 @@
 #include "sparsight/report/accuracy_cells.h"
 #include "sparsight/report/attack_sections.h"
 #include "sparsight/report/charts.h"
-#include "sparsight/report/class_information_text.h"
+#include "sparsight/report/expert_map_sections.h"
 #include "sparsight/report/experts_per_token.h"
 #include "sparsight/report/format.h"
 #include "sparsight/report/html.h"
@@ -214,16 +214,6 @@ std::string router_table(const Json& eval) {
   return rows.empty() ? "" : html_table("<th>MoE layer</th><th>Reported by its router</th>", rows);
 }
 
-// " Class information: 0.16 bits (...)."
-std::string information_note(const Json& layers, const std::string& layer) {
-  if (layers.is_array())
-    for (const Json& entry : layers)
-      if (text(entry, "layer") == layer)
-        if (const std::string information = class_information_text(entry); !information.empty())
-          return " Class information: " + information + ".";
-  return "";
-}
-
 void add_experts(Page& page, const RunSummary& run) {
   const Json eval = final_eval(run.log, true);
   if (!eval.is_object()) return;
@@ -236,22 +226,6 @@ void add_experts(Page& page, const RunSummary& run) {
       layer_rows(eval));
   page.body += router_table(eval);
   page.charts(expert_charts(run.log));
-  page.close_section();
-
-  const bool explained = run.explain.class_expert.is_object() && !run.explain.class_expert.empty();
-  const Json& maps = explained ? run.explain.class_expert : member(eval, "class_expert");
-  if (!maps.is_object() || maps.empty()) return;
-  std::vector<Chart> charts;
-  for (const auto& [layer, counts] : maps.items()) {
-    Chart chart = class_expert_chart(layer, counts, run.classes);
-    if (chart.spec.is_null()) continue;
-    if (explained && run.explain.by_predicted_class) chart.title = "Predicted class by expert: " + layer;
-    chart.note += information_note(explained ? run.explain.layers : member(eval, "layers"), layer);
-    charts.push_back(std::move(chart));
-  }
-  if (charts.empty()) return;
-  page.open_section("classes", "Classes and experts", explained ? run.explain.caption : part_of_eval(eval), true);
-  page.charts(charts);
   page.close_section();
 }
 
@@ -378,6 +352,7 @@ std::string report_page(const RunSummary& run, const Rows& comparison) {
   }
   add_classes(page, run.log);
   add_experts(page, run);
+  add_expert_maps(page, run);
   add_patch_routing(page, run);
   add_examples(page, run.explain, "");
   add_examples(page, run.explain_images, "Given images: ");

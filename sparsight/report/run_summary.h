@@ -21,11 +21,14 @@ struct ExplainedImage {
 
 // An explanation, its own or of given images.
 struct ExplainSummary {
-  std::string caption;              // "best checkpoint (step 8), 500 images of ...", or ""
-  Json layers;                      // [{layer, class_information, ...}], or null
-  Json class_expert;                // {layer: [K][E]}, or null
-  bool by_predicted_class = false;  // what class_expert goes by
-  Json patch_routing;               // [{layer, of, classes: [...]}], or null
+  std::string caption;                      // "best checkpoint (step 8), 500 images of ...", or ""
+  Json layers;                              // [{layer, class_information, ...}], or null
+  Json class_expert;                        // {layer: [K][E]}, or null
+  bool by_predicted_class = false;          // what class_expert goes by
+  Json patch_routing;                       // [{layer, of, classes: [...]}], or null
+  std::vector<std::string> domains, parts;  // names of the rows of the next
+  Json domain_expert, domain_information;   // {layer: [domains][E]}, {layer: information on the domain}, or null
+  Json part_experts;                        // [{layer, domain, counts: [parts][E], ...}], or null
   std::vector<ExplainedImage> examples;
 };
 

@@ -13,6 +13,8 @@ light_sources(
   report/class_information_text.cpp
   report/comparison_text.cpp
   report/cost_table.cpp
+  report/expert_map_chart.cpp
+  report/expert_map_sections.cpp
   report/experts_per_token.cpp
   report/explain_folder.cpp
   report/format.cpp

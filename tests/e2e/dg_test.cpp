@@ -212,20 +212,30 @@ TEST_F(DgVerb, HelpNamesAllThatThereIs) {
   for (const std::string& set : domainbed_names()) expect_named(set);
 }
 
-// Keypoints planted in a copy of the domains: explain counts nine patches for each, and writes maps.
-TEST_F(DgVerb, G54_ExplainShowsPartsAndDomains) {
-  namespace fs = std::filesystem;
-  const TemporaryFolder folder;
-  const std::string birds = folder.path("birds"), run = folder.path("run"), out = folder.path("out");
-  fs::copy(domains(), birds, fs::copy_options::recursive);
+namespace {
+
+// keypoints.csv with three parts of every image in a folder of domains.
+std::string planted_keypoints(const std::string& birds) {
   std::string lines = "domain,image,part,x,y\n";
-  for (const auto& entry : fs::recursive_directory_iterator(birds))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(birds))
     if (entry.is_regular_file() && entry.path().extension() == ".png") {
       const std::string id = entry.path().lexically_relative(birds).string();
       const size_t slash = id.find('/');
       for (const char* part : {"left eye,4,4", "right eye,12,4", "tail,16,16"})
         lines += id.substr(0, slash) + ",\"" + id.substr(slash + 1) + "\"," + part + "\n";
     }
+  return lines;
+}
+
+}  // namespace
+
+// Keypoints planted in a copy of the domains: explain counts nine patches for each, and writes maps.
+TEST_F(DgVerb, G54_ExplainShowsPartsAndDomains) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const std::string birds = folder.path("birds"), run = folder.path("run"), out = folder.path("out");
+  fs::copy(domains(), birds, fs::copy_options::recursive);
+  const std::string lines = planted_keypoints(birds);
   folder.write("birds/keypoints.csv", lines);
   std::string train = std::string("train --test-envs 1") + kSmall;
   train.replace(train.find("DOMAINS"), 7, birds);
@@ -252,6 +262,11 @@ TEST_F(DgVerb, G54_ExplainShowsPartsAndDomains) {
   for (const char* file :
        {"part_expert_0_blocks.1.mlp.png", "domain_expert_0_blocks.1.mlp.png", "part_expert.csv", "000_experts.png"})
     EXPECT_TRUE(fs::exists(out + "/" + file)) << file;
+  ASSERT_EQ(explain({}).exit_code, 0);  // into the run folder, and its report
+  const std::string page = read_file(run + "/report.html", size_t{1} << 24);
+  for (const char* shown : {"Class by expert: blocks.1.mlp<small>", "Domain by expert: blocks.1.mlp<small>",
+                            "Part by expert: blocks.1.mlp<small>", "Part by expert: blocks.1.mlp, only "})
+    EXPECT_NE(page.find(shown), std::string::npos) << shown;
   const std::string first = lines.substr(lines.find('\n') + 1), row = first.substr(0, first.find(",left"));
   for (const auto& [bad, message] : {std::pair{row + ",beak,nan,3", "is no pixel of an image"},
                                      {row + ",beak,3,-1", "is no pixel of an image"},

@@ -3,6 +3,7 @@ light_tests(
   report/attack_text_test.cpp
   report/browser.cpp
   report/cost_table_test.cpp
+  report/expert_map_sections_test.cpp
   report/experts_per_token_test.cpp
   report/explain_folder_test.cpp
   report/html_test.cpp

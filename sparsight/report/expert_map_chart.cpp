@@ -1,0 +1,77 @@
+#include "sparsight/report/expert_map_chart.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sparsight/core/error.h"
+#include "sparsight/report/format.h"
+
+namespace sparsight {
+namespace {
+
+constexpr size_t kMaxMapCells = 1 << 18;  // (row, expert) pairs of one chart
+constexpr size_t kMaxNameBytes = 256;     // every cell repeats it
+constexpr double kMaxShownCount = 1e15;   // a damaged file has more
+
+// Two rows may have the same name; then numbers keep them separate.
+bool needs_numbers(const std::vector<std::string>& names) {
+  return std::set<std::string>(names.begin(), names.end()).size() < names.size();
+}
+
+Json map_tooltip(const ExpertMapWords& words) {
+  return Json::array({{{"field", "row"}, {"title", words.row}},
+                      {{"field", "expert"}, {"title", "expert"}},
+                      {{"field", "share"}, {"type", "quantitative"}, {"format", ".1%"}},
+                      {{"field", "count"}, {"type", "quantitative"}, {"title", words.units}, {"format", ",d"}}});
+}
+
+Json map_spec(const Json& cells, const Json& order, const ExpertMapWords& words) {
+  return {{"width", "container"},
+          {"height", order.size() * (order.size() > 40 ? 9 : 18)},
+          {"data", {{"values", cells}}},
+          {"mark", {{"type", "rect"}}},
+          {"encoding",
+           {{"x", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelAngle", 0}, {"labelOverlap", true}}}}},
+            {"y",
+             {{"field", "row"},
+              {"type", "nominal"},
+              {"sort", order},
+              {"title", nullptr},
+              {"axis", {{"labelOverlap", true}, {"labelFlush", false}, {"labelLimit", 110}}}}},
+            {"color",
+             {{"field", "share"},
+              {"type", "quantitative"},
+              {"title", nullptr},
+              {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
+              {"legend", {{"format", ".0%"}}}}},
+            {"tooltip", map_tooltip(words)}}}};
+}
+
+}  // namespace
+
+Chart expert_map_chart(const std::string& title, const Json& counts, const std::vector<std::string>& names,
+                       const ExpertMapWords& words) {
+  const bool numbered = words.numbered || needs_numbers(names);
+  Json cells = Json::array(), order = Json::array();
+  double all = 0;
+  for (size_t k = 0; counts.is_array() && k < counts.size() && cells.size() < kMaxMapCells; ++k) {
+    const std::vector<double> row = numbers(counts[k]);
+    double sum = 0;
+    for (const double value : row) sum += value;
+    if (sum <= 0) continue;
+    all += sum;
+    std::string name = std::to_string(k);
+    if (k < names.size() && names[k].size() <= kMaxNameBytes) name = numbered ? name + " " + names[k] : names[k];
+    order.push_back(name);
+    for (size_t e = 0; e < row.size(); ++e)
+      cells.push_back({{"row", name}, {"expert", e}, {"count", row[e]}, {"share", row[e] / sum}});
+  }
+  Chart chart{title, "", Json()};
+  if (cells.empty()) return chart;
+  chart.note = cat("Rows: ", words.rows, ". Columns: experts. Colours: shares of a row's ", words.units, ", ",
+                   grouped(static_cast<int64_t>(std::min(all, kMaxShownCount))), " in all.");
+  chart.spec = map_spec(cells, order, words);
+  return chart;
+}
+
+}  // namespace sparsight
