@@ -7,6 +7,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/dg/cost_facts.h"
 #include "sparsight/dg/sweep.h"
 #include "sparsight/eval/statistics.h"
 #include "sparsight/models/model_cost.h"
@@ -77,8 +78,7 @@ std::string identity_of(DgRun run) {
 
 AblationRow costed(AblationRow row, const DgRun& run, const ImageShape& shape) {
   const Cost cost = total(model_cost(dg_config(run), shape));
-  row.parameters = cost.parameters, row.active_parameters = cost.active_parameters;
-  row.multiply_adds = cost.multiply_adds;
+  row.cost = {cost.parameters, cost.active_parameters, cost.multiply_adds};
   return row;
 }
 
@@ -113,8 +113,6 @@ TableFact difference_from(const std::map<int64_t, double>& baseline, const std::
               signed_fixed(difference.interval.high, 1), ")"),
           difference.mean, difference.standard_error};
 }
-
-TableFact count_fact(int64_t count) { return {grouped(count), static_cast<double>(count), {}}; }
 
 }  // namespace
 
@@ -156,7 +154,8 @@ DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow
   DgTable table{SelectionRule::training_domains, comparable_name(ablation.run.set), {}, {}};
   for (const int64_t environment : tested(ablation)) table.columns.push_back(std::to_string(environment));
   table.columns.emplace_back("Avg");
-  table.fact_columns = {"Avg - baseline", "parameters", "active parameters", "MACs"};
+  table.fact_columns = {"Avg - baseline"};
+  append_cost_columns(table);
   std::map<int64_t, double> of_baseline;
   for (const AblationRow& ablated : rows) {
     std::vector<DgResult> results;
@@ -169,8 +168,8 @@ DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow
     const std::map<int64_t, double> averages = averages_of(trials);
     if (ablated.setting.empty()) of_baseline = averages;
     const bool is_baseline = ablated.variation.empty();
-    row.facts = {is_baseline ? TableFact{} : difference_from(of_baseline, averages), count_fact(ablated.parameters),
-                 count_fact(ablated.active_parameters), count_fact(ablated.multiply_adds)};
+    row.facts = {is_baseline ? TableFact{} : difference_from(of_baseline, averages)};
+    append_cost(row, ablated.cost);
     table.rows.push_back(row);
   }
   return table;

@@ -22,8 +22,7 @@ struct DgAblation {
 struct AblationRow {
   std::string factor, setting;         // "baseline" and "" for that of `run` itself
   std::vector<std::string> variation;  // DgRun::variation; {} where it is the baseline
-  int64_t parameters = 0, active_parameters = 0;
-  int64_t multiply_adds = 0;  // of an image, those that the router assigns
+  DgCost cost = {};
 };
 
 // The baseline first. Raises UsageError, naming the setting, where a model cannot be built.

@@ -10,6 +10,7 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
+#include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/nearest_name.h"
@@ -131,6 +132,16 @@ Json mean_loss(const RunMetrics& log, int64_t from, int64_t to) {
   return lines > 0 ? Json(sum / static_cast<double>(lines)) : Json();
 }
 
+// What the "done" record of metrics.jsonl says of the model; null before the end of a run.
+Json cost_in(const Json& done) {
+  Json cost;
+  for (const char* key : {"parameters", "active_parameters", "multiply_adds"}) {
+    if (!member(done, key).is_number()) return Json();
+    cost[key] = done[key];
+  }
+  return cost;
+}
+
 }  // namespace
 
 uint32_t run_seed(const DgRun& run) {
@@ -204,6 +215,7 @@ std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
     accuracies[step].merge(accuracy_by_domain(eval));
     epochs[step] = eval.value("epoch", Json());
   }
+  const Json cost = cost_in(log.done);
   Json hparams = Json::object();
   for (const Hyperparameter& parameter : hyperparameters_of(run)) hparams[parameter.name] = parameter.value;
   std::vector<Json> lines;
@@ -221,6 +233,7 @@ std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
     line["loss"] = mean_loss(log, before, step);
     line["args"] = dg_arguments(run);
     line["hparams"] = hparams;
+    if (!cost.is_null()) line["cost"] = cost;
     lines.push_back(std::move(line));
     before = step;
   }

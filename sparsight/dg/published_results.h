@@ -27,6 +27,7 @@ void add_published(std::vector<DgTable>& tables);
 struct SingleSourceResult {
   std::string model;
   std::vector<double> accuracy;
+  double giga_macs;  // 1e9 multiply-adds of an image
 };
 const std::vector<SingleSourceResult>& published_single_source();
 

@@ -71,6 +71,20 @@ DgEvaluation evaluation_of(const ordered_json& line) {
   return evaluation;
 }
 
+int64_t count_of(const ordered_json& object, const char* key) {
+  constexpr double kMostCounted = 1e18;
+  const ordered_json& value = member(object, key);
+  if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= kMostCounted))
+    fail("\"", key, "\" must be a number of at least 0");
+  return value.get<int64_t>();
+}
+
+std::optional<DgCost> cost_of(const ordered_json& line) {
+  if (!line.contains("cost") || line.at("cost").is_null()) return std::nullopt;
+  const ordered_json& cost = line.at("cost");
+  return DgCost{count_of(cost, "parameters"), count_of(cost, "active_parameters"), count_of(cost, "multiply_adds")};
+}
+
 std::vector<ordered_json> lines_of(const std::string& file) {
   std::istringstream text(read_file(file, kMaxResultBytes));
   std::vector<ordered_json> lines;
@@ -103,6 +117,7 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
     if (environment < 0 || environment >= static_cast<int64_t>(environments))
       fail("test environment ", environment, " is not among its ", environments, " environments");
   std::ranges::sort(result.evaluations, {}, &DgEvaluation::step);
+  result.cost = cost_of(lines.back());
   return result;
 }
 

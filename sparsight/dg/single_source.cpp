@@ -5,6 +5,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/dg/cost_facts.h"
 #include "sparsight/dg/published_results.h"
 #include "sparsight/report/format.h"
 
@@ -67,15 +68,36 @@ void add_gains(DgTable& table, const std::string& baseline, size_t source) {
     if (&row != of && !has_zero && row.cells.size() == means.size()) row.facts = gains(means_of(row), means, source);
 }
 
-// Those of the paper are of DomainNet's painting.
-void add_published_rows(DgTable& table, size_t source) {
+// The paper's table is of DomainNet's painting.
+bool has_published(const DgTable& table, size_t source) {
   constexpr size_t kPainting = 2;
-  if (table.dataset != "domainnet" || source != kPainting) return;
+  return table.dataset == "domainnet" && source == kPainting;
+}
+
+// After the gains, whose cells a row without any leaves empty. always: also where no run says its cost.
+void add_costs(DgTable& table, const std::map<std::string, RunsByTrial>& algorithms, bool always) {
+  std::map<std::string, std::optional<DgCost>> costs;
+  for (const auto& [algorithm, trials] : algorithms)
+    for (const auto& [trial, runs] : trials)
+      for (const DgResult* run : runs)
+        if (run->cost) costs[algorithm] = run->cost;
+  if (costs.empty() && !always) return;
+  for (DgTable::Row& row : table.rows) {
+    row.facts.resize(table.fact_columns.size());
+    append_cost(row, costs[row.algorithm]);
+  }
+  append_cost_columns(table);
+}
+
+// The paper gives MACs in thousand millions, and no parameters.
+void add_published_rows(DgTable& table, size_t source) {
   const auto& all = published_single_source();
   for (const SingleSourceResult& result : all) {
     DgTable::Row row{cat("erm (", result.model, "), Li et al. 2023, table 3"), "Li et al. 2023, table 3", {}};
     for (const double accuracy : result.accuracy) row.cells.emplace_back(MeanAndError{accuracy, -1});
     if (&result != &all.front()) row.facts = gains(result.accuracy, all.front().accuracy, source);
+    row.facts.resize(table.fact_columns.size());
+    row.facts.back() = {fixed(result.giga_macs, 1) + " G", 1e9 * result.giga_macs, {}};
     table.rows.push_back(row);
   }
 }
@@ -112,7 +134,9 @@ std::vector<DgTable> single_source_tables(const std::vector<DgResult>& results, 
       table.columns.push_back(cat(e, e == source ? " (source)" : ""));
     has_baseline = has_baseline || baseline_of_table(table, baseline) != nullptr;
     add_gains(table, baseline, source);
-    if (published) add_published_rows(table, source);
+    const bool with_published = published && has_published(table, source);
+    add_costs(table, algorithms, with_published);
+    if (with_published) add_published_rows(table, source);
     tables.push_back(table);
   }
   if (!tables.empty() && !has_baseline)

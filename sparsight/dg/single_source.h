@@ -14,8 +14,9 @@ int64_t single_source_of(const DgResult& run);
 
 // One table per dataset and source that some run has: accuracies on the "out" images of every environment, in percent,
 // of the step and hyper-parameters with the highest on those of the source; and their gains over those of a baseline
-// (single_source_gain() of published_results.h). baseline: a row; "": one of a ResNet-50, or the first. published: with
-// the rows of the paper, whose gains are over its own ResNet-50. Raises UsageError if no table has such a baseline.
+// (single_source_gain() of published_results.h); then what its model costs, where some run says it. baseline: a row;
+// "": one of a ResNet-50, or the first. published: with the rows of the paper, whose gains are over its own ResNet-50.
+// Raises UsageError if no table has such a baseline.
 std::vector<DgTable> single_source_tables(const std::vector<DgResult>& results, const std::string& baseline = "",
                                           bool published = false);
 

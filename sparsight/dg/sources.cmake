@@ -1,5 +1,6 @@
 light_sources(
   dg/ablations.cpp
+  dg/cost_facts.cpp
   dg/published_results.cpp
   dg/random_range.cpp
   dg/result_table.cpp

@@ -45,7 +45,7 @@ TEST(AblationRun, G57_OneRowPerSettingWithItsCost) {
   const std::vector<AblationRow> rows = ablation_rows(on_pacs());
   EXPECT_EQ(rows.size(), 1u + 2 + 2 + 2 + 5 + 3 + 2 + 2 + 2 + 3);  // no file of dense weights, so no upcycled experts
   EXPECT_EQ(rows[0].factor, "baseline");
-  EXPECT_EQ(rows[0].parameters, 33'681'538 + 2695);
+  EXPECT_EQ(rows[0].cost.parameters, 33'681'538 + 2695);
   for (const auto& [factor, setting] : {std::pair{"router", "cosine"},
                                         {"temperature", "learned"},
                                         {"placement", "last two"},
@@ -56,14 +56,14 @@ TEST(AblationRun, G57_OneRowPerSettingWithItsCost) {
                                         {"load_loss", "on"},
                                         {"size", "small"}})
     EXPECT_TRUE(row_named(rows, factor, setting).variation.empty() || std::string(factor).ends_with("_loss")) << factor;
-  EXPECT_EQ(row_named(rows, "size", "tiny").parameters, 8'585'026 + 192 * 7 + 7);
-  EXPECT_EQ(row_named(rows, "size", "base").parameters, 133'419'778 + 768 * 7 + 7);
-  EXPECT_EQ(row_named(rows, "router", "linear").parameters, rows[0].parameters - 2 * (100'097 - 2304));
-  EXPECT_EQ(row_named(rows, "experts", "2").parameters, rows[0].parameters - 2 * 4 * (1'181'568 + 256));
-  EXPECT_NEAR(static_cast<double>(rows[0].multiply_adds + 384 * 993) / 1e9, 4.638, 0.0005);
-  EXPECT_NEAR(static_cast<double>(row_named(rows, "k", "2").multiply_adds + 384 * 993) / 1e9, 5.103, 0.0005);
-  EXPECT_NEAR(static_cast<double>(row_named(rows, "placement", "every two").multiply_adds + 384 * 993) / 1e9, 4.717,
-              0.0005);
+  EXPECT_EQ(row_named(rows, "size", "tiny").cost.parameters, 8'585'026 + 192 * 7 + 7);
+  EXPECT_EQ(row_named(rows, "size", "base").cost.parameters, 133'419'778 + 768 * 7 + 7);
+  EXPECT_EQ(row_named(rows, "router", "linear").cost.parameters, rows[0].cost.parameters - 2 * (100'097 - 2304));
+  EXPECT_EQ(row_named(rows, "experts", "2").cost.parameters, rows[0].cost.parameters - 2 * 4 * (1'181'568 + 256));
+  EXPECT_NEAR(static_cast<double>(rows[0].cost.multiply_adds + 384 * 993) / 1e9, 4.638, 0.0005);
+  EXPECT_NEAR(static_cast<double>(row_named(rows, "k", "2").cost.multiply_adds + 384 * 993) / 1e9, 5.103, 0.0005);
+  EXPECT_NEAR(static_cast<double>(row_named(rows, "placement", "every two").cost.multiply_adds + 384 * 993) / 1e9,
+              4.717, 0.0005);
 }
 
 TEST(AblationRun, G57_SeedsArePairedAndRunsShared) {

@@ -44,6 +44,27 @@ TEST(SingleSource, G46_ItsTableOfOwnRuns) {
   EXPECT_NE(message.find("its rows are erm (gmoe), erm (resnet50)"), std::string::npos) << message;
 }
 
+// Costs are columns after the gains, for the baseline too; of a row without any they are not available.
+TEST(SingleSource, G46_CostsStandBesideTheGains) {
+  std::vector<DgResult> results{run("erm (resnet50)", {{.9, .5, .9}}), run("erm (gmoe)", {{.3, .88, .44}})};
+  EXPECT_EQ(single_source_tables(results)[0].fact_columns.size(), 3u) << "no run has them";
+  results[1].cost = DgCost{33'814'363, 22'000'000, 4'638'000'000};
+  const std::vector<DgTable> tables = single_source_tables(results);
+  EXPECT_EQ(tables[0].fact_columns,
+            (std::vector<std::string>{"gain on the source", "mean gain on the others", "gain of the others' mean",
+                                      "parameters", "active parameters", "MACs"}));
+  const DgTable::Row &gmoe = tables[0].rows[0], &resnet = tables[0].rows[1];
+  ASSERT_EQ(gmoe.facts.size(), 6u);
+  EXPECT_EQ(gmoe.facts[0].text, "+76.0 %");  // .88 / .5
+  EXPECT_EQ(gmoe.facts[3].text, "33,814,363");
+  EXPECT_EQ(gmoe.facts[5].text, "4,638,000,000");
+  ASSERT_EQ(resnet.facts.size(), 6u);
+  EXPECT_EQ(resnet.facts[0].text, "");
+  EXPECT_EQ(resnet.facts[5].text, "n/a");
+  const std::string csv = formatted(tables, TableFormat::csv);
+  EXPECT_NE(csv.find("erm (gmoe),MACs,4638000000,\n"), std::string::npos) << csv;
+}
+
 TEST(SingleSource, OtherRunsAreNotOfASingleSource) {
   DgResult usual = run("erm", {{.5, .5, .5}});
   usual.name.test_envs = {0};
@@ -70,6 +91,10 @@ TEST(SingleSource, G48_PublishedRowsBesideOwnOnes) {
   EXPECT_EQ(tables[0].rows[4].facts[0].text, "+10.5 %");
   EXPECT_EQ(tables[0].rows[4].facts[1].text, "+42.3 %");
   EXPECT_EQ(tables[0].rows[4].facts[2].text, "+18.2 %");
+  EXPECT_EQ(tables[0].fact_columns.back(), "MACs");
+  EXPECT_EQ(tables[0].rows[4].facts.back().text, "4.8 G");
+  EXPECT_EQ(tables[0].rows[1].facts.back().text, "4.1 G");
+  EXPECT_EQ(tables[0].rows[4].facts[3].text, "") << "the paper gives no parameters";
   EXPECT_EQ(single_source_tables({mine})[0].rows.size(), 1u);
 }
 

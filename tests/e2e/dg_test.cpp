@@ -13,6 +13,7 @@
 #include "sparsight/dg/ablations.h"
 #include "sparsight/dg/dg_models.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/report/format.h"
 #include "tests/data/sets/set_files.h"
 #include "tests/support/program.h"
 
@@ -55,6 +56,11 @@ class DgVerb : public ::testing::Test {
     std::vector<Json> lines;
     for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
     return lines;
+  }
+
+  static std::string row_of(const std::string& table, const std::string& begin) {
+    const size_t at = table.find(begin);
+    return at == std::string::npos ? "" : table.substr(at, table.find('\n', at) - at);
   }
 
   static TemporaryFolder* folder_;
@@ -146,8 +152,15 @@ TEST_F(DgVerb, G57_Ablates) {
     EXPECT_NE(done.out.find(row), std::string::npos) << row << done.out;
   EXPECT_EQ(done.out.find("n/a"), std::string::npos) << done.out;
   int64_t jobs = 0;
-  for (const auto& job : std::filesystem::directory_iterator(at("ablations/jobs")))
+  const std::string baseline = row_of(done.out, "| baseline |");
+  for (const auto& job : std::filesystem::directory_iterator(at("ablations/jobs"))) {
     jobs += std::filesystem::exists(job.path() / "result.json");
+    const Json line = results((job.path() / "run").string()).back();
+    if (line.at("args").contains("variation")) continue;
+    for (const char* key : {"parameters", "active_parameters", "multiply_adds"})  // counted in the run, and in advance
+      EXPECT_NE(baseline.find("| " + grouped(line.at("cost").at(key).get<int64_t>()) + " |"), std::string::npos)
+          << baseline << key;
+  }
   EXPECT_EQ(jobs, 12);
   const ProgramResult latex = dg(ablate + " --only router --format latex", {"--out", at("ablations")});
   EXPECT_NE(latex.out.find("router: linear & "), std::string::npos) << latex.out;
@@ -162,6 +175,8 @@ TEST_F(DgVerb, G46_TrainsOnASingleSource) {
   for (const char* title : {"folder, trained on environment 0 alone", "folder, trained on environment 3 alone"})
     EXPECT_NE(done.out.find(title), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("| 1 (source) |"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("| parameters | active parameters | MACs |"), std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find("n/a"), std::string::npos) << done.out;
   const ProgramResult wrong = run_program({"dg", "table", at("single"), "--baseline", "erm (resnet50)"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("its rows are erm (vit)"), std::string::npos) << wrong.err;
