@@ -18,6 +18,7 @@
 #include "sparsight/dg/published_results.h"
 #include "sparsight/dg/result_table.h"
 #include "sparsight/dg/single_source.h"
+#include "sparsight/dg/speed_table.h"
 #include "sparsight/reproduce/result_text.h"
 
 #include <nlohmann/json.hpp>
@@ -98,6 +99,7 @@ void run_dg_train(const DgTrainArguments& arguments) {
   const std::string folder = arguments.out.empty() ? folder_name(run) : arguments.out;
   const std::vector<Json> lines = train_dg(run, folder);
   print_last(run, lines.back());
+  if (const std::string speed = speed_text(dg_result(lines).speed); !speed.empty()) output() << speed << "\n";
   output() << "run folder: " << printable(folder) << "\n";
 }
 
@@ -115,6 +117,8 @@ void run_dg_table(const DgTableArguments& arguments) {
   tables.insert(tables.end(), summaries.begin(), summaries.end());
   if (arguments.published) add_published(tables);
   tables.insert(tables.end(), single.begin(), single.end());
+  const std::vector<DgTable> speeds = speed_tables(results);
+  tables.insert(tables.end(), speeds.begin(), speeds.end());
   output() << formatted(tables, table_format(arguments.format));
 }
 

@@ -15,6 +15,7 @@ void run_eval(const EvalArguments& arguments) {
     output() << json_text(result) << "\n";
   } else {
     output() << result_table(sort_metrics({result}));
+    if (const std::string speed = evaluation_speed_text(result); !speed.empty()) output() << "\n" << speed << "\n";
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -56,5 +57,14 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 void reset_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+int64_t PhasePeaks::end_phase() {
+  const int64_t peak = peak_memory_bytes();
+  highest_ = std::max(highest_, peak);
+  reset_peak_memory();
+  return peak;
+}
+
+int64_t PhasePeaks::bytes() const { return std::max(highest_, peak_memory_bytes()); }
 
 }  // namespace sparsight

@@ -20,4 +20,19 @@ int64_t peak_memory_bytes();
 void reset_peak_memory();
 double thread_seconds();  // processor time of the calling thread
 
+inline double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// Peaks of resident memory of the phases of a computation, the first of which begins now. Each is what the process has
+// altogether, weights and data of other phases included. Where the system does not reset peaks, a phase has the highest
+// one so far.
+class PhasePeaks {
+ public:
+  PhasePeaks() { reset_peak_memory(); }
+  int64_t end_phase();    // bytes at its peak; the next begins
+  int64_t bytes() const;  // at the highest peak so far, the phase that has not ended included; 0 if unknown
+
+ private:
+  int64_t highest_ = 0;  // of the phases that have ended
+};
+
 }  // namespace sparsight

@@ -132,6 +132,31 @@ Json mean_loss(const RunMetrics& log, int64_t from, int64_t to) {
   return lines > 0 ? Json(sum / static_cast<double>(lines)) : Json();
 }
 
+// What the evaluations after one step say, of training and test environments together.
+struct StepEvaluations {
+  std::map<std::string, double> accuracy;  // by domain
+  Json epoch, training;                    // of the updates before them, or null
+  double images = 0, seconds = 0, peak_mb = 0;
+
+  void add(const Json& eval) {
+    accuracy.merge(accuracy_by_domain(eval));
+    epoch = eval.value("epoch", Json());
+    if (eval.contains("training")) training = eval["training"];
+    images += number(eval, "images").value_or(0), seconds += number(eval, "seconds").value_or(0);
+    peak_mb = std::max(peak_mb, number(eval, "peak_memory_mb").value_or(0));
+  }
+
+  // Two keys are DomainBed's: the mean time of an update since the last evaluation, and the highest memory so far.
+  void add_speed(Json& line, double peak_so_far_mb) const {
+    const auto known = [](double value, double shown) { return value > 0 ? Json(shown) : Json(); };
+    line["step_time"] = member(training, "step_seconds");
+    line["mem_gb"] = known(peak_so_far_mb, peak_so_far_mb / 1024);
+    line["images_per_s"] = member(training, "images_per_s");
+    line["eval_images_per_s"] = known(seconds, images / seconds);
+    line["eval_mem_gb"] = known(peak_mb, peak_mb / 1024);
+  }
+};
+
 // What the "done" record of metrics.jsonl says of the model; null before the end of a run.
 Json cost_in(const Json& done) {
   Json cost;
@@ -207,21 +232,19 @@ void check_same_run(const DgRun& run, const std::string& folder) {
 
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
   const RunMetrics log = read_run_metrics(folder + "/metrics.jsonl");
-  std::map<int64_t, std::map<std::string, double>> accuracies;  // by step
-  std::map<int64_t, Json> epochs;
-  for (const Json& eval : log.evals) {
-    if (eval.at("split") == "test") continue;
-    const auto step = eval.at("step").get<int64_t>();
-    accuracies[step].merge(accuracy_by_domain(eval));
-    epochs[step] = eval.value("epoch", Json());
-  }
+  std::map<int64_t, StepEvaluations> evaluations;  // by step
+  for (const Json& eval : log.evals)
+    if (eval.at("split") != "test") evaluations[eval.at("step").get<int64_t>()].add(eval);
   const Json cost = cost_in(log.done);
   Json hparams = Json::object();
   for (const Hyperparameter& parameter : hyperparameters_of(run)) hparams[parameter.name] = parameter.value;
   std::vector<Json> lines;
   int64_t before = 0;
   const std::vector<std::string> names = environments_of(folder);
-  for (const auto& [step, accuracy] : accuracies) {
+  double peak_mb = 0;
+  for (const auto& [step, evaluated] : evaluations) {
+    const std::map<std::string, double>& accuracy = evaluated.accuracy;
+    peak_mb = std::max({peak_mb, evaluated.peak_mb, number(evaluated.training, "peak_memory_mb").value_or(0)});
     Json line = Json::object();
     for (size_t e = 0; e < names.size(); ++e)
       for (const char* half : {"in", "out"}) {
@@ -229,8 +252,9 @@ std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
         if (found != accuracy.end()) line[cat("env", e, "_", half, "_acc")] = found->second;
       }
     line["step"] = step - 1;
-    line["epoch"] = epochs[step];
+    line["epoch"] = evaluated.epoch;
     line["loss"] = mean_loss(log, before, step);
+    evaluated.add_speed(line, peak_mb);
     line["args"] = dg_arguments(run);
     line["hparams"] = hparams;
     if (!cost.is_null()) line["cost"] = cost;

@@ -37,8 +37,9 @@ Json dg_config(const DgRun& run);
 Json dg_arguments(const DgRun& run);
 
 // The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and
-// env{i}_out_acc of every environment, step, epoch, loss, "args" and "hparams"; of a run that is done also "cost":
-// parameters, active_parameters and multiply_adds of the model.
+// env{i}_out_acc of every environment, step, epoch, loss, step_time, mem_gb, "args" and "hparams"; beyond those
+// images_per_s of updates, eval_images_per_s and eval_mem_gb; null where the run has not measured them. Of a run that
+// is done also "cost": parameters, active_parameters and multiply_adds of the model.
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
 
 // Raises Error, with the first difference, if the run in `folder` has another configuration.

@@ -8,6 +8,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/report/html.h"
 
 namespace sparsight {
 namespace {
@@ -116,8 +117,11 @@ std::string latex_lines(const DgTable& table) {
   return text + rows + "\\end{tabular}\n";
 }
 
-std::string html_lines(const DgTable& table) {
-  return "<table>\n<caption>" + title_of(table) + "</caption>\n" +
+// Names come from the logs of others.
+std::string html_lines(DgTable table) {
+  for (DgTable::Row& row : table.rows) row.algorithm = escape_html(row.algorithm);
+  for (std::string& column : table.columns) column = escape_html(column);
+  return "<table>\n<caption>" + escape_html(title_of(table)) + "</caption>\n" +
          lines_of(table, "<tr><td>", "</td><td>", "</td></tr>") + "</table>\n";
 }
 

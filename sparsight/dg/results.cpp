@@ -71,7 +71,7 @@ DgEvaluation evaluation_of(const ordered_json& line) {
   return evaluation;
 }
 
-int64_t count_of(const ordered_json& object, const char* key) {
+int64_t cost_count(const ordered_json& object, const char* key) {
   constexpr double kMostCounted = 1e18;
   const ordered_json& value = member(object, key);
   if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= kMostCounted))
@@ -82,7 +82,47 @@ int64_t count_of(const ordered_json& object, const char* key) {
 std::optional<DgCost> cost_of(const ordered_json& line) {
   if (!line.contains("cost") || line.at("cost").is_null()) return std::nullopt;
   const ordered_json& cost = line.at("cost");
-  return DgCost{count_of(cost, "parameters"), count_of(cost, "active_parameters"), count_of(cost, "multiply_adds")};
+  return DgCost{cost_count(cost, "parameters"), cost_count(cost, "active_parameters"),
+                cost_count(cost, "multiply_adds")};
+}
+
+// A number of at least 0, where the line has it.
+std::optional<double> measured_in(const ordered_json& line, const char* key) {
+  if (!line.contains(key) || line.at(key).is_null()) return std::nullopt;
+  const ordered_json& value = line.at(key);
+  const double number = value.is_number() ? value.get<double>() : -1;
+  if (!(number >= 0 && number <= 1e15)) fail("\"", key, "\" must be a number of at least 0");
+  return number;
+}
+
+// DomainBed writes a memory of 0 without a GPU.
+void raise_to(std::optional<double>& highest, const std::optional<double>& value) {
+  if (value && *value > 0) highest = std::max(highest.value_or(0), *value);
+}
+
+// Means over updates and over evaluated images. lines: by step. Those of DomainBed are of the steps 0, 300, 600, ...:
+// 1 update, then 300 each.
+DgSpeed speed_of_lines(const std::vector<const ordered_json*>& lines) {
+  DgSpeed speed;
+  double steps = 0, seconds = 0, rated = 0, images = 0, evaluations = 0, rates = 0;
+  int64_t before = -1;
+  for (const ordered_json* line : lines) {
+    const int64_t step = integer_of(*line, "step");
+    const auto updates = static_cast<double>(step - before);
+    before = step;
+    if (const auto time = measured_in(*line, "step_time")) {
+      steps += updates, seconds += updates * *time;
+      if (const auto rate = measured_in(*line, "images_per_s"))
+        rated += updates * *time, images += updates * *time * *rate;
+    }
+    if (const auto rate = measured_in(*line, "eval_images_per_s")) ++evaluations, rates += *rate;
+    raise_to(speed.peak_gb, measured_in(*line, "mem_gb"));
+    raise_to(speed.evaluation_peak_gb, measured_in(*line, "eval_mem_gb"));
+  }
+  if (steps > 0) speed.step_seconds = seconds / steps;
+  if (rated > 0) speed.images_per_s = images / rated;
+  if (evaluations > 0) speed.evaluation_images_per_s = rates / evaluations;
+  return speed;
 }
 
 std::vector<ordered_json> lines_of(const std::string& file) {
@@ -118,6 +158,10 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
       fail("test environment ", environment, " is not among its ", environments, " environments");
   std::ranges::sort(result.evaluations, {}, &DgEvaluation::step);
   result.cost = cost_of(lines.back());
+  std::vector<const ordered_json*> by_step;
+  for (const ordered_json& line : lines) by_step.push_back(&line);
+  std::ranges::stable_sort(by_step, {}, [](const ordered_json* line) { return integer_of(*line, "step"); });
+  result.speed = speed_of_lines(by_step);
   return result;
 }
 

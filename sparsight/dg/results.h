@@ -35,10 +35,18 @@ struct DgCost {
   int64_t multiply_adds = 0;  // of an image, those that the router assigns
 };
 
+// How fast a run was, and its resident memory, as far as its log says so.
+struct DgSpeed {
+  std::optional<double> step_seconds, images_per_s;  // of updates
+  std::optional<double> evaluation_images_per_s;
+  std::optional<double> peak_gb, evaluation_peak_gb;  // 1024³ bytes; the first of the whole run
+};
+
 struct DgResult {
   DgRunName name;
   std::vector<DgEvaluation> evaluations;  // by step; at least one
   std::optional<DgCost> cost = {};        // DomainBed's logs have none
+  DgSpeed speed = {};
 };
 
 // Of every folder below `path` that has results.jsonl (and, where DomainBed wrote it, is done). Lines that are damaged
@@ -48,8 +56,8 @@ std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::
 // Of one results.jsonl. Raises Error as dg_result(), and for a line that is no JSON object.
 DgResult read_dg_result(const std::string& file);
 
-// One run from its lines. Raises Error for a missing key, an accuracy outside of 0 to 1, a cost that is no number of at
-// least 0, or evaluations of different environments.
+// One run from its lines. Raises Error for a missing key, an accuracy outside of 0 to 1, a cost, time or memory that is
+// no number of at least 0, or evaluations of different environments.
 DgResult dg_result(const std::vector<nlohmann::ordered_json>& lines);
 
 }  // namespace sparsight

@@ -6,7 +6,8 @@ light_sources(
   dg/result_table.cpp
   dg/results.cpp
   dg/selection.cpp
-  dg/single_source.cpp)
+  dg/single_source.cpp
+  dg/speed_table.cpp)
 torch_sources(
   dg/ablation_run.cpp
   dg/dg_models.cpp

@@ -1,11 +1,13 @@
 #include "sparsight/eval/evaluate.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "sparsight/analysis/cell_accuracy.h"
 #include "sparsight/analysis/confusions.h"
 #include "sparsight/analysis/routing_accumulator.h"
 #include "sparsight/core/interrupt.h"
+#include "sparsight/core/machine.h"
 #include "sparsight/core/progress.h"
 #include "sparsight/eval/task_loss.h"
 #include "sparsight/optim/precision.h"
@@ -95,9 +97,11 @@ Json metrics_line(const Evaluation& evaluation, const std::string& split, const 
                {"accuracy", evaluation.accuracy},
                {"images", evaluation.images},
                {"seconds", evaluation.seconds},
+               {"images_per_s", static_cast<double>(evaluation.images) / std::max(1e-9, evaluation.seconds)},
                {"weights", weights},
                {"layers", evaluation.layers},
                {"class_expert", evaluation.class_expert}});
+  if (evaluation.peak_bytes > 0) line["peak_memory_mb"] = mebibytes(evaluation.peak_bytes);
   if (!evaluation.cells.is_null()) {
     line["cells"] = evaluation.cells;
     line["worst_cell"] = worst_cell(evaluation.cells);

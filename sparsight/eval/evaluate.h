@@ -17,10 +17,11 @@ struct Evaluation {
   double loss = 0;      // mean cross entropy, auxiliary losses excluded
   double accuracy = 0;  // 0 to 1
   double seconds = 0;
-  Json layers;        // expert statistics, one entry per MoE layer
-  Json class_expert;  // {layer: [K][E] token counts}
-  Json cells;         // accuracy by class and domain (analysis/cell_accuracy.h)
-  Json confusions;    // which classes were taken for which others (analysis/confusions.h)
+  int64_t peak_bytes = 0;  // resident memory of the process at its peak; 0: the caller did not measure it
+  Json layers;             // expert statistics, one entry per MoE layer
+  Json class_expert;       // {layer: [K][E] token counts}
+  Json cells;              // accuracy by class and domain (analysis/cell_accuracy.h)
+  Json confusions;         // which classes were taken for which others (analysis/confusions.h)
 };
 
 // Returns the model's output for a batch, as ImageModel::forward() does.

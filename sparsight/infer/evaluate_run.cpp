@@ -8,6 +8,7 @@
 #include "sparsight/core/config.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/machine.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/register_data.h"
 #include "sparsight/eval/evaluate.h"
@@ -57,7 +58,9 @@ Json evaluate_run(const EvaluateRunOptions& options) {
     input.routings = replay.of(input.info.image);
     return loaded.model->forward(input);
   };
-  const Evaluation evaluation = evaluate(model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
+  PhasePeaks memory;
+  Evaluation evaluation = evaluate(model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
+  evaluation.peak_bytes = memory.bytes();
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,

@@ -216,6 +216,13 @@ std::string result_table(const RunMetrics& log) {
   return table;
 }
 
+std::string evaluation_speed_text(const Json& eval) {
+  const auto rate = number(eval, "images_per_s"), peak = number(eval, "peak_memory_mb");
+  if (!rate || !(*rate >= 0 && *rate < 1e15)) return "";
+  return (*rate < 100 ? fixed(*rate, 1) : grouped(std::llround(*rate))) + " images/s" +
+         (peak ? ", peak memory " + fixed(*peak / 1024, 2) + " GB" : "");
+}
+
 std::string layer_table(const Json& layers) {
   std::string table;
   for (const Rows& rows : {expert_rows(layers), information_rows(layers), router_rows(layers)})

@@ -20,6 +20,9 @@ std::string result_table(const RunMetrics& log);
 // what their routers report themselves. "" without layers.
 std::string layer_table(const Json& layers);
 
+// "1,234 images/s, peak memory 0.35 GB" of an "eval" record; "" where it does not say so.
+std::string evaluation_speed_text(const Json& eval);
+
 // "sparsity 0.52, l1_coefficient 0.001": what the router of an entry of "layers" reports; "" if nothing.
 std::string router_metrics(const Json& layer);
 

@@ -1,7 +1,5 @@
 #include "sparsight/train/trainer.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 
 #include "sparsight/core/interrupt.h"
@@ -19,12 +17,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double peak_memory_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 // Exactly the tensors of `weights`, no more and no less.
@@ -101,8 +93,11 @@ void Trainer::train_step() {
   int64_t images = 0;
   const UpdateResult result = update(images);
   if (result.not_finite.empty()) {
-    progress_.window.seconds += seconds_since(start);
+    const double seconds = seconds_since(start);
+    progress_.window.seconds += seconds;
     progress_.window.images += images;
+    UpdateTimes& times = progress_.since_evaluation;
+    ++times.steps, times.images += images, times.seconds += seconds;
     progress_.window.means.add(result.means);
   } else {
     not_finite(result);
@@ -153,8 +148,20 @@ bool Trainer::out_of_patience() const {
 
 // Evaluates the algorithm's predictions with the model's current weights.
 Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
-  return evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
-                  setup_.shape.classes, bf16_, title);
+  Evaluation evaluation = evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
+                                   setup_.shape.classes, bf16_, title);
+  evaluation.peak_bytes = memory_.end_phase();
+  return evaluation;
+}
+
+// Of the updates since the last evaluation; null if there are none.
+Json Trainer::training_speed(int64_t peak_bytes) const {
+  const UpdateTimes& times = progress_.since_evaluation;
+  if (times.steps == 0) return Json();
+  return {{"steps", times.steps},
+          {"step_seconds", times.seconds / static_cast<double>(times.steps)},
+          {"images_per_s", static_cast<double>(times.images) / std::max(1e-9, times.seconds)},
+          {"peak_memory_mb", mebibytes(peak_bytes)}};
 }
 
 std::string Trainer::evaluated_weights() const {
@@ -163,6 +170,7 @@ std::string Trainer::evaluated_weights() const {
 }
 
 void Trainer::evaluate_and_keep_best() {
+  const Json speed = training_speed(memory_.end_phase());
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.step));
   WeightAverage::Swap swap(setup_.algorithm->weight_average());
   const Evaluation evaluation = evaluate_model(*setup_.validation_loader, "validate");
@@ -178,7 +186,10 @@ void Trainer::evaluate_and_keep_best() {
   }
   if (better || setup_.train.keep == "last") save_best();
   setup_.algorithm->validated(evaluation.loss);
-  metrics_->write(metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch()));
+  Json line = metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch());
+  if (!speed.is_null()) line["training"] = speed;
+  metrics_->write(line);
+  progress_.since_evaluation = {};
   if (monitored) metrics_->write(metrics_line(*monitored, "monitor", evaluated_weights(), progress_.step, epoch()));
   log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation accuracy ",
            percent(evaluation.accuracy), ", loss ", evaluation.loss);
@@ -271,7 +282,7 @@ void Trainer::final_evaluation() {
                    {"step", progress_.step},
                    {"best_step", progress_.best_step},
                    {"seconds", seconds()},
-                   {"peak_memory_mb", peak_memory_mb()},
+                   {"peak_memory_mb", mebibytes(memory_.bytes())},
                    {"parameters", cost.parameters},
                    {"active_parameters", cost.active_parameters},
                    {"multiply_adds", cost.multiply_adds}});

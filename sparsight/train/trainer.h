@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "sparsight/core/machine.h"
 #include "sparsight/eval/evaluate.h"
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/metrics_log.h"
@@ -54,6 +55,7 @@ class Trainer {
   Checkpoint weights_checkpoint() const;
   int64_t epoch() const;
   double seconds() const;
+  Json training_speed(int64_t peak_bytes) const;
   double progress_at(int64_t step) const;  // fraction of the training, 0 to 1
   std::string status() const;
 
@@ -62,6 +64,7 @@ class Trainer {
   std::optional<MetricsLog> metrics_;  // while running
   bool bf16_;
   TrainingProgress progress_;
+  PhasePeaks memory_;
   std::chrono::steady_clock::time_point session_start_, last_checkpoint_;
   std::string headline_;  // of the last step
 };

@@ -53,17 +53,27 @@ LogWindow window_from(const Json& json) {
   return window;
 }
 
+// Earlier versions have none.
+UpdateTimes update_times_from(const Json& json) {
+  if (!json.contains("since_evaluation")) return {};
+  const Json& times = json.at("since_evaluation");
+  return {progress_count(times, "steps", kMaxImages), progress_count(times, "images", kMaxImages),
+          progress_number(times, "seconds", 0, kMaxSeconds)};
+}
+
 }  // namespace
 
 Json to_json(const TrainingProgress& progress) {
   const LogWindow& window = progress.window;
+  const UpdateTimes& times = progress.since_evaluation;
   return {{"step", progress.step},
           {"best_accuracy", progress.best_accuracy},
           {"best_step", progress.best_step},
           {"evaluated_step", progress.evaluated_step},
           {"evaluations_since_best", progress.evaluations_since_best},
           {"seconds", progress.seconds},
-          {"window", {{"images", window.images}, {"seconds", window.seconds}, {"means", window.means.to_json()}}}};
+          {"window", {{"images", window.images}, {"seconds", window.seconds}, {"means", window.means.to_json()}}},
+          {"since_evaluation", {{"steps", times.steps}, {"images", times.images}, {"seconds", times.seconds}}}};
 }
 
 TrainingProgress training_progress_from(const Json& json, int64_t total_steps) {
@@ -76,6 +86,7 @@ TrainingProgress training_progress_from(const Json& json, int64_t total_steps) {
     progress.evaluations_since_best = progress_count(json, "evaluations_since_best", progress.step + 1);
     progress.seconds = progress_number(json, "seconds", 0, kMaxSeconds);
     progress.window = window_from(json.at("window"));
+    progress.since_evaluation = update_times_from(json);
     Json line;
     progress.window.means.write_to(line);  // raises where one name is a number and a group of numbers
   } catch (const nlohmann::json::exception& error) {

@@ -12,6 +12,12 @@ struct LogWindow {
   NamedMeans means;
 };
 
+// Updates since the last evaluation, with waiting for their batches, without checkpoints.
+struct UpdateTimes {
+  int64_t steps = 0, images = 0;
+  double seconds = 0;
+};
+
 struct TrainingProgress {
   int64_t step = 0;            // finished optimiser steps
   int64_t evaluated_step = 0;  // of the last evaluation
@@ -20,6 +26,7 @@ struct TrainingProgress {
   int64_t evaluations_since_best = 0;
   double seconds = 0;  // over all sessions of the run
   LogWindow window;
+  UpdateTimes since_evaluation = {};
 };
 
 Json to_json(const TrainingProgress& progress);

@@ -5,6 +5,7 @@ light_tests(
   core/input_file_test.cpp
   core/interrupt_test.cpp
   core/json_text_test.cpp
+  core/machine_test.cpp
   core/nearest_name_test.cpp
   core/options_test.cpp
   core/printable_stream_test.cpp

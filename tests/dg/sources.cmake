@@ -2,7 +2,8 @@ light_tests(
   dg/ablations_test.cpp
   dg/random_range_test.cpp
   dg/selection_test.cpp
-  dg/single_source_test.cpp)
+  dg/single_source_test.cpp
+  dg/speed_table_test.cpp)
 torch_tests(
   dg/ablation_run_test.cpp
   dg/declarations_test.cpp

@@ -5,6 +5,7 @@ light_tests(
   e2e/command_line_test.cpp
   e2e/config_test.cpp
   e2e/data_test.cpp
+  e2e/dg_protocol_test.cpp
   e2e/dg_test.cpp
   e2e/early_stop_test.cpp
   e2e/eval_test.cpp

@@ -62,7 +62,7 @@ std::vector<Json> lines(const std::string& run, const std::string& kind) {
   std::vector<Json> found;
   for (Json line : read_metrics(run + "/metrics.jsonl"))
     if (line["kind"] == kind) {
-      for (const char* time : {"seconds", "images_per_s"}) line.erase(time);
+      for (const char* measured : {"seconds", "images_per_s", "peak_memory_mb", "training"}) line.erase(measured);
       found.push_back(line);
     }
   return found;

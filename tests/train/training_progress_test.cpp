@@ -10,18 +10,23 @@ namespace sparsight::training_progress_test {
 namespace {
 
 TEST(TrainingProgress, ComesBackWhole) {
-  TrainingProgress progress{12, 10, 0.75, 8, 1, 3.5, {64, 0.25, {}}};
+  TrainingProgress progress{12, 10, 0.75, 8, 1, 3.5, {64, 0.25, {}}, {2, 48, 0.125}};
   progress.window.means.add("loss", 1.0 / 3, 2);
   progress.window.means.add("losses/load", 0.5, 2);
   const TrainingProgress back = training_progress_from(Json::parse(to_json(progress).dump()), 12);
   EXPECT_EQ(to_json(back), to_json(progress));
   EXPECT_EQ(to_json(back)["window"]["means"]["loss"], (Json{1.0 / 3, 2.0}));
+  EXPECT_EQ(back.since_evaluation.steps, 2);
+  EXPECT_EQ(back.since_evaluation.images, 48);
+  EXPECT_EQ(back.since_evaluation.seconds, 0.125);
 }
 
 TEST(TrainingProgress, ReadsWindowsOfEarlierVersions) {
   Json json = to_json(TrainingProgress{12, 10, 0.75, 8, 1, 3.5, {}});
   json["window"] = Json::parse(R"({"batches": 2, "images": 64, "correct": 40, "loss": 1.25, "task_loss": 1.0,
                                    "seconds": 0.25, "auxiliary": {"load": 0.5}})");
+  json.erase("since_evaluation");
+  EXPECT_EQ(training_progress_from(json, 12).since_evaluation.steps, 0);
   const LogWindow window = training_progress_from(json, 12).window;
   EXPECT_EQ(window.images, 64);
   Json line;
@@ -67,6 +72,9 @@ TEST(TrainingProgress, RefusesNumbersThatNoRunHas) {
   EXPECT_NE(message("best_accuracy", 1.5), "");
   EXPECT_NE(message("best_accuracy", nullptr), "");
   EXPECT_NE(message("seconds", -1), "");
+  EXPECT_NE(message("since_evaluation", Json{{"steps", -1}, {"images", 0}, {"seconds", 0}}), "");
+  EXPECT_NE(message("since_evaluation", Json{{"steps", 1}, {"images", 0}, {"seconds", "x"}}), "");
+  EXPECT_NE(message("since_evaluation", 3), "");
   EXPECT_NE(message("window", Json{{"images", -1}, {"seconds", 0}, {"means", Json::object()}}), "");
 }
 

@@ -1,0 +1,38 @@
+#include "sparsight/core/machine.h"
+
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sparsight::machine_test {
+namespace {
+
+constexpr size_t kMebibytes = 96;
+
+// Memory that was really used, and given back.
+void use(size_t mebibytes) {
+  std::vector<char> bytes(mebibytes << 20);
+  std::memset(bytes.data(), 1, bytes.size());
+  ASSERT_EQ(static_cast<volatile char*>(bytes.data())[bytes.size() / 2], 1);
+}
+
+TEST(Machine, G56_EachPhaseHasItsOwnPeak) {
+  const int64_t before = resident_memory_bytes();
+  ASSERT_GT(before, 0);
+  PhasePeaks peaks;
+  use(kMebibytes);
+  const int64_t large = peaks.end_phase();
+  EXPECT_GE(large, before + static_cast<int64_t>(kMebibytes << 20) / 2);
+  EXPECT_GE(peaks.bytes(), large) << "of the phase that has ended";
+  const int64_t small = peaks.end_phase();
+  EXPECT_GT(small, 0);
+  EXPECT_GE(peaks.bytes(), large);
+  if (small == large) GTEST_SKIP() << "this system does not reset peaks";
+  EXPECT_LT(small, large - static_cast<int64_t>(kMebibytes << 20) / 2);
+}
+
+TEST(Machine, Mebibytes) { EXPECT_EQ(mebibytes(3 << 19), 1.5); }
+
+}  // namespace
+}  // namespace sparsight::machine_test
