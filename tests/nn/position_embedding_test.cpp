@@ -53,6 +53,22 @@ TEST(PositionEmbedding, A10_LinearResamplingKeepsCornersAndAffineGrids) {
   EXPECT_NEAR(resampled(row)[0][1 + 4][0].item<double>(), expected, 1e-4);
 }
 
+// GMoE's 14 x 14 patches at 224 pixels become 24 x 24 at 384. Keys' cubic convolution reproduces an affine function
+// away from the borders: patch i of 24 is at (i + 0.5) 14 / 24 - 0.5 of 14.
+TEST(PositionEmbedding, G19_TheGridOf384PixelsFromThatOf224) {
+  const auto affine = [](const at::Tensor& at_rows) {
+    return (2 + 3 * at_rows.unsqueeze(1) - 5 * at_rows.unsqueeze(0)).reshape({1, -1, 1});
+  };
+  const at::Tensor of_class = torch::full({1, 1, 1}, 77.f);
+  const at::Tensor larger =
+      resample_position_embedding(torch::cat({of_class, affine(torch::arange(14.f))}, 1), 1, {14, 14}, {24, 24});
+  EXPECT_EQ(larger.sizes(), (std::vector<int64_t>{1, 577, 1}));
+  EXPECT_EQ(larger[0][0].item<float>(), 77.f);
+  const at::Tensor expected = affine((torch::arange(24.f) + 0.5) * 14 / 24 - 0.5).view({24, 24});
+  const auto inner = [](const at::Tensor& grid) { return grid.slice(0, 4, 20).slice(1, 4, 20); };
+  EXPECT_TRUE(torch::allclose(inner(larger.slice(1, 1).view({24, 24})), inner(expected), 0, 1e-4));
+}
+
 TEST(PositionEmbedding, SizesThatDoNotFitAreErrors) {
   EXPECT_THROW(resample_position_embedding(torch::rand({1, 17, 3}), 0, {4, 4}, {2, 2}), Error);
   EXPECT_THROW(resample_position_embedding(torch::rand({16, 3}), 0, {4, 4}, {2, 2}), Error);

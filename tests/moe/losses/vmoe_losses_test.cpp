@@ -149,6 +149,23 @@ TEST(VmoeLoss, G14_ConventionsOfVarianceAndOfTheComparedValue) {
   EXPECT_TRUE(
       torch::allclose(vmoe_load_probability(r, /*of_scores=*/true), row({0.157623, 0.011731, 0.003168}), 0, 1e-6));
   EXPECT_NEAR(vmoe_load_loss(r, true, true).item<double>(), 2.278645, 1e-6);
+  // Importance (3, 1, 2), of six tokens that have one expert each.
+  const at::Tensor gates = torch::eye(3, torch::kDouble).index_select(0, torch::tensor({0, 0, 0, 1, 2, 2}));
+  const Routing of_six = route_softmax_topk(gates.log().clamp_min(-1e3), {}, 0, 1, false);
+  EXPECT_NEAR(vmoe_importance_loss(of_six).item<double>(), 0.166667, 1e-6);
+  EXPECT_NEAR(vmoe_importance_loss(of_six, /*unbiased=*/true).item<double>(), 0.25, 1e-6);
+}
+
+// Each expert is preferred by the same number of tokens; then one by all: (E² / E - 1) = E - 1.
+TEST(VmoeLoss, G15_BalanceIsZeroAndOneExpertForAllTheMost) {
+  constexpr int64_t kExperts = 6;
+  const at::Tensor preferred = 3 * torch::eye(kExperts, torch::kDouble).repeat({4, 1});
+  EXPECT_LT(vmoe_importance_loss(route_softmax_topk(preferred, {}, 0, 1, false)).item<double>(), 1e-10);
+  at::Tensor one = torch::full({24, kExperts}, -1e3, torch::kDouble);
+  one.select(1, 2).zero_();
+  const Routing to_one = route_softmax_topk(one, {}, 0, 1, false);
+  EXPECT_NEAR(vmoe_importance_loss(to_one).item<double>(), kExperts - 1, 1e-9);
+  EXPECT_NEAR(vmoe_importance_loss(to_one, /*unbiased=*/true).item<double>(), kExperts, 1e-9);
 }
 
 // The checks of Mobile V-MoE's end-to-end baselines.

@@ -1,4 +1,5 @@
 // GMoE as a configuration of the vision transformer (Li et al. 2023, sections 4.1 and 4.2, and the authors' code).
+#include <chrono>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -130,6 +131,75 @@ TEST(GmoeModel, G10_AllExpertsAreTheDenseSum) {
     sum += probability.select(1, e).unsqueeze(1) * torch::addmm(p["experts.b2"][e], hidden, p["experts.w2"][e]);
   }
   EXPECT_TRUE(test::near(out.tokens, sum, 1e-5));
+}
+
+// 40 tokens, 4 experts: floor(0.5 ceil(40 / 4)) = 5 rows each, so that at least half of the tokens get nothing. Of each
+// expert those with the smallest largest gate are dropped, and their output is zero, to which the block adds its input.
+TEST(GmoeModel, G12_TheSmallestGatesAreDroppedAndTheirOutputIsZero) {
+  const MoeSpec spec =
+      read_moe_spec(resolved({}, {"moe.experts=4", "moe.hidden=12", "router.name=cosine", "capacity.eval_factor=0.5",
+                                  "capacity.rounding=floor_per_choice", "capacity.priority=max_gate"}));
+  MoeLayer layer(spec, {.path = "moe", .width = 6});
+  initialize(layer, 1);
+  const torch::NoGradGuard no_grad;
+  for (at::Tensor& parameter : layer.parameters())
+    parameter.add_(test::random_tensor(parameter.sizes(), 5, torch::kFloat));
+  const MoeOutput out = layer.forward(
+      {test::random_tensor({40, 6}, 3, torch::kFloat), {.images = 40, .per_image = 1}, ForwardMode::evaluation()});
+  const Routing& routing = out.routing;
+  EXPECT_EQ(routing.capacity.item<int64_t>(), 5);
+  const at::Tensor largest = routing.clean_logits.softmax(1).amax(1).index_select(0, routing.token);
+  int64_t dropped = 0;
+  for (int64_t e = 0; e < 4; ++e) {
+    const at::Tensor mine = routing.expert == e, kept = largest.masked_select(mine & routing.kept),
+                     lost = largest.masked_select(mine & ~routing.kept);
+    EXPECT_LE(kept.numel(), 5);
+    dropped += lost.numel();
+    if (lost.numel() == 0) continue;
+    EXPECT_EQ(kept.numel(), 5) << "tokens are dropped although there is room";
+    EXPECT_LE(lost.max().item<float>(), kept.min().item<float>()) << "expert " << e;
+  }
+  EXPECT_GE(dropped, 20);
+  const at::Tensor is_zero = (out.tokens == 0).all(1).index_select(0, routing.token);
+  EXPECT_TRUE(torch::equal(is_zero, ~routing.kept));
+}
+
+// 4096 tokens, each by its expert, against a loop in which every expert computes all tokens and a mask takes its own:
+// six times the work, so that the comparison of times holds on a busy machine too.
+TEST(GmoeModel, G22_GroupedExpertsEqualTheLoopAndAreFaster) {
+  const MoeSpec spec = read_moe_spec(resolved({}, {"moe.experts=6", "moe.hidden=256", "router.name=cosine"}));
+  MoeLayer layer(spec, {.path = "moe", .width = 64});
+  initialize(layer, 1);
+  const torch::NoGradGuard no_grad;
+  const auto p = layer.named_parameters();
+  const at::Tensor tokens = test::random_tensor({4096, 64}, 3, torch::kFloat);
+  MoeOutput grouped;
+  at::Tensor sum;
+  const auto loop = [&] {
+    sum = torch::zeros_like(tokens);
+    const at::Tensor gate = grouped.routing.gate.unsqueeze(1);
+    for (int64_t e = 0; e < 6; ++e) {
+      const at::Tensor hidden = torch::gelu(torch::addmm(p["experts.b1"][e], tokens, p["experts.w1"][e]));
+      sum += (grouped.routing.expert == e).unsqueeze(1) * gate *
+             torch::addmm(p["experts.b2"][e], hidden, p["experts.w2"][e]);
+    }
+  };
+  const auto fastest = [](const auto& run) {
+    double seconds = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      run();
+      seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return seconds;
+  };
+  const double of_layer = fastest([&] {
+    grouped = layer.forward({tokens, {.images = 4096, .per_image = 1}, ForwardMode::evaluation()});
+  });
+  const double of_loop = fastest(loop);
+  EXPECT_TRUE(torch::equal(grouped.routing.token, torch::arange(4096)));
+  EXPECT_TRUE(test::near(grouped.tokens, sum, 1e-5));
+  EXPECT_LT(of_layer, of_loop);
 }
 
 // With room for all a prediction does not depend on the other images of its batch; with 1.5 times the mean it does.
