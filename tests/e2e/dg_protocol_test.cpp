@@ -104,6 +104,8 @@ TEST_F(DgVerb, G42_DataThatAreMissingAreOneLine) {
         run_program({"dg", "train", "--dataset", set, "--out", nothing.path("run"), "--quiet"}, options);
     EXPECT_EQ(refused.exit_code, 1) << set;
     EXPECT_NE(refused.err.find("are missing: there is no " + nothing.path()), std::string::npos) << refused.err;
+    const bool fetched = refused.err.find("run `sparsight data fetch mnist`") != std::string::npos;
+    EXPECT_TRUE(fetched || refused.err.find("; obtain them from http") != std::string::npos) << refused.err;
     EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
   }
 }

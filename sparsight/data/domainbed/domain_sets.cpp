@@ -12,9 +12,9 @@
 namespace sparsight {
 namespace {
 
-DataSetPtr folder_environments(const DomainBedOptions& options, const std::string& usual_name) {
+DataSetPtr folder_environments(const DomainBedOptions& options, const std::string& root) {
   DomainFolderOptions folder;
-  folder.root = data_root(options.root, usual_name);
+  folder.root = root;
   folder.channels = options.channels;
   return all_of_domain_folder(folder);
 }
@@ -31,7 +31,7 @@ DomainSet wilds_set(const char* name, int64_t environments, int64_t classes, con
   DomainSet set{name, environments, classes, 3, 0, 100};
   set.resized_first = true;
   set.make = [make, usual_name](const DomainBedOptions& options, uint64_t) {
-    return make(data_root(options.root, usual_name));
+    return make(data_root(options.root, usual_name, kWildsAddress));
   };
   return set;
 }
@@ -39,7 +39,9 @@ DomainSet wilds_set(const char* name, int64_t environments, int64_t classes, con
 DomainSet any_folder() {
   DomainSet set{"folder"};
   set.eval_every = 100;
-  set.make = [](const DomainBedOptions& options, uint64_t) { return folder_environments(options, ""); };
+  set.make = [](const DomainBedOptions& options, uint64_t) {
+    return folder_environments(options, data_root(options.root, ""));
+  };
   return set;
 }
 
@@ -47,8 +49,9 @@ DomainSet published_set(const PublishedDomains& published) {
   DomainSet set{published.name, std::ssize(published.domains), published.classes};
   set.eval_every = published.eval_every, set.batch_range = published.batch_range;
   set.make = [&published](const DomainBedOptions& options, uint64_t) {
-    const DataSetPtr all = folder_environments(options, published.folder);
-    check_published(*all, published, data_root(options.root, published.folder));
+    const std::string root = data_root(options.root, published.folder, published.obtain);
+    const DataSetPtr all = folder_environments(options, root);
+    check_published(*all, published, root);
     return all;
   };
   return set;

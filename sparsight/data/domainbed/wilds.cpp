@@ -15,8 +15,6 @@
 namespace sparsight {
 namespace {
 
-constexpr const char* kWildsAddress = "https://wilds.stanford.edu/get_started (its script downloads both)";
-
 // A CSV file whose columns are found by name.
 class NamedColumns {
  public:

@@ -12,6 +12,8 @@
 
 namespace sparsight {
 
+inline constexpr const char* kWildsAddress = "https://wilds.stanford.edu/get_started (its script downloads both)";
+
 struct WildsImage {
   std::string path;  // below the dataset's folder
   int64_t label = 0, environment = 0;

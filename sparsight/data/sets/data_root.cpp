@@ -23,7 +23,7 @@ std::string data_home() {
   return home && *home ? home : "data";
 }
 
-std::string data_root(const std::string& root, const std::string& name) {
+std::string data_root(const std::string& root, const std::string& name, const std::string& obtain) {
   if (root.empty() && name.empty()) fail_usage("this dataset needs a path: set data.root to its folder or file");
   std::string below = data_home() + "/" + (root.empty() ? name : root);
   if (!root.empty() && path_exists(root)) return root;
@@ -32,7 +32,8 @@ std::string data_root(const std::string& root, const std::string& name) {
     fail("there is no file or folder \"", printable(root), "\"",
          root[0] == '/' ? "" : cat(" here, nor \"", printable(below), "\""),
          "; set data.root to the data's folder (--set data.root=PATH)");
-  fail("the files of ", name, " are missing: there is no ", printable(below), "; ", how_to_get(name),
+  fail("the files of ", name, " are missing: there is no ", printable(below), "; ",
+       obtain.empty() ? how_to_get(name) : "obtain them from " + obtain + ", then ",
        "set data.root, or SPARSIGHT_DATA to the folder that holds ", name, "/");
 }
 
