@@ -17,6 +17,7 @@
 #include "sparsight/io/torch_pickle.h"
 #include "tests/support/errors.h"
 #include "tests/support/paths.h"
+#include "tests/support/program.h"
 
 namespace sparsight::checksum_test {
 namespace {
