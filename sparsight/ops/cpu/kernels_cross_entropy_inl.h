@@ -20,9 +20,10 @@ inline typename V::T vanishing_exponential(typename V::T x) {
 template <class V>
 inline typename V::T load_filled(const float* p, int count, float fill) {
   if (count == V::lanes) return V::load(p);
-  float row[V::lanes];
-  for (int i = 0; i < V::lanes; ++i) row[i] = i < count ? p[i] : fill;
-  return V::load(row);
+  constexpr float kLane[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  static_assert(V::lanes <= 16);
+  const auto outside = V::add(V::load(kLane), V::set1(-static_cast<float>(count)));  // from 0 on
+  return V::select_negative(outside, V::load_part(p, count), V::set1(fill));
 }
 
 template <class V, class Body>
