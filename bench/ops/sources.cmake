@@ -1,2 +1,3 @@
 bench_sources(
-  ops/attention_bench.cpp)
+  ops/attention_bench.cpp
+  ops/softmax_cross_entropy_bench.cpp)
