@@ -190,18 +190,21 @@ Json load_over_time(const LayerCourse& course) {
     spec["encoding"] = {
         {"x", {{"field", "step"}, {"type", "ordinal"}, {"axis", {{"labelOverlap", true}, {"labelAngle", 0}}}}},
         {"y", {{"field", "expert"}, {"type", "ordinal"}, {"axis", {{"labelOverlap", true}}}}},
-        {"color",
-         {{"field", "share"},
-          {"type", "quantitative"},
-          {"title", nullptr},
-          {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
-          {"legend", {{"format", ".0%"}}}}},
+        {"color", share_color()},
         {"tooltip", share_tooltip(step_tip)}};
   }
   return spec;
 }
 
 }  // namespace
+
+Json share_color() {
+  return {{"field", "share"},
+          {"type", "quantitative"},
+          {"title", nullptr},
+          {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
+          {"legend", {{"format", ".0%"}}}};
+}
 
 std::vector<Chart> training_charts(const RunMetrics& log) {
   std::vector<Chart> charts;

@@ -22,4 +22,7 @@ std::vector<Chart> training_charts(const RunMetrics& log);
 // Balance over time (coefficients of variation of load and importance), then the expert load over time of every layer.
 std::vector<Chart> expert_charts(const RunMetrics& log);
 
+// The encoding of the colour of a map by its field "share", from 0.
+Json share_color();
+
 }  // namespace sparsight

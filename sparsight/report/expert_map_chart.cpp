@@ -38,12 +38,7 @@ Json map_spec(const Json& cells, const Json& order, const ExpertMapWords& words)
               {"sort", order},
               {"title", nullptr},
               {"axis", {{"labelOverlap", true}, {"labelFlush", false}, {"labelLimit", 110}}}}},
-            {"color",
-             {{"field", "share"},
-              {"type", "quantitative"},
-              {"title", nullptr},
-              {"scale", {{"scheme", "viridis"}, {"domainMin", 0}}},
-              {"legend", {{"format", ".0%"}}}}},
+            {"color", share_color()},
             {"tooltip", map_tooltip(words)}}}};
 }
 
