@@ -42,7 +42,7 @@ class ResidualRows {
     for (int64_t i = first; i < first + count; ++i, rows += width_) {
       if (bits_) kernels.drop(bits_ + i * bytes, scale_, rows, width_);
       const std::array<float, 2> factors{row_factor_ ? row_factor_[i] : 1.0f, 1.0f};
-      const std::array<const float*, 2> summands{rows, residual_ + i * width_};
+      const std::array<const float*, 2> summands{rows, residual_ ? residual_ + i * width_ : nullptr};
       if (row_factor_ || residual_)
         kernels.scaled_sum(summands.data(), factors.data(), residual_ ? 2 : 1, rows, width_);
     }
