@@ -58,17 +58,19 @@ EngineRates read_rates(const std::string& path) {
   return rates;
 }
 
-EngineRates read_or_measure(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
-  if (!std::filesystem::exists(path)) {
+// Whether the file is there, measured now if it was not.
+bool make_file(const std::string& path) {
+  try {
+    if (std::filesystem::exists(path)) return true;
+    const std::string folder = std::filesystem::path(path).parent_path();
     create_folder(folder);
     const Descriptor lock = wait_for_folder(folder);
-    if (!std::filesystem::exists(path)) {
-      log_info("measuring once whether the kernels or oneDNN are faster on this machine; kept in ", printable(path));
-      write_file_atomically(path, kept_text(measure_engine_rates()));
-    }
+    if (!std::filesystem::exists(path)) write_file_atomically(path, kept_text(measure_engine_rates()));
+    return true;
+  } catch (const Error&) {  // a home that cannot be written to is no reason for a warning in every command
+  } catch (const std::filesystem::filesystem_error&) {
   }
-  return read_rates(path);
+  return false;
 }
 
 }  // namespace
@@ -88,13 +90,11 @@ std::optional<std::string> engine_rates_file() {
 
 std::optional<EngineRates> kept_engine_rates() {
   const std::optional<std::string> path = engine_rates_file();
-  if (!path) return std::nullopt;
+  if (!path || !make_file(*path)) return std::nullopt;
   try {
-    return read_or_measure(*path);
+    return read_rates(*path);
   } catch (const Error& error) {
     log_warning("all layers run on the kernels, since their rates are not known: ", error.what());
-  } catch (const std::filesystem::filesystem_error& error) {
-    log_warning("all layers run on the kernels, since their rates are not known: ", printable(error.what()));
   }
   return std::nullopt;
 }

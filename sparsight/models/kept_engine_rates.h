@@ -12,8 +12,9 @@ namespace sparsight {
 // $XDG_CACHE_HOME/sparsight, else ~/.cache/sparsight. Nothing where neither variable names an absolute path.
 std::optional<std::string> engine_rates_file();
 
-// From the file, which one process measures and writes first if there is none. Nothing where it can be neither read nor
-// written, or holds something else, which is a warning: a choice that changed from run to run would change their bits.
+// From the file, which one process measures and writes first if there is none. Nothing where there is no place for
+// it (`sparsight doctor` says so), or it holds something else, which is a warning: a choice that changed from run to
+// run would change their bits.
 std::optional<EngineRates> kept_engine_rates();
 
 // What the environment variable SPARSIGHT_ENGINES asks for: "kernels", "onednn", or "measured" (the default), the
