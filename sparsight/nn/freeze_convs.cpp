@@ -42,14 +42,13 @@ FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm) {
 }
 
 void ConvsCopy::pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources) {
-  type_ = steps.empty() ? WeightType::fp32 : steps.front().conv.type();
   convs_ = std::make_shared<const FrozenConvs>(std::move(steps));
   sources_ = CopiedTensors(std::move(sources));
 }
 
 bool ConvsCopy::usable(const at::Tensor& x) const {
   return convs_ && sources_.serve(x) &&
-         (type_ != WeightType::fp32 || engine_of(EngineUse::conv_inference) == Engine::kernels);
+         (convs_->type() != WeightType::fp32 || engine_of(EngineUse::conv_inference) == Engine::kernels);
 }
 
 at::Tensor ConvsCopy::run(const at::Tensor& x) const {

@@ -38,7 +38,6 @@ class ConvsCopy {
  private:
   std::shared_ptr<const FrozenConvs> convs_;
   CopiedTensors sources_;
-  WeightType type_ = WeightType::fp32;
 };
 
 }  // namespace sparsight

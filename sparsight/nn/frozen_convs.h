@@ -52,6 +52,7 @@ class FrozenConvs {
   // x: [images, input], y: [images, output]. Uses torch's threads.
   void run(const float* x, float* y, int64_t images, Map input) const;
 
+  WeightType type() const { return steps_.empty() ? WeightType::fp32 : steps_.front().conv.type(); }
   int64_t bytes() const;  // of the packed weights
 
  private:

@@ -131,8 +131,8 @@ at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeig
   return any_norm_mlp(x, norm, weights, /*residual=*/false, {});
 }
 
-at::Tensor norm_mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
-                             const BranchDrop& drop) {
+at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
+                        const BranchDrop& drop) {
   return any_norm_mlp(x, norm, weights, /*residual=*/true, drop);
 }
 

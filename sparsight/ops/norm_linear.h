@@ -26,9 +26,9 @@ struct DenseMlpWeights {
 };
 // x: [R,D]. Returns [R,D]: act(norm(x) w1^T + b1) w2^T + b2. Differentiable once.
 at::Tensor norm_mlp(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights);
-// x + drop(norm_mlp(x)).
-at::Tensor norm_mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
-                             const BranchDrop& drop);
+// x + drop(norm_mlp(x)): the second half of a transformer block, of which residual_branch.h has the first.
+at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
+                        const BranchDrop& drop = {});
 
 // norm(x) without autograd; x: [R,D].
 at::Tensor normalised_rows(const at::Tensor& x, const RowNorm& norm);

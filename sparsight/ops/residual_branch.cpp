@@ -121,9 +121,4 @@ at::Tensor attention_residual(const at::Tensor& x, const RowNorm& norm, const At
                                   norm.epsilon, w.heads, drop);
 }
 
-at::Tensor mlp_residual(const at::Tensor& x, const RowNorm& norm, const DenseMlpWeights& weights,
-                        const BranchDrop& drop) {
-  return norm_mlp_residual(x, norm, weights, drop);
-}
-
 }  // namespace sparsight
