@@ -158,14 +158,26 @@ std::vector<std::string> Vit::tap_names() const {
   return names;
 }
 
+at::Tensor Vit::embed(const ModelInput& input, ModelOutput& out) {
+  const at::Tensor& images = input.images;
+  const int64_t prefix = prefix_tokens(), patches = pos_embed_.size(1) - prefix;
+  if (patch_embed_->uses_frozen(images) && suits_kernels(pos_embed_) && !is_tapped(input, "patch_embed")) {
+    const at::Tensor tokens = at::empty({images.size(0), prefix + patches, options_.width}, images.options());
+    if (cls_token_.defined()) tokens.narrow(1, 0, 1).copy_(cls_token_ + pos_embed_.narrow(1, 0, 1));
+    patch_embed_->forward_frozen(images, pos_embed_[0].narrow(0, prefix, patches), tokens.narrow(1, prefix, patches));
+    return tokens;
+  }
+  at::Tensor x = patch_embed_->forward(images);
+  tap(input, out, x, "patch_embed");
+  if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
+  return x + pos_embed_;
+}
+
 ModelOutput Vit::run(const ModelInput& input) {
   const at::Tensor& images = input.images;
   ModelOutput out;
   const TokenLayout layout{images.size(0), pos_embed_.size(1), prefix_tokens(), grid().height, grid().width};
-  at::Tensor x = patch_embed_->forward(images);
-  tap(input, out, x, "patch_embed");
-  if (cls_token_.defined()) x = at::cat({cls_token_.expand({images.size(0), -1, -1}).to(x.scalar_type()), x}, 1);
-  x = x + pos_embed_;
+  at::Tensor x = embed(input, out);
   if (input.mode.dropout) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.image);
 
   ModelInput decided = input;

@@ -61,6 +61,8 @@ class Vit : public ImageModel, public HasRouter, public Initialized {
   ModelOutput run(const ModelInput& input) override;
 
  private:
+  at::Tensor embed(const ModelInput& input, ModelOutput& out);  // tokens with their positions, [B,S,D]
+
   VitOptions options_;
   at::Tensor cls_token_;  // [1,1,D]; undefined with mean pooling
   at::Tensor pos_embed_;  // [1,S,D]

@@ -76,23 +76,6 @@ void normalise(const FrozenNorm& norm, const float* x, int64_t rows, float* to) 
                               to + r * kBlockLd, rows * kBlockLd);
 }
 
-// One head of an image. qkv: [S,3D] of the image; to: [S,D].
-void attend(const float* qkv, int64_t tokens, int64_t heads, int64_t head, int64_t width, float* to) {
-  const int64_t size = width / heads, first = head * size;
-  cpu::AttentionForward p;
-  p.head = {qkv + first,
-            qkv + width + first,
-            qkv + 2 * width + first,
-            3 * width,
-            tokens,
-            size,
-            1 / std::sqrt(static_cast<float>(size))};
-  p.count = tokens;
-  p.out = to + first, p.out_ld = width;
-  p.scratch = frozen_space().attention.floats(cpu::attention_forward_floats(tokens, size));
-  cpu::kernels().attention_forward(p);
-}
-
 void to_blocks(const float* from, int64_t rows, int64_t width, float* to) {
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < width; c += kBlock)
@@ -171,6 +154,24 @@ void FrozenBlock::after_attention(const float* x, const float* mixed, int64_t ro
   multiply({mlp.fc2, hidden, rows, y, width}, {0, width}, std::nullopt, true);
 }
 
+// qkv: [S,3D] of an image; mixed: [S,D], of which it writes the columns of the head.
+void FrozenBlock::attend_head(const float* qkv, int64_t tokens, int64_t head, float* mixed) const {
+  const int64_t width = this->width(), size = width / w_.heads, first = head * size;
+  cpu::AttentionForward p;
+  p.head = {qkv + first,
+            qkv + width + first,
+            qkv + 2 * width + first,
+            3 * width,
+            tokens,
+            size,
+            1 / std::sqrt(static_cast<float>(size))};
+  p.count = tokens;
+  p.out = mixed + first, p.out_ld = width;
+  p.bf16 = type() == WeightType::bf16;
+  p.scratch = frozen_space().attention.floats(cpu::attention_forward_floats(tokens, size));
+  cpu::kernels().attention_forward(p);
+}
+
 void FrozenBlock::whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const {
   const int64_t width = this->width();
   cpu::run_tasks((images + at_once - 1) / at_once, [&](int64_t task, const auto&) {
@@ -183,7 +184,7 @@ void FrozenBlock::whole_images(const float* x, float* y, int64_t images, int64_t
     project_qkv(from, rows, qkv);
     for (int64_t image = 0; image < count; ++image)
       for (int64_t head = 0; head < w_.heads; ++head)
-        attend(qkv + image * tokens * 3 * width, tokens, w_.heads, head, width, mixed + image * tokens * width);
+        attend_head(qkv + image * tokens * 3 * width, tokens, head, mixed + image * tokens * width);
     after_attention(from, mixed, rows, to);
   });
 }
@@ -207,7 +208,7 @@ void FrozenBlock::attend_all(const float* qkv, int64_t images, int64_t tokens, f
   const int64_t width = this->width();
   cpu::run_tasks(images * w_.heads, [&](int64_t task, const auto&) {
     const int64_t image = task / w_.heads;
-    attend(qkv + image * tokens * 3 * width, tokens, w_.heads, task % w_.heads, width, mixed + image * tokens * width);
+    attend_head(qkv + image * tokens * 3 * width, tokens, task % w_.heads, mixed + image * tokens * width);
   });
 }
 

@@ -52,6 +52,7 @@ class FrozenBlock {
   // On the calling thread: qkv [R,3D] of x [R,D], and y [R,D] of x and the mixed values.
   void project_qkv(const float* x, int64_t rows, float* qkv) const;
   void after_attention(const float* x, const float* mixed, int64_t rows, float* y) const;
+  void attend_head(const float* qkv, int64_t tokens, int64_t head, float* mixed) const;
   void attend_all(const float* qkv, int64_t images, int64_t tokens, float* mixed) const;
 
   int64_t width() const { return w_.proj.outputs(); }

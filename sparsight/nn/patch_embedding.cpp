@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sparsight/core/engines.h"
 #include "sparsight/core/error.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
@@ -35,22 +36,42 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
 void PatchEmbeddingImpl::freeze(WeightType type) {
   for (ResidualBlock& block : stem_) block->freeze(type);
   const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
-  std::vector<FrozenConvStep> steps(1);
-  FrozenConvStep& step = steps[0];
-  step.conv = cpu::PackedConv(floats_of(weight).data(), floats_of(bias).data(), weight.size(1), weight.size(0),
-                              weight.size(2), type);
-  step.kernel = step.stride = weight.size(2);
-  step.same = true;  // of multiples of the patch side: no padding
-  copy_.pack(std::move(steps), {weight, bias});
+  const int64_t patch = weight.size(2);
+  cpu::PackedLinear packed(floats_of(weight).data(), floats_of(bias).data(), weight[0].numel(), weight.size(0), type);
+  frozen_ = std::make_shared<const FrozenPatchEmbedding>(std::move(packed), patch);
+  frozen_sources_ = CopiedTensors({weight, bias});
+}
+
+bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images) const {
+  const int64_t side = proj_->weight.size(2) << stem_.size();
+  return frozen_ && images.size(2) % side == 0 && images.size(3) % side == 0 && frozen_sources_.serve(images) &&
+         (frozen_->type() != WeightType::fp32 || engine_of(EngineUse::linear_inference) == Engine::kernels);
+}
+
+at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images) {
+  at::Tensor map = images;
+  for (ResidualBlock& block : stem_) map = block->forward(map);
+  return map;
+}
+
+void PatchEmbeddingImpl::forward_frozen(const at::Tensor& images, const at::Tensor& positions,
+                                        const at::Tensor& tokens) {
+  const at::Tensor map = stem_map(images);
+  frozen_->run({map.const_data_ptr<float>(), map.size(0), map.size(1), map.size(2), map.size(3), map.stride(0),
+                map.stride(1), map.stride(2), map.stride(3)},
+               positions.defined() ? positions.const_data_ptr<float>() : nullptr,
+               {tokens.data_ptr<float>(), tokens.stride(0)});
 }
 
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
-  at::Tensor map = images;
-  for (ResidualBlock& block : stem_) map = block->forward(map);
-  const int64_t patch = proj_->weight.size(2);
-  const bool whole = map.size(2) % patch == 0 && map.size(3) % patch == 0;
-  if (whole && copy_.usable(map)) return copy_.run(map).permute({0, 2, 3, 1}).flatten(1, 2);
-  return fully_connected(image_patches(map, patch), proj_->weight.flatten(1), proj_->bias);
+  const at::Tensor& weight = proj_->weight;
+  if (uses_frozen(images)) {
+    const int64_t side = weight.size(2) << stem_.size(), patches = images.size(2) / side * (images.size(3) / side);
+    at::Tensor tokens = at::empty({images.size(0), patches, weight.size(0)}, images.options());
+    forward_frozen(images, {}, tokens);
+    return tokens;
+  }
+  return fully_connected(image_patches(stem_map(images), weight.size(2)), weight.flatten(1), proj_->bias);
 }
 
 std::vector<PartCost> PatchEmbeddingImpl::cost(MapSize image) const {

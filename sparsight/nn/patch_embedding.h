@@ -3,10 +3,13 @@
 // patches are those of its feature map: the hybrid of Dosovitskiy et al. 2021, with group norm as there.
 #pragma once
 
+#include <memory>
+
 #include <torch/nn/pimpl.h>
 
 #include "sparsight/cost/layer_cost.h"
-#include "sparsight/nn/freeze_convs.h"
+#include "sparsight/nn/copied_tensors.h"
+#include "sparsight/nn/frozen_patch_embedding.h"
 #include "sparsight/nn/residual_block.h"
 
 namespace sparsight {
@@ -35,13 +38,20 @@ class PatchEmbeddingImpl : public torch::nn::Module {
   explicit PatchEmbeddingImpl(const PatchEmbeddingOptions& options);
   // images: [B,C,H,W], H and W multiples of the patch side. Returns [B,(H/patch)*(W/patch),D], row by row.
   at::Tensor forward(const at::Tensor& images);
+  // For inference on packed weights, where uses_frozen(images): the tokens plus positions, [S,D] contiguous, or
+  // undefined for none. Writes them to `tokens`, [B,S,D], whose images may have a stride of their own.
+  void forward_frozen(const at::Tensor& images, const at::Tensor& positions, const at::Tensor& tokens);
+  bool uses_frozen(const at::Tensor& images) const;
   std::vector<PartCost> cost(MapSize image) const;  // per image
   void freeze(WeightType type);                     // see ImageModel::freeze
 
  private:
+  at::Tensor stem_map(const at::Tensor& images);  // [B,C',H',W'], or the images if there is no stem
+
   std::vector<ResidualBlock> stem_;
   PatchProjection proj_{nullptr};
-  ConvsCopy copy_;  // of proj_
+  std::shared_ptr<const FrozenPatchEmbedding> frozen_;  // of proj_
+  CopiedTensors frozen_sources_;
 };
 TORCH_MODULE(PatchEmbedding);
 

@@ -4,6 +4,7 @@ light_sources(
   nn/dropout.cpp
   nn/frozen_block.cpp
   nn/frozen_convs.cpp
+  nn/frozen_patch_embedding.cpp
   nn/parameter_memory.cpp
   nn/patches.cpp
   nn/position_embedding.cpp)

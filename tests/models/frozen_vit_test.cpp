@@ -21,8 +21,10 @@ MoeSpec spec_of(bool routed) {
                         {"router", {{"name", "softmax_topk"}, {"k", 2}}}});
 }
 
-std::shared_ptr<Vit> vit_of(int64_t width, int64_t heads, int64_t side, bool routed, bool qkv_bias = true) {
+std::shared_ptr<Vit> vit_of(int64_t width, int64_t heads, int64_t side, bool routed, bool qkv_bias = true,
+                            const std::string& pool = "class") {
   VitOptions options;
+  options.pool = pool;
   options.width = width, options.depth = 3, options.heads = heads, options.patch = 4, options.qkv_bias = qkv_bias;
   auto model = std::make_shared<Vit>(options, ModelContext{{3, side, side, 10}, spec_of(routed)});
   initialize(*model, 3);
@@ -60,6 +62,23 @@ TEST(FrozenVit, HasTheLogitsOfItsLayers) {
       }
     }
   });
+}
+
+// The class token and the positions are written beside the packed patch embedding, unless its tokens are asked for.
+TEST(FrozenVit, HasTheTokensOfItsLayers) {
+  for (const std::string pool : {"class", "mean"}) {
+    const auto model = vit_of(24, 4, 12, false, true, pool);
+    const at::Tensor x = test::random_tensor({3, 3, 12, 12}, 5, torch::kFloat).abs();
+    const auto run = [&](const std::vector<std::string>& taps) { return model->forward({.images = x, .taps = taps}); };
+    const ModelOutput layers = run({"patch_embed", "blocks.0"});
+    model->freeze(WeightType::fp32);
+    const torch::NoGradGuard no_grad;
+    const ModelOutput positioned = run({"blocks.0"}), tapped = run({"patch_embed", "blocks.0"});
+    EXPECT_TRUE(test::near(positioned.taps.at("blocks.0"), layers.taps.at("blocks.0"), 1e-4)) << pool;
+    EXPECT_TRUE(test::near(tapped.taps.at("blocks.0"), layers.taps.at("blocks.0"), 1e-4)) << pool;
+    EXPECT_TRUE(test::near(tapped.taps.at("patch_embed"), layers.taps.at("patch_embed"), 1e-5)) << pool;
+    EXPECT_TRUE(test::near(positioned.logits, layers.logits, 1e-4)) << pool;
+  }
 }
 
 // Few images are split by rows or, with the larger weights, by columns.
