@@ -16,6 +16,7 @@
 #include "bench/measure/ratio_interval.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/table.h"
+#include "sparsight/core/freed_memory.h"
 #include "sparsight/io/safetensors.h"
 
 namespace sparsight::bench {
@@ -104,6 +105,7 @@ void serve_gradients(const AttackBenchSettings& settings, double peak, const std
 void run_attack_bench(const AttackBenchSettings& settings) {
   // Before this process has threads.
   const double memory = settings.worker.empty() ? memory_per_image(settings.which, settings.threads) : 0;
+  keep_freed_memory();  // as `sparsight attack` does
   at::set_num_threads(static_cast<int>(settings.threads));
   const Peaks peaks = Peaks::of_active_isa();
   const PeakRates rates = measure_peaks(peaks);

@@ -2,6 +2,7 @@ torch_free_sources(
   core/config.cpp
   core/config_text.cpp
   core/engines.cpp
+  core/freed_memory.cpp
   core/input_file.cpp
   core/interrupt.cpp
   core/json_fields.cpp

@@ -109,6 +109,23 @@ def test_process(folder):
     check(process.wait(timeout=60) == 0, "its exit code")
 
 
+def test_malloc():
+    """Its settings of malloc, unless the user has some."""
+    for given, found in (None, b"glibc.malloc.hugetlb=1"), ("glibc.malloc.check=0", b"glibc.malloc.check=0"):
+        environment = {name: value for name, value in os.environ.items() if name != "GLIBC_TUNABLES"}
+        if given:
+            environment["GLIBC_TUNABLES"] = given
+        process = subprocess.Popen([FRONT, "predict", RUN, "-"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+        process.stdin.write(f"{IMAGE}\n")
+        process.stdin.flush()
+        check("%" in process.stdout.readline(), "no prediction")
+        has = pathlib.Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+        check(any(entry.startswith(b"GLIBC_TUNABLES=" + found) for entry in has), f"malloc with {given}: {has}")
+        process.stdin.close()
+        process.wait(timeout=60)
+
+
 def test_scripts_name_the_front_program(folder):
     code, _, err = answer(FRONT, ["reproduce", "pmoe/table1", "--scale", "smoke", "--synthetic", "--run", folder / "table", "--slurm",
                                   folder / "array.sh"])
@@ -126,6 +143,7 @@ def main():
         test_version()
         test_work_needs_the_full_program(alone)
         test_process(folder)
+        test_malloc()
         test_scripts_name_the_front_program(folder)
     sys.exit(failures > 0)
 
