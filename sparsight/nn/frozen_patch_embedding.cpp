@@ -22,8 +22,9 @@ Scratch& scratch() {
 }
 
 // How many tasks the patches of an image are split into: so that all threads have work, the same for each if there are
-// few tasks.
-int64_t parts_of(int64_t patches, int64_t images, int64_t threads) {
+// few tasks. Where other programs have the cores, waiting for another thread takes longer than working alone.
+int64_t parts_of(int64_t patches, int64_t images) {
+  const int64_t threads = cpu::threads_wait_asleep() ? 1 : at::get_num_threads();
   int64_t parts = (patches + kPatchesAtOnce - 1) / kPatchesAtOnce;
   while (parts < patches && images * parts < 4 * threads && images * parts % threads != 0) ++parts;
   return parts;
@@ -56,7 +57,7 @@ void FrozenPatchEmbedding::gather(const StridedImages& images, int64_t image, in
 
 void FrozenPatchEmbedding::run(const StridedImages& images, const float* positions, const PatchTokens& to) const {
   const int64_t patches = images.height / patch_ * (images.width / patch_), width = projection_.outputs();
-  const int64_t parts = parts_of(patches, images.images, at::get_num_threads());
+  const int64_t parts = parts_of(patches, images.images);
   cpu::run_tasks(images.images * parts, [&](int64_t task, const auto&) {
     const int64_t image = task / parts, part = task % parts;
     const int64_t first = patches * part / parts, rows = patches * (part + 1) / parts - first;
