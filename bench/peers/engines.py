@@ -186,6 +186,33 @@ def train_compiled(model, pixels, labels, options):
     return train_eager(model, pixels, labels, options, compile_model=True)
 
 
+class LinearByOnednn(torch.autograd.Function):
+    """A linear layer whose output and input gradient are oneDNN's. (Its weight gradient is slower than MKL's, which F.linear
+    has too.) oneDNN's operator has no gradient of its own."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        ctx.has_bias = bias is not None
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        rows = grad.flatten(0, -2)
+        x_grad = torch.ops.mkldnn._linear_pointwise(grad.contiguous(), weight.t(), None, "none", [], "")
+        return x_grad, rows.t() @ x.flatten(0, -2), rows.sum(0) if ctx.has_bias else None
+
+
+def train_onednn(model, pixels, labels, options):
+    if options["type"] != "fp32":
+        raise SkippedError("measured in fp32 only")
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.forward = lambda x, linear=module: LinearByOnednn.apply(x, linear.weight, linear.bias)
+    return train_eager(model, pixels, labels, options)
+
+
 def train_tutel(model, pixels, labels, options):
     """GMoE's layers as its code has them, by Tutel. Where capacity drops tokens, rounding decides between equal ones: the
     outputs are compared without drops."""
@@ -203,7 +230,12 @@ def train_tutel(model, pixels, labels, options):
     return train_eager(model.train(), pixels, labels, options)
 
 
-TRAINING = {"PyTorch": train_eager, "torch.compile": train_compiled, "Tutel": train_tutel}
+TRAINING = {
+    "PyTorch": train_eager,
+    "PyTorch oneDNN": train_onednn,
+    "torch.compile": train_compiled,
+    "Tutel": train_tutel,
+}
 
 
 def gradient_eager(model, pixels, labels, options, compile_model=False):
