@@ -128,7 +128,8 @@ TEST(PackedExperts, AllTokensMayGoToOneExpert) {
 TEST(PackedExperts, HaveTheSameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   at_each_level([](const std::string& level) {
-    for (const Sizes& s : {Sizes{300, 5, 2, 64, 800}, Sizes{7, 3, 2, 384, 1536}, Sizes{2000, 80, 1, 16, 24}})
+    for (const Sizes& s :
+         {Sizes{300, 5, 2, 64, 800}, Sizes{7, 3, 2, 384, 1536}, Sizes{2000, 80, 1, 16, 24}, Sizes{50, 1, 1, 64, 256}})
       for (const WeightType type : kTypes) {
         const Case c = random_case(s, 11);
         const PackedExperts packed = pack_expert_weights(c.weights, type);

@@ -38,7 +38,8 @@ TEST(TaskPlan, HasEachChunkOfEachRowOnce) {
     std::vector<int64_t> rows(1 + random() % 40);
     for (int64_t& count : rows) count = static_cast<int64_t>(random() % 3 * (random() % 200 + 1) / 2);
     const int64_t chunks = 1 + static_cast<int64_t>(random() % 9), threads = 1 + static_cast<int64_t>(random() % 16);
-    const Plan plan = plan_of(rows, chunks, threads);
+    Plan plan = plan_of(rows, chunks, threads);
+    if (round % 2 == 1) cpu::split_rows(plan, threads);
     std::map<std::pair<int64_t, int64_t>, int> times;
     for (const Task& task : plan.tasks) {
       EXPECT_EQ(task.chunk, plan.first_chunk(task.part));
@@ -74,6 +75,23 @@ TEST(TaskPlan, LeavesManyRowsInPartsAndThePartsAsTheyAre) {
   EXPECT_EQ(plan.parts, 4);
   EXPECT_EQ(chunks_of(plan), std::vector<int64_t>({4, 1, 1, 1, 1}));
   EXPECT_EQ(plan.tasks[0].count, 3);
+}
+
+TEST(TaskPlan, SplitsRowsWhereThreadsWouldHaveNone) {
+  const auto counts = [](std::vector<int64_t> rows, int64_t chunks, int64_t threads) {
+    Plan plan = plan_of(rows, chunks, threads);
+    cpu::split_rows(plan, threads);
+    std::vector<int64_t> of;
+    for (const Task& task : plan.tasks) of.push_back(task.count);
+    return of;
+  };
+  EXPECT_EQ(counts({0, 50}, 1, 2), std::vector<int64_t>({25, 25}));
+  EXPECT_EQ(counts({50}, 1, 3), std::vector<int64_t>({17, 17, 16}));
+  EXPECT_EQ(counts({50}, 1, 8), std::vector<int64_t>({17, 17, 16}));  // at least 16 rows each
+  EXPECT_EQ(counts({50, 20}, 1, 4), std::vector<int64_t>({25, 25, 20}));
+  EXPECT_EQ(counts({50}, 2, 2), std::vector<int64_t>({50, 50}));  // two parts are enough
+  EXPECT_EQ(counts({31}, 1, 2), std::vector<int64_t>({31}));
+  EXPECT_EQ(counts({0}, 1, 2), std::vector<int64_t>());
 }
 
 }  // namespace

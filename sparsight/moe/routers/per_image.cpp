@@ -44,7 +44,9 @@ at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, co
 }
 
 Routing spread_over_tokens(const Routing& of_images, int64_t per_image) {
-  const auto spread = [&](const at::Tensor& rows) { return rows.repeat_interleave(per_image, 0); };
+  const auto spread = [&](const at::Tensor& rows) {  // [B,n] -> [N,n]
+    return rows.unsqueeze(1).expand({rows.size(0), per_image, rows.size(1)}).reshape({-1, rows.size(1)});
+  };
   const int64_t images = of_images.tokens, k = of_images.per_token;
   Routing routing;
   routing.tokens = images * per_image;

@@ -62,6 +62,7 @@ class Forward {
       packed_w2_ = PackedOperand(w.w2, offset, shape_.experts, bf16_);
     }
     join_parts(plan_, at::get_num_threads());
+    if (w.panels) split_rows(plan_, at::get_num_threads());
     if (pre_activation) {
       *pre_activation = empty_from_arena({shape_.rows, shape_.hidden});
       kept_ = pre_activation->data_ptr<float>();

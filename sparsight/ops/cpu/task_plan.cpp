@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kFewTasks = 32;        // with fewer groups of rows than this, the hidden layer is split too
 constexpr int64_t kMemoryBoundRows = 8;  // up to this many rows a task is memory-bound
+constexpr int64_t kSplitRows = 16;       // at least so many rows of a task that is split
 constexpr int64_t kManyTasks = 4;        // tasks per thread that keep all threads about equally busy
 
 // The largest first, so that no thread is left with a large one at the end.
@@ -58,6 +59,23 @@ void join_parts(Plan& plan, int64_t threads) {
   }
   sort_by_size(joined);
   plan.tasks = std::move(joined);
+}
+
+void split_rows(Plan& plan, int64_t threads) {
+  if (plan.size() == 0 || plan.size() >= threads) return;
+  const int64_t wanted = (threads + plan.size() - 1) / plan.size();
+  std::vector<Task> split;
+  for (const Task& task : plan.tasks) {
+    const int64_t pieces = std::clamp<int64_t>(task.count / kSplitRows, 1, wanted);
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      const int64_t first = task.count * piece / pieces;
+      Task some = task;
+      some.first = task.first + first, some.count = task.count * (piece + 1) / pieces - first;
+      split.push_back(some);
+    }
+  }
+  sort_by_size(split);
+  plan.tasks = std::move(split);
 }
 
 }  // namespace sparsight::cpu

@@ -33,4 +33,8 @@ Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t m
 // longer rows of W1 are read faster.
 void join_parts(Plan& plan, int64_t threads);
 
+// Splits the rows of tasks if there are fewer tasks than threads. Only for products whose bits do not depend on how
+// many rows are multiplied together (kernels.h, Gemm): those with packed weights.
+void split_rows(Plan& plan, int64_t threads);
+
 }  // namespace sparsight::cpu
