@@ -68,6 +68,7 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
   const PeakRates rates = measure_peaks(Peaks::of_active_isa());
   OurModel model(which);
   model.save(settings.worker + "/model.safetensors");
+  if (!settings.training) model.pack();
   Json ready{{"machine", machine_line(rates)},
              {"peak", which.bf16 ? rates.for_bf16() : rates.for_fp32()},
              {"operations", operations_of(model, settings.training)}};
@@ -87,7 +88,10 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
 // others are compared with.
 void print_models(const ModelSettings& settings, std::vector<ModelCase> cases, double peak) {
   std::vector<std::unique_ptr<OurModel>> models;
-  for (const ModelCase& which : cases) models.push_back(std::make_unique<OurModel>(which));
+  for (const ModelCase& which : cases) {
+    models.push_back(std::make_unique<OurModel>(which));
+    if (!settings.training) models.back()->pack();
+  }
   std::vector<std::vector<double>> times(cases.size());
   const auto seconds_of = [&](OurModel& model) {
     const std::function<void()> work = work_of(model, settings.training);

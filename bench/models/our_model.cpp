@@ -98,13 +98,14 @@ at::Tensor OurModel::logits() const {
   return forward(ForwardMode::evaluation()).logits.to(at::kFloat).contiguous();
 }
 
+void OurModel::pack() {
+  const WeightType type = which_.bf16 ? WeightType::bf16 : WeightType::fp32;
+  model_->freeze(type);
+  pack_experts(*model_, type);
+}
+
 at::Tensor OurModel::predict() {
   const c10::AutoGradMode no_grad(false);
-  if (which_.bf16 && !packed_) {  // as pack_weights() does, after save()
-    model_->freeze(WeightType::bf16);
-    pack_experts(*model_, WeightType::bf16);
-    packed_ = true;
-  }
   return forward(ForwardMode::evaluation()).logits;
 }
 

@@ -37,6 +37,9 @@ class OurModel {
   double operations() const { return operations_; }  // multiplications and additions of a forward pass
   void save(const std::string& path) const;          // weights under timm's names, "pixels" and "labels"
 
+  // Packs the weights of blocks and experts, as `sparsight predict` does for 16 images or more. Not to be saved or
+  // trained any more.
+  void pack();
   // The forward pass as `sparsight predict` runs it, for these pixels: [B,K]. The only place that a faster inference
   // path has to enter.
   at::Tensor predict();
@@ -53,7 +56,6 @@ class OurModel {
   std::shared_ptr<ImageModel> model_;
   std::shared_ptr<Optimizer> optimizer_;  // null before the first step
   uint64_t step_ = 0;                     // of training, for its random samples
-  bool packed_ = false;
   at::Tensor pixels_, labels_;
   double operations_ = 0;
 };
