@@ -1,5 +1,5 @@
 // The front program parses the command line, and replaces itself with the full program where a verb has work to do. So
-// --help and usage errors need not wait for libtorch to be loaded, which takes half a second and 120 MB.
+// --help and usage errors need not wait for libtorch to be loaded, which takes a sixth of a second and 120 MB.
 #pragma once
 
 namespace sparsight::cli {

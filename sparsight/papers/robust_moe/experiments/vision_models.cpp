@@ -53,7 +53,7 @@ void add_moe(Json& sections, const VisionModel& model, const VisionOptions& opti
   Json blocks = Json::array();
   for (int64_t block = 1; block < options.depth; block += 2) blocks.push_back(block);
   sections["moe"] = {{"blocks", blocks}, {"experts", model.experts}};
-  sections["router"] = {{"name", "softmax_topk"}, {"k", 2}};
+  sections["router"] = {{"name", "softmax_topk"}, {"k", options.k}};
   sections["capacity"] = {{"factor", options.capacity}};
   // As the authors' code: with two experts its load loss can be NaN.
   if (model.experts == 2) sections["losses"] = {{"vmoe_importance", 0}, {"vmoe_load", 0}, {"switch", 0.01}};
@@ -66,7 +66,8 @@ void VisionOptions::declare(OptionSet& set) {
   set.integer("depth", &depth, {1, 100}, "blocks; every second one has an MoE layer");
   set.integer("heads", &heads, {1, 256}, "attention heads");
   set.integer("patch", &patch, {1, 64}, "patch size in pixels");
-  set.integer("experts", &experts, {2, 1024}, "experts of the V-MoE, of which each token has two");
+  set.integer("experts", &experts, {2, 1024}, "experts of the V-MoE");
+  set.integer("k", &k, {1, 1024}, "how many of them each token has");
   set.real("capacity", &capacity, {0, 1000},
            "capacity factor; 0: no limit, so that images do not influence each other");
   set.integer("train_images", &train_images, {0, 100000000}, "training images; 0: all");
@@ -97,8 +98,9 @@ Json vision_sections(const VisionModel& model, const VisionOptions& options, Vis
                        {"depth", options.depth},
                        {"heads", options.heads},
                        {"patch", options.patch},
-                       // Two experts of each token in every second block: 1.5 times the multiply-adds of all MLPs.
-                       {"mlp_ratio", model.name == kWideVit ? 6 : 4}};
+                       // With K experts of each token in every second block all MLPs have (K + 1) / 2 times the
+                       // multiply-adds.
+                       {"mlp_ratio", model.name == kWideVit ? 2 * (options.k + 1) : 4}};
   if (model.name == kVmoe) add_moe(sections, model, options);
   sections["train"] = {
       {"epochs", adversarial ? options.adversarial_epochs : options.epochs}, {"keep", "last"}, {"clip_norm", 1}};

@@ -15,7 +15,7 @@ namespace sparsight::robust_moe {
 
 struct VisionOptions {
   int64_t width = 96, depth = 6, heads = 3, patch = 4;
-  int64_t experts = 8;
+  int64_t experts = 8, k = 2;
   double capacity = 0;
   int64_t train_images = 0, test_images = 1000, epochs = 40, adversarial_epochs = 10, batch = 128;
   int64_t adversarial_updates = 0;

@@ -93,12 +93,12 @@ Figure cell_figure(const std::string& name, const std::string& title, VisionData
       "Misclassified images stay in the denominator: they count as errors at every epsilon. Intervals of one error are "
       "Wilson's; +- is the deviation over seeds, which change the weights, the order of the images and the attack.",
       "Without a capacity limit ([capacity] factor 0, the default) nothing is dropped, and images do not influence "
-      "each "
-      "other. With one, the images of a batch are attacked together.",
+      "each other. With one, the images of a batch are attacked together.",
       "Differs from the paper: a V-MoE and ViTs of a few hundred thousand parameters, trained from random weights on "
       "the data of the figure, instead of pre-trained on 300 million private images. The V-MoE has every second MLP "
-      "routed to 2 experts; \"ViT, same cost\" has MLPs 1.5 times as wide. Adversarial: fine-tuned on images under PGD "
-      "of 10 steps at 8/255, with router noise.",
+      "routed to k = 2 experts unless set; \"ViT, same cost\" has MLPs (k + 1) / 2 times as wide. Adversarial: "
+      "fine-tuned "
+      "on images under PGD of 10 steps at 8/255, with router noise.",
       "Trained models and measured cells are kept in the folder `models` beside the run folders, for all figures."};
   return figure;
 }

@@ -86,4 +86,21 @@ TEST(VisionModels, A57_OperationsBarelyGrowWithTheNumberOfExpertsAndParametersDo
   EXPECT_GT(routed / dense, 1.2);
 }
 
+// All MLPs of a V-MoE have (K + 1) / 2 times the multiply-adds of the ViT it is built on: 1, 1.5 and 2.5 times for K =
+// 1, 2 and 4. The widened ViT has them too, so both cost the same.
+TEST(VisionModels, A57_TheDenseModelOfEqualCostFollowsTheNumberOfChoices) {
+  VisionOptions options = cell_options(Scale::paper).vision;
+  const FigureRun run{Scale::paper, "data", "nowhere"};
+  const double dense = vision_cost({kVit, kStandard}, options, VisionData::cifar100, run).gflop;
+  double mlps_of_two = 0;
+  for (const auto& [k, mlps] : {std::pair<int64_t, double>{1, 0}, {2, 0.5}, {4, 1.5}}) {
+    options.k = k;
+    const double wide = vision_cost({kWideVit, kStandard}, options, VisionData::cifar100, run).gflop;
+    EXPECT_NEAR(vision_cost({kVmoe, kStandard, 8}, options, VisionData::cifar100, run).gflop / wide, 1, .02) << k;
+    if (k == 2) mlps_of_two = wide - dense;
+    if (k == 1) EXPECT_DOUBLE_EQ(wide, dense);
+    if (k == 4) EXPECT_NEAR((wide - dense) / mlps_of_two, mlps / 0.5, 1e-9);
+  }
+}
+
 }  // namespace sparsight::robust_moe::vision_cells_test
