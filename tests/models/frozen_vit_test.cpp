@@ -64,7 +64,7 @@ TEST(FrozenVit, HasTheLogitsOfItsLayers) {
   });
 }
 
-// The class token and the positions are written beside the packed patch embedding, unless its tokens are asked for.
+// The class token and the positions are written beside the packed patch embedding, unless its tokens are tapped.
 TEST(FrozenVit, HasTheTokensOfItsLayers) {
   for (const std::string pool : {"class", "mean"}) {
     const auto model = vit_of(24, 4, 12, false, true, pool);
