@@ -26,6 +26,8 @@ class ImageNames {
   std::optional<std::string> next(bool wait);
   // 0 if unknown: "-" is among the arguments.
   int64_t total() const;
+  // Whether next() has nothing more to return.
+  bool finished() const { return position_ == names_.size(); }
 
  private:
   std::optional<std::string> next_line(bool wait);

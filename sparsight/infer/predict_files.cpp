@@ -128,21 +128,21 @@ PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, c
                                  const PredictFilesOptions& options,
                                  const std::function<void(const Prediction&)>& answer) {
   const int64_t size = batch_size(loaded, options.max_batch);
-  const auto read_ahead = [&] {
-    return std::async(std::launch::async, [&] { return read_batch(loaded, names, size); });
+  const auto read_ahead = [&] {  // on a thread of its own, if there is anything left
+    return std::async(names.finished() ? std::launch::deferred : std::launch::async,
+                      [&] { return read_batch(loaded, names, size); });
   };
   const auto begin = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
   FilePredictor predictor(loaded, replay, options.top, answer);
-  for (std::future<ImageBatch> next = read_ahead();;) {
-    const ImageBatch batch = next.get();
-    if (batch.empty() || interrupted()) break;
-    next = read_ahead();
+  for (ImageBatch batch = read_batch(loaded, names, size); !batch.empty() && !interrupted();) {
+    std::future<ImageBatch> next = read_ahead();
     predictor.run(batch);
     const int64_t done = predictor.result.images;
     if (!progress && std::chrono::steady_clock::now() - begin > kQuietTime)
       progress.emplace("predict", names.total(), "images").set_begin(begin);
     if (progress) progress->update(done);
+    batch = next.get();
   }
   if (interrupted())
     fail("interrupted after ", predictor.result.images, names.total() > 0 ? cat(" of ", names.total()) : "", " images");

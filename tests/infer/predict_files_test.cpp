@@ -121,9 +121,11 @@ TEST(ImageNames, ReadsLinesAsTheyCome) {
   ASSERT_EQ(write(ends[1], "x.png\r\n\ny z", 11), 11);
   EXPECT_EQ(names.next(true), "x.png");
   EXPECT_EQ(names.next(false), std::nullopt);  // half a line
+  EXPECT_FALSE(names.finished());
   close(ends[1]);
   EXPECT_EQ(names.next(true), "y z");
   EXPECT_EQ(names.next(true), "b.png");
+  EXPECT_TRUE(names.finished());
   EXPECT_EQ(names.next(true), std::nullopt);
   close(ends[0]);
 }
