@@ -136,12 +136,13 @@ TransformPipeline eval_pipeline(const Json& config) {
   return TransformPipeline(read_section<TransformOptions>(config, "transforms").eval, "transforms.eval");
 }
 
-LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
+// Frees the tensors of `checkpoint` before weights are packed.
+LoadedModel model_of(Checkpoint checkpoint, const std::string& path, const std::vector<std::string>& overrides) {
   LoadedModel loaded;
   loaded.path = path;
   loaded.step = checkpoint.state.at("step").get<int64_t>();
   loaded.config = resolved_config(checkpoint);
-  const UsedWeights weights = weights_for_use(checkpoint, loaded.config);
+  UsedWeights weights = weights_for_use(checkpoint, loaded.config);
   loaded.weights = weights.kind;
   const PixelStatistics trained = eval_pipeline(loaded.config).statistics();
   if (!overrides.empty()) loaded.config = with_overrides(loaded.config, checkpoint.config, overrides);
@@ -153,6 +154,7 @@ LoadedModel model_of(const Checkpoint& checkpoint, const std::string& path, cons
   LoadOptions options;
   options.strict = true;
   load_weights(*loaded.model, with_later_buffers(weights.tensors, *loaded.model), options);
+  weights.tensors.clear(), checkpoint.weights.clear(), checkpoint.training.clear();
   if (!requested.empty() && !(requested == trained)) loaded.model->set_pixel_statistics(requested);
   std::vector<SettingSchedule> schedules = read_setting_schedules(loaded.config);
   std::erase_if(schedules, [&](const SettingSchedule& schedule) {  // an override of a setting replaces its schedule
@@ -237,9 +239,9 @@ void pack_experts_for(LoadedModel& loaded, int64_t images) {
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {
   const std::string file = checkpoint_path(path, which);
-  const Checkpoint checkpoint = read_checkpoint(file);
+  Checkpoint checkpoint = read_checkpoint(file, CheckpointParts::kInference);
   try {
-    return model_of(checkpoint, file, overrides);
+    return model_of(std::move(checkpoint), file, overrides);
   } catch (const Error& error) {  // a bad configuration in a checkpoint is not a usage error, but a bad override is
     if (!overrides.empty() && dynamic_cast<const UsageError*>(&error)) throw;
     const std::string changed = overrides.empty() ? "" : " with --set " + printable(join(overrides, " --set "));

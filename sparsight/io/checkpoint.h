@@ -33,7 +33,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 // Whether a tensor of a checkpoint file belongs to the training state and not to the model.
 bool is_training_name(const std::string& name);
 
-enum class CheckpointParts { kAll, kWeights };  // kWeights leaves `training` empty
+// kWeights leaves `training` empty; kInference reads only the averaged weights of it.
+enum class CheckpointParts { kAll, kWeights, kInference };
 
 // Raises Error if the file is damaged, not a checkpoint, or of a newer version.
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts = CheckpointParts::kAll);

@@ -58,6 +58,18 @@ TEST(Checkpoint, RoundTrips) {
   EXPECT_TRUE(read_checkpoint(folder.path("a"), CheckpointParts::kWeights).training.empty());
 }
 
+TEST(Checkpoint, InferenceReadsAveragesAndNoOptimizer) {
+  const testing::TemporaryFolder folder;
+  Checkpoint written = example(7);
+  written.training.emplace_back("ema/head.weight", at::full({2}, 0.5));
+  write_checkpoint(folder.path("a"), written);
+  const Checkpoint read = read_checkpoint(folder.path("a"), CheckpointParts::kInference);
+  EXPECT_EQ(read.weights.size(), 1u);
+  ASSERT_EQ(read.training.size(), 1u);
+  EXPECT_EQ(read.training[0].first, "ema/head.weight");
+  EXPECT_TRUE(at::equal(read.training[0].second, written.training[1].second));
+}
+
 TEST(Checkpoint, OtherVersionsAndFilesAreRefused) {
   const testing::TemporaryFolder folder;
   EXPECT_NE(write_with(folder, "version", "3").find("version 3, newer than the 2"), std::string::npos);
