@@ -1,6 +1,5 @@
 #include "sparsight/models/vit_block.h"
 
-#include "sparsight/core/engines.h"
 #include "sparsight/moe/experts/recompute.h"
 #include "sparsight/nn/dropout.h"
 
@@ -12,9 +11,7 @@ FrozenNorm frozen_norm(const LayerNormImpl& norm) {
 }
 
 cpu::PackedLinear packed(const LinearImpl& linear, WeightType type) {
-  const std::vector<float> weight = floats_of(linear.weight);
-  const std::vector<float> bias = linear.bias.defined() ? floats_of(linear.bias) : std::vector<float>();
-  return {weight.data(), bias.empty() ? nullptr : bias.data(), linear.weight.size(1), linear.weight.size(0), type};
+  return packed_linear(linear.weight, linear.bias, type);
 }
 
 }  // namespace
@@ -52,8 +49,8 @@ void VitBlock::freeze(WeightType type) {
 }
 
 bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
-  return frozen_ && !mode.dropout && !mode.drop_path && x.is_contiguous() && frozen_sources_.serve(x) &&
-         (frozen_->type() != WeightType::fp32 || engine_of(EngineUse::linear_inference) == Engine::kernels);
+  return frozen_ && !mode.dropout && !mode.drop_path && x.is_contiguous() &&
+         frozen_sources_.serve(x, frozen_->type(), EngineUse::linear_inference);
 }
 
 at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {

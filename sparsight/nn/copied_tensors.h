@@ -6,6 +6,9 @@
 
 #include <torch/nn/module.h>
 
+#include "sparsight/core/engines.h"
+#include "sparsight/ops/cpu/packed_linear.h"
+
 namespace sparsight {
 
 // The parameters and buffers that the outputs of modules depend on.
@@ -22,15 +25,18 @@ std::vector<at::Tensor> tensors_of(const Modules&... modules) {
 
 // The values as fp32 in memory order, from any device.
 std::vector<float> floats_of(const at::Tensor& x);
+// weight: [O,...], an output in each row; bias: [O], or undefined.
+cpu::PackedLinear packed_linear(const at::Tensor& weight, const at::Tensor& bias, WeightType type);
 
 class CopiedTensors {
  public:
   CopiedTensors() = default;
   explicit CopiedTensors(std::vector<at::Tensor> tensors);
 
-  // Whether a copy gives what the layers do: no tensor has been written to, no gradients are wanted, and x is fp32 on a
-  // CPU without autocast.
-  bool serve(const at::Tensor& x) const;
+  // Whether a copy packed as `type` serves for x: no tensor has been written to, no gradients are wanted, x is fp32 on
+  // a CPU without autocast, and the kernels are to compute layers of this use. Weights in fewer bits than fp32 have no
+  // other form.
+  bool serve(const at::Tensor& x, WeightType type, EngineUse use) const;
 
  private:
   int64_t version() const;

@@ -1,7 +1,5 @@
 #include "sparsight/nn/freeze_convs.h"
 
-#include "sparsight/core/engines.h"
-
 namespace sparsight {
 namespace {
 
@@ -47,8 +45,7 @@ void ConvsCopy::pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> 
 }
 
 bool ConvsCopy::usable(const at::Tensor& x) const {
-  return convs_ && sources_.serve(x) &&
-         (convs_->type() != WeightType::fp32 || engine_of(EngineUse::conv_inference) == Engine::kernels);
+  return convs_ && sources_.serve(x, convs_->type(), EngineUse::conv_inference);
 }
 
 at::Tensor ConvsCopy::run(const at::Tensor& x) const {

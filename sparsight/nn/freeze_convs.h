@@ -29,8 +29,7 @@ FrozenGroupNorm frozen_group_norm(const GroupNormImpl& norm);
 class ConvsCopy {
  public:
   void pack(std::vector<FrozenConvStep> steps, std::vector<at::Tensor> sources);
-  // Whether there is a copy that gives what the layers do (CopiedTensors::serve), and, of fp32 weights, oneDNN is not
-  // faster (core/engines.h).
+  // Whether there is a copy that serves for x (CopiedTensors::serve).
   bool usable(const at::Tensor& x) const;
   // x: [B,C,H,W] -> [B,C',H',W'] in channels-last memory.
   at::Tensor run(const at::Tensor& x) const;

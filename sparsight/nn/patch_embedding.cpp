@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "sparsight/core/engines.h"
 #include "sparsight/core/error.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
@@ -36,16 +35,14 @@ PatchEmbeddingImpl::PatchEmbeddingImpl(const PatchEmbeddingOptions& options) {
 void PatchEmbeddingImpl::freeze(WeightType type) {
   for (ResidualBlock& block : stem_) block->freeze(type);
   const at::Tensor &weight = proj_->weight, &bias = proj_->bias;
-  const int64_t patch = weight.size(2);
-  cpu::PackedLinear packed(floats_of(weight).data(), floats_of(bias).data(), weight[0].numel(), weight.size(0), type);
-  frozen_ = std::make_shared<const FrozenPatchEmbedding>(std::move(packed), patch);
+  frozen_ = std::make_shared<const FrozenPatchEmbedding>(packed_linear(weight, bias, type), weight.size(2));
   frozen_sources_ = CopiedTensors({weight, bias});
 }
 
 bool PatchEmbeddingImpl::uses_frozen(const at::Tensor& images) const {
   const int64_t side = proj_->weight.size(2) << stem_.size();
-  return frozen_ && images.size(2) % side == 0 && images.size(3) % side == 0 && frozen_sources_.serve(images) &&
-         (frozen_->type() != WeightType::fp32 || engine_of(EngineUse::linear_inference) == Engine::kernels);
+  return frozen_ && images.size(2) % side == 0 && images.size(3) % side == 0 &&
+         frozen_sources_.serve(images, frozen_->type(), EngineUse::linear_inference);
 }
 
 at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images) {
