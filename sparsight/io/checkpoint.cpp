@@ -56,8 +56,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts) {
   TensorFile file = read_safetensors(path, [&](const std::string& name) {
-    if (parts == CheckpointParts::kAll || !is_training_name(name)) return true;
-    return parts == CheckpointParts::kInference && name.substr(kTraining.size()).starts_with(kAverageTensors);
+    return parts == CheckpointParts::kAll || !is_training_name(name) ||
+           name.substr(kTraining.size()).starts_with(kAverageTensors);
   });
   if (text_of(file, "format") != kFormat)
     fail(path, " holds tensors but is not a sparsight checkpoint; use --init-from for weights alone");

@@ -33,8 +33,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 // Whether a tensor of a checkpoint file belongs to the training state and not to the model.
 bool is_training_name(const std::string& name);
 
-// kWeights leaves `training` empty; kInference reads only the averaged weights of it.
-enum class CheckpointParts { kAll, kWeights, kInference };
+enum class CheckpointParts { kAll, kInference };  // kInference reads only the averaged weights into `training`
 
 // Raises Error if the file is damaged, not a checkpoint, or of a newer version.
 Checkpoint read_checkpoint(const std::string& path, CheckpointParts parts = CheckpointParts::kAll);

@@ -60,7 +60,7 @@ bool wait_until(Condition condition, double seconds = 30) {
 
 int64_t saved_step(const std::string& run) {
   if (!fs::exists(last(run))) return 0;
-  return read_checkpoint(last(run), CheckpointParts::kWeights).state["progress"]["step"].get<int64_t>();
+  return read_checkpoint(last(run), CheckpointParts::kInference).state["progress"]["step"].get<int64_t>();
 }
 
 bool writes_a_checkpoint(const std::string& run) {
