@@ -193,7 +193,6 @@ class LinearByOnednn(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        ctx.has_bias = bias is not None
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
     @staticmethod
@@ -201,7 +200,7 @@ class LinearByOnednn(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         rows = grad.flatten(0, -2)
         x_grad = torch.ops.mkldnn._linear_pointwise(grad.contiguous(), weight.t(), None, "none", [], "")
-        return x_grad, rows.t() @ x.flatten(0, -2), rows.sum(0) if ctx.has_bias else None
+        return x_grad, rows.t() @ x.flatten(0, -2), rows.sum(0) if ctx.needs_input_grad[2] else None
 
 
 def train_onednn(model, pixels, labels, options):

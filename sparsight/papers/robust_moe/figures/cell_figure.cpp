@@ -97,8 +97,7 @@ Figure cell_figure(const std::string& name, const std::string& title, VisionData
       "Differs from the paper: a V-MoE and ViTs of a few hundred thousand parameters, trained from random weights on "
       "the data of the figure, instead of pre-trained on 300 million private images. The V-MoE has every second MLP "
       "routed to k = 2 experts unless set; \"ViT, same cost\" has MLPs (k + 1) / 2 times as wide. Adversarial: "
-      "fine-tuned "
-      "on images under PGD of 10 steps at 8/255, with router noise.",
+      "fine-tuned on images under PGD of 10 steps at 8/255, with router noise.",
       "Trained models and measured cells are kept in the folder `models` beside the run folders, for all figures."};
   return figure;
 }
