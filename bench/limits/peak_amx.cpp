@@ -13,12 +13,17 @@ struct alignas(64) Config {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
+// The compiler does not know that tile instructions read the memory at `from`: stores to it must be done.
+void store_all(const void* from) { asm volatile("" ::"r"(from) : "memory"); }
+
 // Configures the tiles of this thread, and sets all factors to the 16-bit pattern and all sums to 0.
 void set_tiles(uint16_t pattern) {
   const Config config;
+  store_all(&config);
   _tile_loadconfig(&config);
   alignas(64) uint16_t factors[16 * 32];
   for (uint16_t& factor : factors) factor = pattern;
+  store_all(factors);
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
