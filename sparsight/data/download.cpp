@@ -1,20 +1,18 @@
 #include "sparsight/data/download.h"
 
-#include <curl/curl.h>
-
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/data/libcurl.h"
 #include "sparsight/data/readers/bytes.h"
 
 namespace sparsight {
@@ -93,46 +91,48 @@ Answer judge(CURLcode code, long status, const std::string& message) {
   }
 }
 
-void limit_to_http(CURL* curl) {
+void limit_to_http(CURL* transfer) {
 #if LIBCURL_VERSION_NUM >= 0x075500
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  libcurl().easy_setopt(transfer, CURLOPT_PROTOCOLS_STR, "http,https");
+  libcurl().easy_setopt(transfer, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 #else
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+  libcurl().easy_setopt(transfer, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+  libcurl().easy_setopt(transfer, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 }
 
 // Appends the response of one request to `part`.
 Answer request(const std::string& url, const std::string& part, const DownloadOptions& options) {
-  const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
+  const Libcurl& curl = libcurl();
+  const std::unique_ptr<CURL, void (*)(CURL*)> handle(curl.easy_init(), curl.easy_cleanup);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(part.c_str(), "ab"), std::fclose);
   if (!file) fail("cannot write ", printable(part), ": ", std::strerror(errno));
-  if (!curl) fail("not enough memory to download");
+  if (!handle) fail("not enough memory to download");
   Transfer transfer{file.get(), size_of(part), &options};
+  const auto set = [&](CURLoption option, auto value) { curl.easy_setopt(handle.get(), option, value); };
   char message[CURL_ERROR_SIZE] = "";
-  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
-  limit_to_http(curl.get());
-  curl_easy_setopt(curl.get(), CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.start));
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, write_chunk);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &transfer);
-  curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, report_progress);
-  curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, &transfer);
-  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, message);
-  curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, 10L);
-  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 20L);
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.min_bytes_per_second));
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.max_slow_seconds));
-  curl_easy_setopt(curl.get(), CURLOPT_HEADERFUNCTION, count_header);
-  curl_easy_setopt(curl.get(), CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "sparsight");
-  const CURLcode code = curl_easy_perform(curl.get());
+  set(CURLOPT_URL, url.c_str());
+  limit_to_http(handle.get());
+  set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.start));
+  set(CURLOPT_WRITEFUNCTION, write_chunk);
+  set(CURLOPT_WRITEDATA, &transfer);
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, report_progress);
+  set(CURLOPT_XFERINFODATA, &transfer);
+  set(CURLOPT_ERRORBUFFER, message);
+  set(CURLOPT_FAILONERROR, 1L);
+  set(CURLOPT_FOLLOWLOCATION, 1L);
+  set(CURLOPT_MAXREDIRS, 10L);
+  set(CURLOPT_CONNECTTIMEOUT, 20L);
+  set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.min_bytes_per_second));
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.max_slow_seconds));
+  set(CURLOPT_HEADERFUNCTION, count_header);
+  set(CURLOPT_HEADERDATA, &transfer);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_USERAGENT, "sparsight");
+  const CURLcode code = curl.easy_perform(handle.get());
   long status = 0;
-  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl.easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   if (std::fflush(file.get()) != 0) transfer.disk_failed = true;
   if (transfer.disk_failed)
     fail("cannot write ", printable(part), ": ", std::strerror(errno), "; free some space and fetch again to continue");
@@ -143,7 +143,7 @@ Answer request(const std::string& url, const std::string& part, const DownloadOp
     remove_file(part);
     return {Outcome::kGiveUp, cat("it sends more than ", options.max_bytes, " bytes")};
   }
-  return judge(code, status, message[0] ? message : curl_easy_strerror(code));
+  return judge(code, status, message[0] ? message : curl.easy_strerror(code));
 }
 
 // "" if `part` is complete, else what went wrong.
@@ -171,8 +171,6 @@ std::string fetch_from(const std::string& url, const std::string& part, const Do
 
 void download(const std::vector<std::string>& urls, const FileCheck& check, const std::string& path,
               const DownloadOptions& options) {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   const std::string part = path + ".part";
   std::vector<std::string> problems;
   for (const std::string& url : urls) {

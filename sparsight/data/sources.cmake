@@ -37,6 +37,7 @@ light_sources(
   data/fetch.cpp
   data/fingerprint.cpp
   data/hash.cpp
+  data/libcurl.cpp
   data/locate.cpp
   data/places.cpp
   data/remote_sets.cpp
@@ -83,6 +84,8 @@ light_sources(
   data/sets/npy.cpp
   data/sets/planted.cpp
   data/sets/splits.cpp)
+set_source_files_properties(data/libcurl.cpp TARGET_DIRECTORY sparsight_light
+  PROPERTIES COMPILE_DEFINITIONS SPARSIGHT_LIBCURL="${_libcurl}")
 
 # Datasets of domain generalisation with text files of their own.
 light_sources(

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
 #include "sparsight/core/random.h"
 #include "sparsight/core/shuffle.h"
 #include "sparsight/data/sets/data_root.h"
