@@ -1,11 +1,13 @@
 #include "sparsight/io/weights.h"
 
+#include <cmath>
 #include <set>
 #include <sstream>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/ops/sum_of_squares.h"
 
 namespace sparsight {
 namespace {
@@ -19,7 +21,8 @@ std::string shape_text(const at::Tensor& tensor) {
 }
 
 void check_finite(const std::string& name, const at::Tensor& tensor) {
-  if (!tensor.is_floating_point() || tensor.isfinite().all().item<bool>()) return;
+  if (!tensor.is_floating_point() || std::isfinite(sum_of_squares({tensor}))) return;
+  if (tensor.isfinite().all().item<bool>()) return;  // only their squares overflow
   fail("tensor ", printable(name), " holds NaN or infinity; the file is damaged, or its training failed");
 }
 
