@@ -166,7 +166,7 @@ TEST(NormConvExperts, AnExpertsRunningAveragesBeginWithItsFirstRows) {
     experts->forward(x, torch::tensor({int64_t{0}, expert == 0 ? rows : 0, rows}, torch::kLong),
                      {ForwardMode::training()});
   };
-  const auto mean_of = [&](const at::Tensor& x) { return x.view({-1, kC, kSide * kSide}).mean({0, 2}); };
+  const auto mean_of = [&](const at::Tensor& x) { return x.view({-1, kC, kSide * kSide}).mean(at::IntArrayRef{0, 2}); };
   step(tokens(), 1);
   expect_close(experts->running_mean[1], mean_of(tokens()));
   EXPECT_EQ(experts->running_mean[0][0].item<double>(), 0.2);  // untouched, as make() left it
