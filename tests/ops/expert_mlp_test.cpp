@@ -203,11 +203,11 @@ TEST(ExpertMlp, HasTheSameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   at_each_level([](const std::string& level) {
     for (const Sizes& s : {Sizes{300, 5, 2, 64, 800}, Sizes{7, 3, 2, 384, 1536}, Sizes{2000, 80, 1, 16, 24},
-                           Sizes{150, 40, 2, 24, 900}}) {
+                           Sizes{150, 40, 2, 24, 900}, Sizes{500, 1, 1, 400, 450}}) {
       const Case c = random_case(s, 11);
       at::set_num_threads(1);
       const auto one = on_kernels(c, Activation::gelu);
-      for (const int n : {2, 4}) {
+      for (const int n : {2, 4, 16}) {
         at::set_num_threads(n);
         const auto more = on_kernels(c, Activation::gelu);
         for (size_t i = 0; i < one.size(); ++i)

@@ -101,12 +101,13 @@ TEST(GroupedLinear, ComputesTheGradientsThatAreAskedFor) {
 TEST(GroupedLinear, HasTheSameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   test::at_each_level([](const std::string& level) {
-    for (const int64_t outputs : {33, 9}) {
-      Example e(5000, 40, outputs);
-      if (outputs == 9) e.weight = e.weight.mT().contiguous().mT();
+    for (const auto& [rows, outputs, transposed] :
+         {std::tuple{5000, 33, false}, {5000, 9, true}, {700, 430, false}, {430, 700, true}}) {
+      Example e(rows, 40, outputs);
+      if (transposed) e.weight = e.weight.mT().contiguous().mT();
       at::set_num_threads(1);
       const std::vector<at::Tensor> one = on_kernels(e);
-      for (const int n : {2, 4}) {
+      for (const int n : {2, 4, 16}) {
         at::set_num_threads(n);
         const std::vector<at::Tensor> more = on_kernels(e);
         for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], more[i])) << level << " " << n << i;

@@ -1,6 +1,7 @@
 // The backward pass of expert_mlp(). A task that has all rows of an expert computes the gradient of its weights too,
 // while its rows are in the cache. If the rows of an expert are split over several tasks, the gradient of its weights
 // follows in a second round.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@
 namespace sparsight::cpu {
 namespace {
 
+constexpr int64_t kPieceRows =
+    48;  // rows of a gradient of weights in a piece are a multiple of this, which tiles divide
+
 // Scratch of each thread. The rows of experts with several tasks are in that of the calling thread.
 struct BackwardSpace {
   Workspace in, out_grad, hidden_grad, active, panel;
@@ -32,6 +36,11 @@ BackwardSpace& backward_space() {
 // chunks after the activation, times the gate.
 struct BackwardRows {
   RowBlocks in, out_grad, hidden_grad, active;
+};
+
+// One of `count` pieces of each gradient of weights; the first has those of biases too.
+struct Piece {
+  int64_t number = 0, count = 1;
 };
 
 class Backward {
@@ -85,15 +94,17 @@ class Backward {
     std::vector<int64_t> left;
     for (int64_t e = 0; e < shape_.experts; ++e)
       if (rows_of(e) == 0 || !in_one_task(e)) left.push_back(e);
-    run_tasks(static_cast<int64_t>(left.size()) * shape_.chunks(), [&](int64_t number, const auto&) {
-      const int64_t expert = left[static_cast<size_t>(number / shape_.chunks())];
-      const int64_t c = number % shape_.chunks();
+    const int64_t chunks = static_cast<int64_t>(left.size()) * shape_.chunks(), pieces = pieces_of_chunks(chunks);
+    run_tasks(chunks * pieces, [&](int64_t number, const auto&) {
+      const int64_t expert = left[static_cast<size_t>(number / pieces / shape_.chunks())];
+      const int64_t c = number / pieces % shape_.chunks();
       const auto from = [&](RowBlocks all, int64_t chunk) {
         return rows_of(expert) > 0 ? RowBlocks{all.block(chunk) + offset_[expert] * kBlockLd, all.stride} : RowBlocks{};
       };
       weights_gradients(
           expert, c, 1,
-          {from(shared_.in, 0), from(shared_.out_grad, 0), from(shared_.hidden_grad, c), from(shared_.active, c)});
+          {from(shared_.in, 0), from(shared_.out_grad, 0), from(shared_.hidden_grad, c), from(shared_.active, c)},
+          {number % pieces, pieces});
     });
   }
 
@@ -206,17 +217,22 @@ class Backward {
     kernel_.product(down, panel());
   }
 
+  // So many that there are two for each thread.
+  static int64_t pieces_of_chunks(int64_t chunks) {
+    return chunks == 0 ? 1 : std::clamp<int64_t>(2 * at::get_num_threads() / chunks, 1, kBlock / kPieceRows);
+  }
+
   // For chunks of the hidden layer: the gradients of W1[:, chunks], b1[chunks], W2[chunks, :] and, with the first
   // chunk, b2, over all rows of the expert.
-  void weights_gradients(int64_t expert, int64_t c, int64_t chunks, const BackwardRows& rows) const {
+  void weights_gradients(int64_t expert, int64_t c, int64_t chunks, const BackwardRows& rows, Piece piece = {}) const {
     for (int64_t i = 0; i < chunks; ++i) {
       BackwardRows one = rows;
       one.hidden_grad.data = rows.hidden_grad.block(i), one.active.data = rows.active.block(i);
       for (int64_t d = 0; d < shape_.width_blocks(); ++d) {
-        kernel_.product(first_weights(expert, c + i, d, one), panel());
-        kernel_.product(second_weights(expert, c + i, d, one), panel());
+        kernel_.product(part_of(first_weights(expert, c + i, d, one), piece), panel());
+        kernel_.product(part_of(second_weights(expert, c + i, d, one), piece), panel());
       }
-      biases_gradients(expert, c + i, one);
+      if (piece.number == 0) biases_gradients(expert, c + i, one);
     }
   }
 
@@ -248,6 +264,15 @@ class Backward {
     p.b = right.data, p.b_ld = kBlockLd;
     p.c = to, p.c_ld = grad.ld();
     p.stream = true, p.bf16_products = bf16_;
+    return p;
+  }
+  // Some rows of the result of outer_product().
+  static Gemm part_of(Gemm p, Piece piece) {
+    const int64_t grains = (p.m + kPieceRows - 1) / kPieceRows,
+                  first = grains * piece.number / piece.count * kPieceRows;
+    p.m = std::min(p.m, grains * (piece.number + 1) / piece.count * kPieceRows) - first;
+    p.a += first;
+    p.c += first * p.c_ld;
     return p;
   }
   int64_t block_columns(int64_t block) const { return std::min(kBlock, shape_.width - block * kBlock); }

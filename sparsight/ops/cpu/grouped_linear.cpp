@@ -17,12 +17,15 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kRows = 96;  // per task: with their columns they stay in the cache
+// Rows per task. kRows: with their columns they stay in the cache. kFewestRows: more than any small-M kernel takes, so
+// that the bits do not depend on the number of threads.
+constexpr int64_t kRows = 96, kFewestRows = 65;
 // Up to kFewColumns columns of a transposed matrix the dot products of the small-M kernel are the fastest, so tasks
 // have few enough rows for it.
 constexpr int64_t kFewColumns = 16, kSmallM = 12;
 // Rows and columns of a weight's gradient per task. bf16: more rows, since each task packs its columns.
 constexpr int64_t kInputs = 96, kBf16Inputs = 192, kBf16Outputs = 384;
+constexpr int64_t kFewestOutputs = 192;  // of a task that is one of many for as many threads
 
 struct Spaces {
   Workspace rows, panel;
@@ -37,12 +40,32 @@ struct RowTask {
   int64_t expert, first, count;
 };
 
-std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum) {
+// Such that all threads have equally many tasks of equal size.
+int64_t rows_of_tasks(int64_t rows) {
+  const int64_t threads = at::get_num_threads(), most = kRows * threads;
+  const int64_t rounds = std::max<int64_t>(1, (rows + most - 1) / most);
+  return std::clamp((rows + rounds * threads - 1) / (rounds * threads), kFewestRows, kRows);
+}
+
+// Columns of a weight's gradient per task: at most `maximum`, or fewer if there would be less than two tasks a thread.
+int64_t outputs_of_tasks(int64_t outputs, int64_t maximum, int64_t others) {
+  const int64_t strips = (2 * at::get_num_threads() + others - 1) / others;
+  const int64_t even = (outputs / strips + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  return std::min(maximum, std::max(kFewestOutputs, even));
+}
+
+// Tasks of at most `maximum` rows of an expert, and of at least `fewest` unless it has fewer.
+std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum, int64_t fewest) {
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   std::vector<RowTask> tasks;
-  for (int64_t e = 0; e + 1 < offsets.size(0); ++e)
-    for (int64_t first = offset[e]; first < offset[e + 1]; first += maximum)
-      tasks.push_back({e, first, std::min(maximum, offset[e + 1] - first)});
+  for (int64_t e = 0; e + 1 < offsets.size(0); ++e) {
+    const int64_t rows = offset[e + 1] - offset[e];
+    const int64_t pieces = std::min((rows + maximum - 1) / maximum, std::max<int64_t>(1, rows / fewest));
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      const int64_t first = rows * piece / pieces;
+      tasks.push_back({e, offset[e] + first, rows * (piece + 1) / pieces - first});
+    }
+  }
   return tasks;
 }
 
@@ -53,8 +76,9 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
   const Kernels& kernel = kernels();
   const bool bf16 = product_type() == ProductType::bf16;
   const int64_t depth = rows.size(1), columns = out.size(1);
-  const std::vector<RowTask> tasks =
-      row_tasks(offsets, matrices.transposed && columns <= kFewColumns ? kSmallM : kRows);
+  const std::vector<RowTask> tasks = matrices.transposed && columns <= kFewColumns
+                                         ? row_tasks(offsets, kSmallM, 1)
+                                         : row_tasks(offsets, rows_of_tasks(rows.size(0)), kFewestRows);
   const PackedOperand packed(matrices, offsets.const_data_ptr<int64_t>(), offsets.size(0) - 1, bf16);
   const float* from = rows.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
@@ -101,8 +125,9 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   const Kernels& kernel = kernels();
   const bool bf16 = product_type() == ProductType::bf16;
   const int64_t experts = weight.size(0), inputs = weight.size(1), outputs = weight.size(2);
-  const int64_t tall = bf16 ? kBf16Inputs : kInputs, wide = bf16 ? kBf16Outputs : outputs;
-  const int64_t blocks = (inputs + tall - 1) / tall, strips = (outputs + wide - 1) / wide;
+  const int64_t tall = bf16 ? kBf16Inputs : kInputs, blocks = (inputs + tall - 1) / tall;
+  const int64_t wide = outputs_of_tasks(outputs, bf16 ? kBf16Outputs : outputs, std::max<int64_t>(1, experts * blocks));
+  const int64_t strips = (outputs + wide - 1) / wide;
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   GroupedLinearGradients out;
   if (needs.rows) {
