@@ -72,4 +72,9 @@ void tile_gemm(const TileGemm& product, bool accumulate, float* out, int64_t out
 void tile_gemm_activation(const TileGemm& product, Activation activation, const Kernels& kernels,
                           const TileRows& active, float* space);
 
+// Products of rows rounded to bf16 with weights in panels of bf16, or with a plain B that is rounded too
+// (Gemm::bf16_products); in kernels_amx_bf16.cpp. space: scratch of kAmxBf16Floats.
+void amx_bf16_product(const Gemm& p, float* space);
+extern const int64_t kAmxBf16Floats;
+
 }  // namespace sparsight::cpu

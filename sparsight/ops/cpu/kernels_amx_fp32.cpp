@@ -337,6 +337,8 @@ void gemm_small_m_transposed(const Gemm& p, char* space) {
 }
 
 void product(const Gemm& p, float* space) {
+  if (p.b_panels ? p.b_type == WeightType::bf16 : p.bf16_products && p.m >= kFewestRows)
+    return amx_bf16_product(p, space);
   if (p.b_panels || p.bf16_products || p.m < kFewestRows || p.k < kFewestDepth || p.n == 0) {
     Gemm in_vectors = p;
     in_vectors.streams = Fetch::kStreams;
@@ -360,7 +362,7 @@ const Kernels& kernels_amx() {
     kernels.product = product;
     kernels.task_rows = 208;
     const int64_t floats = (kRowsSpace + 2 * kPanelSpace) / 4 + kMaxRows * kWaitingLd;
-    if (floats > kernels.panel_floats) kernels.panel_floats = floats;
+    kernels.panel_floats = max(kernels.panel_floats, max(floats, kAmxBf16Floats));
     return kernels;
   }();
   return table;

@@ -16,6 +16,7 @@ constexpr int64_t kAcross = 2 * kTileRows;          // rows of A or columns of B
 constexpr int64_t kStep = kParts * 2 * kTileBytes;  // bytes of kDeep x kAcross elements of either operand
 
 inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t pieces_of(int64_t count, int64_t maximum) { return (count + maximum - 1) / maximum; }
 inline __mmask16 first_lanes(int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);

@@ -16,7 +16,7 @@ constexpr TileFunction tile_over_panels() {
   if constexpr (std::is_same_v<W, int8_t>)
     return run_integer_tile<V, kMr, kNv>;
   else if constexpr (std::is_same_v<W, Bf16Pairs>)
-    return run_bf16_tile<V, kMr, kNv>;
+    return V::template bf16_tile<kMr, kNv>;
   else if constexpr (std::is_same_v<W, uint16_t>)
     return run_widened_tile<V, kMr, kNv>;
   else
