@@ -7,15 +7,21 @@
 namespace sparsight {
 namespace {
 
+// With the version of its interface, which is that of the headers since 2006.
+#ifdef __APPLE__
+constexpr const char* kLibrary = "libcurl.4.dylib";
+#else
+constexpr const char* kLibrary = "libcurl.so.4";
+#endif
+
 template <class Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (!function)
-    fail("cannot download: " SPARSIGHT_LIBCURL " has no function ", name, "; install libcurl 7.62 or newer");
+  if (!function) fail("cannot download: ", kLibrary, " has no function ", name, "; install libcurl 7.62 or newer");
 }
 
 Libcurl load() {
-  void* const library = dlopen(SPARSIGHT_LIBCURL, RTLD_NOW | RTLD_LOCAL);
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (!library) fail("cannot download without libcurl (", dlerror(), "); install it (Debian: libcurl4)");
   Libcurl curl;
   find(library, "curl_global_init", curl.global_init);

@@ -84,8 +84,6 @@ light_sources(
   data/sets/npy.cpp
   data/sets/planted.cpp
   data/sets/splits.cpp)
-set_source_files_properties(data/libcurl.cpp TARGET_DIRECTORY sparsight_light
-  PROPERTIES COMPILE_DEFINITIONS SPARSIGHT_LIBCURL="${_libcurl}")
 
 # Datasets of domain generalisation with text files of their own.
 light_sources(

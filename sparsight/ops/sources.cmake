@@ -67,8 +67,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   isa_sources(ops/cpu/kernels_avx512_bf16.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16
     -mfma -mprefer-vector-width=512)
   foreach(file kernels_amx kernels_amx_bf16 kernels_amx_fp32)
-    isa_sources(ops/cpu/${file}.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mfma -mamx-tile -mamx-bf16
-      -mamx-int8 -mprefer-vector-width=512)
+    isa_sources(ops/cpu/${file}.cpp -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512bf16 -mfma
+      -mamx-tile -mamx-bf16 -mamx-int8 -mprefer-vector-width=512)
   endforeach()
   light_sources(ops/cpu/packed_tiles.cpp)
 endif()
