@@ -122,7 +122,7 @@ TEST(ProductTypeTest, AttentionRoundsProductsAndItsGradients) {
     const auto [exact_out, exact_grad] = grads(input.to(at::kDouble), false);
     for (const double error : {relative_error(out, exact_out), relative_error(grad, exact_grad)}) {
       EXPECT_LT(error, 0.01);
-      EXPECT_GT(error, 5e-4);
+      EXPECT_EQ(error > 5e-4, active_isa() == Isa::avx512_bf16);  // on CPUs with AMX fp32 is faster
     }
   }
 }

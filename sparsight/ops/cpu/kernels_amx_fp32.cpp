@@ -360,6 +360,9 @@ const Kernels& kernels_amx() {
   static const Kernels table = [] {
     Kernels kernels = kernels_avx512_bf16();
     kernels.product = product;
+    // CPUs with AMX multiply pairs of bf16 in vectors at half the rate of fp32.
+    kernels.attention_forward = kernels_avx512().attention_forward;
+    kernels.attention_backward = kernels_avx512().attention_backward;
     kernels.task_rows = 208;
     const int64_t floats = (kRowsSpace + 2 * kPanelSpace) / 4 + kMaxRows * kWaitingLd;
     kernels.panel_floats = max(kernels.panel_floats, max(floats, kAmxBf16Floats));
