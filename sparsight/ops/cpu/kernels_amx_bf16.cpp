@@ -121,7 +121,7 @@ void run_tiles(const Tile& t, int rows) {
   int64_t l = 0, credit = 0;
   for (; l + kDeep <= t.depth; l += kDeep, a += 2 * kDeep, b += kTileBytes) {
     multiply_tiles<kTall, kWide>(a, b, b + panel);
-    for (credit += kPairsPerTile; credit >= t.every; credit -= t.every) t.fetch->next();
+    for (credit += kPairsPerTile; credit >= t.every; credit -= t.every) t.fetch->next<Fetch::kNotFirst>();
   }
   if (l < t.depth) {
     alignas(64) char rest[2 * kTileBytes];

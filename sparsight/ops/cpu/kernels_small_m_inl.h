@@ -88,7 +88,9 @@ int64_t gemm_small_m(const Gemm& p) {
     const int64_t steps = (depth + kSmallMStep - 1) / kSmallMStep * (whole / kWidth);
     const int64_t fetches = (fetch.left + steps - 1) / steps;  // per step
     const auto fetch_some = [&] {
-      for (int64_t f = 0; f < fetches; ++f) fetch.next();
+      // A slice while another is in use is too much for a small first cache.
+      for (int64_t f = 0; f < fetches; ++f)
+        kFirstCacheIsLarge ? fetch.next<Fetch::kAllCaches>() : fetch.next<Fetch::kNotFirst>();
     };
     for (int64_t first = 0, columns; first < whole; first += columns) {
       columns = min(min(strip, whole - first), kBlock - first % kBlock);
