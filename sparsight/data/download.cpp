@@ -91,14 +91,18 @@ Answer judge(CURLcode code, long status, const std::string& message) {
   }
 }
 
+// Raises Error where the library is older than its headers, and does not know how.
 void limit_to_http(CURL* transfer) {
 #if LIBCURL_VERSION_NUM >= 0x075500
-  libcurl().easy_setopt(transfer, CURLOPT_PROTOCOLS_STR, "http,https");
-  libcurl().easy_setopt(transfer, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  constexpr CURLoption kOptions[] = {CURLOPT_PROTOCOLS_STR, CURLOPT_REDIR_PROTOCOLS_STR};
+  const char* const allowed = "http,https";
 #else
-  libcurl().easy_setopt(transfer, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-  libcurl().easy_setopt(transfer, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+  constexpr CURLoption kOptions[] = {CURLOPT_PROTOCOLS, CURLOPT_REDIR_PROTOCOLS};
+  const long allowed = CURLPROTO_HTTP | CURLPROTO_HTTPS;
 #endif
+  for (const CURLoption option : kOptions)
+    if (libcurl().easy_setopt(transfer, option, allowed) != CURLE_OK)
+      fail("the libcurl of this system is older than ", LIBCURL_VERSION, ", which this program was built with");
 }
 
 // Appends the response of one request to `part`.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dg/cost_facts.h"
 #include "sparsight/dg/published_results.h"

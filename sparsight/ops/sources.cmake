@@ -8,6 +8,7 @@ light_sources(
   ops/cpu/contention.cpp
   ops/cpu/expert_mlp.cpp
   ops/cpu/expert_mlp_backward.cpp
+  ops/cpu/first_cache.cpp
   ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp

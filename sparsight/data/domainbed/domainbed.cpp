@@ -10,6 +10,7 @@
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/numpy_random.h"
 #include "sparsight/data/domainbed/seed_hash.h"
+#include "sparsight/data/sets/folder.h"
 
 namespace sparsight {
 namespace {

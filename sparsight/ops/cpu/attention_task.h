@@ -32,7 +32,7 @@ struct AttentionForward {
   int64_t first = 0, count = 0;  // queries to compute
   float* out = nullptr;          // [S,d], rows out_ld apart
   int64_t out_ld = 0;
-  bool bf16 = false;         // products in bf16, at levels that multiply it
+  bool bf16 = false;         // products in bf16, at the avx512_bf16 level
   float* log_sum = nullptr;  // [S], or null: receives log2 of the sum over keys of 2^(score log2 e)
   float* scratch = nullptr;  // attention_forward_floats() of them, 64-byte aligned
 };

@@ -1,24 +1,8 @@
 #include "sparsight/ops/cpu/kernels.h"
 
-#include <unistd.h>
-
 #include "sparsight/ops/cpu/isa.h"
 
 namespace sparsight::cpu {
-namespace {
-
-// 0 if unknown.
-long first_cache_bytes() {
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  return sysconf(_SC_LEVEL1_DCACHE_SIZE);
-#else
-  return 0;
-#endif
-}
-
-}  // namespace
-
-const bool kFirstCacheIsLarge = first_cache_bytes() <= 0 || first_cache_bytes() >= 48 << 10;
 
 const Kernels& kernels() {
 #if defined(__x86_64__)

@@ -163,9 +163,6 @@ struct Kernels {
   void (*drop)(const uint8_t* bits, float scale, float* x, int64_t count);
 };
 
-// Whether a core's first cache has 48 KB or more. Those of 32 KB are too small to prefetch into.
-extern const bool kFirstCacheIsLarge;
-
 const Kernels& kernels_baseline();
 const Kernels& kernels_avx2();
 const Kernels& kernels_avx512();

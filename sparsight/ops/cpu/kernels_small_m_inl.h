@@ -3,6 +3,7 @@
 // Drawing: docs/kernels.md, "Small-M kernel". Over a vector type V. Included by kernels_inl.h.
 #pragma once
 
+#include "sparsight/ops/cpu/first_cache.h"
 #include "sparsight/ops/cpu/kernels_tile_inl.h"
 
 namespace sparsight::cpu {
