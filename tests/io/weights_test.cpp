@@ -84,4 +84,17 @@ TEST(LoadWeights, AFailureLeavesTheModuleUnchanged) {
   EXPECT_TRUE(at::equal(module.body, at::zeros({2, 2})));
 }
 
+// Their squares overflow.
+TEST(LoadWeights, LargeNumbersAreNotInfinite) {
+  WeightsTestModule module;
+  at::Tensor large = at::full({2, 2}, 1e30);
+  load_weights(module, {{"body", large}}, {});
+  EXPECT_TRUE(at::equal(module.body, large));
+  large[1][1] = -std::numeric_limits<float>::infinity();
+  EXPECT_NE(testing::message_of([&] {
+              load_weights(module, {{"body", large}}, {});
+            }).find("tensor body holds NaN or"),
+            std::string::npos);
+}
+
 }  // namespace sparsight::weights_test
