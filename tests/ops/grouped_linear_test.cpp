@@ -102,7 +102,7 @@ TEST(GroupedLinear, HasTheSameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   test::at_each_level([](const std::string& level) {
     for (const auto& [rows, outputs, transposed] :
-         {std::tuple{5000, 33, false}, {5000, 9, true}, {700, 430, false}, {430, 700, true}}) {
+         {std::tuple{5000, 33, false}, {5000, 9, true}, {700, 430, false}, {430, 700, true}, {150, 50, true}}) {
       Example e(rows, 40, outputs);
       if (transposed) e.weight = e.weight.mT().contiguous().mT();
       at::set_num_threads(1);

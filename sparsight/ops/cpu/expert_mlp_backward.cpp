@@ -19,8 +19,7 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kPieceRows =
-    48;  // rows of a gradient of weights in a piece are a multiple of this, which tiles divide
+constexpr int64_t kPieceRows = 48;  // rows of a piece of a gradient are a multiple of this, which tiles divide
 
 // Scratch of each thread. The rows of experts with several tasks are in that of the calling thread.
 struct BackwardSpace {

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include "sparsight/ops/cpu/arena.h"
+#include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/cpu/kernels.h"
 #include "sparsight/ops/cpu/packed_operand.h"
 #include "sparsight/ops/cpu/residual_rows.h"
@@ -17,9 +18,10 @@
 namespace sparsight::cpu {
 namespace {
 
-// Rows per task. kRows: with their columns they stay in the cache. kFewestRows: more than any small-M kernel takes, so
-// that the bits do not depend on the number of threads.
-constexpr int64_t kRows = 96, kFewestRows = 65;
+constexpr int64_t kRows = 96;  // per task: with their columns they stay in the cache
+// More rows than small-M kernels take that sum in an order of their own, so that the bits do not depend on the number
+// of threads.
+constexpr int64_t kFewestRows = 24, kFewestRowsOnTiles = 65;
 // Up to kFewColumns columns of a transposed matrix the dot products of the small-M kernel are the fastest, so tasks
 // have few enough rows for it.
 constexpr int64_t kFewColumns = 16, kSmallM = 12;
@@ -40,11 +42,13 @@ struct RowTask {
   int64_t expert, first, count;
 };
 
+int64_t fewest_rows() { return active_isa() == Isa::amx ? kFewestRowsOnTiles : kFewestRows; }
+
 // Such that all threads have equally many tasks of equal size.
 int64_t rows_of_tasks(int64_t rows) {
   const int64_t threads = at::get_num_threads(), most = kRows * threads;
   const int64_t rounds = std::max<int64_t>(1, (rows + most - 1) / most);
-  return std::clamp((rows + rounds * threads - 1) / (rounds * threads), kFewestRows, kRows);
+  return std::clamp((rows + rounds * threads - 1) / (rounds * threads), fewest_rows(), kRows);
 }
 
 // Columns of a weight's gradient per task: at most `maximum`, or fewer if there would be less than two tasks a thread.
@@ -54,13 +58,13 @@ int64_t outputs_of_tasks(int64_t outputs, int64_t maximum, int64_t others) {
   return std::min(maximum, std::max(kFewestOutputs, even));
 }
 
-// Tasks of at most `maximum` rows of an expert, and of at least `fewest` unless it has fewer.
-std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t maximum, int64_t fewest) {
+// Tasks of up to `wanted` rows of an expert, but of at least `fewest` unless it has fewer.
+std::vector<RowTask> row_tasks(const at::Tensor& offsets, int64_t wanted, int64_t fewest) {
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   std::vector<RowTask> tasks;
   for (int64_t e = 0; e + 1 < offsets.size(0); ++e) {
     const int64_t rows = offset[e + 1] - offset[e];
-    const int64_t pieces = std::min((rows + maximum - 1) / maximum, std::max<int64_t>(1, rows / fewest));
+    const int64_t pieces = std::min((rows + wanted - 1) / wanted, std::max<int64_t>(1, rows / fewest));
     for (int64_t piece = 0; piece < pieces; ++piece) {
       const int64_t first = rows * piece / pieces;
       tasks.push_back({e, offset[e] + first, rows * (piece + 1) / pieces - first});
@@ -78,7 +82,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
   const int64_t depth = rows.size(1), columns = out.size(1);
   const std::vector<RowTask> tasks = matrices.transposed && columns <= kFewColumns
                                          ? row_tasks(offsets, kSmallM, 1)
-                                         : row_tasks(offsets, rows_of_tasks(rows.size(0)), kFewestRows);
+                                         : row_tasks(offsets, rows_of_tasks(rows.size(0)), fewest_rows());
   const PackedOperand packed(matrices, offsets.const_data_ptr<int64_t>(), offsets.size(0) - 1, bf16);
   const float* from = rows.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
