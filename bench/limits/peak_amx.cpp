@@ -1,29 +1,18 @@
 #include <immintrin.h>
 
 #include "bench/limits/peak_loops.h"
+#include "sparsight/ops/cpu/kernels_amx.h"
 
 namespace sparsight::bench {
 namespace {
 
 constexpr int kSums = 6;  // tiles 0 to 5; 6 and 7 are the factors
 
-struct alignas(64) Config {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// The compiler does not know that tile instructions read the memory at `from`: stores to it must be done.
-void store_all(const void* from) { asm volatile("" ::"r"(from) : "memory"); }
-
-// Configures the tiles of this thread, and sets all factors to the 16-bit pattern and all sums to 0.
+// Sets all factors to the 16-bit pattern and all sums to 0.
 void set_tiles(uint16_t pattern) {
-  const Config config;
-  store_all(&config);
-  _tile_loadconfig(&config);
   alignas(64) uint16_t factors[16 * 32];
   for (uint16_t& factor : factors) factor = pattern;
-  store_all(factors);
+  cpu::compiler_barrier();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -35,6 +24,7 @@ void set_tiles(uint16_t pattern) {
 }
 
 void bf16(int64_t passes) {
+  const cpu::TileRegisters registers;
   set_tiles(0x3f00);  // 0.5
   for (int64_t step = 0; step < passes * kPeakSteps; ++step) {
     _tile_dpbf16ps(0, 6, 7);
@@ -44,10 +34,10 @@ void bf16(int64_t passes) {
     _tile_dpbf16ps(4, 6, 7);
     _tile_dpbf16ps(5, 6, 7);
   }
-  _tile_release();
 }
 
 void int8(int64_t passes) {
+  const cpu::TileRegisters registers;
   set_tiles(0x0303);
   for (int64_t step = 0; step < passes * kPeakSteps; ++step) {
     _tile_dpbssd(0, 6, 7);
@@ -57,7 +47,6 @@ void int8(int64_t passes) {
     _tile_dpbssd(4, 6, 7);
     _tile_dpbssd(5, 6, 7);
   }
-  _tile_release();
 }
 
 }  // namespace
