@@ -60,7 +60,7 @@ AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool nee
   float* const out = output.out.data_ptr<float>();
   float* const log_sum = needs_log_sum ? output.log_sum.data_ptr<float>() : nullptr;
   // With fewer heads than keep all threads busy, each is split into parts of its queries, which pack the keys again.
-  const int64_t wanted = (2 * at::get_num_threads() + all.count() - 1) / all.count();
+  const int64_t wanted = pieces_for_all_threads(all.count());
   const Runs parts(tokens, (tokens + wanted - 1) / wanted < kQueries ? kQueries : (tokens + wanted - 1) / wanted);
   run_tasks(all.count() * parts.runs, [&](int64_t number, const auto&) {
     const int64_t head = number / parts.runs, part = number % parts.runs;

@@ -93,7 +93,8 @@ class Backward {
     std::vector<int64_t> left;
     for (int64_t e = 0; e < shape_.experts; ++e)
       if (rows_of(e) == 0 || !in_one_task(e)) left.push_back(e);
-    const int64_t chunks = static_cast<int64_t>(left.size()) * shape_.chunks(), pieces = pieces_of_chunks(chunks);
+    const int64_t chunks = static_cast<int64_t>(left.size()) * shape_.chunks();
+    const int64_t pieces = std::min(pieces_for_all_threads(chunks), kBlock / kPieceRows);
     run_tasks(chunks * pieces, [&](int64_t number, const auto&) {
       const int64_t expert = left[static_cast<size_t>(number / pieces / shape_.chunks())];
       const int64_t c = number / pieces % shape_.chunks();
@@ -214,11 +215,6 @@ class Backward {
     down.prefetch = prefetch;
     packed_w1_.serve(down, task.expert, c * kBlock, 0);
     kernel_.product(down, panel());
-  }
-
-  // So many that there are two for each thread.
-  static int64_t pieces_of_chunks(int64_t chunks) {
-    return chunks == 0 ? 1 : std::clamp<int64_t>(2 * at::get_num_threads() / chunks, 1, kBlock / kPieceRows);
   }
 
   // For chunks of the hidden layer: the gradients of W1[:, chunks], b1[chunks], W2[chunks, :] and, with the first

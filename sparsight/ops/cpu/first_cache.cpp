@@ -5,17 +5,17 @@
 namespace sparsight::cpu {
 namespace {
 
-// 0 if unknown.
-long first_cache_bytes() {
+bool is_large() {
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-  return sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  const long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);  // 0 or less if unknown
+  return bytes <= 0 || bytes >= 48 << 10;
 #else
-  return 0;
+  return true;
 #endif
 }
 
 }  // namespace
 
-const bool kFirstCacheIsLarge = first_cache_bytes() <= 0 || first_cache_bytes() >= 48 << 10;
+const bool kFirstCacheIsLarge = is_large();
 
 }  // namespace sparsight::cpu

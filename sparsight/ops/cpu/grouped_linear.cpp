@@ -53,8 +53,7 @@ int64_t rows_of_tasks(int64_t rows) {
 
 // Columns of a weight's gradient per task: at most `maximum`, or fewer if there would be less than two tasks a thread.
 int64_t outputs_of_tasks(int64_t outputs, int64_t maximum, int64_t others) {
-  const int64_t strips = (2 * at::get_num_threads() + others - 1) / others;
-  const int64_t even = (outputs / strips + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  const int64_t even = (outputs / pieces_for_all_threads(others) + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
   return std::min(maximum, std::max(kFewestOutputs, even));
 }
 
@@ -130,7 +129,7 @@ GroupedLinearGradients grouped_linear_backward(const at::Tensor& grad, const at:
   const bool bf16 = product_type() == ProductType::bf16;
   const int64_t experts = weight.size(0), inputs = weight.size(1), outputs = weight.size(2);
   const int64_t tall = bf16 ? kBf16Inputs : kInputs, blocks = (inputs + tall - 1) / tall;
-  const int64_t wide = outputs_of_tasks(outputs, bf16 ? kBf16Outputs : outputs, std::max<int64_t>(1, experts * blocks));
+  const int64_t wide = outputs_of_tasks(outputs, bf16 ? kBf16Outputs : outputs, experts * blocks);
   const int64_t strips = (outputs + wide - 1) / wide;
   const int64_t* offset = offsets.const_data_ptr<int64_t>();
   GroupedLinearGradients out;

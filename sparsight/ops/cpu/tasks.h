@@ -9,6 +9,11 @@
 
 namespace sparsight::cpu {
 
+// Into how many pieces each of `tasks` tasks is split to have two for each thread.
+inline int64_t pieces_for_all_threads(int64_t tasks) {
+  return tasks > 0 ? (2 * at::get_num_threads() + tasks - 1) / tasks : 1;
+}
+
 // Calls body(task, claim) for each task 0 .. count-1. claim() takes this thread's next task early, so that its data can
 // be prefetched, and returns its number (count or more: none).
 template <class Body>
