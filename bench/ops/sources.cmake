@@ -1,3 +1,4 @@
 bench_sources(
   ops/attention_bench.cpp
-  ops/softmax_cross_entropy_bench.cpp)
+  ops/softmax_cross_entropy_bench.cpp
+  ops/softmax_rows_bench.cpp)

@@ -1,6 +1,6 @@
 #include "sparsight/moe/finish_routing.h"
 
-#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
 
@@ -16,8 +16,13 @@ void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tens
                              " and ", gate.sizes()));
   const int64_t tokens = expert.size(0), k = expert.size(1);
   routing.per_token = k;
-  routing.token = at::arange(tokens, expert.options()).unsqueeze(1).expand({tokens, k}).reshape({-1});
-  routing.rank = at::arange(k, expert.options()).unsqueeze(0).expand({tokens, k}).reshape({-1});
+  // Without arange(), expand() and reshape(), which take longer than the routing of one small image.
+  at::Tensor token = at::empty({tokens * k}, at::kLong), rank = at::empty({tokens * k}, at::kLong);
+  int64_t *of_token = token.data_ptr<int64_t>(), *of_rank = rank.data_ptr<int64_t>();
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t q = 0; q < k; ++q) *of_token++ = t, *of_rank++ = q;
+  routing.token = token.to(expert.device());
+  routing.rank = rank.to(expert.device());
   routing.expert = expert.reshape({-1});
   routing.gate = gate.reshape({-1});
 }

@@ -1,7 +1,7 @@
 #include "sparsight/ops/grouped_linear.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "sparsight/core/error.h"
@@ -62,7 +62,13 @@ void check(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& 
 
 }  // namespace
 
-at::Tensor one_group(const at::Tensor& rows) { return at::tensor({int64_t{0}, rows.size(0)}); }
+at::Tensor one_group(const at::Tensor& rows) {
+  at::Tensor offsets = at::empty({2}, at::kLong);
+  int64_t* const offset = offsets.data_ptr<int64_t>();
+  offset[0] = 0;
+  offset[1] = rows.size(0);
+  return offsets;
+}
 
 at::Tensor grouped_linear(const at::Tensor& rows, const at::Tensor& offsets, const at::Tensor& weight,
                           const at::Tensor& bias) {

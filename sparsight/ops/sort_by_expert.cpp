@@ -1,5 +1,7 @@
 #include "sparsight/ops/sort_by_expert.h"
 
+#include <vector>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -23,10 +25,11 @@ ExpertGroups sort_by_expert(const at::Tensor& expert, const at::Tensor& kept, in
     if (keep[a]) ++offset[of[a] + 1];
   for (int64_t e = 0; e < experts; ++e) offset[e + 1] += offset[e];
 
-  at::Tensor order = at::empty({offset[experts]}, at::kLong), next = offsets.clone();
-  int64_t *cursor = next.data_ptr<int64_t>(), *out = order.data_ptr<int64_t>();
+  at::Tensor order = at::empty({offset[experts]}, at::kLong);
+  std::vector<int64_t> cursor(offset, offset + experts);
+  int64_t* out = order.data_ptr<int64_t>();
   for (int64_t a = 0; a < assignments; ++a)
-    if (keep[a]) out[cursor[of[a]]++] = a;
+    if (keep[a]) out[cursor[static_cast<size_t>(of[a])]++] = a;
   return {order, offsets};
 }
 

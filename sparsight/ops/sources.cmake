@@ -47,7 +47,8 @@ torch_sources(
   ops/packed_experts.cpp
   ops/residual_add.cpp
   ops/residual_branch.cpp
-  ops/softmax_cross_entropy.cpp)
+  ops/softmax_cross_entropy.cpp
+  ops/softmax_rows.cpp)
 
 # One file per instruction-set level, each with its own flags; ops/cpu/isa.h chooses at run time. (-O3: register tiles
 # are loops that must be unrolled. g++ 12 warns of uninitialised values in its own intrinsics headers.)

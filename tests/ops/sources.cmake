@@ -16,6 +16,7 @@ torch_tests(
   ops/product_type_test.cpp
   ops/random_fill_test.cpp
   ops/rows_test.cpp
+  ops/softmax_rows_test.cpp
   ops/sort_by_expert_test.cpp
   ops/sum_of_squares_test.cpp
   ops/top_experts_test.cpp)

@@ -6,6 +6,7 @@
 #include "sparsight/moe/routers/expert_picks.h"
 #include "sparsight/moe/routers/noisy_topk.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 
 namespace sparsight {
 namespace {
@@ -15,7 +16,7 @@ Routing scored(const at::Tensor& clean, const at::Tensor& threshold) {
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
-  routing.scores = at::softmax(clean, 1);
+  routing.scores = softmax_rows(clean);
   routing.threshold = threshold;
   return routing;
 }

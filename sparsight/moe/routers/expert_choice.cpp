@@ -4,6 +4,7 @@
 #include "sparsight/moe/routers/choices.h"
 #include "sparsight/moe/routers/expert_picks.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 
 namespace sparsight {
 
@@ -27,7 +28,7 @@ Routing route_expert_choice(const at::Tensor& clean, const at::Tensor& valid, in
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
-  routing.scores = at::softmax(clean, 1);
+  routing.scores = softmax_rows(clean);
   const at::Tensor ranked = ranked_tokens(routing.scores, groups, valid);
   const at::Tensor sizes = valid.defined() ? valid.reshape({groups, ranked.size(2)}).sum(1)
                                            : at::full({groups}, ranked.size(2), ranked.options());

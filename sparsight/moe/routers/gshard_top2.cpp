@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
@@ -38,9 +39,9 @@ Routing route_gshard_top2(const at::Tensor& clean, const std::string& second, do
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
-  routing.scores = at::softmax(clean, 1);
+  routing.scores = softmax_rows(clean);
   const at::Tensor chosen = best_experts(clean, gumbel, k);
-  const at::Tensor gate = at::softmax(clean.gather(1, chosen), 1);
+  const at::Tensor gate = softmax_rows(clean.gather(1, chosen));
   choose_per_token(routing, chosen, gate);
   finish_routing(routing);
   if (second == "all" || k == 1) return routing;

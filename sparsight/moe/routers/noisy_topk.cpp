@@ -3,6 +3,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
@@ -25,9 +26,9 @@ Routing route_noisy_topk(const at::Tensor& clean, const at::Tensor& scale, const
   routing.clean_logits = clean;
   routing.noisy_logits = epsilon.defined() ? clean + epsilon * scale : clean;
   if (epsilon.defined()) routing.noise_scale = scale;
-  routing.scores = at::softmax(routing.noisy_logits, 1);
+  routing.scores = softmax_rows(routing.noisy_logits);
   const at::Tensor chosen = top_experts(routing.noisy_logits, k);
-  choose_per_token(routing, chosen, at::softmax(routing.noisy_logits.gather(1, chosen), 1));
+  choose_per_token(routing, chosen, softmax_rows(routing.noisy_logits.gather(1, chosen)));
   finish_routing(routing);
   return routing;
 }

@@ -1,6 +1,7 @@
 #include "sparsight/moe/routers/per_image.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
@@ -35,7 +36,7 @@ at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, co
     fail_usage("[router] input = \"class_token\", but the model has no class token; set router.input = \"mean_all\"");
   const auto type = tokens.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const at::Tensor by_image = tokens.view({images, per_image, tokens.size(1)});
-  if (class_token) return by_image.slice(1, 0, 1).sum(1).to(type);  // 0 for an image without tokens
+  if (class_token && per_image > 0) return by_image.select(1, 0).to(type);
   const int64_t first = input == "mean_patches" ? layout.prefix : 0;
   const at::Tensor rows = by_image.slice(1, first).to(type);
   if (!valid.defined()) return rows.sum(1) / std::max<int64_t>(1, rows.size(1));
@@ -43,10 +44,29 @@ at::Tensor image_vectors(const at::Tensor& tokens, const TokenLayout& layout, co
   return rows.masked_fill(counts.logical_not(), 0).sum(1) / counts.sum(1).clamp_min(1);
 }
 
+namespace {
+
+// [B,n] -> [N,n]
+at::Tensor repeated(const at::Tensor& rows, int64_t times) {
+  const int64_t images = rows.size(0), columns = rows.size(1);
+  const bool differentiated = at::GradMode::is_enabled() && rows.requires_grad();
+  if (differentiated || !rows.is_cpu() || !rows.is_contiguous())
+    return rows.unsqueeze(1).expand({images, times, columns}).reshape({-1, columns});
+  // For one image faster than three of torch's operations.
+  at::Tensor out = at::empty({images * times, columns}, rows.options());
+  const size_t bytes = rows.itemsize() * static_cast<size_t>(columns);
+  auto* to = static_cast<char*>(out.data_ptr());
+  for (int64_t image = 0; image < images; ++image) {
+    const char* from = static_cast<const char*>(rows.const_data_ptr()) + static_cast<size_t>(image) * bytes;
+    for (int64_t t = 0; t < times; ++t, to += bytes) std::memcpy(to, from, bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
 Routing spread_over_tokens(const Routing& of_images, int64_t per_image) {
-  const auto spread = [&](const at::Tensor& rows) {  // [B,n] -> [N,n]
-    return rows.unsqueeze(1).expand({rows.size(0), per_image, rows.size(1)}).reshape({-1, rows.size(1)});
-  };
+  const auto spread = [&](const at::Tensor& rows) { return repeated(rows, per_image); };
   const int64_t images = of_images.tokens, k = of_images.per_token;
   Routing routing;
   routing.tokens = images * per_image;

@@ -4,6 +4,7 @@
 
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
@@ -32,7 +33,7 @@ Routing route_sinkhorn(const at::Tensor& clean, const at::Tensor& offsets, int64
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
-  routing.scores = gate == "sigmoid" ? at::sigmoid(clean) : at::softmax(clean, 1);
+  routing.scores = gate == "sigmoid" ? at::sigmoid(clean) : softmax_rows(clean);
   const at::Tensor chosen = top_experts(offsets.defined() ? clean.detach() + offsets : clean, k);
   choose_per_token(routing, chosen, routing.scores.gather(1, chosen));
   finish_routing(routing);

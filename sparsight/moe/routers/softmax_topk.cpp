@@ -2,6 +2,7 @@
 
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
@@ -22,12 +23,12 @@ Routing route_softmax_topk(const at::Tensor& clean, const at::Tensor& epsilon, d
   routing.clean_logits = clean;
   routing.noisy_logits = epsilon.defined() ? clean + noise_std * epsilon : clean;
   if (epsilon.defined()) routing.noise_scale = torch::full({}, noise_std, clean.options());
-  routing.scores = at::softmax(routing.noisy_logits, 1);
+  routing.scores = softmax_rows(routing.noisy_logits);
   // The softmax is monotone: the k largest logits are the k largest scores, and differ where scores underflow to 0.
   const at::Tensor chosen = top_experts(routing.noisy_logits, k);
   at::Tensor gate = routing.scores.gather(1, chosen);
   // The softmax of the chosen logits is gate / sum(gate), without dividing by a sum that may be 0.
-  if (renormalize) gate = at::softmax(routing.noisy_logits.gather(1, chosen), 1);
+  if (renormalize) gate = softmax_rows(routing.noisy_logits.gather(1, chosen));
   choose_per_token(routing, chosen, gate);
   finish_routing(routing);
   return routing;

@@ -3,6 +3,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/moe/finish_routing.h"
 #include "sparsight/moe/routers/router_logits.h"
+#include "sparsight/ops/softmax_rows.h"
 #include "sparsight/ops/top_experts.h"
 
 namespace sparsight {
@@ -19,7 +20,7 @@ Routing route_top_p(const at::Tensor& clean, double p, int64_t maximum) {
   routing.tokens = clean.size(0);
   routing.experts = clean.size(1);
   routing.clean_logits = routing.noisy_logits = clean;
-  routing.scores = at::softmax(clean, 1);
+  routing.scores = softmax_rows(clean);
   const at::Tensor chosen = top_experts(clean, maximum), gate = routing.scores.gather(1, chosen);
   choose_per_token(routing, chosen, gate);
   routing.varying = true;

@@ -148,6 +148,7 @@ struct Kernels {
                            float* out, int64_t out_block);
   // Writes the gradient of x, and adds those of weight and bias.
   void (*layer_norm_backward)(const LayerNormRow& row, float* x_grad, float* weight_grad, float* bias_grad);
+  void (*softmax)(const float* x, float* out, int64_t count);  // of one row
   float (*cross_entropy)(const CrossEntropyRow& row, SoftmaxMoments* moments);
   // Writes the gradient of the logits; upstream: the gradient of the row's loss.
   void (*cross_entropy_backward)(const CrossEntropyRow& row, const SoftmaxMoments& moments, float upstream,

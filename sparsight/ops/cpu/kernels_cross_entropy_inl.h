@@ -1,4 +1,4 @@
-// Softmax cross-entropy of a row of logits (ops/softmax_cross_entropy.h). Over a vector type V. Included by
+// Softmax of a row, and its cross-entropy (ops/softmax_rows.h, ops/softmax_cross_entropy.h). Over a vector type V. Included by
 // kernels_inl.h.
 #pragma once
 
@@ -58,6 +58,30 @@ inline MaxAndSum max_and_sum(const float* x, int64_t count) {
     row.sum += double{V::sum(sum)};
   });
   return row;
+}
+
+// A row as in ops/softmax_rows.h.
+template <class V>
+void softmax(const float* x, float* out, int64_t count) {
+  const float outside = -__builtin_inff();
+  auto top = V::set1(-__FLT_MAX__);  // as in max_and_sum()
+  for_vectors<V>(count, [&](int64_t c, int some) { top = V::max(top, load_filled<V>(x + c, some, outside)); });
+  const auto shift = V::set1(-largest<V>(top));
+  double all = 0;
+  for_sum_blocks<V>(count, [&](int64_t first, int64_t size) {
+    auto sum = V::set1(0.0f);
+    for_vectors<V>(size, [&](int64_t c, int some) {
+      const auto difference = V::add(load_filled<V>(x + first + c, some, outside), shift);
+      const auto power = vanishing_exponential<V>(difference);
+      store_some<V>(out + first + c, power, some);
+      sum = V::add(sum, power);
+    });
+    all += double{V::sum(sum)};
+  });
+  const auto scale = V::set1(static_cast<float>(1 / all));
+  for_vectors<V>(count, [&](int64_t c, int some) {
+    store_some<V>(out + c, V::mul(scale, load_some<V>(out + c, some)), some);
+  });
 }
 
 struct TargetSums {

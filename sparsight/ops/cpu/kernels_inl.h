@@ -43,6 +43,7 @@ constexpr Kernels make_kernels() {
           add_scaled<V>,
           layer_norm<V>,
           layer_norm_backward<V>,
+          softmax<V>,
           cross_entropy<V>,
           cross_entropy_backward<V>,
           attention_forward<V>,

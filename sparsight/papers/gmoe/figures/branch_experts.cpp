@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sparsight/core/error.h"
 #include "sparsight/papers/gmoe/figures/theory_figures.h"
 #include "sparsight/papers/gmoe/theory/branch_program.h"
 #include "sparsight/reproduce/figure_parts.h"
