@@ -1,5 +1,7 @@
 #include "sparsight/ops/ref/expert_mlp.h"
 
+#include <ATen/TensorOperators.h>
+
 #include "sparsight/ops/ref/grouped_linear.h"
 #include "sparsight/ops/ref/rows.h"
 
