@@ -1,4 +1,5 @@
 torch_free_sources(
+  core/background_thread.cpp
   core/config.cpp
   core/config_text.cpp
   core/engines.cpp

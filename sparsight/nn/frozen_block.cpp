@@ -5,7 +5,6 @@
 
 #include "sparsight/ops/cpu/attention_task.h"
 #include "sparsight/ops/cpu/tasks.h"
-#include "sparsight/ops/cpu/thread_waiting.h"
 #include "sparsight/ops/cpu/workspace.h"
 
 namespace sparsight {
@@ -121,10 +120,9 @@ int64_t FrozenBlock::bytes() const {
 
 void FrozenBlock::run(const float* x, float* y, int64_t images, int64_t tokens) const {
   const int64_t threads = at::get_num_threads();
-  // Whole images if that keeps the threads evenly busy, or if other programs have the cores: a thread that waits for
-  // another then waits for its turn too.
+  // Whole images if that keeps the threads evenly busy.
   const int64_t fitting = std::max<int64_t>(1, kRowsAtOnce / tokens), rounds = images / (fitting * threads);
-  if (rounds >= 1 || images % threads == 0 || cpu::threads_wait_asleep())
+  if (rounds >= 1 || images % threads == 0)
     whole_images(x, y, images, tokens, std::clamp<int64_t>(images / threads, 1, fitting));
   else if (bytes() <= kSmallBytes)
     by_rows(x, y, images, tokens);

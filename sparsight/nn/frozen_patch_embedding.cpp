@@ -22,9 +22,9 @@ Scratch& scratch() {
 }
 
 // How many tasks the patches of an image are split into: so that all threads have work, the same for each if there are
-// few tasks. Where other programs have the cores, waiting for another thread takes longer than working alone.
+// few tasks.
 int64_t parts_of(int64_t patches, int64_t images) {
-  const int64_t threads = cpu::threads_wait_asleep() ? 1 : at::get_num_threads();
+  const int64_t threads = at::get_num_threads();
   int64_t parts = (patches + kPatchesAtOnce - 1) / kPatchesAtOnce;
   while (parts < patches && images * parts < 4 * threads && images * parts % threads != 0) ++parts;
   return parts;

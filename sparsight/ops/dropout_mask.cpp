@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -11,6 +10,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight {
 namespace {
@@ -38,7 +38,7 @@ DropoutMask dropout_mask(const RandomRows& rows, double keep, const RandomStream
   uint8_t* const bits = mask.bits.data_ptr<uint8_t>();
   const uint64_t limit = limit_of(keep);
   const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, rows.columns));
-  at::parallel_for(0, rows.rows, grain, [&](int64_t begin, int64_t end) {
+  cpu::run_ranges(rows.rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const uint64_t first = static_cast<uint64_t>(numbers ? numbers[r] : r) * static_cast<uint64_t>(rows.columns);
       if (in_blocks)

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 template <class T, class Convert>
 void fill_blocks(T* out, int64_t count, const RandomStream& stream, uint64_t first, const Convert& convert) {
   const auto skip = static_cast<int64_t>(first % 4);
-  at::parallel_for(0, (skip + count + 3) / 4, 1024, [&](int64_t begin, int64_t end) {
+  cpu::run_ranges((skip + count + 3) / 4, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       T values[4];
       convert(stream.block_at(first / 4 + static_cast<uint64_t>(block)), values);
@@ -129,7 +129,7 @@ void for_each_run(const RandomRows& rows, const Fill& fill) {
   if (runs.size() == 1) return fill(runs[0]);
   const int64_t values = rows.rows * rows.columns, count = static_cast<int64_t>(runs.size());
   const int64_t grain = std::max<int64_t>(1, 4096 * count / std::max<int64_t>(1, values));
-  at::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+  cpu::run_ranges(count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) fill(runs[static_cast<size_t>(i)]);
   });
 }

@@ -1,10 +1,10 @@
 #include "sparsight/ops/residual_add.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 
 #include "sparsight/ops/cpu/residual_rows.h"
+#include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight {
 namespace {
@@ -28,7 +28,7 @@ at::Tensor dropped_rows(const at::Tensor& y, const BranchDrop& drop) {
   const cpu::ResidualRows rows({.drop = drop}, width);
   const float* const from = y.const_data_ptr<float>();
   float* const to = out.data_ptr<float>();
-  at::parallel_for(0, y.numel() / width, kDropGrain, [&](int64_t begin, int64_t end) {
+  cpu::run_ranges(y.numel() / width, kDropGrain, [&](int64_t begin, int64_t end) {
     std::copy(from + begin * width, from + end * width, to + begin * width);
     rows.finish(cpu::kernels(), begin, end - begin, to + begin * width);
   });

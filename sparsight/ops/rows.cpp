@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/arena.h"
+#include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
@@ -87,7 +87,7 @@ at::Tensor gather_rows(const at::Tensor& values, const at::Tensor& weight, const
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     const auto* w = data_or_null<scalar_t>(scale);
     scalar_t* to = out.data_ptr<scalar_t>();
-    at::parallel_for(0, rows, grain(width), [&](int64_t begin, int64_t end) {
+    cpu::run_ranges(rows, grain(width), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const scalar_t* source = from + token[r] * width;
         if (!w) {
@@ -115,7 +115,7 @@ at::Tensor scatter_add_rows(const at::Tensor& rows, const at::Tensor& weight, co
     const scalar_t* from = in.const_data_ptr<scalar_t>();
     const Sum* w = data_or_null<scalar_t>(scale);
     scalar_t* to = out.data_ptr<scalar_t>();
-    at::parallel_for(0, map.tokens, grain(width), [&](int64_t begin, int64_t end) {
+    cpu::run_ranges(map.tokens, grain(width), [&](int64_t begin, int64_t end) {
       std::vector<Sum> sum(static_cast<size_t>(width));
       for (int64_t j = begin; j < end; ++j) {
         std::fill(sum.begin(), sum.end(), Sum{0});
@@ -141,7 +141,7 @@ at::Tensor dot_rows(const at::Tensor& rows, const at::Tensor& values, const RowM
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kBFloat16, at::kHalf, a.scalar_type(), "dot_rows", [&] {
     const scalar_t *left = a.const_data_ptr<scalar_t>(), *right = b.const_data_ptr<scalar_t>();
     auto* to = out.data_ptr<Wide<scalar_t>>();
-    at::parallel_for(0, count, grain(width), [&](int64_t begin, int64_t end) {
+    cpu::run_ranges(count, grain(width), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) to[r] = dot(left + r * width, right + token[r] * width, width);
     });
   });

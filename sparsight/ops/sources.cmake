@@ -20,6 +20,7 @@ light_sources(
   ops/cpu/softmax_cross_entropy.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
+  ops/cpu/task_team.cpp
   ops/cpu/thread_waiting.cpp
   ops/dropout_mask.cpp
   ops/product_type.cpp

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include <ATen/Parallel.h>
-
 #include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
@@ -53,8 +52,8 @@ double sum_of_squares(const std::vector<at::Tensor>& tensors) {
     for (int64_t first = 0; first < tensor.numel(); first += kChunk)
       chunks.push_back({&tensor, first, std::min(kChunk, tensor.numel() - first)});
   std::vector<double> sums(chunks.size());
-  at::parallel_for(0, static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sums[static_cast<size_t>(i)] = squares_of(chunks[static_cast<size_t>(i)]);
+  cpu::run_tasks(std::ssize(chunks), [&](int64_t i, const auto&) {
+    sums[static_cast<size_t>(i)] = squares_of(chunks[static_cast<size_t>(i)]);
   });
   return std::accumulate(sums.begin(), sums.end(), elsewhere);
 }

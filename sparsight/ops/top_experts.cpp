@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/ops/cpu/tasks.h"
 #include "sparsight/ops/off_cpu.h"
 
 namespace sparsight {
@@ -41,7 +41,7 @@ at::Tensor top_experts(const at::Tensor& scores, int64_t k) {
   int64_t* out = chosen.data_ptr<int64_t>();
   AT_DISPATCH_FLOATING_TYPES(rows.scalar_type(), "top_experts", [&] {
     const scalar_t* in = rows.const_data_ptr<scalar_t>();
-    at::parallel_for(0, tokens, 1024, [&](int64_t begin, int64_t end) {
+    cpu::run_ranges(tokens, 1024, [&](int64_t begin, int64_t end) {
       for (int64_t token = begin; token < end; ++token) top_of_row(in + token * experts, experts, k, out + token * k);
     });
   });

@@ -30,8 +30,7 @@ TEST(SoftmaxRows, ByHandAtEveryLevel) {
   const float log3 = std::log(3.0f);
   const at::Tensor x = torch::tensor({{0.f, log3}, {log3, 0.f}, {9999.f, 1e4f}, {-kInf, 5.f}});
   const at::Tensor want = torch::tensor({{0.25f, 0.75f}, {0.75f, 0.25f}, {0.2689414f, 0.7310586f}, {0.f, 1.f}});
-  test::at_each_level(
-      [&](const std::string& level) { EXPECT_TRUE(test::near(softmax_rows(x), want, 1e-6)) << level; });
+  test::at_each_level([&](const std::string& level) { EXPECT_TRUE(test::near(softmax_rows(x), want, 1e-6)) << level; });
 }
 
 TEST(SoftmaxRows, AgreesWithTorchAtEveryLevelAndSize) {

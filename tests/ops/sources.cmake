@@ -3,7 +3,8 @@ light_tests(
   ops/cpu_kernels_test.cpp
   ops/cpu_gemm_bf16_test.cpp
   ops/cpu_gemm_test.cpp
-  ops/task_plan_test.cpp)
+  ops/task_plan_test.cpp
+  ops/task_team_test.cpp)
 torch_tests(
   ops/adam_step_test.cpp
   ops/attention_test.cpp

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/Parallel.h>
-
 #include "sparsight/ops/cpu/kernels.h"
+#include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -62,9 +61,8 @@ std::vector<Chunk> chunks_of(const std::vector<AdamTensors>& parameters, const A
 void adam_step(const std::vector<AdamTensors>& parameters, const AdamStep& step) {
   const std::vector<Chunk> chunks = chunks_of(parameters, step);
   const auto kernel = kernels().adam;
-  at::parallel_for(0, static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      kernel(chunks[static_cast<size_t>(i)].factors, chunks[static_cast<size_t>(i)].arrays);
+  run_tasks(std::ssize(chunks), [&](int64_t i, const auto&) {
+    kernel(chunks[static_cast<size_t>(i)].factors, chunks[static_cast<size_t>(i)].arrays);
   });
 }
 

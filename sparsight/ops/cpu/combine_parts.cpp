@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <ATen/Parallel.h>
+#include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -16,7 +16,7 @@ void combine_parts(const Kernels& kernels, const RowMap& map, const float* gate,
   const int64_t *row_of = map.token_rows.const_data_ptr<int64_t>(),
                 *offset = map.token_offsets.const_data_ptr<int64_t>();
   const int64_t count = map.row_token.size(0);
-  at::parallel_for(0, map.tokens, kCombineGrain, [&](int64_t begin, int64_t end) {
+  run_ranges(map.tokens, kCombineGrain, [&](int64_t begin, int64_t end) {
     std::vector<const float*> from;
     std::vector<float> factor;
     for (int64_t j = begin; j < end; ++j) {

@@ -1,5 +1,5 @@
-// Softmax of a row, and its cross-entropy (ops/softmax_rows.h, ops/softmax_cross_entropy.h). Over a vector type V. Included by
-// kernels_inl.h.
+// Softmax of a row, and its cross-entropy (ops/softmax_rows.h, ops/softmax_cross_entropy.h). Over a vector type V.
+// Included by kernels_inl.h.
 #pragma once
 
 #include "sparsight/ops/cpu/kernels_attention_inl.h"
@@ -79,9 +79,8 @@ void softmax(const float* x, float* out, int64_t count) {
     all += double{V::sum(sum)};
   });
   const auto scale = V::set1(static_cast<float>(1 / all));
-  for_vectors<V>(count, [&](int64_t c, int some) {
-    store_some<V>(out + c, V::mul(scale, load_some<V>(out + c, some)), some);
-  });
+  for_vectors<V>(
+      count, [&](int64_t c, int some) { store_some<V>(out + c, V::mul(scale, load_some<V>(out + c, some)), some); });
 }
 
 struct TargetSums {

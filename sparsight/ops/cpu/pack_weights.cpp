@@ -1,9 +1,9 @@
 #include "sparsight/ops/cpu/pack_weights.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include "sparsight/ops/cpu/arena.h"
+#include "sparsight/ops/cpu/tasks.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -31,21 +31,18 @@ void for_panels(const PackedLayout& layout, int64_t rows, int64_t columns, int64
 // weights).
 template <class Move, class Pad>
 void for_experts(const PackedLayout& layout, int64_t experts, const Move& move, const Pad& pad) {
-  at::parallel_for(0, experts * layout.chunks(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t expert = task / layout.chunks(), chunk = task % layout.chunks();
-      const int64_t columns = layout.chunk_columns(chunk), matrix = expert * layout.width * layout.hidden;
-      const int64_t panels = expert * layout.expert_bytes() / layout.element();
-      const auto part = [&](bool second, int64_t rows, int64_t count, int64_t ld, int64_t from, int64_t byte) {
-        const int64_t to = panels + byte / layout.element();
-        for_panels(
-            layout, rows, count, ld,
-            [&](int64_t element, int64_t at) { move(second, matrix + from + element, to + at); },
-            [&](int64_t at) { pad(to + at); });
-      };
-      part(false, layout.width, columns, layout.hidden, chunk * kBlock, layout.first_weights(chunk));
-      part(true, columns, layout.width, layout.width, chunk * kBlock * layout.width, layout.second_weights(chunk));
-    }
+  run_tasks(experts * layout.chunks(), [&](int64_t task, const auto&) {
+    const int64_t expert = task / layout.chunks(), chunk = task % layout.chunks();
+    const int64_t columns = layout.chunk_columns(chunk), matrix = expert * layout.width * layout.hidden;
+    const int64_t panels = expert * layout.expert_bytes() / layout.element();
+    const auto part = [&](bool second, int64_t rows, int64_t count, int64_t ld, int64_t from, int64_t byte) {
+      const int64_t to = panels + byte / layout.element();
+      for_panels(
+          layout, rows, count, ld, [&](int64_t element, int64_t at) { move(second, matrix + from + element, to + at); },
+          [&](int64_t at) { pad(to + at); });
+    };
+    part(false, layout.width, columns, layout.hidden, chunk * kBlock, layout.first_weights(chunk));
+    part(true, columns, layout.width, layout.width, chunk * kBlock * layout.width, layout.second_weights(chunk));
   });
 }
 

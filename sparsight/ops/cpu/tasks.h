@@ -1,10 +1,13 @@
-// Runs tasks on torch's threads: each thread takes the next task when it has finished its last.
+// Runs tasks on several threads, torch's unless other programs take the cores (task_team.h): each thread takes the next
+// task when it has finished its last.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 
 #include <ATen/Parallel.h>
 
+#include "sparsight/ops/cpu/task_team.h"
 #include "sparsight/ops/cpu/thread_waiting.h"
 
 namespace sparsight::cpu {
@@ -20,15 +23,24 @@ template <class Body>
 void run_tasks(int64_t count, const Body& body) {
   adapt_thread_waiting();
   std::atomic<int64_t> next{0};
-  const int64_t threads = std::min<int64_t>(at::get_num_threads(), count);
-  at::parallel_for(0, threads, 1, [&](int64_t, int64_t) {
+  const auto work = [&] {
     for (int64_t task = next++; task < count;) {
       int64_t claimed = -1;
       const auto claim = [&] { return claimed >= 0 ? claimed : claimed = next++; };
       body(task, claim);
       task = claim();
     }
-  });
+  };
+  const int64_t threads = std::min<int64_t>(at::get_num_threads(), count);
+  if (threads > 1 && threads_wait_asleep() && !at::in_parallel_region()) return run_on_team(threads, work);
+  at::parallel_for(0, threads, 1, [&](int64_t, int64_t) { work(); });
+}
+
+// Calls body(begin, end) for parts of 0 .. count of about the same size, at least `grain` unless there are fewer.
+template <class Body>
+void run_ranges(int64_t count, int64_t grain, const Body& body) {
+  const int64_t parts = std::min<int64_t>(at::get_num_threads(), (count + grain - 1) / grain);
+  run_tasks(parts, [&](int64_t part, const auto&) { body(count * part / parts, count * (part + 1) / parts); });
 }
 
 }  // namespace sparsight::cpu

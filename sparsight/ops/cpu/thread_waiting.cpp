@@ -1,7 +1,5 @@
 #include "sparsight/ops/cpu/thread_waiting.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include <omp.h>
 #endif
 
+#include "sparsight/core/background_thread.h"
 #include "sparsight/ops/cpu/contention.h"
 
 namespace sparsight::cpu {
@@ -93,14 +92,7 @@ void start() {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT") || thread_times().empty()) return;
   auto* watcher = new Watcher;  // never ends, so that it may outlive what is destroyed at exit
   watcher->look();              // the times since the program began say whether the machine is busy
-  sigset_t all, before;         // signals are for the program's own threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  try {
-    std::thread([watcher] { watcher->watch(); }).detach();
-  } catch (const std::system_error&) {
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  start_background_thread([watcher] { watcher->watch(); });
 #endif
 }
 

@@ -5,7 +5,8 @@
 // they wait for need, and everything becomes 5 to 100 times slower. libgomp reads OMP_WAIT_POLICY when it is loaded,
 // before any code of ours runs, and has no function that changes it later. But it spins for a few microseconds only
 // while it has more threads than the process has cores. So while the machine is busy (contention.h), a second, idle
-// team of threads exists, which never runs and makes libgomp's threads too many.
+// team of threads exists, which never runs and makes libgomp's threads too many. Tasks of kernels then run on a team of
+// our own (task_team.h).
 #pragma once
 
 namespace sparsight::cpu {

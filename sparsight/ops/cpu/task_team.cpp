@@ -1,0 +1,78 @@
+#include "sparsight/ops/cpu/task_team.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+#include "sparsight/core/background_thread.h"
+
+namespace sparsight::cpu {
+namespace {
+
+class Team {
+ public:
+  void run(int64_t threads, c10::function_ref<void()> work) {
+    if (in_use_.test_and_set()) return work();
+    const InUse use{in_use_};
+    start(threads - 1);
+    {
+      const std::lock_guard lock(mutex_);
+      work_ = &work, places_ = threads - 1, error_ = nullptr;
+    }
+    wake_.notify_all();
+    call(work);
+    std::unique_lock lock(mutex_);
+    work_ = nullptr;  // who has not begun does not
+    ended_.wait(lock, [&] { return running_ == 0; });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  struct InUse {
+    std::atomic_flag& flag;
+    ~InUse() { flag.clear(); }
+  };
+
+  void start(int64_t members) {
+    while (members_ < members && start_background_thread([this] { serve(); })) ++members_;
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return work_ && places_ > 0; });
+      const c10::function_ref<void()> work = *work_;
+      --places_, ++running_;
+      lock.unlock();
+      call(work);
+      lock.lock();
+      if (--running_ == 0) ended_.notify_one();
+    }
+  }
+
+  void call(c10::function_ref<void()> work) {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
+  }
+
+  std::atomic_flag in_use_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable wake_, ended_;
+  const c10::function_ref<void()>* work_ = nullptr;
+  int64_t places_ = 0, running_ = 0, members_ = 0;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void run_on_team(int64_t threads, c10::function_ref<void()> work) {
+  static auto* team = new Team;  // never ends, as its threads do not
+  team->run(threads, work);
+}
+
+}  // namespace sparsight::cpu
