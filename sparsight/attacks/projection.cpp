@@ -74,7 +74,8 @@ std::pair<at::Tensor, at::Tensor> ball_bounds(const at::Tensor& x, double radius
 template <class Real>
 at::Tensor step_in_bounds(const at::Tensor& v, const at::Tensor& gradient, double size, const at::Tensor& low,
                           const at::Tensor& high, const PixelRange& range) {
-  const at::Tensor start = v.contiguous(), slopes = gradient.contiguous(), stepped = at::empty_like(start);
+  const at::Tensor start = v.contiguous(), slopes = gradient.contiguous();
+  at::Tensor stepped = at::empty_like(start);
   const Real *from = start.const_data_ptr<Real>(), *slope = slopes.const_data_ptr<Real>(),
              *lower = low.const_data_ptr<Real>(), *upper = high.const_data_ptr<Real>();
   Real* to = stepped.mutable_data_ptr<Real>();
