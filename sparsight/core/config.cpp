@@ -64,7 +64,8 @@ std::string meant_setting(const std::string& key, const std::string& section, co
       }
     }
   }
-  const std::string near = nearest_name(key, own), elsewhere = nearest_name(key, others);
+  std::string near = nearest_name(key, own);
+  const std::string elsewhere = nearest_name(key, others);
   if (elsewhere.empty() || (elsewhere != key && !near.empty())) return near;
   return others_in_full[position_of(elsewhere, others, "setting")];
 }

@@ -171,7 +171,7 @@ size_t memory_of(const Json& value) {
   if (value.is_structured()) bytes += 2 * kBlock + sizeof(Json::array_t);
   if (value.is_object())
     for (const auto& [key, member] : value.get_ref<const Json::object_t&>())
-      bytes += sizeof key + key.size() + memory_of(member);
+      bytes += sizeof(std::string) + key.size() + memory_of(member);
   if (value.is_array())
     for (const Json& entry : value) bytes += memory_of(entry);
   return bytes;

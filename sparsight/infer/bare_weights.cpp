@@ -52,7 +52,7 @@ int64_t head_classes(const NamedTensors& tensors) {
 
 PixelStatistics bare_statistics(const BareWeights& bare, const NamedTensors& tensors, const TransformPipeline& eval) {
   if (!bare.normalize.empty()) return parse_normalize(bare.normalize);
-  if (const PixelStatistics own = pixel_statistics_of(tensors); !own.empty()) return own;
+  if (PixelStatistics own = pixel_statistics_of(tensors); !own.empty()) return own;
   if (!eval.statistics().empty()) return eval.statistics();
   fail_usage(printable(bare.path), " does not say how its pixels are normalised, nor does [transforms] eval of ",
              printable(bare.config), "; give --normalize imagenet, MEAN:STD (of pixels in 0..1) or none");
