@@ -27,10 +27,9 @@ at::Tensor softmax_rows_forward(const at::Tensor& x) {
   const float* const from = in.const_data_ptr<float>();
   float* const to = out.data_ptr<float>();
   const auto kernel = cpu::kernels().softmax;
-  const int64_t together = kElementsOfTask / std::max<int64_t>(1, std::min(columns, kElementsOfTask));
-  cpu::run_tasks((rows + together - 1) / together, [&](int64_t task, const auto&) {
-    for (int64_t r = task * together, end = std::min(rows, r + together); r < end; ++r)
-      kernel(from + r * columns, to + r * columns, columns);
+  const int64_t grain = std::max<int64_t>(1, kElementsOfTask / std::max<int64_t>(1, columns));
+  cpu::run_ranges(rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) kernel(from + r * columns, to + r * columns, columns);
   });
   return out;
 }

@@ -26,12 +26,11 @@ class CrossEntropyRows {
     }
   }
 
-  // Calls body(number, row) for each row, on torch's threads.
+  // Calls body(number, row) for each row, on several threads.
   template <class Body>
   void for_each(const Body& body) const {
-    const int64_t together = std::max<int64_t>(1, kLogitsOfTask / classes_);
-    run_tasks((rows_ + together - 1) / together, [&](int64_t task, const auto&) {
-      for (int64_t r = task * together, end = std::min(rows_, r + together); r < end; ++r) body(r, row(r));
+    run_ranges(rows_, std::max<int64_t>(1, kLogitsOfTask / classes_), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) body(r, row(r));
     });
   }
 
