@@ -62,12 +62,13 @@ AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool nee
   // With fewer heads than keep all threads busy, each is split into parts of its queries, which pack the keys again.
   const int64_t wanted = pieces_for_all_threads(all.count());
   const Runs parts(tokens, (tokens + wanted - 1) / wanted < kQueries ? kQueries : (tokens + wanted - 1) / wanted);
-  run_tasks(all.count() * parts.runs, [&](int64_t number, const auto&) {
+  run_tasks(all.count() * parts.runs, [&](int64_t number, const auto& claim) {
     const int64_t head = number / parts.runs, part = number % parts.runs;
     AttentionForward p;
     p.head = all.at(head);
     p.first = parts.first(part), p.count = parts.length(part);
     p.out = out + all.offset(head, all.width()), p.out_ld = all.width();
+    if (const int64_t then = claim() / parts.runs; then != head && then < all.count()) p.upcoming = all.at(then).q;
     p.bf16 = bf16;
     p.log_sum = log_sum ? log_sum + head * tokens : nullptr;
     p.scratch = scratch(attention_forward_floats(tokens, all.size()));
@@ -86,10 +87,14 @@ at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, con
   const float *const out = forward.out.const_data_ptr<float>(), *const out_grad = grad.const_data_ptr<float>();
   const float* const log_sum = forward.log_sum.const_data_ptr<float>();
   float* const to = qkv_grad.data_ptr<float>();
-  run_tasks(all.count(), [&](int64_t head, const auto&) {
+  run_tasks(all.count(), [&](int64_t head, const auto& claim) {
     AttentionBackward p;
     p.head = all.at(head);
     p.out = out + all.offset(head, width), p.out_grad = out_grad + all.offset(head, width), p.out_ld = width;
+    if (const int64_t then = claim(); then < all.count()) {
+      p.upcoming = all.at(then).q;
+      p.upcoming_out = out + all.offset(then, width), p.upcoming_out_grad = out_grad + all.offset(then, width);
+    }
     p.log_sum = log_sum + head * tokens;
     p.bf16 = bf16;
     p.q_grad = to + all.offset(head, 3 * width);

@@ -10,7 +10,7 @@ namespace sparsight::cpu {
 
 // Keys and queries come in blocks (diagram: docs/kernels.md, "Attention"): keys of at most kBlock, so that a row of
 // scores is a row of a block of activations, and queries of at most kQueries, whose scores stay in the L2 cache.
-constexpr int64_t kQueries = 48;
+constexpr int64_t kQueries = 64;
 
 // `count` things in as few runs as `limit` allows, of nearly equal length.
 struct Runs {
@@ -29,6 +29,7 @@ struct AttentionHead {
 
 struct AttentionForward {
   AttentionHead head;
+  const float* upcoming = nullptr;  // q of the head that comes next, which is prefetched; or null
   int64_t first = 0, count = 0;  // queries to compute
   float* out = nullptr;          // [S,d], rows out_ld apart
   int64_t out_ld = 0;
@@ -39,6 +40,8 @@ struct AttentionForward {
 
 struct AttentionBackward {
   AttentionHead head;
+  // Of the head that comes next, which is prefetched; or null.
+  const float *upcoming = nullptr, *upcoming_out = nullptr, *upcoming_out_grad = nullptr;
   const float *out = nullptr, *out_grad = nullptr;  // [S,d], rows out_ld apart
   int64_t out_ld = 0;
   const float* log_sum = nullptr;                                 // [S], of the forward pass

@@ -115,6 +115,8 @@ class Forward {
           fetch_first(down, task, last);
         } else if (const Task* upcoming = next_task()) {
           fetch_first(down, *upcoming, upcoming->chunk);
+          if (shares_weights())
+            down.prefetch_all(x_ + upcoming->first * shape_.width, upcoming->count, shape_.width, shape_.width);
         }
         if (writes_out() && first == 0) residual_.start(kernel_, task.first, down);
         packed_w2_.serve(down, task.expert, first * kBlock, 0);
@@ -123,6 +125,9 @@ class Forward {
       }
     }
   }
+
+  // A dense layer: all tasks do, on rows in place.
+  bool shares_weights() const { return rows_.map.in_place && w_.w1.transposed; }
 
   int64_t at_once(const Task& task) const { return w_.panels ? 1 : chunks_at_once(task); }
 
@@ -149,6 +154,7 @@ class Forward {
       up.pre_activation = kept_ + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
     up.prefetch = w_.w2.transposed ? nullptr : w_.second(task.expert, c);
     up.prefetch_rows = up.n, up.prefetch_columns = up.prefetch_ld = shape_.width;
+    if (kept_ && shares_weights()) up.prefetch_all(up.pre_activation, up.m, up.n, shape_.hidden);
     packed_w1_.serve(up, task.expert, 0, c * kBlock);
     kernel_.product(up, panel());
     for (int64_t i = c; i < end; ++i)

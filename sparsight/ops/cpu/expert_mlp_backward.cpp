@@ -61,7 +61,8 @@ class Backward {
         w2_(view_of(w.w2)),
         b1_(floats_of(w.b1)),
         packed_w2_(w2_.t(), offset_, shape_.experts, bf16_),
-        needs_weights_(needs.weights) {
+        needs_weights_(needs.weights),
+        shares_weights_(rows.map.in_place && w1_.transposed) {
     if (needs.tokens) packed_w1_ = PackedOperand(w1_.t(), offset_, shape_.experts, bf16_);
     if (needs_weights_)
       weights_grad_ = {.w1 = empty_weights_like(w.w1),
@@ -154,13 +155,9 @@ class Backward {
       const auto from_here = [&](RowBlocks all) { return RowBlocks{from_first(all).block(c), all.stride}; };
       rows.hidden_grad = alone ? blocks_in(scratch.hidden_grad, at_once, task.count) : from_here(shared_.hidden_grad);
       rows.active = alone ? blocks_in(scratch.active, at_once, task.count) : from_here(shared_.active);
-      const float* prefetch = nullptr;  // W2 of the chunks after these
-      if (c + chunks < task.chunk_end)
-        prefetch = second(task.expert, c + chunks);
-      else if (const Task* upcoming = next_task())
-        prefetch = second(upcoming->expert, upcoming->chunk);
+      const Task* const upcoming = c + chunks < task.chunk_end ? nullptr : next_task();
       hidden_layer(task, c, chunks, rows);
-      if (rows_grad_) rows_gradient(task, c, chunks, rows, prefetch);
+      if (rows_grad_) rows_gradient(task, c, chunks, rows, upcoming);
       if (alone && needs_weights_) weights_gradients(task.expert, c, chunks, rows);
     }
   }
@@ -187,6 +184,8 @@ class Backward {
     back.c = rows.hidden_grad.data, back.c_ld = kBlockLd, back.c_block = rows.hidden_grad.stride;
     back.prefetch = w1_.transposed ? nullptr : first(task.expert, c);
     back.prefetch_rows = shape_.width, back.prefetch_columns = columns, back.prefetch_ld = shape_.hidden;
+    if (kept_ && shares_weights_)
+      back.prefetch_all(kept_ + task.first * shape_.hidden + c * kBlock, task.count, columns, shape_.hidden);
     packed_w2_.serve(back, task.expert, 0, c * kBlock);
     kernel_.product(back, panel());
     for (int64_t i = 0; i < chunks; ++i) {
@@ -201,9 +200,9 @@ class Backward {
     }
   }
 
-  // The gradient of the rows through chunks of the hidden layer. prefetch: what is read next, or null
+  // The gradient of the rows through chunks of the hidden layer. upcoming: the task after the last chunks, or null
   void rows_gradient(const Task& task, int64_t c, int64_t chunks, const BackwardRows& rows,
-                     const float* prefetch) const {
+                     const Task* upcoming) const {
     Gemm down;
     down.m = task.count, down.n = shape_.width, down.k = shape_.chunk_columns(c, chunks);
     down.a = rows.hidden_grad.data, down.a_block = rows.hidden_grad.stride;
@@ -212,7 +211,12 @@ class Backward {
     down.c = rows_grad_ + (task.part * shape_.rows + task.first) * shape_.width, down.c_ld = shape_.width;
     down.accumulate = c > task.chunk;
     down.prefetch_rows = down.k, down.prefetch_columns = shape_.width, down.prefetch_ld = shape_.width;
-    down.prefetch = prefetch;
+    if (c + chunks < task.chunk_end)
+      down.prefetch = second(task.expert, c + chunks);
+    else if (upcoming && shares_weights_)
+      down.prefetch_all(grad_ + upcoming->first * shape_.width, upcoming->count, shape_.width, shape_.width);
+    else if (upcoming)
+      down.prefetch = second(upcoming->expert, upcoming->chunk);
     packed_w1_.serve(down, task.expert, c * kBlock, 0);
     kernel_.product(down, panel());
   }
@@ -302,6 +306,7 @@ class Backward {
   const float* const b1_;
   PackedOperand packed_w2_, packed_w1_;  // transposed
   const bool needs_weights_;
+  const bool shares_weights_;  // a dense layer: all tasks, on rows in place
   ExpertMlpWeights weights_grad_;
   BackwardRows shared_{};
   at::Tensor tokens_grad_;

@@ -104,8 +104,7 @@ void multiply_rows(const at::Tensor& rows, const at::Tensor& offsets, const Weig
     residual.start(kernel, task.first, p);
     if (const int64_t then = claim(); then < count) {
       const RowTask& upcoming = tasks[static_cast<size_t>(then)];
-      p.prefetch = from + upcoming.first * depth;
-      p.prefetch_rows = upcoming.count, p.prefetch_columns = depth, p.prefetch_ld = depth;
+      p.prefetch_all(from + upcoming.first * depth, upcoming.count, depth, depth);
     }
     packed.serve(p, task.expert, 0, 0);
     kernel.product(p, spaces().panel.floats(kernel.panel_floats));

@@ -60,10 +60,16 @@ struct Gemm {
   float* pre_activation = nullptr;  // receives the input of the activation: pre_activation[i * pre_activation_ld + j]
   int64_t pre_activation_ld = 0;
 
-  // Prefetch target: the matrix that is read after this product (B of the next one, or its rows before they are
-  // gathered into blocks); may be null. With B in panels it is in panels too, as deep as those of B.
+  // Prefetch target: the matrix that is read after this product; may be null. With B in panels it is in panels too, as
+  // deep as those of B.
   const void* prefetch = nullptr;
   int64_t prefetch_rows = 0, prefetch_columns = 0, prefetch_ld = 0;
+  bool prefetch_whole = false;  // all of it, plain, instead of as much as the first panel of the next B
+  void prefetch_all(const float* rows, int64_t count, int64_t columns, int64_t ld) {
+    prefetch = rows;
+    prefetch_rows = count, prefetch_columns = columns, prefetch_ld = ld;
+    prefetch_whole = true;
+  }
   // Number of positions in B that are prefetched in turn: several are faster on CPUs with AMX, and slower on others.
   int64_t streams = 1;
 };

@@ -54,12 +54,12 @@ struct PanelProduct {
   int64_t c_ld;
   bool accumulate;
   const float* bias;
+  Fetch* fetch;  // what is prefetched meanwhile
 };
 template <class V>
 void multiply_panels(const PanelProduct& p) {
-  Fetch nothing;
   Tile t{};
-  t.c_ld = p.c_ld, t.fetch = &nothing;
+  t.c_ld = p.c_ld, t.fetch = p.fetch;
   for_panels<V>(vectors_of<V>(p.columns), [&](auto vectors, int64_t j) {
     constexpr int kNv = decltype(vectors)::value, kMr = rows_of_tile<V, kNv>();
     const RowGroups groups(p.rows, kMr);
@@ -68,7 +68,7 @@ void multiply_panels(const PanelProduct& p) {
     t.bias = p.bias ? p.bias + j : nullptr;
     for (int64_t l = 0; l < p.depth; l += kBlock) {
       t.depth = min(kBlock, p.depth - l);
-      t.every = t.depth + 1;
+      t.every = p.fetch->every(groups.count * t.depth);
       t.start = p.accumulate || l > 0 ? Start::c : p.bias ? Start::bias : Start::zero;
       t.b = p.panels + j * p.depth + l * t.b_ld;
       for (int64_t g = 0; g < groups.count; ++g) {
@@ -214,6 +214,14 @@ void mask_padding(int64_t keys, float* mask) {
   for (int64_t j = 0; j < vectors_of<V>(keys) * V::lanes; ++j) mask[j] = j < keys ? 0.0f : -__builtin_inff();
 }
 
+// ---- prefetching ----------------------------------------------------------------------------------------------------
+
+// Queries, keys and values of a head: q[0], q[heads * size], ... of each token.
+inline Fetch fetch_of_head(const AttentionHead& h, const float* q) {
+  constexpr int64_t kSize = sizeof(float);
+  return Fetch::of_several(q, h.tokens, h.size * kSize, h.ld * kSize, 3, h.ld / 3 * kSize);
+}
+
 // ---- one head -------------------------------------------------------------------------------------------------------
 
 // Takes arrays from scratch memory.
@@ -239,6 +247,7 @@ void attention_forward(const AttentionForward& p) {
   float* const mask = scratch.floats(kBlockLd);
   float *const maximum = scratch.floats(p.count), *const sum = scratch.floats(p.count);
   for (int64_t i = 0; i < p.count; ++i) maximum[i] = -__builtin_inff(), sum[i] = 0;
+  Fetch nothing, next = fetch_of_head(h, p.upcoming);
   const Runs key_blocks(h.tokens, kBlock), query_blocks(p.count, kQueries);
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
     const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = vectors_of<V>(columns);
@@ -250,12 +259,12 @@ void attention_forward(const AttentionForward& p) {
       const int64_t first = query_blocks.first(part), rows = query_blocks.length(part);
       float* const out = p.out + (p.first + first) * p.out_ld;
       pack_blocks<V>(h.q + (p.first + first) * h.ld, h.ld, rows, h.size, h.scale * kLog2E, queries);
-      Products::multiply({queries, keys, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask});
+      Products::multiply({queries, keys, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask, &next});
       for (int64_t i = 0; i < rows; ++i) {
         const float factor = softmax_row<V>(scores + i * kBlockLd, vectors, maximum + first + i, sum + first + i);
         if (block > 0) copy_scaled<V>(out + i * p.out_ld, factor, h.size, out + i * p.out_ld);
       }
-      Products::multiply({scores, values, rows, h.size, columns, out, p.out_ld, block > 0, nullptr});
+      Products::multiply({scores, values, rows, h.size, columns, out, p.out_ld, block > 0, nullptr, &nothing});
       if (!last) continue;
       for (int64_t i = 0; i < rows; ++i)
         copy_scaled<V>(out + i * p.out_ld, 1 / sum[first + i], h.size, out + i * p.out_ld);
@@ -276,6 +285,9 @@ void attention_backward(const AttentionBackward& p) {
   float *const queries = scratch.floats(query_floats(h.size)), *const out_grad = scratch.floats(query_floats(h.size));
   float *const scores = scratch.floats(kScoreFloats), *const grads = scratch.floats(kScoreFloats);
   float *const mask = scratch.floats(kBlockLd), *const delta = scratch.floats(h.tokens);
+  Fetch gradients = fetch_of_head(h, p.q_grad), next = fetch_of_head(h, p.upcoming);
+  Fetch outputs = Fetch::of_several(p.upcoming_out, h.tokens, h.size * sizeof(float), p.out_ld * sizeof(float), 2,
+                                    reinterpret_cast<uintptr_t>(p.upcoming_out_grad) - reinterpret_cast<uintptr_t>(p.upcoming_out));
   for (int64_t i = 0; i < h.tokens; ++i) delta[i] = dot<V>(p.out + i * p.out_ld, p.out_grad + i * p.out_ld, h.size);
   const Runs key_blocks(h.tokens, kBlock), query_blocks(h.tokens, kQueries);
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
@@ -290,14 +302,15 @@ void attention_backward(const AttentionBackward& p) {
       float* const q_grad = p.q_grad + first * h.ld;
       pack_blocks<V>(h.q + first * h.ld, h.ld, rows, h.size, h.scale * kLog2E, queries);
       pack_blocks<V>(p.out_grad + first * p.out_ld, p.out_ld, rows, h.size, 1, out_grad);
-      Products::multiply({queries, keys_t, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask});
-      Products::multiply({out_grad, values_t, rows, vectors * V::lanes, h.size, grads, kBlockLd, false, nullptr});
+      Products::multiply({queries, keys_t, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask, &gradients});
+      Products::multiply(
+          {out_grad, values_t, rows, vectors * V::lanes, h.size, grads, kBlockLd, false, nullptr, &outputs});
       for (int64_t i = 0; i < rows; ++i)
         softmax_backward_row<V>(scores + i * kBlockLd, grads + i * kBlockLd, vectors, p.log_sum[first + i],
                                 delta[first + i]);
       Products::multiply_transposed(scores, out_grad, columns, h.size, rows, v_grad, width, part > 0);
       Products::multiply_transposed(grads, queries, columns, h.size, rows, k_grad, width, part > 0);
-      Products::multiply({grads, keys, rows, h.size, columns, q_grad, h.ld, block > 0, nullptr});
+      Products::multiply({grads, keys, rows, h.size, columns, q_grad, h.ld, block > 0, nullptr, &next});
       if (last)
         for (int64_t i = 0; i < rows; ++i) copy_scaled<V>(q_grad + i * h.ld, h.scale, h.size, q_grad + i * h.ld);
     }

@@ -36,6 +36,20 @@ struct Fetch {
     stream_stride = rows / streams * stride;
     if (matrix && kPrefetch) left = rows * ((bytes + piece - 1) / piece);
   }
+  // Rows of `count` matrices that are `apart` bytes from each other, a piece of each in turn. Nothing, if `first` is
+  // null.
+  static Fetch of_several(const void* first, int64_t rows, int64_t bytes, int64_t row_stride, int64_t count,
+                          int64_t apart) {
+    Fetch fetch(first, rows, bytes, row_stride, kLongPiece, 1);
+    fetch.streams = count, fetch.stream_stride = apart;
+    fetch.left *= count;
+    return fetch;
+  }
+  // All of Gemm::prefetch.
+  static Fetch of_whole(const void* rows, int64_t count, int64_t columns, int64_t ld) {
+    constexpr int64_t kSize = sizeof(float);
+    return Fetch(rows, count, columns * kSize, ld * kSize, kLongPiece, 1);
+  }
   // Steps per piece, such that all pieces are prefetched within `steps` steps if there are enough steps.
   int64_t every(int64_t steps) const { return left == 0 ? steps + 1 : steps > left ? steps / left : 1; }
 

@@ -90,7 +90,14 @@ void gemm_panels(const Gemm& p, float* space) {
       t.columns = min(here * kPanelColumns, p.n - j);
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
-      if (panel + here == panels) fetch = upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
+      if (panel + here == panels) {
+        if (last && p.prefetch_whole) {
+          fetch = Fetch::of_whole(p.prefetch, p.prefetch_rows, p.prefetch_columns, p.prefetch_ld);
+          t.every = fetch.every(groups.count * depth / kStep);
+        } else {
+          fetch = upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
+        }
+      }
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;

@@ -54,7 +54,7 @@ void PackedOperand::serve(Gemm& p, int64_t expert, int64_t row, int64_t column) 
   p.b_panels = true, p.b_transposed = false;
   p.b_type = type_;
   p.b_panel_rows = depth_;
-  p.prefetch = nullptr;  // it is plain, or not what comes next
+  if (!p.prefetch_whole) p.prefetch = nullptr;  // a plain matrix, or not what comes next
 }
 
 }  // namespace sparsight::cpu
