@@ -16,6 +16,7 @@
 #include "bench/measure/ratio_interval.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/table.h"
+#include "bench/measure/worker.h"
 #include "sparsight/core/freed_memory.h"
 #include "sparsight/io/safetensors.h"
 
@@ -88,18 +89,14 @@ void leaving_rows(AttackedVit& vit, const AttackBenchSettings& settings) {
 }
 
 // One process of bench/peers/models.py: the answers are JSON, a line each.
-void serve_gradients(const AttackBenchSettings& settings, double peak, const std::string& machine) {
+void serve_gradients(const AttackBenchSettings& settings, const Peaks& peaks) {
   const OurModel model(settings.which);
   model.save(settings.worker + "/model.safetensors");
   AttackedVit vit(settings.which);
   vit.use_labels(model.labels());
   write_safetensors(settings.worker + "/ours.safetensors", {{{"gradient", vit.input_gradient().contiguous()}}, {}});
-  std::cout << Json{{"machine", machine}, {"peak", peak}, {"operations", 2 * vit.operations()}}.dump() << std::endl;
-  for (int64_t runs = 0; std::cin >> runs;) {
-    const double start = seconds_now();
-    for (int64_t i = 0; i < runs; ++i) vit.input_gradient();
-    std::cout << Json{{"seconds", (seconds_now() - start) / static_cast<double>(runs)}}.dump() << std::endl;
-  }
+  std::cout << Json{{"machine", machine_line(measure_peaks(peaks))}, {"operations", 2 * vit.operations()}} << std::endl;
+  answer_runs([&] { vit.input_gradient(); }, [&] { return measure_peaks(peaks).for_fp32(); });
 }
 
 void run_attack_bench(const AttackBenchSettings& settings) {
@@ -108,8 +105,8 @@ void run_attack_bench(const AttackBenchSettings& settings) {
   keep_freed_memory();  // as `sparsight attack` does
   at::set_num_threads(static_cast<int>(settings.threads));
   const Peaks peaks = Peaks::of_active_isa();
+  if (!settings.worker.empty()) return serve_gradients(settings, peaks);
   const PeakRates rates = measure_peaks(peaks);
-  if (!settings.worker.empty()) return serve_gradients(settings, rates.for_fp32(), machine_line(rates));
   std::printf("%s\nViT %s, patch %ld at %ld pixels, %s, fp32; ratio: %s\n", machine_line(rates).c_str(),
               settings.which.size.c_str(), settings.which.patch, kSide, settings.which.routing.c_str(),
               interval_note(static_cast<int>(settings.rounds)).c_str());

@@ -3,4 +3,5 @@ bench_sources(
   measure/own_process.cpp
   measure/ratio_interval.cpp
   measure/rounds.cpp
-  measure/table.cpp)
+  measure/table.cpp
+  measure/worker.cpp)

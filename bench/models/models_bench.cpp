@@ -14,6 +14,7 @@
 #include "bench/measure/ratio_interval.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/table.h"
+#include "bench/measure/worker.h"
 #include "bench/models/our_model.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_text.h"
@@ -65,23 +66,20 @@ double operations_of(const OurModel& model, bool training) { return (training ? 
 
 // One process of bench/peers/models.py: the answers are JSON, a line each.
 void serve(const ModelSettings& settings, const ModelCase& which) {
-  const PeakRates rates = measure_peaks(Peaks::of_active_isa());
+  const Peaks peaks = Peaks::of_active_isa();
+  const PeakRates rates = measure_peaks(peaks);
   OurModel model(which);
   model.save(settings.worker + "/model.safetensors");
   if (!settings.training) model.pack();
-  Json ready{{"machine", machine_line(rates)},
-             {"peak", which.bf16 ? rates.for_bf16() : rates.for_fp32()},
-             {"operations", operations_of(model, settings.training)}};
+  Json ready{{"machine", machine_line(rates)}, {"operations", operations_of(model, settings.training)}};
   write_safetensors(settings.worker + "/ours.safetensors",
                     {{{"logits", settings.training ? model.logits() : model.predict().contiguous()}}, {}});
   if (settings.training) ready["loss"] = model.train_step();
   std::cout << ready.dump() << std::endl;
-  const std::function<void()> work = work_of(model, settings.training);
-  for (int64_t runs = 0; std::cin >> runs;) {
-    const double start = seconds_now();
-    for (int64_t i = 0; i < runs; ++i) work();
-    std::cout << Json{{"seconds", (seconds_now() - start) / static_cast<double>(runs)}}.dump() << std::endl;
-  }
+  answer_runs(work_of(model, settings.training), [&] {
+    const PeakRates now = measure_peaks(peaks);
+    return which.bf16 ? now.for_bf16() : now.for_fp32();
+  });
 }
 
 // The same batch through models with different MLPs, in turn, round after round: a row for each. The first is what the

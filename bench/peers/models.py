@@ -85,6 +85,7 @@ class Bench:
         script = str(pathlib.Path(engines.__file__))
         self.processes = {name: Process([sys.executable, script, name]) for name in self.names}
         self.told, self.warnings = set(), []
+        self.peak = 0.0  # the highest that was measured
         for process in self.processes.values():  # all have started before anything is measured
             process.ask("{}")
 
@@ -124,7 +125,9 @@ class Bench:
         threads, which a program that goes on with it does not."""
 
         def seconds(name, runs):
-            return running[name].ask(runs if name == "ours" else json.dumps({"runs": runs}))["seconds"]
+            said = running[name].ask(runs if name == "ours" else json.dumps({"runs": runs}))
+            self.peak = max(self.peak, said.get("peak", 0))
+            return said["seconds"]
 
         random.seed(1)
         counts, times = {}, {name: [] for name in running}
@@ -150,7 +153,7 @@ class Bench:
 def main():
     options = options_of(sys.argv[1:])
     bench = Bench(options)
-    machine, peak = "", 0.0
+    machine = ""
     for size in options.size:
         for batch in options.batch:
             for routing in options.routing:
@@ -162,8 +165,7 @@ def main():
                     print(f"{machine}\n{what}; ViT of patch {options.patch} at 224 pixels, {options.type}, ms (medians); in brackets:")
                     print(f"ours / other, {rounds.interval_note(options.rounds)}")
                     rounds.header("size", "MLPs", "batch", "ours", "share of peak", *bench.names)
-                peak = max(peak, ready["peak"])  # a busy neighbour on the host may have lowered one of them
-                share = ready["operations"] / peak / statistics.median(times["ours"])
+                share = ready["operations"] / bench.peak / statistics.median(times["ours"])
                 cells = []
                 for name in bench.names:
                     own = times.get(name)
