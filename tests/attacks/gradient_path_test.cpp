@@ -3,6 +3,7 @@
 #include <torch/types.h>
 #include <nlohmann/json.hpp>
 
+#include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/models/routings.h"
 #include "sparsight/moe/moe_layer.h"
