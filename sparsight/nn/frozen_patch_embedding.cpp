@@ -32,31 +32,8 @@ int64_t parts_of(int64_t patches, int64_t images) {
 
 }  // namespace
 
-// Writes one patch as a row of blocks of columns, `block` floats apart (ops/cpu/kernels.h).
-void FrozenPatchEmbedding::gather(const StridedImages& images, int64_t image, int64_t patch, float* row,
-                                  int64_t block) const {
-  const int64_t across = images.width / patch_;
-  const float* const corner = images.pixels + image * images.image_stride +
-                              patch / across * patch_ * images.row_stride +
-                              patch % across * patch_ * images.column_stride;
-  int64_t value = 0;
-  for (int64_t channel = 0; channel < images.channels; ++channel)
-    for (int64_t y = 0; y < patch_; ++y) {
-      const float* from = corner + channel * images.channel_stride + y * images.row_stride;
-      for (int64_t left = patch_; left > 0;) {
-        const int64_t count = std::min(left, kBlock - value % kBlock);
-        float* const to = row + value / kBlock * block + value % kBlock;
-        if (images.column_stride == 1)
-          std::copy_n(from, count, to);
-        else
-          for (int64_t i = 0; i < count; ++i) to[i] = from[i * images.column_stride];
-        from += count * images.column_stride, value += count, left -= count;
-      }
-    }
-}
-
-void FrozenPatchEmbedding::run(const StridedImages& images, const float* positions, const PatchTokens& to) const {
-  const int64_t patches = images.height / patch_ * (images.width / patch_), width = projection_.outputs();
+void FrozenPatchEmbedding::run(const cpu::StridedImages& images, const float* positions, const PatchTokens& to) const {
+  const int64_t patches = images.patches(patch_), width = projection_.outputs();
   const int64_t parts = parts_of(patches, images.images);
   cpu::run_tasks(images.images * parts, [&](int64_t task, const auto&) {
     const int64_t image = task / parts, part = task % parts;
@@ -65,7 +42,7 @@ void FrozenPatchEmbedding::run(const StridedImages& images, const float* positio
     float* const in = scratch().in.floats(cpu::blocks_of(projection_.inputs()) * block);
     float* const out = to.tokens + image * to.image_stride + first * width;
     for (int64_t r = 0; r < rows; ++r) {
-      gather(images, image, first + r, in + r * kBlockLd, block);
+      cpu::gather_patch(images, patch_, image, first + r, in + r * kBlockLd, block);
       float* const token = out + r * width;
       std::copy_n(projection_.bias(), width, token);
       if (positions)

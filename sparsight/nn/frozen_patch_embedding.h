@@ -7,15 +7,9 @@
 #include <utility>
 
 #include "sparsight/ops/cpu/packed_linear.h"
+#include "sparsight/ops/cpu/patch_rows.h"
 
 namespace sparsight {
-
-// [B,C,H,W], H and W multiples of P; strides in floats.
-struct StridedImages {
-  const float* pixels = nullptr;
-  int64_t images = 0, channels = 0, height = 0, width = 0;
-  int64_t image_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;
-};
 
 // The token of patch s of image b, [D], is at tokens + b * image_stride + s * D.
 struct PatchTokens {
@@ -30,13 +24,11 @@ class FrozenPatchEmbedding {
       : projection_(std::move(projection)), patch_(patch) {}
 
   // positions: [S,D], added to the tokens, or null. Uses torch's threads.
-  void run(const StridedImages& images, const float* positions, const PatchTokens& to) const;
+  void run(const cpu::StridedImages& images, const float* positions, const PatchTokens& to) const;
 
   WeightType type() const { return projection_.type(); }
 
  private:
-  void gather(const StridedImages& images, int64_t image, int64_t patch, float* row, int64_t block) const;
-
   cpu::PackedLinear projection_;
   int64_t patch_;
 };

@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
+#include "sparsight/ops/patch_linear.h"
 
 namespace sparsight {
 
@@ -68,7 +69,9 @@ at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
     forward_frozen(images, {}, tokens);
     return tokens;
   }
-  return fully_connected(image_patches(stem_map(images), weight.size(2)), weight.flatten(1), proj_->bias);
+  const at::Tensor map = stem_map(images);
+  if (has_linear_kernels(map)) return patch_linear(map, weight, proj_->bias);
+  return fully_connected(image_patches(map, weight.size(2)), weight.flatten(1), proj_->bias);
 }
 
 std::vector<PartCost> PatchEmbeddingImpl::cost(MapSize image) const {

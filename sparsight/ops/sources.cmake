@@ -17,6 +17,9 @@ light_sources(
   ops/cpu/packed_conv.cpp
   ops/cpu/packed_linear.cpp
   ops/cpu/packed_operand.cpp
+  ops/cpu/patch_linear.cpp
+  ops/cpu/patch_rows.cpp
+  ops/cpu/row_products.cpp
   ops/cpu/softmax_cross_entropy.cpp
   ops/cpu/arena.cpp
   ops/cpu/task_plan.cpp
@@ -46,6 +49,7 @@ torch_sources(
   ops/layer_norm.cpp
   ops/norm_linear.cpp
   ops/packed_experts.cpp
+  ops/patch_linear.cpp
   ops/residual_add.cpp
   ops/residual_branch.cpp
   ops/softmax_cross_entropy.cpp

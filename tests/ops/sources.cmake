@@ -13,6 +13,7 @@ torch_tests(
   ops/grouped_linear_test.cpp
   ops/packed_experts_test.cpp
   ops/packed_linear_test.cpp
+  ops/patch_linear_test.cpp
   ops/arena_test.cpp
   ops/product_type_test.cpp
   ops/random_fill_test.cpp

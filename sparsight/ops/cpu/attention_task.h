@@ -30,8 +30,8 @@ struct AttentionHead {
 struct AttentionForward {
   AttentionHead head;
   const float* upcoming = nullptr;  // q of the head that comes next, which is prefetched; or null
-  int64_t first = 0, count = 0;  // queries to compute
-  float* out = nullptr;          // [S,d], rows out_ld apart
+  int64_t first = 0, count = 0;     // queries to compute
+  float* out = nullptr;             // [S,d], rows out_ld apart
   int64_t out_ld = 0;
   bool bf16 = false;         // products in bf16, at the avx512_bf16 level
   float* log_sum = nullptr;  // [S], or null: receives log2 of the sum over keys of 2^(score log2 e)

@@ -286,8 +286,9 @@ void attention_backward(const AttentionBackward& p) {
   float *const scores = scratch.floats(kScoreFloats), *const grads = scratch.floats(kScoreFloats);
   float *const mask = scratch.floats(kBlockLd), *const delta = scratch.floats(h.tokens);
   Fetch gradients = fetch_of_head(h, p.q_grad), next = fetch_of_head(h, p.upcoming);
-  Fetch outputs = Fetch::of_several(p.upcoming_out, h.tokens, h.size * sizeof(float), p.out_ld * sizeof(float), 2,
-                                    reinterpret_cast<uintptr_t>(p.upcoming_out_grad) - reinterpret_cast<uintptr_t>(p.upcoming_out));
+  Fetch outputs =
+      Fetch::of_several(p.upcoming_out, h.tokens, h.size * sizeof(float), p.out_ld * sizeof(float), 2,
+                        reinterpret_cast<uintptr_t>(p.upcoming_out_grad) - reinterpret_cast<uintptr_t>(p.upcoming_out));
   for (int64_t i = 0; i < h.tokens; ++i) delta[i] = dot<V>(p.out + i * p.out_ld, p.out_grad + i * p.out_ld, h.size);
   const Runs key_blocks(h.tokens, kBlock), query_blocks(h.tokens, kQueries);
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
@@ -302,7 +303,8 @@ void attention_backward(const AttentionBackward& p) {
       float* const q_grad = p.q_grad + first * h.ld;
       pack_blocks<V>(h.q + first * h.ld, h.ld, rows, h.size, h.scale * kLog2E, queries);
       pack_blocks<V>(p.out_grad + first * p.out_ld, p.out_ld, rows, h.size, 1, out_grad);
-      Products::multiply({queries, keys_t, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask, &gradients});
+      Products::multiply(
+          {queries, keys_t, rows, vectors * V::lanes, h.size, scores, kBlockLd, false, mask, &gradients});
       Products::multiply(
           {out_grad, values_t, rows, vectors * V::lanes, h.size, grads, kBlockLd, false, nullptr, &outputs});
       for (int64_t i = 0; i < rows; ++i)

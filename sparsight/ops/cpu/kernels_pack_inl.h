@@ -25,7 +25,8 @@ void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t column
     if (some < kLanes) std::memset(padded, 0, sizeof(padded));
     int64_t l = 0;
     for (; l + kLanes <= depth; l += kLanes) {
-      for (int64_t i = 0; i < some && some < kLanes; ++i) V::store(padded + i * kLanes, V::load(b + (j + i) * b_ld + l));
+      for (int64_t i = 0; i < some && some < kLanes; ++i)
+        V::store(padded + i * kLanes, V::load(b + (j + i) * b_ld + l));
       V::transpose(some < kLanes ? padded : b + j * b_ld + l, some < kLanes ? kLanes : b_ld, panel + l * width + j,
                    width);
     }
