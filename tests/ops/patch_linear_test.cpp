@@ -140,7 +140,7 @@ TEST(PatchLinear, HasASecondDerivativeOnlyWhereItIsAskedFor) {
   EXPECT_TRUE(second().requires_grad());
 }
 
-// What stands in for it there, against differences.
+// Torch's convolution is used there; against differences.
 TEST(PatchLinear, GradientsOfTheReferenceFollowDifferences) {
   const TwiceDifferentiable twice;
   const Leaves l{test::random_tensor({2, 2, 4, 6}, 1), test::random_tensor({3, 2, 2, 2}, 2),

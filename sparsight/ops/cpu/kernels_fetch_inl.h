@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sparsight/ops/cpu/kernels.h"
+
 namespace sparsight::cpu {
 namespace {
 
@@ -46,9 +48,9 @@ struct Fetch {
     return fetch;
   }
   // All of Gemm::prefetch.
-  static Fetch of_whole(const void* rows, int64_t count, int64_t columns, int64_t ld) {
+  static Fetch of_whole(const Gemm& p) {
     constexpr int64_t kSize = sizeof(float);
-    return Fetch(rows, count, columns * kSize, ld * kSize, kLongPiece, 1);
+    return Fetch(p.prefetch, p.prefetch_rows, p.prefetch_columns * kSize, p.prefetch_ld * kSize, kLongPiece, 1);
   }
   // Steps per piece, such that all pieces are prefetched within `steps` steps if there are enough steps.
   int64_t every(int64_t steps) const { return left == 0 ? steps + 1 : steps > left ? steps / left : 1; }

@@ -70,8 +70,7 @@ void gemm_panels(const Gemm& p, float* space) {
     round_rows<V, W>(a, p.m, depth, rounded, row_scale);
     Tile t{};
     t.b_panel = rows_of_panel * kPanelColumns;
-    t.depth = depth;
-    t.c_ld = p.c_ld;
+    t.depth = depth, t.c_ld = p.c_ld;
     t.start = k0 > 0 || p.accumulate ? Start::c : p.bias ? Start::bias : Start::zero;
     t.stream = p.stream && last;
     // While panels are multiplied, those that follow are prefetched one after the other, and at the end the next
@@ -91,12 +90,9 @@ void gemm_panels(const Gemm& p, float* space) {
       t.bias = p.bias ? p.bias + j : nullptr;
       t.scale = p.b_scale ? p.b_scale + j : nullptr;
       if (panel + here == panels) {
-        if (last && p.prefetch_whole) {
-          fetch = Fetch::of_whole(p.prefetch, p.prefetch_rows, p.prefetch_columns, p.prefetch_ld);
-          t.every = fetch.every(groups.count * depth / kStep);
-        } else {
-          fetch = upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
-        }
+        fetch =
+            last && p.prefetch_whole ? Fetch::of_whole(p) : upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
+        t.every = fetch.every(groups.count * depth / kStep);
       }
       for (int64_t g = 0; g < groups.count; ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);

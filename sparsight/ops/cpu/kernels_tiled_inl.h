@@ -56,7 +56,7 @@ void multiply(const Gemm& p, float* panel) {
       else if (!last && !p.b_transposed)
         fetch = upcoming(b + kBlock * p.b_ld, min(kBlock, p.k - k0 - kBlock), kNr, p.b_ld);
       else if (last && p.prefetch)
-        fetch = p.prefetch_whole ? Fetch::of_whole(p.prefetch, p.prefetch_rows, p.prefetch_columns, p.prefetch_ld)
+        fetch = p.prefetch_whole ? Fetch::of_whole(p)
                                  : upcoming(p.prefetch, min(kBlock, p.prefetch_rows), kNr, p.prefetch_ld);
       t.fetch = &fetch;
       t.every = fetch.every(groups.count * depth);
