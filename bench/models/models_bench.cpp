@@ -64,6 +64,12 @@ std::function<void()> work_of(OurModel& model, bool training) {
 
 double operations_of(const OurModel& model, bool training) { return (training ? 3 : 1) * model.operations(); }
 
+// Of the type of the case's products, operations per second; 60 ms.
+double peak_now(const Peaks& peaks, bool bf16) {
+  const PeakRates rates = measure_peaks(peaks);
+  return bf16 ? rates.for_bf16() : rates.for_fp32();
+}
+
 // One process of bench/peers/models.py: the answers are JSON, a line each.
 void serve(const ModelSettings& settings, const ModelCase& which) {
   const Peaks peaks = Peaks::of_active_isa();
@@ -76,15 +82,12 @@ void serve(const ModelSettings& settings, const ModelCase& which) {
                     {{{"logits", settings.training ? model.logits() : model.predict().contiguous()}}, {}});
   if (settings.training) ready["loss"] = model.train_step();
   std::cout << ready.dump() << std::endl;
-  answer_runs(work_of(model, settings.training), [&] {
-    const PeakRates now = measure_peaks(peaks);
-    return which.bf16 ? now.for_bf16() : now.for_fp32();
-  });
+  answer_runs(work_of(model, settings.training), [&] { return peak_now(peaks, which.bf16); });
 }
 
 // The same batch through models with different MLPs, in turn, round after round: a row for each. The first is what the
 // others are compared with.
-void print_models(const ModelSettings& settings, std::vector<ModelCase> cases, double peak) {
+void print_models(const ModelSettings& settings, const std::vector<ModelCase>& cases, const Peaks& peaks) {
   std::vector<std::unique_ptr<OurModel>> models;
   for (const ModelCase& which : cases) {
     models.push_back(std::make_unique<OurModel>(which));
@@ -98,16 +101,19 @@ void print_models(const ModelSettings& settings, std::vector<ModelCase> cases, d
     while (runs == 0 || seconds_now() - start < 0.02) work(), ++runs;
     return (seconds_now() - start) / static_cast<double>(runs);
   };
-  for (int64_t round = -1; round < settings.rounds; ++round)  // the first warms up
+  std::vector<double> peak;
+  for (int64_t round = -1; round < settings.rounds; ++round) {  // the first warms up
+    if (round >= 0) peak.push_back(peak_now(peaks, cases[0].bf16));
     for (size_t i = 0; i < models.size(); ++i) {
       const size_t turn = (i + static_cast<size_t>(round + 1)) % models.size();
       const double seconds = seconds_of(*models[turn]);
       if (round >= 0) times[turn].push_back(seconds);
     }
+  }
   for (size_t i = 0; i < cases.size(); ++i) {
     std::vector<double> share;
-    for (const double seconds : times[i])
-      share.push_back(operations_of(*models[i], settings.training) / peak / seconds);
+    for (size_t round = 0; round < peak.size(); ++round)
+      share.push_back(operations_of(*models[i], settings.training) / peak[round] / times[i][round]);
     print_row({cases[i].size, cases[i].routing, std::to_string(cases[i].batch), milliseconds(median(times[i])),
                text(median_interval(share)), i == 0 ? "-" : text(ratio_interval(times[i], times[0]))});
   }
@@ -120,8 +126,8 @@ void run_models(const ModelSettings& settings) {
   const bool bf16 = settings.type == "bf16";
   if (!settings.worker.empty())
     return serve(settings, {settings.sizes[0], settings.patch, settings.routings[0], settings.batches[0], bf16});
-  const PeakRates rates = measure_peaks(Peaks::of_active_isa());
-  std::printf("%s\n%s; ViT of patch %ld at %ld pixels, %s, ms; ratio: %s\n", machine_line(rates).c_str(),
+  const Peaks peaks = Peaks::of_active_isa();
+  std::printf("%s\n%s; ViT of patch %ld at %ld pixels, %s, ms; ratio: %s\n", machine_line(measure_peaks(peaks)).c_str(),
               settings.training ? "training step" : "forward pass", settings.patch, kSide, settings.type.c_str(),
               interval_note(static_cast<int>(settings.rounds)).c_str());
   print_header(
@@ -132,7 +138,7 @@ void run_models(const ModelSettings& settings) {
       std::vector<ModelCase> cases;
       for (const std::string& routing : settings.routings)
         cases.push_back({size, settings.patch, routing, batch, bf16});
-      print_models(settings, cases, bf16 ? rates.for_bf16() : rates.for_fp32());
+      print_models(settings, cases, peaks);
     }
   watch.print();
 }

@@ -216,10 +216,10 @@ void mask_padding(int64_t keys, float* mask) {
 
 // ---- prefetching ----------------------------------------------------------------------------------------------------
 
-// Queries, keys and values of a head: q[0], q[heads * size], ... of each token.
+// Queries, keys and values of a head like `h`, or their gradients; q: its queries, or null.
 inline Fetch fetch_of_head(const AttentionHead& h, const float* q) {
   constexpr int64_t kSize = sizeof(float);
-  return Fetch::of_several(q, h.tokens, h.size * kSize, h.ld * kSize, 3, h.ld / 3 * kSize);
+  return Fetch::of_several(q, h.tokens, h.size * kSize, h.ld * kSize, 3, (h.k - h.q) * kSize);
 }
 
 // ---- one head -------------------------------------------------------------------------------------------------------
