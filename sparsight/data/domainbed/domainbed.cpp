@@ -126,8 +126,10 @@ DataSplits make_domainbed(const DomainBedOptions& options, const DataContext& co
     return std::make_shared<SubsetDataSet>(halved, std::move(indices));
   };
   DataSplits splits{part(std::move(train)), part(std::move(validation)), {}, part(std::move(monitor))};
-  splits.test = test.empty() ? splits.validation : part(std::move(test));
-  if (test.empty()) splits.missing = "test";
+  if (test.empty())
+    splits.test = splits.validation, splits.missing = "test";
+  else
+    splits.test = part(std::move(test));
   return splits;
 }
 

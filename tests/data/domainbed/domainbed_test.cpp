@@ -71,6 +71,7 @@ TEST(DomainBed, TrainsOnInValidatesOnOutAndMonitorsTheRestOnce) {
   EXPECT_EQ(domains_of(*set.validation), (std::vector<int64_t>{0, 2, 0, 0, 0, 2}));
   EXPECT_EQ(domains_of(*set.test), (std::vector<int64_t>{0, 0, 8, 2, 0, 0}));
   EXPECT_EQ(domains_of(*set.monitor), (std::vector<int64_t>{8, 0, 8, 2, 8, 0}));
+  EXPECT_EQ(set.missing, "");
   std::set<std::string> ids;
   for (const DataSetPtr& part : {set.validation, set.monitor})
     for (int64_t i = 0; i < part->size(); ++i) {
@@ -82,6 +83,7 @@ TEST(DomainBed, TrainsOnInValidatesOnOutAndMonitorsTheRestOnce) {
   const DataSplits all =
       make_set({{"set", "folder"}, {"root", folder.path()}, {"test_envs", Json::array()}, {"channels", 1}});
   EXPECT_EQ(all.test, all.validation);
+  EXPECT_EQ(all.missing, "test");
 }
 
 TEST(DomainBed, SaysWhichEnvironmentsThereAre) {
