@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "cli/cmd_attack.h"
 #include "cli/output.h"
 #include "cli/work/interruptible.h"

@@ -11,6 +11,7 @@
 #include "cli/work/program_path.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/dg/ablation_run.h"
 #include "sparsight/dg/sweep.h"
