@@ -30,8 +30,8 @@ std::vector<int64_t> nearest_patches(double x, double y, const PixelGrid& grid, 
                tall = static_cast<double>(grid.height) / static_cast<double>(grid.rows);
   std::vector<std::pair<double, int64_t>> distances;
   for (int64_t p = 0; p < grid.rows * grid.columns; ++p) {
-    const double dx = (static_cast<double>(p % grid.columns) + 0.5) * wide - x,
-                 dy = (static_cast<double>(p / grid.columns) + 0.5) * tall - y;
+    const int64_t row = p / grid.columns, column = p % grid.columns;
+    const double dx = (static_cast<double>(column) + 0.5) * wide - x, dy = (static_cast<double>(row) + 0.5) * tall - y;
     distances.emplace_back(dx * dx + dy * dy, p);
   }
   const auto taken = static_cast<size_t>(std::clamp<int64_t>(count, 0, std::ssize(distances)));

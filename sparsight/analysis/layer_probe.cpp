@@ -144,8 +144,8 @@ void warn_of_missing_losses(const LossOptions& wanted, const std::vector<NamedLo
 
 // Module::to() would also convert a router's integer counters.
 void convert(torch::nn::Module& layer, at::ScalarType type) {
-  for (std::vector<at::Tensor> tensors : {layer.parameters(), layer.buffers()})
-    for (at::Tensor& tensor : tensors)
+  for (const std::vector<at::Tensor>& tensors : {layer.parameters(), layer.buffers()})
+    for (const at::Tensor& tensor : tensors)
       if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(type));
 }
 

@@ -88,7 +88,7 @@ at::Tensor gradient_by_path(AttackedModel& model, const Objective& objective, co
         "model or router");
   int64_t layers = 0;
   pass.at_experts = hook_of(objective.path, reference.pass, reference.row, &layers);
-  const at::Tensor gradient = run_pass(model, objective, batch, reference, pixels, pass, true).gradient;
+  at::Tensor gradient = run_pass(model, objective, batch, reference, pixels, pass, true).gradient;
   if (layers == 0)
     fail("gradient = ", objective.path.through,
          " is a way through MoE layers, and this model has none; use gradient = "

@@ -62,7 +62,7 @@ const std::vector<std::string>& ClassFolders::names(const std::string& kind) con
 
 std::string ClassFolders::make(const std::string& parent, const std::string& kind, int64_t index) {
   const std::string& name = names(kind).at(static_cast<size_t>(index));
-  const std::string folder = parent + "/" + folder_name_of(name);
+  std::string folder = parent + "/" + folder_name_of(name);
   if (mkdir(folder.c_str(), 0777) != 0) {
     const int reason = errno;
     std::error_code ignored;

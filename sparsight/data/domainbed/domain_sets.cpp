@@ -50,7 +50,7 @@ DomainSet published_set(const PublishedDomains& published) {
   set.eval_every = published.eval_every, set.batch_range = published.batch_range;
   set.make = [&published](const DomainBedOptions& options, uint64_t) {
     const std::string root = data_root(options.root, published.folder, published.obtain);
-    const DataSetPtr all = folder_environments(options, root);
+    DataSetPtr all = folder_environments(options, root);
     check_published(*all, published, root);
     return all;
   };

@@ -100,7 +100,7 @@ at::Tensor CellPool::cell(int64_t label, int64_t number) const {
   }
   const at::Tensor image = pictures_.get(label, number).image;
   const bool in_memory = image.storage().use_count() > 1;  // a view of the dataset's array
-  const at::Tensor made = cell_image(image, shape_);
+  at::Tensor made = cell_image(image, shape_);
   if (!kept || (in_memory && made.is_alias_of(image))) return made;
   const std::lock_guard lock(kept_->mutex);
   *kept = made.clone(at::MemoryFormat::Contiguous);  // not the larger image that it is a part of
