@@ -21,14 +21,15 @@ void pack_transposed(const float* b, int64_t b_ld, int64_t depth, int64_t column
   constexpr int kLanes = V::lanes;
   for (int64_t j = 0; j < width; j += kLanes) {
     const int64_t some = min(kLanes, columns - j);
+    const bool whole = some == kLanes;
     float padded[kLanes * kLanes];  // the rows of B that are there, and zeros
-    if (some < kLanes) std::memset(padded, 0, sizeof(padded));
+    if (!whole) std::memset(padded, 0, sizeof(padded));
     int64_t l = 0;
     for (; l + kLanes <= depth; l += kLanes) {
-      for (int64_t i = 0; i < some && some < kLanes; ++i)
-        V::store(padded + i * kLanes, V::load(b + (j + i) * b_ld + l));
-      V::transpose(some < kLanes ? padded : b + j * b_ld + l, some < kLanes ? kLanes : b_ld, panel + l * width + j,
-                   width);
+      const float* const from = b + j * b_ld + l;
+      if (!whole)
+        for (int64_t i = 0; i < some; ++i) V::store(padded + i * kLanes, V::load(from + i * b_ld));
+      V::transpose(whole ? from : padded, whole ? b_ld : kLanes, panel + l * width + j, width);
     }
     for (; l < depth; ++l)
       for (int64_t i = 0; i < kLanes; ++i) panel[l * width + j + i] = i < some ? b[(j + i) * b_ld + l] : 0;
