@@ -5,6 +5,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/nn/linear.h"
 #include "sparsight/nn/patches.h"
+#include "sparsight/ops/cpu/patch_linear.h"
 #include "sparsight/ops/patch_linear.h"
 
 namespace sparsight {
@@ -55,9 +56,7 @@ at::Tensor PatchEmbeddingImpl::stem_map(const at::Tensor& images) {
 void PatchEmbeddingImpl::forward_frozen(const at::Tensor& images, const at::Tensor& positions,
                                         const at::Tensor& tokens) {
   const at::Tensor map = stem_map(images);
-  frozen_->run({map.const_data_ptr<float>(), map.size(0), map.size(1), map.size(2), map.size(3), map.stride(0),
-                map.stride(1), map.stride(2), map.stride(3)},
-               positions.defined() ? positions.const_data_ptr<float>() : nullptr,
+  frozen_->run(cpu::strided_images(map), positions.defined() ? positions.const_data_ptr<float>() : nullptr,
                {tokens.data_ptr<float>(), tokens.stride(0)});
 }
 

@@ -6,23 +6,10 @@
 #include <ATen/ops/empty.h>
 
 #include "sparsight/ops/cpu/arena.h"
-#include "sparsight/ops/cpu/patch_rows.h"
 #include "sparsight/ops/cpu/row_products.h"
 
 namespace sparsight::cpu {
 namespace {
-
-StridedImages strided(const at::Tensor& images) {
-  return {images.const_data_ptr<float>(),
-          images.size(0),
-          images.size(1),
-          images.size(2),
-          images.size(3),
-          images.stride(0),
-          images.stride(1),
-          images.stride(2),
-          images.stride(3)};
-}
 
 // The patches of all images, as rows.
 struct Patches {
@@ -61,7 +48,7 @@ struct TokensOut {
 };
 
 Patches patches_of(const at::Tensor& images, int64_t side) {
-  const StridedImages from = strided(images);
+  const StridedImages from = strided_images(images);
   return {from, side, from.patches(side)};
 }
 
@@ -71,6 +58,18 @@ WeightView matrix_of(const at::Tensor& weight) {
 }
 
 }  // namespace
+
+StridedImages strided_images(const at::Tensor& images) {
+  return {images.const_data_ptr<float>(),
+          images.size(0),
+          images.size(1),
+          images.size(2),
+          images.size(3),
+          images.stride(0),
+          images.stride(1),
+          images.stride(2),
+          images.stride(3)};
+}
 
 at::Tensor patch_linear_forward(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias) {
   const Patches patches = patches_of(images, weight.size(2));

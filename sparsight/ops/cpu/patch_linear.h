@@ -3,7 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "sparsight/ops/cpu/patch_rows.h"
+
 namespace sparsight::cpu {
+
+// images: [B,C,H,W], fp32.
+StridedImages strided_images(const at::Tensor& images);
 
 // images: [B,C,H,W], any strides; weight: [O,C,P,P] and bias: [O], contiguous; fp32. Returns [B,S,O].
 at::Tensor patch_linear_forward(const at::Tensor& images, const at::Tensor& weight, const at::Tensor& bias);
