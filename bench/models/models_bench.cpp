@@ -73,11 +73,10 @@ double peak_now(const Peaks& peaks, bool bf16) {
 // One process of bench/peers/models.py: the answers are JSON, a line each.
 void serve(const ModelSettings& settings, const ModelCase& which) {
   const Peaks peaks = Peaks::of_active_isa();
-  const PeakRates rates = measure_peaks(peaks);
   OurModel model(which);
   model.save(settings.worker + "/model.safetensors");
   if (!settings.training) model.pack();
-  Json ready{{"machine", machine_line(rates)}, {"operations", operations_of(model, settings.training)}};
+  Json ready{{"machine", machine_line(measure_peaks(peaks))}, {"operations", operations_of(model, settings.training)}};
   write_safetensors(settings.worker + "/ours.safetensors",
                     {{{"logits", settings.training ? model.logits() : model.predict().contiguous()}}, {}});
   if (settings.training) ready["loss"] = model.train_step();
