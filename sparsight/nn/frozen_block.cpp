@@ -13,7 +13,7 @@ namespace {
 using cpu::kBlock;
 using cpu::kBlockLd;
 
-constexpr int64_t kRowsAtOnce = 128;  // of a task: with their hidden layer they stay in the cache
+int64_t rows_at_once() { return cpu::kernels().task_rows; }  // of a task
 constexpr int64_t kColumnGrain = 96;  // columns of a task are a multiple of this, which all tiles divide evenly
 constexpr int64_t kSmallBytes = int64_t{512} << 10;  // weights up to this size are in the cache of each core
 
@@ -50,21 +50,42 @@ struct Product {
   int64_t ld;
 };
 
-void multiply(const Product& product, Columns columns, std::optional<Activation> activation, bool accumulate) {
+// in: `rows` rows in blocks. to: [rows, columns of p] with a stride of ld.
+void multiply(cpu::Gemm p, const float* in, int64_t rows, float* to, int64_t ld) {
   const cpu::Kernels& kernel = cpu::kernels();
+  p.m = rows;
+  p.a = in, p.a_block = rows * kBlockLd;
+  p.c = to, p.c_ld = ld;
+  kernel.product(p, frozen_space().panel.floats(kernel.panel_floats));
+}
+
+void multiply(const Product& product, Columns columns, std::optional<Activation> activation, bool accumulate) {
+  const bool blocks = product.ld == 0;
   for (int64_t first = columns.first, end = columns.first + columns.count; first < end;) {
-    const int64_t count = product.ld > 0 ? end - first : std::min(end - first, kBlock - first % kBlock);
+    const int64_t count = blocks ? std::min(end - first, kBlock - first % kBlock) : end - first;
     cpu::Gemm p = product.linear.gemm(first, count);
-    p.m = product.rows;
-    p.a = product.in, p.a_block = product.rows * kBlockLd;
-    p.c_ld = product.ld > 0 ? product.ld : kBlockLd;
-    p.c_block = product.ld > 0 ? kBlock : product.rows * kBlockLd;
-    p.c = product.to + first / kBlock * p.c_block + first % kBlock;
+    if (blocks) p.c_block = product.rows * kBlockLd;
     p.accumulate = accumulate;
     p.activates = activation.has_value();
     if (activation) p.activation = *activation;
-    kernel.product(p, frozen_space().panel.floats(kernel.panel_floats));
+    multiply(p, product.in, product.rows, product.to + first / kBlock * p.c_block + first % kBlock,
+             blocks ? kBlockLd : product.ld);
     first += count;
+  }
+}
+
+// y += what an MLP makes of the rows `in`, a block of the hidden layer at a time.
+void add_mlp(const FrozenMlp& mlp, const float* in, int64_t rows, float* y) {
+  const int64_t width = mlp.fc2.outputs(), all = mlp.fc1.outputs();
+  float* hidden = frozen_space().hidden.floats(blocks_floats(kBlock, rows));
+  for (int64_t first = 0; first < all; first += kBlock) {
+    const int64_t count = std::min(kBlock, all - first);
+    cpu::Gemm up = mlp.fc1.gemm(first, count);
+    up.activates = true, up.activation = mlp.activation;
+    cpu::Gemm down = mlp.fc2.gemm(0, width, first, count);
+    down.accumulate = true;
+    multiply(up, in, rows, hidden, kBlockLd);
+    multiply(down, hidden, rows, y, width);
   }
 }
 
@@ -94,7 +115,8 @@ void add_bias(const float* from, const float* bias, Columns columns, int64_t row
 struct Grid {
   int64_t rows, columns, row_parts, column_parts;
   Grid(int64_t all_rows, int64_t all_columns, int64_t tasks) : rows(all_rows), columns(all_columns) {
-    row_parts = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
+    const int64_t at_once = rows_at_once();
+    row_parts = (rows + at_once - 1) / at_once;
     const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
     column_parts = std::clamp<int64_t>((tasks + row_parts - 1) / row_parts, 1, grains);
   }
@@ -121,7 +143,7 @@ int64_t FrozenBlock::bytes() const {
 void FrozenBlock::run(const float* x, float* y, int64_t images, int64_t tokens) const {
   const int64_t threads = at::get_num_threads();
   // Whole images if that keeps the threads evenly busy.
-  const int64_t fitting = std::max<int64_t>(1, kRowsAtOnce / tokens), rounds = images / (fitting * threads);
+  const int64_t fitting = std::max<int64_t>(1, rows_at_once() / tokens), rounds = images / (fitting * threads);
   if (rounds >= 1 || images % threads == 0)
     whole_images(x, y, images, tokens, std::clamp<int64_t>(images / threads, 1, fitting));
   else if (bytes() <= kSmallBytes)
@@ -145,11 +167,9 @@ void FrozenBlock::after_attention(const float* x, const float* mixed, int64_t ro
   multiply({w_.proj, in, rows, y, width}, {0, width}, std::nullopt, true);
   if (!w_.mlp) return;
   const FrozenMlp& mlp = *w_.mlp;
-  float* hidden = space.hidden.floats(blocks_floats(mlp.fc1.outputs(), rows));
   normalise(mlp.norm, y, rows, in);
-  multiply({mlp.fc1, in, rows, hidden, 0}, {0, mlp.fc1.outputs()}, mlp.activation, false);
   add_bias(y, mlp.fc2.bias(), {0, width}, rows, width, y);
-  multiply({mlp.fc2, hidden, rows, y, width}, {0, width}, std::nullopt, true);
+  add_mlp(mlp, in, rows, y);
 }
 
 // qkv: [S,3D] of an image; mixed: [S,D], of which it writes the columns of the head.

@@ -24,6 +24,7 @@ class TilesOfC {
         whole_(rows == (kTall ? 2 : 1) * kTileRows && t.columns >= (kWide ? 2 : 1) * kTileColumns) {}
 
   void begin() {
+    if (whole_ && !t_.stream) request();
     if (t_.start == Start::zero) return zero();
     if (t_.start == Start::bias) {
       copy_row(t_.bias, edge_);
@@ -53,6 +54,12 @@ class TilesOfC {
   }
 
  private:
+  // Requests the lines of C, to be written when the depth has been summed.
+  void request() const {
+    for (int i = 0; i < rows_; ++i)
+      for (int first = 0; first < t_.columns; first += kTileColumns) __builtin_prefetch(t_.c + i * t_.c_ld + first, 1);
+  }
+
   // With zeros for columns that C lacks.
   void copy_row(const float* from, float* to) const {
     for (int first = 0; first < kAcross; first += kTileColumns)
@@ -87,22 +94,37 @@ class TilesOfC {
   alignas(64) float edge_[2 * kTileRows * kAcross];
 };
 
-// C += kDeep of the depth.
+// Where tiles 4 and 5 (16 rows of A each) and 6 and 7 (16 columns of B) are read, for kDeep of the depth.
 template <bool kTall, bool kWide>
-[[gnu::always_inline]] inline void multiply_tiles(const char* a, const char* b, const char* right) {
-  _tile_loadd(4, a, kRowBytes);
-  _tile_loadd(6, b, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  if constexpr (kWide) {
-    _tile_loadd(7, right, 64);
-    _tile_dpbf16ps(1, 4, 7);
+struct Operands {
+  const char *a, *b, *right;
+
+  void advance() { a += 2 * kDeep, b += kTileBytes, right += kTileBytes; }
+  void load() const {
+    _tile_loadd(4, a, kRowBytes);
+    _tile_loadd(6, b, 64);
+    if constexpr (kWide) _tile_loadd(7, right, 64);
+    if constexpr (kTall) _tile_loadd(5, a + kTileRows * kRowBytes, kRowBytes);
   }
-  if constexpr (kTall) {
-    _tile_loadd(5, a + kTileRows * kRowBytes, kRowBytes);
-    _tile_dpbf16ps(2, 5, 6);
+  // C += what is loaded.
+  static void multiply() {
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kWide) _tile_dpbf16ps(1, 4, 7);
+    if constexpr (kTall) _tile_dpbf16ps(2, 5, 6);
+    if constexpr (kTall && kWide) _tile_dpbf16ps(3, 5, 7);
   }
-  if constexpr (kTall && kWide) _tile_dpbf16ps(3, 5, 7);
-}
+  // C += what is loaded, then what is here is; each tile is loaded as soon as its last product has been issued.
+  void multiply_and_load() const {
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kWide) _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(4, a, kRowBytes);
+    if constexpr (kTall) _tile_dpbf16ps(2, 5, 6);
+    _tile_loadd(6, b, 64);
+    if constexpr (kTall && kWide) _tile_dpbf16ps(3, 5, 7);
+    if constexpr (kWide) _tile_loadd(7, right, 64);
+    if constexpr (kTall) _tile_loadd(5, a + kTileRows * kRowBytes, kRowBytes);
+  }
+};
 
 // The last rows of a panel as a tile.
 void copy_rest(const char* panel, int64_t depth, char* tile) {
@@ -116,25 +138,34 @@ void run_tiles(const Tile& t, int rows) {
   TilesOfC<kTall, kWide> c(t, rows);
   compiler_barrier();
   c.begin();
-  const char *a = reinterpret_cast<const char*>(t.rounded), *b = static_cast<const char*>(t.b);
-  const int64_t panel = t.b_panel * 2;
-  int64_t l = 0, credit = 0;
-  for (; l + kDeep <= t.depth; l += kDeep, a += 2 * kDeep, b += kTileBytes) {
-    multiply_tiles<kTall, kWide>(a, b, b + panel);
-    for (credit += kPairsPerTile; credit >= t.every; credit -= t.every) t.fetch->next<Fetch::kNotFirst>();
+  const auto* const b = static_cast<const char*>(t.b);
+  const int64_t steps = t.depth / kDeep, rest = t.depth % kDeep;
+  Operands<kTall, kWide> at{reinterpret_cast<const char*>(t.rounded), b, b + t.b_panel * 2};
+  if (steps > 0) {
+    at.load();
+    for (int64_t step = 1, credit = kPairsPerTile; step < steps; ++step, credit += kPairsPerTile) {
+      at.advance();
+      at.multiply_and_load();
+      for (; credit >= t.every; credit -= t.every) t.fetch->next<Fetch::kNotFirst>();
+    }
+    at.multiply();
+    at.advance();
   }
-  if (l < t.depth) {
-    alignas(64) char rest[2 * kTileBytes];
-    copy_rest(b, t.depth - l, rest);
-    if constexpr (kWide) copy_rest(b + panel, t.depth - l, rest + kTileBytes);
+  if (rest > 0) {
+    alignas(64) char copies[2 * kTileBytes];
+    copy_rest(at.b, rest, copies);
+    if constexpr (kWide) copy_rest(at.right, rest, copies + kTileBytes);
     compiler_barrier();
-    multiply_tiles<kTall, kWide>(a, rest, rest + kTileBytes);
+    at.b = copies, at.right = copies + kTileBytes;
+    at.load();
+    at.multiply();
   }
   c.end();
 }
 
 struct AmxVec : Bf16Vec {
   static constexpr int panel_rows = 2 * kTileRows;
+  static constexpr int panel_row_unit = kTileRows;  // whole tiles are stored straight to C
   static constexpr int panel_vectors(int) { return 2; }
 
   template <int kMr, int kNv>

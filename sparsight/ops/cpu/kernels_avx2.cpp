@@ -29,6 +29,7 @@ struct Vec {
   }
   // Tiles with packed weights in panels (of two vectors):
   static constexpr int panel_rows = 6;
+  static constexpr int panel_row_unit = 1;
   static constexpr int panel_vectors(int m) { return m == 1 ? 12 : m == 2 ? 6 : m == 3 ? 4 : 2; }
 
   static T load(const float* p) { return _mm256_loadu_ps(p); }

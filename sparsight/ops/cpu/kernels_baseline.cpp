@@ -23,6 +23,7 @@ struct Vec {
   static constexpr int dots_across(int64_t rows) { return rows == 1 ? lanes : rows == 2 ? lanes / 2 : lanes / 4; }
   // Tiles with packed weights in panels (of four vectors):
   static constexpr int panel_rows = 3;
+  static constexpr int panel_row_unit = 1;
   static constexpr int panel_vectors(int m) { return m == 1 ? 12 : 4; }
 
   static T load(const float* p) {

@@ -108,7 +108,7 @@ void gemm_bf16_rows(const Gemm& p, int64_t first, int64_t rows, float* space) {
   static_assert(V::lanes == kPanelColumns);
   int16_t* const a = reinterpret_cast<int16_t*>(space);
   int16_t* const panels = a + kBf16Rows * kBlock;
-  const RowGroups groups(rows, kMax);
+  const UnitGroups groups(rows, kMax, V::panel_row_unit);
   for (int64_t l = 0; l < p.k || l == 0; l += kBlock) {
     rows_as_bf16<V>(p, first, rows, l, a);
     Fetch nothing;
@@ -125,7 +125,7 @@ void gemm_bf16_rows(const Gemm& p, int64_t first, int64_t rows, float* space) {
       t.bias = p.bias ? p.bias + j : nullptr;
       strip_as_bf16<V>(p, l, j, t.columns, kPanel, panels);
       const bool narrow = t.columns <= kOne * V::lanes;
-      for (int64_t g = 0; g < groups.count; ++g) {
+      for (int64_t g = 0; g < groups.count(); ++g) {
         const int64_t i = groups.first(g);
         t.rounded = a + i * kBlock;
         t.c = p.c + j / kBlock * p.c_block + (first + i) * p.c_ld + j % kBlock;

@@ -57,8 +57,8 @@ void gemm_panels(const Gemm& p, float* space) {
   const W* const weights = static_cast<const W*>(p.b);
   float* const row_scale = space;
   int16_t* const rounded = reinterpret_cast<int16_t*>(space + kRoundedRows);
-  const RowGroups groups(p.m, kMax);
-  const bool lone = groups.count == 1;
+  const UnitGroups groups(p.m, kMax, V::panel_row_unit);
+  const bool lone = groups.count() == 1;
   const int64_t across = V::panel_vectors(lone ? static_cast<int>(p.m) : kMax) / kOne;
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns, whole = panels / across * across;
   const int64_t rows_of_panel = p.b_panel_rows > 0 ? p.b_panel_rows : (p.k + kStep - 1) / kStep * kStep;
@@ -82,7 +82,7 @@ void gemm_panels(const Gemm& p, float* space) {
     };
     Fetch fetch = upcoming(at(across, k0), max(0, panels - across));
     t.fetch = &fetch;
-    t.every = max(1, groups.count * Fetch::kLongPiece / (across * kStep * kRow));
+    t.every = max(1, groups.count() * Fetch::kLongPiece / (across * kStep * kRow));
     for (int64_t panel = 0; panel < panels;) {
       const int64_t here = panel < whole ? across : 1, j = panel * kPanelColumns;
       t.b = at(panel, k0);
@@ -92,9 +92,9 @@ void gemm_panels(const Gemm& p, float* space) {
       if (panel + here == panels) {
         fetch =
             last && p.prefetch_whole ? Fetch::of_whole(p) : upcoming(last ? p.prefetch : at(0, k0 + kBlock), across);
-        t.every = fetch.every(groups.count * depth / kStep);
+        t.every = fetch.every(groups.count() * depth / kStep);
       }
-      for (int64_t g = 0; g < groups.count; ++g) {
+      for (int64_t g = 0; g < groups.count(); ++g) {
         const int64_t i = groups.first(g), rows = groups.rows(g);
         t.a = a + i * kBlockLd;
         t.rounded = rounded + i * kBlock;

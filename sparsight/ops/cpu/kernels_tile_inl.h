@@ -41,6 +41,20 @@ struct RowGroups {
   int64_t rows(int64_t group) const { return group < longer ? max_rows : max_rows - 1; }
 };
 
+// The same in whole units of rows; only the last may be smaller.
+class UnitGroups {
+ public:
+  UnitGroups(int64_t rows, int64_t limit, int64_t unit)
+      : rows_(rows), unit_(unit), units_((rows + unit - 1) / unit, limit / unit) {}
+  int64_t first(int64_t group) const { return units_.first(group) * unit_; }
+  int64_t rows(int64_t group) const { return min(units_.rows(group) * unit_, rows_ - first(group)); }
+  int64_t count() const { return units_.count; }
+
+ private:
+  int64_t rows_, unit_;
+  RowGroups units_;
+};
+
 enum class Start { zero, bias, c };
 
 // How a tile reads B.

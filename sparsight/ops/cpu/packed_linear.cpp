@@ -84,4 +84,11 @@ Gemm PackedLinear::gemm(int64_t first, int64_t count) const {
   return p;
 }
 
+Gemm PackedLinear::gemm(int64_t first, int64_t count, int64_t first_input, int64_t inputs) const {
+  Gemm p = gemm(first, count);
+  p.k = inputs, p.b_panel_rows = panel_rows();
+  p.b = static_cast<const char*>(p.b) + first_input * kPanelColumns * bytes_of(type_);
+  return p;
+}
+
 }  // namespace sparsight::cpu

@@ -31,6 +31,7 @@ struct Vec {
   }
   // Tiles with packed weights in panels (of one vector):
   static constexpr int panel_rows = 9;
+  static constexpr int panel_row_unit = 1;
   static constexpr int panel_vectors(int m) { return m <= 6 ? 4 : 3; }
 
   static T load(const float* p) { return _mm512_loadu_ps(p); }
