@@ -6,6 +6,7 @@ light_sources(
   ops/cpu/attention.cpp
   ops/cpu/combine_parts.cpp
   ops/cpu/contention.cpp
+  ops/cpu/follower.cpp
   ops/cpu/expert_mlp.cpp
   ops/cpu/expert_mlp_backward.cpp
   ops/cpu/first_cache.cpp

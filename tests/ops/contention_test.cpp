@@ -1,4 +1,10 @@
-// When the machine counts as busy, from made-up times of threads.
+// When the machine counts as busy or crowded, from made-up times and numbers of threads.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "sparsight/ops/cpu/contention.h"
@@ -63,5 +69,43 @@ TEST(Contention, WithoutTimesNothingChanges) {
   EXPECT_TRUE(process.judge.update({}));
   EXPECT_FALSE(ContentionJudge().update({}));
 }
+
+// Two programs that want both processors: 2 (1 - 0.75^n) >= 1.5 from the fifth call on.
+TEST(Contention, CrowdedOnceOthersWantThreeQuartersOfTheProcessors) {
+  cpu::CrowdJudge judge;
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(judge.update(2, 2)) << i;
+  EXPECT_TRUE(judge.update(2, 2));
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(judge.update(1, 2)) << i;  // half of them: as before
+  cpu::CrowdJudge other;
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(other.update(1, 2)) << i;
+}
+
+TEST(Contention, NotCrowdedOnceOthersAreGone) {
+  cpu::CrowdJudge judge;
+  for (int i = 0; i < 50; ++i) judge.update(16, 16);
+  EXPECT_TRUE(judge.update(16, 16));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(judge.update(0, 16)) << i;  // 16 * 0.75^2 = 9
+  EXPECT_FALSE(judge.update(0, 16));                                  // 6.75
+}
+
+#if defined(__linux__)
+// Another process is counted, for as long as it runs.
+TEST(Contention, OtherReadyThreadsAreCounted) {
+  constexpr int kOthers = 40;
+  std::vector<pid_t> others;
+  for (int i = 0; i < kOthers; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    for (volatile bool spins = true; child == 0 && spins;) {
+    }
+    others.push_back(child);
+  }
+  const int64_t counted = cpu::other_ready_threads();
+  for (const pid_t child : others) kill(child, SIGKILL), waitpid(child, nullptr, 0);
+  if (counted == 0) GTEST_SKIP() << "this system does not count threads that are ready to run";
+  EXPECT_GE(counted, kOthers);
+  EXPECT_LT(cpu::other_ready_threads(), kOthers);
+}
+#endif
 
 }  // namespace sparsight::contention_test

@@ -11,18 +11,25 @@ namespace {
 constexpr int64_t kEvidence = 30'000'000;  // nanoseconds
 constexpr double kBusy = 0.2, kCalm = 0.05;
 constexpr int kCalmJudgements = 5;
+constexpr double kNewest = 0.25, kCrowded = 0.75, kSpacious = 0.5;
+
+// Calls body(number, folder) for each thread of this process.
+template <class Body>
+void for_own_threads(const Body& body) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
+       entry.increment(error))
+    body(std::atoi(entry->path().filename().c_str()), entry->path());
+}
 
 }  // namespace
 
 AllThreadTimes thread_times() {
   AllThreadTimes times;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
-       entry.increment(error)) {
+  for_own_threads([&](int number, const std::filesystem::path& folder) {
     ThreadTimes thread;
-    if (std::ifstream(entry->path() / "schedstat") >> thread.running >> thread.delayed)
-      times[std::atoi(entry->path().filename().c_str())] = thread;
-  }
+    if (std::ifstream(folder / "schedstat") >> thread.running >> thread.delayed) times[number] = thread;
+  });
   return times;
 }
 
@@ -41,6 +48,26 @@ bool ContentionJudge::update(const AllThreadTimes& now) {
   if (worst > kBusy) busy_ = true;
   if (calm_ >= kCalmJudgements) busy_ = false;
   return busy_;
+}
+
+int64_t other_ready_threads() {
+  int64_t ready = 0;
+  std::string load, line;
+  // "0.20 0.18 0.12 3/78 1234": three averages, ready / all threads, and the last process number
+  if (!(std::ifstream("/proc/loadavg") >> load >> load >> load >> ready)) return 0;
+  for_own_threads([&](int, const std::filesystem::path& folder) {
+    // "1234 (name) R ...": the name may hold any character
+    if (std::ifstream file(folder / "stat"); std::getline(file, line))
+      if (const size_t name_end = line.rfind(')'); line.compare(name_end, 3, ") R") == 0) --ready;
+  });
+  return std::max<int64_t>(ready, 0);
+}
+
+bool CrowdJudge::update(int64_t others, int64_t processors) {
+  average_ += kNewest * (static_cast<double>(others) - average_);
+  const double share = average_ / static_cast<double>(std::max<int64_t>(processors, 1));
+  crowded_ = share >= (crowded_ ? kSpacious : kCrowded);
+  return crowded_;
 }
 
 }  // namespace sparsight::cpu

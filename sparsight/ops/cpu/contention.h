@@ -32,4 +32,18 @@ class ContentionJudge {
   bool busy_ = false;
 };
 
+// How many threads of other programs, on the whole machine, run or are ready to. 0 where the system does not say.
+int64_t other_ready_threads();
+
+// Whether other programs want all processors: on the average of about the last four calls they have threads for at
+// least three quarters of them. It is so until they have threads for less than half.
+class CrowdJudge {
+ public:
+  bool update(int64_t others, int64_t processors);
+
+ private:
+  double average_ = 0;
+  bool crowded_ = false;
+};
+
 }  // namespace sparsight::cpu

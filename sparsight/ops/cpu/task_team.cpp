@@ -6,6 +6,8 @@
 #include <mutex>
 
 #include "sparsight/core/background_thread.h"
+#include "sparsight/ops/cpu/follower.h"
+#include "sparsight/ops/cpu/thread_waiting.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -16,6 +18,7 @@ class Team {
     if (in_use_.test_and_set()) return work();
     const InUse use{in_use_};
     start(threads - 1);
+    lead(first_);
     {
       const std::lock_guard lock(mutex_);
       work_ = &work, places_ = threads - 1, error_ = nullptr;
@@ -34,17 +37,36 @@ class Team {
     ~InUse() { flag.clear(); }
   };
 
+  // The caller leads the first member, the second one leads the third, and so on.
+  struct Member {
+    bool leads;
+    Follower follower = {};
+    std::atomic<Member*> next = nullptr;
+  };
+
   void start(int64_t members) {
-    while (members_ < members && start_background_thread([this] { serve(); })) ++members_;
+    for (std::atomic<Member*>* place = &first_; members > 0; --members, place = &place->load()->next) {
+      if (*place) continue;
+      auto* member = new Member{.leads = (members_started_ + 1) % 2 == 0};
+      if (!start_background_thread([this, member] { serve(*member); })) return delete member;
+      ++members_started_;
+      *place = member;
+    }
   }
 
-  void serve() {
+  static void lead(const std::atomic<Member*>& member) {
+    if (Member* const follower = member) follower->follower.lead(threads_pair_up());
+  }
+
+  void serve(Member& self) {
+    self.follower.begin();
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [&] { return work_ && places_ > 0; });
       const c10::function_ref<void()> work = *work_;
       --places_, ++running_;
       lock.unlock();
+      if (self.leads) lead(self.next);
       call(work);
       lock.lock();
       if (--running_ == 0) ended_.notify_one();
@@ -61,10 +83,12 @@ class Team {
   }
 
   std::atomic_flag in_use_;
+  std::atomic<Member*> first_ = nullptr;
+  int64_t members_started_ = 0;
   std::mutex mutex_;  // of what follows
   std::condition_variable wake_, ended_;
   const c10::function_ref<void()>* work_ = nullptr;
-  int64_t places_ = 0, running_ = 0, members_ = 0;
+  int64_t places_ = 0, running_ = 0;
   std::exception_ptr error_;
 };
 

@@ -1,6 +1,7 @@
 // The threads that run tasks while other programs take the cores (thread_waiting.h). A team of OpenMP waits at the end
 // of its work for all of its threads, also for one that the system has not let run since it was woken, although others
-// have done its tasks. This team waits only for threads that have begun.
+// have done its tasks. This team waits only for threads that have begun, and threads pair up (follower.h) where
+// thread_waiting.h says so.
 #pragma once
 
 #include <cstdint>

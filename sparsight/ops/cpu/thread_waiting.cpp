@@ -1,5 +1,7 @@
 #include "sparsight/ops/cpu/thread_waiting.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -24,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPeriod{50};
 constexpr int kMaxCost = 100;  // looking takes at most this part of the time: 1 %
 
-std::atomic<bool> asleep{false};
+std::atomic<bool> asleep{false}, paired{false};
 
 // The idle team: `size` threads, of which one is a thread of its own that starts the others.
 class IdleTeam {
@@ -71,6 +73,8 @@ class Watcher {
     } catch (const std::system_error&) {  // no more threads allowed: waiting stays as it is
     }
     asleep = team_ != nullptr;
+    if (!asleep) crowd_ = {};
+    paired = asleep && crowd_.update(other_ready_threads(), sysconf(_SC_NPROCESSORS_ONLN));
   }
 
   void watch() {
@@ -84,6 +88,7 @@ class Watcher {
 
  private:
   ContentionJudge judge_;
+  CrowdJudge crowd_;
   std::unique_ptr<IdleTeam> team_;
 };
 
@@ -104,5 +109,6 @@ void adapt_thread_waiting() {
 }
 
 bool threads_wait_asleep() { return asleep; }
+bool threads_pair_up() { return paired; }
 
 }  // namespace sparsight::cpu

@@ -19,4 +19,7 @@ void adapt_thread_waiting();
 // Whether waiting threads sleep because the machine is busy.
 bool threads_wait_asleep();
 
+// Whether threads should share cores in pairs (follower.h): they wait asleep, and other programs want all processors.
+bool threads_pair_up();
+
 }  // namespace sparsight::cpu
