@@ -258,10 +258,14 @@ bool Trainer::tests_on_validation() const {
   return setup_.validation_loader && &setup_.validation_loader->data() == &setup_.test_loader->data();
 }
 
-void Trainer::final_evaluation() {
+void Trainer::load_best() {
   const Checkpoint best = read_checkpoint(folder_.checkpoint("best"));
   set_weights(*setup_.model, best.weights);
   load_tensors(setup_.algorithm->prediction_tensors(), {best.training}, kPredictionTensors);
+}
+
+void Trainer::final_evaluation() {
+  load_best();
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.best_step));
   const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test");
   if (interrupted()) return;

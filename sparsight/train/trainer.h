@@ -50,6 +50,7 @@ class Trainer {
   void save_averaged_best();
   bool out_of_patience() const;
   bool tests_on_validation() const;
+  void load_best();  // and lets go of the checkpoint before anything is evaluated
   void final_evaluation();
   void save_last();
   Checkpoint weights_checkpoint() const;
