@@ -57,8 +57,10 @@ int64_t other_ready_threads() {
   if (!(std::ifstream("/proc/loadavg") >> load >> load >> load >> ready)) return 0;
   for_own_threads([&](int, const std::filesystem::path& folder) {
     // "1234 (name) R ...": the name may hold any character
-    if (std::ifstream file(folder / "stat"); std::getline(file, line))
-      if (const size_t name_end = line.rfind(')'); line.compare(name_end, 3, ") R") == 0) --ready;
+    std::ifstream file(folder / "stat");
+    if (!std::getline(file, line)) return;
+    const size_t name_end = line.rfind(')');
+    if (name_end != std::string::npos && line.compare(name_end, 3, ") R") == 0) --ready;
   });
   return std::max<int64_t>(ready, 0);
 }
