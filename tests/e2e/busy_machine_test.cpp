@@ -4,15 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <optional>
 #include <vector>
 
 #include "sparsight/data/readers/png_write.h"
 #include "tests/e2e/train_fixture.h"
+#include "tests/support/busy_processes.h"
 
 namespace sparsight::testing::busy_machine_test {
 namespace {
@@ -28,23 +27,14 @@ class BusyCores {
       if (CPU_ISSET(core, &before_)) CPU_SET(core, &two);
     cores = CPU_COUNT(&two);
     sched_setaffinity(0, sizeof(two), &two);
-    for (int i = 0; i < cores; ++i) {
-      const pid_t child = fork();
-      if (child == 0)
-        for (volatile int64_t count = 0;;) count = count + 1;
-      children_.push_back(child);
-    }
+    processes_.emplace(cores);
   }
-  ~BusyCores() {
-    for (const pid_t child : children_) kill(child, SIGKILL);
-    for (const pid_t child : children_) waitpid(child, nullptr, 0);
-    sched_setaffinity(0, sizeof(before_), &before_);
-  }
+  ~BusyCores() { sched_setaffinity(0, sizeof(before_), &before_); }
   int cores = 0;
 
  private:
   cpu_set_t before_;
-  std::vector<pid_t> children_;
+  std::optional<BusyProcesses> processes_;
 };
 
 // How often the program's threads went to sleep while it classified `images` images one by one.

@@ -1,13 +1,8 @@
 // When the machine counts as busy or crowded, from made-up times and numbers of threads.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "sparsight/ops/cpu/contention.h"
+#include "tests/support/busy_processes.h"
 
 namespace sparsight::contention_test {
 namespace {
@@ -92,18 +87,12 @@ TEST(Contention, NotCrowdedOnceOthersAreGone) {
 // Another process is counted, for as long as it runs.
 TEST(Contention, OtherReadyThreadsAreCounted) {
   constexpr int kOthers = 40;
-  std::vector<pid_t> others;
-  for (int i = 0; i < kOthers; ++i) {
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    for (volatile bool spins = true; child == 0 && spins;) {
-    }
-    others.push_back(child);
+  {
+    const testing::BusyProcesses others(kOthers);
+    const int64_t counted = cpu::other_ready_threads();
+    if (counted == 0) GTEST_SKIP() << "this system does not count threads that are ready to run";
+    EXPECT_GE(counted, kOthers);
   }
-  const int64_t counted = cpu::other_ready_threads();
-  for (const pid_t child : others) kill(child, SIGKILL), waitpid(child, nullptr, 0);
-  if (counted == 0) GTEST_SKIP() << "this system does not count threads that are ready to run";
-  EXPECT_GE(counted, kOthers);
   EXPECT_LT(cpu::other_ready_threads(), kOthers);
 }
 #endif
