@@ -45,11 +45,11 @@ class Team {
   };
 
   void start(int64_t members) {
-    for (std::atomic<Member*>* place = &first_; members > 0; --members, place = &place->load()->next) {
+    std::atomic<Member*>* place = &first_;
+    for (bool leads = false; members > 0; --members, leads = !leads, place = &place->load()->next) {
       if (*place) continue;
-      auto* member = new Member{.leads = (members_started_ + 1) % 2 == 0};
+      auto* member = new Member{.leads = leads};
       if (!start_background_thread([this, member] { serve(*member); })) return delete member;
-      ++members_started_;
       *place = member;
     }
   }
@@ -84,7 +84,6 @@ class Team {
 
   std::atomic_flag in_use_;
   std::atomic<Member*> first_ = nullptr;
-  int64_t members_started_ = 0;
   std::mutex mutex_;  // of what follows
   std::condition_variable wake_, ended_;
   const c10::function_ref<void()>* work_ = nullptr;
