@@ -24,6 +24,7 @@
 #include "sparsight/models/cnn.h"
 #include "sparsight/models/wide_resnet.h"
 #include "sparsight/nn/freeze_convs.h"
+#include "sparsight/ops/cpu/conv_depth.h"
 
 namespace sparsight::bench {
 namespace {
@@ -91,6 +92,14 @@ std::string conv_name(const ConvSize& size) {
          (size.stride > 1 ? "/" + std::to_string(size.stride) : "") + ", " + std::to_string(size.side) + " px";
 }
 
+// Along one axis, of all outputs: the zeros around the map need no multiply-adds.
+int64_t taps_on_map(const ConvSize& size, int64_t outputs) {
+  int64_t taps = 0;
+  for (int64_t tap = 0; tap < size.kernel; ++tap)
+    taps += cpu::reached({tap, tap + 1}, size.stride, size.kernel / 2, size.side, {0, outputs}).size();
+  return taps;
+}
+
 // A single thread is timed on the processor, so that other processes disturb it less.
 Timed timed(std::function<void()> work) {
   return {[work = std::move(work)](int) { work(); }, at::get_num_threads() == 1 ? thread_seconds : seconds_now};
@@ -114,9 +123,8 @@ void conv_row(const ConvSize& size, int64_t batch, int64_t rounds, const Peak& p
                                         timed([&] { ours.run(last); }),
                                         {[&](int) { peak.run(); }, [&] { return peak.seconds(); }}},
                                        rounds);
-  const MapSize map = conv->output({size.side, size.side});
-  const double operations =
-      2.0 * static_cast<double>(batch * map.positions() * size.out * size.in * size.kernel * size.kernel);
+  const int64_t taps = taps_on_map(size, conv->output({size.side, size.side}).height);
+  const double operations = 2.0 * static_cast<double>(batch * taps * taps * size.out * size.in);
   std::vector<double> limit;
   for (const double time : times[4]) limit.push_back(operations / peak.operations() * time);
   const auto& fastest = *std::min_element(times.begin(), times.begin() + 3,

@@ -13,7 +13,8 @@ namespace {
 
 using Map = FrozenConvs::Map;
 
-constexpr int64_t kPositionsAtOnce = 128;            // of a task: their patches stay in the L2 cache
+constexpr int64_t kPositionsAtOnce = 128;            // of a task, at least: their patches stay in the L2 cache
+constexpr int64_t kWorkAtOnce = int64_t{1} << 20;    // multiply-adds of a task, if that many positions have fewer
 constexpr int64_t kChannelGrain = 32;                // channels of a task are a multiple of this
 constexpr int64_t kFloatsAtOnce = int64_t{1} << 21;  // of the hidden maps of the images in work
 
@@ -54,10 +55,13 @@ struct Parts {
   int64_t images, images_at_once, row_parts, channel_parts, grains;
   Map map;
 
-  Parts(Map out, int64_t count, int64_t threads) : images(count), map(out) {
-    const int64_t fitting = std::max<int64_t>(1, kPositionsAtOnce / map.positions());
+  // work: multiply-adds of a position.
+  Parts(Map out, int64_t count, int64_t work, int64_t threads) : images(count), map(out) {
+    const int64_t for_each_thread = images * map.positions() / (4 * threads),
+                  positions = std::max(kPositionsAtOnce, std::min(kWorkAtOnce / work, for_each_thread)),
+                  fitting = std::max<int64_t>(1, positions / map.positions());
     images_at_once = std::clamp<int64_t>(images / threads, 1, fitting);
-    row_parts = std::clamp<int64_t>((map.positions() + kPositionsAtOnce - 1) / kPositionsAtOnce, 1, map.height);
+    row_parts = std::clamp<int64_t>((map.positions() + positions - 1) / positions, 1, map.height);
     grains = (map.channels + kChannelGrain - 1) / kChannelGrain;
     const int64_t others = (images + images_at_once - 1) / images_at_once * row_parts;
     channel_parts = others % threads == 0 || others >= 4 * threads ? 1 : std::min(threads, grains);
@@ -103,7 +107,8 @@ void normalise(const FrozenConvStep& step, const float* raw, const ChannelMoment
 void run_step(const FrozenConvStep& step, Map in, const float* x, const float* residual, float* y, int64_t images) {
   const cpu::ConvGeometry geometry = geometry_of(step, in);
   const Map out = output_of(step, in);
-  const Parts parts(out, images, at::get_num_threads());
+  const int64_t work = step.kernel * step.kernel * in.channels * out.channels;
+  const Parts parts(out, images, work, at::get_num_threads());
   cpu::ConvMaps maps;
   maps.x = x;
   if (!step.before.scale.empty()) maps.scale = step.before.scale.data(), maps.shift = step.before.shift.data();

@@ -15,6 +15,7 @@ light_sources(
   ops/cpu/kernels.cpp
   ops/cpu/layer_norm.cpp
   ops/cpu/pack_weights.cpp
+  ops/cpu/conv_depth.cpp
   ops/cpu/packed_conv.cpp
   ops/cpu/packed_linear.cpp
   ops/cpu/packed_operand.cpp

@@ -54,12 +54,14 @@ struct Sizes {
   int64_t in, out, kernel, stride, height, width;
 };
 
-// A run of a patch is `kernel * in` floats: shorter and longer than 384, and more maps, rows and channels than a task.
+// A run of a patch is `kernel * in` floats: shorter and longer than 384, as is one tap of it; more maps, rows and
+// channels than a task; maps of which most taps miss most outputs.
 const std::vector<Sizes>& conv_sizes() {
-  static const std::vector<Sizes> sizes{{1, 1, 1, 1, 1, 1},    {3, 16, 3, 1, 7, 5},   {3, 5, 7, 2, 23, 30},
-                                        {16, 33, 3, 2, 9, 8},  {130, 18, 3, 1, 5, 6}, {20, 40, 1, 2, 7, 10},
-                                        {64, 100, 1, 1, 3, 3}, {9, 17, 5, 1, 1, 40},  {400, 48, 1, 1, 13, 11},
-                                        {8, 70, 3, 1, 40, 17}, {7, 3, 3, 2, 2, 2}};
+  static const std::vector<Sizes> sizes{
+      {1, 1, 1, 1, 1, 1},      {3, 16, 3, 1, 7, 5},   {3, 5, 7, 2, 23, 30},  {16, 33, 3, 2, 9, 8},
+      {130, 18, 3, 1, 5, 6},   {20, 40, 1, 2, 7, 10}, {64, 100, 1, 1, 3, 3}, {9, 17, 5, 1, 1, 40},
+      {400, 48, 1, 1, 13, 11}, {8, 70, 3, 1, 40, 17}, {7, 3, 3, 2, 2, 2},    {450, 17, 3, 1, 7, 7},
+      {450, 5, 3, 2, 2, 3},    {200, 64, 3, 1, 3, 1}, {90, 33, 5, 1, 2, 4},  {64, 16, 7, 2, 4, 3}};
   return sizes;
 }
 
@@ -104,7 +106,7 @@ TEST(FreezeConvs, AreConvolutionsAtEveryLevelAndSize) {
 // relu(norm(x)), convolution, folded norm, sum, relu; padding is 0 after the first norm.
 TEST(FreezeConvs, FuseNormsActivationAndResidual) {
   test::at_each_level([](const std::string& level) {
-    for (const int64_t channels : {3, 16, 37}) {
+    for (const int64_t channels : {3, 16, 37, 390}) {
       Conv conv = conv_of({channels, channels, 3, 1, true});
       BatchNorm before = norm_of(channels, 10), after = norm_of(channels, 20);
       FrozenConvStep step = frozen_conv(*conv, WeightType::fp32, after.get());

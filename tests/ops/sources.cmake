@@ -1,5 +1,6 @@
 light_tests(
   ops/contention_test.cpp
+  ops/conv_depth_test.cpp
   ops/follower_test.cpp
   ops/cpu_kernels_test.cpp
   ops/cpu_gemm_bf16_test.cpp

@@ -8,19 +8,22 @@
 
 namespace sparsight::cpu {
 
-// C [m,n] = A [m,k] B [k,n] + bias (+ residual), where row i of A is `runs` runs of `run` floats, the first at rows[i]
-// and each run_stride floats after the one before. Each element is one chain of multiply-adds over increasing k, which
-// starts from bias + residual, so the bits do not depend on how positions and columns are split.
+// A part of the depth of a convolution: C += A [m,k] B [k,n], where row i of A is `runs` runs of `run` floats, the
+// first at a[i] and each run_stride floats after the one before, and row i of C begins at c + c_rows[i]. The first part
+// starts from bias (+ residual), the last may end with relu. Each element is one chain of multiply-adds over
+// increasing k, so the bits do not depend on how positions and columns are split.
 struct ConvProduct {
   int64_t m = 0, n = 0;
-  const float* const* rows = nullptr;  // [m]
+  const float* const* a = nullptr;  // [m]
+  const int64_t* c_rows = nullptr;  // [m]
   int64_t runs = 0, run = 0, run_stride = 0;
-  const void* b = nullptr;  // panels (kernels.h) of fp32 or bf16, runs * run deep, one row at a time
+  const void* b = nullptr;  // panels (kernels.h) of fp32 or bf16, at the first row of the part, in rows
+  int64_t b_panel = 0;      // stride of the panels, in elements
   WeightType b_type = WeightType::fp32;
-  const float* bias = nullptr;      // [n]
-  const float* residual = nullptr;  // [m,n] with the stride of C, or null; may be C itself
+  bool first = true;
+  const float* bias = nullptr;      // [n], added by the first part
+  const float* residual = nullptr;  // rows as of C, added by the first part, or null; may be C itself
   float* c = nullptr;
-  int64_t c_ld = 0;
   bool relu = false;  // of the finished elements
 };
 

@@ -8,27 +8,26 @@
 namespace sparsight::cpu {
 namespace {
 
-constexpr int64_t kConvDepth = kBlock;  // of such a part, at most
-
-// A part of the depth for which a panel stays in L1: `runs` runs of `run` floats from `offset` on.
+// Some rows of a ConvProduct, and the columns of some panels.
 struct ConvTile {
   Tile tile;
-  const float* const* rows;
-  int64_t offset, runs, run, run_stride;
-  const float* residual;
+  const float* const* a;
+  const int64_t* c_rows;
+  int64_t runs, run, run_stride;
+  float* residual;  // only read
   bool relu;
 };
 
 template <class V, class W, int kMr, int kNv>
 void run_conv_tile(const ConvTile& t) {
   using T = typename V::T;
-  const TileOfC<V, kMr, kNv> c(t.tile);
+  using Block = TileOfC<V, kMr, kNv, ListedRows>;
+  const Block c(t.tile, ListedRows{t.tile.c, t.c_rows});
   T acc[kMr][kNv];
   if (t.residual) {
     Tile from = t.tile;
-    from.c = const_cast<float*>(t.residual);  // only read
     from.start = Start::c;
-    TileOfC<V, kMr, kNv>(from).begin(acc);
+    Block(from, ListedRows{t.residual, t.c_rows}).begin(acc);
     c.each([&](int i, int v) { acc[i][v] = V::add(acc[i][v], c.load(t.tile.bias, v)); });
   } else {
     c.begin(acc);
@@ -37,7 +36,7 @@ void run_conv_tile(const ConvTile& t) {
   for (int64_t run = 0; run < t.runs; ++run) {
     const float* a[kMr];
 #pragma GCC unroll 32
-    for (int i = 0; i < kMr; ++i) a[i] = t.rows[i] + t.offset + run * t.run_stride;
+    for (int i = 0; i < kMr; ++i) a[i] = t.a[i] + run * t.run_stride;
     for (int64_t l = 0; l < t.run; ++l) {
       T bv[kNv];
 #pragma GCC unroll 32
@@ -62,63 +61,59 @@ auto conv_tile_of(int64_t rows, std::integer_sequence<int, kRows...>) {
   return table[rows - 1];
 }
 
-// All panels of one part of the depth, which begins at row `row` of B.
-template <class V, class W>
-void conv_part(const ConvProduct& p, ConvTile t, int64_t row, bool first, bool last) {
-  constexpr int kMax = V::panel_rows, kVectors = V::panel_vectors(kMax), kOne = one_panel<V>();
+// With tiles of up to kMax rows.
+template <class V, class W, int kMax>
+void conv_over_panels(const ConvProduct& p) {
+  constexpr int kVectors = V::panel_vectors(kMax), kOne = one_panel<V>();
   constexpr auto kCounts = std::make_integer_sequence<int, kMax>{};
   constexpr int64_t kAcross = kVectors / kOne;
-  const int64_t depth = p.runs * p.run, panels = (p.n + kPanelColumns - 1) / kPanelColumns;
+  const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns;
   const RowGroups groups(p.m, kMax);
-  t.tile.b_panel = depth * kPanelColumns;
-  t.tile.c_ld = p.c_ld;
-  t.tile.start = first ? Start::bias : Start::c;
-  t.relu = p.relu && last;
+  ConvTile t{};
+  t.tile.b_panel = p.b_panel;
+  t.tile.start = p.first ? Start::bias : Start::c;
+  t.runs = p.runs, t.run = p.run, t.run_stride = p.run_stride;
+  t.relu = p.relu;
   for (int64_t panel = 0; panel < panels;) {
     const int64_t here = panel + kAcross <= panels ? kAcross : 1, j = panel * kPanelColumns;
-    t.tile.b = static_cast<const W*>(p.b) + (panel * depth + row) * kPanelColumns;
+    t.tile.b = static_cast<const W*>(p.b) + panel * p.b_panel;
     t.tile.columns = min(here * kPanelColumns, p.n - j);
     t.tile.bias = p.bias + j;
+    t.tile.c = p.c + j;
+    t.residual = p.first && p.residual ? const_cast<float*>(p.residual) + j : nullptr;
     for (int64_t g = 0; g < groups.count; ++g) {
-      const int64_t i = groups.first(g), rows = groups.rows(g);
-      t.rows = p.rows + i;
-      t.tile.c = p.c + i * p.c_ld + j;
-      t.residual = first && p.residual ? p.residual + i * p.c_ld + j : nullptr;
+      t.a = p.a + groups.first(g), t.c_rows = p.c_rows + groups.first(g);
+      const int64_t rows = groups.rows(g);
       (here == kAcross ? conv_tile_of<V, W, kVectors>(rows, kCounts) : conv_tile_of<V, W, kOne>(rows, kCounts))(t);
     }
     panel += here;
   }
 }
 
+// Of the tiles with more vectors than the tallest have.
+template <class V>
+constexpr int rows_of_wider_tiles() {
+  int rows = V::panel_rows;
+  while (rows > 1 && V::panel_vectors(rows) == V::panel_vectors(V::panel_rows)) --rows;
+  return rows;
+}
+
 template <class V, class W>
-void conv_over_panels(const ConvProduct& p) {
-  ConvTile t{};
-  t.run_stride = p.run_stride;
-  if (p.run <= kConvDepth) {  // several runs together
-    const int64_t together = max(1, kConvDepth / max(1, p.run));
-    for (int64_t run = 0; run < p.runs; run += together) {
-      t.offset = run * p.run_stride, t.runs = min(together, p.runs - run), t.run = p.run;
-      conv_part<V, W>(p, t, run * p.run, run == 0, run + together >= p.runs);
-    }
-    return;
-  }
-  const int64_t parts = (p.run + kConvDepth - 1) / kConvDepth;
-  t.runs = 1;
-  for (int64_t run = 0; run < p.runs; ++run)
-    for (int64_t part = 0; part < parts; ++part) {
-      const int64_t l = part * p.run / parts;
-      t.offset = run * p.run_stride + l, t.run = (part + 1) * p.run / parts - l;
-      conv_part<V, W>(p, t, run * p.run + l, run == 0 && part == 0, run + 1 == p.runs && part + 1 == parts);
-    }
+void conv_in_tiles(const ConvProduct& p) {
+  constexpr int kWider = rows_of_wider_tiles<V>();
+  constexpr int64_t kAcross = V::panel_vectors(kWider) / one_panel<V>(), kShallow = 256;
+  const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns;
+  const bool wide = p.runs * p.run <= kShallow && panels % kAcross == 0;  // most of the time goes into C
+  (wide ? conv_over_panels<V, W, kWider> : conv_over_panels<V, W, V::panel_rows>)(p);
 }
 
 template <class V>
 void convolve(const ConvProduct& p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.b_type == WeightType::bf16)
-    conv_over_panels<V, uint16_t>(p);
+    conv_in_tiles<V, uint16_t>(p);
   else
-    conv_over_panels<V, float>(p);
+    conv_in_tiles<V, float>(p);
 }
 
 template <class V>

@@ -85,13 +85,26 @@ struct Tile {
   int64_t every;
 };
 
-// The block of C that a tile computes: kMr rows of kNv vectors, from a row of the tile on.
-template <class V, int kMr, int kNv>
+// Where the rows of C begin: every `ld` floats, or anywhere.
+struct EvenRows {
+  float* c;
+  int64_t ld;
+  float* operator[](int i) const { return c + i * ld; }
+};
+struct ListedRows {
+  float* c;
+  const int64_t* offsets;
+  float* operator[](int i) const { return c + offsets[i]; }
+};
+
+// The block of C that a tile computes: kMr rows of kNv vectors.
+template <class V, int kMr, int kNv, class Rows = EvenRows>
 class TileOfC {
  public:
   using T = typename V::T;
-  explicit TileOfC(const Tile& tile, int64_t row = 0)
-      : t_(tile), c_(tile.c + row * tile.c_ld), c_ld_(tile.c_ld), full_(tile.columns >= kNv * V::lanes) {}
+  // From a row of the tile on.
+  explicit TileOfC(const Tile& tile, int64_t row = 0) : TileOfC(tile, EvenRows{tile.c + row * tile.c_ld, tile.c_ld}) {}
+  TileOfC(const Tile& tile, Rows rows) : t_(tile), rows_(rows), full_(tile.columns >= kNv * V::lanes) {}
 
   template <class Body>
   [[gnu::always_inline]] static void each(const Body& body) {
@@ -116,7 +129,7 @@ class TileOfC {
     else if (full_)
       each([&](int i, int v) { acc[i][v] = V::load(at(i, v)); });
     else
-      each([&](int i, int v) { acc[i][v] = load(c_ + i * c_ld_, v); });
+      each([&](int i, int v) { acc[i][v] = load(rows_[i], v); });
   }
 
   [[gnu::always_inline]] void end(const T (&acc)[kMr][kNv]) const {
@@ -134,12 +147,11 @@ class TileOfC {
   }
 
  private:
-  float* at(int i, int v) const { return c_ + i * c_ld_ + v * V::lanes; }
+  float* at(int i, int v) const { return rows_[i] + v * V::lanes; }
   int part(int v) const { return static_cast<int>(t_.columns - v * V::lanes); }  // columns from vector v on
 
   const Tile& t_;
-  float* c_;
-  int64_t c_ld_;  // copied from t_, which compilers would reload after each store
+  Rows rows_;  // copied from t_, which compilers would reload after each store
   bool full_;
 };
 

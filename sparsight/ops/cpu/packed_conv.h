@@ -1,10 +1,12 @@
 // A convolution packed for inference: its weights in panels (packed_linear.h) as deep as a patch, which is read in
-// place from a padded copy of some rows of the map. Maps are channels last. No torch types. Letters: B images, H x W
-// of a map, I and O channels.
+// place from a padded copy of some rows of the map; products with its zeros are left out (conv_depth.h). Maps are
+// channels last. No torch types. Letters: B images, H x W of a map, I and O channels.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "sparsight/ops/cpu/conv_depth.h"
 #include "sparsight/ops/cpu/packed_linear.h"
 
 namespace sparsight::cpu {
@@ -51,6 +53,7 @@ class PackedConv {
 
  private:
   int64_t inputs_ = 0;
+  std::vector<DepthPart> depth_;
   PackedLinear panels_;  // inputs in the order of a patch: row, column, channel
 };
 

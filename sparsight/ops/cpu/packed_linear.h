@@ -33,7 +33,7 @@ class PackedLinear {
   // The product with outputs first .. first + count, without rows and without a place for the result. `first` is a
   // multiple of kPanelColumns.
   Gemm gemm(int64_t first, int64_t count) const;
-  // The same with `inputs` inputs from `first_input` on, a multiple of kBlock.
+  // The same with `inputs` inputs from `first_input` on, a multiple of kBlock unless rows are stored one at a time.
   Gemm gemm(int64_t first, int64_t count, int64_t first_input, int64_t inputs) const;
 
  private:
