@@ -37,19 +37,10 @@ void run_conv_tile(const ConvTile& t) {
     const float* a[kMr];
 #pragma GCC unroll 32
     for (int i = 0; i < kMr; ++i) a[i] = t.a[i] + run * t.run_stride;
-    for (int64_t l = 0; l < t.run; ++l) {
-      T bv[kNv];
-#pragma GCC unroll 32
-      for (int v = 0; v < kNv; ++v)
-        bv[v] = V::load(b + v / one_panel<V>() * t.tile.b_panel + v % one_panel<V>() * V::lanes);
-#pragma GCC unroll 32
-      for (int i = 0; i < kMr; ++i) {
-        const T av = V::set1(a[i][l]);
-#pragma GCC unroll 32
-        for (int v = 0; v < kNv; ++v) acc[i][v] = V::fma(av, bv[v], acc[i][v]);
-      }
-      b += kPanelColumns;
-    }
+    for (int64_t l = 0; l < t.run; ++l, b += kPanelColumns)
+      multiply_add<V, kMr, kNv>(
+          acc, [&](int i) { return a[i][l]; },
+          [&](int v) { return V::load(b + v / one_panel<V>() * t.tile.b_panel + v % one_panel<V>() * V::lanes); });
   }
   if (t.relu) c.each([&](int i, int v) { acc[i][v] = V::max(V::set1(0.0f), acc[i][v]); });
   c.end(acc);
@@ -90,6 +81,8 @@ void conv_over_panels(const ConvProduct& p) {
   }
 }
 
+constexpr int64_t kShallow = 256;  // with a depth up to this, most of the time goes into C
+
 // Of the tiles with more vectors than the tallest have.
 template <class V>
 constexpr int rows_of_wider_tiles() {
@@ -101,9 +94,9 @@ constexpr int rows_of_wider_tiles() {
 template <class V, class W>
 void conv_in_tiles(const ConvProduct& p) {
   constexpr int kWider = rows_of_wider_tiles<V>();
-  constexpr int64_t kAcross = V::panel_vectors(kWider) / one_panel<V>(), kShallow = 256;
+  constexpr int64_t kAcross = V::panel_vectors(kWider) / one_panel<V>();
   const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns;
-  const bool wide = p.runs * p.run <= kShallow && panels % kAcross == 0;  // most of the time goes into C
+  const bool wide = p.runs * p.run <= kShallow && panels % kAcross == 0;
   (wide ? conv_over_panels<V, W, kWider> : conv_over_panels<V, W, V::panel_rows>)(p);
 }
 

@@ -92,6 +92,18 @@ void read_input(const ConvMaps& maps, Workspace& copy, Positions& p) {
   p.input = to;
 }
 
+// What the kernel does in its first and last part, for convolutions of which that part does not reach all outputs.
+void start_from_bias(const ConvProduct& p, const Positions& positions) {
+  positions.each(positions.rows(), positions.columns(), [&](const float*, int64_t c) {
+    for (int64_t j = 0; j < p.n; ++j) p.c[c + j] = p.residual ? p.residual[c + j] + p.bias[j] : p.bias[j];
+  });
+}
+void apply_relu(const ConvProduct& p, const Positions& positions) {
+  positions.each(positions.rows(), positions.columns(), [&](const float*, int64_t c) {
+    for (int64_t j = c; j < c + p.n; ++j) p.c[j] = p.c[j] < 0 ? 0.0f : p.c[j];  // NaN stays
+  });
+}
+
 }  // namespace
 
 PackedConv::PackedConv(const float* weight, const float* bias, int64_t inputs, int64_t outputs, int64_t kernel,
@@ -119,10 +131,7 @@ void PackedConv::run(const ConvMaps& maps, const ConvGeometry& g, const ConvPart
     const Gemm packed = panels_.gemm(part.first, part.count, tap * inputs_ + channel, p.runs * p.run);
     p.b = packed.b, p.b_type = packed.b_type, p.b_panel = packed.b_panel_rows * kPanelColumns, p.bias = packed.bias;
     p.first = starts && everywhere, p.relu = maps.relu && ends && everywhere;
-    if (starts && !everywhere)
-      positions.each(all_rows, all_columns, [&](const float*, int64_t c) {
-        for (int64_t j = c; j < c + p.n; ++j) p.c[j] = (p.residual ? p.residual[j] : 0.0f) + p.bias[j - c];
-      });
+    if (starts && !everywhere) start_from_bias(p, positions);
 
     p.m = part.images * rows.size() * columns.size();
     space.a.resize(static_cast<size_t>(p.m)), space.c_rows.resize(space.a.size());
@@ -133,10 +142,7 @@ void PackedConv::run(const ConvMaps& maps, const ConvGeometry& g, const ConvPart
     p.a = space.a.data(), p.c_rows = space.c_rows.data();
     kernels().convolve(p);
 
-    if (maps.relu && ends && !everywhere)
-      positions.each(all_rows, all_columns, [&](const float*, int64_t c) {
-        for (int64_t j = c; j < c + p.n; ++j) p.c[j] = p.c[j] < 0 ? 0.0f : p.c[j];
-      });
+    if (maps.relu && ends && !everywhere) apply_relu(p, positions);
   }
 }
 
