@@ -81,8 +81,6 @@ void conv_over_panels(const ConvProduct& p) {
   }
 }
 
-constexpr int64_t kShallow = 256;  // with a depth up to this, most of the time goes into C
-
 // Of the tiles with more vectors than the tallest have.
 template <class V>
 constexpr int rows_of_wider_tiles() {
@@ -91,13 +89,12 @@ constexpr int rows_of_wider_tiles() {
   return rows;
 }
 
+// Wider tiles, which write more of a row of C at once, where no panel is left over.
 template <class V, class W>
 void conv_in_tiles(const ConvProduct& p) {
   constexpr int kWider = rows_of_wider_tiles<V>();
-  constexpr int64_t kAcross = V::panel_vectors(kWider) / one_panel<V>();
-  const int64_t panels = (p.n + kPanelColumns - 1) / kPanelColumns;
-  const bool wide = p.runs * p.run <= kShallow && panels % kAcross == 0;
-  (wide ? conv_over_panels<V, W, kWider> : conv_over_panels<V, W, V::panel_rows>)(p);
+  constexpr int64_t kColumns = V::panel_vectors(kWider) * V::lanes;
+  (p.n % kColumns == 0 ? conv_over_panels<V, W, kWider> : conv_over_panels<V, W, V::panel_rows>)(p);
 }
 
 template <class V>
