@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <system_error>
 
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/catalogue/train_options.h"
@@ -11,6 +13,7 @@
 #include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/data_info_json.h"
+#include "sparsight/data/one_compute_thread.h"
 #include "sparsight/data/transforms/resize.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/io/checkpoint.h"
@@ -27,6 +30,7 @@ namespace {
 
 // For datasets whose images vary in size; their transforms resize any image to a fixed size.
 constexpr int64_t kProbeSide = 256;
+constexpr uintmax_t kFewBytes = 16 << 20;
 
 std::string checkpoint_path(const std::string& path, const std::string& which) {
   if (!std::filesystem::is_directory(path)) {
@@ -239,6 +243,9 @@ void pack_experts_for(LoadedModel& loaded, int64_t images) {
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {
   const std::string file = checkpoint_path(path, which);
+  std::optional<OneComputeThread> alone;  // waking another thread may take longer than reading and packing so little
+  std::error_code missing;                // read_checkpoint() says so
+  if (std::filesystem::file_size(file, missing) < kFewBytes) alone.emplace();
   Checkpoint checkpoint = read_checkpoint(file, CheckpointParts::kInference);
   try {
     return model_of(std::move(checkpoint), file, overrides);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <optional>
 
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int64_t kMaxBatchPixels = 1 << 21;  // 41 images of 224 x 224
 constexpr std::chrono::seconds kQuietTime{2};
+constexpr int64_t kFewMultiplyAdds = 50'000'000;  // a millisecond of one thread
 
 struct NamedImage {
   std::string name;
@@ -132,6 +134,9 @@ PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, c
     return std::async(names.finished() ? std::launch::deferred : std::launch::async,
                       [&] { return read_batch(loaded, names, size); });
   };
+  // Waking another thread may take longer than the only image.
+  std::optional<OneComputeThread> alone;
+  if (names.total() == 1 && total(loaded.model->cost({})).multiply_adds < kFewMultiplyAdds) alone.emplace();
   const auto begin = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
   FilePredictor predictor(loaded, replay, options.top, answer);
