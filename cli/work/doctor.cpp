@@ -52,8 +52,8 @@ void look_at_processor(Findings& findings) {
     findings.fact(cat(threads, " threads on ", cores, " cores"));
   double busy = 0;  // load average of the last minute
   if (getloadavg(&busy, 1) == 1 && busy > 0.5)
-    findings.note(cat("other processes keep about ", std::min<int64_t>(cores, std::lround(std::ceil(busy))), " of ",
-                      cores, " cores busy: training will take longer"));
+    findings.note(cat("other processes keep about ", std::min(cores, static_cast<int>(std::ceil(busy))), " of ", cores,
+                      " cores busy: training will take longer"));
   const ProductRates rates = measure_products();
   std::string measured = cat("linear layers: ", std::lround(rates.ours), " GFLOP/s in fp32");
   if (rates.ours_bf16 > 0) measured += cat(", ", std::lround(rates.ours_bf16), " in bf16");

@@ -19,7 +19,9 @@ void set_threads([[maybe_unused]] int threads) {
 }  // namespace
 
 // Asking torch first makes it set this thread up before it is overridden.
-OneComputeThread::OneComputeThread() : before_(at::get_num_threads()) { set_threads(1); }
+OneComputeThread::OneComputeThread(bool small) : before_(at::get_num_threads()) {
+  if (small) set_threads(1);
+}
 
 OneComputeThread::~OneComputeThread() { set_threads(before_); }
 

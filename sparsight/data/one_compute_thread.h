@@ -1,12 +1,13 @@
-// One compute thread for the work on single images, which is too small to share.
+// One compute thread for work that is too small to share, such as that on single images: waking another thread may take
+// longer.
 #pragma once
 
 namespace sparsight {
 
-// The calling thread uses one compute thread as long as this lives; other threads keep theirs.
+// The calling thread uses one compute thread as long as this lives, if the work is `small`; other threads keep theirs.
 class OneComputeThread {
  public:
-  OneComputeThread();
+  explicit OneComputeThread(bool small = true);
   ~OneComputeThread();
   OneComputeThread(const OneComputeThread&) = delete;
   OneComputeThread& operator=(const OneComputeThread&) = delete;

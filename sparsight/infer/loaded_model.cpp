@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 
 #include "sparsight/catalogue/model_sections.h"
@@ -30,7 +29,7 @@ namespace {
 
 // For datasets whose images vary in size; their transforms resize any image to a fixed size.
 constexpr int64_t kProbeSide = 256;
-constexpr uintmax_t kFewBytes = 16 << 20;
+constexpr uintmax_t kSmallFile = 16 << 20;  // read and packed in milliseconds
 
 std::string checkpoint_path(const std::string& path, const std::string& which) {
   if (!std::filesystem::is_directory(path)) {
@@ -243,9 +242,8 @@ void pack_experts_for(LoadedModel& loaded, int64_t images) {
 
 LoadedModel load_model(const std::string& path, const std::string& which, const std::vector<std::string>& overrides) {
   const std::string file = checkpoint_path(path, which);
-  std::optional<OneComputeThread> alone;  // waking another thread may take longer than reading and packing so little
-  std::error_code missing;                // read_checkpoint() says so
-  if (std::filesystem::file_size(file, missing) < kFewBytes) alone.emplace();
+  std::error_code missing;  // read_checkpoint() says so
+  const OneComputeThread one_thread(std::filesystem::file_size(file, missing) < kSmallFile);
   Checkpoint checkpoint = read_checkpoint(file, CheckpointParts::kInference);
   try {
     return model_of(std::move(checkpoint), file, overrides);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <optional>
 
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/log.h"
@@ -134,9 +133,8 @@ PredictFilesResult predict_files(const LoadedModel& loaded, ImageNames& names, c
     return std::async(names.finished() ? std::launch::deferred : std::launch::async,
                       [&] { return read_batch(loaded, names, size); });
   };
-  // Waking another thread may take longer than the only image.
-  std::optional<OneComputeThread> alone;
-  if (names.total() == 1 && total(loaded.model->cost({})).multiply_adds < kFewMultiplyAdds) alone.emplace();
+  const OneComputeThread one_thread(names.total() == 1 &&
+                                    total(loaded.model->cost({})).multiply_adds < kFewMultiplyAdds);
   const auto begin = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
   FilePredictor predictor(loaded, replay, options.top, answer);

@@ -6,16 +6,16 @@ light_sources(
   ops/cpu/attention.cpp
   ops/cpu/combine_parts.cpp
   ops/cpu/contention.cpp
-  ops/cpu/follower.cpp
+  ops/cpu/conv_depth.cpp
   ops/cpu/expert_mlp.cpp
   ops/cpu/expert_mlp_backward.cpp
   ops/cpu/first_cache.cpp
+  ops/cpu/follower.cpp
   ops/cpu/grouped_linear.cpp
   ops/cpu/isa.cpp
   ops/cpu/kernels.cpp
   ops/cpu/layer_norm.cpp
   ops/cpu/pack_weights.cpp
-  ops/cpu/conv_depth.cpp
   ops/cpu/packed_conv.cpp
   ops/cpu/packed_linear.cpp
   ops/cpu/packed_operand.cpp
