@@ -76,8 +76,8 @@ OurModel::OurModel(const ModelCase& which) : which_(which) {
   model_->freeze(WeightType::fp32);  // as load_model() does; training changes the weights and so does not use it
   pixels_ = at::sigmoid(normal_like(at::empty({0}), {which.batch, 3, kSide, kSide}, RandomStream(0, "pixels")));
   labels_ = at::arange(which.batch, at::kLong);
-  operations_ =
-      2 * static_cast<double>(total(model_cost(config, shape)).multiply_adds) * static_cast<double>(which.batch);
+  const Cost cost = total(model_cost(config, shape, {.only_read_tokens = true}));
+  operations_ = 2 * static_cast<double>(cost.multiply_adds) * static_cast<double>(which.batch);
 }
 
 void OurModel::save(const std::string& path) const {

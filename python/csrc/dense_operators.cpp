@@ -131,7 +131,7 @@ std::tuple<Tensor, Tensor> self_attention_forward(const Tensor& qkv, int64_t hea
   return run_operator([&]() -> std::tuple<Tensor, Tensor> {
     const c10::AutoGradMode no_grad(false);
     check_attention(qkv, heads);
-    const AttentionOutput out = attention_forward(qkv.contiguous(), heads, keep);
+    const AttentionOutput out = attention_forward(qkv.contiguous(), heads, keep, qkv.size(1));
     const auto wide = qkv.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     return {out.out, out.log_sum.defined() ? out.log_sum : at::empty({0}, qkv.options().dtype(wide))};
   });

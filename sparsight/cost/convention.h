@@ -32,6 +32,9 @@ const CostConvention& cost_convention(const std::string& name);
 struct CostOptions {
   CostConvention convention;
   int64_t batch = 1;  // images that share the experts' buffers if [capacity] group is 0
+  // What a pass computes: without the tokens of a transformer's last block that its head does not read. Papers count
+  // all of them.
+  bool only_read_tokens = false;
 };
 
 // Operations as the convention counts them.

@@ -17,12 +17,13 @@ Cost conv_cost(const ConvShape& conv) {
 
 Cost norm_cost(int64_t width) { return parameters_cost(2 * width) + elementwise_cost(kNormOperations * width); }
 
-Cost attention_cost(const AttentionShape& attention, int64_t tokens) {
-  const int64_t width = attention.width, pairs = checked_product(tokens, tokens);
-  const Cost projections =
-      linear_cost(width, 3 * width, attention.qkv_bias) + linear_cost(width, width, true) + elementwise_cost(width);
+Cost attention_cost(const AttentionShape& attention, int64_t tokens, int64_t queries) {
+  const int64_t width = attention.width, pairs = checked_product(tokens, queries);
+  const Cost keys_and_values = linear_cost(width, 2 * width, attention.qkv_bias);
+  const Cost of_query = linear_cost(width, width, attention.qkv_bias) + linear_cost(width, width, true) +
+                        elementwise_cost(width);  // the scale of the query
   const Cost mixing{.multiply_adds = 2 * width, .elementwise = kSoftmaxOperations * attention.heads};  // per token pair
-  return on_units(projections, tokens) + on_units(mixing, pairs);
+  return on_units(keys_and_values, tokens) + on_units(of_query, queries) + on_units(mixing, pairs);
 }
 
 Cost lstm_cost(int64_t inputs, int64_t units, int64_t projection) {

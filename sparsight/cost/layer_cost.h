@@ -36,13 +36,17 @@ Cost conv_cost(const ConvShape& conv);
 // A normalisation with scale and shift, per row of `width` numbers.
 Cost norm_cost(int64_t width);
 
-// Multi-head self-attention, per image: projections, queries times keys, attention weights times values.
+// Multi-head self-attention, per image: projections, queries times keys, attention weights times values. `queries`: the
+// tokens whose outputs are computed.
 struct AttentionShape {
   int64_t width = 0;  // D
   int64_t heads = 1;  // H
   bool qkv_bias = true;
 };
-Cost attention_cost(const AttentionShape& attention, int64_t tokens);
+Cost attention_cost(const AttentionShape& attention, int64_t tokens, int64_t queries);
+inline Cost attention_cost(const AttentionShape& attention, int64_t tokens) {
+  return attention_cost(attention, tokens, tokens);
+}
 
 // An LSTM layer without biases, per token: products and parameters only. With `projection` > 0 its state is projected
 // to that width, which is then also the recurrent input (Sak et al. 2014).

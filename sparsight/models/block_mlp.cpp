@@ -1,6 +1,7 @@
 #include "sparsight/models/block_mlp.h"
 
 #include "sparsight/core/error.h"
+#include "sparsight/moe/finish_routing.h"
 
 namespace sparsight {
 namespace {
@@ -36,13 +37,14 @@ void append_routing(Routing routing, ModelOutput& out) {
 }
 
 MoeOutput run_moe(MoeLayer& layer, const at::Tensor& tokens, const TokenLayout& layout, const ModelInput& input,
-                  ModelOutput& out) {
+                  ModelOutput& out, std::optional<int64_t> read) {
   MoeInput moe{tokens, layout, input.mode, input.random, routing_context(input.info, layout)};
   const auto given = input.routings.find(layer.path());
   MoeOutput result;
   result.routing = given == input.routings.end() ? layer.route(moe) : given->second;
   if (input.at_experts) input.at_experts(layer, moe, result.routing);
-  result.tokens = layer.apply(moe, result.routing);
+  result.tokens =
+      layer.apply(moe, read && *read < layout.per_image ? with_first_tokens(result.routing, *read) : result.routing);
   if (layer.own_router()) append_routing(result.routing, out);  // else the model-wide router has done so
   return result;
 }
@@ -54,17 +56,24 @@ BlockMlp::BlockMlp(torch::nn::Module& owner, const LayerContext& context, const 
     mlp_ = owner.register_module("mlp", Mlp(MlpOptions{context.width, context.mlp_hidden}));
 }
 
-at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out) {
-  if (!moe_) return mlp_->forward(x);
+at::Tensor BlockMlp::forward(const at::Tensor& x, TokenLayout layout, const ModelInput& input, ModelOutput& out,
+                             std::optional<int64_t> read) {
+  if (!moe_) return mlp_->forward(read ? x.narrow(1, 0, *read) : x);
   layout.images = x.size(0);
   layout.per_image = x.size(1);
-  return run_moe(*moe_, x.reshape({-1, x.size(2)}), layout, input, out).tokens.view_as(x);
+  const at::Tensor y = run_moe(*moe_, x.reshape({-1, x.size(2)}), layout, input, out, read).tokens.view_as(x);
+  return read ? y.narrow(1, 0, *read) : y;
 }
 
 std::vector<PartCost> BlockMlp::cost(const std::string& path, const TokenLayout& layout, const CostOptions& options,
-                                     const Router* deciding) const {
-  if (moe_) return moe_->cost(layout, options, deciding);
-  return {{path, on_units(mlp_->cost(), layout.per_image)}};
+                                     const Router* deciding, std::optional<int64_t> read) const {
+  if (!moe_) return {{path, on_units(mlp_->cost(), read.value_or(layout.per_image))}};
+  std::vector<PartCost> parts = moe_->cost(layout, options, deciding);
+  if (read)
+    for (PartCost& part : parts)
+      if (part.part == path + ".experts")
+        part.cost = on_average(part.cost, static_cast<double>(*read) / static_cast<double>(layout.per_image));
+  return parts;
 }
 
 }  // namespace sparsight

@@ -49,10 +49,10 @@ EngineRates measure_engine_rates() {
   VitBlock block({.attention = {.width = kWidth, .heads = kWidth / 64}, .mlp_hidden = 4 * kWidth}, nullptr);
   initialize(block, 1);
   const at::Tensor tokens = at::rand({kImages, kTokens, kWidth});
-  const double of_block = kImages * operations_of(block.cost(layout, {}, nullptr));
+  const double of_block = kImages * operations_of(block.cost(layout, {}, nullptr, kTokens));
   const auto forward = [&](const at::Tensor& x) {
     ModelOutput out;
-    return block.forward(x, layout, {}, out);
+    return block.forward(x, layout, {}, out, kTokens);
   };
   const auto train = [&] {
     const at::AutoGradMode gradients(true);

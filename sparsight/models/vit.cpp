@@ -180,10 +180,13 @@ ModelOutput Vit::run(const ModelInput& input) {
   at::Tensor x = embed(input, out);
   if (input.mode.dropout) x = dropout(x, options_.dropout, input.random.stream("pos_embed.dropout"), input.info.image);
 
+  const int64_t last = options_.depth - 1;
+  const bool reads_all = !cls_token_.defined() || is_tapped(input, "norm") || is_tapped(input, cat("blocks.", last));
   ModelInput decided = input;
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && shared_router_->router()) decided = shared_router_->decide(x, layout, input, out);
-    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out);
+    x = blocks_[static_cast<size_t>(i)]->forward(x, layout, decided, out,
+                                                 i < last || reads_all ? layout.per_image : layout.prefix);
     tap(input, out, x, "blocks.", i);
   }
   if (cls_token_.defined() && is_tapped(input, "norm")) tap(input, out, norm_->forward(x), "norm");
@@ -216,7 +219,9 @@ std::vector<PartCost> Vit::cost(const CostOptions& options) const {
   for (int64_t i = 0; i < options_.depth; ++i) {
     if (i == first_moe_block_ && deciding)
       parts.push_back({shared_router_->name(), checked_cost(*deciding, shared_router_->name(), layout).cost});
-    append(parts, blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding));
+    const bool last = i + 1 == options_.depth, all = !prefix_tokens() || !options.only_read_tokens;
+    append(parts,
+           blocks_[static_cast<size_t>(i)]->cost(layout, options, deciding, last && !all ? layout.prefix : tokens));
   }
   Cost norm = on_units(norm_->cost(), options.convention.norm_all_tokens ? tokens : 1);
   if (!prefix_tokens()) norm = norm + elementwise_cost(tokens * width);  // the mean

@@ -28,9 +28,10 @@ VitBlock::VitBlock(const VitBlockOptions& options, const MoeSpec* moe)
             .can_share_router = true},
            moe) {}
 
-BranchDrop VitBlock::drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name) const {
+BranchDrop VitBlock::drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
+                             int64_t read) const {
   const auto stream = [&](const char* purpose) { return input.random.stream(options_.path + name + purpose); };
-  const TokenRows rows{x.size(0), x.size(1), x.size(2), input.info.image};
+  const TokenRows rows{x.size(0), tokens, read, x.size(2), input.info.image};
   BranchDrop drop;
   if (input.mode.dropout) drop.dropout = token_dropout(rows, options_.dropout, stream(".dropout"));
   if (input.mode.drop_path) drop.row_factor = token_drop_path(rows, options_.drop_path, stream(".drop_path"));
@@ -53,53 +54,55 @@ bool VitBlock::uses_frozen(const at::Tensor& x, const ForwardMode& mode) const {
          frozen_sources_.serve(x, frozen_->type(), EngineUse::linear_inference);
 }
 
-at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input) {
-  return attn_->forward_residual(x, norm1_, drop_of(x, input, ".attn"));
+at::Tensor VitBlock::attend(const at::Tensor& x, const ModelInput& input, int64_t read) {
+  const int64_t tokens = x.size(1), queries = mlp_.dense() ? read : tokens;
+  return attn_->forward_residual(x, norm1_, drop_of(x, input, ".attn", tokens, queries), queries);
 }
 
 at::Tensor VitBlock::transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
-                               ModelOutput& out) {
-  const BranchDrop drop = drop_of(x, input, ".mlp");
+                               ModelOutput& out, int64_t read) {
+  const BranchDrop drop = drop_of(x, input, ".mlp", layout.per_image, read);
   if (Mlp dense = mlp_.dense()) return dense->forward_residual(x, norm2_, drop);
-  return add_residual(mlp_.forward(norm2_->forward(x), layout, input, out), {x, drop});
+  return add_residual(mlp_.forward(norm2_->forward(x), layout, input, out, read), {x.narrow(1, 0, read), drop});
 }
 
 at::Tensor VitBlock::forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
-                                        ModelOutput& out) {
+                                        ModelOutput& out, int64_t read) {
   ModelInput kept = input;  // until the backward pass: without what these halves do not read
   kept.images = at::Tensor();
   kept.routings.clear();
   // An MoE layer runs once: its routing and losses leave the block and have gradients of their own.
   const bool dense = static_cast<bool>(mlp_.dense());
-  const at::Tensor y = recomputed(*this, {x}, [this, layout, kept, dense](const std::vector<at::Tensor>& in) {
+  const at::Tensor y = recomputed(*this, {x}, [this, layout, kept, dense, read](const std::vector<at::Tensor>& in) {
     ModelOutput none;
-    const at::Tensor attended = attend(in[0], kept);
-    return dense ? transform(attended, layout, kept, none) : attended;
+    const at::Tensor attended = attend(in[0], kept, read);
+    return dense ? transform(attended, layout, kept, none, read) : attended;
   });
-  return dense ? y : transform(y, layout, input, out);
+  return dense ? y : transform(y, layout, input, out, read);
 }
 
-at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
-                             ModelOutput& out) {
+at::Tensor VitBlock::forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
+                             int64_t read) {
   if (uses_frozen(x, input.mode)) {
-    at::Tensor y = at::empty_like(x);
-    frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1));
-    return frozen_->has_mlp() ? y : transform(y, layout, input, out);
+    const int64_t tokens = x.size(1), computed = frozen_->has_mlp() ? read : tokens;
+    at::Tensor y = at::empty({x.size(0), computed, x.size(2)}, x.options());
+    frozen_->run(x.const_data_ptr<float>(), y.data_ptr<float>(), {x.size(0), tokens, computed});
+    return frozen_->has_mlp() ? y : transform(y, layout, input, out, read);
   }
-  if (options_.recompute) return forward_recomputed(x, layout, input, out);
-  return transform(attend(x, input), layout, input, out);
+  if (options_.recompute) return forward_recomputed(x, layout, input, out, read);
+  return transform(attend(x, input, read), layout, input, out, read);
 }
 
-std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOptions& options,
-                                     const Router* deciding) const {
-  const int64_t tokens = layout.per_image;
-  const Cost residual = elementwise_cost(checked_product(tokens, options_.attention.width));
+std::vector<PartCost> VitBlock::cost(const TokenLayout& layout, const CostOptions& options, const Router* deciding,
+                                     int64_t read) const {
+  const int64_t tokens = layout.per_image, attended = mlp_.dense() ? read : tokens;
+  const Cost residual = elementwise_cost(options_.attention.width);
   const std::string& path = options_.path;
   std::vector<PartCost> parts{{path + ".norm1", on_units(norm1_->cost(), tokens)},
-                              {path + ".attn", attn_->cost(tokens) + residual},
-                              {path + ".norm2", on_units(norm2_->cost(), tokens)}};
-  append(parts, mlp_.cost(path + ".mlp", layout, options, deciding));
-  parts.back().cost = parts.back().cost + residual;
+                              {path + ".attn", attn_->cost(tokens, attended) + on_units(residual, attended)},
+                              {path + ".norm2", on_units(norm2_->cost(), attended)}};
+  append(parts, mlp_.cost(path + ".mlp", layout, options, deciding, read));
+  parts.back().cost = parts.back().cost + on_units(residual, read);
   return parts;
 }
 

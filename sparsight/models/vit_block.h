@@ -22,20 +22,25 @@ class VitBlock : public torch::nn::Module {
  public:
   // moe: null for a dense MLP.
   VitBlock(const VitBlockOptions& options, const MoeSpec* moe);
-  // x: [B,S,D] -> [B,S,D]
-  at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
-  std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options,
-                             const Router* deciding) const;  // per image
-  void freeze(WeightType type);                              // see ImageModel::freeze
+  // x: [B,S,D] -> [B,S,D], or [B,read,D]: only the first tokens of each image, which still attend to all.
+  at::Tensor forward(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
+                     int64_t read);
+  // Per image, where the block returns `read` tokens.
+  std::vector<PartCost> cost(const TokenLayout& layout, const CostOptions& options, const Router* deciding,
+                             int64_t read) const;
+  void freeze(WeightType type);  // see ImageModel::freeze
 
  private:
   bool uses_frozen(const at::Tensor& x, const ForwardMode& mode) const;
-  at::Tensor attend(const at::Tensor& x, const ModelInput& input);  // the first half, [B,S,D] -> [B,S,D]
-  at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out);
+  // The two halves. The first returns [B,read,D], or [B,S,D] for an MoE layer, which decides about all tokens.
+  at::Tensor attend(const at::Tensor& x, const ModelInput& input, int64_t read);
+  at::Tensor transform(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input, ModelOutput& out,
+                       int64_t read);
   at::Tensor forward_recomputed(const at::Tensor& x, const TokenLayout& layout, const ModelInput& input,
-                                ModelOutput& out);
-  // Dropout and drop path of the branch `name`, [B,S,D].
-  BranchDrop drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name) const;
+                                ModelOutput& out, int64_t read);
+  // Dropout and drop path of the branch `name`, for the first `read` of S tokens of each image of x, [B,...].
+  BranchDrop drop_of(const at::Tensor& x, const ModelInput& input, const std::string& name, int64_t tokens,
+                     int64_t read) const;
 
   VitBlockOptions options_;
   LayerNorm norm1_;

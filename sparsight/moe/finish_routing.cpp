@@ -1,5 +1,6 @@
 #include "sparsight/moe/finish_routing.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
@@ -42,6 +43,15 @@ void select_assignments(Routing& routing, const at::Tensor& wanted) {
        {&routing.token, &routing.expert, &routing.rank, &routing.gate, &routing.kept, &routing.position})
     if (tensor->defined()) *tensor = tensor->index_select(0, wanted);
   finish_routing(routing);
+}
+
+Routing with_first_tokens(Routing routing, int64_t count) {
+  if (routing.soft) return routing;
+  routing.kept = routing.kept.logical_and(routing.token.remainder(routing.layout.per_image) < count);
+  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
+  routing.order = groups.order;
+  routing.offsets = groups.offsets;
+  return routing;
 }
 
 void drop_padding(Routing& routing, const at::Tensor& valid) {

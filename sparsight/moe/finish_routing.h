@@ -16,6 +16,10 @@ void finish_routing(Routing& routing);
 // Keeps only the assignments with the indices `wanted` ([A'] int64, increasing), then calls finish_routing().
 void select_assignments(Routing& routing, const at::Tensor& wanted);
 
+// The same decision without kept assignments beyond the first `count` tokens of each image, for a caller that reads no
+// other outputs. A soft routing stays as it is.
+Routing with_first_tokens(Routing routing, int64_t count);
+
 // Removes the assignments of padding and sets its rows of logits, noise scales and scores to 0, without gradients.
 // valid: [N] bool.
 void drop_padding(Routing& routing, const at::Tensor& valid);

@@ -10,15 +10,16 @@ namespace {
 // products and a softmax take under half its time.
 constexpr int64_t kShortSequence = 64;
 
-// qkv: [B,S,3D]. Returns [B,S,D].
-at::Tensor attend(const at::Tensor& qkv, int64_t heads) {
+// qkv: [B,S,3D]. Returns [B,Q,D].
+at::Tensor attend(const at::Tensor& qkv, int64_t heads, int64_t queries) {
   const bool half = qkv.scalar_type() == at::kBFloat16 || qkv.scalar_type() == at::kHalf;
-  if (!half || qkv.size(1) <= kShortSequence) return attention(qkv, heads);
+  if (!half || qkv.size(1) <= kShortSequence) return attention(qkv, heads, queries);
   const int64_t images = qkv.size(0), tokens = qkv.size(1), width = qkv.size(2) / 3;
   const at::Tensor parts = qkv.view({images, tokens, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
-  return at::scaled_dot_product_attention(parts.select(0, 0), parts.select(0, 1), parts.select(0, 2))  // [B,H,S,d]
+  return at::scaled_dot_product_attention(parts.select(0, 0).narrow(2, 0, queries), parts.select(0, 1),
+                                          parts.select(0, 2))  // [B,H,Q,d]
       .transpose(1, 2)
-      .reshape({images, tokens, width});
+      .reshape({images, queries, width});
 }
 
 }  // namespace
@@ -28,10 +29,14 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options)
       proj_(register_module("proj", Linear(options.width, options.width))),
       heads_(options.heads) {}
 
-at::Tensor AttentionImpl::forward(const at::Tensor& x) { return proj_->forward(attend(qkv_->forward(x), heads_)); }
+at::Tensor AttentionImpl::project(const at::Tensor& qkv, int64_t queries) {
+  return proj_->forward(attend(qkv, heads_, queries));
+}
+
+at::Tensor AttentionImpl::forward(const at::Tensor& x) { return project(qkv_->forward(x), x.size(1)); }
 
 at::Tensor AttentionImpl::forward(const at::Tensor& x, LayerNorm norm) {
-  return proj_->forward(attend(fully_connected_of_norm(x, *norm, *qkv_), heads_));
+  return project(fully_connected_of_norm(x, *norm, *qkv_), x.size(1));
 }
 
 at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop) {
@@ -40,8 +45,14 @@ at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, 
                             {qkv_->weight, qkv_->bias, proj_->weight, proj_->bias, heads_}, drop);
 }
 
-Cost AttentionImpl::cost(int64_t tokens) const {
-  return attention_cost({proj_->weight.size(0), heads_, qkv_->bias.defined()}, tokens);
+at::Tensor AttentionImpl::forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop,
+                                           int64_t queries) {
+  if (queries == x.size(1)) return forward_residual(x, norm, drop);
+  return add_residual(project(fully_connected_of_norm(x, *norm, *qkv_), queries), {x.narrow(1, 0, queries), drop});
+}
+
+Cost AttentionImpl::cost(int64_t tokens, int64_t queries) const {
+  return attention_cost({proj_->weight.size(0), heads_, qkv_->bias.defined()}, tokens, queries);
 }
 
 }  // namespace sparsight

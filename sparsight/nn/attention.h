@@ -20,13 +20,17 @@ class AttentionImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, LayerNorm norm);  // of norm(x), which is not kept for the backward pass
   // x + drop(forward(x, norm)), as one operation.
   at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop = {});
-  Cost cost(int64_t tokens) const;  // per image
+  // The same of the first `queries` tokens of each image, [B,queries,D], which attend to all.
+  at::Tensor forward_residual(const at::Tensor& x, LayerNorm norm, const BranchDrop& drop, int64_t queries);
+  Cost cost(int64_t tokens, int64_t queries) const;  // per image, of `queries` outputs
 
   Linear qkv() const { return qkv_; }
   Linear proj() const { return proj_; }
   int64_t heads() const { return heads_; }
 
  private:
+  at::Tensor project(const at::Tensor& qkv, int64_t queries);  // [B,S,3D] -> [B,queries,D]
+
   Linear qkv_, proj_;
   int64_t heads_;
 };

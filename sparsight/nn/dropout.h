@@ -12,13 +12,14 @@ namespace sparsight {
 // Zeroes each element with probability `rate` (0 <= rate < 1) and scales the others by 1/(1-rate). x: [B,...]. image:
 // [B] int64 indices of the images; undefined: 0 .. B-1.
 at::Tensor dropout(const at::Tensor& x, double rate, const RandomStream& stream, const at::Tensor& image = {});
-// The same factors for the tokens of a residual branch, [B S] rows of D columns. Rate 0: undefined.
+// The same factors for the tokens of a residual branch, or the first Q of each image: [B Q] rows of D columns. Rate 0:
+// undefined.
 struct TokenRows {
-  int64_t images = 0, tokens = 0, width = 0;  // B, S, D
-  at::Tensor image = {};                      // [B], as above
+  int64_t images = 0, tokens = 0, first = 0, width = 0;  // B, S, Q, D
+  at::Tensor image = {};                                 // [B], as above
 };
 DropoutMask token_dropout(const TokenRows& rows, double rate, const RandomStream& stream);
-// Zeroes whole images: [B S] factors of rows.
+// Zeroes whole images: [B Q] factors of rows.
 at::Tensor token_drop_path(const TokenRows& rows, double rate, const RandomStream& stream);
 
 }  // namespace sparsight

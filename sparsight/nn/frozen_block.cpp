@@ -27,7 +27,7 @@ FrozenSpace& frozen_space() {
 }
 // Of the calling thread, shared by its tasks.
 struct SharedSpace {
-  cpu::Workspace qkv, mixed, hidden;
+  cpu::Workspace qkv, mixed, hidden, residual;
 };
 SharedSpace& shared_space() {
   thread_local SharedSpace scratch;
@@ -114,8 +114,8 @@ void add_bias(const float* from, const float* bias, Columns columns, int64_t row
 // Groups of `rows` rows of nearly equal size, and of columns.
 struct Grid {
   int64_t rows, columns, row_parts, column_parts;
-  Grid(int64_t all_rows, int64_t all_columns, int64_t tasks) : rows(all_rows), columns(all_columns) {
-    const int64_t at_once = rows_at_once();
+  Grid(int64_t all_rows, int64_t all_columns) : rows(all_rows), columns(all_columns) {
+    const int64_t at_once = rows_at_once(), tasks = at::get_num_threads();
     row_parts = (rows + at_once - 1) / at_once;
     const int64_t grains = (columns + kColumnGrain - 1) / kColumnGrain;
     column_parts = std::clamp<int64_t>((tasks + row_parts - 1) / row_parts, 1, grains);
@@ -132,6 +132,37 @@ struct Grid {
   }
 };
 
+// Scratch of the calling thread for rows in blocks.
+float* rows_in_blocks(int64_t width, int64_t rows) { return frozen_space().in.floats(blocks_floats(width, rows)); }
+
+// The tokens of x [images * tokens, D] that the block computes: x itself, or a copy of them.
+const float* first_rows(const float* x, const BatchTokens& batch, int64_t width) {
+  if (batch.outputs == batch.tokens) return x;
+  const int64_t floats = batch.outputs * width;
+  float* const rows = shared_space().residual.floats(batch.images * floats);
+  for (int64_t i = 0; i < batch.images; ++i) std::copy_n(x + i * batch.tokens * width, floats, rows + i * floats);
+  return rows;
+}
+
+// Calls body(first image, tokens of `at_once` images) on any thread, for all images.
+template <class Body>
+void for_images(const BatchTokens& batch, int64_t at_once, const Body& body) {
+  cpu::run_tasks((batch.images + at_once - 1) / at_once, [&](int64_t task, const auto&) {
+    const int64_t first = task * at_once;
+    body(first, BatchTokens{std::min(at_once, batch.images - first), batch.tokens, batch.outputs});
+  });
+}
+
+// Calls body(first row, rows) for as many parts as there are threads, if there are as many rows.
+template <class Body>
+void for_parts_of_rows(int64_t rows, const Body& body) {
+  const int64_t parts = std::min<int64_t>(at::get_num_threads(), rows);
+  cpu::run_tasks(parts, [&](int64_t part, const auto&) {
+    const int64_t first = rows * part / parts;
+    body(first, rows * (part + 1) / parts - first);
+  });
+}
+
 }  // namespace
 
 int64_t FrozenBlock::bytes() const {
@@ -140,28 +171,36 @@ int64_t FrozenBlock::bytes() const {
   return sum;
 }
 
-void FrozenBlock::run(const float* x, float* y, int64_t images, int64_t tokens) const {
-  const int64_t threads = at::get_num_threads();
+void FrozenBlock::run(const float* x, float* y, const BatchTokens& batch) const {
+  const int64_t threads = at::get_num_threads(), images = batch.images, rows = images * batch.outputs;
   // Whole images if that keeps the threads evenly busy.
-  const int64_t fitting = std::max<int64_t>(1, rows_at_once() / tokens), rounds = images / (fitting * threads);
-  if (rounds >= 1 || images % threads == 0)
-    whole_images(x, y, images, tokens, std::clamp<int64_t>(images / threads, 1, fitting));
-  else if (bytes() <= kSmallBytes)
-    by_rows(x, y, images, tokens);
+  const int64_t fitting = std::max<int64_t>(1, rows_at_once() / batch.tokens), rounds = images / (fitting * threads);
+  const int64_t at_once = std::clamp<int64_t>(images / threads, 1, fitting);
+  const bool whole = rounds >= 1 || images % threads == 0, small = bytes() <= kSmallBytes;
+  if (whole && batch.outputs == batch.tokens) return whole_images(x, y, batch, at_once);
+  float* const mixed = shared_space().mixed.floats(rows * width());
+  if (whole)
+    attend_whole_images(x, batch, at_once, mixed);
+  else if (small)
+    attend_by_rows(x, batch, mixed);
   else
-    by_columns(x, y, images, tokens);
+    attend_by_columns(x, batch, mixed);
+  const float* const residual = first_rows(x, batch, width());
+  if (small)
+    finish_by_rows(residual, mixed, rows, y);
+  else
+    finish_by_columns(residual, mixed, rows, y);
 }
 
 void FrozenBlock::project_qkv(const float* x, int64_t rows, float* qkv) const {
-  float* in = frozen_space().in.floats(blocks_floats(width(), rows));
+  float* const in = rows_in_blocks(width(), rows);
   normalise(w_.norm1, x, rows, in);
   multiply({w_.qkv, in, rows, qkv, 3 * width()}, {0, 3 * width()}, std::nullopt, false);
 }
 
 void FrozenBlock::after_attention(const float* x, const float* mixed, int64_t rows, float* y) const {
   const int64_t width = this->width();
-  FrozenSpace& space = frozen_space();
-  float* in = space.in.floats(blocks_floats(width, rows));
+  float* const in = rows_in_blocks(width, rows);
   to_blocks(mixed, rows, width, in);
   add_bias(x, w_.proj.bias(), {0, width}, rows, width, y);
   multiply({w_.proj, in, rows, y, width}, {0, width}, std::nullopt, true);
@@ -172,79 +211,89 @@ void FrozenBlock::after_attention(const float* x, const float* mixed, int64_t ro
   add_mlp(mlp, in, rows, y);
 }
 
-// qkv: [S,3D] of an image; mixed: [S,D], of which it writes the columns of the head.
-void FrozenBlock::attend_head(const float* qkv, int64_t tokens, int64_t head, float* mixed) const {
+// qkv: [S,3D] of an image; mixed: [outputs,D], of which it writes the columns of the head.
+void FrozenBlock::attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const {
   const int64_t width = this->width(), size = width / w_.heads, first = head * size;
   cpu::AttentionForward p;
   p.head = {qkv + first,
             qkv + width + first,
             qkv + 2 * width + first,
             3 * width,
-            tokens,
+            batch.tokens,
             size,
             1 / std::sqrt(static_cast<float>(size))};
-  p.count = tokens;
+  p.count = batch.outputs;
   p.out = mixed + first, p.out_ld = width;
   p.bf16 = type() == WeightType::bf16;
-  p.scratch = frozen_space().attention.floats(cpu::attention_forward_floats(tokens, size));
+  p.scratch = frozen_space().attention.floats(cpu::attention_forward_floats(batch.tokens, size));
   cpu::kernels().attention_forward(p);
 }
 
-void FrozenBlock::whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const {
+void FrozenBlock::attend_images(const float* x, const BatchTokens& batch, float* mixed) const {
+  const int64_t width = this->width(), rows = batch.images * batch.tokens;
+  float* const qkv = frozen_space().qkv.floats(rows * 3 * width);
+  project_qkv(x, rows, qkv);
+  for (int64_t image = 0; image < batch.images; ++image)
+    for (int64_t head = 0; head < w_.heads; ++head)
+      attend_head(qkv + image * batch.tokens * 3 * width, batch, head, mixed + image * batch.outputs * width);
+}
+
+void FrozenBlock::whole_images(const float* x, float* y, const BatchTokens& batch, int64_t at_once) const {
   const int64_t width = this->width();
-  cpu::run_tasks((images + at_once - 1) / at_once, [&](int64_t task, const auto&) {
-    const int64_t first = task * at_once, count = std::min(at_once, images - first), rows = count * tokens;
-    const float* from = x + first * tokens * width;
-    float* to = y + first * tokens * width;
-    FrozenSpace& space = frozen_space();
-    float* qkv = space.qkv.floats(rows * 3 * width);
-    float* mixed = space.mixed.floats(rows * width);
-    project_qkv(from, rows, qkv);
-    for (int64_t image = 0; image < count; ++image)
-      for (int64_t head = 0; head < w_.heads; ++head)
-        attend_head(qkv + image * tokens * 3 * width, tokens, head, mixed + image * tokens * width);
-    after_attention(from, mixed, rows, to);
+  for_images(batch, at_once, [&](int64_t first, const BatchTokens& some) {
+    const int64_t rows = some.images * some.tokens, start = first * some.tokens * width;
+    float* const mixed = frozen_space().mixed.floats(rows * width);
+    attend_images(x + start, some, mixed);
+    after_attention(x + start, mixed, rows, y + start);
   });
 }
 
-void FrozenBlock::by_rows(const float* x, float* y, int64_t images, int64_t tokens) const {
-  const int64_t width = this->width(), rows = images * tokens, parts = at::get_num_threads();
-  float* const qkv = shared_space().qkv.floats(rows * 3 * width);
-  float* const mixed = shared_space().mixed.floats(rows * width);
-  const auto each_part = [&](const auto& body) {
-    cpu::run_tasks(parts, [&](int64_t part, const auto&) {
-      const int64_t first = rows * part / parts;
-      body(first * width, rows * (part + 1) / parts - first);
-    });
-  };
-  each_part([&](int64_t at, int64_t count) { project_qkv(x + at, count, qkv + 3 * at); });
-  attend_all(qkv, images, tokens, mixed);
-  each_part([&](int64_t at, int64_t count) { after_attention(x + at, mixed + at, count, y + at); });
+void FrozenBlock::attend_whole_images(const float* x, const BatchTokens& batch, int64_t at_once, float* mixed) const {
+  const int64_t width = this->width();
+  for_images(batch, at_once, [&](int64_t first, const BatchTokens& some) {
+    attend_images(x + first * some.tokens * width, some, mixed + first * some.outputs * width);
+  });
 }
 
-void FrozenBlock::attend_all(const float* qkv, int64_t images, int64_t tokens, float* mixed) const {
+void FrozenBlock::attend_by_rows(const float* x, const BatchTokens& batch, float* mixed) const {
+  const int64_t width = this->width(), rows = batch.images * batch.tokens;
+  float* const qkv = shared_space().qkv.floats(rows * 3 * width);
+  for_parts_of_rows(
+      rows, [&](int64_t first, int64_t count) { project_qkv(x + first * width, count, qkv + first * 3 * width); });
+  attend_all(qkv, batch, mixed);
+}
+
+void FrozenBlock::finish_by_rows(const float* x, const float* mixed, int64_t rows, float* y) const {
   const int64_t width = this->width();
-  cpu::run_tasks(images * w_.heads, [&](int64_t task, const auto&) {
+  for_parts_of_rows(rows, [&](int64_t first, int64_t count) {
+    after_attention(x + first * width, mixed + first * width, count, y + first * width);
+  });
+}
+
+void FrozenBlock::attend_all(const float* qkv, const BatchTokens& batch, float* mixed) const {
+  const int64_t width = this->width();
+  cpu::run_tasks(batch.images * w_.heads, [&](int64_t task, const auto&) {
     const int64_t image = task / w_.heads;
-    attend_head(qkv + image * tokens * 3 * width, tokens, task % w_.heads, mixed + image * tokens * width);
+    attend_head(qkv + image * batch.tokens * 3 * width, batch, task % w_.heads, mixed + image * batch.outputs * width);
   });
 }
 
 // Each layer reads what all tasks of the one before have written. Rows in blocks belong to groups of rows.
-void FrozenBlock::by_columns(const float* x, float* y, int64_t images, int64_t tokens) const {
-  const int64_t width = this->width(), rows = images * tokens, tasks = at::get_num_threads();
-  SharedSpace& shared = shared_space();
-  float* const qkv = shared.qkv.floats(rows * 3 * width);
-  float* const mixed = shared.mixed.floats(rows * width);
-  const auto in_blocks = [&](int64_t count) { return frozen_space().in.floats(blocks_floats(width, count)); };
-  Grid(rows, 3 * width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
-    float* in = in_blocks(count);
+void FrozenBlock::attend_by_columns(const float* x, const BatchTokens& batch, float* mixed) const {
+  const int64_t width = this->width(), rows = batch.images * batch.tokens;
+  float* const qkv = shared_space().qkv.floats(rows * 3 * width);
+  Grid(rows, 3 * width).run([&](int64_t first, int64_t count, Columns columns) {
+    float* const in = rows_in_blocks(width, count);
     normalise(w_.norm1, x + first * width, count, in);
     multiply({w_.qkv, in, count, qkv + first * 3 * width, 3 * width}, columns, std::nullopt, false);
   });
-  attend_all(qkv, images, tokens, mixed);
-  Grid(rows, width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
-    float* in = in_blocks(count);
+  attend_all(qkv, batch, mixed);
+}
+
+void FrozenBlock::finish_by_columns(const float* x, const float* mixed, int64_t rows, float* y) const {
+  const int64_t width = this->width();
+  Grid(rows, width).run([&](int64_t first, int64_t count, Columns columns) {
+    float* const in = rows_in_blocks(width, count);
     to_blocks(mixed + first * width, count, width, in);
     add_bias(x + first * width, w_.proj.bias(), columns, count, width, y + first * width);
     multiply({w_.proj, in, count, y + first * width, width}, columns, std::nullopt, true);
@@ -252,14 +301,14 @@ void FrozenBlock::by_columns(const float* x, float* y, int64_t images, int64_t t
   if (!w_.mlp) return;
   const FrozenMlp& mlp = *w_.mlp;
   const int64_t hidden_width = mlp.fc1.outputs();
-  float* const hidden = shared.hidden.floats(blocks_floats(hidden_width, rows));
+  float* const hidden = shared_space().hidden.floats(blocks_floats(hidden_width, rows));
   const auto hidden_of = [&](int64_t first) { return hidden + blocks_floats(hidden_width, first); };
-  Grid(rows, hidden_width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
-    float* in = in_blocks(count);
+  Grid(rows, hidden_width).run([&](int64_t first, int64_t count, Columns columns) {
+    float* const in = rows_in_blocks(width, count);
     normalise(mlp.norm, y + first * width, count, in);
     multiply({mlp.fc1, in, count, hidden_of(first), 0}, columns, mlp.activation, false);
   });
-  Grid(rows, width, tasks).run([&](int64_t first, int64_t count, Columns columns) {
+  Grid(rows, width).run([&](int64_t first, int64_t count, Columns columns) {
     add_bias(y + first * width, mlp.fc2.bias(), columns, count, width, y + first * width);
     multiply({mlp.fc2, hidden_of(first), count, y + first * width, width}, columns, std::nullopt, true);
   });

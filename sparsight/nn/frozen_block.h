@@ -2,7 +2,7 @@
 // work: many images are split among the threads, each of which takes its images through the whole block while they are
 // in its cache; few images are split by rows if the weights are small, so that threads wait for each other twice only,
 // else by columns of each layer, so that each reads its part of the weights. All give the same bits. Letters:
-// moe/axes.md; R rows (tokens of all images).
+// moe/axes.md; R rows (tokens of all images, or of those computed).
 #pragma once
 
 #include <cstdint>
@@ -32,28 +32,38 @@ struct FrozenBlockWeights {
   std::optional<FrozenMlp> mlp;
 };
 
+// The tokens of a batch; the block computes the first `outputs` of each image, which attend to all.
+struct BatchTokens {
+  int64_t images = 0, tokens = 0, outputs = 0;
+};
+
 class FrozenBlock {
  public:
   explicit FrozenBlock(FrozenBlockWeights weights) : w_(std::move(weights)) {}
 
-  // x: [images * tokens, D]. Writes y = x + proj(attention(norm1(x))) and, with an MLP, y + fc2(act(fc1(norm2(y)))), of
-  // the same shape. Uses torch's threads.
-  void run(const float* x, float* y, int64_t images, int64_t tokens) const;
+  // x: [images * tokens, D]. Writes y = x + proj(attention(norm1(x))) and, with an MLP, y + fc2(act(fc1(norm2(y)))),
+  // [images * outputs, D]. Uses torch's threads.
+  void run(const float* x, float* y, const BatchTokens& batch) const;
 
   bool has_mlp() const { return w_.mlp.has_value(); }
   WeightType type() const { return w_.qkv.type(); }
   int64_t bytes() const;  // of the packed weights
 
  private:
-  void whole_images(const float* x, float* y, int64_t images, int64_t tokens, int64_t at_once) const;
-  void by_rows(const float* x, float* y, int64_t images, int64_t tokens) const;
-  void by_columns(const float* x, float* y, int64_t images, int64_t tokens) const;
+  // The block, and its parts: `mixed` [R,D] of x, and y [R,D] of x's rows and the mixed values.
+  void whole_images(const float* x, float* y, const BatchTokens& batch, int64_t at_once) const;
+  void attend_whole_images(const float* x, const BatchTokens& batch, int64_t at_once, float* mixed) const;
+  void attend_by_rows(const float* x, const BatchTokens& batch, float* mixed) const;
+  void attend_by_columns(const float* x, const BatchTokens& batch, float* mixed) const;
+  void finish_by_rows(const float* x, const float* mixed, int64_t rows, float* y) const;
+  void finish_by_columns(const float* x, const float* mixed, int64_t rows, float* y) const;
 
-  // On the calling thread: qkv [R,3D] of x [R,D], and y [R,D] of x and the mixed values.
+  // On the calling thread: qkv [R,3D] of x [R,D], the mixed values of images, and y [R,D] of x and them.
   void project_qkv(const float* x, int64_t rows, float* qkv) const;
+  void attend_images(const float* x, const BatchTokens& batch, float* mixed) const;
   void after_attention(const float* x, const float* mixed, int64_t rows, float* y) const;
-  void attend_head(const float* qkv, int64_t tokens, int64_t head, float* mixed) const;
-  void attend_all(const float* qkv, int64_t images, int64_t tokens, float* mixed) const;
+  void attend_head(const float* qkv, const BatchTokens& batch, int64_t head, float* mixed) const;
+  void attend_all(const float* qkv, const BatchTokens& batch, float* mixed) const;
 
   int64_t width() const { return w_.proj.outputs(); }
   FrozenBlockWeights w_;

@@ -45,7 +45,7 @@ AttentionHalf attend(const at::Tensor& x, const RowNorm& norm, const AttentionWe
     half.qkv = grouped_linear_forward(normal.out, one_group(rows), as_expert(w.qkv), as_expert(w.qkv_bias))
                    .view({x.size(0), x.size(1), w.qkv.size(0)});
   }
-  half.attended = attention_forward(half.qkv, w.heads, keeps);
+  half.attended = attention_forward(half.qkv, w.heads, keeps, x.size(1));
   if (!keeps) half.qkv = at::Tensor();
   half.out = grouped_linear_forward(rows_of(half.attended.out), one_group(rows), as_expert(w.proj),
                                     as_expert(w.proj_bias), {rows, drop})

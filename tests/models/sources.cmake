@@ -1,6 +1,7 @@
 torch_tests(
   models/adapt_weights_test.cpp
   models/kept_engine_rates_test.cpp
+  models/last_block_test.cpp
   models/model_cost_test.cpp
   models/make_model_test.cpp
   models/mnist_cnn_test.cpp

@@ -52,6 +52,21 @@ TEST(VitCost, CountsEachPartOfARealModelWithAnMoeLayer) {
   EXPECT_TRUE(found);
 }
 
+// 13 tokens of width 8: the last block has keys and values of all, the rest of one.
+TEST(VitCost, WithoutTokensThatTheHeadDoesNotRead) {
+  const auto multiply_adds = [](const MoeSpec& moe, const std::string& pool) {
+    const auto model = models().make("vit", {{"width", 8}, {"depth", 2}, {"heads", 2}, {"patch", 4}, {"pool", pool}},
+                                     "model", ModelContext{{1, 16, 12, 5}, moe});
+    return total(model->cost({})).multiply_adds - total(model->cost({.only_read_tokens = true})).multiply_adds;
+  };
+  // 12 tokens without query and projection (64 products each), 13 scores and weights (8 each), and an MLP of 2 * 8
+  // * 32.
+  EXPECT_EQ(multiply_adds(default_moe_spec(), "class"), 12 * (2 * 64 + 2 * 13 * 8 + 2 * 8 * 32));
+  // Routing reads the attention of all tokens; 12 of them do without their two experts.
+  EXPECT_EQ(multiply_adds(default_moe_spec({1}), "class"), 12 * 2 * 2 * 8 * 32);
+  EXPECT_EQ(multiply_adds(default_moe_spec(), "mean"), 0);
+}
+
 // 4 x 4 images of one channel in 4 patches of 2 x 2: 5 tokens of width 4, two heads, one block with an MLP of 8.
 TEST(VitCost, ElementwiseOperationsByHand) {
   VitOptions options;

@@ -32,10 +32,10 @@ TEST(DropPath, DropsWholeImages) {
 TEST(Dropout, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   const at::Tensor x = torch::ones({7, 3, 5});
   const RandomStream stream(1, "a");
-  const at::Tensor whole = dropout(x, 0.5, stream), whole_path = token_drop_path({7, 3, 5}, 0.5, stream).view({7, 3});
+  const at::Tensor whole = dropout(x, 0.5, stream), whole_path = token_drop_path({7, 3, 3, 5}, 0.5, stream).view({7, 3});
   for (const std::vector<int64_t>& numbers : std::vector<std::vector<int64_t>>{{3, 4, 5, 6}, {5, 0, 2}}) {
     const at::Tensor image = torch::tensor(numbers, torch::kLong), some = x.index_select(0, image);
-    const TokenRows rows{image.size(0), 3, 5, image};
+    const TokenRows rows{image.size(0), 3, 3, 5, image};
     EXPECT_TRUE(torch::equal(dropout(some, 0.5, stream, image), whole.index_select(0, image)));
     EXPECT_TRUE(torch::equal(token_drop_path(rows, 0.5, stream).view({-1, 3}), whole_path.index_select(0, image)));
   }
@@ -47,11 +47,14 @@ TEST(Dropout, OfTokensHasTheFactorsOfWholeImages) {
   const RandomStream stream(1, "a");
   const at::Tensor image = torch::tensor({4, 0, 9}, torch::kLong);
   for (const int64_t width : {1, 5, 8, 24}) {
-    const DropoutMask mask = token_dropout({3, 7, width, image}, 0.3, stream);
+    const DropoutMask mask = token_dropout({3, 7, 7, width, image}, 0.3, stream);
     EXPECT_TRUE(torch::equal(dropout_factors(mask, width, torch::ones({1})).view({3, 7, width}),
                              dropout(torch::ones({3, 7, width}), 0.3, stream, image)));
   }
-  EXPECT_FALSE(token_dropout({3, 7, 5}, 0, stream).defined());
+  // The first 2 of 7 tokens have the samples that they have among all.
+  EXPECT_TRUE(torch::equal(dropout_factors(token_dropout({3, 7, 2, 5, image}, 0.3, stream), 5, torch::ones({1})),
+                           dropout(torch::ones({3, 7, 5}), 0.3, stream, image).narrow(1, 0, 2).reshape({6, 5})));
+  EXPECT_FALSE(token_dropout({3, 7, 7, 5}, 0, stream).defined());
 }
 
 }  // namespace sparsight::dropout_test

@@ -38,7 +38,7 @@ std::vector<at::Tensor> with_gradient(const at::Tensor& qkv, int64_t heads, cons
 // The same by torch's operations in fp64.
 std::vector<at::Tensor> exactly(const at::Tensor& qkv, int64_t heads, const at::Tensor& grad) {
   const at::Tensor wide = test::as_double(qkv);
-  const AttentionOutput forward = ref::attention_forward(wide, heads, true);
+  const AttentionOutput forward = ref::attention_forward(wide, heads, true, wide.size(1));
   return {forward.out, ref::attention_backward(test::as_double(grad), wide, forward)};
 }
 
@@ -68,7 +68,39 @@ TEST(AttentionOp, ReproducesValuesWorkedByHandAtEveryLevel) {
   });
   // log2 (1 + 1) = 1 and log2 (1 + 3) = 2
   for (const auto forward : {attention_forward, ref::attention_forward})
-    EXPECT_TRUE(test::near(forward(small_qkv(), 1, true).log_sum, torch::tensor({1.0, 2.0}).view({1, 1, 2}), 1e-6));
+    EXPECT_TRUE(test::near(forward(small_qkv(), 1, true, 2).log_sum, torch::tensor({1.0, 2.0}).view({1, 1, 2}), 1e-6));
+}
+
+// Of the first query alone: probabilities 1/2 1/2, output 6. Gradients of v: 1/2, 1/2; of the scores -1 1, so of q
+// 0 * -1 + 1 * 1 = 1, and of k their products with q = 0.
+TEST(AttentionOp, ComputesTheFirstQueriesAlone) {
+  test::at_each_level([&](const std::string& level) {
+    for (const auto type : {torch::kFloat, torch::kDouble}) {
+      const at::Tensor qkv = small_qkv().to(type).requires_grad_(true), out = attention(qkv, 1, 1);
+      EXPECT_TRUE(test::near(out, torch::tensor({6.0}).view({1, 1, 1}), 2e-6)) << level;
+      out.sum().backward();
+      EXPECT_TRUE(test::near(qkv.grad(), torch::tensor({1.0, 0.0, 0.5, 0.0, 0.0, 0.5}).view({1, 2, 3}), 2e-6)) << level;
+    }
+  });
+}
+
+// Queries of one block and of several, keys of one and two.
+TEST(AttentionOp, TheFirstQueriesAreThoseOfAllAtEveryLevel) {
+  for (const auto& [s, queries] :
+       {std::pair{Shape{2, 50, 3, 32}, int64_t{1}}, {{2, 17, 1, 5}, 17}, {{1, 400, 2, 64}, 90}}) {
+    const at::Tensor qkv = random_qkv(s, 1), grad = random_grad(s, 2).narrow(1, 0, queries);
+    at::Tensor padded = torch::zeros({s.images, s.tokens, s.heads * s.size});
+    padded.narrow(1, 0, queries).copy_(grad);
+    test::at_each_level([&, &s = s, &queries = queries](const std::string& level) {
+      const auto all = with_gradient(qkv, s.heads, padded);
+      const at::Tensor leaf = qkv.clone().requires_grad_(true), out = attention(leaf, s.heads, queries);
+      EXPECT_TRUE(relatively_near(out, all[0].narrow(1, 0, queries), 1e-5)) << level << " " << s;
+      out.backward(grad);
+      EXPECT_TRUE(relatively_near(leaf.grad(), all[1], 1e-5)) << level << " " << s;
+    });
+  }
+  EXPECT_THROW(attention(small_qkv(), 1, 3), Error);
+  EXPECT_THROW(attention(small_qkv(), 1, 0), Error);
 }
 
 // Of 197 tokens, 400 (two blocks of keys), 780 (three); heads of 1 to 400 columns (more than a block).
@@ -141,9 +173,9 @@ TEST(AttentionOp, HasTheSameBitsForAnyNumberOfThreads) {
 // A matrix of scores would be 2 * 200 * 200 * 4 = 320,000 bytes; results are 2 * 200 * 8 * 4 = 12,800, log sums 1,600.
 TEST(AttentionOp, AllocatesNothingButItsResults) {
   const at::Tensor qkv = random_qkv({1, 200, 2, 4}, 1), grad = random_grad({1, 200, 2, 4}, 2);
-  const auto forward = attention_forward(qkv, 2, true);
+  const auto forward = attention_forward(qkv, 2, true, 200);
   const test::LiveBytes bytes;
-  const auto again = attention_forward(qkv, 2, true);
+  const auto again = attention_forward(qkv, 2, true, 200);
   EXPECT_LE(bytes.count(), 200 * 8 * 4 + 200 * 2 * 4);
   const at::Tensor qkv_grad = attention_backward(grad, qkv, forward);
   EXPECT_LE(bytes.count(), 4 * 200 * 8 * 4 + 200 * 2 * 4);

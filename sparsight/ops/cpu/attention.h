@@ -6,7 +6,7 @@
 
 namespace sparsight::cpu {
 
-AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool needs_log_sum);
+AttentionOutput attention_forward(const at::Tensor& qkv, int64_t heads, bool needs_log_sum, int64_t queries);
 at::Tensor attention_backward(const at::Tensor& grad, const at::Tensor& qkv, const AttentionOutput& forward);
 
 }  // namespace sparsight::cpu

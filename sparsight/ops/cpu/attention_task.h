@@ -42,11 +42,12 @@ struct AttentionBackward {
   AttentionHead head;
   // Of the head that comes next, which is prefetched; or null.
   const float *upcoming = nullptr, *upcoming_out = nullptr, *upcoming_out_grad = nullptr;
-  const float *out = nullptr, *out_grad = nullptr;  // [S,d], rows out_ld apart
+  int64_t queries = 0;                              // Q, the first ones, which the forward pass computed
+  const float *out = nullptr, *out_grad = nullptr;  // [Q,d], rows out_ld apart
   int64_t out_ld = 0;
-  const float* log_sum = nullptr;                                 // [S], of the forward pass
+  const float* log_sum = nullptr;                                 // [Q], of the forward pass
   bool bf16 = false;                                              // as in the forward pass
-  float *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;  // [S,d], rows head.ld apart
+  float *q_grad = nullptr, *k_grad = nullptr, *v_grad = nullptr;  // [Q,d] and [S,d], rows head.ld apart
   float* scratch = nullptr;                                       // attention_backward_floats() of them
 };
 

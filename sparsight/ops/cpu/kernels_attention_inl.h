@@ -287,10 +287,10 @@ void attention_backward(const AttentionBackward& p) {
   float *const mask = scratch.floats(kBlockLd), *const delta = scratch.floats(h.tokens);
   Fetch gradients = fetch_of_head(h, p.q_grad), next = fetch_of_head(h, p.upcoming);
   Fetch outputs =
-      Fetch::of_several(p.upcoming_out, h.tokens, h.size * sizeof(float), p.out_ld * sizeof(float), 2,
+      Fetch::of_several(p.upcoming_out, p.queries, h.size * sizeof(float), p.out_ld * sizeof(float), 2,
                         reinterpret_cast<uintptr_t>(p.upcoming_out_grad) - reinterpret_cast<uintptr_t>(p.upcoming_out));
-  for (int64_t i = 0; i < h.tokens; ++i) delta[i] = dot<V>(p.out + i * p.out_ld, p.out_grad + i * p.out_ld, h.size);
-  const Runs key_blocks(h.tokens, kBlock), query_blocks(h.tokens, kQueries);
+  for (int64_t i = 0; i < p.queries; ++i) delta[i] = dot<V>(p.out + i * p.out_ld, p.out_grad + i * p.out_ld, h.size);
+  const Runs key_blocks(h.tokens, kBlock), query_blocks(p.queries, kQueries);
   for (int64_t block = 0; block < key_blocks.runs; ++block) {
     const int64_t j = key_blocks.first(block), columns = key_blocks.length(block), vectors = vectors_of<V>(columns);
     const bool last = block + 1 == key_blocks.runs;
