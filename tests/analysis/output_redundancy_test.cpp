@@ -7,6 +7,7 @@
 #include "sparsight/catalogue/model_sections.h"
 #include "sparsight/core/config.h"
 #include "sparsight/models/make_model.h"
+#include "sparsight/moe/routers/softmax_topk.h"
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
 #include "tests/support/errors.h"
