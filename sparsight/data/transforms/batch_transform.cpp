@@ -47,10 +47,12 @@ BatchTransform::BatchTransform(const TransformOptions& options, int64_t classes)
 
 void BatchTransform::operator()(Batch& batch, RandomStream& random) const {
   if (mixup_ == 0 && cutmix_ == 0 && label_smoothing_ == 0) return;
-  at::Tensor targets =
-      at::full({batch.labels.size(0), classes_}, label_smoothing_ / static_cast<double>(classes_), at::kFloat);
-  targets.scatter_(1, batch.labels.unsqueeze(1),
-                   1 - label_smoothing_ + label_smoothing_ / static_cast<double>(classes_));
+  const double off = label_smoothing_ / static_cast<double>(classes_), on = 1 - label_smoothing_ + off;
+  at::Tensor targets = at::full({batch.labels.size(0), classes_}, off, at::kFloat);
+  if (batch.label_sets.defined())
+    targets.masked_fill_(batch.label_sets, on);
+  else
+    targets.scatter_(1, batch.labels.unsqueeze(1), on);
   if (mixup_ > 0 || cutmix_ > 0) {
     const bool cut = cutmix_ > 0 && (mixup_ == 0 || random.uniform() < 0.5);
     double keep = sample_beta(cut ? cutmix_ : mixup_, random);

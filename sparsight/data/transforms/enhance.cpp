@@ -1,6 +1,5 @@
-// pixel_ops.h: grey, brightness, contrast, saturation, sharpness, hue.
+// pixel_ops.h: grey, brightness, contrast, saturation, sharpness.
 #include <algorithm>
-#include <cmath>
 
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
@@ -27,25 +26,6 @@ at::Tensor blend(const at::Tensor& from, const at::Tensor& to, double factor) {
     out[i] = static_cast<uint8_t>(static_cast<int>(std::min(std::max(mixed, 0.f), 255.f)));
   }
   return result;
-}
-
-// in, out: [3,pixels]; turn: 0..6 sixths of the circle.
-void turn_hue(const uint8_t* __restrict in, uint8_t* __restrict out, int64_t pixels, float turn) {
-  for (int64_t i = 0; i < pixels; ++i) {
-    const float r = in[i], g = in[i + pixels], b = in[i + 2 * pixels];
-    const float high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b)), chroma = high - low;
-    const float inverse = 1 / std::max(chroma, 1.f);
-    // The largest channel, as a 0/1 indicator.
-    const float red = r == high ? 1.f : 0.f, green = (1 - red) * (g == high ? 1.f : 0.f), blue = 1 - red - green;
-    float hue = turn + red * (g - b) * inverse + green * (2 + (b - r) * inverse) + blue * (4 + (r - g) * inverse);
-    hue -= hue >= 6 ? 6.f : 0.f;  // now -1 .. 6
-    // Channel c is high within one sixth of its own hue (0, 2, 4), low beyond two, linear between (Smith 1978).
-    for (int c = 0; c < 3; ++c) {
-      const float away = std::fabs(hue - static_cast<float>(2 * c)), distance = std::min(away, 6 - away);
-      const float share = std::min(std::max(2 - distance, 0.f), 1.f);
-      out[i + c * pixels] = static_cast<uint8_t>(static_cast<int>(low + chroma * share + 0.5f));
-    }
-  }
 }
 
 }  // namespace
@@ -107,15 +87,6 @@ at::Tensor adjust_sharpness(const at::Tensor& image, double factor) {
     }
   }
   return blend(smooth, planes, factor);
-}
-
-at::Tensor adjust_hue(const at::Tensor& image, double shift) {
-  at::Tensor planes = byte_planes(image, "hue");
-  if (planes.size(0) == 1) return planes;
-  at::Tensor result = at::empty_like(planes);
-  turn_hue(planes.const_data_ptr<uint8_t>(), result.data_ptr<uint8_t>(), planes.size(1) * planes.size(2),
-           static_cast<float>((shift - std::floor(shift)) * 6));
-  return result;
 }
 
 }  // namespace sparsight

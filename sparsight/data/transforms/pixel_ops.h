@@ -19,7 +19,8 @@ at::Tensor adjust_contrast(const at::Tensor& image, double factor);
 at::Tensor adjust_saturation(const at::Tensor& image, double factor);
 at::Tensor adjust_sharpness(const at::Tensor& image, double factor);
 
-// Shifts the hue by `shift` of a full circle. Differs from Pillow: computed without rounding to 8-bit HSV.
+// Turns the hue by `shift`, -1 to 1 of a circle, in 255 whole steps, as torchvision does with Pillow's images: hue,
+// saturation and value are bytes between.
 at::Tensor adjust_hue(const at::Tensor& image, double shift);
 
 // Keeps the `bits` highest bits.

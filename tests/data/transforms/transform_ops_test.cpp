@@ -62,6 +62,10 @@ TEST(Resize, RefusesAMonstrousResult) {  // a row of 30000 pixels whose short si
   const at::Tensor row = at::empty({1, 1, 30000}, at::kByte);
   const Json steps = Json::parse(R"([{"op": "resize", "size": [224]}])");
   EXPECT_THROW(TransformPipeline(steps, "transforms.train")(row, random), Error);
+  // 1,000,000 rows, each of which is widened to 224 pixels first.
+  const at::Tensor column = at::empty({1, 1000000, 1}, at::kByte);
+  const Json square = Json::parse(R"([{"op": "resize", "size": [224, 224]}])");
+  EXPECT_THROW(TransformPipeline(square, "transforms.train")(column, random), Error);
 }
 
 }  // namespace
