@@ -24,13 +24,17 @@ void add_set_option(CLI::App& verb, std::string& set) {
       ->type_name("NAME");
 }
 
+void add_model_option(CLI::App& verb, std::string& model) {
+  verb.add_option("--model", model,
+                  "mnist_cnn, resnet18, resnet50, resnet101, vit, gmoe, gmoe_parity (default: DomainBed's)")
+      ->type_name("NAME");
+}
+
 void add_run_options(CLI::App& verb, DgRunArguments& run) {
   add_set_option(verb, run.set);
   verb.add_option("--data", run.data, "Folder of the dataset (default: its name below SPARSIGHT_DATA or data/)")
       ->type_name("FOLDER");
-  verb.add_option("--model", run.model,
-                  "mnist_cnn, resnet18, resnet50, resnet101, vit, gmoe, gmoe_parity (default: DomainBed's)")
-      ->type_name("NAME");
+  add_model_option(verb, run.model);
   verb.add_option("--steps", run.steps, "Updates (default: 5001, as published)")
       ->check(CLI::Range(int64_t{1}, kMost))
       ->type_name("N");
@@ -81,9 +85,11 @@ void add_hparams(CLI::App& dg) {
   const auto arguments = std::make_shared<DgHparamsArguments>();
   CLI::App* verb = add_part(dg, "hparams", "Print an algorithm's hyper-parameters: defaults, ranges, samples",
                             "sparsight dg hparams irm --dataset pacs\n"
+                            "sparsight dg hparams erm --dataset domain_net --model gmoe\n"
                             "sparsight dg hparams dann --dataset pacs --hparams-seed 3 --trial 1");
   verb->add_option("algorithm", arguments->algorithm, "Name of the algorithm")->capture_default_str();
   add_set_option(*verb, arguments->set);
+  add_model_option(*verb, arguments->model);
   add_seed_options(*verb, arguments->trial, arguments->seed);
   verb->add_flag("--json", arguments->json, "Print one JSON object");
   verb->callback([arguments] { run_dg_hparams(*arguments); });
@@ -176,19 +182,43 @@ void add_ablate(CLI::App& dg) {
   verb->callback([arguments] { run_dg_ablate(*arguments); });
 }
 
+template <class Arguments>
+void add_table_options(CLI::App& verb, Arguments& arguments) {
+  add_format_option(verb, arguments.format);
+  verb.add_option("--baseline", arguments.baseline,
+                  "Row from which gains of training on a single source are (default: a ResNet-50, else the first)")
+      ->type_name("ROW");
+  verb.add_flag("--published", arguments.published, "Published averages beside them");
+}
+
 void add_table(CLI::App& dg) {
   const auto arguments = std::make_shared<DgTableArguments>();
   CLI::App* verb = add_part(dg, "table", "Select models and print accuracies by test environment, as DomainBed does",
                             "sparsight dg table runs/sweep\n"
                             "sparsight dg table runs/sweep --format latex\n"
                             "sparsight dg table path/to/domainbed/sweep --published");
-  verb->add_option("folder", arguments->folder, "Folder of a sweep or of runs, also DomainBed's own")->required();
-  add_format_option(*verb, arguments->format);
-  verb->add_option("--baseline", arguments->baseline,
-                   "Row from which gains of training on a single source are (default: a ResNet-50, else the first)")
-      ->type_name("ROW");
-  verb->add_flag("--published", arguments->published, "Published averages beside them");
+  verb->add_option("folder", arguments->folder,
+                   "Folder of a sweep or of runs, also DomainBed's own; or a file of dg collect")
+      ->required();
+  add_table_options(*verb, *arguments);
   verb->callback([arguments] { run_dg_table(*arguments); });
+}
+
+void add_collect(CLI::App& dg) {
+  const auto arguments = std::make_shared<DgCollectArguments>();
+  CLI::App* verb =
+      add_part(dg, "collect", "Gather the results of runs from several folders in one file, and print their tables",
+               "sparsight dg collect runs/sweep --out results.jsonl\n"
+               "sparsight dg collect runs/sweep path/to/domainbed/sweep --out all.jsonl --format markdown\n"
+               "sparsight dg table all.jsonl --published");
+  verb->add_option("folders", arguments->folders, "Folders of sweeps or of runs, also DomainBed's own")
+      ->required()
+      ->type_name("FOLDER ...");
+  verb->add_option("--out", arguments->out, "File to write: the lines of every results.jsonl, as dg table reads them")
+      ->required()
+      ->type_name("FILE");
+  add_table_options(*verb, *arguments);
+  verb->callback([arguments] { run_dg_collect(*arguments); });
 }
 
 void add_cub_dg(CLI::App& dg) {
@@ -221,6 +251,7 @@ void add_dg(CLI::App& app) {
   add_dg_train(*dg);
   add_sweep(*dg);
   add_ablate(*dg);
+  add_collect(*dg);
   add_table(*dg);
   add_cub_dg(*dg);
 }

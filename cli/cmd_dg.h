@@ -15,7 +15,7 @@ struct DgRunArguments {
 };
 
 struct DgHparamsArguments {
-  std::string algorithm = "erm", set = "rotated_mnist";
+  std::string algorithm = "erm", set = "rotated_mnist", model;
   std::int64_t trial = 0, seed = 0;
   bool json = false;
 };
@@ -57,11 +57,18 @@ struct DgTableArguments {
   bool published = false;
 };
 
+struct DgCollectArguments {
+  std::vector<std::string> folders;
+  std::string out, format = "text", baseline;
+  bool published = false;
+};
+
 struct DgCubArguments {
   std::string cub, candy, mosaic, udnie, out;
 };
 
 void run_dg_ablate(const DgAblateArguments& arguments);
+void run_dg_collect(const DgCollectArguments& arguments);
 void run_dg_cub(const DgCubArguments& arguments);
 void run_dg_hparams(const DgHparamsArguments& arguments);
 void run_dg_train(const DgTrainArguments& arguments);

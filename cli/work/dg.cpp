@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <optional>
 
 #include "cli/cmd_dg.h"
@@ -14,17 +16,33 @@
 #include "sparsight/core/progress.h"
 #include "sparsight/data/domainbed/cub_dg.h"
 #include "sparsight/data/domainbed/domainbed.h"
+#include "sparsight/dg/check_runs.h"
+#include "sparsight/dg/dg_models.h"
 #include "sparsight/dg/hyperparameters.h"
 #include "sparsight/dg/published_results.h"
 #include "sparsight/dg/result_table.h"
 #include "sparsight/dg/single_source.h"
 #include "sparsight/dg/speed_table.h"
+#include "sparsight/io/atomic_file.h"
 #include "sparsight/reproduce/result_text.h"
 
 #include <nlohmann/json.hpp>
 
 namespace sparsight::cli {
 namespace {
+
+Json config_of(const DgHparamsArguments& arguments) {
+  DgRun run;
+  run.set = arguments.set, run.algorithm = arguments.algorithm, run.model = arguments.model;
+  return dg_config(run);
+}
+
+// Only ResNets have a dropout of the features; runs of others leave it out.
+std::string setting_of(const Hyperparameter& parameter, const Json& config) {
+  const bool of_model = parameter.key.starts_with("model.");
+  const bool used = !parameter.key.empty() && (!of_model || config.at("model").at("name") == "resnet");
+  return used ? parameter.key : "not used";
+}
 
 std::string folder_name(const DgRun& run) {
   std::string name = cat("runs/dg/", run.set, "-", run.algorithm, run.model.empty() ? "" : "-" + run.model);
@@ -44,7 +62,9 @@ void print_last(const DgRun& run, const Json& line) {
     const bool is_test = std::ranges::find(run.test_envs, e) != run.test_envs.end();
     table.rows.push_back({std::to_string(e), percent_of("in"), percent_of("out"), is_test ? "test" : ""});
   }
-  output() << "step " << line.at("step") << "\n" << markdown_table(table);
+  const std::string weights = text(line, "result_weights");
+  output() << "step " << line.at("step") << (weights.empty() ? "" : ", weights of " + printable(weights)) << "\n"
+           << markdown_table(table);
 }
 
 }  // namespace
@@ -71,7 +91,9 @@ void run_dg_cub(const DgCubArguments& arguments) {
 
 void run_dg_hparams(const DgHparamsArguments& arguments) {
   position_of(arguments.set, domainbed_names(), "data set");
-  const auto list = hyperparameters(arguments.algorithm, arguments.set, arguments.seed, arguments.trial);
+  std::vector<ProtocolDefault> of_model;
+  if (!arguments.model.empty()) of_model = entry_named(arguments.model, dg_models(), "model").defaults;
+  const auto list = all_hyperparameters(arguments.algorithm, arguments.set, arguments.seed, arguments.trial, of_model);
   if (arguments.json) {
     Json json = Json::object();
     for (const Hyperparameter& parameter : list) json[parameter.name] = parameter.value;
@@ -82,11 +104,16 @@ void run_dg_hparams(const DgHparamsArguments& arguments) {
   TextTable table{{"hyper-parameter", "setting", "default", "random search"}, {false, false, true, false}, {}};
   if (sampled) table.header.emplace_back(cat("seed ", arguments.seed, ", trial ", arguments.trial));
   if (sampled) table.right.push_back(true);
+  const Json config = config_of(arguments);
   for (const Hyperparameter& parameter : list) {
-    std::vector<std::string> row{parameter.name, parameter.key, parameter.fallback.dump(),
+    std::vector<std::string> row{parameter.name, setting_of(parameter, config), parameter.fallback.dump(),
                                  parameter.range.empty() ? "-" : parameter.range};
     if (sampled) row.push_back(parameter.value.dump());
     table.rows.push_back(row);
+  }
+  for (const char* key : {"max_steps", "eval_every"}) {
+    table.rows.push_back({key, cat("train.", key), config.at("train").at(key).dump(), "-"});
+    if (sampled) table.rows.back().push_back(table.rows.back()[2]);
   }
   output() << markdown_table(table);
 }
@@ -96,6 +123,7 @@ void run_dg_train(const DgTrainArguments& arguments) {
   DgRun run = run_of(arguments.run);
   run.algorithm = arguments.algorithm, run.test_envs = arguments.test_envs;
   run.trial_seed = arguments.trial, run.hparams_seed = arguments.seed;
+  check_runs({run});
   const std::string folder = arguments.out.empty() ? folder_name(run) : arguments.out;
   const std::vector<Json> lines = train_dg(run, folder);
   print_last(run, lines.back());
@@ -103,9 +131,38 @@ void run_dg_train(const DgTrainArguments& arguments) {
   output() << "run folder: " << printable(folder) << "\n";
 }
 
-void run_dg_table(const DgTableArguments& arguments) {
+namespace {
+
+// The runs in these folders and files, each once.
+std::vector<DgLog> logs_of(const std::vector<std::string>& folders) {
+  std::vector<DgLog> logs;
+  std::map<std::string, std::string> files;  // by what a run is of
+  for (const std::string& folder : folders) {
+    std::vector<std::string> warnings;
+    for (DgLog& log : read_dg_logs(folder, warnings)) {
+      const auto [first, is_new] = files.try_emplace(member(log.lines.front(), "args").dump(), log.file);
+      if (is_new)
+        logs.push_back(std::move(log));
+      else
+        warnings.push_back(cat(printable(log.file), " is left out: it is the run of ", printable(first->second)));
+    }
+    for (const std::string& warning : warnings) log_warning(warning);
+  }
+  return logs;
+}
+
+// Raises Error where the file that dg collect is to replace is no such file.
+void check_collected(const std::string& file) {
+  if (!std::filesystem::exists(file)) return;
   std::vector<std::string> warnings;
-  const std::vector<DgResult> results = read_dg_results(arguments.folder, warnings);
+  if (std::filesystem::is_regular_file(file)) read_dg_logs(file, warnings);
+  if (!std::filesystem::is_regular_file(file) || !warnings.empty())
+    fail(printable(file), " is there and holds no results of runs; choose another file with --out");
+}
+
+void print_tables(const std::vector<DgLog>& logs, const DgTableArguments& arguments) {
+  std::vector<std::string> warnings;
+  const std::vector<DgResult> results = dg_results_of(logs, warnings);
   for (const std::string& warning : warnings) log_warning(warning);
   if (results.empty()) fail("none of the results below ", printable(arguments.folder), " can be read");
   std::vector<DgTable> tables = dg_tables(results);
@@ -120,6 +177,21 @@ void run_dg_table(const DgTableArguments& arguments) {
   const std::vector<DgTable> speeds = speed_tables(results);
   tables.insert(tables.end(), speeds.begin(), speeds.end());
   output() << formatted(tables, table_format(arguments.format));
+}
+
+}  // namespace
+
+void run_dg_table(const DgTableArguments& arguments) { print_tables(logs_of({arguments.folder}), arguments); }
+
+void run_dg_collect(const DgCollectArguments& arguments) {
+  const std::vector<DgLog> logs = logs_of(arguments.folders);
+  check_collected(arguments.out);
+  std::string text;
+  for (const DgLog& log : logs)
+    for (const Json& line : log.lines) text += line.dump() + "\n";
+  write_file_atomically(arguments.out, text);
+  log_info(logs.size(), logs.size() == 1 ? " run in " : " runs in ", printable(arguments.out));
+  print_tables(logs, {join(arguments.folders), arguments.format, arguments.baseline, arguments.published});
 }
 
 }  // namespace sparsight::cli

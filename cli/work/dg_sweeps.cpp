@@ -91,14 +91,14 @@ void write_array(const ManyRuns& runs, const DgJobsArguments& jobs, const JobSto
 void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
   if (jobs.out.empty() && !jobs.plan)
     fail_usage("dg ", runs.verb, " needs a folder for its runs: --out DIR, or --plan");
-  const std::optional<JobStore> begun = jobs.out.empty() ? std::nullopt : JobStore::open(jobs.out, runs.of);
+  const std::optional<JobStore> begun = jobs.out.empty() ? std::nullopt : JobStore::open(jobs.out, runs.of, "--out");
   const std::string plan =
       plan_text(plan_jobs(runs.list, begun ? &*begun : nullptr), jobs.slurm.empty() ? 1 : jobs.tasks);
   if (jobs.plan) {
     output() << plan << "\n";
     return;
   }
-  const JobStore store(jobs.out, runs.of);
+  const JobStore store(jobs.out, runs.of, "--out");
   if (!jobs.slurm.empty()) {
     write_array(runs, jobs, store);
     output() << plan << "\nwrote " << printable(jobs.slurm)
@@ -111,10 +111,17 @@ void work_on(const ManyRuns& runs, const DgJobsArguments& jobs) {
     if (work_on_task(runs.list, store, parse_array_task(jobs.task)).failed > 0) fail_runs(runs.list, store);
     return;
   }
+  for (const Json& run : runs.list.settings) store.forget_failure(run);
   work_here(runs.list, store);
   const auto any = [&](const auto& what) { return std::ranges::any_of(runs.list.settings, what); };
   if (any([&](const Json& run) { return store.is_done(run); })) runs.print(store);
   if (any([&](const Json& run) { return store.has_failed(run); })) fail_runs(runs.list, store);
+}
+
+// What a folder of runs holds, down to what their tables cannot average over.
+std::string described(const std::string& what, const DgRun& run) {
+  const std::string common = common_text(run);
+  return common.empty() ? what : what + ", " + common;
 }
 
 DgSweep sweep_of(const DgSweepArguments& arguments) {
@@ -140,8 +147,8 @@ DgAblation ablation_of(const DgAblateArguments& arguments) {
 
 void run_dg_sweep(const DgSweepArguments& arguments) {
   begin_interruptible_work();
-  const std::string sets = arguments.sets.empty() ? arguments.run.set : join(arguments.sets, ", ");
-  work_on({"sweep", "a sweep of " + sets, sweep_jobs(sweep_of(arguments)), command_of(arguments),
+  const DgSweep sweep = sweep_of(arguments);
+  work_on({"sweep", described("a sweep of " + sets_text(sweep), sweep.run), sweep_jobs(sweep), command_of(arguments),
            [&](const JobStore& store) {
              run_dg_table({store.folder(), arguments.jobs.format, "", arguments.published});
            }},
@@ -153,7 +160,8 @@ void run_dg_ablate(const DgAblateArguments& arguments) {
   const DgAblation ablation = ablation_of(arguments);
   const std::vector<AblationRow> rows = ablation_rows(ablation);
   const TableFormat format = table_format(arguments.jobs.format);
-  work_on({"ablate", "ablations on " + arguments.run.set, ablation_jobs(ablation, rows), command_of(arguments),
+  work_on({"ablate", described("ablations on " + arguments.run.set, ablation.run), ablation_jobs(ablation, rows),
+           command_of(arguments),
            [&](const JobStore& store) { output() << formatted({ablation_table(ablation, rows, store)}, format); }},
           arguments.jobs);
 }

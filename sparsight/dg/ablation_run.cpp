@@ -89,6 +89,23 @@ std::vector<int64_t> tested(const DgAblation& ablation) {
   return all;
 }
 
+// Of the environments that are tested, and their average.
+std::vector<std::string> titles_of(const DgAblation& ablation) {
+  const DgRun& run = ablation.run;
+  std::vector<std::string> names;
+  if (domain_set(run.set).environments == 0) {
+    DomainBedOptions options;
+    options.set = run.set, options.root = run.root;
+    names = domainbed_environments(options, 0)->info().domains;
+  }
+  const auto count = static_cast<size_t>(environments_of_set(run));
+  const std::vector<std::string> all = environment_titles(run.set, names, count);
+  std::vector<std::string> titles;
+  for (const int64_t environment : tested(ablation)) titles.push_back(all.at(static_cast<size_t>(environment)));
+  titles.emplace_back("Avg");
+  return titles;
+}
+
 std::vector<DgRun> runs_of(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
   std::vector<DgRun> runs;
   for (int64_t trial = 0; trial < ablation.trials; ++trial)
@@ -106,7 +123,7 @@ TableFact difference_from(const std::map<int64_t, double>& baseline, const std::
   for (const auto& [trial, average] : row)
     if (const auto paired = baseline.find(trial); paired != baseline.end())
       a.push_back(average), b.push_back(paired->second);
-  if (a.empty()) return {"n/a", {}, {}};
+  if (a.empty()) return {};
   if (a.size() == 1) return {signed_fixed(a[0] - b[0], 1), a[0] - b[0], {}};
   const PairedDifference difference = paired_difference(a, b);
   return {cat(signed_fixed(difference.mean, 1), " (", signed_fixed(difference.interval.low, 1), " to ",
@@ -152,8 +169,7 @@ JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>
 DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow>& rows, const JobStore& store) {
   const DgRun baseline = baseline_of(ablation);
   DgTable table{SelectionRule::training_domains, comparable_name(ablation.run.set), {}, {}};
-  for (const int64_t environment : tested(ablation)) table.columns.push_back(std::to_string(environment));
-  table.columns.emplace_back("Avg");
+  table.columns = titles_of(ablation);
   table.fact_columns = {"Avg - baseline"};
   append_cost_columns(table);
   std::map<int64_t, double> of_baseline;

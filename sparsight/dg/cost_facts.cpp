@@ -6,7 +6,7 @@ namespace sparsight {
 namespace {
 
 TableFact count_fact(const std::optional<DgCost>& cost, int64_t DgCost::*count) {
-  if (!cost) return {"n/a", {}, {}};
+  if (!cost) return {};
   return {grouped((*cost).*count), static_cast<double>((*cost).*count), {}};
 }
 

@@ -9,7 +9,7 @@ namespace sparsight {
 
 void append_cost_columns(DgTable& table);
 
-// The cells of these columns; "n/a" where it is not known.
+// The cells of these columns; empty where it is not known.
 void append_cost(DgTable::Row& row, const std::optional<DgCost>& cost);
 
 }  // namespace sparsight

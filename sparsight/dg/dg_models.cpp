@@ -4,7 +4,7 @@ namespace sparsight {
 namespace {
 
 // Of GMoE's authors, in their code: learning rate and weight decay by dataset; the first line is for those that they do
-// not name.
+// not name. Random search has no weight decay.
 std::vector<ProtocolDefault> gmoe_defaults() {
   const struct {
     const char* set;
@@ -19,7 +19,7 @@ std::vector<ProtocolDefault> gmoe_defaults() {
   std::vector<ProtocolDefault> all{{"domain_net", "train.max_steps", 15001}, {"domain_net", "train.eval_every", 500}};
   for (const auto& row : rows) {
     all.push_back({row.set, "optimizer.lr", row.lr});
-    all.push_back({row.set, "optimizer.weight_decay", row.weight_decay});
+    all.push_back({row.set, "optimizer.weight_decay", row.weight_decay, "{0.0}"});
   }
   return all;
 }

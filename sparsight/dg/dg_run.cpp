@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <ostream>
 #include <sstream>
 
@@ -10,18 +9,12 @@
 
 #include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
-#include "sparsight/core/json_fields.h"
-#include "sparsight/core/json_text.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 #include "sparsight/data/domainbed/seed_hash.h"
-#include "sparsight/dg/hyperparameters.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/run_folder.h"
-#include "sparsight/io/safetensors.h"
-#include "sparsight/report/run_metrics.h"
 #include "sparsight/train/algorithm.h"
 #include "sparsight/train/run_config.h"
 #include "sparsight/train/train_run.h"
@@ -30,11 +23,6 @@ namespace sparsight {
 namespace {
 
 const char* const kSource = "the protocol of DomainBed";
-
-const DgModel& model_of(const DgRun& run) {
-  const std::string name = !run.model.empty() ? run.model : has_small_images(run.set) ? "mnist_cnn" : "resnet50";
-  return entry_named(name, dg_models(), "model");
-}
 
 // What the model or the algorithm has in place of DomainBed's default; of the model where both have one.
 double protocol_default(const DgRun& run, const std::string& key, double usual) {
@@ -52,10 +40,6 @@ int64_t steps_between_evaluations(const DgRun& run) {
 
 int64_t steps_of(const DgRun& run) {
   return run.steps > 0 ? run.steps : static_cast<int64_t>(protocol_default(run, "train.max_steps", 5001));
-}
-
-std::vector<Hyperparameter> hyperparameters_of(const DgRun& run) {
-  return hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
 }
 
 // DomainBed's augmentation of the training environments, and its resize of the others.
@@ -98,76 +82,23 @@ void set_hyperparameters(Config& config, const DgRun& run) {
   }
 }
 
-// Accuracy by domain of an evaluation, in percent of 1: sums over classes.
-std::map<std::string, double> accuracy_by_domain(const Json& eval) {
-  std::map<std::string, std::pair<double, double>> counts;  // correct, images
-  for (const Json& cell : eval.value("cells", Json::array())) {
-    auto& [correct, images] = counts[cell.at("domain").get<std::string>()];
-    correct += cell.at("accuracy").get<double>() * cell.at("images").get<double>();
-    images += cell.at("images").get<double>();
-  }
-  std::map<std::string, double> accuracy;
-  for (const auto& [domain, count] : counts) accuracy[domain] = count.first / count.second;
-  return accuracy;
-}
-
-// The names of a run's environments, in order.
-std::vector<std::string> environments_of(const std::string& folder) {
-  const std::string checkpoint = RunFolder::open(folder).checkpoint("last");
-  const Json state = try_parse_json_object(read_safetensors_metadata(checkpoint)["state"]).value_or(Json::object());
-  std::vector<std::string> names;
-  for (const Json& domain : state.at("data").at("domains"))
-    if (const auto name = domain.get<std::string>(); name.ends_with("/in"))
-      names.push_back(name.substr(0, name.size() - 3));
-  return names;
-}
-
-// The mean training loss of the steps after `from` up to `to`.
-Json mean_loss(const RunMetrics& log, int64_t from, int64_t to) {
-  double sum = 0;
-  int64_t lines = 0;
-  for (const Json& line : log.train)
-    if (line.at("step") > from && line.at("step") <= to && line.contains("loss"))
-      sum += line.at("loss").get<double>(), ++lines;
-  return lines > 0 ? Json(sum / static_cast<double>(lines)) : Json();
-}
-
-// What the evaluations after one step say, of training and test environments together.
-struct StepEvaluations {
-  std::map<std::string, double> accuracy;  // by domain
-  Json epoch, training;                    // of the updates before them, or null
-  double images = 0, seconds = 0, peak_mb = 0;
-
-  void add(const Json& eval) {
-    accuracy.merge(accuracy_by_domain(eval));
-    epoch = eval.value("epoch", Json());
-    if (eval.contains("training")) training = eval["training"];
-    images += number(eval, "images").value_or(0), seconds += number(eval, "seconds").value_or(0);
-    peak_mb = std::max(peak_mb, number(eval, "peak_memory_mb").value_or(0));
-  }
-
-  // Two keys are DomainBed's: the mean time of an update since the last evaluation, and the highest memory so far.
-  void add_speed(Json& line, double peak_so_far_mb) const {
-    const auto known = [](double value, double shown) { return value > 0 ? Json(shown) : Json(); };
-    line["step_time"] = member(training, "step_seconds");
-    line["mem_gb"] = known(peak_so_far_mb, peak_so_far_mb / 1024);
-    line["images_per_s"] = member(training, "images_per_s");
-    line["eval_images_per_s"] = known(seconds, images / seconds);
-    line["eval_mem_gb"] = known(peak_mb, peak_mb / 1024);
-  }
-};
-
-// What the "done" record of metrics.jsonl says of the model; null before the end of a run.
-Json cost_in(const Json& done) {
-  Json cost;
-  for (const char* key : {"parameters", "active_parameters", "multiply_adds"}) {
-    if (!member(done, key).is_number()) return Json();
-    cost[key] = done[key];
-  }
-  return cost;
+// Raises UsageError for one that is named twice.
+void check_test_envs(const std::vector<int64_t>& test_envs) {
+  for (const int64_t environment : test_envs)
+    if (std::ranges::count(test_envs, environment) > 1)
+      fail_usage("the test environment ", environment, " is named twice; give each once");
 }
 
 }  // namespace
+
+const DgModel& model_of(const DgRun& run) {
+  const std::string name = !run.model.empty() ? run.model : has_small_images(run.set) ? "mnist_cnn" : "resnet50";
+  return entry_named(name, dg_models(), "model");
+}
+
+std::vector<Hyperparameter> hyperparameters_of(const DgRun& run) {
+  return hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
+}
 
 uint32_t run_seed(const DgRun& run) {
   return seed_hash({run.set, run.algorithm, Json(run.test_envs), run.hparams_seed, run.trial_seed});
@@ -176,6 +107,7 @@ uint32_t run_seed(const DgRun& run) {
 Json dg_config(const DgRun& run) {
   domain_set(run.set);
   algorithms().get(run.algorithm);
+  check_test_envs(run.test_envs);
   Config config;
   for (const std::string& setting : model_of(run).settings) config.set(setting);
   const auto set = [&](const char* section, const char* key, const Json& value) {
@@ -211,6 +143,7 @@ Json dg_arguments(const DgRun& run) {
                     {"test_envs", run.test_envs}, {"trial_seed", run.trial_seed}, {"hparams_seed", run.hparams_seed},
                     {"steps", steps_of(run)}};
   if (!run.variation.empty()) arguments["variation"] = join(run.variation, " ");
+  if (run.single_source) arguments["single_source"] = true;
   return arguments;
 }
 
@@ -228,40 +161,6 @@ void check_same_run(const DgRun& run, const std::string& folder) {
          before.contains(key) ? before[key].dump() : "not set", ", not ", value.dump(),
          "; choose another folder, or repeat the arguments of that run");
   }
-}
-
-std::vector<Json> dg_results(const DgRun& run, const std::string& folder) {
-  const RunMetrics log = read_run_metrics(folder + "/metrics.jsonl");
-  std::map<int64_t, StepEvaluations> evaluations;  // by step
-  for (const Json& eval : log.evals)
-    if (eval.at("split") != "test") evaluations[eval.at("step").get<int64_t>()].add(eval);
-  const Json cost = cost_in(log.done);
-  Json hparams = Json::object();
-  for (const Hyperparameter& parameter : hyperparameters_of(run)) hparams[parameter.name] = parameter.value;
-  std::vector<Json> lines;
-  int64_t before = 0;
-  const std::vector<std::string> names = environments_of(folder);
-  double peak_mb = 0;
-  for (const auto& [step, evaluated] : evaluations) {
-    const std::map<std::string, double>& accuracy = evaluated.accuracy;
-    peak_mb = std::max({peak_mb, evaluated.peak_mb, number(evaluated.training, "peak_memory_mb").value_or(0)});
-    Json line = Json::object();
-    for (size_t e = 0; e < names.size(); ++e)
-      for (const char* half : {"in", "out"}) {
-        const auto found = accuracy.find(names[e] + "/" + half);
-        if (found != accuracy.end()) line[cat("env", e, "_", half, "_acc")] = found->second;
-      }
-    line["step"] = step - 1;
-    line["epoch"] = evaluated.epoch;
-    line["loss"] = mean_loss(log, before, step);
-    evaluated.add_speed(line, peak_mb);
-    line["args"] = dg_arguments(run);
-    line["hparams"] = hparams;
-    if (!cost.is_null()) line["cost"] = cost;
-    lines.push_back(std::move(line));
-    before = step;
-  }
-  return lines;
 }
 
 std::vector<Json> train_dg(const DgRun& run, const std::string& folder) {

@@ -8,6 +8,7 @@
 
 #include "sparsight/core/options.h"
 #include "sparsight/dg/dg_models.h"
+#include "sparsight/dg/hyperparameters.h"
 
 namespace sparsight {
 
@@ -21,6 +22,7 @@ struct DgRun {
   int64_t steps = 0;       // 0: 5001, as published
   int64_t eval_every = 0;  // 0: as published, 300 or 100; 1000 for domain_net
   int64_t image_size = 224;
+  bool single_source = false;               // of a comparison that trains on each environment alone
   std::vector<std::string> overrides = {};  // "section.key=value", after everything else
   // After them; where one names another component, settings that it does not have are left out.
   std::vector<std::string> variation = {};
@@ -29,17 +31,28 @@ struct DgRun {
 // DomainBed's seed of the run: a hash of data set, algorithm, test environments and seeds.
 uint32_t run_seed(const DgRun& run);
 
-// The resolved configuration. Raises UsageError for names that do not exist.
+// The resolved configuration. Raises UsageError for names that do not exist, and for a test environment named twice.
 Json dg_config(const DgRun& run);
 
+const DgModel& model_of(const DgRun& run);
+// Their values are what the run trains with unless overrides replace them.
+std::vector<Hyperparameter> hyperparameters_of(const DgRun& run);
+
 // {"dataset", "algorithm", "model", "test_envs", "trial_seed", "hparams_seed", "steps"}: what the run is of; but for
-// "model" and, where there is one, "variation" in DomainBed's names.
+// "model" and, where they apply, "variation" and "single_source" in DomainBed's names.
 Json dg_arguments(const DgRun& run);
 
+// What runs of the same arguments may differ in: {"section.key": value} of steps, evaluations and every override, with
+// the values of the configuration; and "image_size" of photographs. config: dg_config(run).
+Json dg_settings(const DgRun& run, const Json& config);
+
 // The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and
-// env{i}_out_acc of every environment, step, epoch, loss, step_time, mem_gb, "args" and "hparams"; beyond those
-// images_per_s of updates, eval_images_per_s and eval_mem_gb; null where the run has not measured them. Of a run that
-// is done also "cost": parameters, active_parameters and multiply_adds of the model.
+// env{i}_out_acc of every environment, step, epoch, loss, step_time, mem_gb, "args" and "hparams" (those that it
+// trained with); beyond those images_per_s of updates, eval_images_per_s and eval_mem_gb; null where the run has not
+// measured them. "args" has the algorithm by its title, dg_settings() as "settings", data_identity() as "data" and the
+// names of the "environments" too. Of a run that is done also "cost": parameters, active_parameters and multiply_adds
+// of the model. An algorithm that ends with weights of its own, such as an average, has a last line of these, with
+// their name as "result_weights".
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
 
 // Raises Error, with the first difference, if the run in `folder` has another configuration.

@@ -38,21 +38,32 @@ void add_declared(std::vector<Hyperparameter>& list, const std::string& algorith
   });
 }
 
-// Whole numbers stay integers, unless the default that they replace is none.
-Json number_of(double value, const Json& replaced) {
-  const auto whole = static_cast<int64_t>(value);
-  return !replaced.is_number_float() && static_cast<double>(whole) == value ? Json(whole) : Json(value);
+// A default that replaces a number with a fraction has one too.
+Json as_before(const Json& value, const Json& replaced) {
+  return value.is_number() && replaced.is_number_float() ? Json(value.get<double>()) : value;
+}
+
+// The one that the key follows, which gets the name of the entry.
+Hyperparameter& renamed(std::vector<Hyperparameter>& list, const ProtocolDefault& entry) {
+  const auto known = std::ranges::find(list, entry.key, &Hyperparameter::key);
+  if (entry.key.empty() || known == list.end()) {
+    const std::string name = entry.name.empty() ? entry.key.substr(entry.key.find('.') + 1) : entry.name;
+    return list.emplace_back(Hyperparameter{name, entry.key, "", {}, {}});
+  }
+  if (entry.name.empty() || entry.name == known->name) return *known;
+  Hyperparameter own = *known;
+  own.name = entry.name;
+  known->key.clear();  // the usual one, which no setting follows now
+  return list.emplace_back(std::move(own));
 }
 
 void replace_defaults(std::vector<Hyperparameter>& list, const std::vector<ProtocolDefault>& defaults,
                       const std::string& set) {
   for (const ProtocolDefault& entry : defaults) {
-    if (entry.key.starts_with("train.") || find_default(defaults, entry.key, set) != &entry) continue;
-    auto known = std::ranges::find(list, entry.key, &Hyperparameter::key);
-    if (known == list.end())
-      known = list.insert(list.end(), {entry.key.substr(entry.key.find('.') + 1), entry.key, "", {}, {}});
-    known->fallback = number_of(entry.value, known->fallback);
-    if (!entry.searched) known->range.clear();
+    if (entry.key.starts_with("train.") || find_default(defaults, entry.key, set, entry.name) != &entry) continue;
+    Hyperparameter& parameter = renamed(list, entry);
+    if (!entry.value.is_null()) parameter.fallback = as_before(entry.value, parameter.fallback);
+    if (entry.range) parameter.range = *entry.range;
   }
 }
 
@@ -60,8 +71,9 @@ void replace_defaults(std::vector<Hyperparameter>& list, const std::vector<Proto
 
 bool has_small_images(const std::string& set) { return domain_set(set).small_side > 0; }
 
-std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
-                                            int64_t trial_seed, const std::vector<ProtocolDefault>& of_model) {
+std::vector<Hyperparameter> all_hyperparameters(const std::string& algorithm, const std::string& set,
+                                                int64_t hparams_seed, int64_t trial_seed,
+                                                const std::vector<ProtocolDefault>& of_model) {
   std::vector<Hyperparameter> list = of_every_run(domain_set(set));
   add_declared(list, algorithm, has_small_images(set));
   replace_defaults(list, defaults_of_algorithm(algorithm), set);
@@ -72,6 +84,13 @@ std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const 
     parameter.value =
         hparams_seed == 0 || parameter.range.empty() ? parameter.fallback : sample_range(parameter.range, random);
   }
+  return list;
+}
+
+std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
+                                            int64_t trial_seed, const std::vector<ProtocolDefault>& of_model) {
+  std::vector<Hyperparameter> list = all_hyperparameters(algorithm, set, hparams_seed, trial_seed, of_model);
+  std::erase_if(list, [](const Hyperparameter& parameter) { return parameter.key.empty(); });
   return list;
 }
 

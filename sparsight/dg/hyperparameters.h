@@ -14,7 +14,7 @@ namespace sparsight {
 
 struct Hyperparameter {
   std::string name;   // in DomainBed: "irm_lambda"
-  std::string key;    // of the configuration: "algorithm.lambda"
+  std::string key;    // of the configuration: "algorithm.lambda"; "": no setting follows it
   std::string range;  // dg/random_range.h; "": it always has its default
   Json fallback;      // the default
   Json value;         // for the requested seeds
@@ -24,8 +24,12 @@ struct Hyperparameter {
 bool has_small_images(const std::string& set);
 
 // algorithm: a name of algorithms(); set: one of domainbed_names(). Defaults of the algorithm, and then those of the
-// model, replace DomainBed's. Raises UsageError for an unknown algorithm.
+// model, replace DomainBed's. Raises UsageError for an unknown algorithm. Those that settings follow:
 std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
                                             int64_t trial_seed, const std::vector<ProtocolDefault>& of_model = {});
+// And those that DomainBed draws but does not use, such as lr of an algorithm that has lr_g and lr_d.
+std::vector<Hyperparameter> all_hyperparameters(const std::string& algorithm, const std::string& set,
+                                                int64_t hparams_seed, int64_t trial_seed,
+                                                const std::vector<ProtocolDefault>& of_model = {});
 
 }  // namespace sparsight

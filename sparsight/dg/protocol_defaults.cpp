@@ -3,16 +3,25 @@
 #include <map>
 
 #include "sparsight/data/domainbed/domain_sets.h"
+#include "sparsight/dg/algorithms/adrmx.h"
 #include "sparsight/dg/algorithms/arm.h"
+#include "sparsight/dg/algorithms/cad.h"
+#include "sparsight/dg/algorithms/dann.h"
 #include "sparsight/dg/algorithms/miro.h"
+#include "sparsight/dg/algorithms/rdm.h"
 #include "sparsight/dg/algorithms/swad.h"
+#include "sparsight/dg/algorithms/transfer.h"
+#include "sparsight/dg/algorithms/urm.h"
 
 namespace sparsight {
 namespace {
 
 const std::map<std::string, std::vector<ProtocolDefault>>& by_algorithm() {
   static const std::map<std::string, std::vector<ProtocolDefault>> all{
-      {"arm", arm_defaults()}, {"miro", miro_defaults()}, {"swad", swad_defaults()}};
+      {"adrmx", adrmx_defaults()},       {"arm", arm_defaults()},      {"cad", cad_defaults()},
+      {"cdann", dann_defaults()},        {"cond_cad", cad_defaults()}, {"dann", dann_defaults()},
+      {"miro", miro_defaults()},         {"rdm", rdm_defaults()},      {"swad", swad_defaults()},
+      {"transfer", transfer_defaults()}, {"urm", urm_defaults()}};
   return all;
 }
 
@@ -31,14 +40,15 @@ std::vector<std::string> algorithms_with_defaults() {
 }
 
 const ProtocolDefault* find_default(const std::vector<ProtocolDefault>& list, const std::string& key,
-                                    const std::string& set) {
-  const ProtocolDefault* of_all = nullptr;
+                                    const std::string& set, const std::string& name) {
+  const std::string group = domain_set(set).small_side > 0 ? kSmallImages : kPhotographs;
+  const ProtocolDefault* of_group = nullptr;
   for (const ProtocolDefault& entry : list) {
-    if (entry.key != key) continue;
+    if (entry.key != key || (key.empty() && entry.name != name)) continue;
     if (entry.set == set) return &entry;
-    if (entry.set.empty() && domain_set(set).small_side == 0) of_all = &entry;
+    if (entry.set == group || entry.set == kEverySet) of_group = &entry;
   }
-  return of_all;
+  return of_group;
 }
 
 }  // namespace sparsight

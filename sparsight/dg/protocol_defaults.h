@@ -1,18 +1,32 @@
-// Defaults in place of DomainBed's, which an algorithm or a model has on all datasets or on one. Algorithms declare
-// them beside their options, models in dg_models.cpp.
+// What an algorithm or a model has in place of DomainBed's usual hyper-parameters, on all datasets or on some: another
+// default, another range of random search, another name. Algorithms declare it beside their options, models in
+// dg_models.cpp.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "sparsight/core/options.h"
+
 namespace sparsight {
 
+// Groups of datasets, in place of a name of domain_sets().
+inline constexpr const char* kPhotographs = "";
+inline constexpr const char* kSmallImages = "small images";
+inline constexpr const char* kEverySet = "every dataset";
+
 struct ProtocolDefault {
-  std::string set;  // a name of domain_sets(); "": every one of photographs
-  std::string key;  // of the configuration: "optimizer.lr"
-  double value = 0;
-  bool searched = true;  // false: random search does not sample it
+  std::string set;  // a name of domain_sets(), or a group
+  std::string key;  // of the configuration: "optimizer.lr"; "": DomainBed draws `name`, but no algorithm uses it
+  Json value;       // null: the usual one
+  // dg/random_range.h; "": it is not sampled. Nothing: the usual one.
+  std::optional<std::string> range = {};
+  // Of the hyper-parameter that the setting follows, where that is another one than usual: "lr_g". The usual one is
+  // still drawn, as in DomainBed, but not used.
+  std::string name = {};
 };
 
 // Those of an algorithm, by its name; {} for most.
@@ -21,8 +35,9 @@ const std::vector<ProtocolDefault>& defaults_of_algorithm(const std::string& alg
 // The algorithms that have any, for tests.
 std::vector<std::string> algorithms_with_defaults();
 
-// What the list says of `key` on the dataset `set`: of the dataset by name before that of all. Null if nothing.
+// What the list says of `key` on the dataset `set`: of the dataset by name before that of a group. Null if nothing.
+// name: which one, where the key is "".
 const ProtocolDefault* find_default(const std::vector<ProtocolDefault>& list, const std::string& key,
-                                    const std::string& set);
+                                    const std::string& set, const std::string& name = {});
 
 }  // namespace sparsight

@@ -12,7 +12,7 @@ namespace sparsight {
 struct PublishedResult {
   SelectionRule rule;
   std::string dataset;    // "pacs"
-  std::string algorithm;  // "erm", with the model in parentheses: "erm (ViT-S/16)"
+  std::string algorithm;  // with the model in parentheses: "ERM (ViT-S/16)"
   double mean, error;     // error below 0: not given
   std::string source;
 };

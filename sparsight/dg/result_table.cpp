@@ -41,10 +41,18 @@ std::vector<int64_t> environments_in(const RunsOfAlgorithms& algorithms) {
   return all;
 }
 
-std::string cell_text(const std::optional<MeanAndError>& cell) { return cell ? to_text(*cell) : "n/a"; }
+// The names that some run has.
+std::vector<std::string> names_in(const RunsOfAlgorithms& algorithms) {
+  for (const auto& [algorithm, runs] : algorithms)
+    for (const DgResult& run : runs)
+      if (!run.environments.empty()) return run.environments;
+  return {};
+}
+
+std::string cell_text(const std::optional<MeanAndError>& cell) { return cell ? to_text(*cell) : ""; }
 
 std::string title_of(const DgTable& table) {
-  return !table.title.empty() ? table.title : cat(table.dataset, ", ", to_text(table.rule));
+  return !table.title.empty() ? table.title : cat(dataset_title(table.dataset), ", ", to_text(table.rule));
 }
 
 // Lines of cells between separators.
@@ -92,7 +100,7 @@ std::string csv_lines(const DgTable& table) {
   std::string text;
   const std::string selection = table.title.empty() ? to_text(table.rule) : table.title;
   const auto line = [&](const std::string& algorithm, const std::string& column, const std::string& numbers) {
-    text += csv_field(table.dataset) + "," + csv_field(selection) + "," + csv_field(algorithm) + "," +
+    text += csv_field(dataset_title(table.dataset)) + "," + csv_field(selection) + "," + csv_field(algorithm) + "," +
             csv_field(column) + "," + numbers + "\n";
   };
   for (const DgTable::Row& row : table.rows) {
@@ -181,7 +189,8 @@ DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials,
 
 std::vector<DgTable> dg_tables(const std::vector<DgResult>& results) {
   std::map<std::string, RunsOfAlgorithms> groups;  // by dataset
-  for (const DgResult& result : results) groups[result.name.dataset][result.name.algorithm].push_back(result);
+  for (const DgResult& result : results)
+    if (!result.name.single_source) groups[result.name.dataset][result.name.algorithm].push_back(result);
   std::vector<DgTable> tables;
   for (const SelectionRule rule : selection_rules())
     for (const auto& [dataset, algorithms] : groups) {
@@ -193,7 +202,7 @@ std::vector<DgTable> dg_tables(const std::vector<DgResult>& results) {
         table.rows.push_back(row);
       }
       if (table.rows.empty()) continue;
-      for (const int64_t environment : environments) table.columns.push_back(std::to_string(environment));
+      table.columns = environment_titles(dataset, names_in(algorithms), environments.size());
       table.columns.emplace_back("Avg");
       tables.push_back(table);
     }
@@ -207,7 +216,7 @@ std::vector<DgTable> average_tables(const std::vector<DgTable>& tables) {
     DgTable summary{rule, kAverages, {}, {}};
     for (const DgTable& table : tables) {
       if (table.rule != rule) continue;
-      summary.columns.push_back(table.dataset);
+      summary.columns.push_back(dataset_title(table.dataset));
       for (const DgTable::Row& row : table.rows) {
         rows[row.algorithm].resize(summary.columns.size());
         rows[row.algorithm].back() = row.cells.back();

@@ -27,7 +27,7 @@ struct TableFact {
 struct DgTable {
   SelectionRule rule;
   std::string dataset;
-  std::vector<std::string> columns;  // "0", "1", ..., "Avg"
+  std::vector<std::string> columns;  // environment_titles() and "Avg"
   struct Row {
     std::string algorithm;
     std::string source;  // "this run", or where published numbers are from
@@ -49,8 +49,8 @@ std::map<int64_t, double> averages_of(const TrialAccuracies& trials);
 // columns: environments and their average.
 DgTable::Row row_of(const std::string& algorithm, const TrialAccuracies& trials, size_t columns);
 
-// One per dataset and rule that some run allows. The average is that over environments in each trial that has all of
-// them.
+// One per dataset and rule that some run allows, but for runs of single_source_tables(). The average is that over
+// environments in each trial that has all of them.
 std::vector<DgTable> dg_tables(const std::vector<DgResult>& results);
 
 // Where there are several datasets, a table per rule with a column for each: the averages of their tables, and the mean

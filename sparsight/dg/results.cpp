@@ -1,8 +1,9 @@
 #include "sparsight/dg/results.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxResultBytes = size_t{256} << 20;
+constexpr size_t kShownDigits = 8;  // of a fingerprint
 
 const ordered_json& member(const ordered_json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) fail("a line has no \"", key, "\"");
@@ -45,10 +47,11 @@ double accuracy_of(const ordered_json& line, const std::string& key) {
 
 DgRunName name_of(const ordered_json& args) {
   DgRunName name{comparable_name(text_of(args, "dataset")),
-                 comparable_name(text_of(args, "algorithm")),
+                 text_of(args, "algorithm"),
                  {},
                  integer_of(args, "trial_seed"),
-                 integer_of(args, "hparams_seed")};
+                 integer_of(args, "hparams_seed"),
+                 args.contains("single_source") && args.at("single_source") == true};
   const std::string variation = args.contains("variation") ? ", " + text_of(args, "variation") : "";
   if (args.contains("model")) name.algorithm += " (" + text_of(args, "model") + variation + ")";
   const ordered_json& environments = member(args, "test_envs");
@@ -62,7 +65,8 @@ DgRunName name_of(const ordered_json& args) {
 }
 
 DgEvaluation evaluation_of(const ordered_json& line) {
-  DgEvaluation evaluation{integer_of(line, "step"), {}, {}};
+  const bool has_result = line.contains("result_weights") && !line.at("result_weights").is_null();
+  DgEvaluation evaluation{has_result ? kResultStep : integer_of(line, "step"), {}, {}};
   for (size_t e = 0; line.contains(cat("env", e, "_in_acc")); ++e) {
     evaluation.in.push_back(accuracy_of(line, cat("env", e, "_in_acc")));
     evaluation.out.push_back(accuracy_of(line, cat("env", e, "_out_acc")));
@@ -70,6 +74,8 @@ DgEvaluation evaluation_of(const ordered_json& line) {
   if (evaluation.in.empty()) fail("a line has no \"env0_in_acc\"");
   return evaluation;
 }
+
+bool is_result(const DgEvaluation& evaluation) { return evaluation.step == kResultStep; }
 
 int64_t cost_count(const ordered_json& object, const char* key) {
   constexpr double kMostCounted = 1e18;
@@ -137,19 +143,87 @@ std::vector<ordered_json> lines_of(const std::string& file) {
   return lines;
 }
 
-}  // namespace
-
-std::string comparable_name(const std::string& name) {
-  std::string plain;
-  for (const char c : name)
-    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return plain;
+// What DomainBed's own logs do not have.
+void add_origin(DgResult& result, const ordered_json& args) {
+  if (args.contains("settings") && args.at("settings").is_object()) result.settings = args.at("settings");
+  if (args.contains("data")) result.data = text_of(args, "data");
+  if (!args.contains("environments")) return;
+  for (const ordered_json& name : args.at("environments")) {
+    if (!name.is_string()) fail("\"environments\" must be a list of strings");
+    result.environments.push_back(name.get<std::string>());
+  }
 }
+
+// ", optimizer.lr=0.01" of the settings whose values differ in `all`.
+std::string difference_text(const ordered_json& settings, const std::set<ordered_json>& all) {
+  std::string text;
+  for (const auto& [key, value] : settings.items())
+    if (std::ranges::any_of(all,
+                            [&](const ordered_json& other) { return !other.contains(key) || other.at(key) != value; }))
+      text += cat(", ", key, "=", value.is_string() ? value.get<std::string>() : value.dump());
+  return text;
+}
+
+void tell_data_apart(std::vector<DgResult>& results) {
+  std::map<std::string, std::set<std::string>> data;  // by dataset
+  for (const DgResult& result : results) data[result.name.dataset].insert(result.data);
+  for (DgResult& result : results)
+    if (data[result.name.dataset].size() > 1 && !result.data.empty())
+      result.name.dataset += cat(" (data ", result.data.substr(0, kShownDigits), ")");
+}
+
+void tell_settings_apart(std::vector<DgResult>& results) {
+  std::map<std::pair<std::string, std::string>, std::set<ordered_json>> settings;  // by dataset and algorithm
+  const auto of = [&](const DgResult& result) -> auto& {
+    return settings[{result.name.dataset, result.name.algorithm}];
+  };
+  for (const DgResult& result : results) of(result).insert(result.settings);
+  std::vector<std::string> names;
+  for (const DgResult& result : results) {
+    const std::string differs = difference_text(result.settings, of(result));
+    std::string name = result.name.algorithm;
+    if (name.ends_with(')'))
+      name.insert(name.size() - 1, differs);
+    else if (!differs.empty())
+      name += " (" + differs.substr(2) + ")";
+    names.push_back(name);
+  }
+  for (size_t i = 0; i < results.size(); ++i) results[i].name.algorithm = names[i];
+}
+
+// The results.jsonl files in a folder or below; a file itself.
+std::vector<std::string> log_files(const std::string& path) {
+  if (fs::is_regular_file(path)) return {path};
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename() == "results.jsonl") files.push_back(entry->path().native());
+  if (error) fail("cannot list ", printable(path), ": ", error.message());
+  if (files.empty()) fail(printable(path), " has no results.jsonl in it or below; give the folder of a sweep");
+  std::ranges::sort(files);
+  return files;
+}
+
+// Of one file, in the order in which they begin.
+void add_logs(std::vector<DgLog>& logs, const std::string& file) {
+  std::map<std::string, size_t> places;  // by "args"
+  std::vector<ordered_json> lines = lines_of(file);
+  if (lines.empty()) fail("there are no evaluations");
+  for (ordered_json& line : lines) {
+    const auto [place, is_new] = places.try_emplace(line.contains("args") ? line.at("args").dump() : "", logs.size());
+    if (is_new) logs.push_back({file, {}});
+    logs[place->second].lines.push_back(std::move(line));
+  }
+}
+
+}  // namespace
 
 DgResult dg_result(const std::vector<ordered_json>& lines) {
   if (lines.empty()) fail("there are no evaluations");
   DgResult result{name_of(member(lines.front(), "args")), {}};
   for (const ordered_json& line : lines) result.evaluations.push_back(evaluation_of(line));
+  if (std::ranges::any_of(result.evaluations, is_result))
+    std::erase_if(result.evaluations, [](const DgEvaluation& evaluation) { return !is_result(evaluation); });
   const size_t environments = result.evaluations.front().in.size();
   for (const DgEvaluation& evaluation : result.evaluations)
     if (evaluation.in.size() != environments) fail("its lines are of different environments");
@@ -158,6 +232,7 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
       fail("test environment ", environment, " is not among its ", environments, " environments");
   std::ranges::sort(result.evaluations, {}, &DgEvaluation::step);
   result.cost = cost_of(lines.back());
+  add_origin(result, lines.front().at("args"));
   std::vector<const ordered_json*> by_step;
   for (const ordered_json& line : lines) by_step.push_back(&line);
   std::ranges::stable_sort(by_step, {}, [](const ordered_json* line) { return integer_of(*line, "step"); });
@@ -167,23 +242,34 @@ DgResult dg_result(const std::vector<ordered_json>& lines) {
 
 DgResult read_dg_result(const std::string& file) { return dg_result(lines_of(file)); }
 
-std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
-    if (entry->path().filename() == "results.jsonl") files.push_back(entry->path().native());
-  if (error) fail("cannot list ", printable(path), ": ", error.message());
-  if (files.empty()) fail(printable(path), " has no results.jsonl in it or below; give the folder of a sweep");
-  std::ranges::sort(files);
-  std::vector<DgResult> results;
-  for (const std::string& file : files) {
+std::vector<DgLog> read_dg_logs(const std::string& path, std::vector<std::string>& warnings) {
+  std::vector<DgLog> logs;
+  for (const std::string& file : log_files(path)) {
     try {
-      results.push_back(read_dg_result(file));
+      add_logs(logs, file);
     } catch (const Error& problem) {
       warnings.push_back(cat(printable(file), " is left out: ", problem.what()));
     }
   }
+  return logs;
+}
+
+std::vector<DgResult> dg_results_of(const std::vector<DgLog>& logs, std::vector<std::string>& warnings) {
+  std::vector<DgResult> results;
+  for (const DgLog& log : logs) {
+    try {
+      results.push_back(dg_result(log.lines));
+    } catch (const Error& problem) {
+      warnings.push_back(cat(printable(log.file), " is left out: ", problem.what()));
+    }
+  }
+  tell_data_apart(results);
+  tell_settings_apart(results);
   return results;
+}
+
+std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings) {
+  return dg_results_of(read_dg_logs(path, warnings), warnings);
 }
 
 }  // namespace sparsight

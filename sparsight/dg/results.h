@@ -1,5 +1,5 @@
-// Results of runs as DomainBed logs them: one folder per run with results.jsonl, a JSON line for each evaluation. Reads
-// those of this program and DomainBed's own.
+// Results of runs as DomainBed logs them: one folder per run with results.jsonl, a JSON line for each evaluation; or
+// one file with the lines of many runs. Reads those of this program and DomainBed's own.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,24 @@
 
 #include <nlohmann/json.hpp>
 
-namespace sparsight {
+#include "sparsight/dg/titles.h"
 
-// How names of datasets and algorithms are compared: without case, "-" and "_", so that "RotatedMNIST" and
-// "rotated_mnist" are the same dataset.
-std::string comparable_name(const std::string& name);
+namespace sparsight {
 
 // What a run is of.
 struct DgRunName {
-  std::string dataset;    // as all names without case, "-" and "_"
-  std::string algorithm;  // with the model, where the log names it: "erm (gmoe)"
+  std::string dataset;    // its comparable_name()
+  std::string algorithm;  // with the model, where the log names it: "ERM (gmoe)"
   std::vector<int64_t> test_envs;
   int64_t trial_seed = 0, hparams_seed = 0;
+  bool single_source = false;  // of a comparison that trains on each environment alone
 };
+
+inline constexpr int64_t kResultStep = -1;
 
 // An evaluation: accuracies by environment, 0 to 1.
 struct DgEvaluation {
-  int64_t step = 0;
+  int64_t step = 0;             // kResultStep: of the weights that the algorithm ended with, such as an average
   std::vector<double> in, out;  // [environments]
 };
 
@@ -44,14 +45,29 @@ struct DgSpeed {
 
 struct DgResult {
   DgRunName name;
-  std::vector<DgEvaluation> evaluations;  // by step; at least one
+  std::vector<DgEvaluation> evaluations;  // by step; at least one. Of a run with a result of its own only that
   std::optional<DgCost> cost = {};        // DomainBed's logs have none
   DgSpeed speed = {};
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object();  // dg_settings(); {} in DomainBed's logs
+  std::string data = {};                                               // data_identity(); "" there
+  std::vector<std::string> environments = {};                          // their names; {} there
 };
 
-// Of every folder below `path` that has results.jsonl (and, where DomainBed wrote it, is done). Lines that are damaged
-// or lack a key are named in `warnings`, and their run is left out. Raises Error if nothing is found.
+// The lines of one run.
+struct DgLog {
+  std::string file;
+  std::vector<nlohmann::ordered_json> lines;
+};
+
+// Of every results.jsonl in the folder `path` or below, or of the file `path`: lines with equal "args" are of one run.
+// Files with a line that is no JSON object are named in `warnings` and left out. Raises Error if nothing is found.
+std::vector<DgLog> read_dg_logs(const std::string& path, std::vector<std::string>& warnings);
+
+// Of read_dg_logs(). A run that dg_result() refuses is named in `warnings` and left out. Runs of a dataset and
+// algorithm whose settings differ get names that say so, "ERM (vit, optimizer.lr=0.01)", and so do datasets of
+// different images: tables never average over them.
 std::vector<DgResult> read_dg_results(const std::string& path, std::vector<std::string>& warnings);
+std::vector<DgResult> dg_results_of(const std::vector<DgLog>& logs, std::vector<std::string>& warnings);
 
 // Of one results.jsonl. Raises Error as dg_result(), and for a line that is no JSON object.
 DgResult read_dg_result(const std::string& file);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
@@ -52,7 +53,8 @@ std::vector<TableFact> gains(const std::vector<double>& accuracy, const std::vec
 
 const DgTable::Row* baseline_of_table(const DgTable& table, const std::string& wanted) {
   const auto is_wanted = [&](const DgTable::Row& row) {
-    return wanted.empty() ? row.algorithm.find("(resnet50)") != std::string::npos : row.algorithm == wanted;
+    return wanted.empty() ? row.algorithm.find("(resnet50)") != std::string::npos
+                          : comparable_name(row.algorithm) == comparable_name(wanted);
   };
   const auto found = std::ranges::find_if(table.rows, is_wanted);
   if (found != table.rows.end()) return &*found;
@@ -94,7 +96,7 @@ void add_costs(DgTable& table, const std::map<std::string, RunsByTrial>& algorit
 void add_published_rows(DgTable& table, size_t source) {
   const auto& all = published_single_source();
   for (const SingleSourceResult& result : all) {
-    DgTable::Row row{cat("erm (", result.model, "), Li et al. 2023, table 3"), "Li et al. 2023, table 3", {}};
+    DgTable::Row row{cat("ERM (", result.model, "), Li et al. 2023, table 3"), "Li et al. 2023, table 3", {}};
     for (const double accuracy : result.accuracy) row.cells.emplace_back(MeanAndError{accuracy, -1});
     if (&result != &all.front()) row.facts = gains(result.accuracy, all.front().accuracy, source);
     row.facts.resize(table.fact_columns.size());
@@ -103,11 +105,21 @@ void add_published_rows(DgTable& table, size_t source) {
   }
 }
 
+// The datasets of which some run tests one environment of several alone: pairs of three environments are no sources.
+std::set<std::string> usual_sweeps(const std::vector<DgResult>& results) {
+  std::set<std::string> datasets;
+  for (const DgResult& run : results)
+    if (!run.name.single_source && run.name.test_envs.size() == 1 && run.evaluations.front().in.size() > 2)
+      datasets.insert(run.name.dataset);
+  return datasets;
+}
+
 }  // namespace
 
 int64_t single_source_of(const DgResult& run) {
   const auto environments = std::ssize(run.evaluations.front().in);
-  if (environments < 3 || std::ssize(run.name.test_envs) != environments - 1) return -1;
+  const int64_t fewest = run.name.single_source ? 2 : 3;
+  if (environments < fewest || std::ssize(run.name.test_envs) != environments - 1) return -1;
   for (int64_t e = 0; e < environments; ++e)
     if (std::ranges::find(run.name.test_envs, e) == run.name.test_envs.end()) return e;
   return -1;
@@ -116,8 +128,10 @@ int64_t single_source_of(const DgResult& run) {
 std::vector<DgTable> single_source_tables(const std::vector<DgResult>& results, const std::string& baseline,
                                           bool published) {
   std::map<std::pair<std::string, int64_t>, std::map<std::string, RunsByTrial>> groups;
+  const std::set<std::string> usual = usual_sweeps(results);
   for (const DgResult& run : results)
-    if (const int64_t source = single_source_of(run); source >= 0)
+    if (const int64_t source = single_source_of(run);
+        source >= 0 && (run.name.single_source || !usual.contains(run.name.dataset)))
       groups[{run.name.dataset, source}][run.name.algorithm][run.name.trial_seed].push_back(&run);
   std::vector<DgTable> tables;
   std::vector<std::string> rows;
@@ -125,14 +139,16 @@ std::vector<DgTable> single_source_tables(const std::vector<DgResult>& results, 
   for (const auto& [key, algorithms] : groups) {
     const auto source = static_cast<size_t>(key.second);
     DgTable table{SelectionRule::training_domains, key.first, {}, {}};
-    table.title = cat(key.first, ", trained on environment ", source, " alone");
+    const DgResult& some = *algorithms.begin()->second.begin()->second.front();
+    const std::vector<std::string> titles =
+        environment_titles(key.first, some.environments, some.evaluations.front().in.size());
+    table.title = cat(dataset_title(key.first), ", trained on environment ", titles[source], " alone");
     table.fact_columns = {"gain on the source", "mean gain on the others", "gain of the others' mean"};
     for (const auto& [algorithm, trials] : algorithms) {
       table.rows.push_back(row_of_source(algorithm, trials, source));
       rows.push_back(algorithm);
     }
-    for (size_t e = 0; e < table.rows.front().cells.size(); ++e)
-      table.columns.push_back(cat(e, e == source ? " (source)" : ""));
+    for (size_t e = 0; e < titles.size(); ++e) table.columns.push_back(titles[e] + (e == source ? " (source)" : ""));
     has_baseline = has_baseline || baseline_of_table(table, baseline) != nullptr;
     add_gains(table, baseline, source);
     const bool with_published = published && has_published(table, source);

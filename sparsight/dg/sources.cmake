@@ -7,10 +7,14 @@ light_sources(
   dg/results.cpp
   dg/selection.cpp
   dg/single_source.cpp
-  dg/speed_table.cpp)
+  dg/speed_table.cpp
+  dg/titles.cpp)
 torch_sources(
   dg/ablation_run.cpp
+  dg/check_runs.cpp
+  dg/data_identity.cpp
   dg/dg_models.cpp
+  dg/dg_results.cpp
   dg/dg_run.cpp
   dg/hyperparameters.cpp
   dg/protocol_defaults.cpp

@@ -34,7 +34,7 @@ TableFact mean_fact(const Runs& runs, const SpeedColumn& column) {
   int64_t count = 0;
   for (const DgResult* run : runs)
     if (const auto& value = run->speed.*column.value) sum += *value, ++count;
-  if (count == 0) return {"n/a", {}, {}};
+  if (count == 0) return {};
   const double mean = sum / static_cast<double>(count);
   return {column.shown(mean), mean, {}};
 }
@@ -47,7 +47,7 @@ std::optional<DgCost> cost_among(const Runs& runs) {
 
 DgTable speed_table(const std::string& dataset, const std::map<std::string, Runs>& algorithms) {
   DgTable table{SelectionRule::training_domains, dataset, {}, {}};
-  table.title = dataset + ", time and memory, means over runs";
+  table.title = dataset_title(dataset) + ", time and memory, means over runs";
   const auto any = [&](const auto& has) {
     for (const auto& [algorithm, runs] : algorithms)
       for (const DgResult* run : runs)

@@ -1,10 +1,11 @@
 #include "sparsight/dg/sweep.h"
 
 #include <algorithm>
+#include <map>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/nearest_name.h"
 #include "sparsight/data/domainbed/domain_sets.h"
-#include "sparsight/data/domainbed/domainbed.h"
 
 namespace sparsight {
 namespace {
@@ -26,6 +27,7 @@ DgRun run_from(const Json& json) {
   run.model = json.at("model");
   run.test_envs = json.at("test_envs").get<std::vector<int64_t>>();
   run.trial_seed = json.at("trial_seed"), run.hparams_seed = json.at("hparams_seed");
+  run.single_source = json.value("single_source", false);
   run.steps = json.at("steps"), run.eval_every = json.at("eval_every"), run.image_size = json.at("image_size");
   run.overrides = json.at("overrides").get<std::vector<std::string>>();
   run.variation = json.value("variation", std::vector<std::string>());
@@ -46,7 +48,7 @@ void add_runs(std::vector<DgRun>& runs, const DgSweep& sweep) {
           for (const std::vector<int64_t>& test_envs : sets) {
             DgRun run = sweep.run;
             run.model = model, run.algorithm = algorithm, run.test_envs = test_envs;
-            run.trial_seed = trial, run.hparams_seed = hparams;
+            run.trial_seed = trial, run.hparams_seed = hparams, run.single_source = sweep.single_source;
             runs.push_back(run);
           }
 }
@@ -59,13 +61,6 @@ std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs) {
   for (int64_t first = 0; pairs && first < environments; ++first)
     for (int64_t second = first + 1; second < environments; ++second) sets.push_back({first, second});
   return sets;
-}
-
-int64_t environments_of_set(const DgRun& run) {
-  if (const int64_t known = domain_set(run.set).environments; known > 0) return known;
-  DomainBedOptions options;
-  options.set = run.set, options.root = run.root;
-  return static_cast<int64_t>(domainbed_environments(options, 0)->info().domains.size());
 }
 
 std::vector<std::vector<int64_t>> single_source_sets(int64_t environments) {
@@ -91,7 +86,21 @@ std::vector<DgRun> sweep_runs(const DgSweep& sweep) {
   return runs;
 }
 
-JobList sweep_jobs(const DgSweep& sweep) { return jobs_of_runs(cat("dg ", sweep.run.set), sweep_runs(sweep)); }
+std::string sets_text(const DgSweep& sweep) { return sweep.sets.empty() ? sweep.run.set : join(sweep.sets); }
+
+JobList sweep_jobs(const DgSweep& sweep) { return jobs_of_runs("dg " + sets_text(sweep), sweep_runs(sweep)); }
+
+std::string common_text(const DgRun& run) {
+  std::vector<std::string> parts;
+  if (!run.root.empty()) parts.push_back("data " + run.root);
+  if (run.image_size != DgRun().image_size) parts.push_back(cat("image size ", run.image_size));
+  if (run.steps > 0) parts.push_back(cat(run.steps, " steps"));
+  if (run.eval_every > 0) parts.push_back(cat("evaluations every ", run.eval_every));
+  std::map<std::string, std::string> settings;  // a later override replaces an earlier one
+  for (const std::string& setting : run.overrides) settings[setting.substr(0, setting.find('='))] = setting;
+  for (const auto& [key, setting] : settings) parts.push_back(setting);
+  return join(parts);
+}
 
 std::string results_of_job(const DgRun& run, const JobStore& store) {
   return store.job_folder(to_json(run)) + "/run/results.jsonl";
@@ -100,12 +109,14 @@ std::string results_of_job(const DgRun& run, const JobStore& store) {
 JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs) {
   JobList list;
   list.name = name;
+  check_runs(runs);
   for (const DgRun& run : runs) list.settings.push_back(to_json(run));
   list.run = [](const Json& settings, const std::string& folder) {
     const std::vector<Json> lines = train_dg(run_from(settings), folder + "/run");
     return Json{{"evaluations", lines.size()}, {"last", lines.back()}};
   };
   list.expected_seconds = [](const Json& settings) { return settings.at("steps").get<double>(); };
+  list.expects_ratios = true;
   return list;
 }
 

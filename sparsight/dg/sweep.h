@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sparsight/dg/check_runs.h"
 #include "sparsight/dg/dg_run.h"
 #include "sparsight/jobs/run_jobs.h"
 
@@ -25,12 +26,15 @@ std::vector<std::vector<int64_t>> test_sets(int64_t environments, bool pairs);
 // All but each environment: E sets.
 std::vector<std::vector<int64_t>> single_source_sets(int64_t environments);
 
-// How many environments a data set has. Of "folder" it counts those in run.root.
-int64_t environments_of_set(const DgRun& run);
-
 std::vector<DgRun> sweep_runs(const DgSweep& sweep);
 
-// The runs as jobs; each trains in its own folder and leaves results.jsonl there.
+// "pacs, vlcs"
+std::string sets_text(const DgSweep& sweep);
+// What all runs of a sweep have in common besides its datasets, for the identity of its folder: "data photos, 300
+// steps, optimizer.lr=0.001"; "" if everything is as published.
+std::string common_text(const DgRun& run);
+
+// The runs as jobs; each trains in its own folder and leaves results.jsonl there. Raises UsageError as check_runs().
 JobList sweep_jobs(const DgSweep& sweep);
 JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs);
 // Where the job of a run leaves it.

@@ -28,15 +28,16 @@ Json read_object(const std::string& path) {
 
 bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-void check_identity(const std::string& folder, const std::string& wanted) {
+void check_identity(const std::string& folder, const std::string& wanted, const std::string& option) {
   const Json json = read_object(folder + "/jobs.json");
   const auto format = number(json, "format");
   if (!format || text(json, "of").empty())
-    fail("cannot tell what ", folder, " holds: its jobs.json is damaged; choose another folder with --run");
+    fail("cannot tell what ", folder, " holds: its jobs.json is damaged; choose another folder with ", option);
   if (*format != kJobsFormat)
     fail(folder, " is of format ", *format, ", and this version of sparsight reads ", kJobsFormat,
-         "; choose another folder with --run");
-  if (text(json, "of") != wanted) fail_other_jobs(folder, text(json, "of"), wanted);
+         "; choose another folder with ", option);
+  if (const std::string found = text(json, "of"); found != wanted)
+    fail(folder, " holds ", printable(found), ", not ", printable(wanted), "; choose another folder with ", option);
 }
 
 // Whether the folder holds more than what a process killed at its very start leaves behind.
@@ -50,14 +51,14 @@ bool holds_something(const std::string& folder) {
   return false;
 }
 
-void check_is_folder(const std::string& path) {
+void check_is_folder(const std::string& path, const std::string& option) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error)) && !fs::is_directory(path, error))
-    fail("the run folder ", path, " is a file; choose another name with --run");
+    fail("the run folder ", path, " is a file; choose another name with ", option);
 }
 
-[[noreturn]] void fail_foreign_files(const std::string& folder) {
-  fail("the folder ", folder, " holds files that do not belong to jobs; choose another folder with --run");
+[[noreturn]] void fail_foreign_files(const std::string& folder, const std::string& option) {
+  fail("the folder ", folder, " holds files that do not belong to jobs; choose another folder with ", option);
 }
 
 void remove_file(const std::string& path) {
@@ -90,29 +91,25 @@ std::string job_id(const Json& settings) {
   return name;
 }
 
-void fail_other_jobs(const std::string& folder, const std::string& found, const std::string& wanted) {
-  fail(folder, " holds ", printable(found), ", not ", printable(wanted), "; choose another folder with --run");
-}
-
-JobStore::JobStore(const std::string& folder, const std::string& of) : folder_(folder) {
-  check_is_folder(folder);
+JobStore::JobStore(const std::string& folder, const std::string& of, const std::string& option) : folder_(folder) {
+  check_is_folder(folder, option);
   create_folder(folder);
   const Descriptor alone = wait_for_folder(folder);  // two processes may start at once
   if (!is_there(folder + "/jobs.json")) {
-    if (holds_something(folder)) fail_foreign_files(folder);
+    if (holds_something(folder)) fail_foreign_files(folder, option);
     remove_remains(folder, {"env.json", "jobs.json"});
     write_file_atomically(folder + "/env.json", file_text(describe_environment()));
     write_file_atomically(folder + "/jobs.json", file_text({{"format", kJobsFormat}, {"of", of}}));
   }
-  check_identity(folder, of);
+  check_identity(folder, of, option);
   create_folder(folder + "/jobs");
 }
 
-std::optional<JobStore> JobStore::open(const std::string& folder, const std::string& of) {
-  check_is_folder(folder);
+std::optional<JobStore> JobStore::open(const std::string& folder, const std::string& of, const std::string& option) {
+  check_is_folder(folder, option);
   if (!is_there(folder)) return std::nullopt;
-  if (is_there(folder + "/jobs.json")) return JobStore(folder, of);
-  if (holds_something(folder)) fail_foreign_files(folder);
+  if (is_there(folder + "/jobs.json")) return JobStore(folder, of, option);
+  if (holds_something(folder)) fail_foreign_files(folder, option);
   return std::nullopt;
 }
 

@@ -33,10 +33,12 @@ std::string job_id(const Json& settings);
 class JobStore {
  public:
   // Creates the folder, or opens an existing one of the same jobs. of: a description: "pmoe/fig4 at scale small, real
-  // data". Raises Error for a folder of other jobs or with other content.
-  JobStore(const std::string& folder, const std::string& of);
+  // data". option: of the command line, which chooses the folder. Raises Error for a folder of other jobs or with other
+  // content.
+  JobStore(const std::string& folder, const std::string& of, const std::string& option = "--run");
   // Nothing if the folder is missing or empty. Otherwise as the constructor.
-  static std::optional<JobStore> open(const std::string& folder, const std::string& of);
+  static std::optional<JobStore> open(const std::string& folder, const std::string& of,
+                                      const std::string& option = "--run");
 
   const std::string& folder() const { return folder_; }
   std::string job_folder(const Json& settings) const { return folder_ + "/jobs/" + job_id(settings); }
@@ -63,8 +65,5 @@ class JobStore {
 
   std::string folder_;
 };
-
-// Raises Error: "<folder> holds <found>, not <wanted>; choose another folder with --run".
-[[noreturn]] void fail_other_jobs(const std::string& folder, const std::string& found, const std::string& wanted);
 
 }  // namespace sparsight

@@ -34,7 +34,7 @@ std::vector<double> expected_seconds(const JobList& list, const JobStore* store)
   }
   if (expected_of_measured > 0)
     for (double& seconds : expected) seconds *= measured / expected_of_measured;
-  else if (!list.expected_seconds)
+  else if (!list.expected_seconds || list.expects_ratios)
     expected.clear();
   return expected;
 }

@@ -21,6 +21,8 @@ struct JobList {
   // Estimated seconds of a job, above 0; {}: unknown until the first one is done. Once jobs are done, only the ratios
   // of these numbers count.
   std::function<double(const Json& settings)> expected_seconds = {};
+  // Only the ratios of these numbers are known, so that no time is until the first job is done.
+  bool expects_ratios = false;
 };
 
 // One pass over the jobs in order: runs those that no other process is running, and stops if interrupted(). A job that

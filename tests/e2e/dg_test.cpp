@@ -68,12 +68,12 @@ TEST_F(DgVerb, SweepsAndTables) {
   const ProgramResult done = dg(sweep, {"--out", at("sweep")});
   ASSERT_EQ(done.exit_code, 0) << done.err;
   EXPECT_NE(done.out.find("training-domain validation"), std::string::npos) << done.out;
-  EXPECT_NE(done.out.find("| groupdro (vit) |"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("| GroupDRO (vit) |"), std::string::npos) << done.out;
   const ProgramResult csv = run_program({"dg", "table", at("sweep"), "--format", "csv"});
   EXPECT_EQ(csv.out.substr(0, csv.out.find('\n')), "dataset,selection,algorithm,test_env,mean,error");
   // Two rules and algorithms, 4 + average; then eight columns of time, memory and cost.
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 1 + 2 * 2 * 5 + 2 * 8);
-  EXPECT_NE(csv.out.find("folder,\"folder, time and memory, means over runs\",groupdro (vit),s per step,"),
+  EXPECT_NE(csv.out.find("folder,\"folder, time and memory, means over runs\",GroupDRO (vit),s per step,"),
             std::string::npos)
       << csv.out;
 }
@@ -94,7 +94,7 @@ TEST_F(DgVerb, G57_Ablates) {
        {"| baseline | ", "| router: cosine | ", "| router: linear | ", "| temperature: fixed | ",
         "| placement: last two | ", "| placement: every two | ", "| noise: off | ", "| router.k: 2 | "})
     EXPECT_NE(done.out.find(row), std::string::npos) << row << done.out;
-  EXPECT_EQ(done.out.find("n/a"), std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find("|  |  |  |"), std::string::npos) << done.out;
   int64_t jobs = 0;
   const std::string baseline = row_of(done.out, "| baseline |");
   for (const auto& job : std::filesystem::directory_iterator(at("ablations/jobs"))) {
@@ -109,21 +109,22 @@ TEST_F(DgVerb, G57_Ablates) {
   const ProgramResult latex = dg(ablate + " --only router --format latex", {"--out", at("ablations")});
   EXPECT_NE(latex.out.find("router: linear & "), std::string::npos) << latex.out;
   const ProgramResult table = run_program({"dg", "table", at("ablations")});  // also as a sweep
-  EXPECT_NE(table.out.find("| erm (gmoe, router.name=softmax_topk) |"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("| ERM (gmoe, router.name=softmax_topk) |"), std::string::npos) << table.out;
 }
 
 TEST_F(DgVerb, G46_TrainsOnASingleSource) {
   const ProgramResult done =
       dg(std::string("sweep --single-source --trials 1 --hparams 1 --published") + kSmall, {"--out", at("single")});
   ASSERT_EQ(done.exit_code, 0) << done.err;
-  for (const char* title : {"folder, trained on environment 0 alone", "folder, trained on environment 3 alone"})
+  for (const char* title :
+       {"folder, trained on environment clean alone", "folder, trained on environment textured alone"})
     EXPECT_NE(done.out.find(title), std::string::npos) << done.out;
-  EXPECT_NE(done.out.find("| 1 (source) |"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("| inverted (source) |"), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("| parameters | active parameters | MACs |"), std::string::npos) << done.out;
-  EXPECT_EQ(done.out.find("n/a"), std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find("validation"), std::string::npos) << "no usual table:\n" << done.out;
   const ProgramResult wrong = run_program({"dg", "table", at("single"), "--baseline", "erm (resnet50)"});
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_NE(wrong.err.find("its rows are erm (vit)"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("its rows are ERM (vit)"), std::string::npos) << wrong.err;
 }
 
 TEST_F(DgVerb, G41_MakesCubDg) {
@@ -247,6 +248,33 @@ TEST_F(DgVerb, G54_ExplainShowsPartsAndDomains) {
   EXPECT_NE(refused.err.find("is outside of its 16x16 pixels"), std::string::npos) << refused.err;
 }
 
+// Rows "| name | setting | default | range |", with single spaces.
+TEST_F(DgVerb, PrintsHyperparametersOfModelsAndDatasets) {
+  const auto row_of = [&](const std::string& text, const std::string& name) {
+    const ProgramResult ended = dg("hparams " + text);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    std::istringstream lines(ended.out);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream cells(line);
+      std::string row;
+      for (std::string word; cells >> word;) row += (row.empty() ? "" : " ") + word;
+      if (row.starts_with("| " + name + " |")) return row;
+    }
+    return "no row of " + name + " in " + ended.out;
+  };
+  EXPECT_EQ(row_of("erm --dataset domain_net --model gmoe", "lr"), "| lr | optimizer.lr | 5e-05 | 10^U(-5,-3.5) |");
+  EXPECT_EQ(row_of("erm --dataset office_home --model gmoe", "lr"), "| lr | optimizer.lr | 1e-05 | 10^U(-5,-3.5) |");
+  EXPECT_EQ(row_of("erm --dataset domain_net --model gmoe", "max_steps"),
+            "| max_steps | train.max_steps | 15001 | - |");
+  EXPECT_EQ(row_of("swad --dataset vlcs", "tolerance_ratio"), "| tolerance_ratio | algorithm.tolerance | 0.2 | - |");
+  EXPECT_EQ(row_of("swad --dataset vlcs", "eval_every"), "| eval_every | train.eval_every | 50 | - |");
+  EXPECT_EQ(row_of("erm --dataset pacs --model vit", "resnet_dropout"),
+            "| resnet_dropout | not used | 0.0 | {0.0,0.1,0.5} |");
+  EXPECT_EQ(row_of("dann --dataset pacs --hparams-seed 1", "lr_g"),
+            "| lr_g | optimizer.lr | 5e-05 | 10^U(-5,-3.5) | 0.00018927227584350511 |");
+  EXPECT_EQ(row_of("dann --dataset pacs", "lr"), "| lr | not used | 5e-05 | 10^U(-5,-3.5) |");
+}
+
 TEST_F(DgVerb, RefusesInOneLine) {
   const auto refused = [&](const std::string& text, const std::string& what, int code = 2) {
     const ProgramResult ended = dg(text);
@@ -257,8 +285,13 @@ TEST_F(DgVerb, RefusesInOneLine) {
   const std::string small = kSmall;
   refused("hparams irmm --dataset pacs", "did you mean \"irm\"");
   refused("hparams irm --dataset pac", "did you mean \"pacs\"");
+  refused("hparams irm --dataset pacs --model gmeo", "did you mean \"gmoe\"");
   refused("train --dataset pacs --data DOMAINS --model vit", "is not pacs as published", 1);
   refused("train --test-envs 9" + small, "has the environments 0 to 3");
+  refused("train --test-envs 0,0" + small, "the test environment 0 is named twice");
+  refused("sweep --algorithms erm,irmm --plan" + small, "did you mean \"irm\"");
+  refused("sweep --set optimizer.lrr=1 --plan" + small, "optimizer.lr");
+
   refused("train --algorithm irmm" + small, "did you mean \"irm\"");
   refused("sweep" + small, "--out DIR, or --plan");
   refused("sweep --datasets pacs,vlcs" + small, "--data is the folder of one dataset");

@@ -22,8 +22,11 @@ struct DomainSet {
   int64_t eval_every = 300;      // updates between evaluations, as published
   std::string batch_range = {};  // of random search (dg/random_range.h); "": as of others
   bool resized_first = false;    // to the size of the model, before it is augmented
+  // What DomainBed calls the dataset and its environments in tables; {}: as its folder names them.
+  std::string title = {};
+  std::vector<std::string> environment_titles = {};
   // Images of all environments; a domain is an environment. Raises Error for files that differ from the published ones.
-  std::function<DataSetPtr(const DomainBedOptions& options, uint64_t seed)> make;
+  std::function<DataSetPtr(const DomainBedOptions& options, uint64_t seed)> make = {};
 };
 
 // Generated ones, "folder" and published_domains().

@@ -13,7 +13,7 @@ namespace {
 // What is wrong with a folder, and what to do.
 [[noreturn]] void refuse(const std::string& root, const PublishedDomains& expected, const std::string& what) {
   fail(printable(root), " is not ", expected.name, " as published: ", what, ". Obtain it from ", expected.obtain,
-       ", or read it as it is with --set data.set=folder");
+       ", or read it as it is with --dataset folder (data.set = folder)");
 }
 
 }  // namespace
@@ -21,30 +21,35 @@ namespace {
 const std::vector<PublishedDomains>& published_domains() {
   static const std::vector<PublishedDomains> all{
       {"pacs",
+       {"PACS", {"A", "C", "P", "S"}},
        "PACS",
        {"art_painting", "cartoon", "photo", "sketch"},
        7,
        {2048, 2344, 1670, 3929},
        "https://domaingeneralization.github.io (Li et al. 2017)"},
       {"vlcs",
+       {"VLCS", {"C", "L", "S", "V"}},
        "VLCS",
        {"Caltech101", "LabelMe", "SUN09", "VOC2007"},
        5,
        {1415, 2656, 3282, 3376},
        "the copy that DomainBed's download script names (Fang et al. 2013)"},
       {"office_home",
+       {"OfficeHome", {"A", "C", "P", "R"}},
        "office_home",
        {"Art", "Clipart", "Product", "Real World"},
        65,
        {2427, 4365, 4357, 4439},
        "https://www.hemanthdv.org/officeHomeDataset.html (Venkateswara et al. 2017)"},
       {"terra_incognita",
+       {"TerraIncognita", {"L100", "L38", "L43", "L46"}},
        "terra_incognita",
        {"location_100", "location_38", "location_43", "location_46"},
        10,
        {},
        "https://lila.science/datasets/caltech-camera-traps (Beery et al. 2018)"},
       {"domain_net",
+       {"DomainNet", {"clip", "info", "paint", "quick", "real", "sketch"}},
        "domain_net",
        {"clipart", "infograph", "painting", "quickdraw", "real", "sketch"},
        345,
@@ -53,12 +58,14 @@ const std::vector<PublishedDomains>& published_domains() {
        1000,
        "floor(2^U(3,5))"},
       {"sviro",
+       {"SVIRO", {}},
        "sviro",
        {"aclass", "escape", "hilux", "i3", "lexus", "tesla", "tiguan", "tucson", "x5", "zoe"},
        7,
        {},
        "https://sviro.kl.dfki.de (Dias Da Cruz et al. 2020)"},
       {"cub_dg",
+       {"CUB-DG", {}},
        "CUB_DG",
        {"Candy", "Mosaic", "Natural", "Udnie"},
        200,

@@ -9,8 +9,15 @@
 
 namespace sparsight {
 
+// What DomainBed's tables call a dataset and its environments.
+struct DomainTitles {
+  std::string set;                             // "PACS"
+  std::vector<std::string> environments = {};  // {}: as their folders
+};
+
 struct PublishedDomains {
-  std::string name;                  // "pacs"
+  std::string name;  // "pacs"
+  DomainTitles titles;
   std::string folder;                // its usual root, which has domain/class/image
   std::vector<std::string> domains;  // in byte order, which is that of the environments
   int64_t classes = 0;

@@ -100,7 +100,7 @@ class Adrmx : public DomainAlgorithm {
                         initial_random(context), "adrmx.head")) {}
   Adrmx(const AdrmxOptions& options, const AlgorithmContext& context, const std::shared_ptr<ImageModel>& domain_model,
         const OutputWidths& widths, const MlpLayers& head)
-      : DomainAlgorithm(with_betas(context, options.beta1, kAdrmxBeta2), 2,
+      : DomainAlgorithm(with_betas(context, options.beta1, kAdrmxBeta2), 1,
                         {.own = own_parameters(*domain_model, head, context.train)}),
         options_(options),
         domain_model_(domain_model),
@@ -134,6 +134,12 @@ class Adrmx : public DomainAlgorithm {
     return passes;
   }
 
+  // L_d of x - d [B,D].
+  at::Tensor domain_loss(const at::Tensor& clean, const at::Tensor& positions, const UpdateContext& context) const {
+    const at::Tensor logits = networks_->discriminator.forward(clean, options_.mlp_dropout, context.random);
+    return at::cross_entropy_loss(logits, positions);
+  }
+
   UpdateResult train_discriminator(const std::vector<Batch>& domains, const UpdateContext& context) {
     const Batch joined = join_batches(domains);
     UpdateResult result;
@@ -144,7 +150,7 @@ class Adrmx : public DomainAlgorithm {
       const Passes passes = forward(step, joined, context);
       input = passes.x - passes.d;
     }
-    const at::Tensor loss = at::cross_entropy_loss(networks_->discriminator.forward(input), domain_positions(domains));
+    const at::Tensor loss = domain_loss(input, domain_positions(domains), context);
     result.means.add("discriminator_loss", loss.item<double>(), 1);
     if (!networks_->discriminator_optimizer.minimize(loss, context)) result.not_finite = "loss";
     return result;
@@ -162,7 +168,7 @@ class Adrmx : public DomainAlgorithm {
     task = task + options_.remix_weight * remix_loss(clean, passes.d, labels, context);
     task = task + options_.contrastive_weight * (domain_contrastive_loss(passes.x, labels, positions) +
                                                  domain_contrastive_loss(clean, labels, positions));
-    task = task - options_.disc_weight * at::cross_entropy_loss(networks_->discriminator.forward(clean), positions);
+    task = task - options_.disc_weight * domain_loss(clean, positions, context);
     for (const NamedLoss& loss : passes.domain.losses) task = task + loss.weight * loss.value;
     step.add(joined, {passes.label}, task);
     UpdateResult result = step.finish();
@@ -213,6 +219,14 @@ void AdrmxOptions::declare(OptionSet& set) {
                                                                                                             "{256}"};
   set.integer("mlp_depth", &mlp_depth, {1, 100}, "linear layers of the discriminator").search = {"mlp_depth",
                                                                                                  "{8,9,10}"};
+  set.real("mlp_dropout", &mlp_dropout, {0, 0.99}, "dropout in the discriminator's hidden layers").search = {
+      "mlp_dropout", ""};
+}
+
+std::vector<ProtocolDefault> adrmx_defaults() {
+  return {{kPhotographs, "optimizer.lr", 3e-5, "{2e-5,3e-5,4e-5,5e-5}"},
+          {kSmallImages, "optimizer.lr", 3e-3, "{5e-4,1e-3,2e-3,3e-3}"},
+          {kEverySet, "optimizer.weight_decay", 0.0, "", "optimizer.weight_decay"}};
 }
 
 at::Tensor domain_contrastive_loss(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& domains) {

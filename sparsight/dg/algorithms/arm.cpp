@@ -139,7 +139,7 @@ class Arm : public DomainAlgorithm {
 
 }  // namespace
 
-std::vector<ProtocolDefault> arm_defaults() { return {{"", "loader.batch", 8, false}}; }
+std::vector<ProtocolDefault> arm_defaults() { return {{kPhotographs, "loader.batch", 8, ""}}; }
 
 std::shared_ptr<Algorithm> make_arm(const ArmOptions&, const AlgorithmContext& context) {
   return std::make_shared<Arm>(context);

@@ -48,6 +48,12 @@ void CadOptions::declare(OptionSet& set) {
   set.flag("flipped", &flipped, "raise the probability of other domains; else lower that of the same one");
 }
 
+std::vector<ProtocolDefault> cad_defaults() {
+  return {{kEverySet, "algorithm.normalized", false, "", "is_normalized"},
+          {kEverySet, "algorithm.flipped", true, "", "is_flipped"},
+          {kEverySet, "", false, "", "is_project"}};
+}
+
 at::Tensor cad_loss(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& domains,
                     const CadOptions& options, bool conditional) {
   at::Tensor z = features.to(at::kFloat);

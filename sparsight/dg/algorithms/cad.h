@@ -9,6 +9,7 @@
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -19,6 +20,9 @@ struct CadOptions {
   bool flipped = true;
   void declare(OptionSet& set);
 };
+
+// DomainBed's names of constants.
+std::vector<ProtocolDefault> cad_defaults();
 
 // features: [B,D], labels: [B], domains: [B]. L, []; 0 if no image counts.
 at::Tensor cad_loss(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& domains,

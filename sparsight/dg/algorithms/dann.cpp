@@ -50,7 +50,7 @@ struct Discriminator {
 class Dann : public DomainAlgorithm {
  public:
   Dann(const DannOptions& options, bool conditional, const AlgorithmContext& context)
-      : DomainAlgorithm(with_betas(context, options.beta1, kBeta2), 2), options_(options), conditional_(conditional) {}
+      : DomainAlgorithm(with_betas(context, options.beta1, kBeta2), 1), options_(options), conditional_(conditional) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const std::vector<Batch> domains = domains_of(minibatches);
@@ -150,6 +150,10 @@ void DannOptions::declare(OptionSet& set) {
                                                                                                  "{3,4,5}"};
   set.real("mlp_dropout", &mlp_dropout, {0, 0.99}, "dropout in the discriminator's hidden layers").search = {
       "mlp_dropout", "{0.0,0.1,0.5}"};
+}
+
+std::vector<ProtocolDefault> dann_defaults() {
+  return {{kEverySet, "optimizer.lr", {}, {}, "lr_g"}, {kEverySet, "optimizer.weight_decay", {}, {}, "weight_decay_g"}};
 }
 
 at::Tensor input_gradient_penalty(const at::Tensor& logits, const at::Tensor& domains, const at::Tensor& input) {

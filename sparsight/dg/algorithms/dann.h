@@ -9,10 +9,13 @@
 // the features, and image i of class y counts 1 / (images of class y times K) in the sum that replaces the mean CE.
 //
 // Both optimisers are Adam with beta1 and beta2 = 0.9; that of the model has the rate and weight decay of [optimizer],
-// where that is adam or adamw. Running averages of the weights follow the updates of the model only.
+// where that is adam or adamw. In DomainBed's protocol these are the hyper-parameters lr_g and weight_decay_g, lr_d and
+// weight_decay_d those of the discriminator; lr and weight_decay are drawn but not used. Running averages of the
+// weights follow the updates of the model only.
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -28,6 +31,9 @@ struct DannOptions {
   double mlp_dropout = 0;
   void declare(OptionSet& set);
 };
+
+// lr_g and weight_decay_g.
+std::vector<ProtocolDefault> dann_defaults();
 
 // The penalty without its weight, []: logits [B,E] of `input` [B,D], which must need gradients.
 at::Tensor input_gradient_penalty(const at::Tensor& logits, const at::Tensor& domains, const at::Tensor& input);

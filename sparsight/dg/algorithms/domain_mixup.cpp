@@ -16,7 +16,7 @@ namespace {
 class DomainMixup : public DomainAlgorithm {
  public:
   DomainMixup(const DomainMixupOptions& options, const AlgorithmContext& context)
-      : DomainAlgorithm(context, 2), options_(options) {}
+      : DomainAlgorithm(context, 1), options_(options) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const std::vector<MixedPair> pairs = random_pairs(domains_of(minibatches), options_.alpha, context.random);

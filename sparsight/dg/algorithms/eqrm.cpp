@@ -30,7 +30,7 @@ double find_quantile(const at::Tensor& risks, double bandwidth, double quantile)
 class Eqrm : public DomainAlgorithm {
  public:
   Eqrm(const EqrmOptions& options, const AlgorithmContext& context)
-      : DomainAlgorithm(context, 2), options_(options), anneal_{options.burn_in} {}
+      : DomainAlgorithm(context, 2), options_(options), anneal_{static_cast<int64_t>(std::ceil(options.burn_in))} {}
 
  protected:
   void begin(const UpdateContext& update) override {
@@ -52,8 +52,8 @@ class Eqrm : public DomainAlgorithm {
 void EqrmOptions::declare(OptionSet& set) {
   set.real("quantile", &quantile, {1e-6, 1 - 1e-6}, "which quantile of the domains' risks is minimised (alpha)")
       .search = {"eqrm_quantile", "U(0.5,0.99)"};
-  set.integer("burn_in", &burn_in, {0, 1'000'000'000}, "updates that minimise the mean risk before").search = {
-      "eqrm_burnin_iters", "floor(10^U(2.5,3.5))"};
+  set.real("burn_in", &burn_in, {0, 1e9}, "updates that minimise the mean risk before, rounded up").search = {
+      "eqrm_burnin_iters", "10^U(2.5,3.5)"};
   set.real("lr", &lr, {0, 1e6}, "base learning rate after them; 0: that of [optimizer]").search = {"eqrm_lr",
                                                                                                    "10^U(-7,-5)"};
 }

@@ -4,10 +4,12 @@
 //
 //   mean_e Phi((q - R_e) / h) = alpha
 //
-// The optimiser then starts anew with the rate lr (0: that of [optimizer]).
+// The optimiser then starts anew with the rate lr (0: that of [optimizer]). Random search draws a burn-in that is no
+// whole number: it ends with the first update that is not below it.
 //
 // Differs from DomainBed's code, which differentiates the ends of its search for q: here the gradient is that of the
-// equation (implicit function theorem). Where all risks are equal, q is their mean.
+// equation (implicit function theorem). Where all risks are equal, q is their mean. And its optimiser starts anew only
+// where the burn-in is a whole number, so in none of its random search; here, as in the paper, always.
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
@@ -16,7 +18,7 @@ namespace sparsight {
 
 struct EqrmOptions {
   double quantile = 0.75;
-  int64_t burn_in = 2500;
+  double burn_in = 2500;
   double lr = 1e-6;
   void declare(OptionSet& set);
 };

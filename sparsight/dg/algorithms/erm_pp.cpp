@@ -82,7 +82,8 @@ class ErmPlusPlus : public DomainAlgorithm {
 }  // namespace
 
 void ErmPlusPlusOptions::declare(OptionSet& set) {
-  set.integer("linear_steps", &linear_steps, {0, 1'000'000'000}, "updates in which the head alone is trained");
+  set.integer("linear_steps", &linear_steps, {0, 1'000'000'000}, "updates in which the head alone is trained")
+      .search = {"linear_steps", ""};
   set.real("linear_lr", &linear_lr, {0, 1e6}, "learning rate of these updates, scaled by the schedule").search = {
       "linear_lr", "10^U(-5,-3.5)"};
   set.integer("sma_start", &sma_start, {0, 1'000'000'000}, "update from which on weights are averaged");

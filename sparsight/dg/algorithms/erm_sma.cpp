@@ -15,7 +15,8 @@ class ErmSma : public DomainAlgorithm {
 }  // namespace
 
 void ErmSmaOptions::declare(OptionSet& set) {
-  set.integer("start", &start, {0, 1'000'000'000}, "update from which on weights are averaged");
+  set.integer("start", &start, {0, 1'000'000'000}, "update from which on weights are averaged").search = {
+      "sma_start_iter", ""};
 }
 
 std::shared_ptr<Algorithm> make_erm_sma(const ErmSmaOptions& options, const AlgorithmContext& context) {

@@ -8,7 +8,7 @@ namespace {
 class FeatureMatching : public DomainAlgorithm {
  public:
   FeatureMatching(const FeatureMatchingOptions& options, FeatureDistance distance, const AlgorithmContext& context)
-      : DomainAlgorithm(context, 2), options_(options), distance_(std::move(distance)) {}
+      : DomainAlgorithm(context, 1), options_(options), distance_(std::move(distance)) {}
 
  protected:
   at::Tensor objective(const DomainPass& pass, NamedMeans& log) override {

@@ -39,7 +39,7 @@ FishrHead linear_head(ImageModel& model) {
 class Fishr : public DomainAlgorithm {
  public:
   Fishr(const FishrOptions& options, const AlgorithmContext& context)
-      : DomainAlgorithm(context, 2), options_(options), anneal_{options.anneal}, head_(linear_head(*context.model)) {}
+      : DomainAlgorithm(context, 1), options_(options), anneal_{options.anneal}, head_(linear_head(*context.model)) {}
 
   AlgorithmState state() const override {
     AlgorithmState state = DomainAlgorithm::state();

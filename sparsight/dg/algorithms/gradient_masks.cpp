@@ -18,7 +18,8 @@ at::Tensor sign_agreement(const at::Tensor& gradients) { return gradients.sign()
 class GradientMasks : public DomainAlgorithm {
  public:
   using Rule = std::function<at::Tensor(const at::Tensor& gradients)>;
-  GradientMasks(Rule rule, const AlgorithmContext& context) : DomainAlgorithm(context, 2), rule_(std::move(rule)) {}
+  GradientMasks(Rule rule, size_t domains, const AlgorithmContext& context)
+      : DomainAlgorithm(context, domains), rule_(std::move(rule)) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const std::vector<at::Tensor>& parameters = weights().trainable();
@@ -77,12 +78,13 @@ at::Tensor sand_masked(const at::Tensor& gradients, const SandMaskOptions& optio
 }
 
 std::shared_ptr<Algorithm> make_and_mask(const AndMaskOptions& options, const AlgorithmContext& context) {
-  return std::make_shared<GradientMasks>([tau = options.tau](const at::Tensor& g) { return and_masked(g, tau); },
+  return std::make_shared<GradientMasks>([tau = options.tau](const at::Tensor& g) { return and_masked(g, tau); }, 1,
                                          context);
 }
 
 std::shared_ptr<Algorithm> make_sand_mask(const SandMaskOptions& options, const AlgorithmContext& context) {
-  return std::make_shared<GradientMasks>([options](const at::Tensor& g) { return sand_masked(g, options); }, context);
+  return std::make_shared<GradientMasks>([options](const at::Tensor& g) { return sand_masked(g, options); }, 2,
+                                         context);
 }
 
 }  // namespace sparsight

@@ -13,7 +13,7 @@ namespace {
 
 class Iga : public DomainAlgorithm {
  public:
-  Iga(const IgaOptions& options, const AlgorithmContext& context) : DomainAlgorithm(context, 2), options_(options) {}
+  Iga(const IgaOptions& options, const AlgorithmContext& context) : DomainAlgorithm(context, 1), options_(options) {}
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override {
     const TwiceDifferentiable twice;

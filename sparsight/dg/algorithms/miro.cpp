@@ -109,7 +109,7 @@ class Miro : public DomainAlgorithm {
 }  // namespace
 
 void MiroOptions::declare(OptionSet& set) {
-  set.real("lambda", &lambda, {0, 1e9}, "weight of the regulariser");
+  set.real("lambda", &lambda, {0, 1e9}, "weight of the regulariser").search = {"lambda", ""};
   set.real("lr_factor", &lr_factor, {0, 1e6}, "learning rate of the variances, divided by that of the model");
   set.strings("layers", &layers, "outputs that are compared, such as [\"blocks.3\"]; empty: stem and all blocks");
 }

@@ -72,6 +72,20 @@ void RdmOptions::declare(OptionSet& set) {
       "rdm_lr", "U(0.000008,0.00002)"};
 }
 
+std::vector<ProtocolDefault> rdm_defaults() {
+  const std::string batches = "floor(U(30,60))";
+  return {{"domain_net", "algorithm.lambda", 0.5, "U(0.1,1.0)"},
+          {"pacs", "algorithm.lambda", 5.0, "U(1.0,10.0)"},
+          {"terra_incognita", "algorithm.lambda", 5.0, "U(1.0,10.0)"},
+          {"domain_net", "algorithm.anneal", 2400, "floor(U(1500,3000))"},
+          {"domain_net", "algorithm.variance_weight", 0.0, ""},
+          {"office_home", "algorithm.variance_weight", 0.0, ""},
+          {"terra_incognita", "algorithm.variance_weight", 0.0, ""},
+          {kPhotographs, "loader.batch", 88, "floor(U(70,100))"},
+          {"domain_net", "loader.batch", 40, batches},
+          {"terra_incognita", "loader.batch", 40, batches}};
+}
+
 at::Tensor risk_distribution_distance(const std::vector<at::Tensor>& losses) {
   return mmd_distance(worst_domain(losses).unsqueeze(1), at::cat(losses).unsqueeze(1),
                       {1e-4, 1e-3, 1e-2, 1e-1, 1, 1e1, 1e2, 1e3});

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -18,6 +19,9 @@ struct RdmOptions {
   double lr = 1.5e-5;
   void declare(OptionSet& set);
 };
+
+// Weights, anneal step and batch by dataset.
+std::vector<ProtocolDefault> rdm_defaults();
 
 // losses: [B_e] per domain. The MMD² above, [].
 at::Tensor risk_distribution_distance(const std::vector<at::Tensor>& losses);

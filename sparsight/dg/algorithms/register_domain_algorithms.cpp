@@ -34,63 +34,83 @@ namespace sparsight {
 namespace {
 
 void register_penalties(AlgorithmRegistry& list) {
-  list.add<IrmOptions>("irm", "one classifier should be optimal in every domain (Arjovsky et al.)", make_irm);
-  list.add<VrexOptions>("vrex", "the domains' risks should be equal (risk extrapolation; Krueger et al.)", make_vrex);
-  list.add<GroupDroOptions>("group_dro", "domains weigh more the higher their risk (Sagawa et al.)", make_group_dro);
+  list.add<IrmOptions>("irm", "one classifier should be optimal in every domain (Arjovsky et al.)", make_irm,
+                       {.title = "IRM"});
+  list.add<VrexOptions>("vrex", "the domains' risks should be equal (risk extrapolation; Krueger et al.)", make_vrex,
+                        {.title = "VREx", .compares = 2});
+  list.add<GroupDroOptions>("group_dro", "domains weigh more the higher their risk (Sagawa et al.)", make_group_dro,
+                            {.title = "GroupDRO"});
   list.add<SpectralDecouplingOptions>("sd", "small logits (spectral decoupling; Pezeshki et al.)",
-                                      make_spectral_decoupling);
-  list.add<IbErmOptions>("ib_erm", "features of little variance (information bottleneck; Ahuja et al.)", make_ib_erm);
-  list.add<IbIrmOptions>("ib_irm", "irm with features of little variance (Ahuja et al.)", make_ib_irm);
+                                      make_spectral_decoupling, {.title = "SD"});
+  list.add<IbErmOptions>("ib_erm", "features of little variance (information bottleneck; Ahuja et al.)", make_ib_erm,
+                         {.title = "IB_ERM"});
+  list.add<IbIrmOptions>("ib_irm", "irm with features of little variance (Ahuja et al.)", make_ib_irm,
+                         {.title = "IB_IRM"});
   list.add<FishrOptions>("fishr", "gradients of the head with the same variance in every domain (Rame et al.)",
-                         make_fishr);
+                         make_fishr, {.title = "Fishr", .compares = 2});
   list.add<RdmOptions>("rdm", "losses with the same distribution in the worst domain and in all (Nguyen et al.)",
-                       make_rdm);
-  list.add<EqrmOptions>("eqrm", "a quantile of the domains' risks (Eastwood et al.)", make_eqrm);
-  list.add<MiroOptions>("miro", "features that predict those of the pretrained model (Cha et al.)", make_miro);
+                       make_rdm, {.title = "RDM", .domains = 2});
+  list.add<EqrmOptions>("eqrm", "a quantile of the domains' risks (Eastwood et al.)", make_eqrm,
+                        {.title = "EQRM", .domains = 2});
+  list.add<MiroOptions>("miro", "features that predict those of the pretrained model (Cha et al.)", make_miro,
+                        {.title = "MIRO"});
 }
 
 void register_features(AlgorithmRegistry& list) {
   list.add<FeatureMatchingOptions>("coral", "features with the same mean and covariance in every domain (Sun et al.)",
-                                   make_coral);
-  list.add<FeatureMatchingOptions>("mmd", "features with the same distribution in every domain (Li et al.)", make_mmd);
+                                   make_coral, {.title = "CORAL", .compares = 2});
+  list.add<FeatureMatchingOptions>("mmd", "features with the same distribution in every domain (Li et al.)", make_mmd,
+                                   {.title = "MMD", .compares = 2});
   list.add<FeatureMatchingOptions>("caus_irl_coral", "coral of two random parts of the domains (Chevalley et al.)",
-                                   make_caus_irl_coral);
+                                   make_caus_irl_coral, {.title = "CausIRL_CORAL"});
   list.add<FeatureMatchingOptions>("caus_irl_mmd", "mmd of two random parts of the domains (Chevalley et al.)",
-                                   make_caus_irl_mmd);
-  list.add<DannOptions>("dann", "features that do not tell a discriminator the domain (Ganin et al.)", make_dann);
-  list.add<DannOptions>("cdann", "dann, class by class (Li et al.)", make_cdann);
-  list.add<CadOptions>("cad", "features whose neighbours are from other domains (Ruan et al.)", make_cad);
-  list.add<CadOptions>("cond_cad", "cad, class by class (Ruan et al.)", make_cond_cad);
-  list.add<SagNetOptions>("sagnet", "content rather than style of the features (Nam et al.)", make_sagnet);
-  list.add<RscOptions>("rsc", "without the features that matter most (self-challenging; Huang et al.)", make_rsc);
-  list.add<UrmOptions>("urm", "features that a discriminator takes for uniform noise (Krishnamachari et al.)",
-                       make_urm);
+                                   make_caus_irl_mmd, {.title = "CausIRL_MMD"});
+  list.add<DannOptions>("dann", "features that do not tell a discriminator the domain (Ganin et al.)", make_dann,
+                        {.title = "DANN", .compares = 2});
+  list.add<DannOptions>("cdann", "dann, class by class (Li et al.)", make_cdann, {.title = "CDANN", .compares = 2});
+  list.add<CadOptions>("cad", "features whose neighbours are from other domains (Ruan et al.)", make_cad,
+                       {.title = "CAD", .domains = 2});
+  list.add<CadOptions>("cond_cad", "cad, class by class (Ruan et al.)", make_cond_cad,
+                       {.title = "CondCAD", .domains = 2});
+  list.add<SagNetOptions>("sagnet", "content rather than style of the features (Nam et al.)", make_sagnet,
+                          {.title = "SagNet"});
+  list.add<RscOptions>("rsc", "without the features that matter most (self-challenging; Huang et al.)", make_rsc,
+                       {.title = "RSC"});
+  list.add<UrmOptions>("urm", "features that a discriminator takes for uniform noise (Krishnamachari et al.)", make_urm,
+                       {.title = "URM"});
   list.add<AdrmxOptions>("adrmx", "features less those of their domain, which a second model learns (Demirel et al.)",
-                         make_adrmx);
-  list.add<SelfRegOptions>("selfreg", "images of a class have similar features and logits (Kim et al.)", make_selfreg);
+                         make_adrmx, {.title = "ADRMX", .compares = 2});
+  list.add<SelfRegOptions>("selfreg", "images of a class have similar features and logits (Kim et al.)", make_selfreg,
+                           {.title = "SelfReg"});
 }
 
 void register_others(AlgorithmRegistry& list) {
   list.add<DomainMixupOptions>("domain_mixup", "mixup of images from two domains (Xu et al., Yan et al.)",
-                               make_domain_mixup);
-  list.add<MldgOptions>("mldg", "a step on some domains should help on others (Li et al.)", make_mldg);
+                               make_domain_mixup, {.title = "Mixup", .compares = 2});
+  list.add<MldgOptions>("mldg", "a step on some domains should help on others (Li et al.)", make_mldg,
+                        {.title = "MLDG", .domains = 2});
   list.add<FishOptions>("fish", "domains with aligned gradients, by steps on one after the other (Shi et al.)",
-                        make_fish);
+                        make_fish, {.title = "Fish"});
   list.add<AndMaskOptions>("and_mask", "updates only where the domains' gradients agree in sign (Parascandolo et al.)",
-                           make_and_mask);
-  list.add<SandMaskOptions>("sand_mask", "and_mask with a smooth mask (Shahtalebi et al.)", make_sand_mask);
-  list.add<IgaOptions>("iga", "gradients close to their mean over domains (Koyama and Yamaguchi)", make_iga);
-  list.add<MtlOptions>("mtl", "a classifier that knows the domain's mean features (Blanchard et al.)", make_mtl);
-  list.add<ArmOptions>("arm", "a model that sees a context of its batch (adaptive risk; Zhang et al.)", make_arm);
+                           make_and_mask, {.title = "ANDMask", .compares = 2});
+  list.add<SandMaskOptions>("sand_mask", "and_mask with a smooth mask (Shahtalebi et al.)", make_sand_mask,
+                            {.title = "SANDMask", .domains = 2});
+  list.add<IgaOptions>("iga", "gradients close to their mean over domains (Koyama and Yamaguchi)", make_iga,
+                       {.title = "IGA", .compares = 2});
+  list.add<MtlOptions>("mtl", "a classifier that knows the domain's mean features (Blanchard et al.)", make_mtl,
+                       {.title = "MTL"});
+  list.add<ArmOptions>("arm", "a model that sees a context of its batch (adaptive risk; Zhang et al.)", make_arm,
+                       {.title = "ARM"});
   list.add<TransferOptions>("transfer", "features on which no head near ours has unequal risks (Zhang et al.)",
-                            make_transfer);
+                            make_transfer, {.title = "Transfer", .domains = 2});
   list.add<TrmOptions>("trm", "every domain's best head should have a low risk in the others (Xu and Jaakkola)",
-                       make_trm);
+                       make_trm, {.title = "TRM", .domains = 2});
   list.add<ErmPlusPlusOptions>("erm_pp", "erm that starts with the head, averages weights and lowers its rate (ERM++)",
-                               make_erm_plus_plus);
+                               make_erm_plus_plus, {.title = "ERMPlusPlus"});
   list.add<SwadOptions>("swad", "erm and the mean of the weights along a valley of the validation loss (Cha et al.)",
-                        make_swad);
-  list.add<ErmSmaOptions>("erm_sma", "erm and the mean of the weights from a step on (Arpit et al.)", make_erm_sma);
+                        make_swad, {.title = "SWAD"});
+  list.add<ErmSmaOptions>("erm_sma", "erm and the mean of the weights from a step on (Arpit et al.)", make_erm_sma,
+                          {.title = "ERM-SMA"});
 }
 
 }  // namespace

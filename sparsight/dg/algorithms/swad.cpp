@@ -87,10 +87,13 @@ class Swad : public DomainAlgorithm {
 }  // namespace
 
 void SwadOptions::declare(OptionSet& set) {
-  set.integer("start", &valley.start, {1, 1000}, "evaluations whose first must be the best for the average to start");
-  set.integer("end", &valley.end, {1, 1000}, "evaluations that must all be above the threshold for it to end");
+  set.integer("start", &valley.start, {1, 1000}, "evaluations whose first must be the best for the average to start")
+      .search = {"n_converge", ""};
+  set.integer("end", &valley.end, {1, 1000}, "evaluations that must all be above the threshold for it to end")
+      .search = {"n_tolerance", ""};
   set.real("tolerance", &valley.tolerance, {0, 1000},
-           "the threshold is the mean loss of the first evaluations times 1 + tolerance (0.2 for VLCS)");
+           "the threshold is the mean loss of the first evaluations times 1 + tolerance (0.2 for VLCS)")
+      .search = {"tolerance_ratio", ""};
 }
 
 std::vector<ProtocolDefault> swad_defaults() {

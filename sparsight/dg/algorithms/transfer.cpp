@@ -16,10 +16,20 @@ void copy_tensors(const NamedTensors& from, const NamedTensors& to) {
   for (size_t i = 0; i < from.size(); ++i) to[i].second.copy_(from[i].second);
 }
 
+// The context with plain SGD at the rate of [optimizer].
+AlgorithmContext with_plain_sgd(AlgorithmContext context) {
+  Json& optimizer = context.config.at("optimizer");
+  optimizer =
+      Json{{"name", "sgd"}, {"lr", optimizer.at("lr")}, {"momentum", 0.0}, {"nesterov", false}, {"weight_decay", 0.0}};
+  return context;
+}
+
 class Transfer : public DomainAlgorithm {
  public:
   Transfer(const TransferOptions& options, const AlgorithmContext& context)
-      : DomainAlgorithm(context, 2), options_(options), adversary_(copy_of_model(context)) {
+      : DomainAlgorithm(options.gda ? with_plain_sgd(context) : context, 2),
+        options_(options),
+        adversary_(copy_of_model(context)) {
     const at::Tensor features = probe_model(model()).features;
     head_ = head_parameters(model(), features);
     adversary_head_ = head_parameters(*adversary_, features);
@@ -109,6 +119,13 @@ void TransferOptions::declare(OptionSet& set) {
                                                                                              "{1,2,5}"};
   set.real("lr_d", &lr_d, {0, 1e6}, "learning rate of the adversary, scaled by the schedule").search = {
       "lr_d", "10^U(-4.5,-2.5)"};
+  set.flag("gda", &gda, "the model's steps are plain SGD, without momentum and weight decay, as the adversary's");
+}
+
+std::vector<ProtocolDefault> transfer_defaults() {
+  return {{kEverySet, "algorithm.gda", false, "{true}", "gda"},
+          {kEverySet, "", 0.0, "10^U(-6,-2)", "weight_decay_d"},
+          {kEverySet, "", 0.5, "{0.0,0.5}", "beta1"}};
 }
 
 void project_to_ball(const NamedTensors& tensors, const NamedTensors& centre, double delta) {

@@ -5,9 +5,15 @@
 //   2. a step of the model below the heads on lambda gap, gap = max_e R_e(h') - min_e R_e(h')
 //   3. h' <- h, then d_steps times: a step of SGD that raises lambda gap, and h' is moved back to within delta of h
 //      (Euclidean distance of all parameters of the heads)
+//
+// gda (gradient descent and ascent): steps 1 and 2 are plain SGD too, at the rate of [optimizer].
+//
+// DomainBed draws weight_decay_d and beta1, but its code does not use them, and neither does this. Differs from
+// DomainBed, whose gda gives the optimiser of the model the parameters of h', so that nothing of the model is trained.
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -16,8 +22,12 @@ struct TransferOptions {
   double delta = 2;
   int64_t d_steps = 10;
   double lr_d = 1e-3;
+  bool gda = false;
   void declare(OptionSet& set);
 };
+
+// Random search has gda everywhere; the defaults do not.
+std::vector<ProtocolDefault> transfer_defaults();
 
 // Moves `tensors` towards `centre`, if they are further away, to the distance delta. Leaves that need gradients
 // allowed.

@@ -89,6 +89,13 @@ void UrmOptions::declare(OptionSet& set) {
       "urm_discriminator_lr", "10^U(-6,-4.5)", "10^U(-5.5,-3.5)", 1e-3};
 }
 
+std::vector<ProtocolDefault> urm_defaults() {
+  return {{kEverySet, "algorithm.output", "tanh", R"({"tanh","relu"})", "urm_generator_output"},
+          {kEverySet, "", "adversarial", "", "urm"},
+          {kEverySet, "", "adam", "", "urm_discriminator_optimizer"},
+          {kEverySet, "", 0.0, "", "urm_discriminator_label_smoothing"}};
+}
+
 std::shared_ptr<Algorithm> make_urm(const UrmOptions& options, const AlgorithmContext& context) {
   return std::make_shared<Urm>(options, context);
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "sparsight/dg/algorithms/domain_algorithm.h"
+#include "sparsight/dg/protocol_defaults.h"
 
 namespace sparsight {
 
@@ -21,6 +22,9 @@ struct UrmOptions {
   double lr_d = 5e-5;
   void declare(OptionSet& set);
 };
+
+// Random search draws `output` too. DomainBed's constants have no settings: the adversarial form, Adam, no smoothing.
+std::vector<ProtocolDefault> urm_defaults();
 
 std::shared_ptr<Algorithm> make_urm(const UrmOptions& options, const AlgorithmContext& context);
 

@@ -8,7 +8,7 @@ namespace {
 class Vrex : public DomainAlgorithm {
  public:
   Vrex(const VrexOptions& options, const AlgorithmContext& context)
-      : DomainAlgorithm(context, 2), options_(options), anneal_{options.anneal} {}
+      : DomainAlgorithm(context, 1), options_(options), anneal_{options.anneal} {}
 
  protected:
   void begin(const UpdateContext& update) override { anneal_.reset(update, weights()); }

@@ -100,7 +100,7 @@ TEST(DomainBed, SaysWhichEnvironmentsThereAre) {
 
 // One fixture for each way in which a folder is not the published dataset.
 TEST(DomainBed, G34_FilesThatAreNotTheDatasetAreRefused) {
-  const PublishedDomains two{"two", "two", {"art", "photo", "sketch"}, 2, {10, 10, 10}, "https://example.org"};
+  const PublishedDomains two{"two", {"Two"}, "two", {"art", "photo", "sketch"}, 2, {10, 10, 10}, "https://example.org"};
   const auto message = [&](const std::function<void(const TemporaryFolder&)>& change) {
     const TemporaryFolder folder;
     write_domains(folder);

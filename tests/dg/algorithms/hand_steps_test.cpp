@@ -217,6 +217,38 @@ TEST(SelfReg, PartnersAreOfTheSameClass) {
   EXPECT_GT(seen.size(), 1u);
 }
 
+// Both domains have the same image and label, so that the gap is 0. From W = 0, p - y = (-.5,.5) and the features are
+// (1,-1): a step of plain SGD with rate .5 adds .5 (.5,-.5; -.5,.5), whatever the optimiser and its decay.
+TEST(Transfer, GdaIsAStepOfPlainSgdByHand) {
+  const test::DomainCase made =
+      test::hand_case({"optimizer.name=adam", "optimizer.lr=0.5", "optimizer.weight_decay=0.3"});
+  set_head(made, {0, 0, 0, 0});
+  const auto algorithm = test::algorithm_of(made, "transfer", {{"gda", true}});
+  const std::vector<Batch> domains{test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {0})};
+  test::update(*algorithm, domains);
+  EXPECT_TRUE(near(head(made), matrix({.25, -.25, -.25, .25}), 1e-5));
+  // Without momentum or decay, the next step has the gradient at these weights alone: logits (.5,-.5), p(wrong) =
+  // 1 / (1 + e) = .268941, and so .5 (.268941) more.
+  test::update(*algorithm, domains, 1);
+  EXPECT_TRUE(near(head(made), matrix({.384471, -.384471, -.384471, .384471}), 1e-5));
+}
+
+// Logits (1,-1) for both domains, whose labels differ: risks ln(1 + e^-2) = .126928 and 2.126928, mean 1.126928. A
+// burn-in of 1.5 updates is updates 0 and 1; then it is the quantile .75 of the risks, which lies above their mean.
+TEST(Eqrm, ABurnInThatIsNoWholeNumberIsRoundedUp) {
+  for (const uint64_t step : {0, 1, 2}) {
+    const test::DomainCase made = test::hand_case();
+    set_head(made, {.5, -.5, -.5, .5});
+    const UpdateResult result = test::update(*test::algorithm_of(made, "eqrm", {{"burn_in", 1.5}}),
+                                             {test::hand_batch(0, {1}, {0}), test::hand_batch(1, {1}, {1})}, step);
+    const double loss = test::means_of(result).at("loss");
+    if (step < 2)
+      EXPECT_NEAR(loss, 1.126928, 1e-5) << step;
+    else
+      EXPECT_GT(loss, 1.5) << step;
+  }
+}
+
 // (3,4) is at distance 5 from the centre.
 TEST(Transfer, ProjectsOntoABall) {
   at::Tensor a = at::tensor({3.}), b = at::tensor({5.});

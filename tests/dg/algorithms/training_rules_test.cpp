@@ -147,6 +147,19 @@ TEST(Dann, G27_AlternatesDiscriminatorAndModel) {
   }
 }
 
+// With d_steps = 2, update n = 1 is one of the discriminator: 1 mod 3 is below 2.
+TEST(Adrmx, TheDiscriminatorHasDropout) {
+  const auto loss_with = [](double dropout) {
+    const DomainCase made = tiny_gmoe({"optimizer.name=adam"});
+    const auto algorithm = test::algorithm_of(made, "adrmx", {{"mlp_depth", 3}, {"mlp_dropout", dropout}});
+    return test::means_of(test::update(*algorithm, {images_of(0, 1), images_of(1, 2)}))
+        .at("discriminator_loss")
+        .get<double>();
+  };
+  EXPECT_EQ(loss_with(0), loss_with(0));
+  EXPECT_NE(loss_with(.5), loss_with(0));
+}
+
 // Logits = input, 0: p - y = (-.5,.5), squares .5. And numerically, in fp64: the gradient of the sum of cross
 // entropies, and the derivatives of the penalty in input and weights.
 TEST(Dann, G27_GradientPenaltyEqualsNumericDerivatives) {

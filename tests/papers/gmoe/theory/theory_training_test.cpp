@@ -53,4 +53,18 @@ TEST(GmoeTheory, AnMoeLayerLearnsTheBranches) {
   EXPECT_EQ(train_on_branches(training).shifted, errors.shifted);
 }
 
+// Section 8.3 B: over four seeds, the smallest error under the shift of 2, 4 and 8 experts is below that of 1 and
+// of 16. It is at most that of 4, the number of branches.
+TEST(GmoeTheory, G60_NeitherOneExpertNorManyAreBestUnderTheShift) {
+  const auto shifted = [](int64_t experts) {
+    double mean = 0;
+    for (uint64_t seed = 0; seed < 4; ++seed)
+      mean += train_on_branches({.experts = experts, .samples = 16000, .steps = 4000, .seed = seed}).shifted / 4;
+    return mean;
+  };
+  const double one = shifted(1), four = shifted(4), sixteen = shifted(16);
+  EXPECT_LT(four, one);
+  EXPECT_LT(four, sixteen);
+}
+
 }  // namespace sparsight::gmoe::theory_training_test

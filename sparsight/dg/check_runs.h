@@ -1,0 +1,25 @@
+// What can be wrong with runs, before the first of them starts.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sparsight/dg/dg_run.h"
+#include "sparsight/train/algorithm.h"
+
+namespace sparsight {
+
+// How many environments a data set has. Of "folder" it counts those in run.root.
+int64_t environments_of_set(const DgRun& run);
+
+// Raises UsageError where one of the runs has no configuration, tests an environment that there is not, or leaves its
+// algorithm too few environments to train on (AlgorithmFacts::domains). Warns, once for each algorithm, where there is
+// one and nothing to compare it with.
+void check_runs(const std::vector<DgRun>& runs);
+
+// The same of one run, `environments` of its dataset and what its algorithm says; adds the algorithms of which it warns
+// to `warned`.
+void check_run(const DgRun& run, int64_t environments, const AlgorithmFacts& facts, std::set<std::string>& warned);
+
+}  // namespace sparsight
