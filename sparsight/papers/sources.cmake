@@ -79,16 +79,20 @@ torch_sources(
   papers/robust_moe/experiments/generated_task.cpp
   papers/robust_moe/experiments/kept_results.cpp
   papers/robust_moe/experiments/measure_attack.cpp
+  papers/robust_moe/experiments/measure_damage.cpp
+  papers/robust_moe/experiments/measure_transfer.cpp
   papers/robust_moe/experiments/token_mixer.cpp
   papers/robust_moe/experiments/vision_models.cpp
   papers/robust_moe/figures/auxiliary_curves.cpp
+  papers/robust_moe/figures/batch_damage.cpp
   papers/robust_moe/figures/cell_figure.cpp
   papers/robust_moe/figures/error_cost.cpp
   papers/robust_moe/figures/error_curves.cpp
   papers/robust_moe/figures/expert_curves.cpp
   papers/robust_moe/figures/generated_figure.cpp
   papers/robust_moe/figures/routing_curves.cpp
-  papers/robust_moe/figures/sweep.cpp)
+  papers/robust_moe/figures/sweep.cpp
+  papers/robust_moe/figures/transfers.cpp)
 
 # Li et al. 2023, domain generalisation.
 light_sources(

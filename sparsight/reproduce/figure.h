@@ -131,6 +131,8 @@ struct Figure {
   std::function<std::vector<Claim>(const ResultTable& table, const FigureRun& run)> claims;
   std::vector<FigureChart> charts;
   std::vector<std::string> notes;  // for the page: what differs from the paper, and why
+  // Further notes, which follow from the settings of a run: lengths, radii, sizes. {}: it has none.
+  std::function<std::vector<std::string>(const FigureRun& run)> run_notes = {};
   std::vector<FigurePicture> pictures;
 };
 

@@ -80,7 +80,7 @@ std::string result_page(const FigureOutcome& outcome,
   std::vector<std::string> failures;
   for (const FailedJob& job : outcome.failed) failures.push_back(failure_text(job));
   add_list(page, "failed", "Failed jobs", failures);
-  add_list(page, "notes", "Notes", figure.notes);
+  add_list(page, "notes", "Notes", notes_of(outcome));
 
   PageFrame frame;
   frame.title = figure.name + " - Sparsight";

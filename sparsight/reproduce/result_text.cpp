@@ -201,6 +201,13 @@ std::string substitute_note(const FigureOutcome& outcome) {
              "; not compared with the paper's numbers");
 }
 
+std::vector<std::string> notes_of(const FigureOutcome& outcome) {
+  std::vector<std::string> notes = outcome.figure->notes;
+  if (!outcome.figure->run_notes) return notes;
+  for (std::string& note : outcome.figure->run_notes(outcome.run)) notes.push_back(std::move(note));
+  return notes;
+}
+
 std::string run_note(const FigureOutcome& outcome) {
   const std::string changed = changed_settings(*outcome.figure, outcome.run);
   return cat("Scale ", scale_name(outcome.run.scale), changed.empty() ? "" : "; " + changed,
@@ -296,7 +303,7 @@ Json result_json(const FigureOutcome& outcome) {
           {"claims", claims},
           {"failed", failed},
           {"seconds", outcome.seconds},
-          {"notes", outcome.figure->notes}};
+          {"notes", notes_of(outcome)}};
 }
 
 std::string result_markdown(const FigureOutcome& outcome) {
@@ -309,8 +316,9 @@ std::string result_markdown(const FigureOutcome& outcome) {
   if (!outcome.claims.empty()) text += "\n## Claims\n\n" + markdown_table(claim_table(outcome.claims));
   if (!outcome.failed.empty()) text += "\n## Failed jobs\n\n";
   for (const FailedJob& job : outcome.failed) text += "- " + printable(failure_text(job)) + "\n";
-  if (!figure.notes.empty()) text += "\n## Notes\n\n";
-  for (const std::string& note : figure.notes) text += "- " + note + "\n";
+  const std::vector<std::string> notes = notes_of(outcome);
+  if (!notes.empty()) text += "\n## Notes\n\n";
+  for (const std::string& note : notes) text += "- " + note + "\n";
   return text;
 }
 

@@ -28,6 +28,8 @@ std::string verdict_text(const Claim& claim);
 std::string deviation_note(const ResultTable& table);
 // "synthetic substitute data: ..." or "custom data: ..."; "" for data that is shown beside the paper's numbers.
 std::string substitute_note(const FigureOutcome& outcome);
+// The notes of the figure, then those that follow from the settings of the run.
+std::vector<std::string> notes_of(const FigureOutcome& outcome);
 // "Scale small; trials=20; data: mnist as published, fingerprint 0123456789abcdef"
 std::string run_note(const FigureOutcome& outcome);
 std::string failure_text(const FailedJob& job);

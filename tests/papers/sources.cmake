@@ -28,5 +28,7 @@ torch_tests(
   papers/pmoe/two_layer/value_function_test.cpp
   papers/pmoe/two_layer/patch_sgd_test.cpp
   papers/pmoe/two_layer/two_layer_test.cpp
+  papers/robust_moe/experiments/attack_cells_test.cpp
   papers/robust_moe/experiments/measure_attack_test.cpp
+  papers/robust_moe/experiments/measure_transfer_test.cpp
   papers/robust_moe/experiments/vision_cells_test.cpp)

@@ -59,6 +59,17 @@ TEST(ResultText, CsvHasEveryNumber) {
             "ours,4,0,,,\"synthetic substitute data: glyphs, \"\"drawn\"\"\"\n");
 }
 
+TEST(ResultText, NotesAboutARunFollowThoseOfTheFigure) {
+  Fixture fixture(false);
+  fixture.figure.notes = {"drawn by hand"};
+  fixture.figure.run_notes = [](const FigureRun& run) {
+    return std::vector<std::string>{"in " + run.folder, "of " + scale_name(run.scale)};
+  };
+  EXPECT_EQ(notes_of(fixture.outcome), (std::vector<std::string>{"drawn by hand", "in run", "of smoke"}));
+  EXPECT_EQ(result_json(fixture.outcome).at("notes"), Json({"drawn by hand", "in run", "of smoke"}));
+  EXPECT_NE(result_markdown(fixture.outcome).find("- drawn by hand\n- in run\n- of smoke\n"), std::string::npos);
+}
+
 TEST(ResultText, Markdown) {
   EXPECT_EQ(result_markdown(Fixture(false).outcome),
             "# toy/line: a line\n\n"

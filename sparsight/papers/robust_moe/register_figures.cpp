@@ -13,8 +13,9 @@ std::vector<Figure> figures() {
       generated_task_figure(),
   };
   for (const VisionData data : {VisionData::cifar100, VisionData::mnist})
-    for (Figure (*make)(VisionData) : {error_figure, routing_figure, auxiliary_figure, expert_number_figure,
-                                       adaptive_error_figure, adaptive_routing_figure, error_cost_figure, sweep_figure})
+    for (Figure (*make)(VisionData) :
+         {error_figure, routing_figure, auxiliary_figure, expert_number_figure, adaptive_error_figure,
+          adaptive_routing_figure, error_cost_figure, sweep_figure, transfer_figure, batch_damage_figure})
       all.push_back(make(data));
   return all;
 }

@@ -16,6 +16,8 @@
 #include "sparsight/infer/loaded_model.h"
 #include "sparsight/papers/robust_moe/experiments/kept_results.h"
 #include "sparsight/papers/robust_moe/experiments/measure_attack.h"
+#include "sparsight/papers/robust_moe/experiments/measure_damage.h"
+#include "sparsight/papers/robust_moe/experiments/measure_transfer.h"
 #include "sparsight/reproduce/figure_parts.h"
 #include "sparsight/reproduce/train_job.h"
 
@@ -32,18 +34,45 @@ std::string fingerprint_of_data(VisionData data, const FigureRun& run) {
   return found;
 }
 
+bool is_apgd(const CellAttack& attack) { return attack.name == kApgd || attack.name == kApgdLoss; }
+
 Json attack_settings(const CellAttack& attack, const CellOptions& options) {
   Json settings;
-  if (attack.name == kApgd)
+  if (is_apgd(attack))
     settings = {{"steps", options.apgd_steps}};
   else
     settings = {{"steps", options.pgd_steps}, {"preset", attack.name == kPgd ? "strict" : "paper"}};
+  if (attack.name == kApgdLoss) settings["keep"] = "loss";
   if (attack.router_weight == 0) return settings;
   settings["router_losses"] = {"vmoe_importance"};
   settings["router_weight"] = attack.router_weight;
   settings["task_weight"] = attack.task_weight;
   return settings;
 }
+
+std::shared_ptr<const Attack> make_attack(const CellAttack& attack, const CellOptions& options, int64_t seed) {
+  const AttackContext context{.threat = {.epsilon = attack.epsilon / 255}, .seed = static_cast<uint64_t>(seed)};
+  Json settings = attack_settings(attack, options);
+  if (attack.epsilon == 0) settings["steps"] = 1;  // it cannot change anything
+  return attacks().make(is_apgd(attack) ? "apgd" : "pgd", settings, "attack", context);
+}
+
+Json damage_settings(const CellDamage& attack, const CellOptions& options) {
+  Json settings = {{"steps", options.pgd_steps}, {"preset", "strict"}};
+  if (!attack.drops) return settings;
+  settings.update({{"keep", "loss"}, {"task_weight", 0}, {"routing_loss", "drops"}});
+  return settings;
+}
+
+// Changes of the configuration of the trained model.
+std::vector<std::string> overrides_of(const std::optional<int64_t>& k, const std::optional<double>& capacity) {
+  std::vector<std::string> overrides;
+  if (k) overrides.push_back(cat("router.eval_k=", *k));
+  if (capacity) overrides.push_back(cat("capacity.eval_factor=", *capacity));
+  return overrides;
+}
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 // The test split, as the model takes it.
 AttackBatch test_images(const LoadedModel& loaded) {
@@ -104,7 +133,7 @@ std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
   const Json sections = vision_sections(model, options_.vision, data_, run_, seed, start);
   Json identity = sections;
   identity["data"].erase("root");
-  if (adversarial) identity["train"]["init_from"] = std::filesystem::path(start).filename().string();
+  if (adversarial) identity["train"]["init_from"] = file_name(start);
   identity["of"] = fingerprint_of_data(data_, run_);
   const std::string weights = cat(folder_, "/", kept_name(identity), ".safetensors");
   if (std::filesystem::exists(weights)) return weights;
@@ -114,13 +143,9 @@ std::string AttackCells::trained(const VisionModel& model, int64_t seed) const {
 }
 
 Json AttackCells::attacked(const std::string& weights, int64_t seed, const CellAttack& attack) const {
-  const LoadedModel loaded = load_model(weights);
-  const AttackContext context{.threat = {.epsilon = attack.epsilon / 255}, .seed = static_cast<uint64_t>(seed)};
-  const std::string name = attack.name == kApgd ? "apgd" : "pgd";
-  Json settings = attack_settings(attack, options_);
-  if (attack.epsilon == 0) settings["steps"] = 1;  // it cannot change anything
+  const LoadedModel loaded = load_model(weights, "", overrides_of(attack.k, attack.capacity));
   MeasuredAttack how;
-  how.attack = attacks().make(name, settings, "attack", context);
+  how.attack = make_attack(attack, options_, seed);
   how.losses = attack.router_weight > 0;
   how.batch = options_.attack_batch;
   how.seed = static_cast<uint64_t>(seed);
@@ -129,20 +154,44 @@ Json AttackCells::attacked(const std::string& weights, int64_t seed, const CellA
 
 Json AttackCells::measure(const VisionModel& model, int64_t seed, const CellAttack& attack) const {
   const std::string weights = trained(model, seed);
-  const Json identity = {std::filesystem::path(weights).filename().string(),
-                         attack.name,
-                         attack_settings(attack, options_),
-                         attack.epsilon,
-                         seed,
-                         options_.attack_batch};
+  Json identity = {file_name(weights), attack.name, attack_settings(attack, options_),
+                   attack.epsilon,     seed,        options_.attack_batch};
+  if (attack.k || attack.capacity) identity.push_back(overrides_of(attack.k, attack.capacity));
   return kept_result(folder_, identity, [&] { return attacked(weights, seed, attack); });
+}
+
+Json AttackCells::transfer(const VisionModel& source, const VisionModel& target, int64_t seed,
+                           const CellAttack& attack) const {
+  const std::string from = trained(source, seed), to = trained(target, seed);
+  if (from == to) return measure(source, seed, attack);
+  const Json identity = {
+      "transfer", file_name(from),      file_name(to), attack.name, attack_settings(attack, options_), attack.epsilon,
+      seed,       options_.attack_batch};
+  return kept_result(folder_, identity, [&] {
+    const LoadedModel here = load_model(from), there = load_model(to);
+    return measure_transfer(here.model, there.model, test_images(there), *make_attack(attack, options_, seed),
+                            options_.attack_batch);
+  });
+}
+
+Json AttackCells::damage(const VisionModel& model, int64_t seed, const CellDamage& attack) const {
+  const std::string weights = trained(model, seed);
+  const Json settings = damage_settings(attack, options_);
+  const Json identity = {"damage", file_name(weights), settings, attack.epsilon, attack.capacity, seed, attack.batch};
+  return kept_result(folder_, identity, [&] {
+    const LoadedModel loaded = load_model(weights, "", overrides_of({}, attack.capacity));
+    const AttackContext context{.threat = {.epsilon = attack.epsilon / 255}, .seed = static_cast<uint64_t>(seed)};
+    const auto pgd = attacks().make("pgd", settings, "attack", context);
+    return measure_damage(loaded.model, test_images(loaded), *pgd, attack.batch);
+  });
 }
 
 Json layer_summary(const Json& measured) {
   const Json& layers = measured.at("layers");
   Json summary = Json::object();
-  for (const char* key : {"change", "change_chosen", "change_public", "of_chance", "dropped", "entropy",
-                          "attacked_entropy", "load_cv2", "attacked_load_cv2", "redundancy", "redundancy_random"}) {
+  for (const char* key : {"change", "change_moved", "change_chosen", "change_public", "of_chance", "dropped",
+                          "attacked_dropped", "entropy", "attacked_entropy", "load_cv2", "attacked_load_cv2",
+                          "importance_cv2", "attacked_importance_cv2", "redundancy", "redundancy_random"}) {
     double sum = 0;
     bool known = !layers.empty();
     for (const Json& layer : layers) {

@@ -2,6 +2,8 @@
 // cells are kept in a folder that the figures share, so that none is trained or attacked twice.
 #pragma once
 
+#include <optional>
+
 #include "sparsight/papers/robust_moe/experiments/vision_models.h"
 
 namespace sparsight::robust_moe {
@@ -19,22 +21,40 @@ CellOptions cell_options(Scale scale);
 
 // The attacks. Differs from the paper: "PGD" and "AutoPGD" project each step, stay in the range of pixels, and return
 // the strongest iterate (a misclassified one, if there is any). "PGD as published" does none of these, and is what the
-// paper's numbers come from.
-inline constexpr const char *kPgd = "PGD", *kPublishedPgd = "PGD as published", *kApgd = "AutoPGD";
+// paper's numbers come from. AutoPGD leaves images that are misclassified as they are; "AutoPGD, largest loss" moves
+// every image to its point of the largest loss, as PGD does, so that the changes of all images can be compared.
+inline constexpr const char *kPgd = "PGD", *kPublishedPgd = "PGD as published", *kApgd = "AutoPGD",
+                            *kApgdLoss = "AutoPGD, largest loss";
 
 struct CellAttack {
   std::string name = kPgd;
   double epsilon = 0;        // in 255ths
   double router_weight = 0;  // above 0: also attacks the importance loss, with this multiple of its weight in training
   double task_weight = 1;    // 0: attacks the importance loss alone
+  // Of the attacked V-MoE; null: as in training.
+  std::optional<int64_t> k = {};  // experts of each token
+  std::optional<double> capacity = {};
+};
+
+// Attacks on one image of each batch of a V-MoE whose images share the experts' capacity. The attack of these steps is
+// PGD, on the cross entropy or on the share of dropped assignments.
+struct CellDamage {
+  double epsilon = 0;
+  double capacity = 0;
+  bool drops = false;
+  int64_t batch = 8;
 };
 
 class AttackCells {
  public:
   AttackCells(const CellOptions& options, VisionData data, const FigureRun& run);
 
-  // As measure_attack(). Raises Error on an interrupt.
+  // As measure_attack(). Raises Error on an interrupt, as the others.
   Json measure(const VisionModel& model, int64_t seed, const CellAttack& attack) const;
+  // As measure_transfer(); of a model to itself, as measure().
+  Json transfer(const VisionModel& source, const VisionModel& target, int64_t seed, const CellAttack& attack) const;
+  // As measure_damage().
+  Json damage(const VisionModel& model, int64_t seed, const CellDamage& attack) const;
 
  private:
   std::string trained(const VisionModel& model, int64_t seed) const;
@@ -49,7 +69,7 @@ class AttackCells {
 // {"change_first", "change_mean", "change_last", ...}: of the layers, and their mean; null for a dense model.
 Json layer_summary(const Json& measured);
 
-// Epsilons of the sweep above 0.
+// Epsilons above 0.
 std::vector<double> attacked_epsilons(const CellOptions& options);
 
 }  // namespace sparsight::robust_moe

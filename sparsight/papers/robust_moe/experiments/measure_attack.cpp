@@ -10,6 +10,7 @@
 #include "sparsight/attacks/attacked_image_model.h"
 #include "sparsight/attacks/check_perturbation.h"
 #include "sparsight/eval/statistics.h"
+#include "sparsight/papers/robust_moe/experiments/shares.h"
 
 namespace sparsight::robust_moe {
 namespace {
@@ -28,12 +29,6 @@ struct Sums {
   AttackedRouting routing;
   std::map<std::string, LayerRedundancy> redundancy;  // by layer
 };
-
-int64_t count(const at::Tensor& which) { return which.sum().item<int64_t>(); }
-
-double percent(int64_t part, int64_t whole) {
-  return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
 
 void add_redundancy(Sums& sums, ImageModel& model, const ModelInput& clean, const ModelOutput& attacked,
                     uint64_t seed) {
@@ -60,16 +55,17 @@ void add_batch(Sums& sums, const std::shared_ptr<ImageModel>& model, const Attac
   const at::Tensor right = classified_correctly(clean.logits, label);
   const at::Tensor robust = classified_correctly(attacked.logits, label);
   sums.images += batch.pixels.size(0);
-  sums.clean_correct += count(right);
-  sums.robust += count(robust);
-  sums.fooled += count(right & ~robust);
-  sums.changed += count(clean.logits.argmax(1).ne(attacked.logits.argmax(1)));
+  sums.clean_correct += count_true(right);
+  sums.robust += count_true(robust);
+  sums.fooled += count_true(right & ~robust);
+  sums.changed += count_true(clean.logits.argmax(1).ne(attacked.logits.argmax(1)));
   sums.clean_loss += attack_loss::cross_entropy(clean.logits, batch.labels).sum().item<double>();
   sums.attacked_loss += attack_loss::cross_entropy(attacked.logits, batch.labels).sum().item<double>();
   sums.largest = std::max(sums.largest, largest_perturbation(result.pixels, batch.pixels, Norm::linf));
   sums.cost += result.cost;
   if (clean.routings.empty()) return;
-  sums.routing.add(clean.routings, attacked.routings);
+  const at::Tensor moved = result.pixels.ne(batch.pixels).flatten(1).any(1);
+  sums.routing.add(clean.routings, attacked.routings, moved);
   add_redundancy(sums, *model, clean_input, attacked, how.seed);
 }
 

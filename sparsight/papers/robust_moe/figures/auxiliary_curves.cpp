@@ -63,6 +63,7 @@ Figure auxiliary_figure(VisionData data) {
                      {"attacked_load_cv2", "squared CV of the load under attack", 3},
                      {"attacked_loss", "cross entropy under attack", 2},
                      {"images", "images", 0}};
+  for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
   figure.jobs = auxiliary_jobs;
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_auxiliary(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) {
@@ -80,8 +81,7 @@ Figure auxiliary_figure(VisionData data) {
   figure.notes.push_back(
       "The attacked loss is the importance loss, with a multiple of its weight 0.005 in training. The load loss exists "
       "only with router noise, which an attack does not have, as in the authors' code. A balance loss belongs to a "
-      "batch, "
-      "so these attacks treat the images of a batch together.");
+      "batch, so these attacks treat the images of a batch together.");
   return figure;
 }
 

@@ -6,6 +6,7 @@
 #include "sparsight/papers/robust_moe/experiments/trial_claims.h"
 #include "sparsight/papers/robust_moe/figures/attack_figures.h"
 #include "sparsight/reproduce/figure_claims.h"
+#include "sparsight/reproduce/figure_parts.h"
 
 namespace sparsight::robust_moe {
 namespace {
@@ -19,6 +20,11 @@ std::vector<double> epsilons_of(const ResultTable& table) {
 }
 
 }  // namespace
+
+double largest_epsilon(const ResultTable& table) {
+  const std::vector<double> epsilons = epsilons_of(table);
+  return epsilons.empty() ? 0 : *std::max_element(epsilons.begin(), epsilons.end());
+}
 
 std::string curve_name(const VisionModel& model) {
   return model.training == kStandard ? model.name : cat(model.name, ", ", model.training);
@@ -47,8 +53,7 @@ Claim vmoe_never_worse(const ResultTable& table, const std::string& than) {
 std::vector<Claim> claims_about_errors(const ResultTable& table) {
   std::vector<Claim> claims = {vmoe_never_worse(table, kVit), vmoe_never_worse(table, kWideVit),
                                never_falls(table, "the error does not fall as epsilon grows", "epsilon", {}, 2)};
-  const std::vector<double> epsilons = epsilons_of(table);
-  const double last = epsilons.empty() ? 0 : *std::max_element(epsilons.begin(), epsilons.end());
+  const double last = largest_epsilon(table);
   std::vector<Margin> margins;
   for (const char* model : {kVit, kVmoe, kWideVit})
     margins.push_back({above({{"model", model}, {"epsilon", last}}, "robust_error", 99), cat("of ", model)});
@@ -73,6 +78,41 @@ std::vector<Claim> claims_about_adversarial_training(const ResultTable& table) {
           judge(table, "adversarial training lowers the error at 8/255", robust)};
 }
 
+std::vector<Measure> drop_measures() {
+  return {{"dropped", "dropped assignments, mean of the layers", 3}, {"attacked_dropped", "under attack", 3}};
+}
+
+std::vector<std::string> cell_notes(const CellOptions& options) {
+  const VisionOptions& vision = options.vision;
+  const int64_t steps = options.pgd_steps;
+  const std::string limit =
+      vision.capacity == 0
+          ? "No capacity limit ([capacity] factor 0) but where a row has one: without a limit nothing is dropped, and "
+            "images do not influence each other."
+          : cat("[capacity] factor ", vision.capacity,
+                " in training, and under attack but where a row has another: the images of a batch (",
+                options.attack_batch,
+                " at most, unless the figure says otherwise) share the experts' capacity and are attacked together.");
+  return {
+      cat("PGD: ", steps, " steps of 2.5/", steps,
+          " epsilon from the image itself, each projected onto the ball and the range of pixels; one run; the "
+          "strongest iterate. \"As published\": ",
+          steps, " steps of epsilon/", steps,
+          ", neither projected nor clipped, the last iterate. AutoPGD: ", options.apgd_steps,
+          " steps from a random point on the surface, one run; a misclassified iterate, if there is any, and images "
+          "that are misclassified as they are stay so. At epsilon 0 one step. All maximise the cross entropy, unless "
+          "the figure says otherwise, in fp32, without router noise."),
+      limit,
+      cat("Differs from the paper: a V-MoE and ViTs of ", vision.depth, " blocks and width ", vision.width,
+          ", trained from random weights for ", vision.epochs,
+          " epochs on the data of the figure, instead of pre-trained on 300 million private images. The V-MoE has "
+          "every second MLP routed to k = ",
+          vision.k, " experts of each token; \"ViT, same cost\" has MLPs ",
+          shown_number(0.5 * static_cast<double>(vision.k + 1)),
+          " times as wide. Adversarial: fine-tuned on images under PGD of ", vision.adversarial_steps, " steps at ",
+          shown_number(vision.adversarial_epsilon), "/255, with router noise.")};
+}
+
 Figure cell_figure(const std::string& name, const std::string& title, VisionData data) {
   Figure figure;
   figure.name = data == VisionData::mnist ? name + "_mnist" : name;
@@ -81,23 +121,12 @@ Figure cell_figure(const std::string& name, const std::string& title, VisionData
   figure.duration =
       "smoke 10 s, small 30 min, paper days, on 2 cores; less where other figures have trained the models";
   figure.data = {vision_choice(data)};
-  figure.settings = settings_of(cell_options);
+  set_options(figure, cell_options, [](const CellOptions&) { return std::vector<std::string>{}; });
   figure.notes = {
       "Epsilon is the radius of an l-infinity ball in 255ths of the pixel range 0 to 1, whatever the figure. The paper "
       "gives no unit; its code has pixels in -1 to 1, where the same number is half of that.",
-      "PGD: 40 steps of 2.5/40 epsilon from the image itself, each projected onto the ball and the range of pixels; "
-      "one "
-      "run; the strongest iterate. \"As published\": 40 steps of epsilon/40, neither projected nor clipped, the last "
-      "iterate. AutoPGD: 100 steps from a random point on the surface, one run. All maximise the cross entropy, in "
-      "fp32, without router noise.",
-      "Misclassified images stay in the denominator: they count as errors at every epsilon. Intervals of one error are "
-      "Wilson's; +- is the deviation over seeds, which change the weights, the order of the images and the attack.",
-      "Without a capacity limit ([capacity] factor 0, the default) nothing is dropped, and images do not influence "
-      "each other. With one, the images of a batch are attacked together.",
-      "Differs from the paper: a V-MoE and ViTs of a few hundred thousand parameters, trained from random weights on "
-      "the data of the figure, instead of pre-trained on 300 million private images. The V-MoE has every second MLP "
-      "routed to k = 2 experts unless set; \"ViT, same cost\" has MLPs (k + 1) / 2 times as wide. Adversarial: "
-      "fine-tuned on images under PGD of 10 steps at 8/255, with router noise.",
+      "Misclassified images stay in the denominator: they count as errors at every epsilon. Seeds change the weights, "
+      "the order of the images and the attack.",
       "Trained models and measured cells are kept in the folder `models` beside the run folders, for all figures."};
   return figure;
 }

@@ -36,6 +36,7 @@ Json measure_error_cost(const Json& job, const FigureRun& run, VisionData data) 
   const AttackCells cells(options, data, run);
   const VisionModel model{job.at("model"), job.at("training"), options.vision.experts};
   Json measured = cells.measure(model, job.at("seed").get<int64_t>(), {.epsilon = options.epsilon});
+  measured.update(layer_summary(measured));
   const VisionCost cost = vision_cost(model, options.vision, data, run);
   measured["parameters"] = cost.parameters;
   const VisionModel dense{kVit, kStandard};
@@ -67,7 +68,10 @@ Figure error_cost_figure(VisionData data) {
                      {"clean_error", "error without attack (%)"},
                      {"cost_ratio", "operations / those of the ViT", 2},
                      {"parameters", "parameters (millions)", 3}};
-  figure.settings = settings_of(error_cost_options);
+  for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
+  set_options(figure, error_cost_options, [](const ErrorCostOptions& options) {
+    return std::vector<std::string>{cat("The attack is PGD at ", shown_number(options.epsilon), "/255.")};
+  });
   figure.jobs = [data](const FigureRun& run) { return error_cost_jobs(run, data); };
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_error_cost(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) { return std::vector<Claim>{costs_the_same(table)}; };

@@ -16,10 +16,14 @@ std::vector<Json> error_jobs(const FigureRun& run) {
 }
 
 const std::vector<Measure>& error_measures() {
-  static const std::vector<Measure> measures = {
-      {"robust_error", "error under attack (%)"}, {"success", "success of the attack (%)"},
-      {"changed", "other prediction (%)"},        {"attacked_loss", "cross entropy under attack", 2},
-      {"gradients", "gradients per image", 0},    {"images", "images", 0}};
+  static const std::vector<Measure> measures = {{"robust_error", "error under attack (%)"},
+                                                {"robust_low", "its Wilson interval from"},
+                                                {"robust_high", "to"},
+                                                {"success", "success of the attack (%)"},
+                                                {"changed", "other prediction (%)"},
+                                                {"attacked_loss", "cross entropy under attack", 2},
+                                                {"gradients", "gradients per image", 0},
+                                                {"images", "images", 0}};
   return measures;
 }
 
@@ -32,6 +36,7 @@ Json measure_errors(const Json& job, const FigureRun& run, VisionData data, cons
   const double epsilon = job.at("epsilon");
   const auto seed = job.at("seed").get<int64_t>();
   Json measured = cells.measure(model, seed, {.name = attack, .epsilon = epsilon});
+  measured.update(layer_summary(measured));
   measured[key] = cells.measure(model, seed, {.name = other, .epsilon = epsilon}).at("robust_error");
   return measured;
 }
@@ -45,12 +50,14 @@ Figure error_curves(const ErrorCurves& curves, VisionData data) {
   Figure figure = cell_figure(curves.name, curves.title, data);
   figure.axes = {"model", "epsilon"};
   figure.measures = error_measures();
-  figure.measures.insert(figure.measures.begin() + 1, curves.other_error);
+  figure.measures.insert(figure.measures.begin() + 3, curves.other_error);
+  for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
   figure.jobs = error_jobs;
   figure.measure = [curves, data](const Json& job, const FigureRun& run) {
     return measure_errors(job, run, data, curves.attack, curves.other, curves.other_error.key);
   };
   figure.charts = {{.x = "epsilon", .y = "robust_error", .series = "model"}};
+  figure.notes.push_back("Wilson's 95 % interval is that of one seed's images; the table has the mean of its ends.");
   return figure;
 }
 

@@ -1,4 +1,4 @@
-// Figure 3 (middle and right): numbers of experts, two of which see each token.
+// Figure 3 (middle and right): numbers of experts, of which k see each token.
 #include <nlohmann/json.hpp>
 
 #include "sparsight/papers/robust_moe/experiments/trial_claims.h"
@@ -45,6 +45,16 @@ Json measure_expert_number(const Json& job, const FigureRun& run, VisionData dat
   return measured;
 }
 
+std::vector<std::string> expert_number_notes(const ExpertNumberOptions& options) {
+  std::vector<std::string> notes = {
+      "As in the authors' code a layer of two experts is trained with the balance loss of GShard (weight 0.01), the "
+      "others with V-MoE's."};
+  if (options.vision.k == 2)
+    notes.push_back(
+        "Two experts, two of which see each token: the layer is a smooth mixture, whose routing cannot change.");
+  return notes;
+}
+
 Claim more_experts_help(const ResultTable& table) {
   const std::vector<Json> numbers = table.values_of("experts");
   std::vector<Margin> margins;
@@ -53,7 +63,7 @@ Claim more_experts_help(const ResultTable& table) {
       margins.push_back({difference_of({{"experts", numbers.front()}, {"epsilon", epsilon}},
                                        {{"experts", numbers.back()}, {"epsilon", epsilon}}, "robust_error"),
                          cat("at ", shown(epsilon))});
-  return judge(table, "with the most experts the error is at most that with two, at every epsilon", margins,
+  return judge(table, "with the most experts the error is at most that with the fewest, at every epsilon", margins,
                {.ties = true});
 }
 
@@ -69,7 +79,8 @@ Figure expert_number_figure(VisionData data) {
                      {"gflop_share", "of those with the fewest experts (%)", 1},
                      {"parameters", "parameters (millions)", 3},
                      {"images", "images", 0}};
-  figure.settings = settings_of(expert_number_options);
+  for (const Measure& measure : drop_measures()) figure.measures.push_back(measure);
+  set_options(figure, expert_number_options, expert_number_notes);
   figure.jobs = expert_number_jobs;
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_expert_number(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun& run) {
@@ -83,9 +94,6 @@ Figure expert_number_figure(VisionData data) {
     return claims;
   };
   figure.charts = {{.x = "epsilon", .y = "robust_error", .series = "experts"}};
-  figure.notes.push_back(
-      "Two experts, two of which see each token: the layer is a smooth mixture, whose routing cannot change. As in the "
-      "authors' code it is trained with the balance loss of GShard (weight 0.01), the others with V-MoE's.");
   return figure;
 }
 

@@ -211,15 +211,18 @@ Figure generated_task_figure() {
   figure.notes = {
       "The paper has no such experiment: it shows in seconds whether models, attacks, adversarial training and the "
       "measurement of routings work together. Ten classes; 8 tokens of 8 pixels; two blocks, each with an MoE layer of "
-      "E "
-      "experts, two of which see a token (one of E = 1, which then costs half); no capacity limit; fp32.",
-      "Epsilon in 255ths of the pixel range. PGD: 40 steps of epsilon/40 from the image, clipped to the range of "
-      "pixels, "
-      "one run, the last iterate; no router noise.",
+      "E experts, two of which see a token (one of E = 1, which then costs half); no capacity limit; fp32.",
       "The numbers of another implementation are for the shape: it had other random numbers.",
       "Adversarial training goes on from the usual one, so it also trains longer, which lowers the error without "
-      "attack; "
-      "the paper's raises it."};
+      "attack; the paper's raises it."};
+  figure.run_notes = [](const FigureRun& run) {
+    const GeneratedOptions options = chosen(generated_options, run);
+    const int64_t steps = options.pgd_steps;
+    return std::vector<std::string>{
+        cat("Epsilon in 255ths of the pixel range. PGD: ", steps, " steps of epsilon/", steps,
+            " from the image, clipped to the range of pixels, one run, the last iterate; no router noise. Training: ",
+            options.training.steps, " steps, adversarial training ", options.training.adversarial_steps, " more.")};
+  };
   return figure;
 }
 

@@ -1,40 +1,91 @@
-// Every cell of {model, training, attack, attacked losses, epsilon} as a row with all measures.
+// Every cell of {model, training, attack, attacked losses, epsilon} as a row with all measures, and the V-MoE under PGD
+// with other numbers of experts for each token and other capacities than in training.
 #include <nlohmann/json.hpp>
 
 #include "sparsight/papers/robust_moe/experiments/trial_claims.h"
 #include "sparsight/papers/robust_moe/figures/attack_figures.h"
+#include "sparsight/reproduce/figure_parts.h"
 
 namespace sparsight::robust_moe {
 namespace {
 
 constexpr const char *kNoAux = "cross entropy", *kAux = "cross entropy + importance";
 
+struct SweepOptions : CellOptions {
+  std::vector<int64_t> eval_k = {1};
+  std::vector<double> eval_capacity = {1};
+  explicit SweepOptions(Scale scale) : CellOptions(cell_options(scale)) {
+    if (scale == Scale::paper) eval_k = {1, 4, 8}, eval_capacity = {0.5, 1, 1.5};
+  }
+  void declare(OptionSet& set) {
+    CellOptions::declare(set);
+    set.integers("eval_k", &eval_k, {1, 1024}, "experts of each token under attack, besides k");
+    set.floats("eval_capacity", &eval_capacity, {0, 1000}, "capacity factors under attack, besides capacity");
+  }
+};
+SweepOptions sweep_options(Scale scale) { return SweepOptions(scale); }
+
+// How the experts of a V-MoE are chosen under attack.
+struct Choice {
+  int64_t k = 0;
+  double capacity = 0;
+};
+
+// As in training, then one of the two otherwise.
+std::vector<Choice> choices_of(const SweepOptions& options) {
+  const Choice trained{options.vision.k, options.vision.capacity};
+  std::vector<Choice> choices = {trained};
+  for (const int64_t k : options.eval_k)
+    if (k != trained.k) choices.push_back({k, trained.capacity});
+  for (const double capacity : options.eval_capacity)
+    if (capacity != trained.capacity) choices.push_back({trained.k, capacity});
+  return choices;
+}
+
+void add_jobs(std::vector<Json>& jobs, const VisionModel& model, const std::optional<Choice>& choice,
+              const std::string& attack, const std::string& losses, const std::vector<double>& epsilons) {
+  for (const double epsilon : epsilons)
+    jobs.push_back({{"model", model.name},
+                    {"training", model.training},
+                    {"k", choice ? Json(choice->k) : Json()},
+                    {"capacity", choice ? Json(choice->capacity) : Json()},
+                    {"attack", attack},
+                    {"attacked", losses},
+                    {"epsilon", epsilon}});
+}
+
 std::vector<Json> sweep_jobs(const FigureRun& run) {
-  const CellOptions options = chosen(cell_options, run);
+  const SweepOptions options = chosen(sweep_options, run);
+  const std::vector<Choice> choices = choices_of(options);
   std::vector<Json> jobs;
-  for (const VisionModel& model : all_models(options))
+  for (const VisionModel& model : all_models(options)) {
+    const bool routed = model.name == kVmoe;
+    const std::optional<Choice> trained = routed ? std::optional(choices.front()) : std::nullopt;
     for (const std::string attack : {kPgd, kPublishedPgd, kApgd})
-      for (const std::string losses : {kNoAux, kAux}) {
-        if (losses == kAux && (model.name != kVmoe || attack == kPublishedPgd)) continue;
-        for (const double epsilon : options.epsilons)
-          jobs.push_back({{"model", model.name},
-                          {"training", model.training},
-                          {"attack", attack},
-                          {"attacked", losses},
-                          {"epsilon", epsilon}});
-      }
+      for (const std::string losses : {kNoAux, kAux})
+        if (losses == kNoAux || (routed && attack != kPublishedPgd))
+          add_jobs(jobs, model, trained, attack, losses, options.epsilons);
+    for (size_t i = 1; routed && i < choices.size(); ++i)
+      add_jobs(jobs, model, choices[i], kPgd, kNoAux, options.epsilons);
+  }
   return with_seeds(jobs, options.repeats);
 }
 
 Json measure_sweep(const Json& job, const FigureRun& run, VisionData data) {
-  const CellOptions options = chosen(cell_options, run);
+  const SweepOptions options = chosen(sweep_options, run);
   const AttackCells cells(options, data, run);
   const VisionModel model{job.at("model"), job.at("training"), options.vision.experts};
-  const CellAttack attack{
+  CellAttack attack{
       .name = job.at("attack"), .epsilon = job.at("epsilon"), .router_weight = job.at("attacked") == kAux ? 1.0 : 0.0};
+  VisionOptions attacked = options.vision;
+  if (model.name == kVmoe) {
+    attacked.k = job.at("k"), attacked.capacity = job.at("capacity");
+    if (attacked.k != options.vision.k) attack.k = attacked.k;
+    if (attacked.capacity != options.vision.capacity) attack.capacity = attacked.capacity;
+  }
   Json measured = cells.measure(model, job.at("seed").get<int64_t>(), attack);
   measured.update(layer_summary(measured));
-  measured["gflop"] = vision_cost(model, options.vision, data, run).gflop;
+  measured["gflop"] = vision_cost(model, attacked, data, run).gflop;
   return measured;
 }
 
@@ -42,7 +93,7 @@ Json measure_sweep(const Json& job, const FigureRun& run, VisionData data) {
 
 Figure sweep_figure(VisionData data) {
   Figure figure = cell_figure("robust_moe/sweep", "every model, attack and epsilon with all measures", data);
-  figure.axes = {"model", "training", "attack", "attacked", "epsilon"};
+  figure.axes = {"model", "training", "k", "capacity", "attack", "attacked", "epsilon"};
   figure.measures = {{"clean_error", "error without attack (%)"},
                      {"robust_error", "error under attack (%)"},
                      {"robust_low", "its Wilson interval from"},
@@ -54,14 +105,18 @@ Figure sweep_figure(VisionData data) {
                      {"change", "change of the routing, mean of the layers", 3},
                      {"change_first", "of the first layer", 3},
                      {"change_last", "of the last layer", 3},
+                     {"change_moved", "of the images that the attack moved", 3},
                      {"change_chosen", "before capacity", 3},
                      {"change_public", "as the authors' code counts", 3},
                      {"of_chance", "as a share of chance", 3},
                      {"dropped", "dropped assignments", 3},
+                     {"attacked_dropped", "under attack", 3},
                      {"entropy", "usage entropy / ln E", 3},
                      {"attacked_entropy", "under attack", 3},
                      {"load_cv2", "squared CV of the load", 3},
                      {"attacked_load_cv2", "under attack", 3},
+                     {"importance_cv2", "squared CV of the importance", 3},
+                     {"attacked_importance_cv2", "under attack", 3},
                      {"redundancy", "distance of outputs where experts changed", 3},
                      {"redundancy_random", "with random experts", 3},
                      {"queries", "queries per image", 0},
@@ -69,6 +124,16 @@ Figure sweep_figure(VisionData data) {
                      {"largest", "largest perturbation (255ths)", 3},
                      {"gflop", "GFLOP of an image", 5},
                      {"images", "images", 0}};
+  set_options(figure, sweep_options, [](const SweepOptions& options) {
+    return std::vector<std::string>{
+        cat("k and capacity: of the V-MoE under attack. It was trained with k = ", options.vision.k,
+            " and a capacity factor of ", shown_number(options.vision.capacity),
+            " (0: no limit); rows with another of the two are those of the same weights under PGD. With a limit the "
+            "images of a batch (",
+            options.attack_batch, " at most) share the capacity and are attacked together."),
+        "AutoPGD leaves images alone that are misclassified as they are: compare the routing under different attacks "
+        "by its change in the images that the attack moved."};
+  });
   figure.jobs = sweep_jobs;
   figure.measure = [data](const Json& job, const FigureRun& run) { return measure_sweep(job, run, data); };
   figure.claims = [](const ResultTable& table, const FigureRun&) {

@@ -1,4 +1,5 @@
 // The sweep of attacks over vision transformers, at its smallest scale and on generated images.
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -33,17 +34,21 @@ TEST(AttackCells, A52_TheSweepHasARowWithAllMeasuresForEachCell) {
   const testing::TemporaryFolder folder;
   const FigureOutcome outcome = run_smallest("robust_moe/sweep", folder);
   EXPECT_TRUE(outcome.failed.empty());
-  // Two epsilons of 6 models x 3 attacks, and of the two V-MoEs x 2 attacks on the importance loss too.
-  ASSERT_EQ(outcome.table.rows.size(), 2u * (18 + 4));
+  // Two epsilons of 6 models x 3 attacks, and of the two V-MoEs x 2 attacks on the importance loss too, and under PGD
+  // with one expert of each token, and with a capacity limit.
+  ASSERT_EQ(outcome.table.rows.size(), 2u * (18 + 4 + 2 + 2));
+  for (const char* key : {"importance_cv2", "attacked_importance_cv2", "attacked_dropped", "change_moved"})
+    EXPECT_TRUE(std::ranges::any_of(outcome.table.measures, [&](const Measure& m) { return m.key == key; })) << key;
   for (const ResultRow& row : outcome.table.rows)
     for (size_t m = 0; m < row.mean.size(); ++m) {
       const std::string& key = outcome.table.measures[m].key;
       const bool of_routing = key.starts_with("change_") || key.starts_with("attacked_") || key.starts_with("re") ||
                               key == "change" || key == "of_chance" || key == "dropped" || key == "entropy" ||
-                              key == "load_cv2";
+                              key.ends_with("_cv2");
       if (!of_routing || key == "attacked_loss") EXPECT_TRUE(row.mean[m]) << key;
       const bool routed = row.settings.at("model") == kVmoe;
-      const bool defined_if_changed = key.starts_with("redundancy");  // undefined if no token changed
+      // Undefined if no token changed, or no image.
+      const bool defined_if_changed = key.starts_with("redundancy") || key == "change_moved";
       if (of_routing && key != "attacked_loss" && !defined_if_changed)
         EXPECT_EQ(row.mean[m].has_value(), routed) << key;
     }

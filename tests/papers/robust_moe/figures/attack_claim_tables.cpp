@@ -80,6 +80,30 @@ std::vector<ClaimResult> sweep_tables() {
   return {with(60), with(20)};
 }
 
+std::vector<ClaimResult> transfer_tables() {
+  const auto with = [](double own, double raised, double dense) {
+    return [=](const Json& job) {
+      const bool itself = job.at("source") == job.at("target");
+      const bool mixture = mentions(job.at("source"), "V-MoE") || mentions(job.at("target"), "V-MoE");
+      Json result = {{"robust_error", 50}, {"images", 1000}, {"success", mixture ? 30 : dense}};
+      if (!itself) result["own_error"] = own, result["raised"] = raised;
+      return result;
+    };
+  };
+  return {with(80, 20, 40), with(20, -5, 20)};
+}
+
+std::vector<ClaimResult> batch_damage_tables() {
+  const auto with = [](double unlimited, double lost, double by_drops, double by_class) {
+    return [=](const Json& job) {
+      const bool drops = mentions(job.at("attack"), "dropped");
+      const bool limited = job.at("capacity").get<double>() > 0;
+      return Json{{"changed", !limited ? unlimited : drops ? by_drops : by_class}, {"lost", lost}};
+    };
+  };
+  return {with(0, 80, 5, 2), with(1, 20, 0.5, 3)};
+}
+
 std::vector<ClaimResult> generated_tables() {
   const auto result = [](double error, double change, double importance) {
     return Json{{"robust_error", error},
@@ -118,6 +142,8 @@ ClaimTables robust_moe_attack_claim_tables() {
     tables["robust_moe/f4b" + data] = attack_routing_tables();
     tables["robust_moe/cost" + data] = error_cost_tables();
     tables["robust_moe/sweep" + data] = sweep_tables();
+    tables["robust_moe/transfer" + data] = transfer_tables();
+    tables["robust_moe/damage" + data] = batch_damage_tables();
   }
   return tables;
 }
