@@ -9,9 +9,7 @@
 namespace sparsight::cli {
 
 void run_compare(const CompareArguments& arguments) {
-  const RecordColumns columns{.logits = false};
-  const Json result = compare_records(read_records(records_folder(arguments.a), columns),
-                                      read_records(records_folder(arguments.b), columns));
+  const Json result = compare_records(read_compared(arguments.a), read_compared(arguments.b));
   output() << (arguments.json ? json_text(result) + "\n" : comparison_text(result));
 }
 

@@ -23,6 +23,8 @@ struct ApgdOptions {
 class Apgd : public Attack {
  public:
   Apgd(const ApgdOptions& options, AttackContext context);
+  bool couples_images() const override { return objective_.couples_images(); }
+  bool takes_several_labels() const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -22,10 +22,10 @@ void ApgdTargetedOptions::declare(OptionSet& set) {
 at::Tensor ApgdTargeted::perturb(AttackedModel& model, const AttackBatch& batch) const {
   const Objective objective{.loss = attack_loss::targeted_dlr, .passes = options_.passes};
   const ApgdRunOptions options{.iterations = options_.steps, .min_growth = options_.min_growth};
-  const Objective clean{.passes = model.randomised() ? kVotes : 1};
+  const Objective clean{.passes = model.randomised() ? kVerdictPasses : 1};
   const AttackEvaluation at_clean = evaluate_loss(model, clean, batch, batch.pixels, first_step("apgd_t.clean", 0));
-  const at::Tensor targets = target_classes(at_clean.logits, options_.targets);
-  Strongest strongest(batch.pixels, at_clean.correct);
+  const at::Tensor targets = target_classes(at_clean.logits, options_.targets, batch.labels.label);
+  Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
   for (int64_t target = 0; target < targets.size(1); ++target)
     for (int64_t restart = 0; restart < options_.restarts; ++restart) {
       const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());

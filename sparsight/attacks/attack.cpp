@@ -13,7 +13,7 @@
 namespace sparsight {
 namespace {
 
-void check_batch(const AttackBatch& batch, const ThreatModel& threat, const AttackedModel& model) {
+void check_batch(const AttackBatch& batch, const ThreatModel& threat, const AttackedModel& model, bool takes_several) {
   const at::Tensor& x = batch.pixels;
   if (x.dim() < 2 || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kDouble))
     fail("an attack takes pixels as fp32 or fp64 of shape [B,...], got ", x.scalar_type(), " ", x.sizes());
@@ -26,6 +26,9 @@ void check_batch(const AttackBatch& batch, const ThreatModel& threat, const Atta
   if (count(batch.labels.label) != x.size(0))
     fail("an attack takes one label per image: got ", x.size(0), " images and labels of shape ",
          batch.labels.label.defined() ? batch.labels.label.sizes() : at::IntArrayRef{});
+  if (batch.labels.label.dim() > 1 && !takes_several)
+    fail("this attack takes one label per image, got labels of shape ", batch.labels.label.sizes(),
+         "; use one that takes several (Attack::takes_several_labels)");
   if (batch.image.defined() && (count(batch.image) != x.size(0) || batch.image.scalar_type() != at::kLong))
     fail("AttackBatch::image must be int64 of shape [", x.size(0), "], got ", batch.image.scalar_type(), " ",
          batch.image.sizes());
@@ -49,7 +52,7 @@ AttackBatch with_clean_images(const AttackBatch& given) {
 }  // namespace
 
 AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
-  check_batch(given, context_.threat, model);
+  check_batch(given, context_.threat, model, takes_several_labels());
   const at::NoGradGuard no_grad;
   const AttackBatch batch = with_clean_images(given);
   if (batch.pixels.size(0) == 0) return {batch.pixels, at::arange(0, at::kLong).to(at::kBool), {}};
@@ -63,7 +66,7 @@ AttackResult Attack::run(AttackedModel& model, const AttackBatch& given) const {
 }
 
 at::Tensor Attack::pixels(AttackedModel& model, const AttackBatch& given) const {
-  check_batch(given, context_.threat, model);
+  check_batch(given, context_.threat, model, takes_several_labels());
   const at::NoGradGuard no_grad;
   const AttackBatch batch = with_clean_images(given);
   return batch.pixels.size(0) == 0 ? batch.pixels : perturb(model, batch);
@@ -81,8 +84,9 @@ at::Tensor images_to_attack(const at::Tensor& robust, bool coupled) {
 at::Tensor still_correct(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step) {
   Objective objective;
   objective.loss = [](const at::Tensor& logits, const AttackLabels&) { return logits.select(1, 0); };
-  objective.passes = model.randomised() ? kVotes : 1;
-  return evaluate_loss(model, objective, batch, pixels, step).correct;
+  objective.passes = model.randomised() ? kVerdictPasses : 1;
+  const at::Tensor logits = evaluate_loss(model, objective, batch, pixels, step).logits;
+  return classified_correctly(logits, batch.labels.label);
 }
 
 }  // namespace sparsight

@@ -50,6 +50,10 @@ class Attack {
   virtual bool needs_gradients() const { return true; }
   // False for attacks that may leave the range of pixels.
   virtual bool clips_pixels() const { return true; }
+  // Whether what it maximises is one number of all images, so that they have to be attacked together.
+  virtual bool couples_images() const { return false; }
+  // Whether images may have several labels, [B,K].
+  virtual bool takes_several_labels() const { return false; }
 
  protected:
   // Returns pixels of the same shape. batch.image is defined.
@@ -67,9 +71,9 @@ uint64_t first_step(const std::string& part, int64_t restart, int64_t target = 0
 // other.
 at::Tensor images_to_attack(const at::Tensor& robust, bool coupled);
 
-// [B] bool: whether the largest logit, averaged over passes, or of the only pass of a model without noise, is at the
-// label. A randomised model gets kVotes passes.
-inline constexpr int64_t kVotes = 10;
+// [B] bool: whether the largest logit is at the label, for a randomised model that of the mean logits of kVerdictPasses
+// passes.
+inline constexpr int64_t kVerdictPasses = 10;
 at::Tensor still_correct(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, uint64_t step);
 
 }  // namespace sparsight

@@ -1,9 +1,8 @@
 #include "sparsight/attacks/attacked_image_model.h"
 
-#include <algorithm>
-
 #include "sparsight/attacks/frozen_parameters.h"
 #include "sparsight/core/error.h"
+#include "sparsight/moe/moe_layer.h"
 
 namespace sparsight {
 
@@ -17,6 +16,11 @@ AttackedImageModel::AttackedImageModel(std::shared_ptr<ImageModel> model, const 
   if (refused)
     fail_usage("an attack got a forward mode with ", refused,
                ", which is for training; use ForwardMode::evaluation(), with noise, capacity, choices or losses added");
+  for_each_router_owner(*model_, [&](HasRouter& owner) {
+    const Router& router = *owner.own_router();
+    coupling_.choices = coupling_.choices || router.mixes_images(mode);
+    randomised_ = randomised_ || (mode.noise && !router.random_purposes().empty());
+  });
 }
 
 ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& pass) {
@@ -27,8 +31,14 @@ ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& 
                                         .random = {options_.seed, pass.step},
                                         .info = {.image = pass.image},
                                         .at_experts = pass.at_experts});
-  coupled_ = coupled_ ||
-             std::ranges::any_of(output.routings, [](const Routing& routing) { return routing.capacity.defined(); });
+  bool sampled = false;
+  for (const Routing& routing : output.routings) {
+    coupling_.capacity = coupling_.capacity || routing.capacity.defined();
+    sampled = sampled || routing.sampled;
+  }
+  for (const SoftRouting& routing : output.soft_routings) sampled = sampled || routing.sampled;
+  randomised_ = sampled || (passed_ && randomised_);
+  passed_ = true;
   return output;
 }
 

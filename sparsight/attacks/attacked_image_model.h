@@ -20,8 +20,9 @@ class AttackedImageModel : public AttackedModel {
   // change the model.
   explicit AttackedImageModel(std::shared_ptr<ImageModel> model, const AttackedModelOptions& options = {});
 
-  bool randomised() const override { return options_.mode.noise; }
-  bool coupled() const override { return coupled_; }
+  // Before the first pass: whether its routers may sample in this mode; then whether they did.
+  bool randomised() const override { return randomised_; }
+  ImageCoupling coupling() const override { return coupling_; }
 
  protected:
   ModelOutput run(const at::Tensor& pixels, const AttackPass& pass) override;
@@ -29,7 +30,8 @@ class AttackedImageModel : public AttackedModel {
  private:
   std::shared_ptr<ImageModel> model_;
   AttackedModelOptions options_;
-  bool coupled_ = false;
+  ImageCoupling coupling_;
+  bool randomised_ = false, passed_ = false;
 };
 
 }  // namespace sparsight

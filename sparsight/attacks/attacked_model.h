@@ -28,6 +28,13 @@ struct AttackCost {
 AttackCost operator-(const AttackCost& a, const AttackCost& b);
 AttackCost& operator+=(AttackCost& sum, const AttackCost& cost);
 
+// Why the images of a batch influence each other.
+struct ImageCoupling {
+  bool capacity = false;  // they share the experts' capacity
+  bool choices = false;   // routers choose experts among all of them (Router::mixes_images)
+  bool any() const { return capacity || choices; }
+};
+
 class AttackedModel {
  public:
   explicit AttackedModel(const PixelRange& range = {}) : range_(range) {}
@@ -40,11 +47,12 @@ class AttackedModel {
   const AttackCost& cost() const { return cost_; }
   const PixelRange& range() const { return range_; }
 
-  // Whether two passes of an image may differ.
+  // Whether two passes of an image may differ. Certain after the first pass.
   virtual bool randomised() const { return false; }
-  // Whether the images of a batch influence each other, as they do where they share the experts' capacity: then they
-  // have to be attacked together. Known after the first pass.
-  virtual bool coupled() const { return false; }
+  // Whether the images of a batch influence each other: then they have to be attacked together, and what fools some of
+  // them holds only beside the others. Capacity is known after the first pass.
+  virtual ImageCoupling coupling() const { return {}; }
+  virtual bool coupled() const { return coupling().any(); }
 
  protected:
   virtual ModelOutput run(const at::Tensor& pixels, const AttackPass& pass) = 0;

@@ -56,6 +56,35 @@ struct StageCalls {
   const CascadeProgress& progress;
 };
 
+// What is kept of the images of a call.
+struct KeptImages {
+  at::Tensor pixels, robust;  // [B,...], [B] bool
+};
+
+KeptImages keep_fooled(const KeptImages& before, const AttackResult& found) {
+  const at::Tensor fooled = before.robust & ~found.correct;
+  return {choose_images(fooled, found.pixels, before.pixels), before.robust & ~fooled};
+}
+
+// Where images influence each other, what fools an image holds only beside the others: kept is the whole batch of which
+// the fewest images are robust, of the batch as it was, that with the newly fooled images in it, and the attack's.
+KeptImages keep_batch(AttackedModel& model, const AttackBatch& batch, const at::Tensor& clean, const KeptImages& before,
+                      const AttackResult& found) {
+  KeptImages mixed = keep_fooled(before, found);
+  mixed.robust = clean & still_correct(model, batch, mixed.pixels, first_step("cascade.mixed", 0));
+  KeptImages best = before;
+  for (const KeptImages& other : {mixed, KeptImages{found.pixels, clean & found.correct}})
+    if (other.robust.sum().item<int64_t>() < best.robust.sum().item<int64_t>()) best = other;
+  return best;
+}
+
+// The stage that fooled each image, [B] int64, once the stage `number` changed who is robust.
+at::Tensor stages_after(const at::Tensor& stage, const KeptImages& before, const KeptImages& after, size_t number) {
+  const auto all = [&](int64_t value) { return at::full_like(stage, value); };
+  const at::Tensor fooled = choose_images(before.robust & ~after.robust, all(static_cast<int64_t>(number)), stage);
+  return choose_images(after.robust, all(-1), fooled);
+}
+
 StageResult run_stage(const CascadeStage& stage, AttackedModel& model, const AttackBatch& batch,
                       const AttackContext& context, const StageCalls& calls, CascadeResult& result) {
   const size_t number = result.stages.size();
@@ -65,16 +94,19 @@ StageResult run_stage(const CascadeStage& stage, AttackedModel& model, const Att
   done.name = stage.name;
   done.robust_before = result.robust.sum().item<int64_t>();
   const std::shared_ptr<Attack> attack = attacks().make(stage.attack, stage.settings, stage.name, context);
-  for (const at::Tensor& index : calls_of(result.robust, model.coupled(), calls.batch_size)) {
+  const bool together = model.coupled() || attack->couples_images();
+  for (const at::Tensor& index : calls_of(result.robust, together, calls.batch_size)) {
     if (calls.progress) calls.progress(number, done.robust_before - done.gained);
-    const AttackResult found = attack->run(model, batch.select(index));
-    const at::Tensor fooled = result.robust.index_select(0, index) & ~found.correct;
-    result.pixels.index_copy_(0, index, choose_images(fooled, found.pixels, result.pixels.index_select(0, index)));
-    result.robust.index_copy_(0, index, result.robust.index_select(0, index) & ~fooled);
-    const at::Tensor before_call = result.stage.index_select(0, index);
-    result.stage.index_copy_(
-        0, index, choose_images(fooled, at::full_like(before_call, static_cast<int64_t>(number)), before_call));
-    done.gained += fooled.sum().item<int64_t>();
+    const AttackBatch some = batch.select(index);
+    const KeptImages before_call{result.pixels.index_select(0, index), result.robust.index_select(0, index)};
+    const AttackResult found = attack->run(model, some);
+    const KeptImages after = model.coupled()
+                                 ? keep_batch(model, some, result.clean.index_select(0, index), before_call, found)
+                                 : keep_fooled(before_call, found);
+    result.pixels.index_copy_(0, index, after.pixels);
+    result.robust.index_copy_(0, index, after.robust);
+    result.stage.index_copy_(0, index, stages_after(result.stage.index_select(0, index), before_call, after, number));
+    done.gained += (before_call.robust.sum() - after.robust.sum()).item<int64_t>();
   }
   done.cost = model.cost() - before;
   done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

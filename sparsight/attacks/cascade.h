@@ -22,17 +22,19 @@ struct CascadeStage {
 // for others.
 std::vector<CascadeStage> cascade_stages(const std::string& version);
 
+// gained: images that are robust no more. Where images influence each other, one may have become robust again.
 struct StageResult {
   std::string name;
-  int64_t robust_before = 0, gained = 0;  // images: those attacked, and those of them that were fooled
+  int64_t robust_before = 0, gained = 0;
   AttackCost cost;
   double seconds = 0;
 };
 
 struct CascadeResult {
-  at::Tensor pixels;  // [B,...]: of an image that is still robust, or misclassified as it is, the image itself
+  at::Tensor pixels;  // [B,...]: of an image that is still robust, or misclassified as it is, the image itself; where
+                      // images influence each other, each batch as it was when the fewest of its images were robust
   at::Tensor clean;   // [B] bool: classified correctly as it is
-  at::Tensor robust;  // [B] bool: classified correctly after every attack
+  at::Tensor robust;  // [B] bool: classified correctly after every attack; in coupled batches, those that are kept
   at::Tensor stage;   // [B] int64: number of the stage that fooled the image, -1 for none
   std::vector<StageResult> stages;
   AttackCost cost;                    // with the first pass over all images

@@ -33,9 +33,12 @@ int64_t number_in(const CascadeStage& stage, const char* setting, int64_t otherw
   return stage.settings.value(setting, otherwise);
 }
 
-// Of the images that are classified correctly. (The dlr loss of an image whose class comes third is constant.)
+bool several_labels(const AttackBatch& batch) { return batch.labels.label.dim() == 2; }
+
+// Of the images that are classified correctly, by the dlr loss, or the margin of several labels. (The dlr loss of an
+// image whose class comes third is constant.)
 int64_t images_without_gradient(AttackedModel& model, const AttackBatch& batch) {
-  const Objective dlr{.loss = attack_loss::dlr};
+  const Objective dlr{.loss = several_labels(batch) ? attack_loss::margin : attack_loss::dlr};
   const AttackEvaluation found = evaluate_objective(model, dlr, batch, batch.pixels, first_step("cascade.warnings", 1));
   return (found.correct & (found.gradient.flatten(1).abs().amax(1) == 0)).sum().item<int64_t>();
 }
@@ -49,20 +52,21 @@ bool are_probabilities(const at::Tensor& outputs) {
 }
 
 std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
-                                        const std::vector<CascadeStage>& stages) {
+                                        const std::vector<CascadeStage>& stages, bool gradients) {
   std::vector<std::string> warnings;
   const at::Tensor logits = logits_of(model, batch, 0);
   const int64_t classes = logits.size(1);
   const auto any = [&](const auto& holds) { return std::ranges::any_of(stages, holds); };
   if (any([](const CascadeStage& stage) { return number_in(stage, "passes", 1) == 1; }) &&
       passes_differ(model, batch, logits))
-    warnings.emplace_back("the model's passes differ: gradients of single passes say little; use the cascade rand");
+    warnings.emplace_back(
+        "the model's passes differ: a single one says little; use the cascade rand, or the mean of several passes");
   if (are_probabilities(logits)) warnings.emplace_back(kProbabilitiesWarning);
   if (any([&](const CascadeStage& stage) { return number_in(stage, "targets", 0) >= classes; }))
     warnings.push_back(cat("the model has ", classes, " classes: targeted attacks go through only ", classes - 1));
-  if (classes >= 3)
+  if (gradients && classes >= 3)
     if (const int64_t images = images_without_gradient(model, batch); images > 0)
-      warnings.push_back(cat("the dlr loss of ", images,
+      warnings.push_back(cat("the ", several_labels(batch) ? "margin" : "dlr loss", " of ", images,
                              " images has a gradient of 0: attacks with gradients may fail where "
                              "the model is not robust"));
   return warnings;

@@ -15,9 +15,9 @@ inline constexpr const char* kProbabilitiesWarning = "the model's outputs are pr
 
 // Of the model: its passes differ, though the stages do not average over passes; its outputs are probabilities rather
 // than logits; some correct images have a dlr gradient of 0; it has too few classes for the targets. Costs 6 queries
-// and a gradient of each image of `batch`.
+// and a gradient of each image of `batch`. gradients: false for a model that has none, whose dlr is then not looked at.
 std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch& batch,
-                                        const std::vector<CascadeStage>& stages);
+                                        const std::vector<CascadeStage>& stages, bool gradients = true);
 
 // Of the stages of a cascade over `images` images: an attack without gradients did better than those with gradients, by
 // more than 0.2 % of the images.

@@ -33,11 +33,11 @@ Fab::Fab(const FabTargetedOptions& options, AttackContext context)
 
 at::Tensor Fab::perturb(AttackedModel& model, const AttackBatch& batch) const {
   const std::string name = targets_ > 0 ? "fab_t" : "fab";
-  const Objective clean{.loss = attack_loss::margin, .passes = model.randomised() ? kVotes : 1};
+  const Objective clean{.loss = attack_loss::margin, .passes = model.randomised() ? kVerdictPasses : 1};
   const AttackEvaluation at_clean = evaluate_loss(model, clean, batch, batch.pixels, first_step(name + ".clean", 0));
-  const at::Tensor targets = target_classes(at_clean.logits, std::max<int64_t>(targets_, 1));
+  const at::Tensor targets = target_classes(at_clean.logits, std::max<int64_t>(targets_, 1), batch.labels.label);
   const FabRunOptions options{options_.steps, options_.max_pull, options_.overshoot, options_.backward};
-  Strongest strongest(batch.pixels, at_clean.correct);
+  Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
   for (int64_t target = 0; target < targets.size(1); ++target)
     for (int64_t restart = 0; restart < options_.restarts; ++restart) {
       const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());

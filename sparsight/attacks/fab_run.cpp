@@ -28,27 +28,32 @@ ClassDifference towards_target(AttackedModel& model, const AttackBatch& batch, c
   return {at_x.loss, at_x.gradient};
 }
 
+// [B,K-1] int64: the classes of each image other than its own, [B,1], in order.
+at::Tensor other_classes(const at::Tensor& label, int64_t classes) {
+  const at::Tensor c = at::arange(classes - 1, at::kLong).unsqueeze(0);
+  return c + c.ge(label).to(at::kLong);
+}
+
 // The class whose boundary is closest to x by the linear model: |z_c - z_y| over the dual norm of its gradient.
 ClassDifference towards_closest(AttackedModel& model, const AttackBatch& batch, const at::Tensor& pixels, Norm norm,
                                 uint64_t step) {
   const at::AutoGradMode grad_mode(true);
   const at::Tensor x = pixels.detach().requires_grad_(true);
   const at::Tensor logits = model.forward(x, {batch.image, step}).logits;
-  const at::Tensor label = batch.labels.label.unsqueeze(1), own = logits.gather(1, label).squeeze(1);
+  const at::Tensor label = batch.labels.label.unsqueeze(1);
+  const at::Tensor differences = logits.gather(1, other_classes(label, logits.size(1))) - logits.gather(1, label);
   std::vector<at::Tensor> gradients;
-  for (int64_t c = 0; c < logits.size(1); ++c) {
+  for (int64_t c = 0; c < differences.size(1); ++c) {
     x.mutable_grad() = at::Tensor();
-    (logits.select(1, c) - own).sum().backward({}, /*retain_graph=*/true, /*create_graph=*/false, {{x}});
+    differences.select(1, c).sum().backward({}, /*retain_graph=*/true, /*create_graph=*/false, {{x}});
     model.count_gradients(x.size(0));
     gradients.push_back(x.grad().detach());
   }
   const at::NoGradGuard no_grad;
-  const at::Tensor difference = (logits - own.unsqueeze(1)).detach(), all = at::stack(gradients, 1);  // [B,K,...]
+  const at::Tensor difference = differences.detach(), all = at::stack(gradients, 1);  // [B,K-1], [B,K-1,...]
   const at::Tensor flat = all.flatten(2);
   const at::Tensor dual = norm == Norm::linf ? flat.abs().sum(2) : flat.square().sum(2).sqrt();
-  const at::Tensor distance =
-      (difference.abs() / (dual + 1e-12)).scatter(1, label, std::numeric_limits<double>::infinity());
-  const at::Tensor closest = distance.argmin(1, /*keepdim=*/true);
+  const at::Tensor closest = (difference.abs() / (dual + 1e-12)).argmin(1, /*keepdim=*/true);
   const at::Tensor gradient = all.index({at::arange(x.size(0), at::kLong), closest.squeeze(1)});
   return {difference.gather(1, closest).squeeze(1), gradient};
 }

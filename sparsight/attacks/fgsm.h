@@ -19,6 +19,8 @@ class Fgsm : public Attack {
   Fgsm(const FgsmOptions& options, AttackContext context);
 
   bool clips_pixels() const override { return options_.clip; }
+  bool couples_images() const override { return objective_.couples_images(); }
+  bool takes_several_labels() const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -3,11 +3,10 @@
 #include <limits>
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/one_hot.h>
-#include <ATen/ops/softplus.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
+#include "sparsight/eval/task_loss.h"
 #include "sparsight/ops/softmax_cross_entropy.h"
 
 namespace sparsight {
@@ -16,7 +15,7 @@ namespace {
 void check_one_class(const at::Tensor& classes) {
   if (classes.dim() != 1)
     fail("this loss takes one label per image, [B]; got labels of shape ", classes.sizes(),
-         "; use sigmoid_cross_entropy for images with several classes");
+         "; use sigmoid_cross_entropy or margin for images with several classes");
 }
 
 // z_c for one class c of each image, [B].
@@ -25,9 +24,16 @@ at::Tensor logit_of(const at::Tensor& logits, const at::Tensor& classes) {
   return logits.gather(1, classes.unsqueeze(1)).squeeze(1);
 }
 
+constexpr double kNoClass = -std::numeric_limits<double>::infinity();
+
 at::Tensor largest_other(const at::Tensor& logits, const at::Tensor& label) {
-  const at::Tensor others = logits.scatter(1, label.unsqueeze(1), -std::numeric_limits<double>::infinity());
-  return std::get<0>(others.max(1));
+  return std::get<0>(logits.scatter(1, label.unsqueeze(1), kNoClass).max(1));
+}
+
+// The largest of the classes that are not in `sets` [B,K] minus the largest of those that are.
+at::Tensor margin_of_sets(const at::Tensor& logits, const at::Tensor& sets) {
+  const at::Tensor own = sets.to(at::kBool);
+  return std::get<0>(logits.masked_fill(own, kNoClass).max(1)) - std::get<0>(logits.masked_fill(~own, kNoClass).max(1));
 }
 
 // The `count` largest logits, [B,count], in descending order.
@@ -41,11 +47,17 @@ at::Tensor largest(const at::Tensor& logits, int64_t count, const char* loss) {
 struct NamedAttackLoss {
   const char* name;
   AttackLoss loss;
+  bool several;  // takes several labels per image
 };
-constexpr NamedAttackLoss kAttackLosses[] = {{"cross_entropy", attack_loss::cross_entropy},
-                                             {"sigmoid_cross_entropy", attack_loss::sigmoid_cross_entropy},
-                                             {"dlr", attack_loss::dlr},
-                                             {"margin", attack_loss::margin}};
+constexpr NamedAttackLoss kAttackLosses[] = {{"auto", attack_loss::automatic, true},
+                                             {"cross_entropy", attack_loss::cross_entropy, false},
+                                             {"sigmoid_cross_entropy", attack_loss::sigmoid_cross_entropy, true},
+                                             {"dlr", attack_loss::dlr, false},
+                                             {"margin", attack_loss::margin, true}};
+
+const NamedAttackLoss& entry_of(const std::string& name) {
+  return kAttackLosses[position_of(name, attack_loss_names(), "attack loss")];
+}
 
 }  // namespace
 
@@ -57,8 +69,11 @@ at::Tensor cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
 }
 
 at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& labels) {
-  const at::Tensor y = labels.label.dim() == 2 ? labels.label : at::one_hot(labels.label, logits.size(1));
-  return (at::softplus(logits) - y.to(logits.scalar_type()) * logits).sum(1);
+  return sparsight::sigmoid_cross_entropy(logits, labels.label);
+}
+
+at::Tensor automatic(const at::Tensor& logits, const AttackLabels& labels) {
+  return labels.label.dim() == 2 ? sigmoid_cross_entropy(logits, labels) : cross_entropy(logits, labels);
 }
 
 at::Tensor dlr(const at::Tensor& logits, const AttackLabels& labels) {
@@ -73,6 +88,7 @@ at::Tensor targeted_dlr(const at::Tensor& logits, const AttackLabels& labels) {
 }
 
 at::Tensor margin(const at::Tensor& logits, const AttackLabels& labels) {
+  if (labels.label.dim() == 2) return margin_of_sets(logits, labels.label);
   const at::Tensor own = logit_of(logits, labels.label);
   return largest_other(logits, labels.label) - own;
 }
@@ -89,8 +105,13 @@ std::vector<std::string> attack_loss_names() {
   return names;
 }
 
-AttackLoss attack_loss_named(const std::string& name) {
-  return kAttackLosses[position_of(name, attack_loss_names(), "attack loss")].loss;
+AttackLoss attack_loss_named(const std::string& name) { return entry_of(name).loss; }
+
+bool attack_loss_takes_several(const std::string& name) { return entry_of(name).several; }
+
+std::string chosen_attack_loss(const std::string& name, bool several_labels) {
+  if (name != "auto") return name;
+  return several_labels ? "sigmoid_cross_entropy" : "cross_entropy";
 }
 
 at::Tensor classified_correctly(const at::Tensor& logits, const at::Tensor& label) {

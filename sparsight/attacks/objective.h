@@ -21,16 +21,16 @@ struct RoutingAttackOptions {
 };
 
 struct Objective {
-  AttackLoss loss = attack_loss::cross_entropy;
+  AttackLoss loss = attack_loss::automatic;
   RouterLossOptions router = {};
   RoutingAttackOptions routing = {};
   GradientPath path = {};
   int64_t passes = 1;  // of a randomised model, whose losses, gradients and logits are averaged (M of EOT)
 
-  // Whether images of a batch influence each other: a router loss and drops are one number for the whole batch.
-  bool coupled(const AttackedModel& model) const {
-    return !router.router_losses.empty() || routing.loss == "drops" || model.coupled();
-  }
+  // Whether it is one number of the whole batch, as router losses and drops are.
+  bool couples_images() const { return !router.router_losses.empty() || routing.loss == "drops"; }
+  // Whether images of a batch influence each other under attack.
+  bool coupled(const AttackedModel& model) const { return couples_images() || model.coupled(); }
 };
 
 // At given pixels. All without history.

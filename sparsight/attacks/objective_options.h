@@ -6,7 +6,7 @@
 namespace sparsight {
 
 struct ObjectiveOptions {
-  std::string loss = "cross_entropy";
+  std::string loss = "auto";
   int64_t passes = 1;
   RouterLossOptions router = {};
   RoutingAttackOptions routing = {};

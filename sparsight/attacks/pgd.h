@@ -29,6 +29,8 @@ class Pgd : public Attack {
   Pgd(const PgdOptions& options, AttackContext context);
 
   bool clips_pixels() const override { return strict_; }
+  bool couples_images() const override { return objective_.couples_images(); }
+  bool takes_several_labels() const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

@@ -10,6 +10,7 @@ struct SquareOptions {
   int64_t queries = 5000;
   double initial_area = 0.8;
   int64_t restarts = 1;
+  int64_t passes = 1;
   void declare(OptionSet& set);
 };
 
@@ -18,6 +19,7 @@ class Square : public Attack {
  public:
   Square(const SquareOptions& options, AttackContext context) : Attack(std::move(context)), options_(options) {}
   bool needs_gradients() const override { return false; }
+  bool takes_several_labels() const override { return true; }
 
  protected:
   at::Tensor perturb(AttackedModel& model, const AttackBatch& batch) const override;

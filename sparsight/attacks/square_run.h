@@ -8,15 +8,20 @@
 
 namespace sparsight {
 
+struct SquareRunOptions {
+  int64_t queries = 5000;
+  int64_t passes = 1;  // of a randomised model, whose margins are averaged in each query
+};
+
 struct SquareRun {
   at::Tensor pixels;  // [B,C,H,W]: of the smallest margin, or misclassified
   at::Tensor margin;  // [B]: z_y minus the largest other logit
   at::Tensor fooled;  // [B] bool: misclassified
 };
 
-// At most 1 + queries queries of each image. One leaves once its margin is 0 or less; what the others go through does
-// not depend on that.
-SquareRun run_square(AttackedModel& model, const AttackBatch& batch, const AttackContext& context, int64_t queries,
-                     SquareMoves& moves, uint64_t first);
+// At most 1 + queries queries of each image, each of `passes` passes. One leaves once its margin is 0 or less; what the
+// others go through does not depend on that.
+SquareRun run_square(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
+                     const SquareRunOptions& options, SquareMoves& moves, uint64_t first);
 
 }  // namespace sparsight

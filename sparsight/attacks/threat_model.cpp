@@ -72,7 +72,18 @@ PixelRange parse_pixel_range(const std::string& text) {
 ThreatModel make_threat(const ThreatOptions& options) {
   const ThreatModel given{options.norm == "l2" ? Norm::l2 : Norm::linf, parse_epsilon(options.epsilon),
                           parse_pixel_range(options.range)};
-  return in_range(given, {});
+  const ThreatModel threat = in_range(given, {});
+  if (threat.norm == Norm::linf && threat.epsilon >= 1)
+    fail_usage("epsilon ", printable(options.epsilon), " of pixels in ", options.range,
+               " lets every pixel have any value; give it in units of the range (", printable(options.epsilon),
+               "/255?), or name another range");
+  return threat;
+}
+
+void check_radius(const ThreatModel& threat, int64_t values) {
+  if (threat.norm == Norm::l2 && threat.epsilon >= std::sqrt(static_cast<double>(values)))
+    fail_usage("the l2 epsilon ", threat.epsilon, " lets every pixel of an image of ", values,
+               " values have any value; it must be below ", std::sqrt(static_cast<double>(values)));
 }
 
 ThreatModel in_range(const ThreatModel& threat, const PixelRange& range) {

@@ -31,8 +31,11 @@ struct ThreatOptions {
   void declare(OptionSet& set);
 };
 
-// In the canonical range 0..1. Raises UsageError for an epsilon that is no number or fraction, or is negative.
+// In the canonical range 0..1. Raises UsageError for an epsilon that is no number or fraction, is negative, or with
+// linf covers the whole range of pixels.
 ThreatModel make_threat(const ThreatOptions& options);
+// Raises UsageError for an l2 epsilon beyond the diagonal of images of `values` pixel values.
+void check_radius(const ThreatModel& threat, int64_t values);
 
 // "8/255" or "0.03". Raises UsageError unless it is a finite number >= 0.
 double parse_epsilon(const std::string& text);

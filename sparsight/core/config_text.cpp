@@ -69,6 +69,30 @@ std::string summary_table(const Section& section) {
   return table;
 }
 
+// A row for each setting of the section's components; one that several declare alike is one row, which names them.
+std::string shared_settings_table(const Section& section) {
+  std::vector<std::pair<std::string, std::string>> rows;  // all but the components, and these
+  for (const SectionVariant& variant : section.variants)
+    variant.describe([&](OptionSet& set) {
+      for (const Option& option : set.options()) {
+        const std::string name = cat("| `", option.name, "` | ");
+        const std::string rest = cat(" | `", cell(to_toml_value(option.get())), "` | ", cell(option.allowed), " | ",
+                                     cell(option.help), " |\n");
+        const auto row = std::ranges::find(rows, name + '\n' + rest, &std::pair<std::string, std::string>::first);
+        if (row == rows.end())
+          rows.emplace_back(name + '\n' + rest, "`" + variant.name + "`");
+        else
+          row->second += ", `" + variant.name + "`";
+      }
+    });
+  std::string table = cat("| setting | of | default | allowed | meaning |\n|---|---|---|---|---|\n");
+  for (const auto& [row, components] : rows) {
+    const size_t split = row.find('\n');
+    table += row.substr(0, split) + components + row.substr(split + 1);
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string toml_with_origins(const Json& resolved, const Config& config) {
@@ -111,16 +135,20 @@ std::string configuration_reference(const std::vector<Section>& sections) {
 }
 
 std::string with_tables(const std::string& page, const std::vector<Section>& sections) {
-  static const std::string kBegin = "<!-- table: ", kBeginEnd = " -->", kEnd = "<!-- end of table -->";
+  static const std::string kBeginEnd = " -->", kEnd = "<!-- end of table -->";
+  static const std::vector<std::pair<std::string, std::string (*)(const Section&)>> kTables{
+      {"<!-- table: ", summary_table}, {"<!-- settings: ", shared_settings_table}};
   std::istringstream lines(page);
   std::string text, open;  // the section of the table that is being left out
   for (std::string line; std::getline(lines, line);) {
     if (line == kEnd) open.clear();
     if (!open.empty()) continue;
     text += line + "\n";
-    if (!line.starts_with(kBegin) || !line.ends_with(kBeginEnd)) continue;
-    open = line.substr(kBegin.size(), line.size() - kBegin.size() - kBeginEnd.size());
-    text += summary_table(entry_named(open, sections, "section"));
+    for (const auto& [begin, table] : kTables) {
+      if (!line.starts_with(begin) || !line.ends_with(kBeginEnd)) continue;
+      open = line.substr(begin.size(), line.size() - begin.size() - kBeginEnd.size());
+      text += table(entry_named(open, sections, "section"));
+    }
   }
   if (!open.empty()) fail_usage("the table of [", open, "] has no line ", kEnd, " after it");
   return text;

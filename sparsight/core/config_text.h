@@ -16,7 +16,8 @@ std::string configuration_reference(const std::vector<Section>& sections);
 
 // A Markdown page with its generated tables updated. Such a table is enclosed by the lines "<!-- table: router -->",
 // which names a section, and "<!-- end of table -->". It has a row for each component that the section can name, or
-// for each setting of a plain section. Raises UsageError for an unknown section and for a table without an end line.
+// for each setting of a plain section. "<!-- settings: router -->" begins one with a row for each setting of the
+// section's components. Raises UsageError for an unknown section and for a table without an end line.
 std::string with_tables(const std::string& page, const std::vector<Section>& sections);
 
 }  // namespace sparsight

@@ -8,4 +8,8 @@ namespace sparsight {
 // difference between what is in use and what was at the peak. Without effect unless malloc is glibc's.
 void keep_freed_memory();
 
+// Returns to the system what malloc keeps, so that resident memory is what is in use. Without effect unless malloc is
+// glibc's.
+void release_freed_memory();
+
 }  // namespace sparsight

@@ -41,6 +41,7 @@ Routing route_tokens(Router& router, const RouterInput& input, const RoutingPoli
   Routing routing = router.route(routed_input);
   check_purposes(router, input.layer, requested);
   check_choices(router, input.layer, routing);
+  routing.sampled = !requested.empty();
   if (input.context.requested) input.context.requested->merge(requested);
   if (routing.soft) return routing;
   set_capacity_groups(routing, policy.capacity, input.context.image, input.context.group);

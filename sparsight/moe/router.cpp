@@ -83,6 +83,7 @@ Routing SoftRouter::choose(const RouterInput& input) {
   soft.layer = input.layer;
   soft.layout = input.layout;
   soft.valid = input.context.valid;
+  soft.sampled = input.context.requested && !input.context.requested->empty();
   Routing routing;
   routing.experts = soft.experts;
   routing.valid = input.context.valid;

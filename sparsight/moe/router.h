@@ -64,8 +64,8 @@ class Router : public torch::nn::Module {
   // Whether its routings are soft: weighted means of tokens instead of choices.
   virtual bool mixes_tokens() const { return false; }
 
-  // Whether in evaluation the experts of an image depend on the other images of the batch.
-  virtual bool mixes_images() const { return false; }
+  // Whether in passes of this mode the experts of an image depend on the other images of the batch, capacity aside.
+  virtual bool mixes_images(const ForwardMode&) const { return false; }
 
   // Losses that only this router has, in addition to default_losses(); they may depend on its buffers.
   virtual std::vector<RouterLoss> own_losses() const { return {}; }

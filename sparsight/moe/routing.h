@@ -76,6 +76,7 @@ struct Routing {
   at::Tensor smooth_load;   // [E] expected assignments, if the router itself estimates them (hierarchical);
                             // differentiable; undefined: losses/load.h derives them from logits and noise
   std::vector<RoutingMetric> metrics;  // reported by the router in addition to routing_stats.h; empty for most
+  bool sampled = false;                // the router used random numbers: in another step it may choose otherwise
 
   // Kept: after capacity. Assignments dropped by capacity contribute nothing.
   at::Tensor kept;      // [A] bool

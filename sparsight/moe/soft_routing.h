@@ -13,9 +13,10 @@ struct SoftRouting {
   int64_t slots = 0;    // of each expert and image; slot p belongs to expert p / slots
   at::Tensor valid;     // [N] bool: false for padding; undefined: no padding
 
-  at::Tensor logits;    // [B,S,P] fp32; differentiable
-  at::Tensor dispatch;  // [B,S,P] fp32: weights of the tokens in each slot; columns sum to 1 over the image's tokens
-  at::Tensor combine;   // [B,S,P] fp32: weights of the slots in each token; rows sum to 1, those of padding are 0
+  at::Tensor logits;     // [B,S,P] fp32; differentiable
+  at::Tensor dispatch;   // [B,S,P] fp32: weights of the tokens in each slot; columns sum to 1 over the image's tokens
+  at::Tensor combine;    // [B,S,P] fp32: weights of the slots in each token; rows sum to 1, those of padding are 0
+  bool sampled = false;  // as Routing::sampled
 };
 
 }  // namespace sparsight

@@ -6,12 +6,14 @@
 
 #include "sparsight/attacks/attack.h"
 #include "sparsight/attacks/objective.h"
+#include "sparsight/core/freed_memory.h"
 #include "sparsight/core/machine.h"
+#include "sparsight/ops/cpu/arena.h"
 
 namespace sparsight {
 namespace {
 
-constexpr int64_t kMeasuredImages = 9;
+constexpr int64_t kMeasuredImages = 8;
 
 void one_pass(AttackedModel& model, const AttackBatch& batch, bool gradients) {
   const uint64_t step = first_step("batch size", 0);
@@ -23,16 +25,21 @@ void one_pass(AttackedModel& model, const AttackBatch& batch, bool gradients) {
 
 }  // namespace
 
-BatchMemory find_batch_size(AttackedModel& model, const AttackBatch& batch, bool gradients) {
+int64_t pass_bytes_per_image(AttackedModel& model, const AttackBatch& batch, bool gradients) {
   const int64_t images = std::min(kMeasuredImages, batch.pixels.size(0));
-  if (images < 2) return {};
-  one_pass(model, batch.select(at::arange(1, at::kLong)), gradients);  // and what is needed only once
-  reset_peak_memory();
+  const AttackBatch some = batch.select(at::arange(images, at::kLong));
+  one_pass(model, batch.select(at::arange(1, at::kLong)), gradients);  // with what is needed only once
+  // Else earlier passes have left enough for this one.
+  cpu::release_arena();
+  release_freed_memory();
   const int64_t before = resident_memory_bytes();
-  one_pass(model, batch.select(at::arange(images, at::kLong)), gradients);
-  // What the first pass took is still there, unused.
-  BatchMemory found;
-  found.bytes_per_image = std::max<int64_t>(peak_memory_bytes() - before, 0) / (images - 1);
+  reset_peak_memory();
+  one_pass(model, some, gradients);
+  return std::max<int64_t>(peak_memory_bytes() - before, 0) / images;
+}
+
+BatchMemory find_batch_size(AttackedModel& model, const AttackBatch& batch, bool gradients) {
+  BatchMemory found{1, pass_bytes_per_image(model, batch, gradients)};
   const int64_t room = available_memory_bytes() / 2;
   while (found.batch < kLargestFoundBatch && (room == 0 || 2 * found.batch * found.bytes_per_image <= room))
     found.batch *= 2;

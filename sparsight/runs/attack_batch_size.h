@@ -13,8 +13,11 @@ struct BatchMemory {
   int64_t bytes_per_image = 0;  // peak of a pass; 0 if unknown
 };
 
-// Measures passes over images of `batch`, of which it needs two, and takes the batch that fills half of the memory
-// available. gradients: with a backward pass.
+// Peak memory of a pass over the first images of `batch`, divided by their number; 0 if unknown. gradients: with a
+// backward pass.
+int64_t pass_bytes_per_image(AttackedModel& model, const AttackBatch& batch, bool gradients);
+
+// Measures such a pass and takes the batch that fills half of the memory available.
 BatchMemory find_batch_size(AttackedModel& model, const AttackBatch& batch, bool gradients);
 
 }  // namespace sparsight

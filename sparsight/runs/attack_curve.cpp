@@ -82,7 +82,7 @@ at::Tensor robust_images(const std::string& folder) {
   const RecordColumns columns{.logits = false, .experts = false};
   const Records before = read_records(folder + "/clean_records", columns),
                 after = read_records(folder + "/records", columns);
-  return before.prediction.eq(before.label) & after.prediction.eq(after.label);
+  return before.correct() & after.correct();
 }
 
 // What the curve keeps of the result at one epsilon.
@@ -93,6 +93,7 @@ Json curve_point(const ListedAttack& attack, const Json& result) {
                           "loss", "stages", "queries", "gradients", "seconds", "gradient_counts", "drop_rate",
                           "moved_images", "random_noise", "routing", "warnings"})
     point[key] = result.value(key, Json());
+  if (result.contains("fdr_at_1")) point["fdr_at_1"] = result["fdr_at_1"];
   return point;
 }
 
@@ -100,7 +101,8 @@ Json curve_point(const ListedAttack& attack, const Json& result) {
 Json curve_description(const AttackRequest& request, const Json& result) {
   Json curve{{"format", "sparsight-attack-curve"}, {"version", 1}};
   for (const char* key : {"model", "data", "threat", "attack", "exact", "precision", "environment", "images", "batch",
-                          "peak_bytes_per_image", "images_share_capacity", "pixels_clipped", "notes"})
+                          "peak_bytes_per_image", "images_share_capacity", "images_choose_together",
+                          "images_share_objective", "pixels_clipped", "notes"})
     curve[key] = result.value(key, Json());
   curve["threat"].erase("epsilon");
   curve["attack"].erase("epsilon");

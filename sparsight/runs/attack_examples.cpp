@@ -40,6 +40,13 @@ void AttackExamples::add(const AttackedBatch& images, const AttackPiece& piece, 
   const auto class_at = [&](const at::Tensor& numbers, int64_t i) {
     return classes_.at(static_cast<size_t>(numbers[i].item<int64_t>()));
   };
+  const auto true_classes = [&](const at::Tensor& label) {
+    if (label.dim() == 0) return classes_.at(static_cast<size_t>(label.item<int64_t>()));
+    std::string names;
+    for (size_t k = 0; k < classes_.size(); ++k)
+      if (label[static_cast<int64_t>(k)].item<bool>()) names += (names.empty() ? "" : ", ") + classes_[k];
+    return names;
+  };
   for (int64_t i = 0; i < stage.size(0) && std::ssize(examples_) < count_; ++i) {
     const int64_t by = stage[i].item<int64_t>();
     if (by < 0) continue;
@@ -47,7 +54,7 @@ void AttackExamples::add(const AttackedBatch& images, const AttackPiece& piece, 
     const double largest = change.abs().max().item<double>();
     AttackExample example;
     example.id = images.ids[static_cast<size_t>(i)];
-    example.label = class_at(images.batch.labels.label, i);
+    example.label = true_classes(images.batch.labels.label[i]);
     example.prediction = class_at(piece.attacked.logits.argmax(1), i);
     example.stage = plan.stages.at(static_cast<size_t>(by)).name;
     example.norm = piece.norm[i].item<double>();

@@ -12,12 +12,30 @@
 namespace sparsight {
 namespace {
 
+constexpr const char* kImagesFile = "/adversarial.safetensors";
+
 Batch recorded_batch(const AttackedBatch& images) {
   Batch batch;
   batch.labels = images.batch.labels.label;
+  if (batch.labels.dim() == 2) {
+    batch.label_sets = batch.labels;
+    batch.labels = batch.label_sets.to(at::kByte).argmax(1);
+  }
   batch.domains = images.domains;
   batch.ids = images.ids;
   return batch;
+}
+
+// safetensors as most programs read them have no bool.
+at::Tensor saved_labels(const at::Tensor& label) { return label.dim() == 2 ? label.to(at::kByte) : label; }
+
+// "3", or "0;3" of several.
+std::string label_text(const at::Tensor& label) {
+  if (label.dim() == 0) return std::to_string(label.item<int64_t>());
+  std::string text;
+  for (int64_t k = 0; k < label.size(0); ++k)
+    if (label[k].item<bool>()) text += (text.empty() ? "" : ";") + std::to_string(k);
+  return text;
 }
 
 ModelOutput recorded_output(const ModelVerdict& verdict) {
@@ -46,8 +64,32 @@ AttackFiles::AttackFiles(const std::string& folder, const AttackPlan& plan)
       plan_(plan),
       records_(folder + "/records"),
       clean_records_(folder + "/clean_records"),
-      pixels_(folder + "/adversarial.safetensors"),
+      pixels_(folder + kImagesFile),
       csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits\n") {}
+
+void AttackFiles::add_images(const AttackPiece& piece) {
+  for (const auto& [name, rows] :
+       std::initializer_list<std::pair<const char*, at::Tensor>>{{"pixels", piece.pixels},
+                                                                 {"image", piece.batch.image},
+                                                                 {"label", saved_labels(piece.batch.labels.label)},
+                                                                 {"stage", fooled_by(piece, plan_)},
+                                                                 {"queries", piece.queries},
+                                                                 {"norm", piece.norm},
+                                                                 {"clean_logits", piece.clean.logits},
+                                                                 {"logits", piece.attacked.logits}})
+    pixels_.append(name, rows);
+}
+
+void AttackFiles::commit_images() {
+  const std::string path = folder_ + kImagesFile;
+  pixels_.commit({{"format", "sparsight-adversarial"}, {"version", "1"}, {"threat", to_text(plan_.threat)}});
+  saved_.emplace(path);
+}
+
+at::Tensor AttackFiles::saved_pixels(int64_t first, int64_t last) const {
+  SPARSIGHT_CHECK(saved_.has_value());
+  return saved_->rows("pixels", first, last);
+}
 
 void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, const PieceCheck& check) {
   const Batch batch = recorded_batch(images);
@@ -56,22 +98,12 @@ void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, con
   routing_.add(piece.attacked.routings);
   clean_routing_.add(piece.clean.routings);
   const at::Tensor stage = fooled_by(piece, plan_), &label = images.batch.labels.label, &image = images.batch.image;
-  for (const auto& [name, rows] :
-       std::initializer_list<std::pair<const char*, at::Tensor>>{{"pixels", piece.pixels},
-                                                                 {"image", image},
-                                                                 {"label", label},
-                                                                 {"stage", stage},
-                                                                 {"queries", piece.queries},
-                                                                 {"norm", piece.norm},
-                                                                 {"clean_logits", piece.clean.logits},
-                                                                 {"logits", piece.attacked.logits}})
-    pixels_.append(name, rows);
   const at::Tensor clean = piece.clean.logits.argmax(1), attacked = piece.attacked.logits.argmax(1);
   const auto at_row = [](const at::Tensor& values, int64_t i) { return values[i].item<int64_t>(); };
   for (int64_t i = 0; i < label.size(0); ++i) {
     const int64_t by = at_row(stage, i);
-    csv_ += cat(at_row(image, i), ",", attack_csv_text(images.ids[static_cast<size_t>(i)]), ",", at_row(label, i), ",",
-                at_row(clean, i), ",", at_row(attacked, i), ",",
+    csv_ += cat(at_row(image, i), ",", attack_csv_text(images.ids[static_cast<size_t>(i)]), ",", label_text(label[i]),
+                ",", at_row(clean, i), ",", at_row(attacked, i), ",",
                 by < 0 ? "" : attack_csv_text(plan_.stages.at(static_cast<size_t>(by)).name), ",",
                 attack_csv_number(piece.norm[i].item<double>()), ",", at_row(piece.queries, i), ",",
                 check.misclassified_in_8_bits[i].item<bool>() ? 1 : 0, "\n");
@@ -79,7 +111,6 @@ void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, con
 }
 
 void AttackFiles::commit(RecordSource source, const Json& result) {
-  pixels_.commit({{"format", "sparsight-adversarial"}, {"version", "1"}, {"threat", to_text(plan_.threat)}});
   if (const Routings all = routing_.all(); !all.empty()) {
     write_routings(folder_ + "/routing.safetensors", all);
     write_routings(folder_ + "/clean_routing.safetensors", clean_routing_.all());

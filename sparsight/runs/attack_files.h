@@ -1,8 +1,8 @@
-// The files of a finished attack, written piece by piece in bounded memory (all but the routings) and made visible
-// together (docs/attacks.md). Letters: moe/axes.md.
+// The files of a finished attack, written piece by piece in bounded memory (all but the routings): first the images,
+// which are then checked as anyone would read them, then the rest together (docs/attacks.md). Letters: moe/axes.md.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "sparsight/eval/record_writer.h"
@@ -21,6 +21,13 @@ class AttackFiles {
  public:
   // folder: exists.
   AttackFiles(const std::string& folder, const AttackPlan& plan);
+  // First of all pieces in order, then commit_images(): adversarial.safetensors.
+  void add_images(const AttackPiece& piece);
+  void commit_images();
+  // [B,C,H,W]: images first .. last - 1 as they are in adversarial.safetensors.
+  at::Tensor saved_pixels(int64_t first, int64_t last) const;
+
+  // Then of all pieces in order: the rest.
   void add(const AttackedBatch& images, const AttackPiece& piece, const PieceCheck& check);
   // source: of the records. result: has "stages" and "routing" of AttackSummary::json().
   void commit(RecordSource source, const Json& result);
@@ -30,6 +37,7 @@ class AttackFiles {
   AttackPlan plan_;
   RecordWriter records_, clean_records_;
   SafetensorsRowWriter pixels_;
+  std::optional<SafetensorsRowReader> saved_;  // once they are committed
   RoutingCollector routing_, clean_routing_;
   std::string csv_;
 };

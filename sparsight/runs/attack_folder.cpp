@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
@@ -89,9 +90,15 @@ AttackFolder::AttackFolder(const std::string& path, const Json& identity) : path
 }
 
 AttackFolder::~AttackFolder() {
-  lock_.reset();
   std::error_code ignored;
-  if (!made_ || batch_ > 0) return;
+  const auto exists = [&](const char* name) { return fs::exists(file(name), ignored); };
+  const bool nothing_done = begun_here_ && pieces().empty() && !exists(kAttackResult) && !interrupted();
+  if (nothing_done) {
+    fs::remove(file(kAttackIndex), ignored);
+    fs::remove(file(kPieces), ignored);
+  }
+  lock_.reset();
+  if (!made_ || (batch_ > 0 && !nothing_done)) return;
   fs::remove(path_, ignored);  // only where it is empty
   if (made_parent_) fs::remove(fs::path(path_).parent_path(), ignored);
 }
@@ -120,6 +127,7 @@ void AttackFolder::begin(int64_t batch, int64_t bytes_per_image) {
                    {"bytes_per_image", bytes_per_image}};
   write_file_atomically(file(kAttackIndex), json_text(index, 2) + "\n");
   batch_ = batch;
+  begun_here_ = true;
 }
 
 std::vector<PieceRange> AttackFolder::pieces() const {

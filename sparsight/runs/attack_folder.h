@@ -30,7 +30,9 @@ class AttackFolder {
   // Creates the folder, or opens one with the same identity. Raises Error naming the first setting that differs, for a
   // folder with other content, and while another process writes it.
   AttackFolder(const std::string& path, const Json& identity);
-  ~AttackFolder();  // removes a new folder in which nothing was begun
+  // Where this began the attack and not even one piece is done, as after a refusal, nothing stays: attack.json and a
+  // folder that was made here are removed, but not after Ctrl-C.
+  ~AttackFolder();
   AttackFolder(const AttackFolder&) = delete;
   AttackFolder& operator=(const AttackFolder&) = delete;
 
@@ -55,7 +57,7 @@ class AttackFolder {
   std::string path_;
   Json identity_;
   int64_t batch_ = 0, bytes_per_image_ = 0;
-  bool made_ = false, made_parent_ = false;
+  bool made_ = false, made_parent_ = false, begun_here_ = false;
   std::optional<FileLock> lock_;
 };
 

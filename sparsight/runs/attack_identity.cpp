@@ -1,9 +1,11 @@
 #include "sparsight/runs/attack_identity.h"
 
+#include "sparsight/core/config.h"
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/run_folder.h"
+#include "sparsight/moe/capacity.h"
 
 namespace sparsight {
 namespace {
@@ -56,7 +58,10 @@ Json attack_description(const AttackRequest& request, const AttackPlan& plan, co
   const LoadedModel& loaded = run.loaded;
   Json environment = describe_environment();
   for (const char* key : {"started", "command"}) environment.erase(key);
-  const Json capacity = loaded.config.value("capacity", Json::object());
+  Json capacity = loaded.config.value("capacity", Json::object());
+  if (!capacity.empty())
+    capacity["effective_factor"] =
+        capacity_factor(read_section<CapacityOptions>(loaded.config, "capacity"), /*training=*/false);
   return {{"model",
            {{"path", printable(request.path)},
             {"checkpoint", printable(loaded.path)},
@@ -67,7 +72,11 @@ Json attack_description(const AttackRequest& request, const AttackPlan& plan, co
             {"normalisation", to_text(loaded.model->pixel_statistics())},
             {"classes", loaded.shape.classes},
             {"capacity", capacity}}},
-          {"data", {{"name", printable(images.info().name)}, {"split", request.split}, {"of", images.split_size()}}},
+          {"data",
+           {{"name", printable(images.info().name)},
+            {"split", request.split},
+            {"of", images.split_size()},
+            {"multi_label", images.info().multi_label}}},
           {"threat",
            {{"norm", to_text(plan.threat.norm)},
             {"epsilon", plan.threat.epsilon},

@@ -64,7 +64,7 @@ ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const
     const ModelOutput output = model.forward(x, first_pass(some));
     at::Tensor decided = output.logits;
     if (model.randomised())
-      decided = evaluate_loss(model, {.passes = kVotes}, some, x, first_step("verdict", 1)).logits;
+      decided = evaluate_loss(model, {.passes = kVerdictPasses}, some, x, first_step("verdict", 1)).logits;
     logits.push_back(decided.detach().to(decided.scalar_type() == at::kDouble ? at::kDouble : at::kFloat));
     routings.add(routings_of(output));
     if (!verdict.layers.empty()) continue;

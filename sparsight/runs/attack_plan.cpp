@@ -1,7 +1,7 @@
 #include "sparsight/runs/attack_plan.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 
 #include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/config.h"
@@ -11,7 +11,7 @@
 namespace sparsight {
 namespace {
 
-constexpr const char* kAttackSection = "attack";
+constexpr const char *kAttackSection = "attack", *kPassesSetting = "passes";
 
 // The settings of --set attack.KEY=VALUE; the other overrides are left in `rest`.
 Json attack_settings(const std::vector<std::string>& overrides, std::vector<std::string>& rest) {
@@ -57,15 +57,19 @@ void plan_cascade(AttackPlan& plan, Json given) {
   }
 }
 
-// Whether the stage's attack uses gradients, and averages them.
 bool uses_gradients(const CascadeStage& stage) {
   return attacks().make(stage.attack, stage.settings, stage.name, {})->needs_gradients();
 }
 
-std::vector<std::string> gradient_free_attacks() {
+bool takes_several_labels(const CascadeStage& stage) {
+  return attacks().make(stage.attack, stage.settings, stage.name, {})->takes_several_labels();
+}
+
+// The names of the attacks for which `holds` of their default settings.
+std::vector<std::string> attacks_where(const std::function<bool(const CascadeStage&)>& holds) {
   std::vector<std::string> names;
   for (const std::string& name : attacks().names())
-    if (!attacks().make(name, Json::object(), name, {})->needs_gradients()) names.push_back(name);
+    if (holds({name, name, Json::object()})) names.push_back(name);
   return names;
 }
 
@@ -83,12 +87,9 @@ AttackPlan plan_attack(const AttackRequest& request) {
   if (request.norm != "linf" && request.norm != "l2")
     fail_usage("the norm \"", printable(request.norm), "\": must be linf or l2");
   plan.threat = make_threat({request.norm, request.epsilon, request.range});
-  if (plan.threat.norm == Norm::linf && plan.threat.epsilon >= 1)
-    fail_usage("epsilon ", printable(request.epsilon), " of pixels in ", request.range,
-               " lets every pixel have any value; give it in units of the range (", printable(request.epsilon),
-               "/255?), or name another range with --range");
   if (request.attack == "autoattack" || request.attack == "cascade") {
-    given.erase("batch_size");
+    if (given.contains("batch_size"))
+      fail_usage("attack.batch_size is a setting of the library's cascade; the program has --batch");
     plan_cascade(plan, given);
   } else {
     attacks().get(request.attack);
@@ -99,6 +100,24 @@ AttackPlan plan_attack(const AttackRequest& request) {
     uses_gradients(stage);  // constructs it, which checks how its settings fit together
   }
   return plan;
+}
+
+void fit_to_labels(AttackPlan& plan, bool several_labels) {
+  if (several_labels && plan.is_cascade())
+    fail_usage(plan.attack, " is for images with one label, but these have several; use --attack ",
+               join(attacks_where(takes_several_labels), " or --attack "));
+  for (CascadeStage& stage : plan.stages) {
+    const std::string loss = stage.settings.value("loss", "");
+    if (!loss.empty()) stage.settings["loss"] = chosen_attack_loss(loss, several_labels);
+    if (!several_labels) continue;
+    if (!takes_several_labels(stage))
+      fail_usage(stage.name, " is for images with one label, but these have several; use --attack ",
+                 join(attacks_where(takes_several_labels), " or --attack "));
+    if (!loss.empty() && !attack_loss_takes_several(loss))
+      fail_usage("attack.loss = ", loss,
+                 " is for images with one label, but these have several; use sigmoid_cross_entropy",
+                 " or margin, or leave it out");
+  }
 }
 
 void fit_to_classes(AttackPlan& plan, int64_t classes) {
@@ -117,24 +136,22 @@ void fit_to_classes(AttackPlan& plan, int64_t classes) {
   }
 }
 
-void check_stages(const AttackPlan& plan, const std::string& packed, bool randomised) {
-  for (const CascadeStage& stage : plan.stages) {
-    if (!uses_gradients(stage)) continue;
-    if (!packed.empty())
+void check_gradients(const AttackPlan& plan, const std::string& packed) {
+  for (const CascadeStage& stage : plan.stages)
+    if (!packed.empty() && uses_gradients(stage))
       fail_usage("weights packed as ", packed, " have no gradients, which ", stage.name,
-                 " needs; attack them without gradients: --attack ", join(gradient_free_attacks(), " or --attack "),
+                 " needs; attack them without gradients: --attack ",
+                 join(attacks_where([](const CascadeStage& other) { return !uses_gradients(other); }), " or --attack "),
                  ", or leave out --weights");
-    if (randomised && stage.settings.value("passes", int64_t{1}) == 1)
-      fail_usage("the routers' noise makes passes differ, so ", stage.name,
-                 " needs gradients averaged over several: --attack autoattack --set attack.version=rand, or apgd or "
-                 "pgd with --set attack.passes=20");
-  }
 }
 
-void check_radius(const ThreatModel& threat, int64_t values) {
-  if (threat.norm == Norm::l2 && threat.epsilon >= std::sqrt(static_cast<double>(values)))
-    fail_usage("the l2 epsilon ", threat.epsilon, " lets every pixel of an image of ", values,
-               " values have any value; it must be below ", std::sqrt(static_cast<double>(values)));
+void check_passes(const AttackPlan& plan, bool randomised) {
+  for (const CascadeStage& stage : plan.stages)
+    if (randomised && stage.settings.value(kPassesSetting, int64_t{1}) == 1)
+      fail_usage("the routers' random numbers make passes differ, so ", stage.name,
+                 " needs the mean of several: --attack autoattack --set attack.version=rand, or --set attack.",
+                 kPassesSetting, "=20 with --attack ",
+                 join(attacks_where([](const CascadeStage& other) { return stage_has(other, kPassesSetting); }), ", "));
 }
 
 std::string plain_name(std::string text) {

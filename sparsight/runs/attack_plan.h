@@ -25,15 +25,17 @@ struct AttackPlan {
 // the whole range of pixels, and fp64 with packed weights. A setting of a cascade goes to all stages that have it.
 AttackPlan plan_attack(const AttackRequest& request);
 
+// Chooses the loss of stages with loss = "auto". Raises UsageError where a stage does not take several labels per
+// image, but the images have several.
+void fit_to_labels(AttackPlan& plan, bool several_labels);
+
 // Replaces losses that need more classes than there are by the margin, with a note: dlr needs 3, targeted dlr 4.
 void fit_to_classes(AttackPlan& plan, int64_t classes);
 
-// Raises UsageError where the stages need what the model does not have. packed: its weights have no gradients.
-// randomised: its passes have noise, so that gradients must be averages over passes.
-void check_stages(const AttackPlan& plan, const std::string& packed, bool randomised);
-
-// Raises UsageError for an l2 epsilon beyond the diagonal of images of `values` pixel values.
-void check_radius(const ThreatModel& threat, int64_t values);
+// Raises UsageError where a stage needs gradients that weights packed as `packed` do not have; "": they are not packed.
+void check_gradients(const AttackPlan& plan, const std::string& packed);
+// Raises UsageError where passes of the model differ, but a stage does not average over several.
+void check_passes(const AttackPlan& plan, bool randomised);
 
 // A text as part of a folder's name: "4_255" of "4/255".
 std::string plain_name(std::string text);

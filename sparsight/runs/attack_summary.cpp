@@ -16,7 +16,7 @@ constexpr double kManyZeroGradients = 0.01;  // of all gradients
 int64_t count_of(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
 
 at::Tensor piece_losses(const at::Tensor& logits, const AttackBatch& batch) {
-  return attack_loss::cross_entropy(logits.to(at::kDouble), batch.labels);
+  return attack_loss::automatic(logits.to(at::kDouble), batch.labels);
 }
 
 void count_assignments(const Routings& routings, int64_t& chosen, int64_t& kept) {
@@ -67,6 +67,7 @@ void AttackSummary::add_stages(const AttackPiece& piece) {
 
 void AttackSummary::add(const AttackPiece& piece, const PieceCheck& check) {
   const at::Tensor clean = clean_correct(piece), after = attacked_correct(piece), fooled = clean & ~after;
+  multi_label_ = piece.batch.labels.label.dim() == 2;
   images_ += clean.size(0);
   clean_ += count_of(clean);
   after_ += count_of(after);
@@ -111,29 +112,33 @@ Json AttackSummary::json() const {
                       {"gradients", stage.cost.gradients},
                       {"seconds", stage.seconds}});
   }
-  return {{"images", images_},
-          {"clean_accuracy", share_json(clean_, images_)},
-          {"robust_accuracy", share_json(robust_, images_)},
-          {"success_rate", share_json(fooled_, clean_)},
-          {"prediction_change", share_json(changed_, images_)},
-          {"accuracy_after", share_json(after_, images_)},
-          {"loss", {{"clean", clean_loss_ / n}, {"attacked", attacked_loss_ / n}}},
-          {"stages", std::move(stages)},
-          {"queries", cost_.queries},
-          {"gradients", cost_.gradients},
-          {"seconds", seconds},
-          {"gradient_counts",
-           {{"images", gradients_.images}, {"zero", gradients_.zero}, {"not_finite", gradients_.not_finite}}},
-          {"drop_rate", {{"clean", drop_rate(chosen_[0], kept_[0])}, {"attacked", drop_rate(chosen_[1], kept_[1])}}},
-          {"saved_images",
-           {{"largest_norm", largest_norm_},
-            {"lowest", lowest_},
-            {"highest", highest_},
-            {"misclassified", misclassified_},
-            {"misclassified_in_8_bits", in_8_bits_},
-            {"of", fooled_}}},
-          {"moved_images", moved_},
-          {"routing", routing_.layers()}};
+  Json json{{"images", images_},
+            {"clean_accuracy", share_json(clean_, images_)},
+            {"robust_accuracy", share_json(robust_, images_)},
+            {"success_rate", share_json(fooled_, clean_)},
+            {"prediction_change", share_json(changed_, images_)},
+            {"accuracy_after", share_json(after_, images_)},
+            {"loss", {{"clean", clean_loss_ / n}, {"attacked", attacked_loss_ / n}}},
+            {"stages", std::move(stages)},
+            {"queries", cost_.queries},
+            {"gradients", cost_.gradients},
+            {"seconds", seconds},
+            {"gradient_counts",
+             {{"images", gradients_.images}, {"zero", gradients_.zero}, {"not_finite", gradients_.not_finite}}},
+            {"drop_rate", {{"clean", drop_rate(chosen_[0], kept_[0])}, {"attacked", drop_rate(chosen_[1], kept_[1])}}},
+            {"saved_images",
+             {{"largest_norm", largest_norm_},
+              {"lowest", lowest_},
+              {"highest", highest_},
+              {"misclassified", misclassified_},
+              {"misclassified_in_8_bits", in_8_bits_},
+              {"of", fooled_}}},
+            {"moved_images", moved_},
+            {"routing", routing_.layers()}};
+  if (multi_label_)
+    json["fdr_at_1"] = {{"clean", share_json(images_ - clean_, images_)},
+                        {"attacked", share_json(images_ - after_, images_)}};
+  return json;
 }
 
 std::vector<std::string> AttackSummary::warnings() const {

@@ -14,6 +14,7 @@ class AttackSummary {
   explicit AttackSummary(const AttackPlan& plan) : plan_(plan) {}
   void add(const AttackPiece& piece, const PieceCheck& check);
 
+  // fdr_at_1: {clean, attacked}, of multi-label data alone, whose accuracies are precision@1;
   // clean_accuracy, robust_accuracy, success_rate, prediction_change, accuracy_after (all shares); loss; stages;
   // queries, gradients, seconds; gradient_counts; drop_rate; saved_images; moved_images (changed by the attack);
   // routing (AttackedRouting::layers(); [] without MoE layers).
@@ -26,6 +27,7 @@ class AttackSummary {
 
   AttackPlan plan_;
   int64_t images_ = 0, clean_ = 0, robust_ = 0, changed_ = 0, after_ = 0, fooled_ = 0, unstable_ = 0;
+  bool multi_label_ = false;
   int64_t misclassified_ = 0, in_8_bits_ = 0, moved_ = 0;
   double clean_loss_ = 0, attacked_loss_ = 0, correct_before_ = 0, correct_after_ = 0;
   double largest_norm_ = 0, lowest_ = 1, highest_ = 0;

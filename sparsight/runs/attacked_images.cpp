@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/core/config.h"
@@ -54,16 +55,20 @@ AttackedBatch AttackedImages::read(int64_t first, int64_t last) const {
   SPARSIGHT_CHECK(0 <= first && first < last && last <= count_);
   std::vector<at::Tensor> pixels;
   std::vector<int64_t> labels, numbers, domains;
+  at::Tensor sets;
+  if (info().multi_label) sets = at::zeros({last - first, std::ssize(info().classes)}, at::kBool);
   AttackedBatch read;
   for (int64_t i = first; i < last; ++i) {
     const Sample sample = data_->get(i);
     pixels.push_back(attacked_pixels(loaded_, sample));
     labels.push_back(sample.label);
+    for (const int64_t label : sample.labels) sets[i - first][label] = true;
     domains.push_back(sample.domain);
     numbers.push_back(i);
     read.ids.push_back(sample.id);
   }
-  read.batch = {at::stack(pixels), {at::tensor(labels, at::kLong)}, at::tensor(numbers, at::kLong)};
+  read.batch = {
+      at::stack(pixels), {sets.defined() ? sets : at::tensor(labels, at::kLong)}, at::tensor(numbers, at::kLong)};
   read.domains = at::tensor(domains, at::kLong);
   Checksum sum;
   for (const at::Tensor& values : {read.batch.pixels, read.batch.labels.label})

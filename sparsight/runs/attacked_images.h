@@ -10,7 +10,7 @@
 namespace sparsight {
 
 struct AttackedBatch {
-  AttackBatch batch;             // image: the numbers in the split
+  AttackBatch batch;             // image: the numbers in the split; label: [B], or [B,K] bool of multi-label data
   at::Tensor domains;            // [B] int64
   std::vector<std::string> ids;  // [B]
   std::string checksum;          // of fp32 pixels and labels

@@ -14,7 +14,7 @@ struct AttackedRun {
 // Sets the number of threads too. Raises UsageError where what a file of weights alone does not say is not given.
 AttackedRun load_attacked(const AttackRequest& request, const AttackPlan& plan);
 
-// The batch of models whose images share capacity: that of evaluation, as it changes what is dropped.
+// The batch of models whose images influence each other: that of evaluation, as it changes what each gets.
 int64_t shared_batch(const LoadedModel& loaded);
 
 }  // namespace sparsight

@@ -46,14 +46,22 @@ ModelOutput ObservedModel::passes(const at::Tensor& pixels, const AttackPass& pa
   return output;
 }
 
+void ObservedModel::check_alone() const {
+  if (!exact_ || !model_.coupled()) return;
+  if (model_.coupling().choices)
+    fail_usage(
+        "--exact runs each image alone, but routers of this model choose experts among all images of a batch, so ",
+        "that the results would be of another model; leave it out");
+  fail_usage("--exact runs each image alone, but images of this model share the experts' capacity; leave it out, or ",
+             "give every token its experts with --set capacity.eval_factor=0");
+}
+
 ModelOutput ObservedModel::run(const at::Tensor& pixels, const AttackPass& pass) {
   if (interrupted()) fail("interrupted; run the same command again to go on with the images that are left");
   if (pixels.requires_grad() && at::GradMode::is_enabled())
     pixels.register_hook([this](const at::Tensor& gradient) { return counted(gradient); });
   ModelOutput output = passes(pixels, pass);
-  if (exact_ && model_.coupled())
-    fail_usage("--exact runs each image alone, but images of this model share the experts' capacity; leave it out, or ",
-               "give every token its experts with --set capacity.eval_factor=0");
+  check_alone();
   if (!at::isfinite(output.logits.detach()).all().item<bool>())
     fail("the model's outputs are not finite; its checkpoint is damaged or its training failed");
   const at::Tensor numbers = pass.image.contiguous();

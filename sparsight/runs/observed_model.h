@@ -20,6 +20,7 @@ class ObservedModel : public AttackedModel {
   ObservedModel(AttackedModel& model, bool exact) : AttackedModel(model.range()), model_(model), exact_(exact) {}
 
   bool randomised() const override { return model_.randomised(); }
+  ImageCoupling coupling() const override { return model_.coupling(); }
   bool coupled() const override { return model_.coupled(); }
 
   int64_t queries_of(int64_t image) const;
@@ -27,11 +28,12 @@ class ObservedModel : public AttackedModel {
   void forget_counts();
 
  protected:
-  // Raises Error for logits that are not finite, and where exact passes would hide that images share capacity.
+  // Raises Error for logits that are not finite, and where exact passes would hide that images influence each other.
   // Gradients that are not finite become 0.
   ModelOutput run(const at::Tensor& pixels, const AttackPass& pass) override;
 
  private:
+  void check_alone() const;
   ModelOutput passes(const at::Tensor& pixels, const AttackPass& pass);
   at::Tensor counted(const at::Tensor& gradient);
 

@@ -44,6 +44,10 @@ bool has_gradients(const AttackPlan& plan) {
                              [](const CascadeStage& stage) { return attack_of(stage)->needs_gradients(); });
 }
 
+bool couples_images(const AttackPlan& plan) {
+  return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) { return attack_of(stage)->couples_images(); });
+}
+
 bool has_router_losses(const AttackPlan& plan) {
   return std::ranges::any_of(plan.stages, [](const CascadeStage& stage) {
     return !stage.settings.value("router_losses", Json::array()).empty();
@@ -85,10 +89,11 @@ class AttackWork {
 
   // What has to be known before the folder is touched.
   Json identity_checked() {
+    fit_to_labels(plan_, images_.info().multi_label);
     fit_to_classes(plan_, loaded_.shape.classes);
-    check_stages(plan_, request_.weights, request_.noise);
+    check_gradients(plan_, request_.weights);
     check_radius(plan_.threat, loaded_.shape.channels * loaded_.shape.height * loaded_.shape.width);
-    if (request_.exact && has_router_losses(plan_))
+    if (request_.exact && couples_images(plan_))
       fail_usage("--exact runs each image alone, but router losses are of a whole batch; leave out one of them");
     return attack_identity(request_, plan_, attacked_, images_);
   }
@@ -98,10 +103,9 @@ class AttackWork {
     const AttackBatch first = images_.read(0, std::min(kCheckedImages, images_.size())).batch;
     const int64_t together = request_.exact ? 1 : kCheckedImages;
     const at::Tensor logits = model_verdict(model_, first, first.pixels, together).logits;
-    if (has_gradients(plan_))
-      warnings_ = model_warnings(model_, first, plan_.stages);
-    else if (are_probabilities(logits))
-      warnings_.emplace_back(kProbabilitiesWarning);
+    if (request_.noise && !model_.randomised()) fail_usage("--noise: no router of this model has noise; leave it out");
+    check_passes(plan_, model_.randomised());
+    warnings_ = model_warnings(model_, first, plan_.stages, has_gradients(plan_));
     const at::Tensor noisy = random_start(first, {plan_.threat, request_.seed}, StartKind::surface, "random noise", 0);
     const at::Tensor correct = classified_correctly(logits, first.labels.label),
                      after =
@@ -111,15 +115,15 @@ class AttackWork {
     for (const std::string& warning : warnings_) log_warning(warning);
   }
 
-  // Images that share capacity are attacked in the batches of evaluation, if memory allows.
+  bool attacked_together() const { return model_.coupled() || couples_images(plan_); }
+
+  // Images that influence each other are attacked in the batches of evaluation, if memory allows.
   void begin() {
-    BatchMemory found{request_.batch, 0};
-    if (request_.batch == 0) {
-      found =
-          find_batch_size(model_, images_.read(0, std::min<int64_t>(16, images_.size())).batch, has_gradients(plan_));
-      if (model_.coupled()) found.batch = std::min(found.batch, shared_batch(loaded_));
-      log_info("batches of ", found.batch, " images");
-    }
+    const AttackBatch first = images_.read(0, std::min<int64_t>(16, images_.size())).batch;
+    BatchMemory found = find_batch_size(inner_, first, has_gradients(plan_));
+    if (attacked_together()) found.batch = std::min(found.batch, shared_batch(loaded_));
+    if (request_.batch > 0) found.batch = request_.batch;
+    log_info("batches of ", found.batch, " images");
     folder_.begin(found.batch, found.bytes_per_image);
   }
 
@@ -153,17 +157,35 @@ class AttackWork {
     progress.finish();
   }
 
+  // The piece with the images that it is of.
+  AttackPiece piece_of(const PieceRange& range, const AttackedBatch& images) const {
+    AttackPiece piece = read_piece(range.path, range.last - range.first);
+    piece.batch = images.batch;
+    return piece;
+  }
+
+  void save_images(AttackFiles& files) const {
+    Progress progress("save", images_.size(), "images");
+    for (const PieceRange& range : folder_.pieces()) {
+      files.add_images(piece_of(range, images_.read(range.first, range.last)));
+      progress.update(range.last);
+    }
+    files.commit_images();
+    progress.finish();
+  }
+
   Json report() {
     AttackSummary summary(plan_);
     AttackFiles files(folder_.path(), plan_);
+    save_images(files);
     AttackExamples examples(request_.examples, loaded_.data.classes);
     Checksum data;
     const bool clipped = clips_all(plan_);
     Progress progress("check", images_.size(), "images");
     for (const PieceRange& range : folder_.pieces()) {
       const AttackedBatch images = images_.read(range.first, range.last);
-      AttackPiece piece = read_piece(range.path, range.last - range.first);
-      piece.batch = images.batch;
+      AttackPiece piece = piece_of(range, images);
+      piece.pixels = files.saved_pixels(range.first, range.last);
       const PieceCheck check = check_piece(model_, images, piece, plan_.threat, clipped, pass_images());
       summary.add(piece, check);
       files.add(images, piece, check);
@@ -176,7 +198,10 @@ class AttackWork {
     result["data"]["fingerprint"] = data.hex();
     result["batch"] = batch();
     result["peak_bytes_per_image"] = folder_.bytes_per_image() > 0 ? Json(folder_.bytes_per_image()) : Json();
-    result["images_share_capacity"] = model_.coupled();
+    result["attack"]["noise"] = model_.randomised();
+    result["images_share_capacity"] = model_.coupling().capacity;
+    result["images_choose_together"] = model_.coupling().choices;
+    result["images_share_objective"] = couples_images(plan_);
     result["pixels_clipped"] = clipped;
     result.update(summary.json());
     for (std::string& warning : summary.warnings()) warnings_.push_back(std::move(warning));

@@ -199,6 +199,9 @@ TEST(ApgdTargeted, A27_TargetsAreOrderedByTheCleanLogits) {
   const at::Tensor logits = torch::tensor({{3., 9., 1., 7., 5.}, {1., 1., 0., 1., 2.}});
   EXPECT_TRUE(torch::equal(target_classes(logits, 3), torch::tensor({{3, 4, 0}, {0, 1, 3}}, torch::kLong)));
   EXPECT_EQ(target_classes(logits, 9).size(1), 4);
+  // An image of class 3 that is taken for class 1 is moved to others than its own class.
+  EXPECT_TRUE(torch::equal(target_classes(logits, 3, torch::tensor({3, 4}, torch::kLong)),
+                           torch::tensor({{1, 4, 0}, {0, 1, 3}}, torch::kLong)));
 }
 
 TEST(ApgdTargeted, StartsAtTheImageOnRequest) {

@@ -8,6 +8,7 @@
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/square.h"
 #include "sparsight/attacks/square_l2.h"
+#include "sparsight/runs/observed_model.h"
 #include "tests/attacks/toy_classifier.h"
 #include "tests/support/errors.h"
 #include "tests/support/near.h"
@@ -126,6 +127,18 @@ TEST(Fab, A32_KeepsItsConstraintsAndLowersRobustAccuracy) {
   }
 }
 
+// Of 4 classes there are 3 others, so 3 gradients for each image and step: that of z_y - z_y is 0 and says nothing.
+TEST(Fab, A32_UntargetedTakesTheGradientsOfTheOtherClasses) {
+  AttackedFunction inner = test::toy_model();
+  ObservedModel model(inner, false);
+  AttackBatch batch = test::toy_images(6);
+  batch.image = torch::arange(6, torch::kLong);
+  run_fab(model, batch, {{Norm::linf, .1, {}}}, {.iterations = 5}, batch.pixels, 0);
+  EXPECT_EQ(model.cost().gradients, 3 * 6 * 5);
+  EXPECT_EQ(model.gradients().images, 3 * 6 * 5);
+  EXPECT_EQ(model.gradients().zero, 0);
+}
+
 TEST(Square, A32_AreasOfTheSchedule) {
   const std::pair<int64_t, double> areas[] = {
       {0, .8},    {10, .8},     {11, .4},      {50, .4},      {51, .2},       {200, .2},       {201, .1},
@@ -170,6 +183,28 @@ TEST(Square, A32_BumpsHaveTwoHalvesOfOppositeSigns) {
                               root;
   EXPECT_TRUE(test::near(bump, expected, 1e-12));
   EXPECT_TRUE(test::near(square_bump(1, bump), test::row({-1}), 0));
+}
+
+// Each query is the mean of `passes` passes. With the noise +1, -1, +1, ... on both logits' difference of 0.5 a single
+// pass would be misclassified every second time; the mean of 4 passes never is.
+TEST(Square, A59_QueriesOfAModelWithNoiseAreMeans) {
+  int64_t pass_number = 0;
+  AttackedFunction model(
+      [&](const at::Tensor& x, const AttackPass&) {
+        ModelOutput output;
+        const double noise = ++pass_number % 2 == 0 ? 1 : -1;
+        output.logits = torch::tensor({0.5 + noise, 0.0}, torch::kDouble).expand({x.size(0), 2});
+        return output;
+      },
+      /*randomised=*/true);
+  const AttackBatch batch{torch::full({1, 1, 4, 4}, 0.5, torch::kDouble), {torch::zeros({1}, torch::kLong)}};
+  SquareOptions options;
+  options.queries = 6;
+  options.passes = 4;
+  const AttackResult result = Square(options, {{Norm::linf, .1, {}}, 1}).run(model, batch);
+  EXPECT_TRUE(result.correct.item<bool>());
+  // 10 passes before and 10 after say whether it is right; the start and 6 queries take 4 each.
+  EXPECT_EQ(result.cost.queries, 10 + 7 * 4 + 10);
 }
 
 TEST(Square, RefusesVectorsAndTinyImages) {

@@ -6,6 +6,7 @@
 
 #include "sparsight/attacks/check_perturbation.h"
 #include "sparsight/attacks/register_attacks.h"
+#include "tests/support/errors.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
@@ -59,6 +60,23 @@ TEST_P(EveryAttack, A25_StaysWithinItsThreatAndFoolsSomeImages) {
       EXPECT_LT((clean & after).sum().item<int64_t>(), clean.sum().item<int64_t>());
       EXPECT_TRUE(GetParam() == "fgsm" || !(after & ~clean).any().item<bool>());
     }
+}
+
+// Each image also has the class that the network finds second, so that fooling it takes more.
+TEST_P(EveryAttack, A34_TakesSeveralLabelsOrRefusesThem) {
+  AttackBatch batch = random_images(30, torch::kDouble);
+  const at::Tensor ranks = random_network(batch.pixels).argsort(1, /*descending=*/true);
+  batch.labels.label = torch::zeros({30, 5}, torch::kBool).scatter_(1, ranks.narrow(1, 0, 2), true);
+  const auto attack = make_short(GetParam(), {{Norm::linf, 24.0 / 255, {}}, 1});
+  AttackedFunction model(random_network);
+  if (!attack->takes_several_labels()) {
+    EXPECT_NE(testing::message_of([&] { attack->run(model, batch); }).find("one label per image"), std::string::npos);
+    return;
+  }
+  const AttackResult result = attack->run(model, batch);
+  const at::Tensor after = classified_correctly(random_network(result.pixels), batch.labels.label);
+  EXPECT_TRUE(torch::equal(result.correct, after));
+  EXPECT_LT(after.sum().item<int64_t>(), 30);  // all 30 are correct as they are
 }
 
 TEST_P(EveryAttack, A25_FollowsFromItsSeed) {

@@ -58,6 +58,23 @@ TEST(Fgsm, A17_ReproducesTheWorkedExample) {
   EXPECT_NEAR(test::toy_cross_entropy(fgsm(Norm::l2, .1)), 3.156500, 1e-6);
 }
 
+// One pass of ten has the logits (10, 0), the others (0, 1): their mean is (1, 0.9), so class 0, although nine of ten
+// passes say 1. The verdict of the report is that of the mean too.
+TEST(Attack, TheMeanLogitsOfARandomisedModelDecide) {
+  int64_t pass_number = 0;
+  AttackedFunction model(
+      [&](const at::Tensor& x, const AttackPass&) {
+        const bool first = pass_number++ % 10 == 0;
+        ModelOutput output;
+        output.logits = torch::tensor({first ? 10.0 : 0.0, first ? 0.0 : 1.0}, torch::kDouble).expand({x.size(0), 2});
+        return output;
+      },
+      /*randomised=*/true);
+  const AttackBatch batch{
+      torch::full({2, 3}, 0.5, torch::kDouble), {torch::tensor({0, 1}, torch::kLong)}, torch::arange(2, torch::kLong)};
+  EXPECT_TRUE(torch::equal(still_correct(model, batch, batch.pixels, 0), torch::tensor({true, false})));
+}
+
 TEST(Fgsm, CountsQueriesAndGradients) {
   AttackedFunction model = test::toy_model();
   const AttackResult result = Fgsm({}, {{Norm::linf, .1, {}}}).run(model, test::toy_images(7));

@@ -58,6 +58,38 @@ TEST(AttackLosses, A12_SigmoidCrossEntropyIsSummedOverClasses) {
   EXPECT_NEAR(attack_loss::sigmoid_cross_entropy(z, {test::row({1, 1})}).item<double>(), 1.440190, 1e-6);
 }
 
+// Logits 3, 1, 2 and 0. Labels {0, 1}: 2 - 3; {1, 3}: 3 - 1; {1}: as with one label, 3 - 1.
+TEST(AttackLosses, A34_MarginOfSeveralLabelsIsBetweenTheLargestOfBothKinds) {
+  const at::Tensor z = test::row({3, 1, 2, 0}).repeat({3, 1}),
+                   sets = torch::tensor({{1, 1, 0, 0}, {0, 1, 0, 1}, {0, 1, 0, 0}}).to(torch::kBool);
+  const at::Tensor margin = attack_loss::margin(z, {sets});
+  EXPECT_TRUE(margin.equal(torch::tensor({-1.0, 2.0, 2.0}, torch::kDouble)));
+  EXPECT_TRUE(torch::equal(margin > 0, ~classified_correctly(z, sets)));
+  EXPECT_EQ(attack_loss::margin(z.narrow(0, 0, 1), {torch::tensor({1}, torch::kLong)}).item<double>(), 2);
+  EXPECT_LT(attack_loss::margin(z.narrow(0, 0, 1), {torch::ones({1, 4}, torch::kBool)}).item<double>(), -1e300);
+  const at::Tensor logits = test::random_tensor({3, 4}, 6);
+  EXPECT_LT(test::gradient_error([&] { return attack_loss::margin(logits, {sets}).sum(); }, {logits}), 1e-8);
+}
+
+TEST(AttackLosses, A34_AutoFollowsTheLabels) {
+  const at::Tensor z = test::random_tensor({2, 3}, 7);
+  const AttackLabels one{torch::tensor({0, 2}, torch::kLong)}, several{torch::ones({2, 3}, torch::kBool)};
+  EXPECT_TRUE(torch::equal(attack_loss::automatic(z, one), attack_loss::cross_entropy(z, one)));
+  EXPECT_TRUE(torch::equal(attack_loss::automatic(z, several), attack_loss::sigmoid_cross_entropy(z, several)));
+  EXPECT_EQ(chosen_attack_loss("auto", false), "cross_entropy");
+  EXPECT_EQ(chosen_attack_loss("auto", true), "sigmoid_cross_entropy");
+  EXPECT_EQ(chosen_attack_loss("dlr", true), "dlr");
+}
+
+// What is declared: a loss that does not take several labels says so.
+TEST(AttackLosses, A34_DeclareWhetherTheyTakeSeveralLabels) {
+  const AttackLabels several{torch::ones({1, 3}, torch::kBool)};
+  for (const std::string& name : attack_loss_names()) {
+    const std::string message = testing::message_of([&] { attack_loss_named(name)(test::row({1, 2, 3}), several); });
+    EXPECT_EQ(message.empty(), attack_loss_takes_several(name)) << name << ": " << message;
+  }
+}
+
 TEST(AttackLosses, A12_GradientsAgreeWithFiniteDifferences) {
   const at::Tensor logits = test::random_tensor({7, 5}, 4);
   const AttackLabels labels{torch::arange(7, torch::kLong) % 5, (torch::arange(7, torch::kLong) + 2) % 5};

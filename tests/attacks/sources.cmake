@@ -4,6 +4,7 @@ torch_tests(
   attacks/attacked_image_model_test.cpp
   attacks/boundary_attacks_test.cpp
   attacks/cascade_test.cpp
+  attacks/coupled_images_test.cpp
   attacks/every_attack_test.cpp
   attacks/gradient_attacks_test.cpp
   attacks/gradient_path_test.cpp

@@ -166,7 +166,7 @@ TEST_P(SquareGolden, A32_TheFinalPointsAgree) {
   SquareLinf linf(moves);
   SquareL2 l2(moves);
   SquareMoves& of_norm = context.threat.norm == Norm::linf ? static_cast<SquareMoves&>(linf) : l2;
-  const SquareRun found = run_square(model, batch, context, 300, of_norm, 0);
+  const SquareRun found = run_square(model, batch, context, {300}, of_norm, 0);
   EXPECT_TRUE(test::near(found.pixels, golden(run + "/final"), kTolerance));
   EXPECT_TRUE(test::near(found.margin, golden(run + "/margin"), kTolerance));
   EXPECT_TRUE(torch::equal(queries, golden(run + "/queries")));

@@ -45,6 +45,27 @@ TEST(AttackPlan, SettingsGoToTheStagesThatHaveThem) {
   EXPECT_TRUE(says(plan.notes[0], "not the plus cascade of AutoAttack: steps = 7")) << plan.notes[0];
 }
 
+TEST(AttackPlan, A34_FitsTheLossToTheLabels) {
+  const auto fitted = [](const std::string& attack, const std::vector<std::string>& overrides, bool several) {
+    AttackPlan plan = plan_attack(request(attack, overrides));
+    fit_to_labels(plan, several);
+    return plan.stages.at(0).settings.value("loss", "");
+  };
+  const auto refusal = [&](const std::string& attack, const std::vector<std::string>& overrides) {
+    return testing::message_of<UsageError>([&] { fitted(attack, overrides, true); });
+  };
+  EXPECT_EQ(fitted("pgd", {}, false), "cross_entropy");
+  EXPECT_EQ(fitted("pgd", {}, true), "sigmoid_cross_entropy");
+  EXPECT_EQ(fitted("apgd", {"attack.loss=margin"}, true), "margin");
+  EXPECT_EQ(fitted("square", {}, true), "");
+  EXPECT_EQ(fitted("autoattack", {}, false), "cross_entropy");
+  EXPECT_TRUE(says(refusal("autoattack", {}), "--attack fgsm or --attack pgd or --attack apgd or --attack square"));
+  EXPECT_TRUE(says(refusal("apgd_t", {}), "apgd_t is for images with one label"));
+  EXPECT_TRUE(says(refusal("fab", {}), "fab is for images with one label"));
+  EXPECT_TRUE(says(refusal("pgd", {"attack.loss=dlr"}), "attack.loss = dlr is for images with one label"));
+  EXPECT_TRUE(says(refusal("pgd", {"attack.loss=cross_entropy"}), "use sigmoid_cross_entropy or margin"));
+}
+
 TEST(AttackPlan, A20_EpsilonIsInUnitsOfItsRange) {
   AttackRequest wide = request("pgd");
   wide.epsilon = "0.062745";
@@ -53,6 +74,7 @@ TEST(AttackPlan, A20_EpsilonIsInUnitsOfItsRange) {
   wide.epsilon = "2";
   EXPECT_TRUE(says(usage_error(wide), "lets every pixel have any value"));
   EXPECT_TRUE(says(usage_error(request("pgd", {"attack.steps=0"})), "steps"));
+  EXPECT_TRUE(says(usage_error(request("autoattack", {"attack.batch_size=9"})), "the program has --batch"));
   check_radius({Norm::l2, 5.5, {}}, 32);
   EXPECT_THROW(check_radius({Norm::l2, 5.7, {}}, 32), UsageError);  // sqrt(32) = 5.66
 }
@@ -74,15 +96,28 @@ TEST(AttackPlan, LossesThatNeedMoreClassesAreReplacedWithANote) {
 }
 
 TEST(AttackPlan, A59_NoiseNeedsAveragedGradients) {
-  const auto error = [](const AttackPlan& plan, const std::string& packed, bool noise) {
-    return testing::message_of<UsageError>([&] { check_stages(plan, packed, noise); });
+  const auto error = [](const AttackPlan& plan, bool randomised) {
+    return testing::message_of<UsageError>([&] { check_passes(plan, randomised); });
   };
-  EXPECT_EQ(error(plan_attack(request("autoattack")), "", false), "");
-  EXPECT_TRUE(says(error(plan_attack(request("autoattack")), "", true), "attack.version=rand"));
-  EXPECT_EQ(error(plan_attack(request("autoattack", {"attack.version=rand"})), "", true), "");
-  EXPECT_EQ(error(plan_attack(request("pgd", {"attack.passes=20"})), "", true), "");
-  EXPECT_EQ(error(plan_attack(request("square")), "int8", false), "");
-  EXPECT_TRUE(says(error(plan_attack(request("fab")), "bf16", false), "--attack square"));
+  EXPECT_EQ(error(plan_attack(request("autoattack")), false), "");
+  EXPECT_TRUE(says(error(plan_attack(request("autoattack")), true), "attack.version=rand"));
+  EXPECT_EQ(error(plan_attack(request("autoattack", {"attack.version=rand"})), true), "");
+  EXPECT_EQ(error(plan_attack(request("pgd", {"attack.passes=20"})), true), "");
+  // Square too: the margin of a single pass says little. FAB has no mean.
+  const std::string square = error(plan_attack(request("square")), true);
+  EXPECT_TRUE(says(square, "so square needs the mean of several")) << square;
+  EXPECT_TRUE(says(square, "--set attack.passes=20 with --attack fgsm, pgd, apgd, apgd_t, square")) << square;
+  EXPECT_EQ(error(plan_attack(request("square", {"attack.passes=20"})), true), "");
+  EXPECT_TRUE(says(error(plan_attack(request("fab")), true), "so fab needs"));
+}
+
+TEST(AttackPlan, PackedWeightsNeedAttacksWithoutGradients) {
+  const auto error = [](const AttackPlan& plan, const std::string& packed) {
+    return testing::message_of<UsageError>([&] { check_gradients(plan, packed); });
+  };
+  EXPECT_EQ(error(plan_attack(request("square")), "int8"), "");
+  EXPECT_EQ(error(plan_attack(request("fab")), ""), "");
+  EXPECT_TRUE(says(error(plan_attack(request("fab")), "bf16"), "--attack square"));
 }
 
 TEST(AttackPlan, NamesOfFoldersAreTheRequest) {

@@ -45,6 +45,7 @@ class BalancedBatchwiseRouter : public Router, public Initialized {
   at::Tensor threshold;  // [E] buffer
   at::Tensor steps;      // [] int64 buffer: number of threshold updates
   void declare(OptionSet& set) override { options_.declare(set); }
+  bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -67,6 +67,7 @@ class BalancedHierarchicalRouter : public Router, public Initialized {
   TwoLevelThresholds thresholds;  // buffers "group_threshold" and "threshold"
   at::Tensor steps;               // [] int64 buffer: number of threshold updates
   void declare(OptionSet& set) override { options_.declare(set); }
+  bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

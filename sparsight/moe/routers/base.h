@@ -30,6 +30,7 @@ class BaseRouter : public Router, public Initialized {
 
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
+  bool mixes_images(const ForwardMode& mode) const override { return mode.choices; }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

@@ -35,7 +35,7 @@ class ExpertChoiceRouter : public Router, public Initialized {
 
   at::Tensor weight;  // [E,D]
   void declare(OptionSet& set) override { options_.declare(set); }
-  bool mixes_images() const override { return options_.pool == "batch"; }
+  bool mixes_images(const ForwardMode&) const override { return options_.pool == "batch"; }
   RouterCost cost(const TokenLayout& layout) const override;
 
  protected:

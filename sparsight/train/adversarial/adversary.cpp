@@ -12,8 +12,17 @@ void AdversaryOptions::declare(OptionSet& set) {
       "or as in evaluation; never with dropout, drop path or batch statistics");
 }
 
+ThreatModel training_threat(const AlgorithmContext& context, const ThreatOptions& options) {
+  const ThreatModel threat = make_threat(options);
+  if (const auto& made = context.model->definition())
+    check_radius(threat, made->image.channels * made->image.height * made->image.width);
+  return threat;
+}
+
 Adversary::Adversary(const AlgorithmContext& context, const AdversaryOptions& options, bool losses)
-    : model_(context.model), threat_(make_threat(options.threat)), bf16_(use_bf16(context.train.precision)) {
+    : model_(context.model),
+      threat_(training_threat(context, options.threat)),
+      bf16_(use_bf16(context.train.precision)) {
   mode_.noise = mode_.capacity = mode_.choices = options.mode == "training";
   mode_.losses = losses;
 }
@@ -30,7 +39,7 @@ at::Tensor Adversary::attacked(const Pgd& attack, const Batch& batch, const at::
                                const UpdateContext& update) const {
   const AutocastScope autocast(bf16_);
   AttackedImageModel model = this->model(update);
-  return attack.pixels(model, {batch.images, {batch.labels}, numbers});
+  return attack.pixels(model, {batch.images, {batch.true_labels()}, numbers});
 }
 
 }  // namespace sparsight

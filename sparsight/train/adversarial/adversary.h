@@ -15,6 +15,9 @@ struct AdversaryOptions {
   void declare(OptionSet& set);
 };
 
+// The threat of a training. Raises UsageError for an epsilon that lets every pixel have any value.
+ThreatModel training_threat(const AlgorithmContext& context, const ThreatOptions& options);
+
 class Adversary {
  public:
   // losses: attack in a pass that computes the auxiliary losses. Raises UsageError for invalid options.

@@ -7,6 +7,7 @@
 #include "sparsight/attacks/projection.h"
 #include "sparsight/core/error.h"
 #include "sparsight/io/checkpoint.h"
+#include "sparsight/train/adversarial/adversary.h"
 #include "sparsight/train/loss_step.h"
 
 namespace sparsight {
@@ -24,7 +25,7 @@ void FreeTrainingOptions::declare(OptionSet& set) {
 }
 
 FreeTraining::FreeTraining(const FreeTrainingOptions& options, const AlgorithmContext& context)
-    : Erm(context), options_(options), threat_(make_threat(options.threat)) {}
+    : Erm(context), options_(options), threat_(training_threat(context, options.threat)) {}
 
 UpdateResult FreeTraining::replay(const std::vector<Batch>& batches, const UpdateContext& context) {
   LossStep step(this->context(), weights(), context, static_cast<int64_t>(batches.size()));

@@ -1,5 +1,7 @@
 #include "sparsight/train/adversarial/pgd_training.h"
 
+#include "sparsight/train/loss_step.h"
+
 namespace sparsight {
 
 void PgdTrainingOptions::declare(OptionSet& set) {
@@ -13,7 +15,7 @@ void PgdTrainingOptions::declare(OptionSet& set) {
   set.choice("start", &start, {"none", "ball", "surface"},
              "where the attack starts, with preset = strict: at the image, at a uniform point of the ball, or on its "
              "surface");
-  set.choice("loss", &loss, attack_loss_names(), "loss that the attack maximises");
+  set.choice("loss", &loss, attack_loss_names(), "loss that the attack maximises; auto: train.task_loss");
   router.declare(set);
   adversary.declare(set);
 }
@@ -31,6 +33,9 @@ PgdTraining::PgdTraining(const PgdTrainingOptions& options, const AlgorithmConte
 
 PgdTraining::PgdTraining(const PgdOptions& attack, const AdversaryOptions& adversary, const AlgorithmContext& context)
     : Erm(context), attack_(attack), adversary_(context, adversary, !attack.objective.router.router_losses.empty()) {
+  const TaskLoss task = task_loss_named(context.train.task_loss, context.data);
+  if (attack_.objective.loss == "auto" && task == TaskLoss::sigmoid_cross_entropy)
+    attack_.objective.loss = "sigmoid_cross_entropy";
   const Pgd checked(attack_, {.threat = adversary_.threat()});
 }
 

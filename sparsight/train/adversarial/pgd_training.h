@@ -15,7 +15,7 @@ struct PgdTrainingOptions {
   int64_t steps = 10;
   double relative_step = 0;  // step size / epsilon; 0: as the preset
   std::string start = "none";
-  std::string loss = "cross_entropy";
+  std::string loss = "auto";  // that of the training
   RouterLossOptions router = {};
   void declare(OptionSet& set);
   PgdOptions attack() const;

@@ -28,6 +28,8 @@ class Trades : public Erm {
   Trades(const TradesOptions& options, const AlgorithmContext& context);
 
   UpdateResult update(Minibatches& minibatches, const UpdateContext& context) override;
+  // The divergence is that of softmax probabilities.
+  bool takes_sigmoid_loss() const override { return false; }
 
  private:
   at::Tensor attacked(const Batch& batch, const at::Tensor& numbers, const UpdateContext& context) const;
