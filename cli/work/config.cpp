@@ -1,6 +1,7 @@
 #include "cli/cmd_config.h"
 #include "cli/output.h"
 #include "cli/work/read_config.h"
+#include "sparsight/attacks/register_attacks.h"
 #include "sparsight/core/config_text.h"
 #include "sparsight/core/limits.h"
 #include "sparsight/core/log.h"
@@ -34,9 +35,11 @@ void run_config_cost(const ConfigCostArguments& arguments) {
 }
 
 void run_config_docs(const std::vector<std::string>& pages) {
-  if (pages.empty()) output() << configuration_reference(config_sections());
+  std::vector<Section> sections = config_sections();
+  if (pages.empty()) output() << configuration_reference(sections);
+  sections.push_back(named_section("attack", "An adversarial attack.", "pgd", attacks()));  // of `sparsight attack`
   for (const std::string& page : pages)
-    write_file_atomically(page, with_tables(read_file(page, kMaxTextBytes), config_sections()));
+    write_file_atomically(page, with_tables(read_file(page, kMaxTextBytes), sections));
 }
 
 }  // namespace sparsight::cli

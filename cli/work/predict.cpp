@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <optional>
 
 #include "cli/cmd_predict.h"
 #include "cli/output.h"
@@ -12,6 +13,7 @@
 #include "sparsight/infer/predict_files.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
+#include "sparsight/models/routing_record.h"
 
 namespace sparsight::cli {
 namespace {
@@ -33,18 +35,21 @@ void run_predict(const PredictArguments& arguments) {
   else
     pack_experts_for(model, names.total());
   const RoutingReplay replay = read_replay(arguments.routing, names.total(), cat(names.total(), " were given"));
-  if (!arguments.save_routing.empty()) const AtomicFile writable(arguments.save_routing);
-  RoutingCollector decisions;
+  std::optional<RoutingRecordWriter> record;
+  if (!arguments.save_routing.empty()) {
+    const AtomicFile writable(arguments.save_routing);
+    record.emplace(arguments.save_routing);
+  }
   const PredictFilesResult result =
       predict_files(model, names, replay, {.top = arguments.top}, [&](const Prediction& prediction) {
-        if (!arguments.save_routing.empty()) decisions.add(prediction.routings);
+        if (record) record->add(prediction.routings, std::vector{RoutedImage{prediction.image}});
         output() << (arguments.json ? json_text(to_json(prediction)) : to_text(prediction)) << std::endl;
       });
-  if (result.failed == 0 && !arguments.save_routing.empty()) {
-    write_routings(arguments.save_routing, decisions.all());
+  if (result.failed == 0 && record) {
+    record->commit(routing_source(model));
     log_info("routing: ", arguments.save_routing);
   }
-  if (result.failed > 0 && !arguments.save_routing.empty())
+  if (result.failed > 0 && record)
     log_warning(arguments.save_routing, " is not written: the images that failed would be missing from it");
   if (result.failed > 0) fail(result.failed, " of ", result.images, " images could not be processed");
 }

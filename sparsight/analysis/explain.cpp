@@ -114,6 +114,12 @@ ReadImages read_images(const std::vector<ExplainItem>& items, int64_t begin, int
   return read;
 }
 
+std::vector<RoutedImage> routed_images(const ReadImages& read) {
+  std::vector<RoutedImage> images;
+  for (size_t i = 0; i < read.ids.size(); ++i) images.push_back({read.ids[i], read.labels[i], read.domains[i]});
+  return images;
+}
+
 class DomainsAndParts {
  public:
   explicit DomainsAndParts(const ExplainOptions& options)
@@ -203,8 +209,9 @@ Explanation explain_images(ImageModel& model, const std::vector<ExplainItem>& it
     const at::Tensor numbers = at::arange(begin, end);
     const ModelOutput output = model.forward(
         {.images = at::stack(read.images), .info = {.image = numbers}, .routings = options.replay.of(numbers)});
-    if (options.decisions) options.decisions->add(routings_of(output));
-    const at::Tensor probabilities = output.logits.to(at::kCPU, at::kDouble).softmax(1);
+    if (options.record) options.record->add(routings_of(output), routed_images(read));
+    const at::Tensor logits = output.logits.to(at::kCPU, at::kDouble),
+                     probabilities = options.sigmoid ? logits.sigmoid() : logits.softmax(1);
     if (!at::isfinite(probabilities).all().item<bool>())
       fail(
           "the model's outputs are not finite; its checkpoint is damaged or its training failed; try --checkpoint "

@@ -9,7 +9,7 @@
 #include "sparsight/data/domainbed/cub_dg.h"
 #include "sparsight/data/sample.h"
 #include "sparsight/models/image_model.h"
-#include "sparsight/models/routings.h"
+#include "sparsight/models/routing_record.h"
 
 namespace sparsight {
 
@@ -31,8 +31,9 @@ struct ExplainOptions {
   // The visible parts of objects by Sample::id, in pixels of the sample's image, which `pixels` only scales. Empty:
   // none.
   CubDgKeypoints keypoints = {};
+  bool sigmoid = false;                   // the probability of a class is its own sigmoid, not the softmax of all
   RoutingReplay replay = {};              // decisions about the items that replace the routers' own
-  RoutingCollector* decisions = nullptr;  // receives all decisions
+  RoutingRecordWriter* record = nullptr;  // receives all decisions
 };
 
 // From a sample's image to the pixels that the model takes and that are shown: [C,H,W] fp32, 0 to 1.

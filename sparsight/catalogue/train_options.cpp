@@ -8,6 +8,9 @@ void TrainOptions::declare(OptionSet& set) {
   set.integer("accumulate", &accumulate, {1, 1000000}, "gradient accumulation: batches averaged into one step");
   set.real("clip_norm", &clip_norm, {0, 1e9}, "gradient clipping: maximum global norm; 0: off");
   set.real("task_weight", &task_weight, {0, 1e6}, "weight of the task loss; 0: train with the routers' [losses] only");
+  set.choice("task_loss", &task_loss, {"auto", "cross_entropy", "sigmoid_cross_entropy"},
+             "loss of the classes: cross entropy of the softmax, or the sum over classes of that of the sigmoid; auto: "
+             "sigmoid_cross_entropy if images have several labels");
   set.real("ema_decay", &ema_decay, {0, 1}, "decay of the exponential moving average of the weights (EMA); 0: off");
   set.integer("swa_start", &swa_start, {0, INT64_MAX},
               "stochastic weight averaging (SWA): step from which weights are averaged for evaluation; 0: off");

@@ -16,6 +16,7 @@ struct TrainOptions {
   int64_t accumulate = 1;
   double clip_norm = 0;
   double task_weight = 1;
+  std::string task_loss = "auto";
   double ema_decay = 0;
   int64_t swa_start = 0;
   int64_t swa_every = 1;

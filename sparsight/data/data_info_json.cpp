@@ -16,7 +16,8 @@ Json to_json(const DataInfo& info) {
           {"height", info.height},
           {"width", info.width},
           {"attributes", info.attributes},
-          {"cell_grid", info.cell_grid}};
+          {"cell_grid", info.cell_grid},
+          {"multi_label", info.multi_label}};
 }
 
 DataInfo data_info_from(const Json& json) {
@@ -32,6 +33,7 @@ DataInfo data_info_from(const Json& json) {
     json.at("width").get_to(info.width);
     if (json.contains("attributes")) json.at("attributes").get_to(info.attributes);
     if (json.contains("cell_grid")) json.at("cell_grid").get_to(info.cell_grid);
+    if (json.contains("multi_label")) json.at("multi_label").get_to(info.multi_label);
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's description of its dataset is damaged (", error.what(), "); use another checkpoint");
   }

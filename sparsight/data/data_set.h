@@ -21,6 +21,7 @@ struct DataInfo {
   std::vector<std::string> attributes = {};  // names of Sample::attributes, or empty
   std::vector<int64_t> cell_grid = {};       // [rows, columns] of the grid whose cells, numbered row by row, are the
                                              // values of attributes named "cell" or "..._cell"; or empty
+  bool multi_label = false;                  // images may have several classes (Sample::labels)
 };
 
 class DataSet {
@@ -31,9 +32,14 @@ class DataSet {
   virtual Sample get(int64_t index) const = 0;     // 0 <= index < size(); raises Error for an unreadable image
   virtual int64_t label(int64_t index) const = 0;  // without decoding the image
   virtual int64_t domain(int64_t) const { return 0; }
+  // All classes of the image, ascending; of multi-label data more than label(), the first one.
+  virtual std::vector<int64_t> labels(int64_t index) const { return {label(index)}; }
 };
 
 using DataSetPtr = std::shared_ptr<const DataSet>;
+
+// Raises UsageError for multi-label data, which `what` ("sampling = \"weighted\"") cannot use.
+void need_single_labels(const DataInfo& info, const std::string& what);
 
 // The arguments of every dataset in addition to its own options.
 struct DataContext {

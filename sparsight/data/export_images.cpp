@@ -29,6 +29,7 @@ void write_image(const std::string& path, const std::string& bytes) {
 int64_t export_images(const DataSplits& splits, const std::string& folder, const std::string& layout,
                       const std::function<void(int64_t, int64_t)>& progress) {
   SPARSIGHT_CHECK(layout == "class" || layout == "domain");
+  need_single_labels(splits.train->info(), "a folder for each class");
   std::vector<std::pair<std::string, DataSetPtr>> parts{{"train", splits.train}};
   if (splits.validation) parts.push_back({"val", splits.validation});
   if (splits.test && splits.test != splits.validation) parts.push_back({"test", splits.test});

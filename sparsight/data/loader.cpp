@@ -11,6 +11,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/log.h"
@@ -42,7 +43,7 @@ class Loader::Workers {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  Batch next() {
+  Prepared next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ready_.count(handed_out_) > 0; });
     Result result = std::move(ready_.at(handed_out_));
@@ -50,12 +51,12 @@ class Loader::Workers {
     lock.unlock();
     changed_.notify_all();
     if (result.error) std::rethrow_exception(result.error);
-    return std::move(result.batch);
+    return std::move(result.prepared);
   }
 
  private:
   struct Result {
-    Batch batch;
+    Prepared prepared;
     std::exception_ptr error;
   };
 
@@ -72,7 +73,7 @@ class Loader::Workers {
       }
       Result result;
       try {
-        result.batch = loader_.make_batch(batch);
+        result.prepared = loader_.make_batch(batch);
       } catch (...) {
         result.error = std::current_exception();
       }
@@ -146,21 +147,31 @@ void Loader::start(int64_t epoch, int64_t first_batch) {
 std::optional<Batch> Loader::next() {
   if (next_batch_ >= batches_per_epoch()) return std::nullopt;
   const int64_t batch = next_batch_++;
-  if (workers_) return workers_->next();
-  const OneComputeThread one_thread;
-  return make_batch(batch);
+  Prepared prepared;
+  if (workers_) {
+    prepared = workers_->next();
+  } else {
+    const OneComputeThread one_thread;
+    prepared = make_batch(batch);
+  }
+  for (const Skipped& image : prepared.skipped)
+    if (unreadable_.insert(image.index).second) log_warning("skipped an image: ", image.reason);
+  return std::move(prepared.batch);
 }
 
-Batch Loader::make_batch(int64_t number) const {
+Loader::Prepared Loader::make_batch(int64_t number) const {
   const int64_t first = number * options_.batch;
   const int64_t count = std::min(options_.batch, static_cast<int64_t>(order_.size()) - first);
-  Batch batch;
+  Prepared prepared;
+  Batch& batch = prepared.batch;
   batch.labels = at::empty({count}, at::kLong);
   batch.domains = at::empty({count}, at::kLong);
   batch.indices = at::empty({count}, at::kLong);
+  const int64_t classes = std::ssize(data_->info().classes);
+  if (data_->info().multi_label) batch.label_sets = at::zeros({count, classes}, at::kBool);
   int64_t row = 0;
   for (int64_t position = first; position < first + count; ++position) {
-    const std::optional<Sample> sample = read(order_[position]);
+    const std::optional<Sample> sample = read(order_[position], prepared.skipped);
     if (!sample) continue;
     const at::Tensor image = transformed(*sample, position);
     if (row == 0) batch.images = at::empty({count, image.size(0), image.size(1), image.size(2)}, at::kFloat);
@@ -172,25 +183,29 @@ Batch Loader::make_batch(int64_t number) const {
     batch.labels.data_ptr<int64_t>()[row] = sample->label;
     batch.domains.data_ptr<int64_t>()[row] = sample->domain;
     batch.indices.data_ptr<int64_t>()[row] = order_[position];
+    if (batch.label_sets.defined())
+      for (const int64_t label : sample->labels) batch.label_sets.data_ptr<bool>()[row * classes + label] = true;
     batch.ids.push_back(sample->id);
     ++row;
   }
-  if (row == 0) fail("none of the ", count, " images of a batch can be read");
+  if (row == 0)
+    fail("none of the ", count, " images of a batch can be read, the first because ", prepared.skipped[0].reason);
   if (row < count)
     for (at::Tensor* part : {&batch.images, &batch.labels, &batch.domains, &batch.indices})
       *part = part->narrow(0, 0, row);
+  if (batch.label_sets.defined()) batch.label_sets = batch.label_sets.narrow(0, 0, row);
   RandomStream random(seed_, "batch transform",
                       hash_combine(static_cast<uint64_t>(epoch_), static_cast<uint64_t>(number)));
   batch_transform_(batch, random);
-  return batch;
+  return prepared;
 }
 
-std::optional<Sample> Loader::read(int64_t index) const {
+std::optional<Sample> Loader::read(int64_t index, std::vector<Skipped>& skipped) const {
   try {
     return data_->get(index);
   } catch (const Error& error) {
     if (options_.on_bad_image != "skip") throw;
-    log_warning("skipped an image: ", error.what());
+    skipped.push_back({index, error.what()});
     return std::nullopt;
   }
 }

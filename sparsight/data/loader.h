@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,13 +51,25 @@ class Loader {
   void start(int64_t epoch, int64_t first_batch = 0);
   int64_t epoch() const { return epoch_; }
 
-  // The next batch of the epoch, or nothing at its end. An error of a worker (an unreadable image) is raised here.
+  // The next batch of the epoch, or nothing at its end. An error of a worker (an unreadable image) is raised here; an
+  // image to be skipped is named here, the first time.
   std::optional<Batch> next();
+
+  // How many images have been missing in batches because they cannot be read (on_bad_image = "skip").
+  int64_t unreadable() const { return std::ssize(unreadable_); }
 
  private:
   class Workers;
-  Batch make_batch(int64_t batch) const;
-  std::optional<Sample> read(int64_t index) const;  // nothing for an image to be skipped
+  struct Skipped {
+    int64_t index;
+    std::string reason;
+  };
+  struct Prepared {
+    Batch batch;
+    std::vector<Skipped> skipped;
+  };
+  Prepared make_batch(int64_t batch) const;
+  std::optional<Sample> read(int64_t index, std::vector<Skipped>& skipped) const;  // nothing for an image to be skipped
   at::Tensor transformed(const Sample& sample, int64_t position) const;
 
   DataSetPtr data_;
@@ -68,6 +81,7 @@ class Loader {
   std::vector<int64_t> order_;
   TransformPipeline other_transforms_;
   std::vector<bool> has_other_transforms_;  // [domains], or {}: none
+  std::set<int64_t> unreadable_;            // indices
   std::unique_ptr<Workers> workers_;
 };
 

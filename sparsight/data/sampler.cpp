@@ -70,6 +70,8 @@ std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& dat
                                  const std::vector<double>& class_weights, uint64_t seed, int64_t epoch) {
   RandomStream random(seed, "sampler", static_cast<uint64_t>(epoch));
   if (sampling == "sequential") return all_indices(data);
+  if (sampling == "class_balanced" || sampling == "weighted")
+    need_single_labels(data.info(), cat("loader.sampling = \"", sampling, "\""));
   if (sampling == "class_balanced")
     return balanced(grouped(data, data.info().classes.size(), [&](int64_t i) { return data.label(i); }), data.size(),
                     random);

@@ -1,5 +1,6 @@
 light_sources(
   data/data_info_json.cpp
+  data/data_set.cpp
   data/loader.cpp
   data/one_compute_thread.cpp
   data/register_data.cpp
@@ -15,12 +16,14 @@ light_sources(
   data/transforms/enhance.cpp
   data/transforms/erase.cpp
   data/transforms/flip.cpp
+  data/transforms/hue.cpp
   data/transforms/levels.cpp
   data/transforms/normalize.cpp
   data/transforms/pipeline.cpp
   data/transforms/rand_augment.cpp
   data/transforms/register_transforms.cpp
   data/transforms/resize.cpp
+  data/transforms/resize_bytes.cpp
   data/transforms/to_float.cpp
   data/transforms/transform_options.cpp
   data/transforms/warp.cpp)
@@ -28,6 +31,10 @@ light_sources(
 # Glyphs have the same bits on every machine: no fused multiply-add where the target has one.
 set_source_files_properties(data/sets/glyph_canvas.cpp data/sets/glyph_painter.cpp TARGET_DIRECTORY sparsight_light
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# Levels are those of Pillow to the bit, so no fused multiply-add here either; without trapping, loops with a choice
+# between two numbers run in vectors.
+set_source_files_properties(data/transforms/enhance.cpp data/transforms/hue.cpp data/transforms/resize_bytes.cpp
+  TARGET_DIRECTORY sparsight_light PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-fno-trapping-math")
 
 # Readers, decorators, the sets of files and what looks at, checks, writes and fetches them.
 light_sources(

@@ -26,7 +26,7 @@ PartSummary summarise_part(const std::string& name, const DataSet& set) {
   part.per_domain.resize(set.info().domains.size());
   for (int64_t i = 0; i < set.size(); ++i) {
     if (interrupted()) fail("interrupted");
-    ++part.per_class.at(set.label(i));
+    for (const int64_t label : set.labels(i)) ++part.per_class.at(static_cast<size_t>(label));
     ++part.per_domain.at(set.domain(i));
   }
   part.looked_at = std::min(kLookedAt, set.size());
@@ -98,6 +98,7 @@ std::string summary_text(const DataSummary& summary) {
   text << info.name << ": " << info.classes.size() << " classes";
   if (!info.super_classes.empty()) text << " in " << info.super_classes.size() << " super-classes";
   if (info.domains.size() > 1) text << ", " << info.domains.size() << " domains";
+  if (info.multi_label) text << ", several labels per image";
   text << ", " << (info.channels == 1 ? "grey" : "RGB") << "\n";
   if (!info.attributes.empty()) text << "attributes: " << join(info.attributes) << "\n";
   for (const PartSummary& part : summary.parts) {

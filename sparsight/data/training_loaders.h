@@ -17,6 +17,8 @@ class EndlessLoader {
   void start(int64_t batches);
   Batch next();
 
+  int64_t unreadable() const { return loader_->unreadable(); }
+
  private:
   std::unique_ptr<Loader> loader_;
   at::Tensor positions_;

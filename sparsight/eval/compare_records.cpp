@@ -1,6 +1,9 @@
 #include "sparsight/eval/compare_records.h"
 
+#include <filesystem>
+
 #include <ATen/ops/eq.h>
+#include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
 #include "sparsight/core/printable.h"
@@ -25,6 +28,8 @@ void check_same_images(const Records& a, const Records& b) {
     if (a.ids[i] != b.ids[i])
       fail(both(a, b), " are of different images: image ", i, " is ", printable(a.ids[i]), " and ", printable(b.ids[i]),
            kAdvice);
+  if (a.multi_label() != b.multi_label() || (a.multi_label() && !a.label_sets.equal(b.label_sets)))
+    fail(both(a, b), " give images different classes", kAdvice);
   const int64_t *labels_a = a.label.const_data_ptr<int64_t>(), *labels_b = b.label.const_data_ptr<int64_t>();
   for (size_t i = 0; i < a.ids.size(); ++i)
     if (labels_a[i] != labels_b[i])
@@ -34,7 +39,7 @@ void check_same_images(const Records& a, const Records& b) {
 }
 
 std::vector<double> right_of(const Records& records) {
-  const at::Tensor right = records.prediction.eq(records.label).to(at::kDouble).contiguous();
+  const at::Tensor right = records.correct().to(at::kDouble).contiguous();
   return {right.const_data_ptr<double>(), right.const_data_ptr<double>() + right.numel()};
 }
 
@@ -47,6 +52,7 @@ Json side(const Records& records, const std::vector<double>& right) {
           {"correct", correct},
           {"accuracy", mean(right)},
           {"interval", json_of(wilson_interval(correct, std::ssize(right)))},
+          {"robust", records.robust},
           {"routing", recorded_routing(records)}};
 }
 
@@ -64,6 +70,9 @@ std::string attack_of(const Json& settings) {
 // Settings that may make the pixels differ although the ids are the same.
 Json notes_on(const Records& a, const Records& b) {
   Json notes = Json::array();
+  for (const auto& [name, records] : {std::pair{"A", &a}, {"B", &b}})
+    if (records->robust)
+      notes.push_back(cat(name, ": robust accuracy, of images that are right before and after the attack"));
   if (!a.settings.is_object() || !b.settings.is_object()) return notes;
   if (a.settings.value("attack", Json()) != b.settings.value("attack", Json()))
     notes.push_back(cat("the attacks differ: A ", attack_of(a.settings), "; B ", attack_of(b.settings)));
@@ -78,6 +87,19 @@ Json notes_on(const Records& a, const Records& b) {
 }
 
 }  // namespace
+
+Records read_compared(const std::string& path) {
+  namespace fs = std::filesystem;
+  Records records = read_records(records_folder(path), {.logits = false});
+  std::error_code error;
+  const std::string clean = (fs::path(path) / "clean_records").string();
+  if (!fs::exists(fs::path(path) / "attack.json", error) || !fs::exists(clean, error)) return records;
+  const Records before = read_records(clean, {.logits = false, .experts = false});
+  check_same_images(before, records);
+  records.prediction = at::where(before.correct(), records.prediction, before.prediction);
+  records.robust = true;
+  return records;
+}
 
 Json compare_records(const Records& a, const Records& b) {
   check_same_images(a, b);
@@ -94,6 +116,7 @@ Json compare_records(const Records& a, const Records& b) {
   return {{"data", printable(a.data)},
           {"split", printable(a.split)},
           {"images", a.images()},
+          {"multi_label", a.multi_label()},
           {"a", side(a, right_a)},
           {"b", side(b, right_b)},
           {"both", counts[1][1]},

@@ -9,7 +9,6 @@
 #include "sparsight/core/interrupt.h"
 #include "sparsight/core/machine.h"
 #include "sparsight/core/progress.h"
-#include "sparsight/eval/task_loss.h"
 #include "sparsight/optim/precision.h"
 
 namespace sparsight {
@@ -19,14 +18,22 @@ namespace {
 // The counts that every evaluation makes.
 class Counts : public EvaluationObserver {
  public:
-  Counts(const DataInfo& data, int64_t classes)
-      : classes_(classes), cells_(data.classes, data.domains), confusions_(data.classes) {}
+  Counts(const DataInfo& data, int64_t classes, TaskLoss task)
+      : classes_(classes),
+        task_(task),
+        multi_label_(data.multi_label),
+        cells_(data.classes, data.domains),
+        confusions_(data.classes) {}
 
   void observe(const Batch& batch, const ModelOutput& output) override {
     const int64_t count = batch.labels.size(0);
-    loss_ += task_loss(output.logits, batch).item<double>() * static_cast<double>(count);
-    correct_ += count_correct(output.logits, batch.labels);
+    loss_ += task_loss(output.logits, batch, task_).item<double>() * static_cast<double>(count);
+    correct_ += count_correct(output.logits, batch.true_labels());
     images_ += count;
+    if (multi_label_) {  // no image has a class of its own
+      routing_.add(output.routings, at::full_like(batch.labels, -1), classes_);
+      return;
+    }
     cells_.add(output.logits, batch.labels, batch.domains);
     confusions_.add(output.logits, batch.labels);
     routing_.add(output.routings, batch.labels, classes_);
@@ -39,7 +46,9 @@ class Counts : public EvaluationObserver {
       result.loss = loss_ / static_cast<double>(images_);
       result.accuracy = static_cast<double>(correct_) / static_cast<double>(images_);
     }
+    result.multi_label = multi_label_;
     result.layers = routing_.layers();
+    if (multi_label_) return result;
     result.class_expert = routing_.class_expert();
     result.cells = cells_.cells();
     result.confusions = confusions_.list();
@@ -48,6 +57,8 @@ class Counts : public EvaluationObserver {
 
  private:
   int64_t classes_, images_ = 0, correct_ = 0;
+  TaskLoss task_;
+  bool multi_label_;
   double loss_ = 0;
   CellAccuracy cells_;
   Confusions confusions_;
@@ -78,13 +89,14 @@ void run_batches(const Predictor& predict, Loader& loader, bool bf16, const std:
 
 }  // namespace
 
-Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
-                    std::vector<EvaluationObserver*> observers) {
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
+                    const std::string& title, std::vector<EvaluationObserver*> observers) {
   const auto start = std::chrono::steady_clock::now();
-  Counts counts(loader.data().info(), classes);
+  Counts counts(loader.data().info(), classes, task);
   observers.insert(observers.begin(), &counts);
   run_batches(predict, loader, bf16, title, observers);
   Evaluation result = counts.evaluation();
+  result.unreadable = loader.unreadable();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -93,14 +105,18 @@ Json metrics_line(const Evaluation& evaluation, const std::string& split, const 
                   std::optional<int64_t> epoch) {
   Json line{{"kind", "eval"}, {"split", split}, {"step", step}};
   if (epoch) line["epoch"] = *epoch;
+  if (evaluation.multi_label)
+    line.update({{"precision_at_1", evaluation.accuracy}, {"fdr_at_1", 1 - evaluation.accuracy}});
+  else
+    line["accuracy"] = evaluation.accuracy;
   line.update({{"loss", evaluation.loss},
-               {"accuracy", evaluation.accuracy},
                {"images", evaluation.images},
                {"seconds", evaluation.seconds},
                {"images_per_s", static_cast<double>(evaluation.images) / std::max(1e-9, evaluation.seconds)},
                {"weights", weights},
-               {"layers", evaluation.layers},
-               {"class_expert", evaluation.class_expert}});
+               {"layers", evaluation.layers}});
+  if (evaluation.unreadable > 0) line["unreadable"] = evaluation.unreadable;
+  if (!evaluation.class_expert.is_null()) line["class_expert"] = evaluation.class_expert;
   if (evaluation.peak_bytes > 0) line["peak_memory_mb"] = mebibytes(evaluation.peak_bytes);
   if (!evaluation.cells.is_null()) {
     line["cells"] = evaluation.cells;

@@ -8,18 +8,21 @@
 #include "sparsight/core/options.h"
 #include "sparsight/data/loader.h"
 #include "sparsight/eval/observer.h"
+#include "sparsight/eval/task_loss.h"
 #include "sparsight/models/image_model.h"
 
 namespace sparsight {
 
 struct Evaluation {
   int64_t images = 0;
-  double loss = 0;      // mean cross entropy, auxiliary losses excluded
-  double accuracy = 0;  // 0 to 1
+  int64_t unreadable = 0;  // images that are not counted, since they cannot be read
+  double loss = 0;         // mean task loss, auxiliary losses excluded
+  double accuracy = 0;     // 0 to 1; of multi-label data precision@1
+  bool multi_label = false;
   double seconds = 0;
   int64_t peak_bytes = 0;  // resident memory of the process at its peak; 0: the caller did not measure it
   Json layers;             // expert statistics, one entry per MoE layer
-  Json class_expert;       // {layer: [K][E] token counts}
+  Json class_expert;       // {layer: [K][E] token counts}; null of multi-label data, as the two below
   Json cells;              // accuracy by class and domain (analysis/cell_accuracy.h)
   Json confusions;         // which classes were taken for which others (analysis/confusions.h)
 };
@@ -29,10 +32,12 @@ using Predictor = std::function<ModelOutput(const ModelInput& input)>;
 
 // One pass in evaluation mode and without gradients. `title` labels the progress bar. After an interrupt it returns
 // early with what was counted so far. `observers` see each batch.
-Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, bool bf16, const std::string& title,
-                    std::vector<EvaluationObserver*> observers = {});
+// task: [train] task_loss.
+Evaluation evaluate(const Predictor& predict, Loader& loader, int64_t classes, TaskLoss task, bool bf16,
+                    const std::string& title, std::vector<EvaluationObserver*> observers = {});
 
-// The "eval" line of metrics.jsonl. weights: "model" or "ema". epoch: omitted if unknown.
+// The "eval" line of metrics.jsonl; of multi-label data it has precision_at_1 and fdr_at_1 instead of accuracy.
+// weights: "model" or "ema". epoch: omitted if unknown.
 Json metrics_line(const Evaluation& evaluation, const std::string& split, const std::string& weights, int64_t step,
                   std::optional<int64_t> epoch = std::nullopt);
 

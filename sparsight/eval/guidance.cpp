@@ -75,7 +75,10 @@ at::Tensor guidance(const Json& resolved, const DataInfo& data) {
     wanted = std::max(wanted, mode);
     if (!same) experts = used->options.experts;
   }
-  if (fits) return membership;
+  if (fits) {
+    need_single_labels(data, "guidance by super-classes");
+    return membership;
+  }
   const std::string why =
       cat("dataset ", data.name, " has ", data.super_classes.size(), " super-classes and [moe] experts is ", experts,
           "; equal numbers, one expert for each super-class, let ", guided_losses(), " train it");

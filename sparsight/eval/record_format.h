@@ -6,13 +6,15 @@
 
 namespace sparsight {
 
-inline constexpr int64_t kRecordFormat = 1;
+inline constexpr int64_t kRecordFormat = 2;       // the latest; 2 has label sets
+inline constexpr int64_t kSingleLabelFormat = 1;  // of images with one label, for earlier versions of the program
 inline constexpr const char* kRecordIndex = "index.json";
 inline constexpr const char* kRecordTensors = "records.safetensors";
 
 // Columns of records.safetensors.
-inline constexpr const char* kLabelColumn = "label";            // [n] int64
-inline constexpr const char* kDomainColumn = "domain";          // [n] int64
+inline constexpr const char* kLabelColumn = "label";      // [n] int64
+inline constexpr const char* kLabelSetColumn = "labels";  // [n,K] uint8 of multi-label data, 1: one of its classes
+inline constexpr const char* kDomainColumn = "domain";    // [n] int64
 inline constexpr const char* kPredictionColumn = "prediction";  // [n] int64
 inline constexpr const char* kLogitsColumn = "logits";          // [n,K] fp32 or fp64
 inline constexpr const char* kIdColumn = "id";                  // [bytes] uint8: all ids concatenated

@@ -99,6 +99,8 @@ void RecordWriter::observe(const Batch& batch, const ModelOutput& output) {
   const int64_t images = batch.labels.size(0);
   SPARSIGHT_CHECK(std::ssize(batch.ids) == images && output.logits.size(0) == images);
   columns_->append(kLabelColumn, batch.labels);
+  multi_label_ = batch.label_sets.defined();
+  if (multi_label_) columns_->append(kLabelSetColumn, batch.label_sets.to(at::kByte));
   columns_->append(kDomainColumn, batch.domains);
   columns_->append(kPredictionColumn, output.logits.argmax(1));
   logits_type_ = output.logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -128,6 +130,11 @@ void RecordWriter::commit(const RecordSource& source) {
                    column(kLogitsColumn, logits_type_ == at::kDouble ? "F64" : "F32", "n,K", "the model's logits"),
                    column(kIdColumn, "U8", "bytes", "ids of the images, concatenated, as UTF-8"),
                    column(kIdEndColumn, "I64", "n", "where each id ends")});
+  if (multi_label_) {
+    columns[0]["holds"] = "the first of its classes, by its number in classes";
+    columns.push_back(column(kLabelSetColumn, "U8", "n,K", "1 for each of the image's classes, else 0"));
+  }
+  const int64_t format = multi_label_ ? kRecordFormat : kSingleLabelFormat;
   Json layers = Json::array();
   for (const Layer& layer : layers_) {
     layers.push_back({{"layer", layer.name}, {"experts", layer.experts}, {"soft", layer.soft}});
@@ -141,7 +148,8 @@ void RecordWriter::commit(const RecordSource& source) {
     columns.push_back(column(chosen_column(layer.name), "I32", "n,E", "assignments of the image before capacity"));
     columns.push_back(column(kept_column(layer.name), "I32", "n,E", "assignments of the image after capacity"));
   }
-  const Json index{{"format", kRecordFormat},
+  const Json index{{"format", format},
+                   {"multi_label", multi_label_},
                    {"images", images_},
                    {"data", source.data.name},
                    {"split", source.split},
@@ -155,7 +163,7 @@ void RecordWriter::commit(const RecordSource& source) {
                    {"settings", source.settings}};
   // Both files are complete on the disk before earlier records are removed.
   AtomicFile tensors(file_in(folder_, kRecordTensors)), index_file(file_in(folder_, kRecordIndex));
-  columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(kRecordFormat)}});
+  columns_->write(tensors, {{"format", "sparsight-records"}, {"version", std::to_string(format)}});
   index_file.write(index.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   std::error_code error;
   fs::remove(file_in(folder_, kRecordIndex), error);

@@ -25,8 +25,8 @@ struct RecordSource {
   Json settings;           // the resolved configuration
 };
 
-// Memory is bounded by a batch. On the disk an image takes 32 + 4 K bytes (8 K in fp64), its id, and 8 E for each MoE
-// layer (4 E for a soft one), and twice that from commit() until the writer is destroyed.
+// Memory is bounded by a batch. On the disk an image takes 32 + 4 K bytes (8 K in fp64; K more of multi-label data),
+// its id, and 8 E for each MoE layer (4 E for a soft one), and twice that from commit() until the writer is destroyed.
 class RecordWriter : public EvaluationObserver {
  public:
   // Creates `folder` if it is missing. Raises UsageError if it holds anything other than records.
@@ -57,6 +57,7 @@ class RecordWriter : public EvaluationObserver {
   std::vector<Layer> layers_;  // in forward order
   int64_t images_ = 0, id_bytes_ = 0;
   at::ScalarType logits_type_ = at::kFloat;  // or fp64, of a model in fp64
+  bool multi_label_ = false;
 };
 
 }  // namespace sparsight

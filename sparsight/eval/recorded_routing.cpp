@@ -44,7 +44,7 @@ Json recorded_routing(const Records& records) {
     if (k) entry["k"] = *k;
     if (layer.chosen.defined()) {
       add_balance(entry, layer);
-      add_information(entry, layer, records);
+      if (!records.multi_label()) add_information(entry, layer, records);
     }
     if (layer.mean_top_gate) entry["mean_top_gate"] = *layer.mean_top_gate;
     list.push_back(std::move(entry));

@@ -166,7 +166,20 @@ RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::str
   return layer;
 }
 
+// values: [n,K] uint8. Checks that they are 0 or 1 and that `label` is the first class of each image.
+at::Tensor label_sets_of(const at::Tensor& values, const at::Tensor& label, const std::string& path) {
+  if (values.gt(1).any().item<bool>()) fail(printable(path), ": the column ", kLabelSetColumn, " must hold 0 and 1");
+  if (!values.any(1).all().item<bool>() || !values.argmax(1).equal(label))
+    fail(printable(path), ": the column ", kLabelColumn, " must hold the first class of the column ", kLabelSetColumn);
+  return values.to(at::kBool);
+}
+
 }  // namespace
+
+at::Tensor Records::correct() const {
+  if (!multi_label()) return prediction.eq(label);
+  return label_sets.gather(1, prediction.unsqueeze(1)).squeeze(1);
+}
 
 void remove_run_records(const std::string& run) {
   const fs::path folder = run_records(run);
@@ -217,6 +230,9 @@ Records read_records(const std::string& folder, const RecordColumns& wanted) {
   for (const char* name : {kLabelColumn, kDomainColumn, kPredictionColumn, kIdEndColumn})
     columns.want(name, at::kLong, {images});
   columns.want(kIdColumn, at::kByte, {-1});
+  const Json several = index.value("multi_label", Json(false));
+  if (!several.is_boolean()) fail(printable(index_path), " is damaged: multi_label must be true or false");
+  if (several == true) columns.want(kLabelSetColumn, at::kByte, {images, classes});
   if (wanted.logits)
     columns.want(kLogitsColumn, columns.is_double(kLogitsColumn) ? at::kDouble : at::kFloat, {images, classes});
   for (const LayerEntry& layer : layers) {
@@ -234,6 +250,7 @@ Records read_records(const std::string& folder, const RecordColumns& wanted) {
   check_numbers(records.label, classes, kLabelColumn, path);
   check_numbers(records.prediction, classes, kPredictionColumn, path);
   check_numbers(records.domain, std::ssize(records.domains), kDomainColumn, path);
+  if (several == true) records.label_sets = label_sets_of(columns.take(kLabelSetColumn), records.label, path);
   records.ids = ids_of(columns.take(kIdColumn), columns.take(kIdEndColumn), path);
   if (wanted.logits) records.logits = columns.take(kLogitsColumn);
   for (const LayerEntry& layer : layers) records.layers.push_back(layer_of(layer, columns, path));

@@ -28,11 +28,16 @@ struct Records {
   std::vector<std::string> classes, domains;  // K; at least one
   std::vector<std::string> ids;               // [n]
   at::Tensor label, domain, prediction;       // [n] int64
+  at::Tensor label_sets = {};                 // [n,K] bool of multi-label data, of which label is the first class
   at::Tensor logits;                          // [n,K] fp32, or fp64 of a model in fp64
   std::vector<RecordedLayer> layers;          // in forward order
   Json settings;                              // the resolved configuration, or null
+  bool robust = false;                        // read_compared() of an attack's folder
 
   int64_t images() const { return label.size(0); }
+  bool multi_label() const { return label_sets.defined(); }
+  // [n] bool: whether the prediction is the label, or one of the labels.
+  at::Tensor correct() const;
 };
 
 struct RecordColumns {

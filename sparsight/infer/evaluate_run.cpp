@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "sparsight/catalogue/run_options.h"
 #include "sparsight/catalogue/train_options.h"
@@ -17,16 +18,24 @@
 #include "sparsight/infer/named_split.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
+#include "sparsight/models/routing_record.h"
 #include "sparsight/optim/precision.h"
 
 namespace sparsight {
 namespace {
 
-// Collects the routing decisions of every batch.
+// Records the routing decisions of every batch.
 class RoutingObserver : public EvaluationObserver {
  public:
-  void observe(const Batch&, const ModelOutput& output) override { decisions.add(routings_of(output)); }
-  RoutingCollector decisions;
+  explicit RoutingObserver(const std::string& path) : record(path) {}
+  void observe(const Batch& batch, const ModelOutput& output) override {
+    std::vector<RoutedImage> images;
+    for (int64_t i = 0; i < batch.labels.size(0); ++i)
+      images.push_back({batch.ids.at(static_cast<size_t>(i)), batch.labels.const_data_ptr<int64_t>()[i],
+                        batch.domains.const_data_ptr<int64_t>()[i]});
+    record.add(routings_of(output), images);
+  }
+  RoutingRecordWriter record;
 };
 
 }  // namespace
@@ -51,26 +60,37 @@ Json evaluate_run(const EvaluateRunOptions& options) {
   if (options.weights.empty() && !bf16) pack_experts_for(loaded, data->size());  // bf16 rounds plain weights
   std::vector<EvaluationObserver*> observers;
   if (records) observers.push_back(records.get());
-  RoutingObserver routings;
-  if (!options.save_routing.empty()) observers.push_back(&routings);
+  std::optional<RoutingObserver> routings;
+  if (!options.save_routing.empty()) observers.push_back(&routings.emplace(options.save_routing));
   const RoutingReplay replay = read_replay(options.routing, data->size(), cat("the split has ", data->size()));
   const Predictor model = [&](ModelInput input) {
     input.routings = replay.of(input.info.image);
     return loaded.model->forward(input);
   };
   PhasePeaks memory;
-  Evaluation evaluation = evaluate(model, *loader, loaded.shape.classes, bf16, "evaluate", observers);
+  Evaluation evaluation =
+      evaluate(model, *loader, loaded.shape.classes, task_loss_of(loaded), bf16, "evaluate", observers);
   evaluation.peak_bytes = memory.bytes();
   if (interrupted()) fail("interrupted after ", evaluation.images, " images");
   if (!std::isfinite(evaluation.loss))
     fail("the loss of ", loaded.path, " on the ", options.split,
          " split is not finite; the checkpoint is damaged, its training failed, or an image's values are out of range");
+  if (evaluation.unreadable > 0)
+    log_warning(evaluation.unreadable, " of the ", data->size(), " images of the ", options.split,
+                " split could not be read and were left out");
   if (records) {
     records->commit({data->info(), options.split, loaded.path, loaded.step, loaded.weights, config});
     log_info("wrote records of ", records->images(), " images, ", records->bytes() / records->images(),
              " bytes each, into ", printable(options.records));
   }
-  if (!options.save_routing.empty()) write_routings(options.save_routing, routings.decisions.all());
+  if (routings) {
+    Json source = routing_source(loaded);
+    source.update({{"data", data->info().name},
+                   {"split", options.split},
+                   {"classes", printable_names(data->info().classes)},
+                   {"domains", printable_names(data->info().domains)}});
+    routings->record.commit(source);
+  }
   Json line = metrics_line(evaluation, options.split, loaded.weights, loaded.step);
   if (tests_on_validation(splits, options.split)) line["same_as"] = "val";
   return line;

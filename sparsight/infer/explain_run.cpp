@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "sparsight/analysis/explain.h"
 #include "sparsight/catalogue/run_options.h"
@@ -120,8 +121,11 @@ Explanation explain_run(const ExplainRequest& request) {
   Images images =
       request.paths.empty() ? images_of_run(loaded, request.split, request.images) : given_images(loaded, request);
   const int64_t count = static_cast<int64_t>(images.items.size());
-  if (!request.save_routing.empty()) const AtomicFile writable(request.save_routing);
-  RoutingCollector decisions;
+  std::optional<RoutingRecordWriter> record;
+  if (!request.save_routing.empty()) {
+    const AtomicFile writable(request.save_routing);
+    record.emplace(request.save_routing);
+  }
   ExplainOptions options;
   options.examples = request.examples;
   options.attributes = loaded.data.attributes;
@@ -130,12 +134,18 @@ Explanation explain_run(const ExplainRequest& request) {
     options.domains = merge_halves(loaded.data.domains, images.items);
     options.keypoints = keypoints_of(loaded);
   }
+  options.sigmoid = task_loss_of(loaded) == TaskLoss::sigmoid_cross_entropy;
   options.replay = read_replay(request.routing, count, cat(count, " are explained"));
-  if (!request.save_routing.empty()) options.decisions = &decisions;
+  if (record) options.record = &*record;
   Explanation explanation = explain_images(
       *loaded.model, images.items, [&](const at::Tensor& image) { return model_image(loaded, image); },
       loaded.data.classes, options);
-  if (options.decisions) write_routings(request.save_routing, decisions.all());
+  if (record) {
+    Json source = routing_source(loaded);
+    if (request.paths.empty()) source["domains"] = options.domains;
+    if (!request.split.empty()) source["split"] = request.split;
+    record->commit(source);
+  }
   explanation.source = cat(std::filesystem::path(loaded.path).stem().string(), " checkpoint (step ", loaded.step, "), ",
                            images.what, request.routing.empty() ? "" : ", routing of " + printable(request.routing));
   return explanation;

@@ -208,6 +208,18 @@ ImageShape shape_after(const TransformPipeline& transforms, const DataInfo& data
   return {image.size(0), image.size(1), image.size(2), static_cast<int64_t>(data.classes.size())};
 }
 
+TaskLoss task_loss_of(const LoadedModel& loaded) {
+  if (!loaded.config.contains("train")) return task_loss_named("auto", loaded.data);
+  return task_loss_named(read_section<TrainOptions>(loaded.config, "train").task_loss, loaded.data);
+}
+
+Json routing_source(const LoadedModel& loaded) {
+  return {{"checkpoint", printable(loaded.path)},
+          {"step", loaded.step},
+          {"weights", loaded.weights},
+          {"classes", printable_names(loaded.data.classes)}};
+}
+
 at::Tensor model_image(const LoadedModel& loaded, const at::Tensor& image) {
   const ImageShape& shape = loaded.shape;
   const auto fits = [&](const at::Tensor& input) {

@@ -9,6 +9,7 @@
 
 #include "sparsight/data/data_set.h"
 #include "sparsight/data/transforms/pipeline.h"
+#include "sparsight/eval/task_loss.h"
 #include "sparsight/models/image_model.h"
 
 namespace sparsight {
@@ -31,6 +32,12 @@ struct LoadedModel {
 // damaged or its weights do not fit the configuration; UsageError for invalid overrides.
 LoadedModel load_model(const std::string& path, const std::string& which = "",
                        const std::vector<std::string>& overrides = {});
+
+// The loss that the model was trained with, which says what its probabilities are.
+TaskLoss task_loss_of(const LoadedModel& loaded);
+
+// What a routing record says about the model: {"checkpoint", "step", "weights", "classes"}.
+Json routing_source(const LoadedModel& loaded);
 
 // image: [C,H,W] uint8. Returns the input of the model, [C,H,W] fp32 of loaded.shape. If the evaluation transforms do
 // not produce that height and width (they have no resize), the image is first resized by its shorter side, antialiased,

@@ -33,7 +33,7 @@ at::Tensor transformed(const LoadedModel& loaded, const at::Tensor& image, const
 // logits: [K].
 std::vector<ClassProbability> likely_classes(const LoadedModel& loaded, const at::Tensor& logits,
                                              const std::string& name, int64_t top) {
-  const at::Tensor probabilities = logits.to(at::kDouble).softmax(0);
+  const at::Tensor probabilities = class_probabilities(logits.to(at::kDouble), task_loss_of(loaded));
   if (!probabilities.isfinite().all().item<bool>())
     fail(name, ": the model's output is not finite; its training failed or the image's values are out of range");
   const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(0)));
@@ -65,6 +65,9 @@ std::vector<Prediction> predict_batch(const LoadedModel& loaded, const at::Tenso
                            {},
                            images > 1 ? parts.of(at::full({1}, i, at::kLong)) : routings});
     Prediction& prediction = predictions.back();
+    for (auto& [layer, routing] : prediction.routings)
+      if (const Routing& all = routings.at(layer); images > 1 && all.clean_logits.defined())
+        routing.clean_logits = all.clean_logits.narrow(0, i * all.layout.per_image, all.layout.per_image);
     for (const Routing& routing : output.routings)
       prediction.layers.push_back(experts_of(prediction.routings.at(routing.layer)));
   }

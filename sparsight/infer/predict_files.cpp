@@ -59,7 +59,9 @@ ImageBatch read_batch(const LoadedModel& loaded, ImageNames& names, int64_t size
 // How many images may share a batch: predictions must not depend on the others in it.
 int64_t batch_size(const LoadedModel& loaded, int64_t wanted) {
   bool mixes = false;
-  for_each_router_owner(*loaded.model, [&](HasRouter& owner) { mixes = mixes || owner.own_router()->mixes_images(); });
+  for_each_router_owner(*loaded.model, [&](HasRouter& owner) {
+    mixes = mixes || owner.own_router()->mixes_images(ForwardMode::evaluation());
+  });
   const int64_t fitting = kMaxBatchPixels / std::max<int64_t>(1, loaded.shape.height * loaded.shape.width);
   return mixes ? 1 : std::clamp<int64_t>(fitting, 1, wanted);
 }

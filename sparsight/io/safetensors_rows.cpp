@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <vector>
 
+#include <ATen/ops/empty.h>
+#include <c10/util/accumulate.h>
+
 #include "sparsight/core/error.h"
 #include "sparsight/io/checksum.h"
-#include "sparsight/io/safetensors_header.h"
+#include "sparsight/io/safetensors.h"
 
 namespace sparsight {
 namespace {
@@ -52,6 +55,12 @@ void SafetensorsRowWriter::append(const std::string& name, const at::Tensor& row
   column->shape[0] += rows.size(0);
 }
 
+void SafetensorsRowWriter::reshape(const std::string& name, const std::vector<int64_t>& shape) {
+  Column& column = *columns_.at(name);
+  SPARSIGHT_CHECK(c10::multiply_integers(shape) == c10::multiply_integers(column.shape));
+  column.shape = shape;
+}
+
 int64_t SafetensorsRowWriter::bytes() const {
   size_t sum = 0;
   for (const auto& [name, column] : columns_) sum += column->bytes;
@@ -89,6 +98,27 @@ void SafetensorsRowWriter::write(AtomicFile& out, const std::map<std::string, st
       read_all_at(column->file.get(), chunk.data(), count, at, path_);
       out.write(chunk.data(), count);
     }
+}
+
+SafetensorsRowReader::SafetensorsRowReader(const std::string& path)
+    : path_(path), header_(read_safetensors_header(path)), file_(open_for_reading(path)) {
+  uint64_t length = 0;
+  read_all_at(file_.get(), &length, sizeof length, 0, path_);
+  data_start_ = sizeof length + length;
+}
+
+at::Tensor SafetensorsRowReader::rows(const std::string& name, int64_t first, int64_t last) const {
+  const auto entry = std::ranges::find(header_.tensors, name, &TensorEntry::name);
+  if (entry == header_.tensors.end() || entry->shape.empty() || first < 0 || last < first || last > entry->shape[0])
+    fail(path_, " has no rows ", first, " to ", last, " of a tensor ", name, "; it is damaged, use another copy");
+  std::vector<int64_t> shape = entry->shape;
+  shape[0] = last - first;
+  at::Tensor rows = at::empty(shape, at::TensorOptions(entry->type));
+  const size_t row_bytes =
+      entry->shape[0] > 0 ? (entry->end - entry->begin) / static_cast<size_t>(entry->shape[0]) : size_t{0};
+  read_all_at(file_.get(), rows.data_ptr(), rows.nbytes(),
+              data_start_ + entry->begin + static_cast<size_t>(first) * row_bytes, path_);
+  return rows;
 }
 
 }  // namespace sparsight

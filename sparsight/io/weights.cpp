@@ -94,7 +94,7 @@ std::string describe(const LoadReport& report) {
   std::string text = cat(report.loaded.size(), " tensors loaded, ", report.adapted.size(), " adapted, ",
                          report.fresh.size(), " kept fresh, ", report.unused.size(), " unused");
   const auto add = [&](const char* title, const std::vector<std::string>& names) {
-    if (!names.empty()) text += cat("\n  ", title, ": ", first_of(names, kShownNames));
+    if (!names.empty()) text += cat("; ", title, ": ", first_of(names, kShownNames));
   };
   add("adapted", report.adapted);
   add("kept fresh", report.fresh);

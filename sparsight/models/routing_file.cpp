@@ -7,20 +7,14 @@
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/safetensors.h"
+#include "sparsight/models/routing_format.h"
+#include "sparsight/models/routing_record.h"
 #include "sparsight/moe/finish_routing.h"
 
 namespace sparsight {
 namespace {
 
-constexpr char kFormat[] = "sparsight.routings", kVersion[] = "1";
 constexpr int64_t kMax = int64_t{1} << 40, kMaxExperts = 65536;  // tokens; experts, and slots per expert
-
-Json sizes_of(const Routing& r) {
-  const TokenLayout& l = r.layout;
-  return {{"images", l.images},           {"per_image", l.per_image},           {"prefix", l.prefix},
-          {"grid_height", l.grid_height}, {"grid_width", l.grid_width},         {"experts", r.experts},
-          {"per_token", r.per_token},     {"slots", r.soft ? r.soft->slots : 0}};
-}
 
 // The sizes of a layer, without its tensors.
 Routing sized(const std::string& layer, const Json& sizes) {
@@ -105,7 +99,11 @@ Routing read_layer(const std::string& layer, const Json& sizes, const std::map<s
     r.soft = std::make_shared<const SoftRouting>(std::move(soft));
     return r;
   }
-  for (const auto& [name, field] : choice_fields()) r.*field = tensor(name);
+  const std::vector<int64_t> by_image{r.layout.images, r.layout.per_image, r.per_token};
+  for (const auto& [name, field] : choice_fields()) {
+    const at::Tensor values = tensor(name);
+    r.*field = values.sizes() == at::IntArrayRef(by_image) ? values.flatten() : values;
+  }
   check_choices(r);
   return r;
 }
@@ -113,32 +111,23 @@ Routing read_layer(const std::string& layer, const Json& sizes, const std::map<s
 }  // namespace
 
 void write_routings(const std::string& path, const Routings& routings) {
-  TensorFile file;
-  Json layers = Json::object();
-  for (const auto& [layer, routing] : routings) {
-    layers[layer] = sizes_of(routing);
-    const auto add = [&, &name = layer](const char* field, const at::Tensor& tensor) {
-      file.tensors.emplace_back(name + "/" + field, tensor.detach().contiguous());
-    };
-    if (routing.soft)
-      for (const auto& [name, field] : soft_fields()) add(name, (*routing.soft).*field);
-    else
-      for (const auto& [name, field] : choice_fields()) add(name, routing.*field);
-  }
-  file.metadata = {{"format", kFormat}, {"version", kVersion}, {"layers", layers.dump()}};
-  write_safetensors(path, file);
+  RoutingRecordWriter writer(path);
+  writer.add(routings, {});
+  writer.commit({});
 }
 
 Routings read_routings(const std::string& path) {
-  const TensorFile file = read_safetensors(path);
+  const TensorFile file = read_safetensors(path, [](const std::string& name) {
+    return !name.starts_with("images/") && !name.ends_with(cat("/", kCleanLogits));
+  });
   const auto text = [&](const char* key) {
     const auto found = file.metadata.find(key);
     return found == file.metadata.end() ? std::string() : found->second;
   };
-  if (text("format") != kFormat) fail(printable(path), " is not a routing file; write one with --save-routing");
-  if (text("version") != kVersion)
-    fail(printable(path), " has format version \"", printable(text("version")), "\", this program reads version ",
-         kVersion, "; write it again with --save-routing");
+  if (text("format") != kRoutingFormat) fail(printable(path), " is not a routing file; write one with --save-routing");
+  if (text("version") != kRoutingVersion && text("version") != kFlatRoutingVersion)
+    fail(printable(path), " has format version \"", printable(text("version")), "\", this program reads versions ",
+         kFlatRoutingVersion, " and ", kRoutingVersion, "; write it again with --save-routing");
   try {
     const Json layers = parse_json_object(text("layers"), "its list of layers");
     const std::map<std::string, at::Tensor> tensors(file.tensors.begin(), file.tensors.end());

@@ -1,6 +1,6 @@
 // A model's routings as a file, to replay them: the same experts and gates for other pixels, or fixed while something
 // else is studied. One safetensors file; tensors of a layer are "<layer>/<field>" with the fields of
-// Routing (moe/routing.h). Letters: moe/axes.md.
+// Routing (moe/routing.h). routing_record.h adds what is recorded of images. Letters: moe/axes.md.
 #pragma once
 
 #include <string>

@@ -15,6 +15,7 @@ torch_sources(
   models/resnet.cpp
   models/resnet_block.cpp
   models/routing_file.cpp
+  models/routing_record.cpp
   models/routings.cpp
   models/shared_router.cpp
   models/upcycle.cpp

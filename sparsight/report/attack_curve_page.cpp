@@ -47,11 +47,13 @@ std::vector<Chart> attack_curve_charts(const Json& curve) {
       series_called(changes, text(layer, "layer")).add(epsilon, number(layer, "change"));
   }
   std::vector<Chart> charts;
-  const auto add = [&](const char* title, const char* note, Json spec) {
+  const auto add = [&](const std::string& title, const std::string& note, Json spec) {
     if (!spec.is_null()) charts.push_back({title, note, std::move(spec)});
   };
-  add("Robust accuracy", "Correct before and after each attack; bars: 95 % Wilson intervals. At 0: clean accuracy.",
-      line_chart(robust, {"robust accuracy", ".0%", true, false, kEpsilonAxis, ".4~g"}));
+  const std::string score = attack_score_name(curve);
+  add("Robust " + score,
+      "Correct before and after each attack; bars: 95 % Wilson intervals. At 0: clean " + score + ".",
+      line_chart(robust, {"robust " + score, ".0%", true, false, kEpsilonAxis, ".4~g"}));
   add("Routing change", "1 - intersection over union of a token's experts, clean against attacked.",
       line_chart(changes, {"change", ".0%", true, false, kEpsilonAxis, ".4~g"}));
   return charts;
@@ -59,7 +61,7 @@ std::vector<Chart> attack_curve_charts(const Json& curve) {
 
 std::string attack_curve_page(const Json& curve) {
   Page page;
-  page.open_section("curve", "Robust accuracy over epsilon", "", true);
+  page.open_section("curve", "Robust " + attack_score_name(curve) + " over epsilon", "", true);
   page.body += html_rows(attack_curve_rows(curve));
   page.charts(attack_curve_charts(curve));
   page.close_section();

@@ -24,6 +24,8 @@ std::string share_text(const Json& share) {
              grouped(whole_number(share, "count")), " of ", grouped(whole_number(share, "of")));
 }
 
+bool is_multi_label(const Json& result) { return member(member(result, "data"), "multi_label") == Json(true); }
+
 std::string significant(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
@@ -48,7 +50,34 @@ std::string cascade_text(const Json& attack) {
   return text(attack, "name") + (version.empty() ? "" : " (" + version + ")");
 }
 
+std::string capacity_line(const Json& result) {
+  if (member(result, "images_share_capacity") != Json(true)) return "experts' capacity: no limit";
+  const Json &capacity = member(member(result, "model"), "capacity"), &drops = member(result, "drop_rate");
+  const Json& effective = member(capacity, "effective_factor");
+  std::string line =
+      "experts' capacity: factor " + value_line(effective.is_number() ? effective : member(capacity, "eval_factor"));
+  for (const char* key : {"multiple", "priority"}) line += cat(", ", key, " ", value_line(member(capacity, key)));
+  const int64_t group = whole_number(capacity, "group");
+  line += group > 0 ? cat(", groups of ", group, " ", text(capacity, "group_unit")) : ", one group per batch";
+  if (drops.is_object())
+    line +=
+        cat(", dropped ", percent(number(drops, "clean")), " clean, ", percent(number(drops, "attacked")), " attacked");
+  return line;
+}
+
+// Why images were attacked together; "" if they were not.
+std::string together_line(const Json& result) {
+  std::string why;
+  for (const auto& [key, reason] : {std::pair{"images_share_capacity", "they share the experts' capacity"},
+                                    {"images_choose_together", "routers choose experts among all images of a batch"},
+                                    {"images_share_objective", "the objective is one number of a batch"}})
+    if (member(result, key) == Json(true)) why += (why.empty() ? "" : "; ") + std::string(reason);
+  return why.empty() ? "" : "images attacked together: " + why;
+}
+
 }  // namespace
+
+std::string attack_score_name(const Json& result) { return is_multi_label(result) ? "precision@1" : "accuracy"; }
 
 std::string attack_interval_text(const Json& share) {
   const std::vector<double> interval = numbers(member(share, "interval"));
@@ -57,8 +86,7 @@ std::string attack_interval_text(const Json& share) {
 
 std::vector<std::string> attack_lines(const Json& result) {
   const Json &model = member(result, "model"), &data = member(result, "data"), &threat = member(result, "threat"),
-             &attack = member(result, "attack"), &drops = member(result, "drop_rate"),
-             &environment = member(result, "environment");
+             &attack = member(result, "attack"), &environment = member(result, "environment");
   const std::string packed = text(model, "packed");
   const std::optional<double> radius = number(threat, "epsilon");  // none of a curve, which has several
   std::vector<std::string> lines{
@@ -76,14 +104,8 @@ std::vector<std::string> attack_lines(const Json& result) {
           whole_number(environment, "threads"), " threads, sparsight ", text(environment, "sparsight"))};
   if (const auto bytes = number(result, "peak_bytes_per_image"))
     lines.back() += cat(", ", grouped((static_cast<int64_t>(*bytes) >> 10) + 1), " KB of memory per image");
-  std::string capacity = "experts' capacity: no limit";
-  if (member(result, "images_share_capacity") == Json(true))
-    capacity = cat("experts' capacity: factor ", value_line(member(member(model, "capacity"), "eval_factor")),
-                   ", images attacked together",
-                   drops.is_object() ? cat(", dropped ", percent(number(drops, "clean")), " clean, ",
-                                           percent(number(drops, "attacked")), " attacked")
-                                     : "");
-  lines.push_back(capacity);
+  lines.push_back(capacity_line(result));
+  if (const std::string together = together_line(result); !together.empty()) lines.push_back(together);
   return lines;
 }
 
@@ -103,13 +125,15 @@ Rows attack_rows(const Json& result) {
 std::vector<std::string> attack_findings(const Json& result) {
   const Json &loss = member(result, "loss"), &saved = member(result, "saved_images"),
              &gradients = member(result, "gradient_counts");
+  const std::string score = attack_score_name(result);
   std::vector<std::string> lines{
-      "clean accuracy " + share_text(member(result, "clean_accuracy")),
-      "robust accuracy " + share_text(member(result, "robust_accuracy")),
+      "clean " + score + " " + share_text(member(result, "clean_accuracy")),
+      "robust " + score + " " + share_text(member(result, "robust_accuracy")),
       "success rate " + share_text(member(result, "success_rate")),
       "prediction changed " + share_text(member(result, "prediction_change")),
-      cat("mean cross entropy ", fixed(number(loss, "clean").value_or(0), 4), " clean, ",
-          fixed(number(loss, "attacked").value_or(0), 4), " attacked"),
+      cat(is_multi_label(result) ? "mean sigmoid cross entropy " : "mean cross entropy ",
+          fixed(number(loss, "clean").value_or(0), 4), " clean, ", fixed(number(loss, "attacked").value_or(0), 4),
+          " attacked"),
       cat(grouped(whole_number(result, "queries")), " queries and ", grouped(whole_number(result, "gradients")),
           " gradients in all; ", grouped(whole_number(gradients, "zero")), " gradients were 0, ",
           grouped(whole_number(gradients, "not_finite")), " not finite"),
@@ -122,8 +146,11 @@ std::vector<std::string> attack_findings(const Json& result) {
     lines.push_back("random noise of the same size, on the first images, fools " + share_text(noise));
   const Json &after = member(result, "accuracy_after"), &robust = member(result, "robust_accuracy");
   if (whole_number(after, "count") != whole_number(robust, "count"))
-    lines.push_back("accuracy after the attack " + share_text(after) +
+    lines.push_back(score + " after the attack " + share_text(after) +
                     ": images that were misclassified before and are not now count as robust in this line only");
+  if (const Json& fdr = member(result, "fdr_at_1"); fdr.is_object())
+    lines.push_back("FDR@1 clean " + share_text(member(fdr, "clean")) + "; attacked " +
+                    share_text(member(fdr, "attacked")));
   return lines;
 }
 

@@ -17,6 +17,8 @@ Rows attack_rows(const Json& result);
 std::vector<std::string> attack_findings(const Json& result);
 // Each attack with all its settings: "apgd-ce: apgd, steps 100, restarts 1, ..."
 std::vector<std::string> attack_settings_lines(const Json& result);
+// What its rates are of: "accuracy", or of multi-label data "precision@1".
+std::string attack_score_name(const Json& result);
 // "5.81 to 14.20": a share's interval in percent, "-" without one.
 std::string attack_interval_text(const Json& share);
 // All of it with warnings and notes. Ends with a newline.

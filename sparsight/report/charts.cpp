@@ -213,9 +213,12 @@ std::vector<Chart> training_charts(const RunMetrics& log) {
   if (task.points != losses[0].points) losses.push_back(std::move(task));
   add_chart(charts, "Loss", "Log scale. The train curve includes auxiliary losses.",
             line_chart(losses, {"loss", ".4~g", false, true}));
-  add_chart(charts, "Accuracy", "",
-            line_chart(with_train(train_series(log, "accuracy", "train"), eval_series(log, "accuracy")),
-                       {"accuracy", ".1%"}));
+  const ScoreName score = score_of(log);
+  std::string title = score.name;
+  title[0] = static_cast<char>(std::toupper(title[0]));
+  add_chart(
+      charts, title, "",
+      line_chart(with_train(train_series(log, score.key, "train"), eval_series(log, score.key)), {score.name, ".1%"}));
   add_chart(charts, "Auxiliary losses", "Unweighted.", line_chart(auxiliary_losses(log), {"loss", ".3~g", true}));
   add_chart(charts, "Learning rate", "", line_chart({train_series(log, "lr", "lr")}, {"learning rate", ".3~g", true}));
   add_chart(charts, "Speed", "",

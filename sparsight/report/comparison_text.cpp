@@ -36,6 +36,7 @@ std::string comparison_text(const Json& comparison) {
   const auto images = comparison.at("images").get<int64_t>();
   std::string text = cat(comparison.at("data").get<std::string>(), ", ",
                          split_name(comparison.at("split").get<std::string>()), ", ", grouped(images), " images\n");
+  if (comparison.value("multi_label", false)) text += "precision@1: the predicted class is among the image's labels\n";
   text += side_line("A", comparison.at("a"), images) + side_line("B", comparison.at("b"), images);
   text += cat("correct: both ", count("both"), ", only A ", count("only_a"), ", only B ", count("only_b"), ", neither ",
               count("neither"), "\n");

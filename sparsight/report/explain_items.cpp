@@ -44,7 +44,8 @@ std::vector<int64_t> random_sample(int64_t size, int64_t count) {
 std::vector<ExplainItem> data_set_items(const DataSetPtr& data, int64_t count) {
   std::vector<ExplainItem> items;
   for (const int64_t index : random_sample(data->size(), count))
-    items.push_back({data->label(index), [data, index] { return data->get(index); }, data->domain(index)});
+    items.push_back({data->info().multi_label ? -1 : data->label(index), [data, index] { return data->get(index); },
+                     data->domain(index)});
   return items;
 }
 

@@ -56,18 +56,27 @@ std::string median_speed(const std::vector<Json>& train) {
   return whole(speeds[speeds.size() / 2]) + " images/s (median)";
 }
 
+std::string loss_name(const RunSummary& run) {
+  const std::string loss = text(member(run.config, "train"), "task_loss");
+  const bool several = score_of(run.log).key == std::string("precision_at_1");
+  return (loss == "sigmoid_cross_entropy" || (loss != "cross_entropy" && several) ? "sigmoid " : "") +
+         std::string("cross entropy");
+}
+
 std::string tiles(const RunSummary& run) {
   const RunMetrics& log = run.log;
+  const ScoreName score = score_of(log);
   std::string html = "<div class=\"tiles\">\n";
   if (const Json last = final_eval(log, false); last.is_object()) {
-    html += tile(percent(number(last, "accuracy")), part_of_eval(last) + " accuracy",
+    html += tile(percent(number(last, score.key)), part_of_eval(last) + " " + score.name,
                  whole(number(last, "images")) + " images, step " + whole(number(last, "step")), true);
-    html += tile(decimal(number(last, "loss"), 4), part_of_eval(last) + " loss", "cross entropy");
+    html += tile(decimal(number(last, "loss"), 4), part_of_eval(last) + " loss", loss_name(run));
   }
-  if (const auto best = largest(log.evals, "accuracy", "val")) {
+  if (const auto best = largest(log.evals, score.key, "val")) {
     const auto count = std::count_if(log.evals.begin(), log.evals.end(),
                                      [](const Json& eval) { return text(eval, "split") == "val"; });
-    html += tile(percent(*best), "best validation accuracy", cat(count, count == 1 ? " evaluation" : " evaluations"));
+    html += tile(percent(*best), std::string("best validation ") + score.name,
+                 cat(count, count == 1 ? " evaluation" : " evaluations"));
   }
   if (!log.train.empty()) {
     // An evaluation may be later than the last train line.
@@ -86,16 +95,19 @@ std::string tiles(const RunSummary& run) {
 void add_results(Page& page, const RunMetrics& log) {
   if (log.evals.empty()) return;
   page.open_section("results", "Results", "last evaluation of each split", true);
+  const ScoreName score = score_of(log);
   std::string rows;
   for (const Json& eval : last_evals(log))
     rows += "<tr>" + html_cell(html_text(part_of_eval(eval))) + html_cell(html_text(text(eval, "weights"))) +
             html_cell(whole(number(eval, "step")), "n") + html_cell(whole(number(eval, "images")), "n") +
-            html_cell(percent(number(eval, "accuracy")), "n") + html_cell(decimal(number(eval, "loss"), 4), "n") +
+            html_cell(percent(number(eval, score.key)), "n") + html_cell(decimal(number(eval, "loss"), 4), "n") +
             html_cell(duration(number(eval, "seconds").value_or(-1)), "n") + "</tr>\n";
-  page.body += html_table(
-      "<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">Accuracy</th>"
-      "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
-      rows);
+  page.body +=
+      html_table("<th>Split</th><th>Weights</th><th class=\"n\">Step</th><th class=\"n\">Images</th><th class=\"n\">" +
+                     std::string(score.key == std::string("accuracy") ? "Accuracy" : "Precision@1") +
+                     "</th>"
+                     "<th class=\"n\">Loss</th><th class=\"n\">Time</th>",
+                 rows);
   page.close_section();
 }
 

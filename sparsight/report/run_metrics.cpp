@@ -177,6 +177,16 @@ std::string part_of_eval(const Json& eval) {
   return same.empty() ? part : part + " (= " + same + ")";
 }
 
+ScoreName score_of(const Json& eval) {
+  if (eval.is_object() && eval.contains("precision_at_1")) return {"precision_at_1", "precision@1"};
+  return {"accuracy", "accuracy"};
+}
+
+ScoreName score_of(const RunMetrics& log) {
+  const std::vector<Json>& records = log.evals.empty() ? log.train : log.evals;
+  return score_of(records.empty() ? Json() : records.back());
+}
+
 std::vector<Json> last_evals(const RunMetrics& log) {
   std::map<std::string, size_t> places;
   std::vector<const Json*> last;

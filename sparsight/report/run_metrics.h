@@ -33,6 +33,13 @@ RunMetrics sort_metrics(const std::vector<Json>& records);
 // no test split.
 std::string part_of_eval(const Json& eval);
 
+// What the records say of the predicted classes: "accuracy", or of multi-label data "precision@1".
+struct ScoreName {
+  const char *key, *name;  // in a record; on pages
+};
+ScoreName score_of(const Json& eval);
+ScoreName score_of(const RunMetrics& log);  // of all evaluations of a run, which are of one kind
+
 // What distinguishes the evaluations of one course of training: "val/model".
 std::string series_of(const Json& eval);
 

@@ -36,10 +36,17 @@ std::string decimal(const Json& record, const std::string& key, int decimals) {
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 Rows result_rows(const RunMetrics& log) {
-  Rows rows = {{"split", "weights", "step", "images", "accuracy", "loss"}};
-  for (const Json& eval : last_evals(log))
+  const ScoreName score = score_of(log);
+  const auto fdr = [](const Json& eval) { return number(eval, "fdr_at_1"); };
+  const std::vector<Json> evals = last_evals(log);
+  const bool any_fdr = std::ranges::any_of(evals, [&](const Json& eval) { return fdr(eval).has_value(); });
+  Rows rows = {{"split", "weights", "step", "images", score.name, "loss"}};
+  if (any_fdr) rows[0].insert(rows[0].end() - 1, "FDR@1");
+  for (const Json& eval : evals) {
     rows.push_back({or_dash(part_of_eval(eval)), or_dash(text(eval, "weights")), whole(eval, "step"),
-                    whole(eval, "images"), percent(number(eval, "accuracy")), decimal(eval, "loss", 4)});
+                    whole(eval, "images"), percent(number(eval, score.key)), decimal(eval, "loss", 4)});
+    if (any_fdr) rows.back().insert(rows.back().end() - 1, percent(fdr(eval)));
+  }
   return rows;
 }
 
@@ -268,13 +275,13 @@ std::string routing_comparison_table(const Json& comparison) {
 }
 
 std::string result_csv(const RunMetrics& log) {
-  static const char* const kColumns[] = {"split", "weights", "step", "epoch", "images", "accuracy", "loss", "seconds"};
+  const char* const columns[] = {"split", "weights", "step", "epoch", "images", score_of(log).key, "loss", "seconds"};
   std::string csv;
-  for (const char* column : kColumns) csv += (csv.empty() ? "" : ",") + std::string(column);
+  for (const char* column : columns) csv += (csv.empty() ? "" : ",") + std::string(column);
   csv += "\n";
   for (const Json& eval : last_evals(log)) {
     std::string line;
-    for (const char* column : kColumns) line += (column == kColumns[0] ? "" : ",") + csv_cell(member(eval, column));
+    for (const char* column : columns) line += (column == columns[0] ? "" : ",") + csv_cell(member(eval, column));
     csv += line + "\n";
   }
   return csv;

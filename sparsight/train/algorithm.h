@@ -8,6 +8,9 @@
 //   });
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "sparsight/core/random.h"
 #include "sparsight/optim/weight_average.h"
 #include "sparsight/train/algorithm_context.h"
@@ -62,10 +65,13 @@ class Algorithm {
   // final evaluation predicts with those of its weights.
   virtual NamedTensors prediction_tensors() const { return {}; }
 
-  // Told of every evaluation on the validation split, before the next step: its loss, the mean cross entropy.
+  // Told of every evaluation on the validation split, before the next step: its mean task loss.
   virtual void validated(double /*loss*/) {}
   // Whether validated() has found that training should end.
   virtual bool has_converged() const { return false; }
+  // Whether it can train with [train] task_loss = "sigmoid_cross_entropy", and so on multi-label data.
+  virtual bool takes_sigmoid_loss() const { return false; }
+
   // Called after the last step. Returns whether what weight_average() is now are the weights to save as best.
   virtual bool finish() { return false; }
 
@@ -77,7 +83,38 @@ class Algorithm {
   AlgorithmContext context_;
 };
 
-using AlgorithmRegistry = Registry<std::shared_ptr<Algorithm>, AlgorithmContext>;
+// What a program can know of an algorithm before it makes one; given with its registration.
+struct AlgorithmFacts {
+  std::string title = {};  // in tables: "GroupDRO"; {}: its name
+  int64_t domains = 1;     // training domains that it needs at least
+  int64_t compares = 1;    // training domains from which on it has something to compare
+};
+
+class AlgorithmRegistry : public Registry<std::shared_ptr<Algorithm>, AlgorithmContext> {
+ public:
+  using Registry::Registry;
+
+  template <class Options, class Factory>
+  void add(const std::string& name, const std::string& summary, Factory factory, const AlgorithmFacts& facts = {}) {
+    Registry::add<Options>(name, summary, factory);
+    facts_[name] = facts;
+  }
+
+  // Raises UsageError for an unknown name.
+  AlgorithmFacts facts(const std::string& name) const {
+    get(name);
+    const auto found = facts_.find(name);
+    return found == facts_.end() ? AlgorithmFacts() : found->second;
+  }
+  // As tables name it.
+  std::string title(const std::string& name) const {
+    const AlgorithmFacts known = facts(name);
+    return known.title.empty() ? name : known.title;
+  }
+
+ private:
+  std::map<std::string, AlgorithmFacts> facts_;
+};
 
 // "erm"; register_algorithms.cpp
 AlgorithmRegistry& algorithms();

@@ -18,6 +18,7 @@ class Erm : public Algorithm {
   AlgorithmState state() const override { return weights_.state(); }
   void load_state(const AlgorithmState& state) override { weights_.load_state(state); }
   WeightAverage* weight_average() override { return weights_.average(); }
+  bool takes_sigmoid_loss() const override { return true; }
 
  protected:
   WeightUpdate& weights() { return weights_; }

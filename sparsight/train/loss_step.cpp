@@ -7,7 +7,6 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/eval/guidance.h"
-#include "sparsight/eval/task_loss.h"
 #include "sparsight/moe/moe_layer.h"
 #include "sparsight/optim/precision.h"
 
@@ -31,6 +30,7 @@ LossStep::LossStep(const AlgorithmContext& context, WeightUpdate& weights, const
     : context_(context),
       weights_(weights),
       update_(update),
+      task_loss_(task_loss_named(context.train.task_loss, context.data)),
       bf16_(use_bf16(context.train.precision)),
       minibatches_(minibatches) {
   weights_.zero_grad();
@@ -54,7 +54,7 @@ ModelOutput LossStep::forward(const Batch& batch, const at::Tensor& images, int6
 
 void LossStep::add(const Batch& batch) {
   const ModelOutput output = forward(batch, batch.images);
-  add(batch, {output}, task_loss(output.logits, batch));
+  add(batch, {output}, task_loss(output.logits, batch, task_loss_));
 }
 
 void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, const at::Tensor& task) {
@@ -82,7 +82,8 @@ void LossStep::add(const Batch& batch, const std::vector<ModelOutput>& passes, c
 
 void LossStep::report(const Batch& batch, const std::vector<ModelOutput>& passes) {
   const ModelOutput& last = passes.back();
-  result_.means.add("accuracy", static_cast<double>(count_correct(last.logits.detach(), batch.labels)),
+  result_.means.add(correct_share_name(context_.data),
+                    static_cast<double>(count_correct(last.logits.detach(), batch.true_labels())),
                     static_cast<double>(batch.labels.size(0)));
   if (update_.logged) result_.details["layers"] = routing_balance(last.routings);
   if (!weights_.needs_routings()) return;

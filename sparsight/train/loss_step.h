@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sparsight/eval/task_loss.h"
 #include "sparsight/train/weight_update.h"
 
 namespace sparsight {
@@ -39,6 +40,7 @@ class LossStep {
   const AlgorithmContext& context_;
   WeightUpdate& weights_;
   const UpdateContext& update_;
+  TaskLoss task_loss_;
   bool bf16_;
   int64_t minibatches_, images_ = 0;
   double loss_ = 0;                   // task loss plus weighted auxiliary losses, summed over minibatches

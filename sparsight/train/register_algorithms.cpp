@@ -20,7 +20,8 @@ AlgorithmRegistry& algorithms() {
     AlgorithmRegistry list("algorithm");
     list.add<ErmOptions>(
         "erm", "empirical risk minimisation: the mean loss of the step's images plus the auxiliary losses",
-        [](const ErmOptions&, const AlgorithmContext& context) { return std::make_shared<Erm>(context); });
+        [](const ErmOptions&, const AlgorithmContext& context) { return std::make_shared<Erm>(context); },
+        {.title = "ERM"});
     list.add<PgdTrainingOptions>("pgd_training",
                                  "erm on images under a PGD attack at the current weights (Madry et al.)",
                                  construct_algorithm<PgdTraining>);

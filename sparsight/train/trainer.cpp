@@ -98,6 +98,7 @@ void Trainer::train_step() {
     progress_.window.images += images;
     UpdateTimes& times = progress_.since_evaluation;
     ++times.steps, times.images += images, times.seconds += seconds;
+    times.means.add(result.means);
     progress_.window.means.add(result.means);
   } else {
     not_finite(result);
@@ -148,20 +149,25 @@ bool Trainer::out_of_patience() const {
 
 // Evaluates the algorithm's predictions with the model's current weights.
 Evaluation Trainer::evaluate_model(Loader& loader, const std::string& title) {
-  Evaluation evaluation = evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
-                                   setup_.shape.classes, bf16_, title);
+  Evaluation evaluation =
+      evaluate([this](const ModelInput& input) { return setup_.algorithm->predict(input); }, loader,
+               setup_.shape.classes, task_loss_named(setup_.train.task_loss, setup_.data), bf16_, title);
   evaluation.peak_bytes = memory_.end_phase();
   return evaluation;
 }
 
 // Of the updates since the last evaluation; null if there are none.
-Json Trainer::training_speed(int64_t peak_bytes) const {
+Json Trainer::updates_before(int64_t peak_bytes) const {
   const UpdateTimes& times = progress_.since_evaluation;
   if (times.steps == 0) return Json();
-  return {{"steps", times.steps},
-          {"step_seconds", times.seconds / static_cast<double>(times.steps)},
-          {"images_per_s", static_cast<double>(times.images) / std::max(1e-9, times.seconds)},
-          {"peak_memory_mb", mebibytes(peak_bytes)}};
+  Json means = Json::object();
+  times.means.write_to(means);
+  Json training{{"steps", times.steps},
+                {"step_seconds", times.seconds / static_cast<double>(times.steps)},
+                {"images_per_s", static_cast<double>(times.images) / std::max(1e-9, times.seconds)},
+                {"peak_memory_mb", mebibytes(peak_bytes)}};
+  if (means.contains("loss")) training["loss"] = means["loss"];
+  return training;
 }
 
 std::string Trainer::evaluated_weights() const {
@@ -170,7 +176,7 @@ std::string Trainer::evaluated_weights() const {
 }
 
 void Trainer::evaluate_and_keep_best() {
-  const Json speed = training_speed(memory_.end_phase());
+  const Json training = updates_before(memory_.end_phase());
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.step));
   WeightAverage::Swap swap(setup_.algorithm->weight_average());
   const Evaluation evaluation = evaluate_model(*setup_.validation_loader, "validate");
@@ -187,12 +193,13 @@ void Trainer::evaluate_and_keep_best() {
   if (better || setup_.train.keep == "last") save_best();
   setup_.algorithm->validated(evaluation.loss);
   Json line = metrics_line(evaluation, "val", evaluated_weights(), progress_.step, epoch());
-  if (!speed.is_null()) line["training"] = speed;
+  if (!training.is_null()) line["training"] = training;
   metrics_->write(line);
   progress_.since_evaluation = {};
   if (monitored) metrics_->write(metrics_line(*monitored, "monitor", evaluated_weights(), progress_.step, epoch()));
-  log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation accuracy ",
-           percent(evaluation.accuracy), ", loss ", evaluation.loss);
+  log_info("step ", progress_.step, " of ", setup_.length.total_steps, ": validation ",
+           evaluation.multi_label ? "precision@1 " : "accuracy ", percent(evaluation.accuracy), ", loss ",
+           evaluation.loss);
 }
 
 // Saves the model's current weights: during a Swap, the averaged ones.
@@ -264,9 +271,41 @@ void Trainer::load_best() {
   load_tensors(setup_.algorithm->prediction_tensors(), {best.training}, kPredictionTensors);
 }
 
-void Trainer::final_evaluation() {
+// Of weights that the algorithm ended with, which no evaluation has seen: validation and monitor.
+void Trainer::evaluate_result() {
+  std::vector<Json> lines;
+  for (const auto& [loader, split] :
+       {std::pair{setup_.validation_loader.get(), "val"}, std::pair{setup_.monitor_loader.get(), "monitor"}})
+    if (loader && !interrupted()) {
+      lines.push_back(
+          metrics_line(evaluate_model(*loader, "result"), split, evaluated_weights(), progress_.step, epoch()));
+      lines.back()["result"] = true;
+    }
+  if (interrupted()) return;  // incomplete: it is repeated after resuming
+  for (const Json& line : lines) metrics_->write(line);
+}
+
+// Of images that loader.on_bad_image = "skip" left out, each counted once.
+int64_t Trainer::note_unreadable() {
+  int64_t training = 0;
+  for (const EndlessLoader& loader : setup_.train_loaders) training += loader.unreadable();
+  const auto of = [](const std::unique_ptr<Loader>& loader) { return loader ? loader->unreadable() : 0; };
+  const int64_t validation = of(setup_.validation_loader), monitor = of(setup_.monitor_loader),
+                test = tests_on_validation() ? 0 : of(setup_.test_loader), all = training + validation + monitor + test;
+  if (all == 0) return 0;
+  const std::string text = cat(all, all == 1 ? " image" : " images", " could not be read and ",
+                               all == 1 ? "was" : "were", " skipped: ", training, " of training, ",
+                               validation + monitor, " of validation, ", test, " of test; the log names them");
+  log_warning(text);
+  metrics_->write({{"kind", "note"}, {"step", progress_.step}, {"text", text}});
+  return all;
+}
+
+void Trainer::final_evaluation(bool has_result) {
   load_best();
   apply_setting_schedules(*setup_.model, setup_.setting_schedules, progress_at(progress_.best_step));
+  if (has_result) evaluate_result();
+  if (interrupted()) return;
   const Evaluation evaluation = evaluate_model(*setup_.test_loader, "test");
   if (interrupted()) return;
   Json line = metrics_line(evaluation, "test", evaluated_weights(), progress_.best_step, epoch());
@@ -281,15 +320,18 @@ void Trainer::final_evaluation() {
     log_warning(text);
     metrics_->write({{"kind", "note"}, {"split", "test"}, {"step", progress_.step}, {"text", text}});
   }
+  const int64_t unreadable = note_unreadable();
   const Cost cost = total(setup_.model->cost({}));
-  metrics_->write({{"kind", "done"},
-                   {"step", progress_.step},
-                   {"best_step", progress_.best_step},
-                   {"seconds", seconds()},
-                   {"peak_memory_mb", mebibytes(memory_.bytes())},
-                   {"parameters", cost.parameters},
-                   {"active_parameters", cost.active_parameters},
-                   {"multiply_adds", cost.multiply_adds}});
+  Json done{{"kind", "done"},
+            {"step", progress_.step},
+            {"best_step", progress_.best_step},
+            {"seconds", seconds()},
+            {"peak_memory_mb", mebibytes(memory_.bytes())},
+            {"parameters", cost.parameters},
+            {"active_parameters", cost.active_parameters},
+            {"multiply_adds", cost.multiply_adds}};
+  if (unreadable > 0) done["unreadable"] = unreadable;
+  metrics_->write(done);
   folder_.mark_done();
 }
 
@@ -317,7 +359,8 @@ TrainingEnd Trainer::run() {
     if (checkpoint_due() && !evaluation_due()) save_last();  // a step's log lines come before its checkpoint
   }
   bar.finish();
-  if (setup_.algorithm->finish()) save_averaged_best();
+  const bool has_result = setup_.algorithm->finish();
+  if (has_result) save_averaged_best();
   ensure_best();
   save_last();
   if (end == TrainingEnd::stopped_early)
@@ -326,7 +369,7 @@ TrainingEnd Trainer::run() {
                      {"text", setup_.algorithm->has_converged() ? "stopped early: the algorithm has what it needs"
                                                                 : "stopped early: patience exhausted"},
                      {"end", true}});
-  final_evaluation();
+  final_evaluation(has_result);
   return interrupted() ? TrainingEnd::interrupted : end;
 }
 

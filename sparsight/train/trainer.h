@@ -51,12 +51,14 @@ class Trainer {
   bool out_of_patience() const;
   bool tests_on_validation() const;
   void load_best();  // and lets go of the checkpoint before anything is evaluated
-  void final_evaluation();
+  void evaluate_result();
+  void final_evaluation(bool has_result);
+  int64_t note_unreadable();  // their number
   void save_last();
   Checkpoint weights_checkpoint() const;
   int64_t epoch() const;
   double seconds() const;
-  Json training_speed(int64_t peak_bytes) const;
+  Json updates_before(int64_t peak_bytes) const;
   double progress_at(int64_t step) const;  // fraction of the training, 0 to 1
   std::string status() const;
 

@@ -58,7 +58,8 @@ UpdateTimes update_times_from(const Json& json) {
   if (!json.contains("since_evaluation")) return {};
   const Json& times = json.at("since_evaluation");
   return {progress_count(times, "steps", kMaxImages), progress_count(times, "images", kMaxImages),
-          progress_number(times, "seconds", 0, kMaxSeconds)};
+          progress_number(times, "seconds", 0, kMaxSeconds),
+          times.contains("means") ? NamedMeans::from_json(times.at("means")) : NamedMeans()};
 }
 
 }  // namespace
@@ -73,7 +74,11 @@ Json to_json(const TrainingProgress& progress) {
           {"evaluations_since_best", progress.evaluations_since_best},
           {"seconds", progress.seconds},
           {"window", {{"images", window.images}, {"seconds", window.seconds}, {"means", window.means.to_json()}}},
-          {"since_evaluation", {{"steps", times.steps}, {"images", times.images}, {"seconds", times.seconds}}}};
+          {"since_evaluation",
+           {{"steps", times.steps},
+            {"images", times.images},
+            {"seconds", times.seconds},
+            {"means", times.means.to_json()}}}};
 }
 
 TrainingProgress training_progress_from(const Json& json, int64_t total_steps) {
@@ -88,7 +93,8 @@ TrainingProgress training_progress_from(const Json& json, int64_t total_steps) {
     progress.window = window_from(json.at("window"));
     progress.since_evaluation = update_times_from(json);
     Json line;
-    progress.window.means.write_to(line);  // raises where one name is a number and a group of numbers
+    for (const NamedMeans* means : {&progress.window.means, &progress.since_evaluation.means})
+      means->write_to(line);  // raises where one name is a number and a group of numbers
   } catch (const nlohmann::json::exception& error) {
     fail("the checkpoint's training state is damaged (", error.what(), "); start again or use another checkpoint");
   }

@@ -12,10 +12,12 @@ struct LogWindow {
   NamedMeans means;
 };
 
-// Updates since the last evaluation, with waiting for their batches, without checkpoints.
+// Updates since the last evaluation: what they reported, and their time with waiting for their batches, without
+// checkpoints.
 struct UpdateTimes {
   int64_t steps = 0, images = 0;
   double seconds = 0;
+  NamedMeans means = {};
 };
 
 struct TrainingProgress {

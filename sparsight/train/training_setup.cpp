@@ -7,6 +7,7 @@
 #include "sparsight/data/register_data.h"
 #include "sparsight/data/transforms/transform_options.h"
 #include "sparsight/eval/guidance.h"
+#include "sparsight/eval/task_loss.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
 #include "sparsight/nn/init.h"
@@ -80,6 +81,16 @@ void augment_validation(TrainingSetup& setup, const DataSplits& splits, const Tr
   if (setup.monitor_loader) setup.monitor_loader->set_transforms_of(domains, train_transforms);
 }
 
+void check_task_loss(const TrainingSetup& setup) {
+  if (task_loss_named(setup.train.task_loss, setup.data) == TaskLoss::cross_entropy && !setup.data.multi_label) return;
+  if (setup.algorithm->takes_sigmoid_loss()) return;
+  const std::string name = setup.config.at("algorithm").at("name").get<std::string>();
+  fail_usage("algorithm.name = \"", name, "\" takes one label per image and its softmax, ",
+             setup.data.multi_label ? "but the images of " + setup.data.name + " have several labels"
+                                    : "not train.task_loss = \"sigmoid_cross_entropy\"",
+             "; use algorithm.name = \"erm\"");
+}
+
 }  // namespace
 
 TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
@@ -114,6 +125,7 @@ TrainingSetup make_training_setup(const Json& resolved, bool fresh) {
   setup.algorithm =
       make_component(algorithms(), resolved, "algorithm",
                      AlgorithmContext{setup.config, setup.run, setup.train, setup.data, super_classes, setup.model});
+  check_task_loss(setup);
   setup.length = training_length(setup.train, batches_per_epoch(setup.train_loaders));
   setup.schedule = make_component(schedules(), resolved, "schedule", setup.length);
   setup.setting_schedules = read_setting_schedules(resolved);

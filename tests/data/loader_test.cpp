@@ -13,9 +13,12 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/data/sampler.h"
+#include "tests/support/warnings.h"
 
 namespace sparsight::loader_test {
 namespace {
+
+using testing::warnings_of;
 
 // Image i is 6x6 and filled with i; classes 0, 1, 2 hold 60 %, 30 % and 10 % of the images, domains alternate.
 class Numbers : public DataSet {
@@ -169,6 +172,19 @@ TEST(Loader, SkipsAnUnreadableImageWhenAsked) {
   Loader alone(std::make_shared<Numbers>(8, /*unreadable=*/0), {}, {}, one, 1);
   alone.start(0);
   EXPECT_THROW(alone.next(), Error);  // nothing is left of the batch
+}
+
+TEST(Loader, NamesAndCountsAnUnreadableImageOnce) {
+  for (const int64_t workers : {0, 2}) {
+    LoaderOptions skip = options(4, workers);
+    skip.on_bad_image = "skip";
+    Loader loader(std::make_shared<Numbers>(20, /*unreadable=*/6), {}, {}, skip, 1);
+    EXPECT_EQ(loader.unreadable(), 0);
+    const std::string first = warnings_of([&] { all_batches(loader, 0); });
+    EXPECT_EQ(first, "warning: skipped an image: cannot read number 6\n") << workers;
+    EXPECT_EQ(warnings_of([&] { all_batches(loader, 1); }), "") << workers;
+    EXPECT_EQ(loader.unreadable(), 1);
+  }
 }
 
 TEST(Loader, NamesTheImageThatATransformRefuses) {

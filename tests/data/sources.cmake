@@ -33,7 +33,8 @@ light_tests(
   data/sets/celeba_test.cpp
   data/sets/composed_sets_test.cpp
   data/sets/composite_test.cpp
-  data/sets/file_sets_test.cpp)
+  data/sets/file_sets_test.cpp
+  data/sets/multi_label_test.cpp)
 
 light_tests(
   data/domainbed/cub_dg_test.cpp

@@ -32,7 +32,13 @@ TEST_F(AttackCurve, EachEpsilonIsAnAttackOfItsOwn) {
   EXPECT_EQ(curve["points"][0]["routing"], single["routing"]);
   EXPECT_LT(curve["points"][1]["robust_accuracy"]["count"], curve["points"][0]["robust_accuracy"]["count"]);
   expect_same_records(at("curve/eps_2_255"), at("2"));
-  EXPECT_EQ(bytes(at("curve/eps_2_255/attack.json")), bytes(at("2/attack.json")));
+  const auto begun = [](const std::string& folder) {
+    Json json = Json::parse(bytes(folder + "/attack.json"));
+    EXPECT_TRUE(json["bytes_per_image"].is_number());
+    json.erase("bytes_per_image");  // measured each time
+    return json;
+  };
+  EXPECT_EQ(begun(at("curve/eps_2_255")), begun(at("2")));
   EXPECT_NE(curve["notes"].dump().find("no epsilon is as large as 0.5"), std::string::npos);
   const std::string csv = bytes(at("curve/curve.csv"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);

@@ -218,6 +218,7 @@ TEST_F(AttackVerb, RefusesWhatMakesNoSense) {
   refused("--normalize none", 2, "--normalize is for files of weights alone");
   refused("--exact --attack fgsm --set capacity.eval_factor=0.5", 2, "share the experts' capacity");
   refused("--set model.name=cnn", 2, "model.name");
+  refused("--attack pgd --set attack.routing_loss=drops", 1, "capacity");  // found out in the first batch
   EXPECT_FALSE(fs::exists(run() + "/attacks"));
   expect_failure(run_program({"attack", at("nothing")}), 1, "nothing");
   fs::create_directories(at("empty"));
@@ -239,6 +240,16 @@ TEST_F(AttackVerb, A59_NoiseNeedsAveragedGradients) {
       "--noise --set attack.version=rand --set attack.steps=2 --set attack.passes=3 --images 8 --out " + at("noise"));
   EXPECT_EQ(found["attack"]["noise"], true);
   EXPECT_EQ(found["stages"][0]["settings"]["passes"], 3);
+  // With the noise in evaluation it is there without --noise, and without any noise --noise means nothing.
+  const std::string short_square = "--attack square --set attack.queries=3 --images 8 --out ";
+  expect_failure(attack("--set router.eval_noise=true --attack pgd --out " + at("refused")), 2,
+                 "--set attack.passes=20");
+  expect_failure(attack("--noise " + short_square + at("refused")), 2, "so square needs the mean of several");
+  expect_failure(attack("--noise --set router.noise=0 --attack pgd --out " + at("refused")), 2,
+                 "--noise: no router of this model has noise");
+  EXPECT_FALSE(fs::exists(at("refused")));
+  const std::string noisy = "--set router.eval_noise=true --set attack.passes=3 " + short_square + at("eval_noise");
+  EXPECT_EQ(result(noisy)["attack"]["noise"], true);
   EXPECT_LE(found["robust_accuracy"]["count"], found["clean_accuracy"]["count"]);
 }
 
@@ -247,9 +258,56 @@ TEST_F(AttackVerb, ImagesThatShareCapacityAreAttackedTogether) {
   const Json found =
       result("--attack apgd --set attack.steps=3 --set capacity.eval_factor=0.5 --batch 16 --out " + name);
   EXPECT_EQ(found["images_share_capacity"], true);
+  EXPECT_EQ(found["model"]["capacity"]["effective_factor"], 0.5);
   EXPECT_GT(found["drop_rate"]["clean"].get<double>(), 0.2);
   const Records records = read_records(name + "/records");
   EXPECT_LT(records.layers[0].kept.sum().item<int64_t>(), records.layers[0].chosen.sum().item<int64_t>());
+}
+
+// Experts that choose among all tokens of a batch, without any capacity.
+TEST_F(AttackVerb, ImagesWhoseRoutersChooseTogetherAreAttackedTogether) {
+  const std::string pooled = at("pooled_run");
+  const ProgramResult trained = train_tiny(*folder_, pooled, {"--quiet", "--set", "router.name=expert_choice"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto arguments = [&](const std::string& text) {
+    std::vector<std::string> all = words(text);
+    all[1] = pooled;
+    return all;
+  };
+  const ProgramResult ended = run_program(arguments(short_cascade(at("pooled"), "4/255")));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("images attacked together: routers choose experts among all images of a batch\n"),
+            std::string::npos)
+      << ended.out;
+  const Json found = Json::parse(bytes(at("pooled/result.json")));
+  EXPECT_EQ(found["images_choose_together"], true);
+  EXPECT_EQ(found["images_share_capacity"], false);
+  EXPECT_EQ(found["stages"].back()["robust_after"]["count"], found["robust_accuracy"]["count"]);
+  EXPECT_LT(found["robust_accuracy"]["count"], found["clean_accuracy"]["count"]);
+  expect_failure(run_program(arguments("--exact --attack fgsm --eps 4/255 --out " + at("pooled_exact"))), 2,
+                 "--exact runs each image alone, but routers of this model choose experts among all images");
+  EXPECT_FALSE(fs::exists(at("pooled_exact")));
+}
+
+TEST_F(AttackVerb, RouterLossesAttackImagesTogether) {
+  const std::string losses = "--attack pgd --set attack.steps=2 --set attack.router_losses=[\"vmoe_importance=0.1\"]";
+  const ProgramResult ended = attack(losses + " --out " + at("losses"));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("images attacked together: the objective is one number of a batch\n"), std::string::npos)
+      << ended.out;
+  expect_failure(attack(losses + " --exact --out " + at("losses_exact")), 2, "router losses are of a whole batch");
+}
+
+// A block of 32 columns and 17 tokens keeps some tens of vectors of each token: the two blocks hold tens to hundreds of
+// kilobytes of an image.
+TEST_F(AttackVerb, SaysTheMemoryOfAnImage) {
+  for (const char* batch : {"", " --batch 16"}) {
+    const Json found = result(
+        cat("--attack pgd --set attack.steps=1 --images 32", batch, " --out ", at(*batch ? "memory16" : "memory")));
+    ASSERT_TRUE(found["peak_bytes_per_image"].is_number()) << batch;
+    EXPECT_GT(found["peak_bytes_per_image"], 20'000) << batch;
+    EXPECT_LT(found["peak_bytes_per_image"], 3'000'000) << batch;
+  }
 }
 
 TEST_F(AttackVerb, TheCascadeSaysWhatItReplaces) {
@@ -272,6 +330,11 @@ TEST_F(AttackVerb, AttacksAreCompared) {
   EXPECT_GE(compared["only_a"], compared["only_b"]);
   EXPECT_NE(compared["notes"].dump().find("the attacks differ: A linf, epsilon 0.0078"), std::string::npos);
   EXPECT_EQ(run_program({"compare", at("eps2/clean_records"), at("eps2")}).exit_code, 0);
+  // By the numbers of the attacks, although the paper's preset makes wrong images right.
+  const Json paper =
+      result("--attack pgd --set attack.preset=paper --set attack.steps=2 --eps 40/255 --out " + at("p"));
+  const Json same = Json::parse(run_program({"compare", at("p"), at("p"), "--json"}).out);
+  EXPECT_EQ(same["a"]["correct"], paper["robust_accuracy"]["count"]);
 }
 
 // Weights alone, as other libraries save them.

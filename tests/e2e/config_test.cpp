@@ -215,11 +215,14 @@ TEST(ConfigVerb, TheTablesOfTheDocsAreUpToDate) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return read(copy);
   };
-  for (const std::string page : {"docs/routing.md", "docs/moe.md", "docs/dg_algorithms.md"}) {
+  for (const std::string page : {"docs/routing.md", "docs/moe.md", "docs/dg_algorithms.md", "docs/attacks.md"}) {
     const std::string text = read(test::source_path(page));
-    ASSERT_NE(text.find("<!-- table: "), std::string::npos) << page;
+    ASSERT_NE(text.find("<!-- end of table -->"), std::string::npos) << page;
     EXPECT_EQ(updated(text), text) << "run: sparsight config docs --update " << page;
   }
+  // A setting that both have is one row.
+  const std::string settings = updated("<!-- settings: attack -->\n<!-- end of table -->\n");
+  EXPECT_NE(settings.find("| `targets` | `apgd_t`, `fab_t` | `9` | 1 to 1000000 |"), std::string::npos) << settings;
   const std::string stale = updated("# Page\n<!-- table: router -->\n| `gone` | |\n<!-- end of table -->\nEnd\n");
   EXPECT_TRUE(stale.starts_with("# Page\n<!-- table: router -->\n| name | meaning |\n|---|---|\n| `softmax_topk` | "));
   EXPECT_TRUE(stale.ends_with("|\n<!-- end of table -->\nEnd\n"));

@@ -14,6 +14,7 @@
 #include "sparsight/core/options.h"
 #include "sparsight/data/readers/png_write.h"
 #include "sparsight/io/safetensors.h"
+#include "sparsight/models/routing_record.h"
 #include "tests/e2e/output.h"
 #include "tests/e2e/train_fixture.h"
 
@@ -42,6 +43,24 @@ from = 3
 to = 1
 end = 0.5
 )";
+
+// Of eval on the 64 test images of four classes, and of predict on one image. 16 patches and the class token, 4
+// experts.
+void expect_records(const std::string& eval_file, const std::string& predict_file, const std::string& image) {
+  const RoutingRecord split = read_routing_record(eval_file), one = read_routing_record(predict_file);
+  ASSERT_EQ(split.images.size(), 64u);
+  EXPECT_EQ(split.images[5].id, "test/5");
+  EXPECT_GE(split.images[5].label, 0);
+  EXPECT_GE(split.images[5].domain, 0);
+  EXPECT_LT(split.images[5].domain, std::ssize(split.manifest.at("domains")));
+  EXPECT_EQ(split.manifest.at("split"), "test");
+  EXPECT_EQ(split.manifest.at("classes").size(), 4u);
+  EXPECT_EQ(split.clean_logits.at("blocks.1.mlp").sizes(), (std::vector<int64_t>{64, 17, 4}));
+  ASSERT_EQ(one.images.size(), 1u);
+  EXPECT_EQ(one.images[0].id, image);
+  EXPECT_EQ(one.images[0].label, -1);
+  EXPECT_EQ(one.clean_logits.at("blocks.1.mlp").sizes(), (std::vector<int64_t>{1, 17, 4}));
+}
 
 }  // namespace
 
@@ -73,6 +92,7 @@ TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
                       again = run_program({"eval", run, "--json", "--routing", split});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(json_lines(again.out).at(0).at("loss"), json_lines(evaluated.out).at(0).at("loss"));
+  expect_records(split, file, one);
   const ProgramResult short_file = run_program({"eval", run, "--routing", file});
   EXPECT_EQ(short_file.exit_code, 1);
   EXPECT_NE(short_file.err.find("has routings for 1 images, but the split has 64"), std::string::npos)

@@ -6,6 +6,7 @@ light_tests(
   e2e/config_test.cpp
   e2e/data_test.cpp
   e2e/dg_protocol_test.cpp
+  e2e/dg_sweep_test.cpp
   e2e/dg_test.cpp
   e2e/early_stop_test.cpp
   e2e/eval_test.cpp
@@ -14,6 +15,7 @@ light_tests(
   e2e/moe_npy_test.cpp
   e2e/moe_tensors_test.cpp
   e2e/moe_test.cpp
+  e2e/multi_label_test.cpp
   e2e/name_bytes_test.cpp
   e2e/normalisation_test.cpp
   e2e/predict_test.cpp
@@ -24,5 +26,6 @@ light_tests(
   e2e/separate_training_test.cpp
   e2e/train_test.cpp
   e2e/two_layer_config_test.cpp
+  e2e/unreadable_images_test.cpp
   e2e/upcycle_test.cpp
   e2e/wide_resnet_test.cpp)

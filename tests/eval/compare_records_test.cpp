@@ -89,6 +89,22 @@ TEST_F(CompareRecords, OfManyImagesItIsChiSquare) {
       << text;
 }
 
+// Right before the attack: images 0 to 2; after it: 1 and 3. Only image 1 is robust; image 3 was made right.
+TEST_F(CompareRecords, AnAttackIsComparedByItsRobustAccuracy) {
+  folder_.write("attack.json", "{}");
+  test::write_records(folder_.path("clean_records"), images_of({true, true, true, false}));
+  test::write_records(folder_.path("records"), images_of({false, true, false, true}));
+  const Records robust = read_compared(folder_.path("")), raw = read_compared(folder_.path("records"));
+  const Json result = compare_records(robust, raw);
+  EXPECT_EQ(result["a"]["correct"], 1);
+  EXPECT_EQ(result["a"]["robust"], true);
+  EXPECT_EQ(result["b"]["correct"], 2);
+  EXPECT_EQ(result["b"]["robust"], false);
+  EXPECT_NE(result["notes"].dump().find("A: robust accuracy, of images that are right before and after"),
+            std::string::npos)
+      << result["notes"];
+}
+
 TEST_F(CompareRecords, OneImageHasNoInterval) {
   const Json result = compare(images_of({true}), images_of({false}));
   EXPECT_TRUE(result["difference"].is_null());

@@ -188,7 +188,7 @@ TEST(Records, DamagedIndexesAreRefused) {
   expect(good.substr(0, good.size() / 2), "is not a JSON object");
   expect("[1]", "is not a JSON object");
   expect(std::string(100000, '['), "is not a JSON object");
-  expect(changed("format", 2), "records of format 2, this program reads up to 1; use a newer one");
+  expect(changed("format", 3), "records of format 3, this program reads up to 2; use a newer one");
   expect(changed("format", "1"), "format must be a whole number");
   for (const Json& images : {Json(0), Json(-1), Json(2.5), Json(UINT64_MAX), Json(int64_t{1} << 40), Json()})
     expect(changed("images", images), "images must be a whole number of 1 to");

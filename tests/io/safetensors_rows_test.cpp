@@ -48,6 +48,23 @@ TEST(SafetensorsRows, AreWhatWasAppended) {
   EXPECT_TRUE(at::equal(named(file, "number"), whole.select(1, 1).to(at::kLong)));
 }
 
+TEST(SafetensorsRows, AreReadInParts) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("rows.safetensors");
+  const at::Tensor whole = at::arange(30).reshape({10, 3}).to(at::kFloat);
+  SafetensorsRowWriter writer(path);
+  writer.append("x", whole);
+  writer.append("number", at::arange(10));
+  writer.commit({});
+  const SafetensorsRowReader rows(path);
+  EXPECT_TRUE(at::equal(rows.rows("x", 4, 7), whole.slice(0, 4, 7)));
+  EXPECT_TRUE(at::equal(rows.rows("number", 0, 10), at::arange(10)));
+  EXPECT_EQ(rows.rows("x", 3, 3).size(0), 0);
+  EXPECT_NE(testing::message_of([&] { rows.rows("x", 8, 11); }).find("has no rows 8 to 11 of a tensor x"),
+            std::string::npos);
+  EXPECT_NE(testing::message_of([&] { rows.rows("y", 0, 1); }).find("of a tensor y"), std::string::npos);
+}
+
 TEST(SafetensorsRows, WithoutCommitThereIsNoFile) {
   const testing::TemporaryFolder folder;
   { SafetensorsRowWriter(folder.path("a")).append("x", at::ones({3})); }

@@ -30,8 +30,7 @@ TEST(LoadWeights, MatchesNamesAndConvertsTypes) {
   EXPECT_TRUE(at::equal(module.body, at::full({2, 2}, 0.5)));
   EXPECT_TRUE(module.body.requires_grad());
   EXPECT_EQ(module.count.item<int64_t>(), 4);
-  EXPECT_EQ(describe(report),
-            "2 tensors loaded, 0 adapted, 1 kept fresh, 1 unused\n  kept fresh: head\n  unused: extra");
+  EXPECT_EQ(describe(report), "2 tensors loaded, 0 adapted, 1 kept fresh, 1 unused; kept fresh: head; unused: extra");
 }
 
 TEST(LoadWeights, AnotherShapeStaysFreshUnlessItCanBeAdapted) {

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sparsight/core/error.h"
 #include "sparsight/io/safetensors.h"
+#include "sparsight/io/safetensors_rows.h"
 #include "sparsight/models/register_models.h"
+#include "sparsight/models/routing_record.h"
 #include "sparsight/nn/init.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -56,7 +60,7 @@ TEST_P(RoutingFile, GivesBackDecisionsThatReplayToTheSameBits) {
   EXPECT_FALSE(torch::equal(answer(*model, other, read).logits, answer(*model, other).logits));
 }
 
-// A ViT of the paper's tokens: 224 pixels in patches of 16, and a class token.
+// A ViT of the paper's tokens, 224 pixels in patches of 16 and a class token, over three images in two batches.
 TEST(RoutingRecords, G51_HoldEveryTokenOfEveryLayer) {
   const testing::TemporaryFolder folder;
   auto model = models().make("vit", {{"width", 16}, {"depth", 3}, {"heads", 2}, {"patch", 16}}, "model",
@@ -65,24 +69,79 @@ TEST(RoutingRecords, G51_HoldEveryTokenOfEveryLayer) {
                                                          {"experts", {{"name", "mlp"}}},
                                                          {"capacity", {{"factor", 0}}},
                                                          {"losses", Json::object()},
-                                                         {"router", {{"name", "cosine"}, {"k", 1}}}})});
+                                                         {"router", {{"name", "cosine"}, {"k", 2}}}})});
   initialize(*model, 1);
-  const ModelOutput output = answer(*model, test::random_tensor({2, 3, 224, 224}, 3, torch::kFloat));
-  const Routings written = routings_of(output);
-  write_routings(folder.path("r"), written);
-  const Routings read = read_routings(folder.path("r"));
-  ASSERT_EQ(read.size(), 2u);
-  for (const auto& [layer, routing] : read) {
-    const Routing& before = written.at(layer);
-    EXPECT_EQ(routing.layout.images, 2);
+  const std::vector<RoutedImage> images{{"photo/dog/1.png", 4, 2}, {"sketch/cat/\xFF.png", 0, 1}, {"", -1, -1}};
+  const at::Tensor pixels = test::random_tensor({3, 3, 224, 224}, 3, torch::kFloat);
+  std::vector<Routings> batches;
+  RoutingRecordWriter writer(folder.path("r"));
+  for (const int64_t first : {0, 2}) {
+    const int64_t last = first == 0 ? 2 : 3;
+    batches.push_back(routings_of(answer(*model, pixels.narrow(0, first, last - first))));
+    writer.add(batches.back(), {images.begin() + first, images.begin() + last});
+  }
+  writer.commit({{"split", "test"}, {"domains", {"art", "sketch", "photo"}}});
+
+  const RoutingRecord read = read_routing_record(folder.path("r"));
+  EXPECT_EQ(read.manifest.at("images"), 3);
+  EXPECT_EQ(read.manifest.at("split"), "test");
+  ASSERT_EQ(read.images.size(), 3u);
+  EXPECT_EQ(read.images[0].id, "photo/dog/1.png");
+  EXPECT_EQ(read.images[1].id, "sketch/cat/\\xff.png");  // UTF-8, as everywhere
+  EXPECT_EQ(read.images[2].id, "");
+  EXPECT_EQ(read.images[0].label, 4);
+  EXPECT_EQ(read.images[1].domain, 1);
+  EXPECT_EQ(read.images[2].label, -1);
+
+  RoutingCollector before;
+  for (const Routings& batch : batches) before.add(batch);
+  ASSERT_EQ(read.routings.size(), 2u);
+  for (const auto& [layer, whole] : before.all()) {
+    const Routing& routing = read.routings.at(layer);
+    EXPECT_EQ(routing.layout.images, 3);
     EXPECT_EQ(routing.layout.per_image, 197);
     EXPECT_EQ(routing.layout.prefix, 1);
     EXPECT_EQ(routing.layout.grid_height * routing.layout.grid_width, 196);
-    EXPECT_TRUE(torch::equal(routing.token, at::arange(2 * 197, at::kLong)));
-    EXPECT_TRUE(torch::equal(routing.expert, before.expert));
-    EXPECT_TRUE(torch::equal(routing.gate, before.gate));
-    EXPECT_TRUE(torch::equal(routing.kept, before.kept));
+    EXPECT_TRUE(torch::equal(routing.token, at::arange(3 * 197, at::kLong).repeat_interleave(2)));
+    for (const auto& [name, field] : choice_fields()) EXPECT_TRUE(torch::equal(routing.*field, whole.*field)) << name;
+    // In the file they are [n,S,K], and the logits [n,S,E].
+    const SafetensorsRowReader file(folder.path("r"));
+    const at::Tensor second = file.rows(layer + "/expert", 1, 2);
+    EXPECT_EQ(second.sizes(), (std::vector<int64_t>{1, 197, 2}));
+    EXPECT_TRUE(torch::equal(second.flatten(), batches[0].at(layer).expert.slice(0, 197 * 2)));
+    const at::Tensor logits = at::cat({batches[0].at(layer).clean_logits, batches[1].at(layer).clean_logits});
+    EXPECT_TRUE(torch::equal(read.clean_logits.at(layer), logits.view({3, 197, 6})));
   }
+}
+
+// The manifest names every tensor of the file.
+TEST_P(RoutingFile, SaysWhatIsInIt) {
+  const testing::TemporaryFolder folder;
+  const auto model = vit_of(GetParam());
+  RoutingRecordWriter writer(folder.path("r"));
+  writer.add(routings_of(answer(*model, images())), std::vector<RoutedImage>(6));
+  writer.commit({});
+  std::set<std::string> named, there;
+  const RoutingRecord record = read_routing_record(folder.path("r"));
+  for (const Json& tensor : record.manifest.at("tensors")) named.insert(tensor.at("tensor").get<std::string>());
+  for (const TensorEntry& entry : read_safetensors_header(folder.path("r")).tensors) there.insert(entry.name);
+  EXPECT_EQ(named, there);
+  EXPECT_TRUE(there.contains("images/domain"));
+}
+
+TEST(RoutingRecords, RefuseBatchesThatDoNotFitTogether) {
+  const testing::TemporaryFolder folder;
+  const auto model = vit_of("softmax_topk");
+  Routings routings = routings_of(answer(*model, images()));
+  RoutingRecordWriter writer(folder.path("r"));
+  writer.add(routings, {});
+  routings.begin()->second.experts = 5;
+  EXPECT_NE(testing::message_of([&] { writer.add(routings, {}); }).find("its sizes are"), std::string::npos);
+  RoutingRecordWriter other(folder.path("s"));
+  other.add(routings_of(answer(*model, images())), std::vector<RoutedImage>(5));
+  EXPECT_NE(testing::message_of([&] { other.commit({}); }).find("is of 6 images, but 5 were recorded"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("s")));
 }
 
 // Decisions about single images, joined in another order and split again.

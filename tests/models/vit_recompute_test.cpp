@@ -87,10 +87,11 @@ TEST(VitRecompute, ChangesNoBitOfOutputsLossesRoutingsOrGradients) {
 }
 
 // 4 images x 5 tokens x 16 wide in fp32: a block keeps its input, and without the option at least 9 more tensors of
-// that size: query, key, value, the attention's output, the sum after it, and the hidden layer, 4 times as wide.
+// that size: query, key, value, the attention's output, the sum after it, and the hidden layer, 4 times as wide; the
+// last one, which computes little more than the class token, the first 3.
 TEST(VitRecompute, KeepsTheInputsOfDenseBlocksOnly) {
   constexpr int64_t width = 4 * 5 * 16 * 4;
-  EXPECT_GE(kept_bytes(*make_vit(false, {})) - kept_bytes(*make_vit(true, {})), 3 * 9 * width);
+  EXPECT_GE(kept_bytes(*make_vit(false, {})) - kept_bytes(*make_vit(true, {})), (2 * 9 + 3) * width);
   EXPECT_LT(kept_bytes(*make_vit(true, {1})), kept_bytes(*make_vit(false, {1})));
 }
 

@@ -20,19 +20,20 @@ TEST(Dropout, OfRateZeroIsTheIdentity) {
 }
 
 TEST(DropPath, DropsWholeImages) {
-  const at::Tensor factors = token_drop_path({2000, 3, 5}, 0.5, RandomStream(1, "a")).view({2000, 3});
+  const at::Tensor factors = token_drop_path({2000, 3, 3, 5}, 0.5, RandomStream(1, "a")).view({2000, 3});
   const at::Tensor first = factors.select(1, 0);
   EXPECT_TRUE(torch::equal(factors, first.unsqueeze(1).expand({2000, 3})));
   EXPECT_TRUE(((first == 0) | (first == 2)).all().item<bool>());
   EXPECT_NEAR((first == 0).to(torch::kFloat).mean().item<double>(), 0.5, 4 * std::sqrt(0.25 / 2000));
-  EXPECT_FALSE(token_drop_path({3, 3, 5}, 0, RandomStream(1, "a")).defined());
+  EXPECT_FALSE(token_drop_path({3, 3, 3, 5}, 0, RandomStream(1, "a")).defined());
 }
 
 // S33: images 3 to 6 by themselves get the same mask as among seven, and so do 5, 0 and 2.
 TEST(Dropout, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   const at::Tensor x = torch::ones({7, 3, 5});
   const RandomStream stream(1, "a");
-  const at::Tensor whole = dropout(x, 0.5, stream), whole_path = token_drop_path({7, 3, 3, 5}, 0.5, stream).view({7, 3});
+  const at::Tensor whole = dropout(x, 0.5, stream),
+                   whole_path = token_drop_path({7, 3, 3, 5}, 0.5, stream).view({7, 3});
   for (const std::vector<int64_t>& numbers : std::vector<std::vector<int64_t>>{{3, 4, 5, 6}, {5, 0, 2}}) {
     const at::Tensor image = torch::tensor(numbers, torch::kLong), some = x.index_select(0, image);
     const TokenRows rows{image.size(0), 3, 3, 5, image};

@@ -12,6 +12,7 @@
 #include "sparsight/nn/init.h"
 #include "sparsight/train/run_config.h"
 #include "tests/support/errors.h"
+#include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::models_test {
@@ -172,7 +173,8 @@ TEST_P(EveryModel, GivesItsInnerResultsByName) {
   EXPECT_TRUE(model->forward(input).taps.empty());
   input.taps = names;
   const ModelOutput out = model->forward(input);
-  EXPECT_TRUE(torch::equal(out.logits, model->forward({x}).logits));
+  // To rounding: a tap of the last block makes it compute all tokens.
+  EXPECT_TRUE(test::near(out.logits, model->forward({x}).logits, 1e-6));
   ASSERT_EQ(out.taps.size(), names.size());
   for (const std::string& name : names) {
     EXPECT_NE(model->named_modules().find(name), nullptr) << name;
@@ -182,7 +184,7 @@ TEST_P(EveryModel, GivesItsInnerResultsByName) {
     input.taps = {name};
     const ModelOutput one = model->forward(input);
     ASSERT_EQ(one.taps.size(), 1u) << name;
-    EXPECT_TRUE(torch::equal(one.taps.at(name), out.taps.at(name))) << name;
+    EXPECT_TRUE(test::near(one.taps.at(name), out.taps.at(name), 1e-6)) << name;
   }
   input.taps = {names[0] + "x"};
   const std::string message = testing::message_of<UsageError>([&] { model->forward(input); });

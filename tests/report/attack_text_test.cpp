@@ -66,6 +66,28 @@ TEST(AttackText, A60_SaysUnitsClippingNoiseAndSettings) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
+TEST(AttackText, SaysTheCapacityInUseAndWhyImagesAreAttackedTogether) {
+  Json result = some_result();
+  EXPECT_NE(attack_text(result).find("experts' capacity: no limit\n"), std::string::npos);
+  EXPECT_EQ(attack_text(result).find("attacked together"), std::string::npos);
+  result["images_share_capacity"] = true;
+  result["model"]["capacity"] = {{"factor", 1.05},        {"eval_factor", -1.0},    {"effective_factor", 1.05},
+                                 {"multiple", 4},         {"priority", "max_gate"}, {"group", 2},
+                                 {"group_unit", "images"}};
+  result["drop_rate"] = {{"clean", 0.1}, {"attacked", 0.2}};
+  const std::string text = attack_text(result);
+  EXPECT_NE(text.find("experts' capacity: factor 1.05, multiple 4, priority max_gate, groups of 2 images, dropped "
+                      "10.00 % clean, 20.00 % attacked\n"
+                      "images attacked together: they share the experts' capacity\n"),
+            std::string::npos)
+      << text;
+  result["images_share_capacity"] = false;
+  result["images_choose_together"] = result["images_share_objective"] = true;
+  EXPECT_NE(attack_text(result).find("images attacked together: routers choose experts among all images of a batch; "
+                                     "the objective is one number of a batch\n"),
+            std::string::npos);
+}
+
 TEST(AttackText, A38_RoutingStandsBesideChance) {
   const Rows rows = attack_routing_rows(some_result());
   ASSERT_EQ(rows.size(), 2u);

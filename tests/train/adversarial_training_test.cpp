@@ -176,6 +176,23 @@ TEST(PgdTraining, StartsAtRandomPointsThatFollowFromTheStep) {
   EXPECT_FALSE(at::equal(first_images(3), first_images(4)));
 }
 
+TEST(AdversarialTraining, RefusesAnEpsilonThatAllowsEverything) {
+  const LinearCase setup = linear_setup({2, -1, 0, 1});
+  setup.model->set_definition({{}, {1, 2, 2, 2}, {}});
+  for (const char* name : {"pgd_training", "trades", "free", "fast"}) {
+    const auto message = [&](const Json& settings) {
+      return testing::message_of<UsageError>([&] { make(name, setup, settings); });
+    };
+    EXPECT_NE(message({{"epsilon", 8}}).find("epsilon 8 of pixels in 0..1 lets every pixel have any value"),
+              std::string::npos)
+        << name;
+    EXPECT_EQ(message({{"epsilon", 8}, {"range", "0..255"}}), "") << name;
+    // 4 values of 0..1: the diagonal is 2.
+    EXPECT_NE(message({{"epsilon", 2}, {"norm", "l2"}}).find("must be below 2"), std::string::npos) << name;
+    EXPECT_EQ(message({{"epsilon", 1.9}, {"norm", "l2"}}), "") << name;
+  }
+}
+
 TEST(PgdTraining, RefusesWhatThePaperDoesNotHave) {
   const LinearCase setup = linear_setup({1, 1, 1, 1});
   EXPECT_NE(testing::message_of<UsageError>([&] {

@@ -10,15 +10,17 @@ namespace sparsight::training_progress_test {
 namespace {
 
 TEST(TrainingProgress, ComesBackWhole) {
-  TrainingProgress progress{12, 10, 0.75, 8, 1, 3.5, {64, 0.25, {}}, {2, 48, 0.125}};
+  TrainingProgress progress{12, 10, 0.75, 8, 1, 3.5, {64, 0.25, {}}, {2, 48, 0.125, {}}};
   progress.window.means.add("loss", 1.0 / 3, 2);
   progress.window.means.add("losses/load", 0.5, 2);
+  progress.since_evaluation.means.add("loss", 0.1, 2);
   const TrainingProgress back = training_progress_from(Json::parse(to_json(progress).dump()), 12);
   EXPECT_EQ(to_json(back), to_json(progress));
   EXPECT_EQ(to_json(back)["window"]["means"]["loss"], (Json{1.0 / 3, 2.0}));
   EXPECT_EQ(back.since_evaluation.steps, 2);
   EXPECT_EQ(back.since_evaluation.images, 48);
   EXPECT_EQ(back.since_evaluation.seconds, 0.125);
+  EXPECT_EQ(to_json(back)["since_evaluation"]["means"]["loss"], (Json{0.1, 2.0}));
 }
 
 TEST(TrainingProgress, ReadsWindowsOfEarlierVersions) {

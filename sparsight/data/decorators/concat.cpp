@@ -17,6 +17,9 @@ ConcatDataSet::ConcatDataSet(std::vector<DataSetPtr> parts) : parts_(std::move(p
            info_.classes.size(), " classes, ", info_.domains.size(), " domains and ", info_.channels, " channels, ",
            other.name, " has ", other.classes.size(), ", ", other.domains.size(), " and ", other.channels,
            " or other names");
+    if (other.multi_label != info_.multi_label)
+      fail("datasets that are joined must all have one label per image, or all several; ", info_.name, " and ",
+           other.name, " differ");
     if (other.height != info_.height || other.width != info_.width) info_.height = info_.width = 0;
     ends_.push_back(end += part->size());
   }
@@ -41,6 +44,11 @@ int64_t ConcatDataSet::label(int64_t index) const {
 int64_t ConcatDataSet::domain(int64_t index) const {
   const auto [part, inner] = locate(index);
   return part.domain(inner);
+}
+
+std::vector<int64_t> ConcatDataSet::labels(int64_t index) const {
+  const auto [part, inner] = locate(index);
+  return part.labels(inner);
 }
 
 }  // namespace sparsight

@@ -17,6 +17,7 @@ class ConcatDataSet : public DataSet {
   Sample get(int64_t index) const override;
   int64_t label(int64_t index) const override;
   int64_t domain(int64_t index) const override;
+  std::vector<int64_t> labels(int64_t index) const override;
 
  private:
   std::pair<const DataSet&, int64_t> locate(int64_t index) const;

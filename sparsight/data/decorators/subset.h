@@ -16,6 +16,7 @@ class SubsetDataSet : public DataSet {
   Sample get(int64_t index) const override { return base_->get(indices_.at(index)); }
   int64_t label(int64_t index) const override { return base_->label(indices_.at(index)); }
   int64_t domain(int64_t index) const override { return base_->domain(indices_.at(index)); }
+  std::vector<int64_t> labels(int64_t index) const override { return base_->labels(indices_.at(index)); }
 
  private:
   DataSetPtr base_;

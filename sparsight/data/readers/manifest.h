@@ -1,4 +1,5 @@
-// A manifest: a CSV file whose header row names the columns `path` and `label`, optionally `domain`, `split` (train,
+// A manifest: a CSV file whose header row names the columns `path` and `label` (or `labels`, of multi-label data: all
+// classes of an image, separated by `;`), optionally `domain`, `split` (train,
 // validation or test) and any others, which are attributes (numbers).
 #pragma once
 
@@ -11,7 +12,8 @@ namespace sparsight {
 struct ManifestRow {
   std::string path;
   int64_t label = 0, domain = 0;
-  std::string split;  // "train", "validation", "test", or "" without that column
+  std::vector<int64_t> labels = {};  // with the column labels: all classes, ascending; `label` is the first
+  std::string split;                 // "train", "validation", "test", or "" without that column
   std::vector<float> attributes;
 };
 
@@ -20,6 +22,7 @@ struct Manifest {
   std::vector<std::string> domains;  // in byte order; empty without that column
   std::vector<std::string> attributes;
   std::vector<ManifestRow> rows;
+  bool multi_label = false;
 };
 
 // Raises Error naming the line: no header, a row with more or fewer fields, an empty path, a label out of range, an

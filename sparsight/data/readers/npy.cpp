@@ -103,13 +103,13 @@ struct NpyType {
 };
 
 NpyType npy_type(const std::string& descr, const std::string& name) {
-  const std::pair<const char*, NpyType> known[] = {{"|u1", {at::kByte, 1}},  {"|i1", {at::kChar, 1}},
-                                                   {"<i4", {at::kInt, 4}},   {"<i8", {at::kLong, 8}},
-                                                   {"<f4", {at::kFloat, 4}}, {"<f8", {at::kDouble, 8}}};
+  const std::pair<const char*, NpyType> known[] = {
+      {"|u1", {at::kByte, 1}}, {"|i1", {at::kChar, 1}},  {"|b1", {at::kByte, 1}},  {"<i4", {at::kInt, 4}},
+      {"<i8", {at::kLong, 8}}, {"<f4", {at::kFloat, 4}}, {"<f8", {at::kDouble, 8}}};
   const bool one_byte = descr == "<u1" || descr == "<i1";
   for (const auto& [text, type] : known)
     if (descr == text || (one_byte && descr.substr(1) == std::string(text).substr(1))) return type;
-  fail(name, ": npy type \"", printable(descr), "\" is not read; store u1, i1, i4, i8, f4 or f8, little-endian");
+  fail(name, ": npy type \"", printable(descr), "\" is not read; store b1, u1, i1, i4, i8, f4 or f8, little-endian");
 }
 
 // Where the dictionary starts and ends.
@@ -150,6 +150,7 @@ at::Tensor parse_npy(Bytes bytes, const std::string& name) {
   // view() copies the values to storage with the alignment of their type, which an offset in a file may not have.
   sizes.push_back(type.bytes);
   at::Tensor values = adopt(std::move(bytes), end, sizes).clone().view(type.type).squeeze(-1);
+  if (*header.descr == "|b1") values = values.ne(0);  // a bool of another value than 0 and 1 would be undefined
   if (!*header.fortran_order) return values;
   std::vector<int64_t> order(header.shape->size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(order.size() - 1 - i);

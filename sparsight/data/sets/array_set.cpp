@@ -21,6 +21,7 @@ ArraySet::ArraySet(DataInfo info, LabelledArray array) : info_(std::move(info)),
   info_.channels = array_.images.size(1);
   info_.height = array_.images.size(2);
   info_.width = array_.images.size(3);
+  info_.multi_label = array_.label_sets.defined();
   if (size() > 0 && array_.images.numel() == 0) fail(array_.file, ": the images have no pixels");
 }
 
@@ -29,7 +30,18 @@ Sample ArraySet::get(int64_t index) const {
   sample.label = array_.labels.at(index);
   sample.image = array_.images.select(0, index);
   sample.id = cat(array_.part, "/", index);
+  if (info_.multi_label) sample.labels = labels(index);
   return sample;
+}
+
+std::vector<int64_t> ArraySet::labels(int64_t index) const {
+  if (!info_.multi_label) return DataSet::labels(index);
+  const int64_t classes = array_.label_sets.size(1);
+  const bool* row = array_.label_sets.const_data_ptr<bool>() + index * classes;
+  std::vector<int64_t> labels;
+  for (int64_t k = 0; k < classes; ++k)
+    if (row[k]) labels.push_back(k);
+  return labels;
 }
 
 std::vector<std::string> number_names(int64_t count) {

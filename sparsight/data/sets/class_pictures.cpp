@@ -7,6 +7,7 @@
 namespace sparsight {
 
 ClassPictures::ClassPictures(DataSetPtr set) : set_(std::move(set)), of_class_(set_->info().classes.size()) {
+  need_single_labels(set_->info(), "a dataset that is made of the images of another");
   for (int64_t i = 0; i < set_->size(); ++i) of_class_.at(static_cast<size_t>(set_->label(i))).push_back(i);
 }
 

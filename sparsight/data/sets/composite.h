@@ -13,6 +13,7 @@ namespace sparsight {
 struct CompositeOptions : CellOptions {
   int64_t grid = 4;
   std::vector<int64_t> digits = {0, 1};
+  bool multi_label = false;
   int64_t train = 10000;
   int64_t validation = 1000;
   int64_t test = 1000;
@@ -26,9 +27,10 @@ CompositeCells composite_cells(const CompositeOptions& options, const DataContex
 // Labels cycle through `digits` (through all classes where it is empty), so that the first N images are balanced and
 // larger sets contain smaller ones. Image i of a split is a pure function of (seed, split, i) and of the cells; its
 // attribute "cell" is the position of the class that determines the label, row by row. Each class is its own
-// super-class, for guided routers. Cells of training and validation images come from the training split of their
-// dataset, those of test images from its test split. Raises Error for cells without an image of one of the `digits`, or
-// without any distractor.
+// super-class, for guided routers. With multi_label all cells show classes of `digits`, and the image has the labels of
+// all of them; there are no distractors, attributes and super-classes then. Cells of training and validation images
+// come from the training split of their dataset, those of test images from its test split. Raises Error for cells
+// without an image of one of the `digits`, or without any distractor.
 DataSplits make_composite(const CompositeOptions& options, const DataContext& context);
 DataSplits composite_of(const CompositeOptions& options, const CompositeCells& cells);
 

@@ -126,8 +126,32 @@ DataSetPtr all_of_domain_folder(const DomainFolderOptions& options) {
   return files_set(info, std::move(scan));
 }
 
+void warn_of_uneven_domains(const DataSet& set) {
+  static constexpr size_t kNamed = 3;
+  const auto names = [](std::vector<std::string> all) {
+    const bool more = all.size() > kNamed;
+    all.resize(std::min(all.size(), kNamed));
+    return join(all) + (more ? ", ..." : "");
+  };
+  const DataInfo& info = set.info();
+  std::vector<std::vector<bool>> has(info.classes.size(), std::vector<bool>(info.domains.size()));
+  for (int64_t i = 0; i < set.size(); ++i) has.at(set.label(i)).at(set.domain(i)) = true;
+  std::vector<std::string> uneven;
+  for (size_t c = 0; c < has.size(); ++c) {
+    std::vector<std::string> with, without;
+    for (size_t d = 0; d < info.domains.size(); ++d) (has[c][d] ? with : without).push_back(info.domains[d]);
+    if (without.empty()) continue;
+    const bool only = with.size() == 1 && without.size() > 1;
+    uneven.push_back(cat(info.classes[c], only ? " (only in " : " (not in ", names(only ? with : without), ")"));
+  }
+  if (uneven.empty()) return;
+  log_warning(info.name, ": ", uneven.size(), uneven.size() == 1 ? " class is" : " classes are",
+              " missing in some domains: ", names(uneven), "; give all domains the same class folders");
+}
+
 DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context) {
   const DataSetPtr all = all_of_domain_folder(options);
+  warn_of_uneven_domains(*all);
   const DataInfo& info = all->info();
   std::vector<bool> held_out(info.domains.size());
   for (const std::string& name : options.test_domains) {

@@ -26,6 +26,9 @@ struct DomainFolderOptions {
 DataSplits make_folder(const FolderOptions& options, const DataContext& context);
 // Every image of the folder, whatever `test_domains` says.
 DataSetPtr all_of_domain_folder(const DomainFolderOptions& options);
+
+// One warning line if there are classes that some domains lack.
+void warn_of_uneven_domains(const DataSet& set);
 DataSplits make_domain_folder(const DomainFolderOptions& options, const DataContext& context);
 
 // How every image is read: 1 for grey, 3 for RGB.

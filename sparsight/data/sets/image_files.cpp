@@ -17,7 +17,7 @@ Sample ImageFilesSet::get(int64_t index) const {
   const ImageFile& file = files_.at(index);
   ImageDecoding decoding;
   decoding.channels = static_cast<int>(info_.channels);
-  return {read_image(file.path, decoding), file.label, file.domain, file.attributes, file.id};
+  return {read_image(file.path, decoding), file.label, file.domain, file.attributes, file.id, file.labels};
 }
 
 }  // namespace sparsight

@@ -13,6 +13,7 @@ struct ImageFile {
   std::string id;    // printable, relative to the dataset's root
   int64_t label = 0, domain = 0;
   std::vector<float> attributes;
+  std::vector<int64_t> labels = {};  // of multi-label data, as Sample::labels
 };
 
 class ImageFilesSet : public DataSet {
@@ -24,6 +25,9 @@ class ImageFilesSet : public DataSet {
   Sample get(int64_t index) const override;
   int64_t label(int64_t index) const override { return files_.at(index).label; }
   int64_t domain(int64_t index) const override { return files_.at(index).domain; }
+  std::vector<int64_t> labels(int64_t index) const override {
+    return info_.multi_label ? files_.at(index).labels : DataSet::labels(index);
+  }
 
  private:
   DataInfo info_;

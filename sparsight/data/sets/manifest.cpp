@@ -29,11 +29,12 @@ DataSplits make_manifest(const ManifestOptions& options, const DataContext& cont
   info.domains = manifest.domains.empty() ? std::vector<std::string>{info.name} : std::move(manifest.domains);
   info.attributes = std::move(manifest.attributes);
   info.channels = checked_channels(options.channels);
+  info.multi_label = manifest.multi_label;
   std::vector<ImageFile> train, validation, test;
   for (ManifestRow& row : manifest.rows) {
     std::vector<ImageFile>& part = row.split == "test" ? test : row.split == "validation" ? validation : train;
-    part.push_back(
-        {(folder / row.path).native(), printable(row.path), row.label, row.domain, std::move(row.attributes)});
+    part.push_back({(folder / row.path).native(), printable(row.path), row.label, row.domain, std::move(row.attributes),
+                    std::move(row.labels)});
   }
   const auto set = [&](std::vector<ImageFile>& files) -> DataSetPtr {
     return files.empty() ? nullptr : std::make_shared<ImageFilesSet>(info, std::move(files));

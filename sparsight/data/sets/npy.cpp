@@ -1,5 +1,6 @@
 #include "sparsight/data/sets/npy.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/aminmax.h>
 
 #include <algorithm>
@@ -31,6 +32,8 @@ at::Tensor in_order(const at::Tensor& images, const std::string& layout, const s
 
 // uint8 values
 at::Tensor as_bytes(const at::Tensor& images, const std::string& file) {
+  if (images.scalar_type() == at::kBool)
+    fail(file, ": images must be integers from 0 to 255 or floats from 0 to 1, got bool");
   if (images.scalar_type() == at::kByte || images.numel() == 0) return images.to(at::kByte);
   const auto [low, high] = at::aminmax(images);
   const bool real = images.is_floating_point();
@@ -41,20 +44,56 @@ at::Tensor as_bytes(const at::Tensor& images, const std::string& file) {
   return (real ? images.mul(255).round() : images).to(at::kByte);
 }
 
+// values: [N,K], 1 for each class of an image and 0 elsewhere. Returns them as bool.
+at::Tensor as_label_sets(const at::Tensor& values, const std::string& file) {
+  if (values.size(1) < 2)
+    fail(file, ": labels on 2 axes are [images, classes] with at least 2 classes, got ", cat(values.sizes()),
+         "; class indices belong on 1 axis");
+  const at::Tensor sets = values.eq(1), wrong = (sets.logical_or(values.eq(0))).logical_not();  // NaN is wrong too
+  const auto first = [](const at::Tensor& flags) { return flags.nonzero()[0]; };
+  if (wrong.any().item<bool>()) {
+    const at::Tensor at = first(wrong);
+    const int64_t i = at[0].item<int64_t>(), k = at[1].item<int64_t>();
+    fail(file, ": labels on 2 axes must be 0 or 1, image ", i, " has ", values[i][k].item<double>(), " for class ", k,
+         "; class indices belong on 1 axis");
+  }
+  const at::Tensor none = sets.any(1).logical_not();
+  if (none.any().item<bool>())
+    fail(file, ": image ", first(none)[0].item<int64_t>(),
+         " has no class; every image needs at least one, so leave it out, or add a class for such images");
+  return sets.contiguous();
+}
+
+// The first class of each row.
+at::Tensor first_classes(const at::Tensor& sets) { return sets.to(at::kByte).argmax(1); }
+
 LabelledArray read_part(const std::string& root, const std::string& stem, const std::string& layout,
                         const std::string& part) {
   const std::string images = root + "/" + stem + "images.npy", labels = root + "/" + stem + "labels.npy";
   LabelledArray array;
   array.images = as_bytes(in_order(read_npy(images), layout, printable(images)), printable(images));
   const at::Tensor values = read_npy(labels);
-  if (values.dim() != 1 || values.is_floating_point())
-    fail(printable(labels), ": labels must be integers on 1 axis, got ",
-         values.is_floating_point() ? "floats" : cat(values.dim(), " axes"));
-  const at::Tensor wide = values.to(at::kLong).contiguous();
+  if (values.dim() == 2)
+    array.label_sets = as_label_sets(values, printable(labels));
+  else if (values.dim() != 1 || values.is_floating_point())
+    fail(printable(labels), ": labels must be integers on 1 axis, or 0 and 1 on 2 axes [images, classes]; got ",
+         values.dim() == 1 ? "floats" : cat(values.dim(), " axes"));
+  const at::Tensor wide =
+      (array.label_sets.defined() ? first_classes(array.label_sets) : values).to(at::kLong).contiguous();
   array.labels.assign(wide.const_data_ptr<int64_t>(), wide.const_data_ptr<int64_t>() + wide.numel());
   array.part = part;
   array.file = printable(labels);
   return array;
+}
+
+// The columns of multi-label data are the classes, in all parts.
+void check_label_sets(const LabelledArray& part, const LabelledArray& train, int64_t classes) {
+  if (!part.images.defined()) return;
+  if (part.label_sets.defined() != train.label_sets.defined())
+    fail(part.file, " and ", train.file, ": one has several labels per image and the other one; store both on 2 axes");
+  if (part.label_sets.defined() && part.label_sets.size(1) != classes)
+    fail(part.file, " has labels for ", part.label_sets.size(1), " classes, there are ", classes,
+         "; as many columns as class_names.txt has names, in all files");
 }
 
 }  // namespace
@@ -74,12 +113,14 @@ DataSplits make_npy(const NpyOptions& options, const DataContext& context) {
   info.name = "npy";
   info.domains = {info.name};
   info.classes = read_names(root + "/class_names.txt");
+  if (info.classes.empty() && train.label_sets.defined()) info.classes = number_names(train.label_sets.size(1));
   if (info.classes.empty()) {
     constexpr int64_t kMaxClasses = 1 << 20;
     check_labels(train.labels, kMaxClasses, train.file);
     const auto largest = std::max_element(train.labels.begin(), train.labels.end());
     info.classes = number_names(largest == train.labels.end() ? 0 : *largest + 1);
   }
+  for (const LabelledArray* part : {&train, &test}) check_label_sets(*part, train, std::ssize(info.classes));
   DataSplits parts;
   parts.train = std::make_shared<ArraySet>(info, std::move(train));
   if (test.images.defined()) parts.test = std::make_shared<ArraySet>(info, std::move(test));

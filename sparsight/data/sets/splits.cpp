@@ -20,7 +20,8 @@ DataSetPtr limited(const DataSetPtr& set, int64_t limit, uint64_t seed) {
 void warn_of_missing_classes(const DataSet& set, const std::string& split) {
   const std::vector<std::string>& classes = set.info().classes;
   std::vector<bool> seen(classes.size());
-  for (int64_t i = 0; i < set.size(); ++i) seen.at(static_cast<size_t>(set.label(i))) = true;
+  for (int64_t i = 0; i < set.size(); ++i)
+    for (const int64_t label : set.labels(i)) seen.at(static_cast<size_t>(label)) = true;
   std::vector<std::string> missing;
   for (size_t k = 0; k < classes.size(); ++k)
     if (!seen[k]) missing.push_back(cat("\"", classes[k], "\""));

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 #include <thread>
 
-#include "sparsight/core/log.h"
 #include "sparsight/data/register_data.h"
 #include "tests/data/sets/set_files.h"
+#include "tests/support/warnings.h"
 
 namespace sparsight::file_sets_test {
 
@@ -16,18 +15,7 @@ using testing::complaint;
 using testing::grey_png;
 using testing::says;
 using testing::TemporaryFolder;
-
-// What is logged meanwhile.
-template <class Work>
-std::string warnings_of(Work work) {
-  std::ostringstream text;
-  LogSettings settings;
-  settings.stream = &text;
-  set_log(settings);
-  work();
-  set_log(default_log_settings());
-  return text.str();
-}
+using testing::warnings_of;
 
 DataSplits make_files(const std::string& name, Json settings) {
   return data_sets().make(name, settings, "data", DataContext{1});
@@ -130,6 +118,29 @@ TEST(FolderSet, WarnsOfFilesThatAreNoImages) {
                      make_files("folder", {{"root", folder.path()}});
                    }),
                    "train/c has no images (.jpg, .jpeg, .png), but 1 other file: c/a.webp; convert"));
+}
+
+TEST(DomainFolderSet, WarnsOfClassesThatADomainLacks) {
+  const TemporaryFolder folder;
+  const auto add = [&](const std::string& names) { folder.write(names + "/1.png", grey_png(1)); };
+  const auto warnings = [&] {
+    return warnings_of([&] {
+      make_files("domain_folder", {{"root", folder.path()}, {"validation", 0}, {"test_domains", {"photo"}}});
+    });
+  };
+  for (const char* domain : {"photo", "sketch", "cartoon"})
+    for (const char* name : {"/cat", "/dog"}) add(domain + std::string(name));
+  EXPECT_FALSE(says(warnings(), "missing"));
+  add("photo/fox");
+  EXPECT_TRUE(says(warnings(), ": 1 class is missing in some domains: fox (only in photo); give all domains the same"));
+  add("sketch/owl"), add("cartoon/owl");
+  EXPECT_TRUE(
+      says(warnings(), ": 2 classes are missing in some domains: fox (only in photo), owl (not in photo); give all"));
+  for (const char* name : {"photo/a", "photo/b"}) add(name);
+  EXPECT_TRUE(
+      says(warnings(),
+           ": 4 classes are missing in some domains: a (only in photo), b (only in photo), fox (only in photo), "
+           "...; give"));
 }
 
 TEST(FolderSet, WarnsOfClassesThatAPartLacks) {
