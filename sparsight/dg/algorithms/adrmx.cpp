@@ -93,7 +93,7 @@ class Adrmx : public DomainAlgorithm {
   at::Tensor objective(const DomainPass& pass, NamedMeans&) override { return pass.risk(); }
 
  private:
-  Adrmx(const AdrmxOptions& options, const AlgorithmContext& context, std::shared_ptr<ImageModel> domain_model,
+  Adrmx(const AdrmxOptions& options, const AlgorithmContext& context, const std::shared_ptr<ImageModel>& domain_model,
         const OutputWidths& widths)
       : Adrmx(options, context, domain_model, widths,
               MlpLayers({widths.features, widths.features / 2, widths.features / 4, widths.classes},

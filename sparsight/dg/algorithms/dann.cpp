@@ -95,8 +95,8 @@ class Dann : public DomainAlgorithm {
     at::Tensor input = features.to(at::kFloat);
     if (conditional_) input = input + at::embedding(d.embedding, joined.labels);
     const at::Tensor logits = d.layers.forward(input, options_.mlp_dropout, context.random);
-    const at::Tensor loss = conditional_ ? class_balanced_loss(logits, positions, joined.labels, d.embedding.size(0))
-                                         : softmax_cross_entropy(logits, positions).mean();
+    at::Tensor loss = conditional_ ? class_balanced_loss(logits, positions, joined.labels, d.embedding.size(0))
+                                   : softmax_cross_entropy(logits, positions).mean();
     if (options_.grad_penalty == 0) return loss;
     return loss + options_.grad_penalty * input_gradient_penalty(logits, positions, input);
   }
