@@ -10,6 +10,16 @@
 #include "sparsight/ops/sort_by_expert.h"
 
 namespace sparsight {
+namespace {
+
+// Derives order and offsets from expert and kept.
+void group_kept(Routing& routing) {
+  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
+  routing.order = groups.order;
+  routing.offsets = groups.offsets;
+}
+
+}  // namespace
 
 void choose_per_token(Routing& routing, const at::Tensor& expert, const at::Tensor& gate) {
   if (expert.dim() != 2 || expert.size(0) != routing.tokens || gate.sizes() != expert.sizes())
@@ -33,9 +43,7 @@ void finish_routing(Routing& routing) {
   const int64_t assignments = routing.expert.size(0);
   if (!routing.kept.defined()) routing.kept = at::ones({assignments}, routing.expert.options().dtype(at::kBool));
   routing.chosen_count = count_by_expert(routing.expert, routing.experts);
-  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
-  routing.order = groups.order;
-  routing.offsets = groups.offsets;
+  group_kept(routing);
 }
 
 void select_assignments(Routing& routing, const at::Tensor& wanted) {
@@ -48,9 +56,7 @@ void select_assignments(Routing& routing, const at::Tensor& wanted) {
 Routing with_first_tokens(Routing routing, int64_t count) {
   if (routing.soft) return routing;
   routing.kept = routing.kept.logical_and(routing.token.remainder(routing.layout.per_image) < count);
-  const ExpertGroups groups = sort_by_expert(routing.expert, routing.kept, routing.experts);
-  routing.order = groups.order;
-  routing.offsets = groups.offsets;
+  group_kept(routing);
   return routing;
 }
 

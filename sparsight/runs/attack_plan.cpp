@@ -103,16 +103,16 @@ AttackPlan plan_attack(const AttackRequest& request) {
 }
 
 void fit_to_labels(AttackPlan& plan, bool several_labels) {
-  if (several_labels && plan.is_cascade())
-    fail_usage(plan.attack, " is for images with one label, but these have several; use --attack ",
+  const auto refuse = [](const std::string& attack) {
+    fail_usage(attack, " is for images with one label, but these have several; use --attack ",
                join(attacks_where(takes_several_labels), " or --attack "));
+  };
+  if (several_labels && plan.is_cascade()) refuse(plan.attack);
   for (CascadeStage& stage : plan.stages) {
     const std::string loss = stage.settings.value("loss", "");
     if (!loss.empty()) stage.settings["loss"] = chosen_attack_loss(loss, several_labels);
     if (!several_labels) continue;
-    if (!takes_several_labels(stage))
-      fail_usage(stage.name, " is for images with one label, but these have several; use --attack ",
-                 join(attacks_where(takes_several_labels), " or --attack "));
+    if (!takes_several_labels(stage)) refuse(stage.name);
     if (!loss.empty() && !attack_loss_takes_several(loss))
       fail_usage("attack.loss = ", loss,
                  " is for images with one label, but these have several; use sigmoid_cross_entropy",
