@@ -26,8 +26,7 @@ Apgd::Apgd(const ApgdOptions& options, AttackContext context)
     : Attack(std::move(context)), options_(options), objective_(make_objective(options.objective)) {}
 
 ApgdRun Apgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t restart) const {
-  const bool several = batch.labels.label.dim() == 2;
-  const std::string name = "apgd." + chosen_attack_loss(options_.objective.loss, several);
+  const std::string name = "apgd." + chosen_attack_loss(options_.objective.loss, batch.labels.several());
   const StartKind kind = options_.start == "ball" ? StartKind::ball : StartKind::surface;
   const at::Tensor start =
       options_.start == "none" ? batch.pixels : random_start(batch, context(), kind, name, restart);

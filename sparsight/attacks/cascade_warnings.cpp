@@ -33,12 +33,10 @@ int64_t number_in(const CascadeStage& stage, const char* setting, int64_t otherw
   return stage.settings.value(setting, otherwise);
 }
 
-bool several_labels(const AttackBatch& batch) { return batch.labels.label.dim() == 2; }
-
 // Of the images that are classified correctly, by the dlr loss, or the margin of several labels. (The dlr loss of an
 // image whose class comes third is constant.)
 int64_t images_without_gradient(AttackedModel& model, const AttackBatch& batch) {
-  const Objective dlr{.loss = several_labels(batch) ? attack_loss::margin : attack_loss::dlr};
+  const Objective dlr{.loss = batch.labels.several() ? attack_loss::margin : attack_loss::dlr};
   const AttackEvaluation found = evaluate_objective(model, dlr, batch, batch.pixels, first_step("cascade.warnings", 1));
   return (found.correct & (found.gradient.flatten(1).abs().amax(1) == 0)).sum().item<int64_t>();
 }
@@ -66,7 +64,7 @@ std::vector<std::string> model_warnings(AttackedModel& model, const AttackBatch&
     warnings.push_back(cat("the model has ", classes, " classes: targeted attacks go through only ", classes - 1));
   if (gradients && classes >= 3)
     if (const int64_t images = images_without_gradient(model, batch); images > 0)
-      warnings.push_back(cat("the ", several_labels(batch) ? "margin" : "dlr loss", " of ", images,
+      warnings.push_back(cat("the ", batch.labels.several() ? "margin" : "dlr loss", " of ", images,
                              " images has a gradient of 0: attacks with gradients may fail where "
                              "the model is not robust"));
   return warnings;

@@ -73,7 +73,7 @@ at::Tensor sigmoid_cross_entropy(const at::Tensor& logits, const AttackLabels& l
 }
 
 at::Tensor automatic(const at::Tensor& logits, const AttackLabels& labels) {
-  return labels.label.dim() == 2 ? sigmoid_cross_entropy(logits, labels) : cross_entropy(logits, labels);
+  return labels.several() ? sigmoid_cross_entropy(logits, labels) : cross_entropy(logits, labels);
 }
 
 at::Tensor dlr(const at::Tensor& logits, const AttackLabels& labels) {
@@ -88,7 +88,7 @@ at::Tensor targeted_dlr(const at::Tensor& logits, const AttackLabels& labels) {
 }
 
 at::Tensor margin(const at::Tensor& logits, const AttackLabels& labels) {
-  if (labels.label.dim() == 2) return margin_of_sets(logits, labels.label);
+  if (labels.several()) return margin_of_sets(logits, labels.label);
   const at::Tensor own = logit_of(logits, labels.label);
   return largest_other(logits, labels.label) - own;
 }

@@ -15,6 +15,7 @@ namespace sparsight {
 struct AttackLabels {
   at::Tensor label;
   at::Tensor target = {};
+  bool several() const { return label.dim() == 2; }  // per image
 };
 
 namespace attack_loss {

@@ -67,7 +67,7 @@ void AttackSummary::add_stages(const AttackPiece& piece) {
 
 void AttackSummary::add(const AttackPiece& piece, const PieceCheck& check) {
   const at::Tensor clean = clean_correct(piece), after = attacked_correct(piece), fooled = clean & ~after;
-  multi_label_ = piece.batch.labels.label.dim() == 2;
+  multi_label_ = piece.batch.labels.several();
   images_ += clean.size(0);
   clean_ += count_of(clean);
   after_ += count_of(after);
