@@ -169,23 +169,21 @@ ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets) {
 }
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add) {
+                              Activation activation, at::Tensor* kept, const ResidualAdd& add, KeptHidden what) {
   if (tokens.is_cpu() && has_expert_kernels(tokens, weights))
-    return cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation, add);
-  const at::Tensor out = tokens.is_cpu()
-                             ? ref::expert_mlp_forward(tokens, rows, weights, activation, pre_activation)
-                             : off_cpu::expert_mlp_forward(tokens, rows, weights, activation, pre_activation);
+    return cpu::expert_mlp_forward(tokens, rows, weights, activation, kept, add, what);
+  const at::Tensor out = tokens.is_cpu() ? ref::expert_mlp_forward(tokens, rows, weights, activation, kept)
+                                         : off_cpu::expert_mlp_forward(tokens, rows, weights, activation, kept);
   return add_residual(out, add);
 }
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation,
-                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs) {
-  if (!tokens.is_cpu())
-    return off_cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, pre_activation, needs);
+                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& kept,
+                                       ExpertMlpNeeds needs, KeptHidden what) {
+  if (!tokens.is_cpu()) return off_cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, kept, needs);
   return has_expert_kernels(tokens, weights)
-             ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, pre_activation, needs)
-             : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, pre_activation, needs);
+             ? cpu::expert_mlp_backward(grad, tokens, rows, weights, activation, kept, needs, what)
+             : ref::expert_mlp_backward(grad, tokens, rows, weights, activation, kept, needs);
 }
 
 }  // namespace sparsight

@@ -3,6 +3,8 @@
 // rows (kept assignments), grouped by expert.
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 #include "sparsight/ops/activation.h"
@@ -49,10 +51,16 @@ ExpertRows checked_rows(const at::Tensor& tokens, const ExpertRows& rows, int64_
 // Each row its own token, with gate 1: experts applied to rows that are gathered already.
 ExpertRows rows_in_place(const at::Tensor& rows, const at::Tensor& offsets);
 
-// The same without autograd, on checked and contiguous arguments. `pre_activation`, if not null, receives the hidden
-// layer before its activation: [R,F]. add: what becomes of the rows of the result, one per token.
+// What the backward pass reads of the hidden layer: the input of its activation, or the slope of the activation there,
+// which is enough for the gradient of the tokens without gates and saves computing it again (on the kernels; torch's
+// operations keep the input).
+enum class KeptHidden : uint8_t { pre_activation, slope };
+
+// The same without autograd, on checked and contiguous arguments. `kept`, if not null, receives what the backward pass
+// reads of the hidden layer, [R,F]. add: what becomes of the rows of the result, one per token.
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add = {});
+                              Activation activation, at::Tensor* kept, const ResidualAdd& add = {},
+                              KeptHidden what = KeptHidden::pre_activation);
 
 // Undefined unless requested.
 struct ExpertMlpGradients {
@@ -62,9 +70,9 @@ struct ExpertMlpGradients {
 struct ExpertMlpNeeds {
   bool tokens = true, gate = true, weights = true;
 };
-// grad: [N,D], of the result. pre_activation: from the forward pass, or undefined to recompute it.
+// grad: [N,D], of the result. kept: from the forward pass, or undefined to recompute it.
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation,
-                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs);
+                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& kept,
+                                       ExpertMlpNeeds needs, KeptHidden what = KeptHidden::pre_activation);
 
 }  // namespace sparsight

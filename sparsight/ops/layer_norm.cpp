@@ -29,7 +29,9 @@ class NormOfRows : public torch::autograd::Function<NormOfRows> {
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("layer norm has");
     const auto saved = context->get_saved_variables();
-    const LayerNormGradients out = layer_norm_backward(grads[0].contiguous(), saved[0], saved[1], saved[2]);
+    const bool weights = context->needs_input_grad(1) || context->needs_input_grad(2);
+    const LayerNormGradients out =
+        layer_norm_backward(grads[0].contiguous(), saved[0], saved[1], saved[2], {}, weights);
     return {out.x, out.weight, out.bias, {}};
   }
 };
@@ -68,11 +70,13 @@ LayerNormOutput layer_norm_forward(const at::Tensor& x, const at::Tensor& weight
 }
 
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& moments, const at::Tensor& residual) {
-  if (x.is_cpu() && has_norm_kernels(x)) return cpu::layer_norm_backward(grad, x, weight, moments, residual);
+                                       const at::Tensor& moments, const at::Tensor& residual, bool needs_weights) {
+  if (x.is_cpu() && has_norm_kernels(x))
+    return cpu::layer_norm_backward(grad, x, weight, moments, residual, needs_weights);
   LayerNormGradients out = x.is_cpu() ? ref::layer_norm_backward(grad, x, weight, moments)
                                       : off_cpu::layer_norm_backward(grad, x, weight, moments);
   if (residual.defined()) out.x = out.x + residual;
+  if (!needs_weights) out.weight = out.bias = at::Tensor();
   return out;
 }
 

@@ -23,8 +23,9 @@ struct LayerNormGradients {
   at::Tensor weight, bias;  // [D]
 };
 // grad: [R,D], of the result; moments: from layer_norm_forward(). residual: [R,D] or undefined, is added to the
-// gradient of x.
+// gradient of x. needs_weights: whether the gradients of weight and bias are defined.
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& moments, const at::Tensor& residual = {});
+                                       const at::Tensor& moments, const at::Tensor& residual = {},
+                                       bool needs_weights = true);
 
 }  // namespace sparsight

@@ -49,10 +49,17 @@ class NormLinear : public torch::autograd::Function<NormLinear> {
     const at::Tensor rows = rows_for_weights(weight, context, s);
     const GroupedLinearGradients g =
         grouped_linear_backward(grads[0].contiguous(), rows, one_group(rows), as_expert(s[4]), {below, weight, bias});
-    const LayerNormGradients n = below ? layer_norm_backward(g.rows, s[0], s[1], s[3]) : LayerNormGradients{};
+    LayerNormGradients n;
+    if (below)
+      n = layer_norm_backward(g.rows, s[0], s[1], s[3], {},
+                              context->needs_input_grad(1) || context->needs_input_grad(2));
     return {n.x, n.weight, n.bias, of_expert(g.weight), of_expert(g.bias), {}};
   }
 };
+
+bool needs_weights(const at::Tensor& w1, const at::Tensor& b1, const at::Tensor& w2, const at::Tensor& b2) {
+  return w1.requires_grad() || b1.requires_grad() || w2.requires_grad() || b2.requires_grad();
+}
 
 class NormMlp : public torch::autograd::Function<NormMlp> {
  public:
@@ -61,11 +68,13 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
                             const at::Tensor& w2, const at::Tensor& b2, double epsilon, int64_t activation,
                             bool residual, const BranchDrop& drop) {
     const LayerNormOutput rows = layer_norm_forward(x, norm_weight, norm_bias, epsilon, /*needs_moments=*/true);
-    at::Tensor pre_activation;
+    at::Tensor kept;
+    const KeptHidden what = needs_weights(w1, b1, w2, b2) ? KeptHidden::pre_activation : KeptHidden::slope;
     at::Tensor out = expert_mlp_forward(
         rows.out, rows_in_place(rows.out, one_group(x)), {as_expert(w1), as_expert(b1), as_expert(w2), as_expert(b2)},
-        static_cast<Activation>(activation), &pre_activation, {residual ? x : at::Tensor(), drop});
-    context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, pre_activation});
+        static_cast<Activation>(activation), &kept, {residual ? x : at::Tensor(), drop}, what);
+    context->save_for_backward({x, norm_weight, norm_bias, rows.moments, w1, b1, w2, b2, kept});
+    context->saved_data["kept"] = static_cast<int64_t>(what);
     context->saved_data["epsilon"] = epsilon;
     save_products(context);
     context->saved_data["activation"] = activation;
@@ -87,12 +96,14 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     const ExpertMlpGradients g = expert_mlp_backward(
         grad, rows, rows_in_place(rows, one_group(rows)),
         {as_expert(s[4]), as_expert(s[5]), as_expert(s[6]), as_expert(s[7])},
-        static_cast<Activation>(context->saved_data["activation"].toInt()), s[8], {below, /*gate=*/false, weights});
+        static_cast<Activation>(context->saved_data["activation"].toInt()), s[8], {below, /*gate=*/false, weights},
+        static_cast<KeptHidden>(context->saved_data["kept"].toInt()));
     rows.reset();  // its memory is free for the next gradient
     LayerNormGradients n;
     if (below)
       n = layer_norm_backward(g.tokens, s[0], s[1], s[3],
-                              context->saved_data["residual"].toBool() ? whole : at::Tensor());
+                              context->saved_data["residual"].toBool() ? whole : at::Tensor(),
+                              context->needs_input_grad(1) || context->needs_input_grad(2));
     const ExpertMlpWeights& w = g.weights;
     return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}, {}, {}};
   }

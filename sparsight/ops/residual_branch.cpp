@@ -92,7 +92,7 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
       inner = grouped_linear_backward(rows_of(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
     }
     LayerNormGradients n;
-    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], whole);
+    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], whole, needs_any(context, 1, 3));
     if (n.x.defined()) n.x = n.x.view(s[0].sizes());
     return {n.x,
             n.weight,

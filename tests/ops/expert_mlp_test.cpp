@@ -115,6 +115,37 @@ TEST(ExpertMlp, WeightsMayBeTransposedAndRowsInPlace) {
   });
 }
 
+// The gradient of the tokens alone, from the slope of the activation that the forward pass kept.
+TEST(ExpertMlp, KeptSlopesAreEnoughForTheGradientOfTheTokens) {
+  constexpr ExpertMlpNeeds kTokensOnly{true, false, false};
+  at_each_level([&](const std::string& level) {
+    for (const int64_t rows : {1, 50, 300})
+      for (const Activation activation : {Activation::gelu, Activation::relu, Activation::silu}) {
+        Case c = random_case({rows, 1, 1, 40, 900}, 70 + static_cast<uint64_t>(rows));
+        c.rows = rows_in_place(c.tokens, torch::tensor({int64_t{0}, rows}));
+        at::Tensor slope;
+        std::vector<at::Tensor> got{
+            cpu::expert_mlp_forward(c.tokens, c.rows, c.weights, activation, &slope, {}, KeptHidden::slope)};
+        got.push_back(cpu::expert_mlp_backward(c.upstream, c.tokens, c.rows, c.weights, activation, slope, kTokensOnly,
+                                               KeptHidden::slope)
+                          .tokens);
+        const ExpertMlpWeights w{as_double(c.weights.w1), as_double(c.weights.b1), as_double(c.weights.w2),
+                                 as_double(c.weights.b2)};
+        const at::Tensor tokens = as_double(c.tokens);
+        expect_close(
+            got,
+            {ref::expert_mlp_forward(tokens, c.rows, w, activation, nullptr),
+             ref::expert_mlp_backward(as_double(c.upstream), tokens, c.rows, w, activation, {}, kTokensOnly).tokens},
+            cat(level, ", ", rows, " rows"));
+        EXPECT_NE(sparsight::testing::message_of([&] {
+                    cpu::expert_mlp_backward(c.upstream, c.tokens, c.rows, c.weights, activation, slope, {},
+                                             KeptHidden::slope);
+                  }),
+                  "");
+      }
+  });
+}
+
 // Without a hidden layer a token gets the output's biases of its experts, times its gates.
 TEST(ExpertMlp, WidthsMayBeZero) {
   at_each_level([](const std::string& level) {

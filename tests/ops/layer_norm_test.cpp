@@ -75,6 +75,18 @@ TEST(LayerNormOp, AgreesWithTheReferenceAtEveryLevelAndSize) {
   });
 }
 
+TEST(LayerNormOp, AddsTheResidualAndLeavesOutWhatNobodyNeeds) {
+  test::at_each_level([](const std::string& level) {
+    const Inputs in = random_inputs(65, 33);
+    const at::Tensor residual = test::random_tensor({65, 33}, 9, torch::kFloat);
+    const LayerNormOutput forward = layer_norm_forward(in.x, in.weight, in.bias, 1e-6, true);
+    const LayerNormGradients all = layer_norm_backward(in.grad, in.x, in.weight, forward.moments),
+                             some = layer_norm_backward(in.grad, in.x, in.weight, forward.moments, residual, false);
+    EXPECT_TRUE(test::near(some.x, all.x + residual, 1e-5)) << level;
+    EXPECT_FALSE(some.weight.defined() || some.bias.defined()) << level;
+  });
+}
+
 TEST(LayerNormOp, GradientsFollowDifferences) {
   const Inputs in = random_inputs(4, 5, torch::kDouble);
   const auto weighted = [&] { return (layer_norm(in.x, in.weight, in.bias, 1e-3) * in.grad).sum(); };

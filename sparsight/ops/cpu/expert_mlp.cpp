@@ -46,12 +46,13 @@ struct StoredWeights {
 
 class Forward {
  public:
-  // pre_activation: receives the input of the activation, [R,F]; or null. add: what becomes of the output
+  // kept: receives `what` of the hidden layer, [R,F]; or null. add: what becomes of the output
   Forward(const at::Tensor& tokens, const ExpertRows& rows, const StoredWeights& w, Activation activation,
-          at::Tensor* pre_activation, const ResidualAdd& add)
+          at::Tensor* kept, const ResidualAdd& add, KeptHidden what)
       : w_(w),
         shape_(w.shape),
         activation_(activation),
+        keeps_slope_(what == KeptHidden::slope),
         rows_(rows),
         plan_(make_plan(rows.offsets.const_data_ptr<int64_t>(), shape_.experts, shape_.chunks(), kernel_.task_rows)),
         x_(floats_of(tokens)),
@@ -63,9 +64,9 @@ class Forward {
     }
     join_parts(plan_, at::get_num_threads());
     if (w.panels) split_rows(plan_, at::get_num_threads());
-    if (pre_activation) {
-      *pre_activation = empty_from_arena({shape_.rows, shape_.hidden});
-      kept_ = pre_activation->data_ptr<float>();
+    if (kept) {
+      *kept = empty_from_arena({shape_.rows, shape_.hidden});
+      kept_ = kept->data_ptr<float>();
     }
     if (writes_out()) {
       out_ = empty_from_arena({shape_.rows, shape_.width});
@@ -152,6 +153,7 @@ class Forward {
     up.activates = true, up.activation = activation_;
     if (kept_)
       up.pre_activation = kept_ + task.first * shape_.hidden + c * kBlock, up.pre_activation_ld = shape_.hidden;
+    up.keeps_slope = keeps_slope_;
     up.prefetch = w_.w2.transposed ? nullptr : w_.second(task.expert, c);
     up.prefetch_rows = up.n, up.prefetch_columns = up.prefetch_ld = shape_.width;
     if (kept_ && shares_weights()) up.prefetch_all(up.pre_activation, up.m, up.n, shape_.hidden);
@@ -181,12 +183,13 @@ class Forward {
   const StoredWeights& w_;
   const MlpShape shape_;
   const Activation activation_;
+  const bool keeps_slope_;
   const ExpertRows& rows_;
   Plan plan_;
   PackedOperand packed_w1_, packed_w2_;
   const float* const x_;
   const ResidualRows residual_;
-  float* kept_ = nullptr;      // [R,F], pre-activations
+  float* kept_ = nullptr;      // [R,F]
   at::Tensor out_;             // if writes_out()
   float* rows_out_ = nullptr;  // [parts,R,D]
 };
@@ -194,13 +197,13 @@ class Forward {
 }  // namespace
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add) {
+                              Activation activation, at::Tensor* kept, const ResidualAdd& add, KeptHidden what) {
   const StoredWeights stored{.shape = shape_of(rows, w),
                              .b1 = floats_of(w.b1),
                              .b2 = floats_of(w.b2),
                              .w1 = view_of(w.w1),
                              .w2 = view_of(w.w2)};
-  return Forward(tokens, rows, stored, activation, pre_activation, add).run();
+  return Forward(tokens, rows, stored, activation, kept, add, what).run();
 }
 
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,
@@ -215,7 +218,7 @@ at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& ro
       .scale1 = floats_of(packed.scale1),
       .scale2 = floats_of(packed.scale2),
   };
-  return Forward(tokens, rows, stored, activation, nullptr, {}).run();
+  return Forward(tokens, rows, stored, activation, nullptr, {}, KeptHidden::pre_activation).run();
 }
 
 }  // namespace sparsight::cpu

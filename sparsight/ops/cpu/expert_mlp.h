@@ -9,10 +9,11 @@
 namespace sparsight::cpu {
 
 at::Tensor expert_mlp_forward(const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& weights,
-                              Activation activation, at::Tensor* pre_activation, const ResidualAdd& add = {});
+                              Activation activation, at::Tensor* kept, const ResidualAdd& add = {},
+                              KeptHidden what = KeptHidden::pre_activation);
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& weights, Activation activation,
-                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs);
+                                       const ExpertMlpWeights& weights, Activation activation, const at::Tensor& kept,
+                                       ExpertMlpNeeds needs, KeptHidden what = KeptHidden::pre_activation);
 
 // packed: in panels, with `layout`.
 at::Tensor packed_experts_forward(const at::Tensor& tokens, const ExpertRows& rows, const PackedExperts& packed,

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/combine_parts.h"
 #include "sparsight/ops/cpu/expert_mlp.h"
@@ -45,7 +46,7 @@ struct Piece {
 class Backward {
  public:
   Backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows, const ExpertMlpWeights& w,
-           Activation activation, const at::Tensor& pre_activation, ExpertMlpNeeds needs)
+           Activation activation, const at::Tensor& kept, ExpertMlpNeeds needs, KeptHidden what)
       : shape_(shape_of(rows, w)),
         activation_(activation),
         offset_(rows.offsets.const_data_ptr<int64_t>()),
@@ -56,7 +57,8 @@ class Backward {
         x_(floats_of(tokens)),
         grad_(floats_of(grad)),
         gate_(floats_of(gates_)),
-        kept_(floats_of(pre_activation)),
+        kept_(floats_of(kept)),
+        kept_slope_(kept_ && what == KeptHidden::slope),
         w1_(view_of(w.w1)),
         w2_(view_of(w.w2)),
         b1_(floats_of(w.b1)),
@@ -83,6 +85,8 @@ class Backward {
     } else if (needs.tokens) {
       rows_grad_ = row_results().floats(plan_.parts * shape_.rows * shape_.width);
     }
+    if (kept_slope_ && (needs.gate || needs.weights || gate_))
+      fail("the slope of the hidden layer is not enough for gates, nor for the gradients of weights");
     gate_grad_ = space.gate_grad.floats(shape_.chunks() * shape_.rows);
   }
 
@@ -189,6 +193,10 @@ class Backward {
     packed_w2_.serve(back, task.expert, 0, c * kBlock);
     kernel_.product(back, panel());
     for (int64_t i = 0; i < chunks; ++i) {
+      if (kept_slope_) {
+        through_slope(task, c + i, rows.hidden_grad.block(i));
+        continue;
+      }
       float *const grads = rows.hidden_grad.block(i), *const actives = rows.active.block(i);
       const float* const pre_activations = kept_ ? kept_ + task.first * shape_.hidden + (c + i) * kBlock : actives;
       drop_rows(kernel_, dropout_, task, (c + i) * kBlock, shape_.chunk_columns(c + i), grads);
@@ -198,6 +206,14 @@ class Backward {
             grads + r * kBlockLd, actives + r * kBlockLd, shape_.chunk_columns(c + i));
       drop_rows(kernel_, dropout_, task, (c + i) * kBlock, shape_.chunk_columns(c + i), actives);
     }
+  }
+
+  // From the gradient of a chunk of the hidden layer to that of its input.
+  void through_slope(const Task& task, int64_t c, float* grads) const {
+    const int64_t columns = shape_.chunk_columns(c);
+    drop_rows(kernel_, dropout_, task, c * kBlock, columns, grads);
+    for (int64_t r = 0; r < task.count; ++r)
+      kernel_.multiply(kept_ + (task.first + r) * shape_.hidden + c * kBlock, grads + r * kBlockLd, columns);
   }
 
   // The gradient of the rows through chunks of the hidden layer. upcoming: the task after the last chunks, or null
@@ -302,6 +318,7 @@ class Backward {
   const Plan plan_;
   const at::Tensor gates_;
   const float *const x_, *const grad_, *const gate_, *const kept_;
+  const bool kept_slope_;
   const WeightView w1_, w2_;
   const float* const b1_;
   PackedOperand packed_w2_, packed_w1_;  // transposed
@@ -317,9 +334,9 @@ class Backward {
 }  // namespace
 
 ExpertMlpGradients expert_mlp_backward(const at::Tensor& grad, const at::Tensor& tokens, const ExpertRows& rows,
-                                       const ExpertMlpWeights& w, Activation activation,
-                                       const at::Tensor& pre_activation, ExpertMlpNeeds needs) {
-  Backward backward(grad, tokens, rows, w, activation, pre_activation, needs);
+                                       const ExpertMlpWeights& w, Activation activation, const at::Tensor& kept,
+                                       ExpertMlpNeeds needs, KeptHidden what) {
+  Backward backward(grad, tokens, rows, w, activation, kept, needs, what);
   backward.run();
   ExpertMlpGradients out;
   out.weights = backward.weights_grad();

@@ -59,6 +59,7 @@ struct Gemm {
   Activation activation = Activation::gelu;
   float* pre_activation = nullptr;  // receives the input of the activation: pre_activation[i * pre_activation_ld + j]
   int64_t pre_activation_ld = 0;
+  bool keeps_slope = false;  // the slope of the activation instead of its input
 
   // Prefetch target: the matrix that is read after this product; may be null. With B in panels it is in panels too, as
   // deep as those of B.
@@ -120,6 +121,7 @@ struct RowMoments {
 // A row that layer norm was applied to.
 struct LayerNormRow {
   const float *x, *grad, *weight;  // [width]; grad: of the result
+  const float* residual;           // [width], is added to the gradient of x; or null
   RowMoments moments;
   int64_t width;
 };
@@ -146,13 +148,14 @@ struct Kernels {
   // act(pre_activation).
   float (*activate_backward)(Activation activation, const float* pre_activation, float gate, float* grad, float* active,
                              int64_t count);
+  void (*multiply)(const float* x, float* y, int64_t count);  // y *= x
   void (*scaled_sum)(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width);
   float (*dot)(const float* a, const float* b, int64_t count);
   void (*add_scaled)(float factor, const float* x, float* y, int64_t count);  // y += factor * x
   // Layer norm of one row, which is written in blocks: column c to out[c / kBlock * out_block + c % kBlock].
   RowMoments (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, int64_t width,
                            float* out, int64_t out_block);
-  // Writes the gradient of x, and adds those of weight and bias.
+  // Writes the gradient of x, and adds those of weight and bias unless they are null.
   void (*layer_norm_backward)(const LayerNormRow& row, float* x_grad, float* weight_grad, float* bias_grad);
   void (*softmax)(const float* x, float* out, int64_t count);  // of one row
   float (*cross_entropy)(const CrossEntropyRow& row, SoftmaxMoments* moments);

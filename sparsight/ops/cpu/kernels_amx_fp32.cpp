@@ -207,9 +207,9 @@ void activate_rows(const Gemm& p, int64_t first, int64_t rows) {
     for (int64_t j = 0; j < p.n; j += kBlock) {
       float* const c = element_of_c(p, i, j);
       const int64_t columns = min(kBlock, p.n - j);
-      if (p.pre_activation)
-        std::memcpy(p.pre_activation + i * p.pre_activation_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
-      kernels_avx512().activate(p.activation, c, c, nullptr, columns);
+      float* const kept = p.pre_activation ? p.pre_activation + i * p.pre_activation_ld + j : nullptr;
+      if (kept && !p.keeps_slope) std::memcpy(kept, c, static_cast<size_t>(columns) * sizeof(float));
+      kernels_avx512().activate(p.activation, c, c, p.keeps_slope ? kept : nullptr, columns);
     }
 }
 

@@ -192,6 +192,13 @@ float activate_backward_any(Activation activation, const float* pre_activation, 
 }
 
 template <class V>
+void multiply_elements(const float* x, float* y, int64_t count) {
+  for_vectors<V>(count, [&](int64_t c, int some) {
+    store_some<V>(y + c, V::mul(load_some<V>(x + c, some), load_some<V>(y + c, some)), some);
+  });
+}
+
+template <class V>
 void scaled_sum(const float* const* rows, const float* gates, int64_t count, float* out, int64_t width) {
   for_vectors<V>(width, [&](int64_t c, int some) {
     auto sum = V::set1(0.0f);

@@ -38,6 +38,7 @@ constexpr Kernels make_kernels() {
           144,
           activate_any<V>,
           activate_backward_any<V>,
+          multiply_elements<V>,
           scaled_sum<V>,
           dot<V>,
           add_scaled<V>,

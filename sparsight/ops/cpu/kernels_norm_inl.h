@@ -53,7 +53,9 @@ void layer_norm_backward(const LayerNormRow& row, float* x_grad, float* weight_g
   for_vectors<V>(row.width, [&](int64_t c, int some) {
     const auto g = load_some<V>(row.grad + c, some), h = V::mul(g, load_some<V>(row.weight + c, some));
     const auto normal = V::mul(V::add(load_some<V>(row.x + c, some), shift), scale);
-    store_some<V>(x_grad + c, V::mul(scale, V::fma(normal, minus_slope, V::add(h, minus_mean))), some);
+    const auto below = V::mul(scale, V::fma(normal, minus_slope, V::add(h, minus_mean)));
+    store_some<V>(x_grad + c, row.residual ? V::add(below, load_some<V>(row.residual + c, some)) : below, some);
+    if (!weight_grad) return;
     store_some<V>(weight_grad + c, V::fma(g, normal, load_some<V>(weight_grad + c, some)), some);
     store_some<V>(bias_grad + c, V::add(g, load_some<V>(bias_grad + c, some)), some);
   });

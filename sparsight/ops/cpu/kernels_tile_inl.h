@@ -262,9 +262,9 @@ void finish(const Gemm& p, int64_t j, int64_t columns) {
   if (!p.activates) return;
   for (int64_t i = 0; i < p.m; ++i) {
     float* c = p.c + j / kBlock * p.c_block + i * p.c_ld + j % kBlock;
-    if (p.pre_activation)
-      std::memcpy(p.pre_activation + i * p.pre_activation_ld + j, c, static_cast<size_t>(columns) * sizeof(float));
-    activate_any<V>(p.activation, c, c, nullptr, columns);
+    float* const kept = p.pre_activation ? p.pre_activation + i * p.pre_activation_ld + j : nullptr;
+    if (kept && !p.keeps_slope) std::memcpy(kept, c, static_cast<size_t>(columns) * sizeof(float));
+    activate_any<V>(p.activation, c, c, p.keeps_slope ? kept : nullptr, columns);
   }
 }
 

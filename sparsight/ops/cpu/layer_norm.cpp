@@ -42,25 +42,31 @@ LayerNormOutput layer_norm_forward(const at::Tensor& x, const at::Tensor& weight
 }
 
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& moments, const at::Tensor& residual) {
+                                       const at::Tensor& moments, const at::Tensor& residual, bool needs_weights) {
   const int64_t rows = x.size(0), width = x.size(1), sums = tasks_of(rows, kRowsOfSum);
-  LayerNormGradients out{empty_from_arena(x.sizes()), at::empty({width}, at::kFloat), at::empty({width}, at::kFloat)};
+  LayerNormGradients out{empty_from_arena(x.sizes()), {}, {}};
   const float *const from = x.const_data_ptr<float>(), *const g = grad.const_data_ptr<float>();
   const float *const w = weight.const_data_ptr<float>(), *const m = moments.const_data_ptr<float>();
   const float* const added = residual.defined() ? residual.const_data_ptr<float>() : nullptr;
   float* const to = out.x.data_ptr<float>();
   thread_local Workspace space;
-  float* const partial = space.floats(2 * sums * width);  // [sums,2,D]
+  float* const partial = needs_weights ? space.floats(2 * sums * width) : nullptr;  // [sums,2,D]
   run_tasks(sums, [&](int64_t task, const auto&) {
-    float* const of_weight = partial + 2 * task * width;
-    std::fill_n(of_weight, 2 * width, 0.0f);
+    float* const of_weight = partial ? partial + 2 * task * width : nullptr;
+    if (partial) std::fill_n(of_weight, 2 * width, 0.0f);
     for (int64_t r = task * kRowsOfSum, end = std::min(rows, r + kRowsOfSum); r < end; ++r) {
-      kernels().layer_norm_backward({from + r * width, g + r * width, w, {m[2 * r], m[2 * r + 1]}, width},
-                                    to + r * width, of_weight, of_weight + width);
-      if (added) kernels().add_scaled(1, added + r * width, to + r * width, width);
+      const LayerNormRow row{.x = from + r * width,
+                             .grad = g + r * width,
+                             .weight = w,
+                             .residual = added ? added + r * width : nullptr,
+                             .moments = {m[2 * r], m[2 * r + 1]},
+                             .width = width};
+      kernels().layer_norm_backward(row, to + r * width, of_weight, partial ? of_weight + width : nullptr);
     }
   });
+  if (!needs_weights) return out;
   const auto add_up = [&](int64_t which, at::Tensor& total) {
+    total = at::empty({width}, at::kFloat);
     float* const sum = total.data_ptr<float>();
     std::fill_n(sum, width, 0.0f);
     for (int64_t i = 0; i < sums; ++i) kernels().add_scaled(1, partial + (2 * i + which) * width, sum, width);

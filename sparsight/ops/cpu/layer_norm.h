@@ -8,6 +8,6 @@ namespace sparsight::cpu {
 LayerNormOutput layer_norm_forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                    double epsilon, bool needs_moments);
 LayerNormGradients layer_norm_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& moments, const at::Tensor& residual);
+                                       const at::Tensor& moments, const at::Tensor& residual, bool needs_weights);
 
 }  // namespace sparsight::cpu
