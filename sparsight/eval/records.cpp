@@ -12,6 +12,7 @@
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/data/label_sets.h"
 #include "sparsight/eval/record_format.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/io/safetensors.h"
@@ -169,7 +170,7 @@ RecordedLayer layer_of(const LayerEntry& entry, Columns& columns, const std::str
 // values: [n,K] uint8. Checks that they are 0 or 1 and that `label` is the first class of each image.
 at::Tensor label_sets_of(const at::Tensor& values, const at::Tensor& label, const std::string& path) {
   if (values.gt(1).any().item<bool>()) fail(printable(path), ": the column ", kLabelSetColumn, " must hold 0 and 1");
-  if (!values.any(1).all().item<bool>() || !values.argmax(1).equal(label))
+  if (!values.any(1).all().item<bool>() || !first_classes(values).equal(label))
     fail(printable(path), ": the column ", kLabelColumn, " must hold the first class of the column ", kLabelSetColumn);
   return values.to(at::kBool);
 }

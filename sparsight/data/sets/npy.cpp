@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sparsight/core/error.h"
+#include "sparsight/data/label_sets.h"
 #include "sparsight/data/readers/npy.h"
 #include "sparsight/data/sets/array_set.h"
 #include "sparsight/data/sets/data_root.h"
@@ -63,9 +64,6 @@ at::Tensor as_label_sets(const at::Tensor& values, const std::string& file) {
          " has no class; every image needs at least one, so leave it out, or add a class for such images");
   return sets.contiguous();
 }
-
-// The first class of each row.
-at::Tensor first_classes(const at::Tensor& sets) { return sets.to(at::kByte).argmax(1); }
 
 LabelledArray read_part(const std::string& root, const std::string& stem, const std::string& layout,
                         const std::string& part) {
