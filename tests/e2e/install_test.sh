@@ -3,6 +3,13 @@
 # it: the program runs and loads nothing from the clone, examples/classify builds against it and classifies an image. A
 # file that includes every header of docs/api.md compiles, and internal headers are not installed.
 set -euo pipefail
+# An empty entry of a run path means the current directory.
+run_path() { readelf -d "$1" | sed -n 's/.*R.*PATH.*\[\(.*\)\]/\1/p'; }
+for file in "$BUILD/libexec/sparsight/sparsight" "$BUILD/bench/sparsight_bench"; do
+  [ -e "$file" ] || continue  # the benchmarks may not be built
+  case ":$(run_path "$file"):" in *::*) echo "$file has an empty entry in its run path"; exit 1 ;; esac
+done
+
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 source tests/e2e/demo_build.sh
@@ -25,7 +32,7 @@ loads() {
 ! ldd "$program" | grep torch || { echo "the front program loads libtorch"; exit 1; }
 if [ $has_torch = 1 ]; then
   loads "$program" data list
-  [ "$(readelf -d "$full" | sed -n 's/.*R.*PATH.*\[\(.*\)\]/\1/p')" = "\$ORIGIN/../../lib/sparsight/torch/lib" ]
+  [ "$(run_path "$full")" = "\$ORIGIN/../../lib/sparsight/torch/lib" ]
   [ -s "$prefix/lib/sparsight/torch/licenses/LICENSE" ]
 fi
 
