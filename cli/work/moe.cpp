@@ -13,6 +13,7 @@
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/models/routing_file.h"
+#include "sparsight/models/routing_record.h"
 #include "sparsight/report/layer_probe_table.h"
 
 namespace sparsight::cli {
@@ -44,6 +45,15 @@ Routing only_routing(const std::string& path) {
   return routings.begin()->second;
 }
 
+// Images are told by their position in the file of tokens.
+void save_routing(const std::string& path, const Routing& routing) {
+  std::vector<RoutedImage> images;
+  for (int64_t i = 0; i < routing.layout.images; ++i) images.push_back({std::to_string(i)});
+  RoutingRecordWriter writer(path);
+  writer.add({{routing.layer, detached(routing)}}, images);
+  writer.commit({});
+}
+
 }  // namespace
 
 void run_moe(const MoeArguments& arguments) {
@@ -58,7 +68,7 @@ void run_moe(const MoeArguments& arguments) {
   if (!probe.initialised.empty()) log_info("sampled from the seed: ", join(probe.initialised));
   output() << layer_probe_table(probe);
   if (!arguments.save_routing.empty()) {
-    write_routings(arguments.save_routing, {{probe.output.routing.layer, detached(probe.output.routing)}});
+    save_routing(arguments.save_routing, probe.output.routing);
     output() << "routing: " << printable(arguments.save_routing) << "\n";
   }
   if (arguments.out.empty()) return;

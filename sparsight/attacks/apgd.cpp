@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/random_start.h"
 #include "sparsight/attacks/strongest.h"
@@ -37,21 +38,25 @@ ApgdRun Apgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t r
 at::Tensor Apgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
   if (options_.keep == "loss") {
     ApgdRun best;
-    for (int64_t restart = 0; restart < options_.restarts; ++restart) {
+    const SavedLoop loop(context().saver, first_step("apgd.runs", 0), {&best.best, &best.best_loss});
+    for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
       const ApgdRun run = run_once(model, batch, restart);
       if (restart == 0) best = run;
       const at::Tensor better = run.best_loss > best.best_loss;
       best.best = choose_images(better, run.best, best.best);
       best.best_loss = choose_images(better, run.best_loss, best.best_loss);
+      loop.mark(restart + 1);
     }
     return best.best;
   }
   Strongest strongest(batch.pixels, still_correct(model, batch, batch.pixels, first_step("apgd.clean", 0)));
-  for (int64_t restart = 0; restart < options_.restarts; ++restart) {
+  const SavedLoop loop(context().saver, first_step("apgd.runs", 0), strongest.state());
+  for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
     const at::Tensor index = images_to_attack(strongest.robust(), objective_.coupled(model));
     if (index.size(0) == 0) break;
     const ApgdRun run = run_once(model, batch.select(index), restart);
     strongest.offer(index, run.last_fooled, run.best_loss, run.fooled);
+    loop.mark(restart + 1);
   }
   return strongest.pixels();
 }

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "sparsight/attacks/apgd_schedule.h"
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/projection.h"
 
@@ -59,6 +60,15 @@ class ApgdState {
     if (const int64_t interval = schedule_.count()) check(interval);
   }
 
+  // For SavedLoop. Its number of iterations goes to skip().
+  std::vector<at::Tensor*> state() {
+    return {&x_,           &previous_, &gradient_, &loss_,    &best_,          &best_loss_,      &best_gradient_,
+            &last_fooled_, &fooled_,   &step_,     &growths_, &loss_at_check_, &halved_at_check_};
+  }
+  void skip(int64_t iterations) {
+    for (int64_t i = 0; i < iterations; ++i) schedule_.count();
+  }
+
   ApgdRun result() const { return {best_, best_loss_, fooled_, choose_images(fooled_, last_fooled_, best_)}; }
 
   const at::Tensor& x() const { return x_; }
@@ -98,11 +108,14 @@ ApgdRun run_apgd(AttackedModel& model, const Objective& objective, const AttackB
   const AttackEvaluation at_start = evaluate_objective(model, objective, batch, start, first);
   if (context.observe) context.observe({0, batch.image, start, at_start.loss, at_start.loss, {}});
   ApgdState state(options, batch, context.threat, start, at_start);
-  for (int64_t i = 1; i <= options.iterations; ++i) {
+  const SavedLoop loop(context.saver, first, state.state());
+  state.skip(loop.done());
+  for (int64_t i = loop.done() + 1; i <= options.iterations; ++i) {
     const at::Tensor step = state.step(), x = state.move(i == 1);
     const AttackEvaluation at_x = evaluate_objective(model, objective, batch, x, first + static_cast<uint64_t>(i));
     state.learn(at_x);
     if (context.observe) context.observe({i, batch.image, x, at_x.loss, state.best_loss(), step});
+    loop.mark_and_save(i);
   }
   return state.result();
 }

@@ -1,5 +1,6 @@
 #include "sparsight/attacks/apgd_targeted.h"
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/random_start.h"
 #include "sparsight/attacks/strongest.h"
 #include "sparsight/attacks/target_classes.h"
@@ -26,19 +27,20 @@ at::Tensor ApgdTargeted::perturb(AttackedModel& model, const AttackBatch& batch)
   const AttackEvaluation at_clean = evaluate_loss(model, clean, batch, batch.pixels, first_step("apgd_t.clean", 0));
   const at::Tensor targets = target_classes(at_clean.logits, options_.targets, batch.labels.label);
   Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
-  for (int64_t target = 0; target < targets.size(1); ++target)
-    for (int64_t restart = 0; restart < options_.restarts; ++restart) {
-      const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
-      if (index.size(0) == 0) return strongest.pixels();
-      const AttackBatch attacked = with_target(batch, targets, target).select(index);
-      const int64_t run_number = target * options_.restarts + restart;
-      const at::Tensor start = options_.start == "none"
-                                   ? attacked.pixels
-                                   : random_start(attacked, context(), StartKind::surface, "apgd_t", run_number);
-      const ApgdRun run =
-          run_apgd(model, objective, attacked, context(), options, start, first_step("apgd_t", restart, target));
-      strongest.offer(index, run.last_fooled, run.best_loss, run.fooled);
-    }
+  const SavedLoop loop(context().saver, first_step("apgd_t.runs", 0), strongest.state());
+  for (int64_t number = loop.done(); number < targets.size(1) * options_.restarts; ++number) {
+    const int64_t target = number / options_.restarts, restart = number % options_.restarts;
+    const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
+    if (index.size(0) == 0) return strongest.pixels();
+    const AttackBatch attacked = with_target(batch, targets, target).select(index);
+    const at::Tensor start = options_.start == "none"
+                                 ? attacked.pixels
+                                 : random_start(attacked, context(), StartKind::surface, "apgd_t", number);
+    const ApgdRun run =
+        run_apgd(model, objective, attacked, context(), options, start, first_step("apgd_t", restart, target));
+    strongest.offer(index, run.last_fooled, run.best_loss, run.fooled);
+    loop.mark(number + 1);
+  }
   return strongest.pixels();
 }
 

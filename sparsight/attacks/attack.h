@@ -22,10 +22,13 @@ struct AttackStep {
   at::Tensor step_size;   // [B] of the step that led here; undefined at the start
 };
 
+class AttackSaver;
+
 struct AttackContext {
   ThreatModel threat = {};
   uint64_t seed = 0;
   std::function<void(const AttackStep&)> observe = {};  // may be null
+  AttackSaver* saver = nullptr;                         // not owned; null: a killed attack begins again
 };
 
 struct AttackResult {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 
 #include <ATen/core/Tensor.h>
 
@@ -18,6 +19,7 @@ struct AttackPass {
   at::Tensor image;             // [B] int64: the number of each image in the data
   uint64_t step = 0;            // passes of different steps have different router noise
   ExpertsHook at_experts = {};  // reads or replaces what MoE layers do; ignored by models without any
+  bool retain_graph = false;    // more than one backward pass follows
 };
 
 // Costs that do not depend on the machine: images that went through the model.
@@ -27,6 +29,18 @@ struct AttackCost {
 };
 AttackCost operator-(const AttackCost& a, const AttackCost& b);
 AttackCost& operator+=(AttackCost& sum, const AttackCost& cost);
+
+// Of the images that went through a backward pass.
+struct GradientCounts {
+  int64_t images = 0, zero = 0, not_finite = 0;
+};
+
+// All that a model counts of its passes; queries by image and gradients only where it does.
+struct AttackCounts {
+  AttackCost cost = {};
+  std::map<int64_t, int64_t> queries = {};
+  GradientCounts gradients = {};
+};
 
 // Why the images of a batch influence each other.
 struct ImageCoupling {
@@ -45,6 +59,8 @@ class AttackedModel {
   ModelOutput forward(const at::Tensor& pixels, const AttackPass& pass);
   void count_gradients(int64_t images) { cost_.gradients += images; }
   const AttackCost& cost() const { return cost_; }
+  virtual AttackCounts counts() const { return {.cost = cost_}; }
+  virtual void set_counts(const AttackCounts& counts) { cost_ = counts.cost; }
   const PixelRange& range() const { return range_; }
 
   // Whether two passes of an image may differ. Certain after the first pass.

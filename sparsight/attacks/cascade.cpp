@@ -1,7 +1,6 @@
 #include "sparsight/attacks/cascade.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -9,7 +8,10 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/cascade_warnings.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/register_attacks.h"
@@ -29,15 +31,6 @@ CascadeStage apgd_stage(const std::string& name, const std::string& loss, int64_
 
 double share_of(const at::Tensor& flags) {
   return flags.size(0) > 0 ? static_cast<double>(flags.sum().item<int64_t>()) / static_cast<double>(flags.size(0)) : 0;
-}
-
-at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size) {
-  std::vector<at::Tensor> correct;
-  for (const at::Tensor& index : at::arange(batch.pixels.size(0), at::kLong).split(batch_size)) {
-    const AttackBatch some = batch.select(index);
-    correct.push_back(still_correct(model, some, some.pixels, first_step("cascade.clean", 0)));
-  }
-  return at::cat(correct);
 }
 
 // The images that one call attacks together. Where images influence each other a call has the same images in every
@@ -85,32 +78,49 @@ at::Tensor stages_after(const at::Tensor& stage, const KeptImages& before, const
   return choose_images(after.robust, all(-1), fooled);
 }
 
-StageResult run_stage(const CascadeStage& stage, AttackedModel& model, const AttackBatch& batch,
+int64_t count_of(const at::Tensor& flags) { return flags.sum().item<int64_t>(); }
+
+StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& model, const AttackBatch& batch,
                       const AttackContext& context, const StageCalls& calls, CascadeResult& result) {
-  const size_t number = result.stages.size();
-  const auto start = std::chrono::steady_clock::now();
-  const AttackCost before = model.cost();
-  StageResult done;
-  done.name = stage.name;
-  done.robust_before = result.robust.sum().item<int64_t>();
+  const double start = attack_seconds(context.saver);
+  const AttackCost cost_before = model.cost();
   const std::shared_ptr<Attack> attack = attacks().make(stage.attack, stage.settings, stage.name, context);
   const bool together = model.coupled() || attack->couples_images();
-  for (const at::Tensor& index : calls_of(result.robust, together, calls.batch_size)) {
-    if (calls.progress) calls.progress(number, done.robust_before - done.gained);
+  at::Tensor robust_before = result.robust.clone();
+  const SavedLoop loop(context.saver, first_step("cascade.calls", static_cast<int64_t>(number)),
+                       {&result.pixels, &result.robust, &result.stage, &robust_before});
+  const std::vector<at::Tensor> all = calls_of(robust_before, together, calls.batch_size);
+  for (int64_t call = loop.done(); call < std::ssize(all); ++call) {
+    if (calls.progress) calls.progress(number, count_of(result.robust));
+    const at::Tensor& index = all[static_cast<size_t>(call)];
     const AttackBatch some = batch.select(index);
-    const KeptImages before_call{result.pixels.index_select(0, index), result.robust.index_select(0, index)};
+    const KeptImages before{result.pixels.index_select(0, index), result.robust.index_select(0, index)};
     const AttackResult found = attack->run(model, some);
     const KeptImages after = model.coupled()
-                                 ? keep_batch(model, some, result.clean.index_select(0, index), before_call, found)
-                                 : keep_fooled(before_call, found);
+                                 ? keep_batch(model, some, result.clean.index_select(0, index), before, found)
+                                 : keep_fooled(before, found);
     result.pixels.index_copy_(0, index, after.pixels);
     result.robust.index_copy_(0, index, after.robust);
-    result.stage.index_copy_(0, index, stages_after(result.stage.index_select(0, index), before_call, after, number));
-    done.gained += (before_call.robust.sum() - after.robust.sum()).item<int64_t>();
+    result.stage.index_copy_(0, index, stages_after(result.stage.index_select(0, index), before, after, number));
+    loop.mark_and_save(call + 1);
   }
-  done.cost = model.cost() - before;
-  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return done;
+  const int64_t robust = count_of(robust_before);
+  return {stage.name, robust, robust - count_of(result.robust), model.cost() - cost_before,
+          attack_seconds(context.saver) - start};
+}
+
+// The numbers of a stage as a row [5] fp64, for SavedLoop.
+at::Tensor row_of(const StageResult& stage) {
+  const auto real = [](int64_t count) { return static_cast<double>(count); };
+  return at::tensor({real(stage.robust_before), real(stage.gained), real(stage.cost.queries),
+                     real(stage.cost.gradients), stage.seconds},
+                    at::kDouble);
+}
+
+StageResult stage_of(const std::string& name, const at::Tensor& row) {
+  const double* values = row.const_data_ptr<double>();
+  const auto count = [&](size_t i) { return static_cast<int64_t>(values[i]); };
+  return {name, count(0), count(1), {count(2), count(3)}, values[4]};
 }
 
 }  // namespace
@@ -129,6 +139,15 @@ std::vector<CascadeStage> cascade_stages(const std::string& version) {
   fail_usage("the cascade \"", version, "\" does not exist: standard, plus, or rand for models with noise");
 }
 
+at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size) {
+  std::vector<at::Tensor> correct;
+  for (const at::Tensor& index : at::arange(batch.pixels.size(0), at::kLong).split(batch_size)) {
+    const AttackBatch some = batch.select(index);
+    correct.push_back(still_correct(model, some, some.pixels, first_step("cascade.clean", 0)));
+  }
+  return at::cat(correct);
+}
+
 double CascadeResult::clean_accuracy() const { return share_of(clean); }
 double CascadeResult::robust_accuracy() const { return share_of(robust); }
 
@@ -144,8 +163,15 @@ CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const A
   result.clean = classify(model, batch, batch_size);
   result.robust = result.clean.clone();
   result.stage = at::full({batch.pixels.size(0)}, -1, at::kLong);
-  for (const CascadeStage& stage : stages)
-    result.stages.push_back(run_stage(stage, model, batch, context, {batch_size, progress}, result));
+  at::Tensor rows = at::zeros({std::ssize(stages), 5}, at::kDouble);
+  const SavedLoop loop(context.saver, first_step("cascade.stages", 0), {&result.clean, &rows});
+  for (auto number = static_cast<size_t>(loop.done()); number < stages.size(); ++number) {
+    rows[static_cast<int64_t>(number)].copy_(
+        row_of(run_stage(stages[number], number, model, batch, context, {batch_size, progress}, result)));
+    loop.mark(static_cast<int64_t>(number) + 1);
+  }
+  for (size_t number = 0; number < stages.size(); ++number)
+    result.stages.push_back(stage_of(stages[number].name, rows[static_cast<int64_t>(number)]));
   result.cost = model.cost() - before;
   return result;
 }

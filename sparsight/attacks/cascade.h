@@ -47,6 +47,9 @@ struct CascadeResult {
 // Called before each call of an attack, with the number of the stage. May raise an exception to end the cascade.
 using CascadeProgress = std::function<void(size_t stage, int64_t robust)>;
 
+// [B] bool: which images are classified correctly as they are.
+at::Tensor classify(AttackedModel& model, const AttackBatch& batch, int64_t batch_size);
+
 // batch: any number of images, which are attacked `batch_size` at a time. Each attack starts from the images
 // themselves. The warnings are left to the caller.
 CascadeResult run_stages(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,

@@ -4,6 +4,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/random_start.h"
 #include "sparsight/attacks/strongest.h"
@@ -38,17 +39,18 @@ at::Tensor Fab::perturb(AttackedModel& model, const AttackBatch& batch) const {
   const at::Tensor targets = target_classes(at_clean.logits, std::max<int64_t>(targets_, 1), batch.labels.label);
   const FabRunOptions options{options_.steps, options_.max_pull, options_.overshoot, options_.backward};
   Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
-  for (int64_t target = 0; target < targets.size(1); ++target)
-    for (int64_t restart = 0; restart < options_.restarts; ++restart) {
-      const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
-      if (index.size(0) == 0) return strongest.pixels();
-      const AttackBatch attacked = (targets_ > 0 ? with_target(batch, targets, target) : batch).select(index);
-      const int64_t number = target * options_.restarts + restart;
-      const at::Tensor start =
-          restart == 0 ? attacked.pixels : random_start(attacked, context(), StartKind::surface, name, number, 0.5);
-      const FabRun run = run_fab(model, attacked, context(), options, start, first_step(name, restart, target));
-      strongest.offer_fooled(index, run.closest, run.distance <= context().threat.epsilon);
-    }
+  const SavedLoop loop(context().saver, first_step(name + ".runs", 0), strongest.state());
+  for (int64_t number = loop.done(); number < targets.size(1) * options_.restarts; ++number) {
+    const int64_t target = number / options_.restarts, restart = number % options_.restarts;
+    const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
+    if (index.size(0) == 0) return strongest.pixels();
+    const AttackBatch attacked = (targets_ > 0 ? with_target(batch, targets, target) : batch).select(index);
+    const at::Tensor start =
+        restart == 0 ? attacked.pixels : random_start(attacked, context(), StartKind::surface, name, number, 0.5);
+    const FabRun run = run_fab(model, attacked, context(), options, start, first_step(name, restart, target));
+    strongest.offer_fooled(index, run.closest, run.distance <= context().threat.epsilon);
+    loop.mark(number + 1);
+  }
   return strongest.pixels();
 }
 

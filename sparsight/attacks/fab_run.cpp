@@ -10,6 +10,7 @@
 #include <ATen/ops/index.h>
 #include <ATen/ops/stack.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/hyperplane.h"
 #include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/per_image.h"
@@ -39,7 +40,7 @@ ClassDifference towards_closest(AttackedModel& model, const AttackBatch& batch, 
                                 uint64_t step) {
   const at::AutoGradMode grad_mode(true);
   const at::Tensor x = pixels.detach().requires_grad_(true);
-  const at::Tensor logits = model.forward(x, {batch.image, step}).logits;
+  const at::Tensor logits = model.forward(x, {.image = batch.image, .step = step, .retain_graph = true}).logits;
   const at::Tensor label = batch.labels.label.unsqueeze(1);
   const at::Tensor differences = logits.gather(1, other_classes(label, logits.size(1))) - logits.gather(1, label);
   std::vector<at::Tensor> gradients;
@@ -83,7 +84,8 @@ FabRun run_fab(AttackedModel& model, const AttackBatch& batch, const AttackConte
   const at::Tensor& image = batch.pixels;
   FabRun run{image, at::full({image.size(0)}, std::numeric_limits<double>::infinity(), at::kDouble)};
   at::Tensor x = start;
-  for (int64_t i = 1; i <= options.iterations; ++i) {
+  const SavedLoop loop(context.saver, first, {&run.closest, &run.distance, &x});
+  for (int64_t i = loop.done() + 1; i <= options.iterations; ++i) {
     const uint64_t step = first + 2 * static_cast<uint64_t>(i);
     const ClassDifference difference = batch.labels.target.defined()
                                            ? towards_target(model, batch, x, step)
@@ -96,6 +98,7 @@ FabRun run_fab(AttackedModel& model, const AttackBatch& batch, const AttackConte
     run.distance = choose_images(closer, distance, run.distance);
     if (context.observe) context.observe({i, batch.image, x, -distance, -run.distance, {}});
     x = choose_images(fooled, image + options.backward * (x - image), x);
+    loop.mark_and_save(i);
   }
   return run;
 }

@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/maximum.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/projection.h"
 #include "sparsight/attacks/random_start.h"
@@ -31,6 +32,8 @@ void PgdOptions::declare(OptionSet& set) {
 struct Pgd::Best {
   std::string rule;
   at::Tensor pixels = {}, loss = {}, correct = {};  // [B,...], [B], [B] bool
+
+  std::vector<at::Tensor*> state() { return {&pixels, &loss, &correct}; }  // for SavedLoop
 
   void offer(const at::Tensor& x, const AttackEvaluation& at_x) {
     if (!pixels.defined() || rule == "last") {
@@ -70,22 +73,26 @@ void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t resta
   const Projection project(batch.pixels, threat);
   const uint64_t first = first_step("pgd", restart);
   const at::Tensor step_size = at::full({batch.pixels.size(0)}, step_, at::kDouble);
-  at::Tensor x = start(batch, restart), best_loss;
-  for (int64_t t = 0; t <= options_.steps; ++t) {
+  at::Tensor x = start(batch, restart);
+  AttackEvaluation at_x = evaluate_objective(model, objective_, batch, x, first);
+  best.offer(x, at_x);
+  at::Tensor best_loss = at_x.loss;
+  if (context().observe) context().observe({0, batch.image, x, at_x.loss, best_loss, {}});
+  const SavedLoop loop(context().saver, first, {&x, &at_x.gradient, &best.pixels, &best.loss, &best.correct});
+  for (int64_t t = loop.done() + 1; t <= options_.steps; ++t) {
+    x = strict_ ? project.step(x, at_x.gradient, step_) : x + step_ * ascent_direction(at_x.gradient, threat.norm);
     const uint64_t step = first + static_cast<uint64_t>(t);
     const bool last = t == options_.steps;
     if (last && options_.keep == "last" && !context().observe) {
       best.offer(x, {});
       break;
     }
-    const AttackEvaluation at_x =
+    at_x =
         last ? evaluate_loss(model, objective_, batch, x, step) : evaluate_objective(model, objective_, batch, x, step);
     best.offer(x, at_x);
-    best_loss = best_loss.defined() ? at::maximum(best_loss, at_x.loss) : at_x.loss;
-    if (context().observe)
-      context().observe({t, batch.image, x, at_x.loss, best_loss, t > 0 ? step_size : at::Tensor()});
-    if (last) break;
-    x = strict_ ? project.step(x, at_x.gradient, step_) : x + step_ * ascent_direction(at_x.gradient, threat.norm);
+    best_loss = at::maximum(best_loss, at_x.loss);
+    if (context().observe) context().observe({t, batch.image, x, at_x.loss, best_loss, step_size});
+    loop.mark_and_save(t);
   }
 }
 
@@ -94,7 +101,11 @@ at::Tensor Pgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
   // An image that is misclassified as it is must stay so.
   if (options_.keep == "fooled" && options_.start != "none")
     best.offer(batch.pixels, evaluate_loss(model, objective_, batch, batch.pixels, first_step("pgd.clean", 0)));
-  for (int64_t restart = 0; restart < options_.restarts; ++restart) run_once(model, batch, restart, best);
+  const SavedLoop loop(context().saver, first_step("pgd.runs", 0), best.state());
+  for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
+    run_once(model, batch, restart, best);
+    loop.mark(restart + 1);
+  }
   // Without projections the steps add up to epsilon, but for rounding.
   return strict_ ? best.pixels : Projection(batch.pixels, context().threat).to_ball(best.pixels);
 }

@@ -6,6 +6,7 @@ light_sources(
   attacks/apgd_targeted.cpp
   attacks/attack.cpp
   attacks/attack_batch.cpp
+  attacks/attack_saver.cpp
   attacks/attacked_model.cpp
   attacks/cascade.cpp
   attacks/cascade_attack.cpp

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/square_l2.h"
 #include "sparsight/attacks/square_linf.h"
 #include "sparsight/attacks/strongest.h"
@@ -28,7 +29,8 @@ void SquareOptions::declare(OptionSet& set) {
 at::Tensor Square::perturb(AttackedModel& model, const AttackBatch& batch) const {
   if (batch.pixels.dim() != 4) fail("the square attack takes images of shape [B,C,H,W], got ", batch.pixels.sizes());
   Strongest strongest(batch.pixels, still_correct(model, batch, batch.pixels, first_step("square.clean", 0)));
-  for (int64_t restart = 0; restart < options_.restarts; ++restart) {
+  const SavedLoop loop(context().saver, first_step("square.runs", 0), strongest.state());
+  for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
     const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
     if (index.size(0) == 0) break;
     StreamedSquareRandom random(context().seed, restart);
@@ -36,6 +38,7 @@ at::Tensor Square::perturb(AttackedModel& model, const AttackBatch& batch) const
     const SquareRun run = run_square(model, batch.select(index), context(), {options_.queries, options_.passes}, *moves,
                                      first_step("square", restart));
     strongest.offer(index, run.pixels, -run.margin, run.fooled);
+    loop.mark(restart + 1);
   }
   return strongest.pixels();
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/per_image.h"
 
@@ -19,7 +20,8 @@ SquareRun query_model(AttackedModel& model, const AttackBatch& batch, const at::
 SquareRun run_square(AttackedModel& model, const AttackBatch& batch, const AttackContext& context,
                      const SquareRunOptions& options, SquareMoves& moves, uint64_t first) {
   SquareRun run = query_model(model, batch, moves.start(batch), options.passes, first);
-  for (int64_t query = 0; query < options.queries; ++query) {
+  const SavedLoop loop(context.saver, first, {&run.pixels, &run.margin, &run.fooled});
+  for (int64_t query = loop.done(); query < options.queries; ++query) {
     const at::Tensor index = images_to_attack(run.margin > 0, model.coupled());
     if (index.size(0) == 0) break;
     const AttackBatch left = batch.select(index);
@@ -35,6 +37,7 @@ SquareRun run_square(AttackedModel& model, const AttackBatch& batch, const Attac
     accept(run.fooled, found.fooled);
     if (context.observe)
       context.observe({query + 1, left.image, moved, -found.margin, -run.margin.index_select(0, index), {}});
+    loop.mark_and_save(query + 1);
   }
   return run;
 }

@@ -1,6 +1,8 @@
 // The strongest perturbation of each image over several runs of an attack.
 #pragma once
 
+#include <vector>
+
 #include "sparsight/attacks/attack_batch.h"
 
 namespace sparsight {
@@ -16,6 +18,8 @@ class Strongest {
   void offer(const at::Tensor& index, const at::Tensor& points, const at::Tensor& loss, const at::Tensor& fooled);
   // The same where only points that fool count.
   void offer_fooled(const at::Tensor& index, const at::Tensor& points, const at::Tensor& fooled);
+
+  std::vector<at::Tensor*> state() { return {&pixels_, &loss_, &robust_}; }  // for SavedLoop
 
   const at::Tensor& pixels() const { return pixels_; }  // [B,...]
   const at::Tensor& robust() const { return robust_; }  // [B] bool: not yet fooled

@@ -5,25 +5,46 @@
 #include <ATen/ops/where.h>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/printable.h"
+#include "sparsight/data/label_sets.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/models/routing_file.h"
 #include "sparsight/report/attack_csv.h"
 
 namespace sparsight {
 namespace {
 
-constexpr const char* kImagesFile = "/adversarial.safetensors";
+constexpr const char *kImagesFile = "/adversarial.safetensors", *kRoutingFile = "/routing.safetensors",
+                     *kCleanRoutingFile = "/clean_routing.safetensors";
 
 Batch recorded_batch(const AttackedBatch& images) {
   Batch batch;
   batch.labels = images.batch.labels.label;
   if (batch.labels.dim() == 2) {
     batch.label_sets = batch.labels;
-    batch.labels = batch.label_sets.to(at::kByte).argmax(1);
+    batch.labels = first_classes(batch.label_sets);
   }
   batch.domains = images.domains;
   batch.ids = images.ids;
   return batch;
+}
+
+std::vector<RoutedImage> routed_images(const Batch& batch) {
+  std::vector<RoutedImage> images;
+  for (size_t i = 0; i < batch.ids.size(); ++i)
+    images.push_back(
+        {batch.ids[i], batch.labels.const_data_ptr<int64_t>()[i], batch.domains.const_data_ptr<int64_t>()[i]});
+  return images;
+}
+
+// As eval --save-routing writes it.
+Json routing_source(const RecordSource& source) {
+  return {{"checkpoint", printable(source.checkpoint)},
+          {"step", source.step},
+          {"weights", source.weights},
+          {"data", source.data.name},
+          {"split", source.split},
+          {"classes", printable_names(source.data.classes)},
+          {"domains", printable_names(source.data.domains)}};
 }
 
 // safetensors as most programs read them have no bool.
@@ -65,6 +86,8 @@ AttackFiles::AttackFiles(const std::string& folder, const AttackPlan& plan)
       records_(folder + "/records"),
       clean_records_(folder + "/clean_records"),
       pixels_(folder + kImagesFile),
+      routing_(folder + kRoutingFile),
+      clean_routing_(folder + kCleanRoutingFile),
       csv_("image,id,label,clean_prediction,prediction,fooled_by,norm,queries,misclassified_in_8_bits\n") {}
 
 void AttackFiles::add_images(const AttackPiece& piece) {
@@ -95,8 +118,11 @@ void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, con
   const Batch batch = recorded_batch(images);
   records_.observe(batch, recorded_output(piece.attacked));
   clean_records_.observe(batch, recorded_output(piece.clean));
-  routing_.add(piece.attacked.routings);
-  clean_routing_.add(piece.clean.routings);
+  if (!piece.attacked.routings.empty()) {
+    routed_ = true;
+    routing_.add(piece.attacked.routings, routed_images(batch));
+    clean_routing_.add(piece.clean.routings, routed_images(batch));
+  }
   const at::Tensor stage = fooled_by(piece, plan_), &label = images.batch.labels.label, &image = images.batch.image;
   const at::Tensor clean = piece.clean.logits.argmax(1), attacked = piece.attacked.logits.argmax(1);
   const auto at_row = [](const at::Tensor& values, int64_t i) { return values[i].item<int64_t>(); };
@@ -111,9 +137,9 @@ void AttackFiles::add(const AttackedBatch& images, const AttackPiece& piece, con
 }
 
 void AttackFiles::commit(RecordSource source, const Json& result) {
-  if (const Routings all = routing_.all(); !all.empty()) {
-    write_routings(folder_ + "/routing.safetensors", all);
-    write_routings(folder_ + "/clean_routing.safetensors", clean_routing_.all());
+  if (routed_) {
+    routing_.commit(routing_source(source));
+    clean_routing_.commit(routing_source(source));
   }
   write_file_atomically(folder_ + "/images.csv", csv_);
   write_file_atomically(folder_ + "/stages.csv", attack_stages_csv(result.at("stages")));

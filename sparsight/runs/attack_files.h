@@ -1,4 +1,4 @@
-// The files of a finished attack, written piece by piece in bounded memory (all but the routings): first the images,
+// The files of a finished attack, written piece by piece in bounded memory: first the images,
 // which are then checked as anyone would read them, then the rest together (docs/attacks.md). Letters: moe/axes.md.
 #pragma once
 
@@ -7,6 +7,7 @@
 
 #include "sparsight/eval/record_writer.h"
 #include "sparsight/io/safetensors_rows.h"
+#include "sparsight/models/routing_record.h"
 #include "sparsight/runs/attack_check.h"
 
 namespace sparsight {
@@ -15,7 +16,8 @@ namespace sparsight {
 //   adversarial.safetensors    pixels [n,C,H,W] fp32 (fp64 with that precision), image, label, stage, queries [n]
 //   int64, norm [n] fp64,
 //                              clean_logits, logits [n,K] of the same type
-//   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes
+//   routing.safetensors, clean_routing.safetensors   every decision of the MoE layers, as eval --save-routing writes,
+//                                                    without logits
 //   images.csv, stages.csv, routing.csv   tables of the images, of the attacks and of the MoE layers, if there are any
 class AttackFiles {
  public:
@@ -38,7 +40,8 @@ class AttackFiles {
   RecordWriter records_, clean_records_;
   SafetensorsRowWriter pixels_;
   std::optional<SafetensorsRowReader> saved_;  // once they are committed
-  RoutingCollector routing_, clean_routing_;
+  RoutingRecordWriter routing_, clean_routing_;
+  bool routed_ = false;  // whether the model has MoE layers
   std::string csv_;
 };
 

@@ -92,7 +92,8 @@ AttackFolder::AttackFolder(const std::string& path, const Json& identity) : path
 AttackFolder::~AttackFolder() {
   std::error_code ignored;
   const auto exists = [&](const char* name) { return fs::exists(file(name), ignored); };
-  const bool nothing_done = begun_here_ && pieces().empty() && !exists(kAttackResult) && !interrupted();
+  const bool no_pieces = fs::directory_iterator(file(kPieces), ignored) == fs::directory_iterator();
+  const bool nothing_done = begun_here_ && no_pieces && !exists(kAttackResult) && !interrupted();
   if (nothing_done) {
     fs::remove(file(kAttackIndex), ignored);
     fs::remove(file(kPieces), ignored);

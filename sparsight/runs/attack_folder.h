@@ -3,6 +3,7 @@
 //
 //   attack.json     {"format", "version", "identity", "batch", "bytes_per_image"}
 //   pieces/A-B/     images A to B-1 that are done (attack_piece.h); absent once the attack is finished
+//   pieces/A-B.state   where the attack on these images is (attack_saver.h)
 //   result.json     of a finished attack; written last. The other files: docs/attacks.md
 #pragma once
 
@@ -30,7 +31,7 @@ class AttackFolder {
   // Creates the folder, or opens one with the same identity. Raises Error naming the first setting that differs, for a
   // folder with other content, and while another process writes it.
   AttackFolder(const std::string& path, const Json& identity);
-  // Where this began the attack and not even one piece is done, as after a refusal, nothing stays: attack.json and a
+  // Where this began the attack and no images are done or saved, as after a refusal, nothing stays: attack.json and a
   // folder that was made here are removed, but not after Ctrl-C.
   ~AttackFolder();
   AttackFolder(const AttackFolder&) = delete;
@@ -45,6 +46,7 @@ class AttackFolder {
   // Those done so far, each beginning where the one before ends, the first at image 0.
   std::vector<PieceRange> pieces() const;
   std::string piece_path(int64_t first, int64_t last) const;
+  std::string state_path(int64_t first, int64_t last) const { return piece_path(first, last) + ".state"; }
 
   // Nothing unless the attack is finished. Raises Error for a damaged file.
   std::optional<Json> result() const;

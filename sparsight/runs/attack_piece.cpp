@@ -1,13 +1,12 @@
 #include "sparsight/runs/attack_piece.h"
 
-#include <chrono>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/objective.h"
 #include "sparsight/attacks/per_image.h"
 #include "sparsight/attacks/register_attacks.h"
@@ -23,24 +22,25 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, 
   const AttackCost before = model.cost();
   const CascadeStage& stage = how.plan.stages.at(0);
   const auto attack = attacks().make(stage.attack, stage.settings, stage.name, how.context);
+  const std::vector<at::Tensor> calls = at::arange(batch.pixels.size(0), at::kLong).split(how.batch_size);
   CascadeResult result;
-  StageResult done;
-  done.name = stage.name;
-  std::vector<at::Tensor> pixels, correct, clean;
-  for (const at::Tensor& index : at::arange(batch.pixels.size(0), at::kLong).split(how.batch_size)) {
-    const AttackBatch some = batch.select(index);
-    clean.push_back(still_correct(model, some, some.pixels, first_step("cascade.clean", 0)));
-    if (how.progress) how.progress(0, clean.back().sum().item<int64_t>());
-    const auto start = std::chrono::steady_clock::now();
-    const AttackResult found = attack->run(model, some);
-    done.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    pixels.push_back(found.pixels);
-    correct.push_back(found.correct);
-    done.cost += found.cost;
+  result.pixels = batch.pixels.clone();
+  result.clean = classify(model, batch, how.batch_size);
+  at::Tensor correct = result.clean.clone();
+  const double start = attack_seconds(how.context.saver);
+  const AttackCost first_pass = model.cost();
+  const SavedLoop loop(how.context.saver, first_step("calls", 0), {&result.pixels, &correct});
+  for (int64_t call = loop.done(); call < std::ssize(calls); ++call) {
+    const at::Tensor& index = calls[static_cast<size_t>(call)];
+    if (how.progress) how.progress(0, result.clean.index_select(0, index).sum().item<int64_t>());
+    const AttackResult found = attack->run(model, batch.select(index));
+    result.pixels.index_copy_(0, index, found.pixels);
+    correct.index_copy_(0, index, found.correct);
+    loop.mark_and_save(call + 1);
   }
-  result.pixels = at::cat(pixels);
-  result.clean = at::cat(clean);
-  result.robust = result.clean & at::cat(correct);
+  StageResult done{
+      .name = stage.name, .cost = model.cost() - first_pass, .seconds = attack_seconds(how.context.saver) - start};
+  result.robust = result.clean & correct;
   const at::Tensor fooled = result.clean & ~result.robust;
   result.stage = fooled.to(at::kLong) - 1;
   done.robust_before = result.clean.sum().item<int64_t>();
@@ -78,7 +78,7 @@ ModelVerdict model_verdict(AttackedModel& model, const AttackBatch& batch, const
 
 AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, const PieceAttack& how) {
   const at::NoGradGuard no_grad;
-  model.forget_counts();
+  model.set_counts({});
   const AttackBatch& batch = images.batch;
   AttackPiece piece;
   piece.batch = batch;

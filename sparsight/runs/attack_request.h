@@ -25,6 +25,7 @@ struct AttackRequest {
   std::string precision = "fp32";  // or "fp64": of the model and of the attack
   bool exact = false;              // passes of single images, so that results have the same bits for every batch
   int64_t examples = 8;            // pictures in examples.html
+  double save_every = 60;          // seconds after which the state of the attack is saved again
   std::string out;                 // "": in the folder attacks/ of the run
 
   // Of a file of weights alone.

@@ -18,9 +18,10 @@ int64_t ObservedModel::queries_of(int64_t image) const {
   return found == queries_.end() ? 0 : found->second;
 }
 
-void ObservedModel::forget_counts() {
-  queries_.clear();
-  gradients_ = {};
+void ObservedModel::set_counts(const AttackCounts& counts) {
+  AttackedModel::set_counts(counts);
+  queries_ = counts.queries;
+  gradients_ = counts.gradients;
 }
 
 at::Tensor ObservedModel::counted(const at::Tensor& gradient) {

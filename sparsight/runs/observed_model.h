@@ -2,16 +2,9 @@
 // attack on Ctrl-C.
 #pragma once
 
-#include <map>
-
 #include "sparsight/attacks/attacked_model.h"
 
 namespace sparsight {
-
-// Of the images that went through a backward pass.
-struct GradientCounts {
-  int64_t images = 0, zero = 0, not_finite = 0;
-};
 
 class ObservedModel : public AttackedModel {
  public:
@@ -25,7 +18,8 @@ class ObservedModel : public AttackedModel {
 
   int64_t queries_of(int64_t image) const;
   const GradientCounts& gradients() const { return gradients_; }
-  void forget_counts();
+  AttackCounts counts() const override { return {cost(), queries_, gradients_}; }
+  void set_counts(const AttackCounts& counts) override;
 
  protected:
   // Raises Error for logits that are not finite, and where exact passes would hide that images influence each other.

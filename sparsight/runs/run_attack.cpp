@@ -5,6 +5,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/attacked_image_model.h"
 #include "sparsight/attacks/cascade_warnings.h"
 #include "sparsight/attacks/random_start.h"
@@ -145,13 +146,15 @@ class AttackWork {
     Progress progress("attack", images_.size(), "images", images_done());
     for (int64_t next; (next = images_done()) < images_.size();) {
       const int64_t last = std::min(images_.size(), next + piece_images());
-      PieceAttack how{plan_, {plan_.threat, request_.seed}, batch(), request_.exact};
+      AttackSaver saver(folder_.state_path(next, last), model_, request_.save_every);
+      PieceAttack how{plan_, {plan_.threat, request_.seed, {}, &saver}, batch(), request_.exact};
       how.progress = [&](size_t stage, int64_t robust) {
         const auto share = static_cast<double>(stage) / static_cast<double>(plan_.stages.size());
         progress.update(next + static_cast<int64_t>(share * static_cast<double>(last - next)),
                         cat(plan_.stages.at(stage).name, ", ", robust, " robust"));
       };
       write_piece(folder_.piece_path(next, last), attack_piece(model_, images_.read(next, last), how));
+      saver.remove();
       progress.update(last);
     }
     progress.finish();

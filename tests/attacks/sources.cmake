@@ -1,6 +1,7 @@
 torch_tests(
   attacks/among_others_test.cpp
   attacks/apgd_test.cpp
+  attacks/attack_saver_test.cpp
   attacks/attacked_image_model_test.cpp
   attacks/boundary_attacks_test.cpp
   attacks/cascade_test.cpp

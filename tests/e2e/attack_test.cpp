@@ -1,7 +1,6 @@
 // The attack verb as a user runs it: results, files, kills, refusals.
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +14,7 @@
 #include "sparsight/io/checkpoint.h"
 #include "sparsight/io/safetensors.h"
 #include "sparsight/models/routing_file.h"
+#include "sparsight/models/routing_record.h"
 #include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
 
@@ -117,7 +117,19 @@ TEST_F(AttackVerb, SavedImagesAreWhatTheRecordsSay) {
   EXPECT_TRUE(saved.at("label").equal(records.label));
   // One query to see whether it is right, and one in the attack, with its gradient, and one to see whether it still is.
   EXPECT_TRUE(saved.at("queries").eq(3).all().item<bool>());
-  EXPECT_EQ(read_routings(at("saved/routing.safetensors")).size(), 1u);
+  // Routing records name the images as the evaluation's do.
+  for (const char* name : {"saved/routing.safetensors", "saved/clean_routing.safetensors"}) {
+    const RoutingRecord routed = read_routing_record(at(name));
+    EXPECT_EQ(routed.routings.size(), 1u);
+    EXPECT_EQ(routed.manifest.at("split"), "test");
+    EXPECT_EQ(routed.manifest.at("classes"), Json(records.classes));
+    ASSERT_EQ(routed.images.size(), 64u);
+    for (size_t i = 0; i < 64; ++i) {
+      EXPECT_EQ(routed.images[i].id, records.ids.at(i));
+      EXPECT_EQ(routed.images[i].label, records.label[static_cast<int64_t>(i)].item<int64_t>());
+      EXPECT_EQ(routed.images[i].domain, records.domain[static_cast<int64_t>(i)].item<int64_t>());
+    }
+  }
 }
 
 TEST_F(AttackVerb, A25_ExactPassesGiveTheSameBitsForEveryBatch) {
@@ -135,35 +147,6 @@ TEST_F(AttackVerb, A25_VerdictsHardlyDependOnTheBatch) {
   const Records of_a = read_records(at("by4/records")), of_b = read_records(at("by16/records"));
   EXPECT_LE(of_a.prediction.ne(of_b.prediction).sum().item<int64_t>(), 2);
   EXPECT_LE(std::abs(a["robust_accuracy"]["count"].get<int>() - b["robust_accuracy"]["count"].get<int>()), 1);
-}
-
-TEST_F(AttackVerb, KilledAttacksGoOnAndGiveTheSameRecords) {
-  const std::string settings = "--attack apgd --eps 4/255 --batch 32 --set data.test=256 --set attack.steps=8 --out ";
-  const Json whole = result(settings + at("whole"));
-  for (size_t pieces = 1; pieces <= 3; ++pieces) {
-    Program killed(words(settings + at("killed")));
-    const auto saved = [&] {
-      std::error_code error;
-      size_t count = 0;
-      for (const auto& entry : fs::directory_iterator(at("killed/pieces"), error))
-        count += !entry.path().filename().string().ends_with(".tmp");
-      return count;
-    };
-    for (int wait = 0; wait < 3000 && saved() < pieces; ++wait)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    killed.send(SIGKILL);
-    EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
-    EXPECT_GE(saved(), pieces);
-    EXPECT_FALSE(fs::exists(at("killed/result.json")));
-  }
-  expect_failure(run_program({"compare", at("killed"), at("whole")}), 1, "is not finished");
-  Json resumed = result(settings + at("killed"));
-  expect_same_records(at("whole"), at("killed"));
-  for (const char* key : {"robust_accuracy", "queries", "gradients", "gradient_counts", "saved_images", "data"})
-    EXPECT_EQ(resumed[key], whole[key]) << key;
-  EXPECT_FALSE(fs::exists(at("killed/pieces")));
-  EXPECT_FALSE(fs::exists(at("killed/lock")));
-  EXPECT_EQ(result(settings + at("killed")), resumed);  // read, not repeated
 }
 
 TEST_F(AttackVerb, AFolderIsOfOneAttack) {

@@ -104,6 +104,13 @@ TEST(RoutingReplay, PredictUsesTheExpertsOfAnotherImage) {
   const std::string tokens = folder.path("t.safetensors"), of_moe = folder.path("m.safetensors");
   write_safetensors(tokens, {{{"tokens", at::full({6, 4}, 0.5)}}, {}});
   ASSERT_EQ(run_program({"moe", tokens, "--save-routing", of_moe}).exit_code, 0);
+  write_safetensors(tokens, {{{"tokens", at::full({3, 6, 4}, 0.5)}}, {}});
+  const std::string of_three = folder.path("three.safetensors");
+  ASSERT_EQ(run_program({"moe", tokens, "--save-routing", of_three}).exit_code, 0);
+  const RoutingRecord record = read_routing_record(of_three);
+  ASSERT_EQ(record.images.size(), 3u);
+  EXPECT_EQ(record.images[2].id, "2");
+  EXPECT_EQ(record.images[2].label, -1);
   const ProgramResult other_model = run_program({"predict", run, one, "--routing", of_moe});
   EXPECT_EQ(other_model.exit_code, 1);
   EXPECT_NE(other_model.err.find("the routing is for \"moe\", but the routers of the model are: blocks.1.mlp"),

@@ -24,7 +24,7 @@ TEST(AttackFolder, NothingStaysOfAnAttackWithoutAPiece) {
   EXPECT_TRUE(fs::is_empty(path));
 }
 
-TEST(AttackFolder, APieceAnInterruptAndAResultKeepIt) {
+TEST(AttackFolder, APieceAStateAnInterruptAndAResultKeepIt) {
   const testing::TemporaryFolder folder;
   {
     AttackFolder begun(folder.path("piece"), {{"seed", 1}});
@@ -32,6 +32,14 @@ TEST(AttackFolder, APieceAnInterruptAndAResultKeepIt) {
     fs::create_directories(begun.piece_path(0, 16));
   }
   EXPECT_EQ(AttackFolder(folder.path("piece"), {{"seed", 1}}).batch(), 16);
+  {
+    AttackFolder begun(folder.path("within"), {{"seed", 1}});
+    begun.begin(16, 1000);
+    fs::create_directories(folder.path("within/pieces"));
+    folder.write("within/pieces/" + fs::path(begun.state_path(0, 16)).filename().string(), "");
+    EXPECT_TRUE(begun.pieces().empty());
+  }
+  EXPECT_EQ(AttackFolder(folder.path("within"), {{"seed", 1}}).batch(), 16);
   {
     AttackFolder begun(folder.path("stopped"), {{"seed", 1}});
     begun.begin(8, 1000);

@@ -3,6 +3,9 @@
 #include <torch/types.h>
 #include <nlohmann/json.hpp>
 
+#include <set>
+
+#include "sparsight/attacks/attack_saver.h"
 #include "sparsight/runs/attack_summary.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -117,6 +120,78 @@ TEST(AttackPiece, A33_StagesOfACascadeAddUp) {
   EXPECT_EQ(json["queries"], queries);
   EXPECT_EQ(piece.queries.sum().item<int64_t>(), queries);
   EXPECT_EQ(json["saved_images"]["misclassified"], 33 - robust);
+}
+
+// Killed when the third attack of the cascade begins: the first two are not run again.
+TEST(AttackPiece, AKilledCascadeRepeatsNoAttack) {
+  const testing::TemporaryFolder folder;
+  AttackedFunction inner(five_logits);
+  const AttackedBatch images = labelled_images(40);
+  const AttackPlan plan = plan_of("autoattack", {"attack.steps=8", "attack.queries=30", "attack.targets=3"});
+  ObservedModel whole(inner, false), killed(inner, false), resumed(inner, false);
+  const AttackPiece expected = made_piece(whole, plan, images);
+  PieceAttack how{plan, {plan.threat, 7}, 16};
+  AttackSaver saver(folder.path("state"), killed, 0);
+  how.context.saver = &saver;
+  how.progress = [](size_t stage, int64_t) {
+    if (stage == 2) fail("killed");
+  };
+  EXPECT_EQ(testing::message_of([&] { attack_piece(killed, images, how); }), "killed");
+  AttackSaver again(folder.path("state"), resumed, 0);
+  how.context.saver = &again;
+  std::set<size_t> stages;
+  how.progress = [&](size_t stage, int64_t) { stages.insert(stage); };
+  const int64_t passes = inner.cost().queries;
+  const AttackPiece found = attack_piece(resumed, images, how);
+  EXPECT_EQ(stages, (std::set<size_t>{2, 3}));
+  // The passes that are done again: the first one, of 40 images.
+  const int64_t of_two = expected.stages[0].cost.queries + expected.stages[1].cost.queries;
+  EXPECT_EQ(inner.cost().queries - passes, expected.cost.queries - of_two + 2 * 40);  // and both verdicts
+  EXPECT_TRUE(torch::equal(found.pixels, expected.pixels));
+  EXPECT_TRUE(torch::equal(found.stage, expected.stage));
+  EXPECT_TRUE(torch::equal(found.queries, expected.queries));
+  EXPECT_EQ(found.cost.queries, expected.cost.queries);
+  EXPECT_EQ(found.cost.gradients, expected.cost.gradients);
+  EXPECT_EQ(found.gradients.images, expected.gradients.images);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(found.stages[i].robust_before, expected.stages[i].robust_before);
+    EXPECT_EQ(found.stages[i].gained, expected.stages[i].gained);
+    EXPECT_EQ(found.stages[i].cost.queries, expected.stages[i].cost.queries);
+    EXPECT_EQ(found.stages[i].cost.gradients, expected.stages[i].cost.gradients);
+    EXPECT_GT(found.stages[i].seconds, 0);
+  }
+}
+
+// A single attack of several batches, killed in the second.
+TEST(AttackPiece, AKilledAttackGoesOnWithinABatch) {
+  const testing::TemporaryFolder folder;
+  const AttackedBatch images = labelled_images(40);
+  const AttackPlan plan = plan_of("apgd", {"attack.steps=20"});
+  AttackedFunction inner(five_logits);
+  ObservedModel whole(inner, false);
+  const AttackPiece expected = made_piece(whole, plan, images);
+  // Passes: one of each batch as it is; clean, start, 20 steps and the verdict of the first batch; 12 of the second.
+  int64_t left = 3 + 23 + 12;
+  AttackedFunction mortal([&](const at::Tensor& x) {
+    if (left-- == 0) fail("killed");
+    return five_logits(x);
+  });
+  ObservedModel killed(mortal, false), resumed(inner, false);
+  PieceAttack how{plan, {plan.threat, 7}, 16};
+  AttackSaver saver(folder.path("state"), killed, 0);
+  how.context.saver = &saver;
+  EXPECT_EQ(testing::message_of([&] { attack_piece(killed, images, how); }), "killed");
+  AttackSaver again(folder.path("state"), resumed, 0);
+  how.context.saver = &again;
+  std::vector<int64_t> robust;
+  how.progress = [&](size_t, int64_t count) { robust.push_back(count); };
+  const AttackPiece found = attack_piece(resumed, images, how);
+  EXPECT_EQ(robust.size(), 2u);  // of the batches of 16 and of 8 that are left
+  EXPECT_TRUE(torch::equal(found.pixels, expected.pixels));
+  EXPECT_TRUE(torch::equal(found.stage, expected.stage));
+  EXPECT_TRUE(torch::equal(found.queries, expected.queries));
+  EXPECT_EQ(found.stages[0].cost.queries, expected.stages[0].cost.queries);
+  EXPECT_EQ(found.cost.gradients, expected.cost.gradients);
 }
 
 // The paper's preset moves all images, and may make a wrong one right.

@@ -37,7 +37,7 @@ TEST(ObservedModel, CountsTheQueriesOfEachImage) {
   EXPECT_EQ(model.queries_of(0), 0);
   EXPECT_EQ(model.gradients().images, 15);
   EXPECT_EQ(model.gradients().zero, 0);
-  model.forget_counts();
+  model.set_counts({});
   EXPECT_EQ(model.queries_of(12), 0);
 }
 
