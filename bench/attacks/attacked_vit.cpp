@@ -33,7 +33,8 @@ AttackedVit::AttackedVit(const ModelCase& which) : model_(which) {
 at::Tensor AttackedVit::input_gradient() {
   const at::AutoGradMode grad_mode(true);
   const at::Tensor x = batch_.pixels.detach().requires_grad_(true);
-  const ModelOutput output = model_.model()->forward({.images = x, .info = {.image = batch_.image}});
+  AttackedImageModel model(model_.model());
+  const ModelOutput output = model.forward(x, {.image = batch_.image});
   const at::Tensor loss = at::cross_entropy_loss(output.logits, batch_.labels.label, {}, at::Reduction::Sum);
   loss.backward({}, /*retain_graph=*/false, /*create_graph=*/false, {{x}});
   return x.grad();

@@ -3,6 +3,7 @@
 #include "sparsight/attacks/frozen_parameters.h"
 #include "sparsight/core/error.h"
 #include "sparsight/moe/moe_layer.h"
+#include "sparsight/ops/data_parallel.h"
 
 namespace sparsight {
 
@@ -18,6 +19,7 @@ AttackedImageModel::AttackedImageModel(std::shared_ptr<ImageModel> model, const 
                ", which is for training; use ForwardMode::evaluation(), with noise, capacity, choices or losses added");
   for_each_router_owner(*model_, [&](HasRouter& owner) {
     const Router& router = *owner.own_router();
+    has_routers_ = true;
     coupling_.choices = coupling_.choices || router.mixes_images(mode);
     randomised_ = randomised_ || (mode.noise && !router.random_purposes().empty());
   });
@@ -25,12 +27,23 @@ AttackedImageModel::AttackedImageModel(std::shared_ptr<ImageModel> model, const 
 
 ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& pass) {
   const FrozenParameters frozen(*model_);
-  const bool canonical = range() == PixelRange{};
-  ModelOutput output = model_->forward({.images = canonical ? pixels : (pixels - range().low) / range().width(),
-                                        .mode = options_.mode,
-                                        .random = {options_.seed, pass.step},
-                                        .info = {.image = pass.image},
-                                        .at_experts = pass.at_experts});
+  const at::Tensor images = range() == PixelRange{} ? pixels : (pixels - range().low) / range().width();
+  const auto forward = [&](const at::Tensor& some, const at::Tensor& numbers) {
+    return model_->forward({.images = some,
+                            .mode = options_.mode,
+                            .random = {options_.seed, pass.step},
+                            .info = {.image = numbers},
+                            .at_experts = pass.at_experts});
+  };
+  if (!has_routers_) {
+    ModelOutput output;
+    const auto part = [&](const at::Tensor& some, int64_t first) {
+      return forward(some, pass.image.defined() ? pass.image.narrow(0, first, some.size(0)) : pass.image).logits;
+    };
+    output.logits = data_parallel(images, part, pass.retain_graph);
+    return output;
+  }
+  ModelOutput output = forward(images, pass.image);
   bool sampled = false;
   for (const Routing& routing : output.routings) {
     coupling_.capacity = coupling_.capacity || routing.capacity.defined();

@@ -1,4 +1,5 @@
-// One of the library's models under attack. Normalisation is part of the model, so an attack sees pixels.
+// One of the library's models under attack. Normalisation is part of the model, so an attack sees pixels. Models
+// without routers, whose images do not influence each other, are data parallel over threads where gradients are needed.
 #pragma once
 
 #include <memory>
@@ -31,7 +32,7 @@ class AttackedImageModel : public AttackedModel {
   std::shared_ptr<ImageModel> model_;
   AttackedModelOptions options_;
   ImageCoupling coupling_;
-  bool randomised_ = false, passed_ = false;
+  bool has_routers_ = false, randomised_ = false, passed_ = false;
 };
 
 }  // namespace sparsight

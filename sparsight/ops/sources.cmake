@@ -46,6 +46,7 @@ light_sources(
   ops/ref/top_experts.cpp)
 torch_sources(
   ops/attention.cpp
+  ops/data_parallel.cpp
   ops/expert_mlp.cpp
   ops/grouped_linear.cpp
   ops/layer_norm.cpp

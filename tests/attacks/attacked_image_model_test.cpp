@@ -4,6 +4,7 @@
 
 #include "sparsight/attacks/apgd.h"
 #include "sparsight/attacks/attacked_image_model.h"
+#include "sparsight/attacks/fab.h"
 #include "sparsight/attacks/fgsm.h"
 #include "sparsight/attacks/pgd.h"
 #include "sparsight/catalogue/model_sections.h"
@@ -14,6 +15,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::attacked_image_model_test {
 namespace {
@@ -249,6 +251,35 @@ TEST(AttackedImageModel, RefusesTrainingModesAndWrongImages) {
   batch.labels.label = torch::zeros({2}, torch::kLong);
   EXPECT_NE(testing::message_of([&] { Fgsm({}, {}).run(model, batch); }).find("one label per image"),
             std::string::npos);
+}
+
+// A model without routers computes some of the images on each thread; with routers all images are one pass.
+TEST(AttackedImageModel, GradientsDoNotDependOnTheThreadsThatShareTheImages) {
+  for (const char* blocks : {"moe.blocks=[]", "moe.blocks=[1]"}) {
+    AttackedImageModel model(small_vit({blocks}));
+    const AttackBatch batch = some_images(37);
+    const auto with_threads = [&](int threads) {
+      const test::ThreadCount count(threads);
+      return evaluate_objective(model, {}, batch, batch.pixels, 0);
+    };
+    const AttackEvaluation one = with_threads(1), two = with_threads(2), again = with_threads(2);
+    EXPECT_TRUE(test::near(two.gradient, one.gradient, 1e-12)) << blocks;
+    EXPECT_TRUE(test::near(two.logits, one.logits, 1e-12)) << blocks;
+    EXPECT_TRUE(torch::equal(two.gradient, again.gradient)) << blocks;
+    EXPECT_GT(one.gradient.abs().max().item<double>(), 1e-6);
+    EXPECT_EQ(model.cost().gradients, 3 * 37);
+  }
+}
+
+// FAB goes back once for each class over one graph.
+TEST(AttackedImageModel, FabDoesNotDependOnTheThreadsThatShareTheImages) {
+  AttackedImageModel model(small_vit({"moe.blocks=[]"}));
+  const AttackBatch batch = correct_images(model, 16);
+  const auto with_threads = [&](int threads) {
+    const test::ThreadCount count(threads);
+    return Fab(FabOptions{.steps = 3}, {.threat = {.epsilon = 0.1}, .seed = 2}).pixels(model, batch);
+  };
+  EXPECT_TRUE(test::near(with_threads(2), with_threads(1), 1e-9));
 }
 
 }  // namespace sparsight::attacked_image_model_test

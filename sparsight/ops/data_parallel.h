@@ -1,0 +1,21 @@
+// Data parallelism over threads, for functions that treat each image by itself: every thread computes some of the
+// images, forward and backward, instead of some rows of each operation. Threads wait for each other once per pass
+// instead of several times per layer, and the activations of a thread stay in its cache.
+#pragma once
+
+#include <functional>
+
+#include <ATen/core/Tensor.h>
+
+namespace sparsight {
+
+// images: images first .. first + images.size(0) of the batch. Returns one row for each.
+using ImageFunction = std::function<at::Tensor(const at::Tensor& images, int64_t first)>;
+
+// f(images), with the gradient of the images: of nothing else that f reads. One backward pass, or any number, one at a
+// time, if the graph is retained; no second derivatives. f is called on several threads at once, each with as many
+// images as the others or one more; with fewer than 8 images a thread once, with all images. Images are split by their
+// number and that of the threads alone.
+at::Tensor data_parallel(const at::Tensor& images, const ImageFunction& f, bool retain_graph = false);
+
+}  // namespace sparsight
