@@ -99,11 +99,11 @@ Json value_at(const Json& config, const std::string& key) {
   return member(member(config, key.substr(0, dot)), key.substr(dot + 1));
 }
 
-// Those that trained, also where an override replaced one.
+// All that are drawn. Where a setting follows one, what trained, also where an override replaced it.
 Json hparams_of(const DgRun& run, const Json& config) {
   Json hparams = Json::object();
-  for (const Hyperparameter& parameter : hyperparameters_of(run)) {
-    const Json used = value_at(config, parameter.key);
+  for (const Hyperparameter& parameter : all_hyperparameters_of(run)) {
+    const Json used = parameter.key.empty() ? Json() : value_at(config, parameter.key);
     hparams[parameter.name] = used.is_null() ? parameter.value : used;
   }
   return hparams;

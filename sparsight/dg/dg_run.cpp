@@ -100,6 +100,10 @@ std::vector<Hyperparameter> hyperparameters_of(const DgRun& run) {
   return hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
 }
 
+std::vector<Hyperparameter> all_hyperparameters_of(const DgRun& run) {
+  return all_hyperparameters(run.algorithm, run.set, run.hparams_seed, run.trial_seed, model_of(run).defaults);
+}
+
 uint32_t run_seed(const DgRun& run) {
   return seed_hash({run.set, run.algorithm, Json(run.test_envs), run.hparams_seed, run.trial_seed});
 }

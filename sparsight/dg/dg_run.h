@@ -37,6 +37,8 @@ Json dg_config(const DgRun& run);
 const DgModel& model_of(const DgRun& run);
 // Their values are what the run trains with unless overrides replace them.
 std::vector<Hyperparameter> hyperparameters_of(const DgRun& run);
+// And those that no setting follows, as DomainBed logs them.
+std::vector<Hyperparameter> all_hyperparameters_of(const DgRun& run);
 
 // {"dataset", "algorithm", "model", "test_envs", "trial_seed", "hparams_seed", "steps"}: what the run is of; but for
 // "model" and, where they apply, "variation" and "single_source" in DomainBed's names.
@@ -47,12 +49,12 @@ Json dg_arguments(const DgRun& run);
 Json dg_settings(const DgRun& run, const Json& config);
 
 // The lines of DomainBed's results.jsonl for a run folder, one for each evaluation so far: env{i}_in_acc and
-// env{i}_out_acc of every environment, step, epoch, loss, step_time, mem_gb, "args" and "hparams" (those that it
-// trained with); beyond those images_per_s of updates, eval_images_per_s and eval_mem_gb; null where the run has not
-// measured them. "args" has the algorithm by its title, dg_settings() as "settings", data_identity() as "data" and the
-// names of the "environments" too. Of a run that is done also "cost": parameters, active_parameters and multiply_adds
-// of the model. An algorithm that ends with weights of its own, such as an average, has a last line of these, with
-// their name as "result_weights".
+// env{i}_out_acc of every environment, step, epoch, loss, step_time, mem_gb, "args" and "hparams" (all that
+// DomainBed draws; where a setting follows one, what trained); beyond those images_per_s of updates, eval_images_per_s
+// and eval_mem_gb; null where the run has not measured them. "args" has the algorithm by its title, dg_settings() as
+// "settings", data_identity() as "data" and the names of the "environments" too. Of a run that is done also "cost":
+// parameters, active_parameters and multiply_adds of the model. An algorithm that ends with weights of its own, such as
+// an average, has a last line of these, with their name as "result_weights".
 std::vector<Json> dg_results(const DgRun& run, const std::string& folder);
 
 // Raises Error, with the first difference, if the run in `folder` has another configuration.

@@ -23,6 +23,25 @@ std::vector<Hyperparameter> of_every_run(const DomainSet& set) {
           {"resnet_dropout", "model.dropout", "{0.0,0.1,0.5}", 0.0, {}}};
 }
 
+// What DomainBed draws for every run, although settings follow none of it here: models and data have settings of their
+// own, vit_dropout is of its own ViT. An algorithm may declare one of them.
+void add_unused(std::vector<Hyperparameter>& list) {
+  const std::vector<Hyperparameter> drawn{{"data_augmentation", "", "", true, {}},
+                                          {"resnet18", "", "", false, {}},
+                                          {"resnet50_augmix", "", "", true, {}},
+                                          {"dinov2", "", "", false, {}},
+                                          {"vit", "", "", false, {}},
+                                          {"vit_attn_tune", "", "", false, {}},
+                                          {"freeze_bn", "", "", false, {}},
+                                          {"lars", "", "", false, {}},
+                                          {"linear_steps", "", "", 500, {}},
+                                          {"vit_dropout", "", "{0.0,0.1,0.5}", 0.0, {}},
+                                          {"class_balanced", "", "", false, {}},
+                                          {"nonlinear_classifier", "", "", false, {}}};
+  for (const Hyperparameter& parameter : drawn)
+    if (std::ranges::find(list, parameter.name, &Hyperparameter::name) == list.end()) list.push_back(parameter);
+}
+
 void add_declared(std::vector<Hyperparameter>& list, const std::string& algorithm, bool small) {
   algorithms().get(algorithm).describe([&](const OptionSet& options) {
     for (const Option& option : options.options()) {
@@ -78,6 +97,7 @@ std::vector<Hyperparameter> all_hyperparameters(const std::string& algorithm, co
   add_declared(list, algorithm, has_small_images(set));
   replace_defaults(list, defaults_of_algorithm(algorithm), set);
   replace_defaults(list, of_model, set);
+  add_unused(list);
   const uint32_t seed = seed_hash({hparams_seed, trial_seed});
   for (Hyperparameter& parameter : list) {
     NumpyRandom random(seed_hash({seed, parameter.name}));

@@ -27,7 +27,7 @@ bool has_small_images(const std::string& set);
 // model, replace DomainBed's. Raises UsageError for an unknown algorithm. Those that settings follow:
 std::vector<Hyperparameter> hyperparameters(const std::string& algorithm, const std::string& set, int64_t hparams_seed,
                                             int64_t trial_seed, const std::vector<ProtocolDefault>& of_model = {});
-// And those that DomainBed draws but does not use, such as lr of an algorithm that has lr_g and lr_d.
+// And those that DomainBed draws but no setting follows, such as lr of an algorithm that has lr_g and lr_d, or vit.
 std::vector<Hyperparameter> all_hyperparameters(const std::string& algorithm, const std::string& set,
                                                 int64_t hparams_seed, int64_t trial_seed,
                                                 const std::vector<ProtocolDefault>& of_model = {});

@@ -12,6 +12,7 @@
 #include "sparsight/data/domainbed/domainbed.h"
 #include "sparsight/dg/ablations.h"
 #include "sparsight/dg/dg_models.h"
+#include "sparsight/dg/hyperparameters.h"
 #include "sparsight/io/atomic_file.h"
 #include "sparsight/report/format.h"
 #include "tests/data/sets/set_files.h"
@@ -38,7 +39,15 @@ TEST_F(DgVerb, TrainsAndEvaluatesOnEveryEnvironment) {
         EXPECT_LE(accuracy, 1);
       }
   EXPECT_EQ(lines[0].at("args").at("test_envs"), Json({1}));
-  EXPECT_EQ(lines[0].at("hparams").at("lr"), 5e-5);
+  // All that DomainBed draws, also what nothing follows; kSmall replaces the batch size.
+  Json drawn = Json::object();
+  for (const Hyperparameter& parameter : all_hyperparameters("erm", "folder", 0, 0))
+    drawn[parameter.name] = parameter.value;
+  drawn["batch_size"] = 8;
+  EXPECT_EQ(lines[0].at("hparams"), drawn);
+  EXPECT_EQ(drawn.at("lr"), 5e-5);
+  EXPECT_EQ(drawn.at("linear_steps"), 500);
+  EXPECT_EQ(drawn.size(), 16u);  // 4 that settings follow and 12 more
   EXPECT_NE(ended.out.find("| 1 "), std::string::npos) << ended.out;
 }
 
@@ -288,6 +297,8 @@ TEST_F(DgVerb, RefusesInOneLine) {
   refused("hparams irm --dataset pacs --model gmeo", "did you mean \"gmoe\"");
   refused("train --dataset pacs --data DOMAINS --model vit", "is not pacs as published", 1);
   refused("train --test-envs 9" + small, "has the environments 0 to 3");
+  refused("train" + small + " --set loader.batch=1000 --out " + at("refused"),
+          "fewer than its batch size of 1000; lower loader.batch");
   refused("train --test-envs 0,0" + small, "the test environment 0 is named twice");
   refused("sweep --algorithms erm,irmm --plan" + small, "did you mean \"irm\"");
   refused("sweep --set optimizer.lrr=1 --plan" + small, "optimizer.lr");

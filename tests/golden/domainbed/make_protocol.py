@@ -26,11 +26,11 @@ SETS = {
     "office_home": "OfficeHome", "terra_incognita": "TerraIncognita", "domain_net": "DomainNet", "sviro": "SVIRO",
     "wilds_camelyon": "WILDSCamelyon", "wilds_fmow": "WILDSFMoW",
 }  # fmt: skip
-# Constants that choose the network and the data, for which sparsight has models and settings; vit_dropout is of
-# DomainBed's own ViT.
-LEFT_OUT = {
+# Drawn for every algorithm and dataset alike. They choose the network and the data, for which sparsight has models and
+# settings; vit_dropout is of DomainBed's own ViT, and ERM++ alone uses linear_steps.
+OF_EVERY_RUN = {
     "data_augmentation", "resnet18", "resnet50_augmix", "dinov2", "vit", "vit_attn_tune", "freeze_bn", "lars",
-    "vit_dropout", "class_balanced", "nonlinear_classifier",
+    "vit_dropout", "class_balanced", "nonlinear_classifier", "linear_steps",
 }  # fmt: skip
 SEEDS = [(0, 0), (1, 0), (3, 2), (7, 1)]  # of hyper-parameters and trial; 0: the defaults
 TUPLES = [(0, 0), (0, 1), (1, 0), (2, 3), (19, 2), (7,), (785910682, "lr"), ("PACS", "GMOE", [0], 0, 0),
@@ -42,18 +42,32 @@ def plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
+def drawn(registry, seed_hash, name, set_name, seed, trial):
+    values = (
+        registry.random_hparams(ALGORITHMS[name], SETS[set_name], seed_hash(seed, trial))
+        if seed
+        else registry.default_hparams(ALGORITHMS[name], SETS[set_name])
+    )
+    return {key: plain(value) for key, value in values.items()}
+
+
+def of_every_run(registry, seed_hash, seed, trial):
+    found = [
+        {key: value for key, value in drawn(registry, seed_hash, name, set_name, seed, trial).items()
+         if key in OF_EVERY_RUN}
+        for name in ALGORITHMS for set_name in SETS
+    ]  # fmt: skip
+    assert all(values == found[0] for values in found) and found[0].keys() == OF_EVERY_RUN
+    return {"hparams_seed": seed, "trial": trial, "values": found[0]}
+
+
 def hyperparameters(registry, seed_hash, name, set_name):
-    """[values for each of SEEDS]"""
-    lists = []
-    for seed, trial in SEEDS:
-        drawn = (
-            registry.random_hparams(ALGORITHMS[name], SETS[set_name], seed_hash(seed, trial))
-            if seed
-            else registry.default_hparams(ALGORITHMS[name], SETS[set_name])
-        )
-        left_out = LEFT_OUT if name == "erm_pp" else LEFT_OUT | {"linear_steps"}  # of ERM++ alone
-        lists.append({key: plain(value) for key, value in drawn.items() if key not in left_out})
-    return lists
+    """[values for each of SEEDS, without those of every run]"""
+    return [
+        {key: value for key, value in drawn(registry, seed_hash, name, set_name, seed, trial).items()
+         if key not in OF_EVERY_RUN}
+        for seed, trial in SEEDS
+    ]  # fmt: skip
 
 
 def rows_of(registry, seed_hash, name):
@@ -89,6 +103,7 @@ def main(folder):
     parts = {
         "seed_hashes": [{"of": list(of), "hash": misc.seed_hash(*of)} for of in TUPLES],
         "splits": [split(misc, *of) for of in SPLITS],
+        "hyperparameters_of_every_run": [of_every_run(hparams_registry, misc.seed_hash, *of) for of in SEEDS],
         "hyperparameters": [row for name in ALGORITHMS for row in rows_of(hparams_registry, misc.seed_hash, name)],
     }
     text = "{\n" + ",\n".join(f'  "{key}": {lines(rows)}' for key, rows in parts.items()) + "\n}\n"
