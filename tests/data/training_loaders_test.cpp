@@ -94,9 +94,11 @@ TEST(TrainingLoaders, RefuseSettingsThatDoNotFitTheData) {
   EXPECT_EQ(error_of(options(true)), "");
   EXPECT_NE(error_of(options(true, {3})).find("has 1 numbers, but 2 domains have training images"), std::string::npos);
   EXPECT_NE(error_of(options(false, {3, 3})).find("set loader.per_domain = true"), std::string::npos);
-  EXPECT_NE(
-      error_of(options(true, {11, 4})).find("the domain a has 10 training images, fewer than its batch size of 11"),
-      std::string::npos);
+  EXPECT_NE(error_of(options(true, {11, 4}))
+                .find("the domain a has 10 training images, fewer than its batch size of 11; "
+                      "lower loader.batch or loader.domain_batch, or set loader.drop_last = "
+                      "false"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -82,6 +82,19 @@ std::vector<Measure> drop_measures() {
   return {{"dropped", "dropped assignments, mean of the layers", 3}, {"attacked_dropped", "under attack", 3}};
 }
 
+std::vector<Measure> balance_measures() {
+  return {{"dropped", "dropped assignments", 3},
+          {"attacked_dropped", "under attack", 3},
+          {"entropy", "usage entropy / ln E", 3},
+          {"attacked_entropy", "under attack", 3},
+          {"load_cv2", "squared CV of the load", 3},
+          {"attacked_load_cv2", "under attack", 3},
+          {"importance_cv2", "squared CV of the importance", 3},
+          {"attacked_importance_cv2", "under attack", 3},
+          {"redundancy", "distance of outputs where experts changed", 3},
+          {"redundancy_random", "with random experts", 3}};
+}
+
 std::vector<std::string> cell_notes(const CellOptions& options) {
   const VisionOptions& vision = options.vision;
   const int64_t steps = options.pgd_steps;

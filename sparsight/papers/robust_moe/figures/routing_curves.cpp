@@ -53,21 +53,12 @@ Json measure_routing(const Json& job, const FigureRun& run, VisionData data, con
   SPARSIGHT_CHECK(false);
 }
 
-const std::vector<Measure>& routing_measures() {
-  static const std::vector<Measure> measures = {{"change", "change of the routing", 3},
-                                                {"of_chance", "as a share of chance", 3},
-                                                {"change_chosen", "change before capacity", 3},
-                                                {"change_public", "change as the authors' code counts", 3},
-                                                {"dropped", "dropped assignments", 3},
-                                                {"attacked_dropped", "under attack", 3},
-                                                {"entropy", "usage entropy / ln E", 3},
-                                                {"attacked_entropy", "under attack", 3},
-                                                {"load_cv2", "squared CV of the load", 3},
-                                                {"attacked_load_cv2", "under attack", 3},
-                                                {"importance_cv2", "of the importance", 3},
-                                                {"attacked_importance_cv2", "under attack", 3},
-                                                {"redundancy", "distance of outputs where experts changed", 3},
-                                                {"redundancy_random", "with random experts", 3}};
+std::vector<Measure> routing_measures() {
+  std::vector<Measure> measures{{"change", "change of the routing", 3},
+                                {"of_chance", "as a share of chance", 3},
+                                {"change_chosen", "change before capacity", 3},
+                                {"change_public", "change as the authors' code counts", 3}};
+  for (const Measure& measure : balance_measures()) measures.push_back(measure);
   return measures;
 }
 

@@ -108,22 +108,13 @@ Figure sweep_figure(VisionData data) {
                      {"change_moved", "of the images that the attack moved", 3},
                      {"change_chosen", "before capacity", 3},
                      {"change_public", "as the authors' code counts", 3},
-                     {"of_chance", "as a share of chance", 3},
-                     {"dropped", "dropped assignments", 3},
-                     {"attacked_dropped", "under attack", 3},
-                     {"entropy", "usage entropy / ln E", 3},
-                     {"attacked_entropy", "under attack", 3},
-                     {"load_cv2", "squared CV of the load", 3},
-                     {"attacked_load_cv2", "under attack", 3},
-                     {"importance_cv2", "squared CV of the importance", 3},
-                     {"attacked_importance_cv2", "under attack", 3},
-                     {"redundancy", "distance of outputs where experts changed", 3},
-                     {"redundancy_random", "with random experts", 3},
-                     {"queries", "queries per image", 0},
-                     {"gradients", "gradients per image", 0},
-                     {"largest", "largest perturbation (255ths)", 3},
-                     {"gflop", "GFLOP of an image", 5},
-                     {"images", "images", 0}};
+                     {"of_chance", "as a share of chance", 3}};
+  for (const Measure& measure : balance_measures()) figure.measures.push_back(measure);
+  for (const Measure& measure :
+       {Measure{"queries", "queries per image", 0}, Measure{"gradients", "gradients per image", 0},
+        Measure{"largest", "largest perturbation (255ths)", 3}, Measure{"gflop", "GFLOP of an image", 5},
+        Measure{"images", "images", 0}})
+    figure.measures.push_back(measure);
   set_options(figure, sweep_options, [](const SweepOptions& options) {
     return std::vector<std::string>{
         cat("k and capacity: of the V-MoE under attack. It was trained with k = ", options.vision.k,
