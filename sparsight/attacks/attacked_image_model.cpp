@@ -40,7 +40,7 @@ ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& 
     const auto part = [&](const at::Tensor& some, int64_t first) {
       return forward(some, pass.image.defined() ? pass.image.narrow(0, first, some.size(0)) : pass.image).logits;
     };
-    output.logits = data_parallel(images, part, pass.retain_graph);
+    output.logits = data_parallel(images, part);
     return output;
   }
   ModelOutput output = forward(images, pass.image);

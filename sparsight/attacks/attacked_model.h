@@ -19,7 +19,6 @@ struct AttackPass {
   at::Tensor image;             // [B] int64: the number of each image in the data
   uint64_t step = 0;            // passes of different steps have different router noise
   ExpertsHook at_experts = {};  // reads or replaces what MoE layers do; ignored by models without any
-  bool retain_graph = false;    // more than one backward pass follows
 };
 
 // Costs that do not depend on the machine: images that went through the model.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 
 #include "sparsight/attacks/attack.h"
@@ -13,7 +14,7 @@
 namespace sparsight {
 namespace {
 
-constexpr int64_t kMeasuredImages = 8;
+constexpr int64_t kMeasuredImages = 8;  // for each thread, enough that threads share them (ops/data_parallel.h)
 
 void one_pass(AttackedModel& model, const AttackBatch& batch, bool gradients) {
   const uint64_t step = first_step("batch size", 0);
@@ -26,7 +27,7 @@ void one_pass(AttackedModel& model, const AttackBatch& batch, bool gradients) {
 }  // namespace
 
 int64_t pass_bytes_per_image(AttackedModel& model, const AttackBatch& batch, bool gradients) {
-  const int64_t images = std::min(kMeasuredImages, batch.pixels.size(0));
+  const int64_t images = std::min(kMeasuredImages * at::get_num_threads(), batch.pixels.size(0));
   const AttackBatch some = batch.select(at::arange(images, at::kLong));
   one_pass(model, batch.select(at::arange(1, at::kLong)), gradients);  // with what is needed only once
   // Else earlier passes have left enough for this one.

@@ -8,6 +8,7 @@
 #include "sparsight/ops/layer_norm.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/live_bytes.h"
+#include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
 
 namespace sparsight::norm_linear_test {
@@ -101,6 +102,20 @@ TEST(NormLinear, FrozenWeightsGetNoGradient) {
 }
 
 // 200 x 24 numbers of the normalised rows, which the separate layers keep.
+// With frozen weights the forward pass keeps the slope of the activation instead of its input.
+TEST(NormLinear, GradientsOfInputsAreThoseOfAnMlpThatTrains) {
+  for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu}) {
+    const auto gradient = [&](bool trains) {
+      std::vector<at::Tensor> v = random_leaves(70, 24, 400, torch::kFloat);
+      for (size_t i = 1; i < v.size(); ++i) v[i].set_requires_grad(trains);
+      mlp_residual(v[0], {v[1], v[2]}, {v[3], v[4], v[5], v[6], activation}, {}).square().sum().backward();
+      return v[0].grad();
+    };
+    const at::Tensor want = gradient(true);
+    EXPECT_TRUE(test::near(gradient(false), want, 1e-5 * want.abs().max().item<double>()));
+  }
+}
+
 TEST(NormLinear, KeepsNoNormalisedRows) {
   const auto leaves = random_leaves(200, 24, 40, torch::kFloat);
   constexpr int64_t kRows = 200 * 24 * 4;

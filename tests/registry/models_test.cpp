@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sparsight/attacks/attacked_image_model.h"
 #include "sparsight/core/config.h"
 #include "sparsight/io/weights.h"
 #include "sparsight/models/make_model.h"
@@ -14,6 +15,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/near.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::models_test {
 
@@ -141,6 +143,22 @@ TEST_P(EveryModel, S33_AnImageGetsTheSameNoiseHoweverItsBatchIsSplit) {
   const at::Tensor unnumbered = model->forward({x.slice(0, 4), mode, {1, 3}}).logits;
   const bool samples = GetParam().with_moe || GetParam().name == "vit" || GetParam().name == "resnet";
   EXPECT_EQ(torch::allclose(unnumbered, whole.logits.slice(0, 4), 1e-4, 1e-5), !samples);
+}
+
+// Threads share the images of a model without routers.
+TEST_P(EveryModel, AttackGradientsDoNotDependOnTheThreadsThatShareImages) {
+  AttackedImageModel model(make(GetParam(), 1));
+  const at::Tensor x = images(18).sigmoid(), numbers = torch::arange(18, torch::kLong);
+  const auto gradient = [&](int threads) {
+    const test::ThreadCount thread_count(threads);
+    const at::Tensor leaf = x.detach().requires_grad_(true);
+    model.forward(leaf, {numbers}).logits.square().sum().backward();
+    return leaf.grad();
+  };
+  const at::Tensor two = gradient(2), one = gradient(1);
+  EXPECT_GT(one.abs().max().item<double>(), 0);
+  EXPECT_TRUE(test::near(two, one, 1e-4 * one.abs().max().item<double>()));
+  for (int again = 0; again < 5; ++again) EXPECT_TRUE(torch::equal(gradient(2), two)) << again;
 }
 
 TEST_P(EveryModel, RefusesImagesOfAnotherShape) {
