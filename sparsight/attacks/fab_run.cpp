@@ -40,7 +40,7 @@ ClassDifference towards_closest(AttackedModel& model, const AttackBatch& batch, 
                                 uint64_t step) {
   const at::AutoGradMode grad_mode(true);
   const at::Tensor x = pixels.detach().requires_grad_(true);
-  const at::Tensor logits = model.forward(x, {.image = batch.image, .step = step, .retain_graph = true}).logits;
+  const at::Tensor logits = model.forward(x, {batch.image, step}).logits;
   const at::Tensor label = batch.labels.label.unsqueeze(1);
   const at::Tensor differences = logits.gather(1, other_classes(label, logits.size(1))) - logits.gather(1, label);
   std::vector<at::Tensor> gradients;
