@@ -45,7 +45,7 @@ Routing only_routing(const std::string& path) {
   return routings.begin()->second;
 }
 
-// Images are told by their position in the file of tokens.
+// Images are identified by their position in the file of tokens.
 void save_routing(const std::string& path, const Routing& routing) {
   std::vector<RoutedImage> images;
   for (int64_t i = 0; i < routing.layout.images; ++i) images.push_back({std::to_string(i)});

@@ -39,7 +39,7 @@ at::Tensor Apgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
   if (options_.keep == "loss") {
     ApgdRun best;
     const SavedLoop loop(context().saver, first_step("apgd.runs", 0), {&best.best, &best.best_loss});
-    for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
+    for (int64_t restart = loop.done(options_.restarts); restart < options_.restarts; ++restart) {
       const ApgdRun run = run_once(model, batch, restart);
       if (restart == 0) best = run;
       const at::Tensor better = run.best_loss > best.best_loss;
@@ -51,7 +51,7 @@ at::Tensor Apgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
   }
   Strongest strongest(batch.pixels, still_correct(model, batch, batch.pixels, first_step("apgd.clean", 0)));
   const SavedLoop loop(context().saver, first_step("apgd.runs", 0), strongest.state());
-  for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
+  for (int64_t restart = loop.done(options_.restarts); restart < options_.restarts; ++restart) {
     const at::Tensor index = images_to_attack(strongest.robust(), objective_.coupled(model));
     if (index.size(0) == 0) break;
     const ApgdRun run = run_once(model, batch.select(index), restart);

@@ -109,8 +109,9 @@ ApgdRun run_apgd(AttackedModel& model, const Objective& objective, const AttackB
   if (context.observe) context.observe({0, batch.image, start, at_start.loss, at_start.loss, {}});
   ApgdState state(options, batch, context.threat, start, at_start);
   const SavedLoop loop(context.saver, first, state.state());
-  state.skip(loop.done());
-  for (int64_t i = loop.done() + 1; i <= options.iterations; ++i) {
+  const int64_t done = loop.done(options.iterations);
+  state.skip(done);
+  for (int64_t i = done + 1; i <= options.iterations; ++i) {
     const at::Tensor step = state.step(), x = state.move(i == 1);
     const AttackEvaluation at_x = evaluate_objective(model, objective, batch, x, first + static_cast<uint64_t>(i));
     state.learn(at_x);

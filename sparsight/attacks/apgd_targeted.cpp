@@ -28,7 +28,8 @@ at::Tensor ApgdTargeted::perturb(AttackedModel& model, const AttackBatch& batch)
   const at::Tensor targets = target_classes(at_clean.logits, options_.targets, batch.labels.label);
   Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
   const SavedLoop loop(context().saver, first_step("apgd_t.runs", 0), strongest.state());
-  for (int64_t number = loop.done(); number < targets.size(1) * options_.restarts; ++number) {
+  const int64_t runs = targets.size(1) * options_.restarts;
+  for (int64_t number = loop.done(runs); number < runs; ++number) {
     const int64_t target = number / options_.restarts, restart = number % options_.restarts;
     const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
     if (index.size(0) == 0) return strongest.pixels();

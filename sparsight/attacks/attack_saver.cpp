@@ -1,6 +1,7 @@
 #include "sparsight/attacks/attack_saver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include <ATen/ops/empty_strided.h>
@@ -9,26 +10,44 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/json_fields.h"
 #include "sparsight/core/json_text.h"
+#include "sparsight/core/log.h"
 #include "sparsight/core/printable.h"
 #include "sparsight/io/atomic_file.h"
-#include "sparsight/io/safetensors.h"
 
 namespace sparsight {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char *kStateFormat = "sparsight-attack-state", *kStateVersion = "1";
+constexpr const char* kRemoveState = "; remove that file and run the same command again";
 constexpr double kShareOfSaves = 0.05;  // of the time, at most
+constexpr int64_t kMostInState = 1'000'000'000'000'000;
 
 std::string tensor_name(size_t level, size_t index) { return cat(level, ".", index); }
 
+int64_t checked_count(const Json& json) {
+  const int64_t count = json.is_number_integer() ? json.get<int64_t>() : -1;
+  if (count < 0 || count > kMostInState) fail("a count of ", printable(shown(json)));
+  return count;
+}
+
 // As it was in memory too: kernels may round differently for other strides.
-at::Tensor with_strides(const at::Tensor& values, const std::vector<int64_t>& strides) {
-  if (strides.empty()) return values;
-  int64_t last = 0;
-  for (int64_t d = 0; d < values.dim(); ++d) last += (values.size(d) - 1) * strides.at(static_cast<size_t>(d));
-  if (std::ssize(strides) != values.dim() || last != values.numel() - 1) fail("strides that do not fit a tensor");
-  return at::empty_strided(values.sizes(), strides, values.options()).copy_(values);
+at::Tensor with_strides(const at::Tensor& values, const Json& json) {
+  if (json.empty()) return values;
+  std::vector<int64_t> strides;
+  int64_t last = 0;  // position in memory
+  bool fits = json.is_array() && std::ssize(json) == values.dim();
+  for (int64_t d = 0; fits && d < values.dim(); ++d) {
+    const int64_t steps = values.size(d) - 1;
+    strides.push_back(std::min(checked_count(json[static_cast<size_t>(d)]), values.numel()));  // any where steps is 0
+    fits = steps >= 0 && (steps == 0 || strides.back() <= (values.numel() - 1) / steps);  // `last` does not overflow
+    last += steps * strides.back();
+  }
+  if (!fits || last != values.numel() - 1) fail("strides that do not fit a tensor");
+  const at::Tensor tensor = at::empty_strided(values.sizes(), strides, values.options());
+  if (!tensor.is_non_overlapping_and_dense()) fail("strides that overlap");
+  return tensor.copy_(values);
 }
 
 // Whether a loop that was saved is that which runs now.
@@ -47,16 +66,30 @@ AttackSaver::AttackSaver(std::string path, AttackedModel& model, double every)
   next_save_ = start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(every_));
   std::error_code ignored;
   if (!fs::exists(path_, ignored)) return;
+  std::string version;
   try {
-    read();
+    TensorFile file = read_safetensors(path_);
+    if (file.metadata["format"] != kStateFormat) fail("no format ", kStateFormat);
+    version = file.metadata["version"];
+    if (version == kStateVersion) read(file);
   } catch (const std::exception& error) {
-    fail("the saved state ", printable(path_), " of the attack is damaged (", error.what(),
-         "); remove that file and run the same command again");
+    refuse_damaged(error.what());
   }
+  if (version != kStateVersion)
+    fail("the saved state ", printable(path_), " has format version \"", printable(version),
+         "\", this program reads version ", kStateVersion, kRemoveState);
 }
 
 double AttackSaver::seconds() const {
   return seconds_before_ + std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+void AttackSaver::check_finished() const {
+  if (!saved_.empty()) refuse_damaged("the attack ended without what it holds");
+}
+
+void AttackSaver::refuse_damaged(const std::string& reason) const {
+  fail("the saved state ", printable(path_), " of the attack is damaged (", reason, ")", kRemoveState);
 }
 
 void AttackSaver::remove() const {
@@ -70,9 +103,9 @@ void AttackSaver::enter(Level level) {
   const size_t depth = running_.size();
   if (!saved_.empty()) {
     const Level& found = saved_.at(depth);
-    if (found.key != level.key || found.done < 0 || !same_state(found.saved, level.current))
-      fail("the saved state ", printable(path_), " is of another version of this program; ",
-           "remove that file and run the same command again");
+    if (found.key != level.key || !same_state(found.saved, level.current))
+      fail("the saved state ", printable(path_), " is of another --batch, or of another version of this program; ",
+           "give the same --batch as before, or remove that file and run the same command again");
     level.done = found.done, level.counts = found.counts, level.seconds = found.seconds;
     for (size_t i = 0; i < found.saved.size(); ++i) *level.current[i] = found.saved[i];
     model_.set_counts(level.counts);
@@ -92,7 +125,14 @@ void AttackSaver::mark(int64_t done) {
 void AttackSaver::save_if_due() {
   const Clock::time_point before = Clock::now();
   if (before < next_save_) return;
-  save();
+  try {
+    save();
+  } catch (const Error& error) {
+    if (!warned_)
+      log_warning("the state of the attack cannot be saved (", error.what(),
+                  "); it goes on, but if it is killed, all since the last save is run again");
+    warned_ = true;
+  }
   const Clock::time_point after = Clock::now();
   const std::chrono::duration<double> wait(
       std::max(every_, std::chrono::duration<double>(after - before).count() / kShareOfSaves));
@@ -118,14 +158,16 @@ Json AttackSaver::to_json(const Level& level) {
 
 AttackSaver::Level AttackSaver::from_json(const Json& json) {
   Level level;
-  level.key = json.at("key").get<uint64_t>();
-  level.done = json.at("done").get<int64_t>();
+  if (!json.at("key").is_number_unsigned()) fail("a key of ", printable(shown(json["key"])));
+  level.key = json["key"].get<uint64_t>();
+  level.done = checked_count(json.at("done"));
   level.seconds = json.at("seconds").get<double>();
-  const auto at = [&](const char* name, size_t i) { return json.at(name).at(i).get<int64_t>(); };
+  if (!std::isfinite(level.seconds) || level.seconds < 0) fail(level.seconds, " seconds");
+  const auto at = [&](const char* name, size_t i) { return checked_count(json.at(name).at(i)); };
   level.counts.cost = {at("cost", 0), at("cost", 1)};
   level.counts.gradients = {at("gradients", 0), at("gradients", 1), at("gradients", 2)};
   for (const Json& entry : json.at("queries"))
-    level.counts.queries[entry.at(0).get<int64_t>()] = entry.at(1).get<int64_t>();
+    level.counts.queries[checked_count(entry.at(0))] = checked_count(entry.at(1));
   return level;
 }
 
@@ -137,20 +179,19 @@ void AttackSaver::save() const {
     for (size_t i = 0; i < running_[l].current.size(); ++i)
       if (running_[l].current[i]->defined()) file.tensors.emplace_back(tensor_name(l, i), *running_[l].current[i]);
   }
-  file.metadata = {{"levels", json_text(levels)}};
+  file.metadata = {{"format", kStateFormat}, {"version", kStateVersion}, {"levels", json_text(levels)}};
   create_folder(fs::path(path_).parent_path());
   write_safetensors(path_, file);
 }
 
-void AttackSaver::read() {
-  const TensorFile file = read_safetensors(path_);
+void AttackSaver::read(const TensorFile& file) {
   const std::map<std::string, at::Tensor> tensors(file.tensors.begin(), file.tensors.end());
   for (const Json& json : parse_json(file.metadata.at("levels"), "its description")) {
     Level level = from_json(json);
     for (const Json& strides : json.at("strides"))
-      level.saved.push_back(strides.is_null() ? at::Tensor()
-                                              : with_strides(tensors.at(tensor_name(saved_.size(), level.saved.size())),
-                                                             strides.get<std::vector<int64_t>>()));
+      level.saved.push_back(strides.is_null()
+                                ? at::Tensor()
+                                : with_strides(tensors.at(tensor_name(saved_.size(), level.saved.size())), strides));
     saved_.push_back(std::move(level));
   }
 }
@@ -168,6 +209,11 @@ SavedLoop::SavedLoop(AttackSaver* saver, uint64_t key, std::vector<at::Tensor*> 
 
 SavedLoop::~SavedLoop() {
   if (saver_) saver_->running_.pop_back();
+}
+
+int64_t SavedLoop::done(int64_t count) const {
+  if (done_ > count) saver_->refuse_damaged(cat(done_, " iterations of a loop of ", count));
+  return done_;
 }
 
 void SavedLoop::mark(int64_t done) const {

@@ -87,10 +87,10 @@ StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& m
   const std::shared_ptr<Attack> attack = attacks().make(stage.attack, stage.settings, stage.name, context);
   const bool together = model.coupled() || attack->couples_images();
   at::Tensor robust_before = result.robust.clone();
-  const SavedLoop loop(context.saver, first_step("cascade.calls", static_cast<int64_t>(number)),
+  const SavedLoop loop(context.saver, first_step("cascade.calls", static_cast<int64_t>(number), calls.batch_size),
                        {&result.pixels, &result.robust, &result.stage, &robust_before});
   const std::vector<at::Tensor> all = calls_of(robust_before, together, calls.batch_size);
-  for (int64_t call = loop.done(); call < std::ssize(all); ++call) {
+  for (int64_t call = loop.done(std::ssize(all)); call < std::ssize(all); ++call) {
     if (calls.progress) calls.progress(number, count_of(result.robust));
     const at::Tensor& index = all[static_cast<size_t>(call)];
     const AttackBatch some = batch.select(index);
@@ -108,6 +108,8 @@ StageResult run_stage(const CascadeStage& stage, size_t number, AttackedModel& m
   return {stage.name, robust, robust - count_of(result.robust), model.cost() - cost_before,
           attack_seconds(context.saver) - start};
 }
+
+constexpr double kMostInRow = 1e15;  // in a row that is read
 
 // The numbers of a stage as a row [5] fp64, for SavedLoop.
 at::Tensor row_of(const StageResult& stage) {
@@ -165,7 +167,8 @@ CascadeResult run_stages(AttackedModel& model, const AttackBatch& given, const A
   result.stage = at::full({batch.pixels.size(0)}, -1, at::kLong);
   at::Tensor rows = at::zeros({std::ssize(stages), 5}, at::kDouble);
   const SavedLoop loop(context.saver, first_step("cascade.stages", 0), {&result.clean, &rows});
-  for (auto number = static_cast<size_t>(loop.done()); number < stages.size(); ++number) {
+  if (!(rows.abs() <= kMostInRow).all().item<bool>()) context.saver->refuse_damaged("numbers of a finished attack");
+  for (auto number = static_cast<size_t>(loop.done(std::ssize(stages))); number < stages.size(); ++number) {
     rows[static_cast<int64_t>(number)].copy_(
         row_of(run_stage(stages[number], number, model, batch, context, {batch_size, progress}, result)));
     loop.mark(static_cast<int64_t>(number) + 1);

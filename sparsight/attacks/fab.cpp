@@ -40,7 +40,8 @@ at::Tensor Fab::perturb(AttackedModel& model, const AttackBatch& batch) const {
   const FabRunOptions options{options_.steps, options_.max_pull, options_.overshoot, options_.backward};
   Strongest strongest(batch.pixels, classified_correctly(at_clean.logits, batch.labels.label));
   const SavedLoop loop(context().saver, first_step(name + ".runs", 0), strongest.state());
-  for (int64_t number = loop.done(); number < targets.size(1) * options_.restarts; ++number) {
+  const int64_t runs = targets.size(1) * options_.restarts;
+  for (int64_t number = loop.done(runs); number < runs; ++number) {
     const int64_t target = number / options_.restarts, restart = number % options_.restarts;
     const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
     if (index.size(0) == 0) return strongest.pixels();

@@ -85,7 +85,7 @@ FabRun run_fab(AttackedModel& model, const AttackBatch& batch, const AttackConte
   FabRun run{image, at::full({image.size(0)}, std::numeric_limits<double>::infinity(), at::kDouble)};
   at::Tensor x = start;
   const SavedLoop loop(context.saver, first, {&run.closest, &run.distance, &x});
-  for (int64_t i = loop.done() + 1; i <= options.iterations; ++i) {
+  for (int64_t i = loop.done(options.iterations) + 1; i <= options.iterations; ++i) {
     const uint64_t step = first + 2 * static_cast<uint64_t>(i);
     const ClassDifference difference = batch.labels.target.defined()
                                            ? towards_target(model, batch, x, step)

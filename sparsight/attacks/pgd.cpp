@@ -79,7 +79,7 @@ void Pgd::run_once(AttackedModel& model, const AttackBatch& batch, int64_t resta
   at::Tensor best_loss = at_x.loss;
   if (context().observe) context().observe({0, batch.image, x, at_x.loss, best_loss, {}});
   const SavedLoop loop(context().saver, first, {&x, &at_x.gradient, &best.pixels, &best.loss, &best.correct});
-  for (int64_t t = loop.done() + 1; t <= options_.steps; ++t) {
+  for (int64_t t = loop.done(options_.steps) + 1; t <= options_.steps; ++t) {
     x = strict_ ? project.step(x, at_x.gradient, step_) : x + step_ * ascent_direction(at_x.gradient, threat.norm);
     const uint64_t step = first + static_cast<uint64_t>(t);
     const bool last = t == options_.steps;
@@ -102,7 +102,7 @@ at::Tensor Pgd::perturb(AttackedModel& model, const AttackBatch& batch) const {
   if (options_.keep == "fooled" && options_.start != "none")
     best.offer(batch.pixels, evaluate_loss(model, objective_, batch, batch.pixels, first_step("pgd.clean", 0)));
   const SavedLoop loop(context().saver, first_step("pgd.runs", 0), best.state());
-  for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
+  for (int64_t restart = loop.done(options_.restarts); restart < options_.restarts; ++restart) {
     run_once(model, batch, restart, best);
     loop.mark(restart + 1);
   }

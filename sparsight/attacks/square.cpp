@@ -30,7 +30,7 @@ at::Tensor Square::perturb(AttackedModel& model, const AttackBatch& batch) const
   if (batch.pixels.dim() != 4) fail("the square attack takes images of shape [B,C,H,W], got ", batch.pixels.sizes());
   Strongest strongest(batch.pixels, still_correct(model, batch, batch.pixels, first_step("square.clean", 0)));
   const SavedLoop loop(context().saver, first_step("square.runs", 0), strongest.state());
-  for (int64_t restart = loop.done(); restart < options_.restarts; ++restart) {
+  for (int64_t restart = loop.done(options_.restarts); restart < options_.restarts; ++restart) {
     const at::Tensor index = images_to_attack(strongest.robust(), model.coupled());
     if (index.size(0) == 0) break;
     StreamedSquareRandom random(context().seed, restart);

@@ -21,7 +21,7 @@ SquareRun run_square(AttackedModel& model, const AttackBatch& batch, const Attac
                      const SquareRunOptions& options, SquareMoves& moves, uint64_t first) {
   SquareRun run = query_model(model, batch, moves.start(batch), options.passes, first);
   const SavedLoop loop(context.saver, first, {&run.pixels, &run.margin, &run.fooled});
-  for (int64_t query = loop.done(); query < options.queries; ++query) {
+  for (int64_t query = loop.done(options.queries); query < options.queries; ++query) {
     const at::Tensor index = images_to_attack(run.margin > 0, model.coupled());
     if (index.size(0) == 0) break;
     const AttackBatch left = batch.select(index);

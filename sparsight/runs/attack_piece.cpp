@@ -29,8 +29,8 @@ CascadeResult run_single_attack(AttackedModel& model, const AttackBatch& batch, 
   at::Tensor correct = result.clean.clone();
   const double start = attack_seconds(how.context.saver);
   const AttackCost first_pass = model.cost();
-  const SavedLoop loop(how.context.saver, first_step("calls", 0), {&result.pixels, &correct});
-  for (int64_t call = loop.done(); call < std::ssize(calls); ++call) {
+  const SavedLoop loop(how.context.saver, first_step("calls", how.batch_size), {&result.pixels, &correct});
+  for (int64_t call = loop.done(std::ssize(calls)); call < std::ssize(calls); ++call) {
     const at::Tensor& index = calls[static_cast<size_t>(call)];
     if (how.progress) how.progress(0, result.clean.index_select(0, index).sum().item<int64_t>());
     const AttackResult found = attack->run(model, batch.select(index));
@@ -86,6 +86,7 @@ AttackPiece attack_piece(ObservedModel& model, const AttackedBatch& images, cons
   const CascadeResult found = how.plan.is_cascade()
                                   ? run_stages(model, batch, how.context, how.plan.stages, how.batch_size, how.progress)
                                   : run_single_attack(model, batch, how);
+  if (how.context.saver) how.context.saver->check_finished();
   piece.pixels = found.pixels.contiguous();
   piece.stage = found.stage;
   piece.stages = found.stages;

@@ -4,11 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <limits>
+#include <sstream>
 
 #include "sparsight/attacks/attack_saver.h"
 #include "sparsight/attacks/cascade.h"
 #include "sparsight/attacks/register_attacks.h"
+#include "sparsight/core/log.h"
 #include "sparsight/io/atomic_file.h"
+#include "sparsight/io/safetensors.h"
 #include "tests/attacks/routed_model.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -158,11 +162,141 @@ TEST(AttackSaver, NamesADamagedFileAndOneOfAnotherAttack) {
   };
   attack("pgd");
   const std::string other = testing::message_of([&] { attack("square"); });
-  EXPECT_NE(other.find("is of another version of this program; remove that file and run"), std::string::npos) << other;
+  EXPECT_NE(other.find("is of another --batch, or of another version of this program; give"), std::string::npos)
+      << other;
   write_file_atomically(path, read_file(path, 1 << 20).substr(0, 300));
   const std::string cut = testing::message_of([&] { attack("pgd"); });
   EXPECT_NE(cut.find("is damaged ("), std::string::npos) << cut;
   EXPECT_NE(cut.find("remove that file and run the same command again"), std::string::npos) << cut;
+}
+
+// A folder cannot be made below a file.
+TEST(AttackSaver, AFailedSaveIsOneWarning) {
+  const testing::TemporaryFolder folder;
+  write_file_atomically(folder.path("file"), "");
+  AttackedFunction model(network);
+  const AttackBatch batch = images_of_network(3);
+  AttackContext context{{Norm::linf, .03, {}}, 1};
+  const AttackResult expected = attacks().make("pgd", {{"steps", 3}}, "pgd", context)->run(model, batch);
+  AttackSaver saver(folder.path("file/state"), model, 0);
+  context.saver = &saver;
+  const LogSettings before = log_settings();
+  std::ostringstream log;
+  set_log({.stream = &log});
+  const AttackResult found = attacks().make("pgd", {{"steps", 3}}, "pgd", context)->run(model, batch);
+  set_log(before);
+  EXPECT_TRUE(torch::equal(found.pixels, expected.pixels));
+  const std::string said = log.str();
+  EXPECT_EQ(said.find("warning: the state of the attack cannot be saved ("), 0u) << said;
+  EXPECT_NE(said.find("); it goes on, but if it is killed, all since the last save is run again\n"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+}
+
+// A file of "apgd" with 2 restarts of 8 steps as of its last step: levels "apgd.runs" and the run within.
+class StateFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(complaint(), "");
+    file_ = read_safetensors(path_);
+    levels_ = Json::parse(file_.metadata["levels"]);
+    ASSERT_EQ(levels_.size(), 2u);
+    ASSERT_EQ(levels_[1]["done"], 8);
+  }
+  std::string complaint() {
+    return testing::message_of([&] {
+      AttackSaver saver(path_, model_, 0);
+      const AttackContext context{{Norm::linf, .03, {}}, 1, {}, &saver};
+      attacks().make("apgd", short_settings("apgd"), "apgd", context)->run(model_, images_of_network(3));
+      saver.check_finished();
+    });
+  }
+  // Of the file with one value changed.
+  std::string complaint_with(const std::string& pointer, const Json& value) {
+    Json levels = levels_;
+    levels[Json::json_pointer(pointer)] = value;
+    return complaint_of("sparsight-attack-state", "1", levels);
+  }
+  std::string complaint_of(const std::string& format, const std::string& version, const Json& levels) {
+    write_safetensors(path_, {file_.tensors, {{"format", format}, {"version", version}, {"levels", levels.dump()}}});
+    return complaint();
+  }
+  void expect_damaged(const std::string& pointer, const Json& value, const std::string& why) {
+    const std::string message = complaint_with(pointer, value);
+    EXPECT_NE(message.find("is damaged (" + why), std::string::npos) << pointer << ": " << message;
+    EXPECT_NE(message.find("; remove that file and run the same command again"), std::string::npos) << message;
+  }
+
+  testing::TemporaryFolder folder_;
+  std::string path_ = folder_.path("state");
+  AttackedFunction model_{network};
+  TensorFile file_;
+  Json levels_;
+};
+
+TEST_F(StateFile, CountsMustBeThoseOfTheLoops) {
+  EXPECT_EQ(complaint_with("/1/done", 7), "");
+  expect_damaged("/1/done", 9, "9 iterations of a loop of 8");
+  expect_damaged("/1/done", 999'999'999'999'999, "999999999999999 iterations of a loop of 8");
+  expect_damaged("/1/done", -1, "a count of -1");
+  expect_damaged("/1/done", 1e300, "a count of 1e+300");
+  expect_damaged("/0/done", 2, "the attack ended without what it holds");  // the run within is not reached
+  expect_damaged("/0/done", 3, "3 iterations of a loop of 2");
+  expect_damaged("/1/cost/0", std::numeric_limits<int64_t>::max(), "a count of 9223372036854775807");
+  expect_damaged("/1/seconds", -1, "-1 seconds");
+  expect_damaged("/1/key", 1.5, "a key of 1.5");
+}
+
+// Points are [n,2,5,5]; n <= 3 are attacked. 2 * 5 * 5 n entries: of (n - 1, 1, 4, 4) steps, one of 50 n - 1 along the
+// second dimension ends at the last entry too.
+TEST_F(StateFile, StridesMustBeThoseOfATensor) {
+  at::Tensor x;
+  for (const auto& [name, tensor] : file_.tensors)
+    if (name == "1.0") x = tensor;
+  ASSERT_EQ(x.dim(), 4);
+  const int64_t n = x.size(0), all = x.numel();
+  ASSERT_EQ(all, 50 * n);
+  const Json usual = x.strides().vec(), channels_last{50, 1, 10, 2};
+  EXPECT_EQ(complaint_with("/1/strides/0", usual), "");
+  EXPECT_EQ(complaint_with("/1/strides/0", channels_last), "");
+  expect_damaged("/1/strides/0", {0, all - 1, 0, 0}, "strides that overlap");
+  const int64_t large = 999'999'999'999'999;
+  expect_damaged("/1/strides/0", {large, large, large, large}, "strides that do not fit");
+  expect_damaged("/1/strides/0", {50, 25, 5}, "strides that do not fit");
+  expect_damaged("/1/strides/0", {50, -25, 5, 1}, "a count of -25");
+  expect_damaged("/1/strides/0", {int64_t{1} << 62, 25, 5, 1}, "a count of 4611686018427387904");
+}
+
+TEST_F(StateFile, OtherFormatsAndVersionsAreRefused) {
+  const std::string version = complaint_of("sparsight-attack-state", "2", levels_);
+  EXPECT_NE(version.find("has format version \"2\", this program reads version 1; remove that file"), std::string::npos)
+      << version;
+  const std::string format = complaint_of("sparsight-records", "1", levels_);
+  EXPECT_NE(format.find("is damaged (no format sparsight-attack-state)"), std::string::npos) << format;
+}
+
+// Their tensor "0.1" has a row per attack of the cascade.
+TEST(AttackSaver, NumbersOfFinishedAttacksMustBeNumbers) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path("state");
+  AttackedFunction model(network);
+  const std::vector<CascadeStage> stages{{"pgd", "pgd", {{"steps", 3}}}, {"again", "pgd", {{"steps", 3}}}};
+  const auto complaint = [&] {
+    return testing::message_of([&] {
+      AttackSaver saver(path, model, 0);
+      run_stages(model, images_of_network(4), {{Norm::linf, .01, {}}, 1, {}, &saver}, stages, 4);
+    });
+  };
+  ASSERT_EQ(complaint(), "");
+  const TensorFile file = read_safetensors(path);
+  for (const double value : {std::nan(""), std::numeric_limits<double>::infinity(), -1e300, 12.0}) {
+    TensorFile changed = file;
+    for (auto& [name, tensor] : changed.tensors)
+      if (name == "0.1") tensor = tensor.clone(), tensor[0][2] = value;
+    write_safetensors(path, changed);
+    const std::string message = complaint();
+    EXPECT_EQ(message.empty(), value == 12.0) << value;
+    EXPECT_EQ(message.find("is damaged (numbers of a finished attack)") == std::string::npos, value == 12.0) << message;
+  }
 }
 
 }  // namespace sparsight::attack_saver_test

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sparsight/core/interrupt.h"
+#include "sparsight/io/atomic_file.h"
 #include "sparsight/runs/run_attack.h"
 #include "tests/e2e/attack_fixture.h"
 #include "tests/e2e/output.h"
@@ -74,6 +75,12 @@ TEST_F(AttackResume, AnAttackWithinAPieceIsSaved) {
   set_interrupted(false);
   EXPECT_NE(message.find("interrupted; run the same command again"), std::string::npos) << message;
   EXPECT_TRUE(fs::exists(state));
+  // It is what the attack goes on from: a damaged one is refused.
+  const std::string saved = read_file(state, 1 << 28);
+  write_file_atomically(state, saved.substr(0, saved.size() / 2));
+  const std::string damaged = message_of([&] { run_attack(request); });
+  EXPECT_NE(damaged.find("000000000-000000064.state of the attack is damaged ("), std::string::npos) << damaged;
+  write_file_atomically(state, saved);
   const Json resumed = run_attack(request);
   expect_same_records(at("unbroken"), at("interrupted"));
   for (const char* key : {"robust_accuracy", "queries", "gradients", "gradient_counts"})

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sparsight/attacks/attack_saver.h"
+#include "sparsight/io/safetensors.h"
 #include "sparsight/runs/attack_summary.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
@@ -192,6 +193,49 @@ TEST(AttackPiece, AKilledAttackGoesOnWithinABatch) {
   EXPECT_TRUE(torch::equal(found.queries, expected.queries));
   EXPECT_EQ(found.stages[0].cost.queries, expected.stages[0].cost.queries);
   EXPECT_EQ(found.cost.gradients, expected.cost.gradients);
+}
+
+// Batches of 16 end at other images than those of 32. Killed when two of three calls were done, of 32 of 40 images; the
+// two calls of the other size would seem done too, and the 8 images that were not attacked robust.
+TEST(AttackPiece, AKilledAttackDoesNotGoOnInOtherBatches) {
+  AttackedFunction inner(five_logits);
+  const AttackedBatch images = labelled_images(40);
+  for (const AttackPlan& plan :
+       {plan_of("apgd", {"attack.steps=3"}, "0.0001"),
+        plan_of("autoattack", {"attack.steps=3", "attack.queries=3", "attack.targets=1"}, "0.0001")}) {
+    const testing::TemporaryFolder folder;
+    const auto attacked = [&](int64_t batch_size, int64_t calls, const std::function<void(Json&)>& change = {}) {
+      if (change) {
+        TensorFile file = read_safetensors(folder.path("state"));
+        Json levels = Json::parse(file.metadata["levels"]);
+        change(levels);
+        file.metadata["levels"] = levels.dump();
+        write_safetensors(folder.path("state"), file);
+      }
+      ObservedModel model(inner, true);
+      AttackSaver saver(folder.path("state"), model, 0);
+      PieceAttack how{plan, {plan.threat, 7, {}, &saver}, batch_size, true};
+      how.progress = [&](size_t, int64_t) {
+        if (calls-- == 0) fail("killed");
+      };
+      return testing::message_of([&] { attack_piece(model, images, how); });
+    };
+    EXPECT_EQ(attacked(16, 2), "killed");
+    const std::string other = attacked(32, 100);
+    EXPECT_NE(other.find("is of another --batch"), std::string::npos) << other;
+    const std::string more = attacked(16, 100, [](Json& levels) { levels.back()["done"] = 4; });
+    EXPECT_NE(more.find("is damaged (4 iterations of a loop of 3)"), std::string::npos) << more;
+    const std::string unused = attacked(16, 100, [](Json& levels) {
+      levels.back()["done"] = 3;
+      levels.push_back(levels.back());
+      levels.back()["strides"] = Json::array();
+    });
+    // In a cascade the next attack comes to the level first.
+    EXPECT_NE(unused.find(plan.is_cascade() ? "is of another" : "is damaged (the attack ended without what it holds)"),
+              std::string::npos)
+        << unused;
+    EXPECT_EQ(attacked(16, 100, [](Json& levels) { levels.erase(levels.size() - 1), levels.back()["done"] = 2; }), "");
+  }
 }
 
 // The paper's preset moves all images, and may make a wrong one right.
