@@ -140,11 +140,11 @@ void run_data_where(const std::string& name) {
   begin_interruptible_work();
   if (name.empty()) {
     for (const DataPlace& place : data_places())
-      output() << std::left << std::setw(15) << place.name << printable(data_home()) << "/" << place.name << "\n";
+      output() << std::left << std::setw(15) << place.name << printable(place_folder(place, data_home())) << "\n";
     return;
   }
   const DataPlace& place = find_data_place(name);
-  const std::string folder = data_home() + "/" + place.name;
+  const std::string folder = place_folder(place, data_home());
   output() << place.title << "\n"
            << "folder: " << printable(folder) << " (below SPARSIGHT_DATA, or data/ if that is not set)\n"
            << "files:  " << place.files << "\n"

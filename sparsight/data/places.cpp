@@ -6,6 +6,7 @@
 #include "sparsight/core/error.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/core/printable.h"
+#include "sparsight/data/domainbed/published_domains.h"
 #include "sparsight/data/readers/bytes.h"
 #include "sparsight/data/readers/folder.h"
 #include "sparsight/data/remote_sets.h"
@@ -81,6 +82,17 @@ PlacedFiles face_files(const DataPlace& place, const std::string& folder) {
   return files;
 }
 
+const PublishedDomains& pacs() { return *std::ranges::find(published_domains(), "pacs", &PublishedDomains::name); }
+
+PlacedFiles pacs_files(const DataPlace& place, const std::string& folder) {
+  PlacedFiles files;
+  for (const std::string& domain : pacs().domains) {
+    const PlacedFiles of_domain = images_in(place, folder, domain);
+    files.insert(files.end(), of_domain.begin(), of_domain.end());
+  }
+  return files;
+}
+
 PlacedFiles plant_files(const DataPlace& place, const std::string& folder) { return images_in(place, folder, ""); }
 
 // A set of `data fetch`.
@@ -106,11 +118,23 @@ const std::vector<DataPlace>& data_places() {
        cat(kFaces, "/ with the aligned images, list_attr_celeba.txt and list_eval_partition.txt"),
        "copy its official files there", face_files},
       {"plants", "photographs of plants, the backgrounds of CIFAR-10 with noise", "JPEG and PNG files, at any depth",
-       "copy your photographs there", plant_files}};
+       "copy your photographs there", plant_files},
+      {"pacs",
+       "PACS, 9,991 pictures of 7 classes in four domains",
+       "art_painting/, cartoon/, photo/ and sketch/, each with class/image",
+       "obtain it from " + pacs().obtain,
+       pacs_files,
+       {pacs().folder, "pacs112"}}};
   return places;
 }
 
 const DataPlace& find_data_place(const std::string& name) { return entry_named(name, data_places(), "dataset"); }
+
+std::string place_folder(const DataPlace& place, const std::string& home) {
+  for (const std::string& name : place.folders)
+    if (path_exists(home + "/" + name)) return home + "/" + name;
+  return home + "/" + (place.folders.empty() ? place.name : place.folders.front());
+}
 
 std::vector<PlacedFile> placed_files(const DataPlace& place, const std::string& folder) {
   PlacedFiles files = place.find_files(place, folder);

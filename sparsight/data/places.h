@@ -14,7 +14,7 @@ struct PlacedFile {
   std::string path;
 };
 
-// Below the folder of all datasets, a set has a folder of its own name.
+// Below the folder of all datasets, a set has a folder of its own.
 struct DataPlace {
   std::string name;
   std::string title;
@@ -22,12 +22,16 @@ struct DataPlace {
   std::string get;    // how to get them
   // placed_files() without the order.
   std::function<std::vector<PlacedFile>(const DataPlace& place, const std::string& folder)> find_files;
+  std::vector<std::string> folders = {};  // names of its folder, the usual one first; {}: `name`
 };
 
 const std::vector<DataPlace>& data_places();
 
 // Raises UsageError naming the nearest one.
 const DataPlace& find_data_place(const std::string& name);
+
+// The folder of a set below `home`: the first of its names that is there, else the usual one.
+std::string place_folder(const DataPlace& place, const std::string& home);
 
 // The files of a set in `folder`, in any spelling that its reader knows, in order of name. Raises Error with the first
 // one that is missing, the folder and how to get it.

@@ -49,12 +49,6 @@ int64_t depth_of(const DgRun& run) {
   return with_preset(options, shape_of(run)).depth;
 }
 
-std::string blocks_setting(const std::vector<int64_t>& blocks) {
-  std::vector<std::string> numbers;
-  for (const int64_t block : blocks) numbers.push_back(std::to_string(block));
-  return "moe.blocks=[" + join(numbers, ",") + "]";
-}
-
 // The baseline of a model that is not 12 blocks deep has its MoE layers in its own last two even blocks.
 DgRun baseline_of(const DgAblation& ablation) {
   DgRun run = ablation.run;
@@ -108,7 +102,7 @@ std::vector<std::string> titles_of(const DgAblation& ablation) {
 
 std::vector<DgRun> runs_of(const DgAblation& ablation, const DgRun& baseline, const AblationRow& row) {
   std::vector<DgRun> runs;
-  for (int64_t trial = 0; trial < ablation.trials; ++trial)
+  for (int64_t trial = ablation.first_trial; trial < ablation.first_trial + ablation.trials; ++trial)
     for (const int64_t environment : tested(ablation)) {
       DgRun run = baseline;
       run.variation = row.variation, run.trial_seed = trial, run.hparams_seed = 0, run.test_envs = {environment};
@@ -154,6 +148,14 @@ std::vector<AblationRow> ablation_rows(const DgAblation& ablation) {
   return rows;
 }
 
+std::string label_of(const AblationRow& row) {
+  return row.setting.empty() ? row.factor : cat(row.factor, ": ", row.setting);
+}
+
+std::vector<DgRun> ablation_runs(const DgAblation& ablation, const AblationRow& row) {
+  return runs_of(ablation, baseline_of(ablation), row);
+}
+
 JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>& rows) {
   const DgRun baseline = baseline_of(ablation);
   std::vector<DgRun> runs;
@@ -179,8 +181,7 @@ DgTable ablation_table(const DgAblation& ablation, const std::vector<AblationRow
       if (const std::string file = results_of_job(run, store); std::filesystem::exists(file))
         results.push_back(read_dg_result(file));
     const TrialAccuracies trials = accuracies_of(results, table.rule, tested(ablation));
-    const std::string label = ablated.setting.empty() ? ablated.factor : cat(ablated.factor, ": ", ablated.setting);
-    DgTable::Row row = row_of(label, trials, table.columns.size());
+    DgTable::Row row = row_of(label_of(ablated), trials, table.columns.size());
     const std::map<int64_t, double> averages = averages_of(trials);
     if (ablated.setting.empty()) of_baseline = averages;
     const bool is_baseline = ablated.variation.empty();

@@ -15,8 +15,9 @@ namespace sparsight {
 struct DgAblation {
   DgRun run;  // the baseline; its placement is that of last_two_blocks() unless run.overrides say otherwise
   std::vector<Ablation> factors = gmoe_ablations();
-  int64_t trials = 3;                   // seeds 0 .. n-1
+  int64_t trials = 3;                   // seeds first_trial, first_trial + 1, ...
   std::vector<int64_t> test_envs = {};  // each alone; {}: every environment
+  int64_t first_trial = 0;
 };
 
 struct AblationRow {
@@ -27,6 +28,11 @@ struct AblationRow {
 
 // The baseline first. Raises UsageError, naming the setting, where a model cannot be built.
 std::vector<AblationRow> ablation_rows(const DgAblation& ablation);
+
+// "router: linear", as in the table.
+std::string label_of(const AblationRow& row);
+// Those of a row: each trial in each test environment.
+std::vector<DgRun> ablation_runs(const DgAblation& ablation, const AblationRow& row);
 
 // A job for each different configuration, trial and test environment.
 JobList ablation_jobs(const DgAblation& ablation, const std::vector<AblationRow>& rows);

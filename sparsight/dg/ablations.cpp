@@ -56,6 +56,12 @@ std::vector<int64_t> last_two_blocks(int64_t depth) {
   return {even.end() - std::min<int64_t>(2, std::ssize(even)), even.end()};
 }
 
+std::string blocks_setting(const std::vector<int64_t>& blocks) {
+  std::vector<std::string> numbers;
+  for (const int64_t block : blocks) numbers.push_back(std::to_string(block));
+  return "moe.blocks=[" + join(numbers, ",") + "]";
+}
+
 const std::vector<Ablation>& gmoe_ablations() {
   static const std::vector<Ablation> all{
       {"router",

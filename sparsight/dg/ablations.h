@@ -36,5 +36,6 @@ Ablation own_ablation(const std::string& text);
 // The two placements of the paper among even blocks, numbered from 0: the last two, and all.
 std::vector<int64_t> last_two_blocks(int64_t depth);
 std::vector<int64_t> every_two_blocks(int64_t depth);
+std::string blocks_setting(const std::vector<int64_t>& blocks);  // "moe.blocks=[8,10]"
 
 }  // namespace sparsight

@@ -1,9 +1,13 @@
 #include "sparsight/dg/sweep.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <optional>
+#include <thread>
 
 #include "sparsight/core/error.h"
+#include "sparsight/core/interrupt.h"
 #include "sparsight/core/nearest_name.h"
 #include "sparsight/data/domainbed/domain_sets.h"
 
@@ -34,6 +38,11 @@ DgRun run_from(const Json& json) {
   return run;
 }
 
+Json train_job(const Json& settings, const std::string& folder) {
+  const std::vector<Json> lines = train_dg(run_from(settings), folder + "/run");
+  return {{"evaluations", lines.size()}, {"last", lines.back()}};
+}
+
 // Those of one dataset.
 void add_runs(std::vector<DgRun>& runs, const DgSweep& sweep) {
   const int64_t environments = environments_of_set(sweep.run);
@@ -43,7 +52,7 @@ void add_runs(std::vector<DgRun>& runs, const DgSweep& sweep) {
   const std::vector<std::string> models = sweep.models.empty() ? std::vector{sweep.run.model} : sweep.models;
   for (const std::string& model : models)
     for (const std::string& algorithm : sweep.algorithms)
-      for (int64_t trial = 0; trial < sweep.trials; ++trial)
+      for (int64_t trial = sweep.first_trial; trial < sweep.first_trial + sweep.trials; ++trial)
         for (int64_t hparams = 0; hparams < sweep.hparams; ++hparams)
           for (const std::vector<int64_t>& test_envs : sets) {
             DgRun run = sweep.run;
@@ -106,15 +115,28 @@ std::string results_of_job(const DgRun& run, const JobStore& store) {
   return store.job_folder(to_json(run)) + "/run/results.jsonl";
 }
 
+DgResult train_in_store(const DgRun& run, const JobStore& store) {
+  using Clock = std::chrono::steady_clock;
+  const Json settings = to_json(run);
+  while (!store.is_done(settings)) {
+    if (interrupted()) fail("interrupted");
+    if (const std::optional<FileLock> lock = store.claim(settings)) {
+      const auto begin = Clock::now();
+      const Json result = train_job(settings, store.job_folder(settings));
+      store.finish(settings, {result, std::chrono::duration<double>(Clock::now() - begin).count()});
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+  return read_dg_result(results_of_job(run, store));
+}
+
 JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs) {
   JobList list;
   list.name = name;
   check_runs(runs);
   for (const DgRun& run : runs) list.settings.push_back(to_json(run));
-  list.run = [](const Json& settings, const std::string& folder) {
-    const std::vector<Json> lines = train_dg(run_from(settings), folder + "/run");
-    return Json{{"evaluations", lines.size()}, {"last", lines.back()}};
-  };
+  list.run = train_job;
   list.expected_seconds = [](const Json& settings) { return settings.at("steps").get<double>(); };
   list.expects_ratios = true;
   return list;

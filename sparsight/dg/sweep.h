@@ -6,6 +6,7 @@
 
 #include "sparsight/dg/check_runs.h"
 #include "sparsight/dg/dg_run.h"
+#include "sparsight/dg/results.h"
 #include "sparsight/jobs/run_jobs.h"
 
 namespace sparsight {
@@ -13,11 +14,12 @@ namespace sparsight {
 struct DgSweep {
   DgRun run;  // what all have in common
   std::vector<std::string> algorithms = {"erm"};
-  int64_t trials = 3, hparams = 20;      // seeds 0 .. n-1
+  int64_t trials = 3, hparams = 20;      // hyper-parameter seeds 0 .. n-1
   bool pairs = true;                     // pairs of test environments too, for leave-one-domain-out
   std::vector<std::string> models = {};  // every algorithm with each of these; {}: run.model
   std::vector<std::string> sets = {};    // all of it on each of these, in their usual folders; {}: run.set
   bool single_source = false;            // all environments but one are tested, instead of one or two
+  int64_t first_trial = 0;               // trials have the seeds first_trial, first_trial + 1, ...
 };
 
 // Each environment alone, then each pair: E (E + 1) / 2 sets.
@@ -39,5 +41,8 @@ JobList sweep_jobs(const DgSweep& sweep);
 JobList jobs_of_runs(const std::string& name, const std::vector<DgRun>& runs);
 // Where the job of a run leaves it.
 std::string results_of_job(const DgRun& run, const JobStore& store);
+// The result of a run, which is trained there if no process has done so; waits for one that does. Raises Error where
+// the training fails, and on an interrupt, after which the same call goes on.
+DgResult train_in_store(const DgRun& run, const JobStore& store);
 
 }  // namespace sparsight

@@ -104,6 +104,13 @@ light_sources(
 torch_sources(
   papers/gmoe/figures/aligned_pooling.cpp
   papers/gmoe/figures/branch_experts.cpp
+  papers/gmoe/figures/colored_mnist.cpp
+  papers/gmoe/figures/mnist_protocol.cpp
+  papers/gmoe/figures/pacs_comparison.cpp
+  papers/gmoe/figures/protocol_data.cpp
+  papers/gmoe/figures/protocol_jobs.cpp
+  papers/gmoe/figures/rotated_mnist.cpp
+  papers/gmoe/figures/router_ablation.cpp
   papers/gmoe/theory/branch_program.cpp
   papers/gmoe/theory/set_network.cpp
   papers/gmoe/theory/training_parts.cpp)

@@ -31,7 +31,9 @@ std::string kind_text(Kind kind) {
 
 }  // namespace
 
-std::string real_folder(const DataChoice& choice, const FigureRun& run) { return run.data + "/" + choice.set; }
+std::string real_folder(const DataChoice& choice, const FigureRun& run) {
+  return place_folder(find_data_place(choice.set), run.data);
+}
 
 std::string substitute_for(const std::vector<DataChoice>& choices, const FigureRun& run) {
   if (!run.data.empty()) return "";
