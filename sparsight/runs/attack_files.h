@@ -1,5 +1,5 @@
-// The files of a finished attack, written piece by piece in bounded memory: first the images,
-// which are then checked as anyone would read them, then the rest together (docs/attacks.md). Letters: moe/axes.md.
+// The files of a finished attack, written piece by piece in bounded memory: first the images, which are then checked as
+// anyone would read them, then the rest together (docs/attacks.md). Letters: moe/axes.md.
 #pragma once
 
 #include <optional>

@@ -123,8 +123,7 @@ Figure router_ablation_figure() {
       "Baseline: GMoE with a cosine router and MoE layers in its last two even blocks. Variants are those of sparsight "
       "dg ablate, of the same splits and seeds as the baseline: differences are of pairs.",
       "The domains are four styles of generated glyphs. The paper prefers the last two blocks and the cosine router, "
-      "on "
-      "photographs and from pretrained weights; its numbers cannot be compared with these."};
+      "on photographs and from pretrained weights; its numbers cannot be compared with these."};
   figure.run_notes = [](const FigureRun& run) { return protocol_notes(chosen(ablation_options, run).protocol, run); };
   return figure;
 }
