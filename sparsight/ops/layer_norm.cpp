@@ -6,6 +6,7 @@
 
 #include "sparsight/core/error.h"
 #include "sparsight/ops/cpu/layer_norm.h"
+#include "sparsight/ops/needs_any_grad.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/off_cpu.h"
 #include "sparsight/ops/ref/layer_norm.h"
@@ -29,7 +30,7 @@ class NormOfRows : public torch::autograd::Function<NormOfRows> {
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     no_second_derivative("layer norm has");
     const auto saved = context->get_saved_variables();
-    const bool weights = context->needs_input_grad(1) || context->needs_input_grad(2);
+    const bool weights = needs_any_grad(context, 1, 3);
     const LayerNormGradients out =
         layer_norm_backward(grads[0].contiguous(), saved[0], saved[1], saved[2], {}, weights);
     return {out.x, out.weight, out.bias, {}};

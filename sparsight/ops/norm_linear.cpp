@@ -8,6 +8,7 @@
 #include "sparsight/ops/expert_mlp.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
+#include "sparsight/ops/needs_any_grad.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/saved_drop.h"
 #include "sparsight/ops/saved_products.h"
@@ -44,15 +45,13 @@ class NormLinear : public torch::autograd::Function<NormLinear> {
     const SavedProducts products(context);
     const auto s = context->get_saved_variables();
     const bool bias = context->saved_data["bias"].toBool() && context->needs_input_grad(4);
-    const bool below = context->needs_input_grad(0) || context->needs_input_grad(1) || context->needs_input_grad(2);
+    const bool below = needs_any_grad(context, 0, 3);
     const bool weight = context->needs_input_grad(3);
     const at::Tensor rows = rows_for_weights(weight, context, s);
     const GroupedLinearGradients g =
         grouped_linear_backward(grads[0].contiguous(), rows, one_group(rows), as_expert(s[4]), {below, weight, bias});
     LayerNormGradients n;
-    if (below)
-      n = layer_norm_backward(g.rows, s[0], s[1], s[3], {},
-                              context->needs_input_grad(1) || context->needs_input_grad(2));
+    if (below) n = layer_norm_backward(g.rows, s[0], s[1], s[3], {}, needs_any_grad(context, 1, 3));
     return {n.x, n.weight, n.bias, of_expert(g.weight), of_expert(g.bias), {}};
   }
 };
@@ -87,9 +86,7 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     no_second_derivative("an MLP has");
     const SavedProducts products(context);
     const auto s = context->get_saved_variables();
-    bool below = false, weights = false;
-    for (size_t i = 0; i < 3; ++i) below = below || context->needs_input_grad(i);
-    for (size_t i = 3; i < 7; ++i) weights = weights || context->needs_input_grad(i);
+    const bool below = needs_any_grad(context, 0, 3), weights = needs_any_grad(context, 3, 7);
     const at::Tensor whole = grads[0].contiguous();
     const at::Tensor grad = dropped_rows(whole, saved_drop(context));
     at::Tensor rows = rows_for_weights(weights, context, s);
@@ -103,7 +100,7 @@ class NormMlp : public torch::autograd::Function<NormMlp> {
     if (below)
       n = layer_norm_backward(g.tokens, s[0], s[1], s[3],
                               context->saved_data["residual"].toBool() ? whole : at::Tensor(),
-                              context->needs_input_grad(1) || context->needs_input_grad(2));
+                              needs_any_grad(context, 1, 3));
     const ExpertMlpWeights& w = g.weights;
     return {n.x, n.weight, n.bias, of_expert(w.w1), of_expert(w.b1), of_expert(w.w2), of_expert(w.b2), {}, {}, {}, {}};
   }

@@ -10,6 +10,7 @@
 #include "sparsight/ops/attention.h"
 #include "sparsight/ops/grouped_linear.h"
 #include "sparsight/ops/layer_norm.h"
+#include "sparsight/ops/needs_any_grad.h"
 #include "sparsight/ops/no_second_derivative.h"
 #include "sparsight/ops/saved_drop.h"
 #include "sparsight/ops/saved_products.h"
@@ -22,12 +23,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::Tensor rows_of(const at::Tensor& x) { return x.view({-1, x.size(-1)}); }
-
-bool needs_any(AutogradContext* context, size_t begin, size_t end) {
-  bool any = false;
-  for (size_t i = begin; i < end; ++i) any = any || context->needs_input_grad(i);
-  return any;
-}
 
 // What the backward pass reads of the attention half; moments and log_sum are undefined unless requested.
 struct AttentionHalf {
@@ -76,7 +71,7 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
     const SavedProducts products(context);
     const auto s = context->get_saved_variables();
     const bool bias = context->saved_data["qkv_bias"].toBool() && context->needs_input_grad(6);
-    const bool input = needs_any(context, 0, 3), below = input || context->needs_input_grad(3) || bias;
+    const bool input = needs_any_grad(context, 0, 3), below = input || context->needs_input_grad(3) || bias;
     const at::Tensor whole = rows_of(grads[0].contiguous()), grad = dropped_rows(whole, saved_drop(context)),
                      x = rows_of(s[0]), group = one_group(grad);
     GroupedLinearGradients outer =
@@ -92,7 +87,7 @@ class AttentionResidual : public torch::autograd::Function<AttentionResidual> {
       inner = grouped_linear_backward(rows_of(grad_qkv), rows, group, as_expert(s[4]), {input, weight, bias});
     }
     LayerNormGradients n;
-    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], whole, needs_any(context, 1, 3));
+    if (input) n = layer_norm_backward(inner.rows, x, s[1], s[3], whole, needs_any_grad(context, 1, 3));
     if (n.x.defined()) n.x = n.x.view(s[0].sizes());
     return {n.x,
             n.weight,
