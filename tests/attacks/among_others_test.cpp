@@ -8,6 +8,7 @@
 #include "tests/attacks/routed_model.h"
 #include "tests/support/errors.h"
 #include "tests/support/near.h"
+#include "tests/support/thread_count.h"
 
 namespace sparsight::among_others_test {
 namespace {
@@ -88,6 +89,23 @@ TEST(AmongOthers, WithoutALimitNoOtherImageIsDamaged) {
   AmongOthers among(model, batch, longs({1, 3}));
   EXPECT_NE(testing::message_of([&] { among.forward(batch.pixels, {}); }).find("all of its 2 images"),
             std::string::npos);
+}
+
+// With two threads, each of which has 9 of the 18 images, and one of the two that are attacked.
+TEST(AmongOthers, GradientsOfImagesThatThreadsShareAreThoseOfTheImagesAlone) {
+  AttackedImageModel model(test::routed_vit({"moe.blocks=[]"}));
+  const AttackBatch batch = test::routed_images(model, 18);
+  const at::Tensor index = longs({3, 14});
+  const auto gradient = [&](AttackedModel& of, const at::Tensor& pixels, int threads) {
+    const test::ThreadCount count(threads);
+    const at::Tensor x = pixels.detach().requires_grad_(true);
+    of.forward(x, {batch.image.index_select(0, index), 0}).logits.square().sum().backward();
+    return x.grad();
+  };
+  AmongOthers among(model, batch, index);
+  const at::Tensor pixels = batch.pixels.index_select(0, index), alone = gradient(model, pixels, 1);
+  EXPECT_GT(alone.abs().amax({1, 2, 3}).min().item<double>(), 0);
+  for (const int threads : {1, 2}) EXPECT_TRUE(test::near(gradient(among, pixels, threads), alone, 1e-9)) << threads;
 }
 
 TEST(Transfer, EvaluatesTheImagesOfOneModelOnAnother) {
