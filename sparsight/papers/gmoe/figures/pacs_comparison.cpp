@@ -66,14 +66,9 @@ std::vector<DgRun> runs_of(const std::string& model, const Json& job, const Pacs
 
 Json measure_pacs(const Json& job, const FigureRun& run) {
   const PacsOptions options = chosen(pacs_options, run);
-  const auto measured = [&](const std::string& model) {
-    return measure_environment(runs_of(model, job, options, run), environments_of(run), job, run);
-  };
-  Json result = measured(job.at("model"));
-  result["difference"] = nullptr;
-  if (job.at("model") == kGmoe)
-    result["difference"] = result.at("accuracy").get<double>() - measured(kDense).at("accuracy").get<double>();
-  return result;
+  const std::string model = job.at("model");
+  const std::vector<DgRun> baseline = model == kDense ? std::vector<DgRun>() : runs_of(kDense, job, options, run);
+  return measure_against(runs_of(model, job, options, run), baseline, environments_of(run), job, run);
 }
 
 std::vector<Claim> pacs_claims(const ResultTable& table, const FigureRun&) {
@@ -118,11 +113,9 @@ Figure pacs_figure() {
   figure.charts = {chart};
   figure.notes = {
       "ERM with a ViT, and with the same ViT as GMoE: 6 experts in the last two even blocks, one for each token, "
-      "cosine "
-      "router. Both have the same splits and seeds, and the same active operations but for the routers.",
+      "cosine router. Both have the same splits and seeds, and the same active operations but for the routers.",
       "Differs from the paper: random weights instead of ImageNet's, a smaller model, smaller images, fewer updates. "
-      "Its "
-      "own table is that of sparsight dg sweep with pretrained weights."};
+      "Its own table is that of sparsight dg sweep with pretrained weights."};
   figure.run_notes = [](const FigureRun& run) { return protocol_notes(chosen(pacs_options, run).protocol, run); };
   return figure;
 }

@@ -108,6 +108,16 @@ Json measure_environment(const std::vector<DgRun>& runs, const std::vector<std::
           {"multiply_adds", static_cast<double>(cost.multiply_adds) / 1e6}};
 }
 
+Json measure_against(const std::vector<DgRun>& runs, const std::vector<DgRun>& baseline,
+                     const std::vector<std::string>& environments, const Json& job, const FigureRun& run) {
+  const auto accuracy = [](const Json& result) { return result.at("accuracy").get<double>(); };
+  Json result = measure_environment(runs, environments, job, run);
+  result["difference"] = nullptr;
+  if (!baseline.empty())
+    result["difference"] = accuracy(result) - accuracy(measure_environment(baseline, environments, job, run));
+  return result;
+}
+
 double protocol_seconds(const Json& job, const ProtocolOptions& options, size_t environments,
                         double images_per_second) {
   constexpr double kReading = 0.1;  // of results that are there

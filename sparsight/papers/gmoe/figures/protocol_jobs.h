@@ -45,6 +45,10 @@ std::vector<Json> environment_jobs(const std::vector<Json>& rows, const std::vec
 Json measure_environment(const std::vector<DgRun>& runs, const std::vector<std::string>& environments, const Json& job,
                          const FigureRun& run);
 
+// The same, and the "difference" in accuracy to the runs of `baseline`; null where there are none.
+Json measure_against(const std::vector<DgRun>& runs, const std::vector<DgRun>& baseline,
+                     const std::vector<std::string>& environments, const Json& job, const FigureRun& run);
+
 // Figure::expected_seconds of a job, where each run trains on `environments` less one.
 double protocol_seconds(const Json& job, const ProtocolOptions& options, size_t environments, double images_per_second);
 

@@ -66,14 +66,9 @@ Json measure_variant(const Json& job, const FigureRun& run) {
   const std::vector<AblationRow> rows = ablation_rows(ablation);
   const auto row = std::ranges::find(rows, job.at("variant").get<std::string>(), label_of);
   SPARSIGHT_CHECK(row != rows.end());
-  const auto measured = [&](const AblationRow& of) {
-    return measure_environment(ablation_runs(ablation, of), glyph_environments(), job, run);
-  };
-  Json result = measured(*row);
-  result["difference"] = nullptr;
-  if (job.at("variant") != kBaseline)
-    result["difference"] = result.at("accuracy").get<double>() - measured(rows.front()).at("accuracy").get<double>();
-  return result;
+  const std::vector<DgRun> baseline =
+      job.at("variant") == kBaseline ? std::vector<DgRun>() : ablation_runs(ablation, rows.front());
+  return measure_against(ablation_runs(ablation, *row), baseline, glyph_environments(), job, run);
 }
 
 Claim baseline_is_better(const ResultTable& table, const std::string& text, const char* variant) {
