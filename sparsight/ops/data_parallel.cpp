@@ -6,6 +6,7 @@
 #include <ATen/ThreadLocalState.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -64,12 +65,15 @@ class DataParallel : public torch::autograd::Function<DataParallel> {
     std::vector<int64_t> sizes;
     for (const at::Tensor& result : to) sizes.push_back(result.size(0));
     const std::vector<at::Tensor> grad = grads[0].split_with_sizes(sizes);
-    std::vector<at::Tensor> out(from.size());
+    std::vector<int64_t> shape = from[0].sizes().vec();
+    shape[0] = grads[0].size(0);
+    const at::Tensor out = at::empty(shape, from[0].options());
+    const std::vector<at::Tensor> to_images = out.split_with_sizes(sizes);
     on_each_thread(static_cast<int64_t>(from.size()), [&](int64_t part) {
       const auto i = static_cast<size_t>(part);
-      out[i] = torch::autograd::grad({to[i]}, {from[i]}, {grad[i]}, retain_graph)[0];
+      to_images[i].copy_(torch::autograd::grad({to[i]}, {from[i]}, {grad[i]}, retain_graph)[0]);
     });
-    return {at::cat(out), {}, {}};
+    return {out, {}, {}};
   }
 };
 

@@ -5,6 +5,8 @@
 #include <random>
 #include <vector>
 
+#include <ATen/Parallel.h>
+
 #include "sparsight/ops/cpu/task_plan.h"
 
 namespace sparsight::task_plan_test {
@@ -49,6 +51,16 @@ TEST(TaskPlan, HasEachChunkOfEachRowOnce) {
     for (int64_t r = 0; r < offsets_of(rows).back(); ++r)
       for (int64_t c = 0; c < chunks; ++c) ASSERT_EQ((times[{r, c}]), 1) << round << " row " << r << " chunk " << c;
   }
+}
+
+TEST(TaskPlan, KeepsHiddenLayersWholeOnThreadsWithRowsOfTheirOwn) {
+  const std::vector<int64_t> offsets = offsets_of({800});
+  EXPECT_EQ(cpu::make_plan(offsets.data(), 1, 4, 144).parts, 4);
+  at::parallel_for(0, 2, 1, [&](int64_t, int64_t) {
+    const Plan plan = cpu::make_plan(offsets.data(), 1, 4, 144);
+    EXPECT_EQ(plan.parts, 1);
+    EXPECT_EQ(plan.size(), 6);
+  });
 }
 
 TEST(TaskPlan, TellsThePartOfAChunk) {

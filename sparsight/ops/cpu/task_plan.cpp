@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include <ATen/Parallel.h>
+
 namespace sparsight::cpu {
 namespace {
 
@@ -25,7 +27,8 @@ Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t m
   int64_t blocks = 0;
   for (int64_t e = 0; e < experts; ++e) blocks += (offset[e + 1] - offset[e] + max_rows - 1) / max_rows;
   Plan plan{.chunks = chunks};
-  if (blocks > 0) plan.parts = std::clamp<int64_t>((kFewTasks + blocks - 1) / blocks, 1, chunks);
+  const int64_t wanted = at::in_parallel_region() ? 1 : kFewTasks;
+  if (blocks > 0) plan.parts = std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, chunks);
   plan.tasks.reserve(static_cast<size_t>(blocks * plan.parts));
   for (int64_t e = 0; e < experts; ++e) {
     const int64_t count = offset[e + 1] - offset[e], pieces = (count + max_rows - 1) / max_rows;

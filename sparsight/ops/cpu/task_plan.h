@@ -26,7 +26,8 @@ struct Plan {
   const Task* find(int64_t number) const { return number < size() ? &tasks[static_cast<size_t>(number)] : nullptr; }
 };
 
-// One task per group of rows and part. offset: [E+1]; chunks: of the hidden layer, at least one; max_rows: per task.
+// One task per group of rows and part; a single part where threads have rows of their own (ops/data_parallel.h).
+// offset: [E+1]; chunks: of the hidden layer, at least one; max_rows: per task.
 Plan make_plan(const int64_t* offset, int64_t experts, int64_t chunks, int64_t max_rows);
 
 // Joins the parts of memory-bound tasks with the same rows into as few tasks as keep `threads` threads evenly busy:
