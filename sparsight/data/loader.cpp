@@ -125,8 +125,9 @@ Loader::Loader(DataSetPtr data, TransformPipeline transforms, BatchTransform bat
 
 Loader::~Loader() = default;
 
-int64_t Loader::batches_per_epoch() const {
-  return options_.drop_last ? data_->size() / options_.batch : (data_->size() + options_.batch - 1) / options_.batch;
+int64_t LoaderOptions::batches_per_epoch(const DataSet& data) const {
+  const int64_t samples = epoch_samples(sampling, data, drop_last ? batch : 0);
+  return drop_last ? samples / batch : (samples + batch - 1) / batch;
 }
 
 void Loader::set_transforms_of(const std::vector<bool>& domains, TransformPipeline transforms) {
@@ -140,7 +141,8 @@ void Loader::start(int64_t epoch, int64_t first_batch) {
   workers_.reset();
   epoch_ = epoch;
   next_batch_ = first_batch;
-  order_ = epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch);
+  order_ = epoch_order(options_.sampling, *data_, options_.class_weights, seed_, epoch,
+                       options_.drop_last ? options_.batch : 0);
   if (options_.workers > 0) workers_ = std::make_unique<Workers>(*this, first_batch);
 }
 

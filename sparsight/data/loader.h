@@ -29,6 +29,9 @@ struct LoaderOptions {
   bool per_domain = false;            // see training_loaders.h
   std::vector<int64_t> domain_batch;  // likewise
   void declare(OptionSet& set);
+
+  // 0 if drop_last leaves none.
+  int64_t batches_per_epoch(const DataSet& data) const;
 };
 
 class Loader {
@@ -41,7 +44,7 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  int64_t batches_per_epoch() const;
+  int64_t batches_per_epoch() const { return options_.batches_per_epoch(*data_); }
   const DataSet& data() const { return *data_; }
 
   // From the next start() on, images of these domains ([domains of the data]) go through `transforms` instead.

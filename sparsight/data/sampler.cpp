@@ -42,7 +42,8 @@ std::vector<std::vector<int64_t>> grouped(const DataSet& data, size_t groups, Ke
   return lists;
 }
 
-std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& class_weights, RandomStream& random) {
+std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& class_weights, int64_t samples,
+                              RandomStream& random) {
   if (class_weights.size() != data.info().classes.size())
     fail_usage("loader.class_weights must hold one weight per class, got ", class_weights.size(), " for ",
                data.info().classes.size(), " classes");
@@ -50,7 +51,7 @@ std::vector<int64_t> weighted(const DataSet& data, const std::vector<double>& cl
   double sum = 0;
   for (int64_t i = 0; i < data.size(); ++i) cumulative.push_back(sum += class_weights[data.label(i)]);
   if (!(sum > 0)) fail_usage("loader.class_weights must not be 0 for every class of the dataset");
-  std::vector<int64_t> order(data.size());
+  std::vector<int64_t> order(static_cast<size_t>(samples));
   for (int64_t& index : order) {
     const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), random.uniform() * sum);
     index = std::min<int64_t>(found - cumulative.begin(), data.size() - 1);
@@ -66,24 +67,31 @@ const std::vector<std::string>& sampling_names() {
   return names;
 }
 
+int64_t epoch_samples(const std::string& sampling, const DataSet& data, int64_t fewest) {
+  const bool repeats = sampling == "class_balanced" || sampling == "domain_balanced" || sampling == "weighted";
+  return repeats && data.size() > 0 ? std::max(data.size(), fewest) : data.size();
+}
+
 std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& data,
-                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch) {
+                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch,
+                                 int64_t fewest) {
+  const int64_t samples = epoch_samples(sampling, data, fewest);
   RandomStream random(seed, "sampler", static_cast<uint64_t>(epoch));
   if (sampling == "sequential") return all_indices(data);
   if (sampling == "class_balanced" || sampling == "weighted")
     need_single_labels(data.info(), cat("loader.sampling = \"", sampling, "\""));
   if (sampling == "class_balanced")
-    return balanced(grouped(data, data.info().classes.size(), [&](int64_t i) { return data.label(i); }), data.size(),
+    return balanced(grouped(data, data.info().classes.size(), [&](int64_t i) { return data.label(i); }), samples,
                     random);
   if (sampling == "domain_balanced")
-    return balanced(grouped(data, data.info().domains.size(), [&](int64_t i) { return data.domain(i); }), data.size(),
+    return balanced(grouped(data, data.info().domains.size(), [&](int64_t i) { return data.domain(i); }), samples,
                     random);
   if (sampling == "replacement") {
     std::vector<int64_t> order(static_cast<size_t>(data.size()));
     for (int64_t& index : order) index = random.below(data.size());
     return order;
   }
-  if (sampling == "weighted") return weighted(data, class_weights, random);
+  if (sampling == "weighted") return weighted(data, class_weights, samples, random);
   SPARSIGHT_CHECK(sampling == "shuffle");
   std::vector<int64_t> order = all_indices(data);
   shuffle(order, random);

@@ -9,7 +9,7 @@
 
 namespace sparsight {
 
-// One epoch's indices into `data`, a function of (seed, epoch):
+// One epoch's indices into `data`, a function of (seed, epoch, fewest):
 //   sequential       0, 1, 2, ...
 //   shuffle          every image once, in random order
 //   class_balanced   as many samples as images; class counts differ by at most one, images of a class are in random
@@ -18,9 +18,14 @@ namespace sparsight {
 //   replacement      as many samples as images, with replacement
 //   weighted         as many samples as images, with replacement, image i with probability proportional to
 //                    class_weights[label(i)]
+// class_balanced, domain_balanced and weighted give at least `fewest` samples, as they choose groups before images.
 // Raises UsageError if class_weights does not fit the classes.
 std::vector<int64_t> epoch_order(const std::string& sampling, const DataSet& data,
-                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch);
+                                 const std::vector<double>& class_weights, uint64_t seed, int64_t epoch,
+                                 int64_t fewest = 0);
+
+// The number of its indices.
+int64_t epoch_samples(const std::string& sampling, const DataSet& data, int64_t fewest);
 
 // The names that epoch_order knows.
 const std::vector<std::string>& sampling_names();

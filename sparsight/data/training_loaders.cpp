@@ -24,15 +24,14 @@ std::vector<Domain> domains_with_images(const DataSet& data) {
 
 EndlessLoader domain_loader(const DataSetPtr& data, const Domain& domain, const TransformPipeline& transforms,
                             const BatchTransform& batch_transform, const LoaderOptions& options, uint64_t seed) {
-  const auto images = static_cast<int64_t>(domain.images.size());
-  if (options.drop_last && images < options.batch)
-    fail_usage("the domain ", data->info().domains[domain.number], " has ", images,
+  const auto images = std::make_shared<SubsetDataSet>(data, domain.images);
+  if (options.batches_per_epoch(*images) == 0)
+    fail_usage("the domain ", data->info().domains[domain.number], " has ", images->size(),
                " training images, fewer than its batch size of ", options.batch,
                "; lower loader.batch or loader.domain_batch, or set loader.drop_last = false");
-  return EndlessLoader(
-      std::make_unique<Loader>(std::make_shared<SubsetDataSet>(data, domain.images), transforms, batch_transform,
-                               options, RandomStream(seed, "domain", domain.number).seed()),
-      at::tensor(domain.images, at::kLong));
+  return EndlessLoader(std::make_unique<Loader>(images, transforms, batch_transform, options,
+                                                RandomStream(seed, "domain", domain.number).seed()),
+                       at::tensor(domain.images, at::kLong));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/sum.h>
 #include <gtest/gtest.h>
 
 #include "sparsight/core/error.h"
@@ -88,6 +89,24 @@ TEST(TrainingLoaders, GoOnAnywhereAsIfTheyHadNeverStopped) {
         EXPECT_TRUE(at::equal(rest[i].images, whole[13 + i].images));
       }
     }
+}
+
+// As DomainBed's sampler, which draws a batch by weights of the classes.
+TEST(TrainingLoaders, RepeatImagesOfASmallDomainInBalancedBatches) {
+  LoaderOptions wanted = options(true, {14, 4});
+  for (const char* sampling : {"class_balanced", "domain_balanced", "weighted"}) {
+    wanted.sampling = sampling, wanted.class_weights = {1, 1};
+    std::vector<EndlessLoader> list = loaders(wanted);
+    EXPECT_EQ(list[0].batches_per_epoch(), 1);
+    for (const Batch& batch : take(list[0], 0, 3)) {
+      EXPECT_EQ(batch.images.size(0), 14) << sampling;
+      if (wanted.sampling == "class_balanced") EXPECT_EQ(batch.labels.sum().item<int64_t>(), 7);
+    }
+  }
+  for (const char* sampling : {"shuffle", "replacement"}) {
+    wanted.sampling = sampling;
+    EXPECT_NE(error_of(wanted).find("the domain a has 10 training images"), std::string::npos) << sampling;
+  }
 }
 
 TEST(TrainingLoaders, RefuseSettingsThatDoNotFitTheData) {
