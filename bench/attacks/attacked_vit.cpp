@@ -24,7 +24,7 @@ class TogetherUnderAttack : public AttackedImageModel {
 
 }  // namespace
 
-AttackedVit::AttackedVit(const ModelCase& which) : model_(which) {
+AttackedVit::AttackedVit(const ModelCase& which) : model_(which), attacked_(model_.model()) {
   batch_.pixels = model_.pixels();
   batch_.labels.label = model_.predict().argmax(1);
   batch_.image = at::arange(which.batch, at::kLong);
@@ -33,8 +33,7 @@ AttackedVit::AttackedVit(const ModelCase& which) : model_(which) {
 at::Tensor AttackedVit::input_gradient() {
   const at::AutoGradMode grad_mode(true);
   const at::Tensor x = batch_.pixels.detach().requires_grad_(true);
-  AttackedImageModel model(model_.model());
-  const ModelOutput output = model.forward(x, {.image = batch_.image});
+  const ModelOutput output = attacked_.forward(x, {.image = batch_.image});
   const at::Tensor loss = at::cross_entropy_loss(output.logits, batch_.labels.label, {}, at::Reduction::Sum);
   loss.backward({}, /*retain_graph=*/false, /*create_graph=*/false, {{x}});
   return x.grad();

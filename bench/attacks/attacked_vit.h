@@ -33,7 +33,8 @@ class AttackedVit {
 
  private:
   OurModel model_;
-  AttackBatch batch_;  // with the classes that the model gives the images
+  AttackedImageModel attacked_;  // of input_gradient()
+  AttackBatch batch_;            // with the classes that the model gives the images
 };
 
 // Peak resident memory, in bytes for each image, of input_gradient() on `batch` images, beyond what the process has

@@ -8,7 +8,7 @@
 namespace sparsight {
 
 AttackedImageModel::AttackedImageModel(std::shared_ptr<ImageModel> model, const AttackedModelOptions& options)
-    : AttackedModel(options.range), model_(std::move(model)), options_(options) {
+    : AttackedModel(options.range), model_(std::move(model)), options_(options), packed_(model_->parameters()) {
   const ForwardMode& mode = options_.mode;
   const char* refused = mode.batch_statistics ? "batch_statistics"
                         : mode.dropout        ? "dropout"
@@ -27,6 +27,8 @@ AttackedImageModel::AttackedImageModel(std::shared_ptr<ImageModel> model, const 
 
 ModelOutput AttackedImageModel::run(const at::Tensor& pixels, const AttackPass& pass) {
   const FrozenParameters frozen(*model_);
+  packed_.refresh();
+  const PackedCacheScope packed_scope(&packed_);
   const at::Tensor images = range() == PixelRange{} ? pixels : (pixels - range().low) / range().width();
   const auto forward = [&](const at::Tensor& some, const at::Tensor& numbers) {
     return model_->forward({.images = some,

@@ -6,6 +6,7 @@
 
 #include "sparsight/attacks/attacked_model.h"
 #include "sparsight/models/image_model.h"
+#include "sparsight/ops/packed_cache.h"
 
 namespace sparsight {
 
@@ -32,6 +33,7 @@ class AttackedImageModel : public AttackedModel {
   std::shared_ptr<ImageModel> model_;
   AttackedModelOptions options_;
   ImageCoupling coupling_;
+  PackedCache packed_;
   bool has_routers_ = false, randomised_ = false, passed_ = false;
 };
 

@@ -28,6 +28,7 @@ light_sources(
   ops/cpu/task_team.cpp
   ops/cpu/thread_waiting.cpp
   ops/dropout_mask.cpp
+  ops/packed_cache.cpp
   ops/product_type.cpp
   ops/random_fill.cpp
   ops/rows.cpp

@@ -282,4 +282,27 @@ TEST(AttackedImageModel, FabDoesNotDependOnTheThreadsThatShareTheImages) {
   EXPECT_TRUE(test::near(with_threads(2), with_threads(1), 1e-9));
 }
 
+// Copies of weights that a first pass packed are not used for weights that changed. 600 rows, which are packed.
+TEST(AttackedImageModel, FollowsItsWeights) {
+  const auto model = small_vit({"moe.blocks=[]"}, torch::kFloat);
+  const AttackBatch batch = some_images(150, torch::kFloat);
+  const auto gradient = [&](AttackedModel& attacked) {
+    const at::Tensor x = batch.pixels.detach().requires_grad_(true);
+    attacked.forward(x, {batch.image, 0}).logits.logsumexp(1).sum().backward();
+    return x.grad();
+  };
+  const test::ThreadCount one(1);
+  AttackedImageModel attacked(model);
+  const at::Tensor first = gradient(attacked);
+  EXPECT_TRUE(torch::equal(gradient(attacked), first));
+  {
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& weight : model->parameters()) weight.mul_(1.5);
+  }
+  AttackedImageModel fresh(model);
+  const at::Tensor changed = gradient(attacked);
+  EXPECT_TRUE(torch::equal(changed, gradient(fresh)));
+  EXPECT_FALSE(torch::equal(changed, first));
+}
+
 }  // namespace sparsight::attacked_image_model_test

@@ -14,6 +14,7 @@ torch_tests(
   ops/dropout_mask_test.cpp
   ops/expert_mlp_test.cpp
   ops/grouped_linear_test.cpp
+  ops/packed_cache_test.cpp
   ops/packed_experts_test.cpp
   ops/packed_linear_test.cpp
   ops/patch_linear_test.cpp

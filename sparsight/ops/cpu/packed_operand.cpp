@@ -5,6 +5,7 @@
 #include "sparsight/ops/cpu/arena.h"
 #include "sparsight/ops/cpu/isa.h"
 #include "sparsight/ops/cpu/tasks.h"
+#include "sparsight/ops/packed_cache.h"
 
 namespace sparsight::cpu {
 namespace {
@@ -34,17 +35,24 @@ PackedOperand::PackedOperand(const WeightView& matrices, const int64_t* offset, 
   depth_ = (matrices.rows + rows_together(type_) - 1) / rows_together(type_) * rows_together(type_);
   const int64_t columns = (matrices.columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
   bytes_ = depth_ * columns * bytes_of(type_);
-  const auto count = static_cast<int64_t>(packed.size());
-  panels_ = empty_from_arena({count, bytes_ / 4});
-  char* const to = static_cast<char*>(panels_.data_ptr());
+  PackedCache* const cache = experts == 1 ? PackedCache::current() : nullptr;
+  const PackedKey key{matrices.data, matrices.rows, matrices.columns, matrices.transposed, static_cast<int>(type_)};
+  panels_ = cache ? cache->get(key, [&] { return pack(matrices, packed); }) : pack(matrices, packed);
+}
+
+at::Tensor PackedOperand::pack(const WeightView& matrices, const std::vector<int64_t>& experts) const {
+  const auto count = static_cast<int64_t>(experts.size());
+  at::Tensor panels = empty_from_arena({count, bytes_ / 4});
+  char* const to = static_cast<char*>(panels.data_ptr());
   const int64_t parts = (matrices.columns + kColumns - 1) / kColumns;
   run_tasks(count * parts, [&](int64_t task, const auto&) {
     const int64_t number = task / parts, column = task % parts * kColumns;
-    const float* const from = matrices.at(packed[static_cast<size_t>(number)], 0, column);
+    const float* const from = matrices.at(experts[static_cast<size_t>(number)], 0, column);
     kernels().pack_panels({from, matrices.ld(), matrices.transposed, matrices.rows,
                            std::min(kColumns, matrices.columns - column), type_,
                            to + number * bytes_ + column * depth_ * bytes_of(type_)});
   });
+  return panels;
 }
 
 void PackedOperand::serve(Gemm& p, int64_t expert, int64_t row, int64_t column) const {

@@ -17,7 +17,8 @@ class PackedOperand {
   // Nothing is packed: tasks read plain matrices.
   PackedOperand() = default;
   // matrices: [E,k,n] of all experts, `offset`: [E+1], the rows that each is multiplied with. Packs, on torch's
-  // threads, the matrices for which that is faster; bf16: for products of bf16.
+  // threads, the matrices for which that is faster, or takes them from the cache in use (ops/packed_cache.h); bf16: for
+  // products of bf16.
   PackedOperand(const WeightView& matrices, const int64_t* offset, int64_t experts, bool bf16);
 
   // If the expert's matrix is packed, makes its part from (row, column) on the B of the product. `row` and `column` are
@@ -26,6 +27,8 @@ class PackedOperand {
 
  private:
   static constexpr int64_t kPlain = -1;
+  at::Tensor pack(const WeightView& matrices, const std::vector<int64_t>& experts) const;
+
   int64_t depth_ = 0, bytes_ = 0;  // rows of a panel; of a packed matrix
   WeightType type_ = WeightType::fp32;
   std::vector<int64_t> position_;  // [E] in panels_, or kPlain

@@ -1,0 +1,73 @@
+// Packed copies of weights that are kept from pass to pass: used only for those weights, and until one changes.
+#include "sparsight/ops/packed_cache.h"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include "sparsight/ops/grouped_linear.h"
+
+namespace sparsight::packed_cache_test {
+namespace {
+
+PackedKey key_of(const at::Tensor& weight, int type = 0) {
+  return {weight.const_data_ptr(), weight.size(0), weight.size(1), false, type};
+}
+
+TEST(PackedCache, KeepsCopiesOfItsWeightsUntilOneIsWrittenTo) {
+  at::Tensor a = at::ones({4, 4}), b = at::ones({4, 4});
+  PackedCache cache({a, b});
+  int packed = 0;
+  const auto copy = [&](const PackedKey& key) { return cache.get(key, [&] { return at::ones({++packed}); }).numel(); };
+  EXPECT_EQ(copy(key_of(a)), 1);
+  EXPECT_EQ(copy(key_of(b)), 2);
+  EXPECT_EQ(copy(key_of(a)), 1);
+  EXPECT_EQ(copy(key_of(a, 1)), 3);
+  EXPECT_EQ(copy(key_of(a.narrow(0, 2, 2))), 4);
+  EXPECT_EQ(copy(key_of(a.narrow(0, 2, 2))), 4);
+  cache.refresh();
+  EXPECT_EQ(copy(key_of(b)), 2);
+  b.mul_(2);
+  cache.refresh();
+  EXPECT_EQ(copy(key_of(a)), 5);
+  EXPECT_EQ(copy(key_of(b)), 6);
+}
+
+TEST(PackedCache, KeepsNothingOfOtherTensors) {
+  PackedCache cache({at::ones({4, 4})});
+  const at::Tensor other = at::ones({4, 4});
+  int packed = 0;
+  for (int i = 0; i < 3; ++i) cache.get(key_of(other), [&] { return at::ones({++packed}); });
+  EXPECT_EQ(packed, 3);
+}
+
+TEST(PackedCache, IsInUseWithinItsScope) {
+  PackedCache outer, inner;
+  EXPECT_EQ(PackedCache::current(), nullptr);
+  {
+    const PackedCacheScope outer_scope(&outer);
+    {
+      const PackedCacheScope inner_scope(&inner);
+      EXPECT_EQ(PackedCache::current(), &inner);
+    }
+    EXPECT_EQ(PackedCache::current(), &outer);
+  }
+  EXPECT_EQ(PackedCache::current(), nullptr);
+}
+
+// As many rows as are multiplied with a packed operand.
+TEST(PackedCache, GivesTheBitsOfProductsWithoutIt) {
+  const at::Tensor rows = at::randn({700, 48}), weight = at::randn({32, 48});
+  const auto product = [&] { return grouped_linear_forward(rows, one_group(rows), weight.t().unsqueeze(0), {}); };
+  const at::Tensor want = product();
+  PackedCache cache({weight});
+  const PackedCacheScope scope(&cache);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(at::equal(product(), want)) << i;
+  weight.mul_(2);
+  cache.refresh();
+  EXPECT_TRUE(at::equal(product(), want * 2));
+}
+
+}  // namespace
+}  // namespace sparsight::packed_cache_test
